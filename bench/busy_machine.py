@@ -84,7 +84,7 @@ def tasks(rows: Rows) -> dict[str, Callable[[], Task]]:
         C = class_second_moments(rows)
         return Task(
             "pair_directions, 90 pencils of 784",
-            lambda: ef.pair_directions(
+            lambda: ef.pencils.pair_directions(
                 accumulated, "all", ridge=0.5, n_directions=20, threshold=None
             ),
             lambda: scipy_pencils.gvd(C, ALL_PAIRS[::18], 0.5, 20),

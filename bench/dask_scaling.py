@@ -15,7 +15,8 @@ import dask.array as da
 import numpy as np
 from dask.distributed import Client, LocalCluster, default_client, wait
 
-from eigenfeat import ArrayBlocks, ClassMoments, GEMClassifier, distributed
+from eigenfeat import ClassMoments, GEMClassifier, distributed
+from eigenfeat.rows import ArrayBlocks
 from timing import Contender, alternate, print_table
 
 OURS = "Dask"
@@ -69,8 +70,8 @@ def classifier(n: int, workers: int, rounds: int) -> None:
     here, labels = X.compute(), y.compute()
     options = {"n_directions": 3, "scale": "none"}
     blocks = ArrayBlocks(here, labels, block_rows=max(n // 16, 1))
-    local = GEMClassifier(**options, n_threads=workers)
-    spread = distributed.GEMClassifier(**options)
+    local = GEMClassifier(views="gem", **options, n_threads=workers)
+    spread = distributed.GEMClassifier(views="gem", **options)
     contenders = [
         Contender("one process", lambda: local.fit(here, labels), note="keeps projections"),
         Contender("one process, blocks", lambda: local.fit(blocks), note="keeps nothing"),

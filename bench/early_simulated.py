@@ -41,7 +41,7 @@ CLASSIFIERS = {
     "naive Bayes": GaussianNB(),
     "QDA": QuadraticDiscriminantAnalysis(reg_param=0.1),
     "local QDA": LocalQDA(8, n_threads=1),
-    "GEM": GEMClassifier(n_threads=1),
+    "GEM": GEMClassifier(views="gem", n_threads=1),
 }
 COLUMNS, CLASSES, TRAINING = 8, 3, 1500
 
@@ -94,7 +94,7 @@ def _lines(correlation: float, mixture: bool, options: argparse.Namespace) -> An
             model = ReliableClassifier(
                 classifier,
                 completion,
-                set=rule,
+                rule=rule,
                 correct=False,
                 n_samples=options.samples,
                 n_threads=1,

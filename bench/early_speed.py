@@ -72,7 +72,9 @@ def trust_regions(options: argparse.Namespace) -> Iterator[Figure]:
     _check_minima(A, g, radius, few)
     contenders = [
         Contender(
-            OURS, lambda: ef.trust_region_minimum(A, g, radius, n_threads=options.threads), n
+            OURS,
+            lambda: ef.regions.trust_region_minimum(A, g, radius, n_threads=options.threads),
+            n,
         ),
         Contender("NumPy", lambda: by_eigh(A, g, radius), n),
         Contender("SciPy", lambda: by_scipy(A[:few], g[:few], radius[:few]), few),
@@ -96,7 +98,7 @@ def trust_regions(options: argparse.Namespace) -> Iterator[Figure]:
 
 
 def _check_minima(A: np.ndarray, g: np.ndarray, radius: np.ndarray, few: int) -> None:
-    found = ef.trust_region_minimum(A, g, radius)
+    found = ef.regions.trust_region_minimum(A, g, radius)
     assert np.all(np.abs(found.gap) <= 1e-12 * np.abs(found.value))
     for x in (by_eigh(A, g, radius), by_scipy(A[:few], g[:few], radius[:few])):
         m = len(x)
@@ -128,7 +130,7 @@ def _conic(
     if done.returncode:
         return f"skipped: {done.stderr.strip().splitlines()[-1]}"
     answer = json.loads(done.stdout.splitlines()[-1])
-    ours = ef.trust_region_minimum(A[0], g[0], radius[0]).value
+    ours = ef.regions.trust_region_minimum(A[0], g[0], radius[0]).value
     np.testing.assert_allclose(answer["values"][0], ours, rtol=1e-4)
     return float(answer["seconds"])
 
@@ -141,10 +143,10 @@ def first_step(options: argparse.Namespace) -> Iterator[Figure]:
     local = LocalQDA(8, n_threads=options.threads)
     ldg = LDG(26, gamma=0.5, n_neighbors=8, standardize=False, n_threads=options.threads)
     plain = ReliableClassifier(
-        local, set="quadratic", correct=False, n_threads=options.threads
+        local, rule="quadratic", correct=False, n_threads=options.threads
     ).fit(X, y)
     reduced = ReliableClassifier(
-        local, set="quadratic", features=ldg, correct=False, n_threads=options.threads
+        local, rule="quadratic", features=ldg, correct=False, n_threads=options.threads
     ).fit(X, y)
     rng = np.random.default_rng(options.seed)
     for what, d, asked, model in (
@@ -172,7 +174,7 @@ def first_step(options: argparse.Namespace) -> Iterator[Figure]:
 
 
 def _signs(a: np.ndarray, g: np.ndarray, c: np.ndarray, threads: int) -> object:
-    return ef.certified_sign(a, g, c, 1.0, diagonal=True, n_threads=threads)
+    return ef.regions.certified_sign(a, g, c, 1.0, diagonal=True, n_threads=threads)
 
 
 def nested_prefixes(options: argparse.Namespace) -> Iterator[Figure]:
@@ -200,7 +202,7 @@ def simulation(options: argparse.Namespace) -> Iterator[Figure]:
     """8,000 series of 1,024 samples, templates plus noise: every step of every row is checked."""
     X, y, Z = _series(1000, 1024, 3, options.seed, 8000)
     lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
-    model = ReliableClassifier(lda, set="pairwise", correct=False, n_threads=options.threads)
+    model = ReliableClassifier(lda, rule="pairwise", correct=False, n_threads=options.threads)
     started = time.perf_counter()
     model.fit(X, y)
     fitted = time.perf_counter()

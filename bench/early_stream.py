@@ -32,7 +32,7 @@ def rules() -> dict[str, Callable[[], ReliableClassifier]]:
 
     def rule(make: Callable[[], Any], kind: str, **options: Any) -> Callable[[], Any]:
         chosen = {"correct": False, "reliability": 0.99} | options
-        return lambda: ReliableClassifier(make(), set=kind, n_threads=1, **chosen)
+        return lambda: ReliableClassifier(make(), rule=kind, n_threads=1, **chosen)
 
     mixture = MixtureCompletion(n_threads=1)
     sampled = {"reliability": 0.95, "n_samples": 1024}
@@ -47,7 +47,7 @@ def rules() -> dict[str, Callable[[], ReliableClassifier]]:
         "naive Bayes, quadratic": rule(GaussianNB, "quadratic"),
         "naive Bayes, box": rule(GaussianNB, "box"),
         "LDA, sampled": rule(_lda, "sampled", **sampled),
-        "GEM, sampled": rule(lambda: GEMClassifier(n_threads=1), "sampled", **sampled),
+        "GEM, sampled": rule(lambda: GEMClassifier(views="gem", n_threads=1), "sampled", **sampled),
     }
 
 

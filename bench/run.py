@@ -54,7 +54,7 @@ def pencils(rows: Rows, threads: int, rounds: int) -> list[Measurement]:
     told = f"{len(few)} of the {n} pairs"
 
     def ours(solver: str) -> Callable[[], object]:
-        return lambda: ef.pair_directions(
+        return lambda: ef.pencils.pair_directions(
             accumulated,
             "all",
             ridge=0.5,
@@ -93,7 +93,9 @@ def pencils(rows: Rows, threads: int, rounds: int) -> list[Measurement]:
 
 def _accuracy(accumulated: ef.ClassMoments, C: np.ndarray, ridge: float) -> str:
     """Eigenvalues against the dense driver's, and residuals recomputed here."""
-    result = ef.pair_directions(accumulated, "all", ridge=ridge, n_directions=20, threshold=None)
+    result = ef.pencils.pair_directions(
+        accumulated, "all", ridge=ridge, n_directions=20, threshold=None
+    )
     worst_value = worst_residual = 0.0
     norms = [np.linalg.eigvalsh(scipy_pencils.ridged(C, j, ridge))[-1] for j in range(N_CLASSES)]
     for index, (i, j) in enumerate(ALL_PAIRS):

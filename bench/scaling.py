@@ -74,7 +74,7 @@ def measured_rates(threads: int) -> cost_model.Rates:
     message = len(pickle.dumps(found))
     merging = best(lambda: found.copy().merge(found, n_threads=1)) - best(found.copy)
     options = {"n_directions": 10, "ridge": 0.2, "n_threads": threads}
-    seconds = best(lambda: ef.pair_directions(found, "all", **options), 1)
+    seconds = best(lambda: ef.pencils.pair_directions(found, "all", **options), 1)
     pencil_rate = k * (k - 1) * float(d) ** 3 / seconds
     features = expanded(block, F)
     p = features.X.shape[1]

@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "python"))
 import dominance_reference as decisions
 import region_reference as reference
 
-from eigenfeat import certified_sign, trust_region_minimum
+from eigenfeat.regions import certified_sign, trust_region_minimum
 
 MARGINS = np.array([0.0, 1e-16, 1e-15, 1e-13, 1e-10, 1e-4, 1.0])
 LEFT_OPEN = 1e-9  # a sign this far from 0, in sizes of the problem, should not be open

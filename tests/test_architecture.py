@@ -40,7 +40,7 @@ RANKS = tuple(
         "tables models distributed plotting",
         "demo report",
         "cli",
-        "__main__ __init__",
+        "__main__ __init__ exceptions",
     )
 )
 RANK_OF = {folder: rank for rank, folders in enumerate(RANKS) for folder in folders}
@@ -54,10 +54,11 @@ INNER_RANKS = {
 
 # Libraries besides the standard one: from which rank on, and those that are imported in functions.
 LIBRARIES = {"numpy": "_base", "joblib": "_base", "scipy": "pencils", "sklearn": "rows"}
+LIBRARIES |= {"click": "cli"}
 LAZY = {
     **{"rich": "_base", "threadpoolctl": "_base", "scipy": "_base"},
     **{"matplotlib": "plotting", "dask": "tables", "distributed": "tables", "pandas": "tables"},
-    **{"pyarrow": "tables", "onnx": "models", "skops": "models", "shtab": "cli"},
+    **{"pyarrow": "tables", "onnx": "models", "skops": "models"},
     **{"mne": "signals"},
 }
 # Files that stand by themselves: what they alone may import, and nobody imports them.
@@ -374,6 +375,44 @@ def test_no_circle_of_files() -> None:
         for module in free:
             del left[module]
     fail_on([f"{module} is in a circle, or needs one" for module in left])
+
+
+def defined(path: str) -> set[str]:
+    """The names of a Python file's functions and classes, and of methods after a dot."""
+    names = set()
+    for node in ast.parse(read(path), path).body:
+        names.add(getattr(node, "name", ""))
+        if isinstance(node, ast.ClassDef):
+            names.update(f".{method.name}" for method in node.body if hasattr(method, "name"))
+            names.update(f"{node.name}{name}" for name in names.copy() if name.startswith("."))
+    return names
+
+
+def test_equations_name_what_computes_them() -> None:
+    """Each file of CONTRIBUTING's table is there, and defines all that is named after it."""
+    table = read("CONTRIBUTING.md").split("## Where the equations are")[1].split("\n## ")[0]
+    rows = [line.split("|")[1:-1] for line in table.splitlines() if line.startswith("| ")][1:]
+    broken = [f"{row[0].strip()}: no function is named" for row in rows if ": `" not in row[2]]
+    for entry in (entry for row in rows for cell in row[2:] for entry in cell.split(";")):
+        if not entry.strip():
+            continue
+        name, *functions = re.findall(r"`([^`]+)`", entry)
+        path = PACKAGE + name
+        if name.endswith(".hpp"):
+            path = f"cpp/include/eigenfeat/{name}"
+        elif name.endswith(".cpp"):
+            path = f"cpp/{name}"
+        if not (ROOT / path).is_file():
+            broken.append(f"{path} is not there")
+            continue
+        if path.endswith(".py"):
+            known = defined(path)
+            missing = [f for f in functions if f not in known and f".{f}" not in known]
+        else:
+            missing = [f for f in functions if not re.search(rf"\b{f}\b", read_code(path))]
+        broken += [f"{path} defines no {function}" for function in missing]
+        broken += [] if functions else [f"{path}: no function is named"]
+    fail_on(broken)
 
 
 def test_front_doors_hold_names_only() -> None:

@@ -59,20 +59,24 @@ MODELS = {
     "moments": lambda: ef.ClassMoments().update(X, Y, np.arange(90) / 45),
     "moments of few": lambda: ef.ClassMoments(classes=[3, 1, 2], dtype="f4").update(X[:2], [1, 3]),
     "pencils": lambda: ef.generalized_eigh(np.diag([3.0, 1.0]), np.eye(2)),
-    "directions": lambda: ef.pair_directions(ef.ClassMoments().update(X, Y), n_directions=2),
-    "contrasts": lambda: ef.one_vs_rest(["a", "b", "c"]),
+    "directions": lambda: ef.pencils.pair_directions(
+        ef.ClassMoments().update(X, Y), n_directions=2
+    ),
+    "contrasts": lambda: ef.pencils.one_vs_rest(["a", "b", "c"]),
     "GEM": lambda: ef.GEM(n_directions=2).fit(FRAME, Y),
     "GEM, wide": lambda: ef.GEM(n_directions=2, solver="randomized").fit(_wide(), Y),
     "GEM, wide and dense": lambda: ef.GEM(n_directions=2, solver="randomized").fit(X, Y),
     "GEM, partly fitted": _partial_gem,
-    "GEM, groups": lambda: ef.GEM(n_directions=2, pairs=ef.one_vs_rest(NAMES.tolist())).fit(X, Y),
-    "ClassComponents": lambda: ef.ClassComponents("vanishing", 2).fit(FRAME, Y),
+    "GEM, groups": lambda: ef.GEM(n_directions=2, pairs=ef.pencils.one_vs_rest(NAMES.tolist())).fit(
+        X, Y
+    ),
+    "ClassComponents": lambda: ef.gem.ClassComponents("vanishing", 2).fit(FRAME, Y),
     "GEMClassifier": lambda: ef.GEMClassifier(n_directions=2).fit(FRAME, Y),
     "GEMClassifier, deep": lambda: ef.GEMClassifier(
         n_directions=2, hidden_directions=2, depth=2
     ).fit(X, np.arange(90) % 3 - 1),
     "GEMEnsemble": lambda: ef.GEMEnsemble(ef.GEMClassifier(n_directions=1), n_members=2).fit(X, Y),
-    "GEMPatches": lambda: ef.GEMPatches(patch_size=2, pool=2).fit(X, Y),
+    "GEMPatches": lambda: ef.gem.GEMPatches(patch_size=2, pool=2).fit(X, Y),
     "GEMRegressor": lambda: ef.GEMRegressor(n_bins=3).fit(FRAME, X[:, 0] ** 2 + X[:, 1]),
     "GEMClassifierCV": lambda: ef.GEMClassifierCV(grid={"penalty": [0.1, 1.0]}).fit(X, Y),
     "MultinomialLogit": lambda: ef.MultinomialLogit().fit(X, Y),
@@ -81,8 +85,8 @@ MODELS = {
     ),
     "CalibratedLeastSquares": lambda: ef.CalibratedLeastSquares().fit(X, Y),
     "FisherLDA": lambda: ef.FisherLDA().fit(X, Y),
-    "QuadraticDiscriminant": lambda: ef.QuadraticDiscriminant().fit(X, Y),
-    "SlicedInverseRegression": lambda: ef.SlicedInverseRegression(n_slices=4).fit(
+    "QuadraticDiscriminant": lambda: ef.rayleigh.QuadraticDiscriminant().fit(X, Y),
+    "SlicedInverseRegression": lambda: ef.rayleigh.SlicedInverseRegression(n_slices=4).fit(
         X, X[:, 0] + 0.1 * X[:, 1]
     ),
     "SpatialFilters": lambda: ef.SpatialFilters(2).fit(X.reshape(15, 4, 6), Y[:15]),
@@ -93,11 +97,11 @@ MODELS = {
     "TangentSpace, sessions": lambda: ef.TangentSpace(align="session").fit(
         X.reshape(15, 4, 6), groups=np.arange(15) // 5
     ),
-    "ConvolutionFeatures": lambda: ef.ConvolutionFeatures(84, random_state=0).fit(X),
-    "ConvolutionClassifier": lambda: ef.ConvolutionClassifier(84, random_state=0).fit(X, Y),
-    "RayleighPCA": lambda: ef.RayleighPCA().fit(X),
-    "VanishingComponents": lambda: ef.VanishingComponents().fit(sp.csr_matrix(X)),
-    "OrientedPCA": lambda: ef.OrientedPCA(noise_matrix=np.diag([1.0, 2, 3, 4])).fit(X),
+    "ConvolutionFeatures": lambda: ef.signals.ConvolutionFeatures(84, random_state=0).fit(X),
+    "ConvolutionClassifier": lambda: ef.signals.ConvolutionClassifier(84, random_state=0).fit(X, Y),
+    "RayleighPCA": lambda: ef.rayleigh.RayleighPCA().fit(X),
+    "VanishingComponents": lambda: ef.rayleigh.VanishingComponents().fit(sp.csr_matrix(X)),
+    "OrientedPCA": lambda: ef.rayleigh.OrientedPCA(noise_matrix=np.diag([1.0, 2, 3, 4])).fit(X),
     "LDG": lambda: ef.LDG().fit(X, Y),
     "SparseLDG": lambda: ldg.SparseLDG(n_components=2, gamma=1.0, n_neighbors=8).fit(X, Y),
     "DiscriminativeGaussian": lambda: ldg.DiscriminativeGaussian(
@@ -119,12 +123,12 @@ MODELS = {
     "PooledFisher": lambda: ldg.PooledFisher().fit(X, Y, sample_domain=DOMAINS),
     "TransferITML": lambda: ldg.TransferITML(2).fit(X, Y, sample_domain=DOMAINS),
     "TransferLDG": lambda: ldg.TransferLDG().fit(X, Y, sample_domain=DOMAINS),
-    "Autoencoder": lambda: ef.Autoencoder(n_components=2, max_iter=9).fit(X),
+    "Autoencoder": lambda: ef.maxmargin.Autoencoder(n_components=2, max_iter=9).fit(X),
     "MulticlassSVM": lambda: ef.MulticlassSVM().fit(X, Y),
     "MulticlassSVM, sparse": lambda: ef.MulticlassSVM().fit(sp.csr_array(X), Y).sparsify_duals(),
     "MaxMarginShift": lambda: ef.MaxMarginShift(PCA(2), sigma2=0.5).fit(X, Y),
     "MaxMarginShift, joint": lambda: ef.MaxMarginShift(PCA(2), sigma2=0.5, moves="joint").fit(X, Y),
-    "MaxMarginPCA": lambda: ef.MaxMarginPCA(2, sigma2=0.5).fit(X, Y),
+    "MaxMarginPCA": lambda: ef.maxmargin.MaxMarginPCA(2, sigma2=0.5).fit(X, Y),
     "GaussianCompletion": lambda: incomplete.GaussianCompletion().fit(X),
     "MixtureCompletion": lambda: incomplete.MixtureCompletion().fit(X, Y),
     "LocalQDA": lambda: incomplete.LocalQDA().fit(X, Y),
@@ -135,18 +139,18 @@ MODELS = {
     "MinimumCostClassifier": lambda: incomplete.MinimumCostClassifier(n_folds=2).fit(X, Y),
     "ReliableClassifier, LDA": _calibrated,
     "ReliableClassifier, QDA": lambda: _reliable(
-        QuadraticDiscriminantAnalysis(), incomplete.MixtureCompletion(), set="pairwise"
+        QuadraticDiscriminantAnalysis(), incomplete.MixtureCompletion(), rule="pairwise"
     ),
     "ReliableClassifier, Bayes": lambda: _reliable(GaussianNB(), tail="saddlepoint"),
-    "ReliableClassifier, SVC": lambda: _reliable(LinearSVC(), set="chebyshev"),
-    "ReliableClassifier, logit": lambda: _reliable(LogisticRegression(), set="box"),
+    "ReliableClassifier, SVC": lambda: _reliable(LinearSVC(), rule="chebyshev"),
+    "ReliableClassifier, logit": lambda: _reliable(LogisticRegression(), rule="box"),
     "ReliableClassifier, 1-NN": lambda: _reliable(KNeighborsClassifier(1)),
     "ReliableClassifier, local": lambda: _reliable(incomplete.LocalQDA()),
     "ReliableClassifier, ideal": lambda: _reliable(
-        ef.MultinomialLogit(), set="ideal", features=PCA(2), n_samples=128
+        ef.MultinomialLogit(), rule="ideal", features=PCA(2), n_samples=128
     ),
     "ReliableClassifier, sampled": lambda: _reliable(ef.GEMClassifier(), n_samples=128),
-    "ReliableClassifier, learned": lambda: _reliable(GaussianNB(), set="learned"),
+    "ReliableClassifier, learned": lambda: _reliable(GaussianNB(), rule="learned"),
     "ReliableClassifierCV": lambda: incomplete.ReliableClassifierCV(n_folds=2).fit(X, Y),
     "Pipeline": lambda: make_pipeline(
         ef.GEM(n_directions=2), StandardScaler(), LogisticRegression()
@@ -183,8 +187,8 @@ def outputs(model):
             found[f"weight {c}"] = np.asarray(model.weight(c))
             if model.weight(c):
                 found |= {f"mean {c}": model.mean(c), f"covariance {c}": model.covariance(c)}
-    if isinstance(model, (ef.PencilResult, ef.PairDirections)):
+    if isinstance(model, (ef.pencils.PencilResult, ef.pencils.PairDirections)):
         found |= {name: np.asarray(part) for name, part in vars(model).items() if part is not None}
-    if isinstance(model, ef.Contrasts):
+    if isinstance(model, ef.pencils.Contrasts):
         found |= {"names": model.names, "above": np.array([c.dense(3) for c in model.above])}
     return found

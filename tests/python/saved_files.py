@@ -40,7 +40,7 @@ def refusal(path, **options):
     """The text of the error with which loading ends, or None."""
     try:
         ef.load(path, **options)
-    except ef.FileFormatError as error:
+    except ef.exceptions.FileFormatError as error:
         return str(error)
     return None
 

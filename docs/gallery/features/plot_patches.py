@@ -14,7 +14,8 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from eigenfeat import GEMClassifier, GEMPatches, MultinomialLogit
+from eigenfeat import GEMClassifier, MultinomialLogit
+from eigenfeat.gem import GEMPatches
 
 rng = np.random.default_rng(0)
 small, y = load_digits(return_X_y=True)

@@ -2,10 +2,10 @@
 Quadratic discriminants beside LDA and QDA
 ==========================================
 
-:class:`~eigenfeat.QuadraticDiscriminant` models each class as a Gaussian, as quadratic discriminant
-analysis does. It shrinks each covariance towards the pooled one, by an amount that the sampling
-error of the covariance determines. This example compares its boundaries and errors with those of
-scikit-learn's linear and quadratic discriminant analysis.
+:class:`~eigenfeat.rayleigh.QuadraticDiscriminant` models each class as a Gaussian, as quadratic
+discriminant analysis does. It shrinks each covariance towards the pooled one, by an amount that the
+sampling error of the covariance determines. This example compares its boundaries and errors with
+those of scikit-learn's linear and quadratic discriminant analysis.
 """
 
 import matplotlib.pyplot as plt
@@ -16,7 +16,7 @@ from sklearn.discriminant_analysis import (
 )
 from sklearn.inspection import DecisionBoundaryDisplay
 
-from eigenfeat import QuadraticDiscriminant
+from eigenfeat.rayleigh import QuadraticDiscriminant
 
 models = {
     "LDA": LinearDiscriminantAnalysis(),

@@ -10,7 +10,7 @@ its value may be from the true one, for indefinite and singular matrices, too.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from eigenfeat import certified_sign, trust_region_minimum
+from eigenfeat.regions import certified_sign, trust_region_minimum
 
 problems = {
     "convex, inside": (np.diag([2.0, 1.0]), np.array([0.6, -0.3])),

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 __all__ = ["MissingExtraError", "installed", "require"]
 
-EXTRAS = {"lightgbm": "bench", "matplotlib": "plot", "rich": "cli", "shtab": "cli"}
+EXTRAS = {"lightgbm": "bench", "matplotlib": "plot"}
 
 
 class MissingExtraError(ImportError):
@@ -26,7 +26,7 @@ def require(library: str, purpose: str) -> None:
 
     Parameters
     ----------
-    library : {"lightgbm", "matplotlib", "rich", "shtab"}
+    library : {"lightgbm", "matplotlib"}
     purpose : str
         What it is needed for.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import argparse
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ MOST_ROWS = 20_000  # whose neighbours are looked for
 NAMED_PAIRS = 5  # of classes that are confused most often
 
 
-def evaluate(options: argparse.Namespace) -> int:
+def evaluate(options: SimpleNamespace) -> int:
     """Print accuracy, log loss and what is confused."""
     output = Output("evaluate", options.json, options.progress)
     model, rows = opened(options, None, labelled=True)
@@ -75,7 +75,7 @@ def _early(model: Any, X: Any, y: NDArray[Any], complete: NDArray[Any]) -> NDArr
     return np.array([(label == y).sum(), decisions.time.sum(), (label == complete).sum()], float)
 
 
-def _of_features(options: argparse.Namespace, model: Any, rows: FileRows, output: Output) -> int:
+def _of_features(options: SimpleNamespace, model: Any, rows: FileRows, output: Output) -> int:
     """What the features of a transformer are worth to the nearest neighbours."""
     forget_names(model)
     X, y, n = some_rows(rows, MOST_ROWS, output)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,13 +22,20 @@ __all__ = ["inspect"]
 
 # What fits have chosen or measured, under the name with an underscore.
 CHOSEN = (
-    *("n_components", "gamma", "n_neighbors", "set", "n_channels", "n_timepoints"),
-    *("sigma2", "relative_shift", "reliability", "realised", "realised_bound", "best_candidate"),
+    *("n_components", "gamma", "n_neighbors", "rule", "n_channels", "n_timepoints"),
+    *(
+        "sigma2",
+        "relative_shift",
+        "reliability",
+        "held_out_agreement",
+        "held_out_agreement_bound",
+        "best_candidate",
+    ),
 )
 _MOST = 20  # columns, classes or parameters that are listed
 
 
-def inspect(options: argparse.Namespace) -> int:
+def inspect(options: SimpleNamespace) -> int:
     """Print what is in a file."""
     path = Path(options.file)
     if path.is_dir():
@@ -37,7 +44,15 @@ def inspect(options: argparse.Namespace) -> int:
     if path.is_file() and _is_ours(path, options.format):
         found |= _saved(path)
     else:
-        found |= described(path, options.format, options.delimiter, options.header)
+        found |= described(
+            path,
+            options.format,
+            options.delimiter,
+            options.header,
+            encoding=options.encoding,
+            decimal=options.decimal,
+            comment=options.comment,
+        )
     output = Output("inspect", options.json, None)
     output.result(found, "\n".join(_lines(found)))
     return 0

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 import ast
 import json
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from eigenfeat.cli.output import UsageError
@@ -17,19 +17,34 @@ __all__ = [
     "CLASSIFIERS",
     "EXTRACTORS",
     "KINDS",
+    "PAIRS",
+    "PARAMETERS",
     "assigned",
     "assignment",
+    "estimator_of",
     "grid_values",
     "new_model",
+    "refuse_gem_options",
     "set_parameters",
 ]
 
+# Under the same names, but for the seed.
+PARAMETERS = (
+    *("ridge", "n_directions", "threshold", "pairs", "denominator", "constant", "scale"),
+    *("expansion", "powers", "include_input", "penalty", "tol", "depth", "hidden_directions"),
+    *("hidden_ridge", "n_clusters", "random_state"),
+)
+PAIRS = (
+    *("all", "hypercube", "random", "stratified", "confusion", "one_vs_rest", "class_tree"),
+    "random_groups",
+    "auto",
+)
 KINDS = ("gem", "ldg", "reliable", "shift")
 CLASSIFIERS = ("lda", "qda", "bayes", "logit", "neighbour", "gem")
 EXTRACTORS = ("pca", "ldg", "fisher", "local_fisher", "lda")
 
 
-def new_model(options: argparse.Namespace) -> BaseEstimator:
+def new_model(options: SimpleNamespace) -> BaseEstimator:
     """A model of the kind that `--model` names, other than GEM, with its parameters."""
     part = {"reliable": "classifier", "shift": "extractor"}.get(options.model_kind)
     for name in ("classifier", "extractor"):
@@ -71,7 +86,7 @@ def assignment(text: str) -> tuple[str, str]:
     """NAME=VALUE."""
     name, equals, value = text.partition("=")
     if not equals or not name.strip().isidentifier() or not value.strip():
-        raise argparse.ArgumentTypeError(f"expected NAME=VALUE, got {text!r}")
+        raise ValueError(f"expected NAME=VALUE, got {text!r}")
     return name.strip(), value.strip()
 
 
@@ -101,6 +116,60 @@ def _value(text: str) -> Any:
         except (ValueError, SyntaxError, RecursionError, MemoryError):
             continue
     return text.strip()
+
+
+def estimator_of(kind: type[BaseEstimator], options: SimpleNamespace) -> BaseEstimator:
+    """An estimator with the parameters that were given; UsageError if it does not take them."""
+    given = {name: getattr(options, name) for name in PARAMETERS}
+    given = {name: value for name, value in given.items() if value is not None}
+    if given.get("threshold") == "none":
+        given["threshold"] = None
+    if foreign := sorted(set(given) - set(kind._get_param_names())):
+        flags = ", ".join(map(_flag, foreign))
+        raise UsageError(
+            f"{flags}: expected none with --features or --moments, which fit {kind.__name__}"
+        )
+    for name, value in given.items():
+        _check(kind, name, value)
+    model = kind(**given, n_threads=options.threads)
+    try:
+        model._check_parameters()
+    except ValueError as error:  # of several together, or of what is inside one
+        name, _, wrong = str(error).partition(": ")
+        raise UsageError(f"{_flag(name)}: {wrong}" if name in given else str(error)) from None
+    return model
+
+
+def refuse_gem_options(options: SimpleNamespace) -> None:
+    """UsageError if parameters of GEM were given to another model."""
+    given = [name for name in PARAMETERS if getattr(options, name) is not None]
+    if foreign := [name for name in given if name != "random_state"]:
+        flags = ", ".join(map(_flag, foreign))
+        raise UsageError(
+            f"{flags}: expected none with --model {options.model_kind}; --set NAME=VALUE sets its "
+            "parameters"
+        )
+
+
+def _check(kind: Any, name: str, value: Any) -> None:
+    """Raise UsageError unless one of the constraints of an estimator's parameter is satisfied."""
+    from sklearn.utils._param_validation import make_constraint  # not for the sake of --help
+
+    wanted = [make_constraint(one) for one in kind._parameter_constraints[name]]
+    if any(one.is_satisfied_by(value) for one in wanted):
+        return
+    shown = [_words(one) for one in wanted if not one.hidden]
+    told = " or ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
+    raise UsageError(f"{_flag(name)}: expected {told}, got {value!r}")
+
+
+def _words(constraint: Any) -> str:
+    choices = getattr(constraint, "options", None)
+    return f"one of {', '.join(map(repr, sorted(choices)))}" if choices else str(constraint)
+
+
+def _flag(name: str) -> str:
+    return "--seed" if name == "random_state" else f"--{name.replace('_', '-')}"
 
 
 # ---- what they are -------------------------------------------------------------------------------

@@ -1,77 +1,516 @@
-"""The command line: demonstrations, and commands on files of rows."""
+"""The command line: commands, their options and help, and how they end."""
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
-import time
 from collections.abc import Callable, Sequence
-from functools import partial
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import Any
 
-from eigenfeat._base.extras import MissingExtraError, require
-from eigenfeat.cli import files, model_commands
-from eigenfeat.cli.options import count, natural
-from eigenfeat.cli.output import Parser, quiet_interrupts, report_error
-from eigenfeat.cli.standard import standard_input
+import click
+from click.shell_completion import get_completion_class, shell_complete
 
-if TYPE_CHECKING:
-    from rich.console import Console
+from eigenfeat._base.extras import MissingExtraError
+from eigenfeat.cli import options as opt
+from eigenfeat.cli.kinds import assignment
+from eigenfeat.cli.output import UsageError, quiet_interrupts, report_error
 
-    from eigenfeat.demo.datasets import Images
-    from eigenfeat.demo.digits import Outcome
+__all__ = ["main", "program"]
 
-DESCRIPTION = """\
-Discriminative features from generalized eigenvectors of class moments."""
+DATA = """\
+DATA is one file or several with the same columns, a folder of them, or a pattern in quotes: CSV
+(.csv .tsv, also .gz), Parquet (.parquet .pq), Arrow IPC and Feather (.arrow .feather .ipc), NumPy
+(.npy .npz), svmlight (.svm .svmlight .libsvm, also .gz). CSV, Parquet and Arrow need pyarrow: pip
+install 'eigenfeat[arrow]'. If DATA is - and --format is given, fit, predict, evaluate, transform,
+report and search read standard input; with -o - predict and transform write CSV to standard
+output."""
 
-EXAMPLES = """\
-examples:
-  eigenfeat demo                    compare representations of digits, draw pictures
-  eigenfeat demo --quick            the same in a few seconds
-  eigenfeat demo --splits 20 --seed 1 --output pictures
-  eigenfeat demo early              classify signals before they end
-  eigenfeat fit rows.csv --target kind -o model.efm
-  eigenfeat evaluate model.efm test.csv --target kind
-  eigenfeat predict model.efm new.csv -o predictions.csv
-  eigenfeat report model.efm test.csv --target kind -o report.html
-  eigenfeat moments 'part-*.parquet' --target kind -o rows.efm --resume
-"""
+STATUS = """\
+Exit status: 0 done; 1 a file cannot be read or written, or rows are bad; 2 wrong options, such as a
+value out of range or a missing column; 130 (Ctrl-C) or 143 (SIGTERM) interrupted."""
 
-DEMO = """\
-Compares logistic regression on the pixels of scikit-learn's bundled digits with logistic regression
-on random Fourier features, on expanded random directions and on GEM features. The last three have
-the same number of columns. Prints test errors and draws pictures. Nothing is downloaded.
 
-"eigenfeat demo early" simulates signals of three classes instead, follows one of them sample by
-sample until it is decided, calibrates tau on held-out signals, and compares with ECTS and with a
-fixed time of decision."""
+def _texts(examples: str, json: str = "") -> str:
+    """What help ends with: examples as they stand, keys of the result, and the exit status."""
+    lines = "\n".join(f"  {line}" for line in examples.strip().splitlines())
+    keys = f"\n\nWith --json: status, command, {json}." if json else ""
+    return f"\b\nExamples:\n{lines}{keys}\n\n{STATUS}"
 
-EARLY = "early"
+
+class Program(click.Group):
+    """Commands in the order in which they are used; errors say what was expected."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names of the commands, as they were added."""
+        return list(self.commands)
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        """Find a command; `moments merge` is one of two words."""
+        if args[:2] == ["moments", "merge"]:
+            return "moments merge", self.commands["moments merge"], args[2:]
+        if args and args[0] not in self.commands:
+            known = ", ".join(n for n, c in self.commands.items() if not c.hidden)
+            raise UsageError(f"COMMAND: expected one of {known}, got {args[0]!r}")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(
+    cls=Program,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    no_args_is_help=False,
+    epilog=_texts(
+        """\
+eigenfeat demo                    compare representations of digits, draw pictures
+eigenfeat demo early              classify signals before they end
+eigenfeat fit rows.csv --target kind -o model.efm
+eigenfeat evaluate model.efm test.csv --target kind
+eigenfeat predict model.efm new.csv -o predictions.csv
+eigenfeat report model.efm test.csv --target kind -o report.html
+eigenfeat moments 'part-*.parquet' --target kind -o rows.efm --resume"""
+    ),
+)
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=lambda ctx, _, given: _print_version(ctx) if given else None,
+    help="Show the version and exit.",
+)
+def program() -> None:
+    """Discriminative features from generalized eigenvectors of class moments."""
+
+
+def _print_version(ctx: click.Context) -> None:
+    from eigenfeat._base.version import __version__
+
+    click.echo(f"eigenfeat {__version__}")
+    ctx.exit()
+
+
+def _command(
+    name: str,
+    module: str,
+    function: str,
+    *decorators: opt.Decorator,
+    text: str,
+    epilog: str = "",
+    reads_standard_input: bool = False,
+    models: bool = False,
+    hidden: bool = False,
+) -> None:
+    """Add a command that a function of a module of this folder runs.
+
+    With `models` what writes and reads models is imported before any work begins.
+    """
+
+    def run(**given: Any) -> int:
+        options = SimpleNamespace(**given)
+        with quiet_interrupts(given.get("json", False)):
+            if models:
+                import_module("skops.io")
+            command: Callable[[SimpleNamespace], int]
+            command = getattr(import_module(f"eigenfeat.cli.{module}"), function)
+        with opt.standard_input(options, reads=reads_standard_input):
+            return int(command(options))
+
+    run.__doc__ = "\n".join(line.strip() for line in text.splitlines())
+    summary = text.split(".\n", 1)[0]
+    made = click.command(name, epilog=epilog, hidden=hidden, short_help=summary)
+    program.add_command(made(opt.grouped(*decorators)(run)))
+
+
+DATA_ARGUMENT = click.argument("data", nargs=-1, required=True, type=opt.DATA)
+
+_command(
+    "demo",
+    "demo",
+    "demo",
+    click.argument("what", type=opt.OneOf(["digits", "early"]), default="digits"),
+    click.option(
+        "--splits",
+        type=opt.Parsed(opt.whole(1), "N"),
+        help="Random splits of the digits (default 6, with --quick 2).",
+    ),
+    click.option("--seed", type=opt.Parsed(opt.whole(0), "N"), default=0, help="Seed (default 0)."),
+    click.option(
+        "--output",
+        type=opt.FOLDER,
+        default=Path("eigenfeat-demo"),
+        help="Folder for pictures and errors.csv (default ./eigenfeat-demo).",
+    ),
+    click.option("--quick", is_flag=True, help="Fewer splits and directions."),
+    text="""Compare representations of real digits, or decide signals early.
+
+    Compares logistic regression on the pixels of scikit-learn's bundled digits with logistic
+    regression on random Fourier features, on expanded random directions and on GEM features. The
+    last three have the same number of columns. Prints test errors and draws pictures. Nothing is
+    downloaded.
+
+    "eigenfeat demo early" simulates signals of three classes instead, follows one of them sample by
+    sample until it is decided, calibrates tau on held-out signals, and compares with ECTS and with
+    a fixed time of decision.
+    """,
+)
+
+_command(
+    "moments",
+    "moments",
+    "moments_of_files",
+    DATA_ARGUMENT,
+    opt.output_option("of the moments"),
+    opt.data_options(),
+    click.option(
+        "--checkpoint", type=opt.FILE, help="File for checkpoints (default: OUTPUT.checkpoint)."
+    ),
+    click.option(
+        "--every", type=opt.POSITIVE, help="Rows between two checkpoints (default: one minute)."
+    ),
+    click.option("--resume", is_flag=True, help="Continue from the checkpoint, if there is one."),
+    opt.run_options(),
+    text=f"""Compute the class moments of files, or merge them (moments merge).
+
+    Computes weight, mean and second moment of every class in one pass over files that need not fit
+    into memory. Every estimator that fits on moments can use the result, and moments of parts can
+    be merged. Names of columns are kept.
+
+    {DATA}
+
+    While it runs, the state is written to a checkpoint at intervals, and on Ctrl-C. The same
+    command with --resume continues from the checkpoint and writes the same bytes as an
+    uninterrupted run.
+    """,
+    epilog=_texts(
+        """\
+eigenfeat moments rows.parquet --target kind -o rows.efm
+eigenfeat moments X.npy --target y.npy -o rows.efm --resume
+eigenfeat moments 'part-*.csv' --target kind --drop id,date -o rows.efm --skip-bad
+eigenfeat moments merge monday.efm tuesday.efm -o week.efm
+eigenfeat inspect rows.efm""",
+        "output, rows, skipped, features, classes, dtype, resumed_from, seconds, rows_per_second; "
+        "of merge: output, merged, classes, weights; of an error: status, kind (file, data, "
+        "memory, missing package, usage, interrupted), error, exit",
+    ),
+)
+
+_command(
+    "moments merge",
+    "moments",
+    "merge_files",
+    click.argument("data", nargs=-1, required=True, type=opt.DATA, metavar="FILE FILE..."),
+    opt.output_option("of the moments of all rows"),
+    opt.run_options(progress=False),
+    hidden=True,
+    text="""Merge files of moments.
+
+    Merges the moments in files, in the order given, as if all rows had been in one file. Files with
+    names of columns must have the same names.
+    """,
+    epilog=_texts(
+        """\
+eigenfeat moments merge monday.efm tuesday.efm -o week.efm
+eigenfeat fit --moments week.efm -o features.efm""",
+        "output, merged, classes, weights",
+    ),
+)
+
+_command(
+    "inspect",
+    "inspect",
+    "inspect",
+    click.argument("file", type=opt.Parsed(str, "FILE", "file")),
+    opt.format_options(),
+    opt.json_option(),
+    models=True,
+    text="""Describe a model, moments, a checkpoint or rows.
+
+    For a model: its class, parameters, columns and labels; for moments and checkpoints: labels,
+    weights and position; for a file of rows: its columns, types and, if the format stores it, the
+    number of rows.
+    """,
+    epilog=STATUS,
+)
+
+_command(
+    "fit",
+    "models",
+    "fit",
+    click.argument("data", nargs=-1, type=opt.DATA),
+    opt.output_option("of the model"),
+    click.option("--features", is_flag=True, help="Fit only GEM, for transform."),
+    click.option(
+        "--moments",
+        type=opt.Parsed(str, "FILE", "file"),
+        help="Fit only GEM, on moments instead of rows.",
+    ),
+    opt.model_options(),
+    opt.parameter_options(),
+    opt.data_options(),
+    opt.memory_option(),
+    click.option(
+        "--spool",
+        type=opt.Parsed(str, "FOLDER", "dir"),
+        help="Folder for a temporary copy of more rows than that, so that text is parsed once.",
+    ),
+    opt.run_options(),
+    models=True,
+    reads_standard_input=True,
+    text=f"""Fit a classifier or features on files.
+
+    Fits GEM with multinomial logistic regression on its features (GEMClassifier), or GEM alone
+    (--features, or --moments), and saves the model. Rows that fit into --memory are read once;
+    otherwise every layer and every step of the regression reads the files again. Empty cells are
+    missing values where the model takes these.
+
+    --model fits others, to rows that fit into --memory: ldg (directions of LDG, for transform),
+    reliable (ReliableClassifier, which decides rows before all their columns are known: predict
+    --early), and shift (MaxMarginShift around an extractor, for transform). --set sets their
+    parameters by name.
+
+    {DATA}
+    """,
+    epilog=_texts(
+        """\
+eigenfeat fit rows.parquet --target kind -o model.efm
+eigenfeat fit rows.csv --target kind -o model.efm --ridge 0.1 --depth 2 --seed 1
+eigenfeat fit --moments rows.efm -o features.efm
+eigenfeat fit rows.csv --target kind -o ldg.efm --model ldg --set n_components=5
+eigenfeat fit rows.csv --target kind -o early.efm --model reliable --set reliability=0.99
+eigenfeat fit rows.csv --target kind -o shift.efm --model shift --extractor pca""",
+        "output, estimator, rows, in_memory, skipped (of moments: weight in place of these), "
+        "features, classes, seconds",
+    ),
+)
+
+_PREDICTIONS = _texts(
+    """\
+eigenfeat predict model.efm new.csv -o predictions.csv
+eigenfeat predict model.efm new.parquet --proba -o chances.parquet
+eigenfeat transform features.efm new.parquet -o features.npy""",
+    "output, rows, skipped (the number of empty lines), classes (transform: columns), seconds, "
+    "rows_per_second",
+)
+
+_command(
+    "predict",
+    "models",
+    "predict",
+    opt.inputs(),
+    opt.output_option("of the predictions: .csv, .parquet or .npy"),
+    click.option("--proba", is_flag=True, help="Also write probabilities of the classes."),
+    click.option(
+        "--early",
+        is_flag=True,
+        help="Of an early classifier: decide rows, column by column, as early as possible, and "
+        "write the number of columns used (time) and the reliability.",
+    ),
+    opt.data_options(target=False, model=True),
+    opt.run_options(),
+    models=True,
+    reads_standard_input=True,
+    text=f"""Predict the labels of rows in files.
+
+    Writes one line of predictions for every row. If the model has names of columns, these are
+    selected from the file by name, in any order; other columns, including labels, are ignored. With
+    --skip-bad the line of a bad row is empty (null in Parquet, NaN or empty text in .npy), so that
+    line n always belongs to row n. With --proba there is a column p_LABEL for every class beside
+    the prediction; .npy has only these, in the order of the labels.
+
+    {DATA}
+    """,
+    epilog=_PREDICTIONS,
+)
+
+_command(
+    "evaluate",
+    "evaluate",
+    "evaluate",
+    opt.inputs(),
+    opt.data_options(model=True),
+    opt.run_options(),
+    models=True,
+    reads_standard_input=True,
+    text=f"""Compare predictions with the labels of files.
+
+    Accuracy with its standard error, log loss if the model gives probabilities, recall and
+    precision of each class, and the pairs of classes that are confused most often. Of early
+    classifiers also: accuracy, mean time and agreement with the labels of complete rows when
+    decided early. Of transformers: accuracy of the 3 nearest neighbours, with their features, among
+    the other rows of the files (at most 20,000, drawn at random). Rows whose labels the model does
+    not know are counted and left out. Columns are found as predict finds them.
+
+    {DATA}
+    """,
+    epilog=_texts(
+        """\
+eigenfeat evaluate model.efm test.csv --target kind
+eigenfeat evaluate model.efm test.parquet --target kind --json""",
+        "rows, skipped, unknown_labels, accuracy, standard_error, errors, log_loss, classes, "
+        "confusion (a row a true class, a column a predicted one), early (of early classifiers: "
+        "accuracy, mean_time, agreement), by (of transformers), seconds",
+    ),
+)
+
+_command(
+    "transform",
+    "models",
+    "transform",
+    opt.inputs(),
+    opt.output_option("of the features: .csv, .parquet or .npy"),
+    opt.data_options(target=False, model=True),
+    opt.run_options(),
+    models=True,
+    reads_standard_input=True,
+    text=f"""Write the features of rows in files.
+
+    With a model of eigenfeat fit --features or --moments, or any transformer that eigenfeat.save
+    wrote. With --skip-bad the line of a bad row is empty (null in Parquet, NaN in .npy), so that
+    line n always belongs to row n.
+
+    {DATA}
+    """,
+    epilog=_PREDICTIONS,
+)
+
+_command(
+    "search",
+    "search",
+    "search",
+    DATA_ARGUMENT,
+    opt.output_option("of the best model"),
+    click.option(
+        "--grid",
+        type=opt.Parsed(assignment, "NAME=A,B,C"),
+        multiple=True,
+        help="Values of a parameter to try; several times for several parameters.",
+    ),
+    click.option("--cv", type=opt.Parsed(opt.whole(2), "N"), help="Number of folds."),
+    click.option(
+        "--scoring",
+        type=opt.OneOf(["accuracy", "log_loss"]),
+        help="Criterion of --model gem (default accuracy).",
+    ),
+    opt.model_options(),
+    opt.parameter_options(),
+    opt.data_options(),
+    opt.memory_option(),
+    opt.run_options(),
+    models=True,
+    reads_standard_input=True,
+    text=f"""Choose parameters on held-out rows.
+
+    Tries parameters on held-out rows, fits the best to all rows, and saves it. --grid names them,
+    by their names in Python. gem: GEMClassifierCV, on one held-out part or --cv folds; without
+    --grid its default grid. ldg: n_components, gamma and n_neighbors, by LDG's own
+    cross-validation. reliable: ReliableClassifierCV, by the harmonic mean of accuracy and earliness
+    saved; reliability=A,B,C are the taus. shift: folds of MaxMarginShift and a linear SVM; the
+    shift is saved, for transform. Rows must fit into --memory.
+
+    {DATA}
+    """,
+    epilog=_texts(
+        """\
+eigenfeat search rows.csv --target kind -o best.efm
+eigenfeat search rows.csv --target kind -o best.efm --grid penalty=0.03,0.3 --grid depth=1,2
+eigenfeat search rows.csv --target kind -o ldg.efm --model ldg --grid n_components=2,5,9
+eigenfeat search rows.csv --target kind -o early.efm --model reliable --grid rule=pairwise,box""",
+        "output, estimator, rows, skipped, best_params, best_score (larger is better), results "
+        "(params, score and deviation of all candidates, best first), seconds",
+    ),
+)
+
+_command(
+    "report",
+    "report",
+    "report",
+    opt.inputs(),
+    opt.output_option("of the page"),
+    click.option("--title", type=opt.Parsed(str, "TEXT"), help="Title of the page."),
+    click.option(
+        "--image-shape",
+        type=opt.IMAGE_SHAPE,
+        default="auto",
+        help="Shape of the images whose pixels the columns are, as 8x8, or none (default: auto).",
+    ),
+    click.option(
+        "--max-rows",
+        type=opt.POSITIVE,
+        default=20_000,
+        help="Rows of the page, drawn at random where there are more (default 20000).",
+    ),
+    opt.data_options(model=True),
+    opt.run_options(),
+    models=True,
+    reads_standard_input=True,
+    text=f"""Write an HTML page about a model and its predictions.
+
+    Accuracy with its standard error, confusion, calibration, spectra, directions as images where
+    columns are pixels, what predictions rest on, times of early decisions, parameters and versions.
+    The page needs no network. Needs matplotlib: pip install 'eigenfeat[plot]'. Rows whose labels
+    the model does not know are counted and left out. Use rows that had no part in the fit.
+
+    {DATA}
+    """,
+    epilog=_texts(
+        """\
+eigenfeat report model.efm test.csv --target kind -o report.html
+eigenfeat report digits.efm test.parquet --target digit --image-shape 8x8 -o report.html""",
+        "output, rows, of_rows, skipped, seconds",
+    ),
+)
+
+
+@program.command(
+    epilog=_texts(
+        """\
+eigenfeat completion bash > ~/.local/share/bash-completion/completions/eigenfeat
+eigenfeat completion zsh > ~/.zfunc/_eigenfeat      (a folder of $fpath)
+eigenfeat completion fish > ~/.config/fish/completions/eigenfeat.fish"""
+    )
+)
+@click.argument("shell", type=opt.OneOf(["bash", "zsh", "fish"]))
+def completion(shell: str) -> int:
+    """Print a script for completion in a shell.
+
+    With it, a shell completes commands, options and names of files.
+    """
+    found = get_completion_class(shell)
+    assert found is not None
+    click.echo(found(program, {}, "eigenfeat", _COMPLETE).source())
+    return 0
+
+
+# ---- how commands end ----------------------------------------------------------------------------
+
+_COMPLETE = "_EIGENFEAT_COMPLETE"  # the variable by which shells ask
+_EXPECTED = (OSError, MissingExtraError, ValueError, ArithmeticError, ImportError, MemoryError)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status."""
     given = sys.argv[1:] if arguments is None else list(arguments)
-    if given[:2] == files.MERGE.split():
-        given[:2] = [files.MERGE]
-    with quiet_interrupts("--json" in given):
-        options = _parser("--json" in given).parse_args(given)
-    as_json = getattr(options, "json", False)
-    expected: tuple[type[BaseException], ...] = (KeyboardInterrupt, OSError, MissingExtraError)
-    if options.command is not _load_demo:
-        expected += (ValueError, ArithmeticError, ImportError, MemoryError)
+    as_json = "--json" in given
     try:
-        with quiet_interrupts(as_json):
-            run = options.command()
-        with standard_input(options):
-            return int(run(options))
+        if asked := os.environ.get(_COMPLETE):
+            return shell_complete(program, {}, "eigenfeat", _COMPLETE, asked)
+        # As `program.main` does, but that Ctrl-C and closed pipes are left to what follows.
+        with program.make_context("eigenfeat", given) as context:
+            found = program.invoke(context)
+        return 0 if found is None else int(found)
+    except click.exceptions.Exit as end:
+        return int(end.exit_code)
     except BrokenPipeError:  # who reads the output has seen enough, such as head
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except expected as error:
-        advice = _advice(error) if getattr(options, "skip_bad", None) is False else ""
+    except click.ClickException as error:
+        return report_error(UsageError(_words(error)), as_json)
+    except KeyboardInterrupt as error:
+        return report_error(error, as_json)
+    except _EXPECTED as error:
+        advice = "" if "--skip-bad" in given else _advice(error)
         return report_error(error, as_json, advice)
 
 
@@ -82,133 +521,23 @@ def _advice(error: BaseException) -> str:
     return "; --skip-bad leaves such rows out" if isinstance(error, BadRowError) else ""
 
 
-def _parser(as_json: bool = False) -> argparse.ArgumentParser:
-    parser = Parser(prog="eigenfeat", description=DESCRIPTION, epilog=EXAMPLES, json=as_json)
-    parser.add_argument(
-        "--version", action=_Version, nargs=0, help="show program's version number and exit"
-    )
-    kind: Any = partial(Parser, json=as_json)
-    commands = parser.add_subparsers(
-        title="commands", metavar="COMMAND", required=True, parser_class=kind
-    )
-    _add_demo(commands)
-    files.add_commands(commands)
-    model_commands.add_completion(commands, parser)
-    return parser
-
-
-class _Version(argparse.Action):
-    """Looks the version up when asked."""
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
-        from eigenfeat._base.version import __version__
-
-        print(f"eigenfeat {__version__}")
-        parser.exit()
-
-
-def _add_demo(commands: Any) -> None:
-    digits = commands.add_parser(
-        "demo",
-        help="compare representations of real digits",
-        description=DEMO,
-    )
-    digits.add_argument(
-        "what",
-        nargs="?",
-        choices=("digits", EARLY),
-        default="digits",
-        metavar="WHAT",
-        help="digits (default) | early",
-    )
-    digits.add_argument(
-        "--splits",
-        type=count,
-        metavar="N",
-        help="random splits of the digits (default 6, with --quick 2)",
-    )
-    digits.add_argument("--seed", type=natural, default=0, metavar="N", help="seed (default 0)")
-    digits.add_argument(
-        "--output",
-        type=Path,
-        default=Path("eigenfeat-demo"),
-        metavar="DIR",
-        help="folder for pictures and errors.csv (default ./eigenfeat-demo)",
-    )
-    digits.add_argument("--quick", action="store_true", help="fewer splits and directions")
-    digits.set_defaults(command=_load_demo)
-
-
-def _load_demo() -> Callable[[argparse.Namespace], int]:
-    """Import what a demonstration needs; what runs it."""
-    require("rich", "demonstrations")
-    require("matplotlib", "pictures")
-    from eigenfeat.demo import datasets, digits, early, report  # noqa: F401
-
-    return _demo
-
-
-def _demo(options: argparse.Namespace) -> int:
-    from rich.console import Console
-
-    from eigenfeat.demo import datasets, digits, report
-
-    if options.what == EARLY:
-        return _demo_early(options)
-    started = time.perf_counter()
-    console = Console()
-    options.output.mkdir(parents=True, exist_ok=True)
-    images = datasets.digits()
-    splits = options.splits or (2 if options.quick else 6)
-    outcomes = _compare(console, images, splits, options.seed, 2 if options.quick else 5)
-    rows = round((1 - digits.TEST_SHARE) * len(images.y))
-    title = f"Digits, {splits} random splits, {rows} rows for training"
-    console.print()
-    console.print(report.comparison_table(outcomes, title))
-    report.write_csv(outcomes, options.output / "errors.csv")
-    with console.status("drawing"):
-        written = digits.draw(images, outcomes, options.output)
-    console.print(f"Pictures and errors.csv in {options.output.resolve()}", soft_wrap=True)
-    _finish(console, written, started)
-    return 0
-
-
-def _finish(console: Console, written: Sequence[tuple[Path, str]], started: float) -> None:
-    width = max(16, *(len(path.name) for path, _ in written))
-    for path, caption in written:
-        console.print(f"  {path.name:<{width}} {caption}", highlight=False)
-    console.print(f"{time.perf_counter() - started:.0f} seconds in all", highlight=False)
-
-
-def _demo_early(options: argparse.Namespace) -> int:
-    from rich.console import Console
-
-    from eigenfeat.demo import early
-
-    started = time.perf_counter()
-    console = Console()
-    with console.status("deciding"):
-        shown = early.demonstrate(options.seed)
-    early.show(shown, console)
-    with console.status("drawing"):
-        written = early.draw(shown, options.output)
-    console.print(f"Pictures in {options.output.resolve()}", soft_wrap=True)
-    _finish(console, written, started)
-    return 0
-
-
-def _compare(
-    console: Console, images: Images, splits: int, seed: int, n_directions: int
-) -> dict[str, Outcome]:
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    from eigenfeat.demo import digits
-
-    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, TextColumn("{task.description}"), console=console) as progress:
-        task = progress.add_task("starting", total=4 * splits)
-
-        def advance(step: str) -> None:
-            progress.update(task, advance=1, description=step)
-
-        return digits.compare(images, splits, seed, n_directions, advance)
+def _words(error: click.ClickException) -> str:
+    """An error of click's in the form of all others: what it is about, and what was expected."""
+    if isinstance(error, click.NoSuchOption):
+        near = f" (did you mean {', '.join(error.possibilities)}?)" if error.possibilities else ""
+        return f"{error.option_name}: expected an option of the command{near}; --help lists them"
+    if isinstance(error, click.BadOptionUsage):
+        return f"{error.option_name}: expected a value, got none"
+    if isinstance(error, click.BadParameter) and error.param is not None:
+        param = error.param
+        name = (
+            max(param.opts, key=len)
+            if isinstance(param, click.Option)
+            else param.human_readable_name
+        )
+        if isinstance(error, click.MissingParameter):
+            return f"{name}: expected a value, got none"
+        return f"{name}: {error.message}"
+    if isinstance(error, click.UsageError) and "Missing command" in error.message:
+        return "COMMAND: expected one, got none; eigenfeat --help lists them"
+    return error.format_message()

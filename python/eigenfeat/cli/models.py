@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import tempfile
@@ -10,17 +9,29 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base.validation import show
-from eigenfeat.cli.kinds import assigned, new_model, set_parameters
-from eigenfeat.cli.options import column_names, open_data, open_labelled
-from eigenfeat.cli.output import Output, UsageError, check_folder
-from eigenfeat.cli.parameters import estimator_of, refuse_gem_options
-from eigenfeat.cli.standard import STANDARD
+from eigenfeat.cli.kinds import (
+    assigned,
+    estimator_of,
+    new_model,
+    refuse_gem_options,
+    set_parameters,
+)
+from eigenfeat.cli.options import (
+    STANDARD,
+    check_output,
+    column_names,
+    files_of,
+    open_data,
+    open_labelled,
+)
+from eigenfeat.cli.output import Output, UsageError
 from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.gem.gem import GEM
 from eigenfeat.models.saving import load, save
@@ -39,7 +50,7 @@ __all__ = ["fit", "forget_names", "gathered", "opened", "predict", "transform"]
 # ---- fit -----------------------------------------------------------------------------------------
 
 
-def fit(options: argparse.Namespace) -> int:
+def fit(options: SimpleNamespace) -> int:
     """Fit a classifier, or directions, and save it."""
     output = Output("fit", options.json, options.progress)
     model = _unfitted(options)
@@ -49,7 +60,7 @@ def fit(options: argparse.Namespace) -> int:
     if not options.data:
         raise UsageError("expected files of rows, or --moments, got neither")
     rows = open_labelled(options)
-    check_folder(options.output)
+    check_output(options.output, files_of(rows))
     names = column_names(rows)
     with ExitStack() as stack:
         rows = rows.prepared_for(model, fitted=False)
@@ -88,7 +99,7 @@ def fit(options: argparse.Namespace) -> int:
     return 0
 
 
-def _unfitted(options: argparse.Namespace) -> Any:
+def _unfitted(options: SimpleNamespace) -> Any:
     """The model that the options ask for."""
     if options.model_kind == "gem":
         model = estimator_of(GEM if options.features or options.moments else GEMClassifier, options)
@@ -103,10 +114,10 @@ def _unfitted(options: argparse.Namespace) -> Any:
     return new_model(options)
 
 
-def _fit_moments(options: argparse.Namespace, model: Any, output: Output) -> int:
+def _fit_moments(options: SimpleNamespace, model: Any, output: Output) -> int:
     if options.data:
         raise UsageError(f"--moments: expected no files of rows beside it, got {options.data[0]}")
-    check_folder(options.output)
+    check_output(options.output, [options.moments])
     started = time.perf_counter()
     moments = ClassMoments.load(options.moments)
     model.fit_moments(moments)
@@ -134,7 +145,7 @@ def gathered(rows: FileRows, limit: float, output: Output) -> Block | None:
 
 
 def _spooled(
-    rows: FileRows, options: argparse.Namespace, stack: ExitStack, output: Output
+    rows: FileRows, options: SimpleNamespace, stack: ExitStack, output: Output
 ) -> FileRows:
     """The same rows in a temporary .npy file, if that was asked for."""
     if options.spool is None:
@@ -154,7 +165,7 @@ def _spooled(
 
 
 def _report_fit(
-    options: argparse.Namespace,
+    options: SimpleNamespace,
     model: Any,
     output: Output,
     found: dict[str, Any],
@@ -186,7 +197,7 @@ def _report_fit(
 # ---- predict and transform -----------------------------------------------------------------------
 
 
-def predict(options: argparse.Namespace) -> int:
+def predict(options: SimpleNamespace) -> int:
     """Write what a classifier says of every row."""
     output = Output("predict", options.json, options.progress)
     _check_output(options.output)
@@ -215,7 +226,7 @@ def predict(options: argparse.Namespace) -> int:
     return _write(options, rows, names, found, output, {"classes": classes.tolist()})
 
 
-def _predict_early(options: argparse.Namespace, output: Output) -> int:
+def _predict_early(options: SimpleNamespace, output: Output) -> int:
     """Write the labels of early decisions, the samples that they took, and how sure they are."""
     if options.proba:
         raise UsageError("--proba: expected none with --early")
@@ -237,7 +248,7 @@ def _predict_early(options: argparse.Namespace, output: Output) -> int:
     return _write(options, rows, names, found, output, {"classes": classes.tolist()})
 
 
-def transform(options: argparse.Namespace) -> int:
+def transform(options: SimpleNamespace) -> int:
     """Write the features of every row."""
     output = Output("transform", options.json, options.progress)
     _check_output(options.output)
@@ -259,7 +270,7 @@ def transform(options: argparse.Namespace) -> int:
 
 
 def opened(
-    options: argparse.Namespace, method: str | None, *, labelled: bool = False
+    options: SimpleNamespace, method: str | None, *, labelled: bool = False
 ) -> tuple[BaseEstimator, FileRows]:
     """The model, and the rows with its columns, and their labels if these are wanted."""
     model = load(options.model)
@@ -282,7 +293,7 @@ def opened(
     return model, rows
 
 
-def _rows_for(options: argparse.Namespace, model: Any, labelled: bool) -> FileRows:
+def _rows_for(options: SimpleNamespace, model: Any, labelled: bool) -> FileRows:
     """The rows as the model reads them, with labels or not."""
     if labelled:
         return open_labelled(options).prepared_for(model, fitted=True)
@@ -305,7 +316,7 @@ def _plain(labels: Any, classes: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def _write(
-    options: argparse.Namespace,
+    options: SimpleNamespace,
     rows: FileRows,
     names: list[str],
     found: Callable[[Any], list[npt.NDArray[Any]]],
@@ -313,6 +324,8 @@ def _write(
     more: dict[str, Any],
 ) -> int:
     written = skipped = 0
+    if str(options.output) != STANDARD:
+        check_output(options.output, [options.model, *files_of(rows)])
     with open_writer(options.output, names) as writer, output.rows(output.command) as advance:
         for block, position in rows.blocks():
             allowed = rows.options.missing
@@ -336,11 +349,12 @@ def _check_output(path: Path) -> None:
     """Refuse, before any work, a file that could not be written in the end."""
     if str(path) == STANDARD:
         return
-    if path.suffix.lower() not in SUFFIXES:
+    special = path.exists() and not path.is_file() and not path.is_dir()
+    if path.suffix.lower() not in SUFFIXES and not special:
         raise UsageError(
             f"--output: expected a name that ends in one of {' '.join(SUFFIXES)}, got {path}"
         )
-    check_folder(path)
+    check_output(path)
 
 
 def _filled(X: Any, allowed: bool) -> tuple[Any, npt.NDArray[np.bool_] | None]:

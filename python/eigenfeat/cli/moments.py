@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from eigenfeat._base.feature_names import differing_name
 from eigenfeat._base.saved_files import FileFormatError
 from eigenfeat._base.validation import show
 from eigenfeat.cli.checkpoint import read_checkpoint, write_checkpoint
-from eigenfeat.cli.options import column_names, open_labelled
+from eigenfeat.cli.options import check_output, column_names, files_of, open_labelled
 from eigenfeat.cli.output import (
     Advance,
     InterruptedRunError,
     Interrupts,
     Output,
     UsageError,
-    check_folder,
     remove_leftovers,
 )
 from eigenfeat.moments.class_moments import ClassMoments
@@ -104,7 +103,7 @@ def _difference(found: Any, wanted: dict[str, Any]) -> str | None:
     return "it was written by another version"
 
 
-def moments_of_files(options: argparse.Namespace) -> int:
+def moments_of_files(options: SimpleNamespace) -> int:
     """Add up the moments of all rows, write them, and say so."""
     output = Output("moments", options.json, options.progress)
     if options.data[0] == "merge":  # after an option
@@ -112,14 +111,16 @@ def moments_of_files(options: argparse.Namespace) -> int:
     return _moments_of(options, open_labelled(options), output)
 
 
-def merge_files(options: argparse.Namespace) -> int:
+def merge_files(options: SimpleNamespace) -> int:
     """Merge files of moments in the order given."""
     return _merged(options, options.data, Output("moments", options.json, None))
 
 
-def _moments_of(options: argparse.Namespace, rows: FileRows, output: Output) -> int:
+def _moments_of(options: SimpleNamespace, rows: FileRows, output: Output) -> int:
     for path in (options.output, _checkpoint_path(options)):
-        check_folder(path)
+        check_output(path, files_of(rows))
+    if options.output == _checkpoint_path(options):
+        raise UsageError(f"--checkpoint: expected another file than the output {options.output}")
     checkpoint = Checkpoint(_checkpoint_path(options), rows, options.every)
     moments, position = _start(options, rows, checkpoint, output)
     resumed_from = position.rows if position else 0
@@ -158,14 +159,14 @@ def _add(
         raise
 
 
-def _checkpoint_path(options: argparse.Namespace) -> Path:
+def _checkpoint_path(options: SimpleNamespace) -> Path:
     if options.checkpoint is not None:
         return Path(options.checkpoint)
     return options.output.with_name(f"{options.output.name}.checkpoint")
 
 
 def _start(
-    options: argparse.Namespace, rows: FileRows, checkpoint: Checkpoint, output: Output
+    options: SimpleNamespace, rows: FileRows, checkpoint: Checkpoint, output: Output
 ) -> tuple[ClassMoments, Position | None]:
     if options.resume and checkpoint.path.exists():
         moments, position = checkpoint.load()
@@ -190,7 +191,7 @@ def _stop(
 
 
 def _report(
-    options: argparse.Namespace,
+    options: SimpleNamespace,
     rows: FileRows,
     output: Output,
     moments: ClassMoments,
@@ -218,10 +219,10 @@ def _report(
     output.result(found, text)
 
 
-def _merged(options: argparse.Namespace, paths: list[str], output: Output) -> int:
+def _merged(options: SimpleNamespace, paths: list[str], output: Output) -> int:
     if len(paths) < 2:
         raise UsageError(f"merge: expected two files of moments or more, got {len(paths)}")
-    check_folder(options.output)
+    check_output(options.output, paths)
     total, named = ClassMoments.load(paths[0]), paths[0]
     for path in paths[1:]:
         part, nameless = ClassMoments.load(path), not hasattr(total, "feature_names_in_")

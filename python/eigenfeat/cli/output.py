@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import signal
 import sys
 import threading
 import time
+import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any, NoReturn, TextIO
-
-from eigenfeat._base.extras import installed
+from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,10 +24,10 @@ __all__ = [
     "InterruptedRunError",
     "Interrupts",
     "Output",
-    "Parser",
     "UsageError",
-    "check_folder",
+    "printable",
     "quiet_interrupts",
+    "remove_leftovers",
     "report_error",
 ]
 
@@ -49,22 +47,6 @@ class InterruptedRunError(KeyboardInterrupt):
         self.status = 128 + signal_number
 
 
-class Parser(argparse.ArgumentParser):
-    """A parser whose errors are JSON where the results would be."""
-
-    def __init__(self, *arguments: Any, json: bool = False, **options: Any) -> None:
-        options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
-        super().__init__(*arguments, **options)
-        self.json = json
-
-    def error(self, message: str) -> NoReturn:
-        """End the program with status 2."""
-        if self.json:
-            _print_json({"status": "error", "kind": "usage", "error": message, "exit": USAGE})
-            raise SystemExit(USAGE)
-        super().error(message)
-
-
 def report_error(error: BaseException, as_json: bool, advice: str = "") -> int:
     """Print one line, or JSON, about what ended a command; its exit status."""
     if isinstance(error, KeyboardInterrupt):
@@ -77,8 +59,22 @@ def report_error(error: BaseException, as_json: bool, advice: str = "") -> int:
     if as_json:
         _print_json({"status": "error", "kind": kind, "error": message, "exit": status})
     else:
-        print(f"eigenfeat: {message}", file=sys.stderr)
+        print(f"eigenfeat: {printable(message, lines=False)}", file=sys.stderr)
     return int(status)
+
+
+def printable(text: str, *, lines: bool = True) -> str:
+    """Text without characters that control a terminal, such as those of labels and file names.
+
+    With `lines` it may have several.
+    """
+    if text.isprintable() and text.isascii():
+        return text
+    kept = "\n\t" if lines else "\t"
+    control = ("Cc", "Cf", "Cs", "Zl", "Zp")
+    return "".join(
+        ascii(c)[1:-1] if c not in kept and unicodedata.category(c) in control else c for c in text
+    )
 
 
 def _words(error: BaseException) -> str:
@@ -142,21 +138,21 @@ class Output:
 
     def say(self, text: str) -> None:
         """Print a line that is not part of the result."""
-        print(f"eigenfeat: {text}", file=sys.stderr, flush=True)
+        print(f"eigenfeat: {printable(text)}", file=sys.stderr, flush=True)
 
     def result(self, found: Mapping[str, object], text: str, file: TextIO | None = None) -> None:
         """Print the result: `found` as JSON, or `text`; to stdout unless a file is given."""
         if self._json:
             _print_json({"status": "ok", "command": self.command, **found}, file)
         else:
-            print(text, file=file, flush=True)
+            print(printable(text), file=file, flush=True)
 
     @contextmanager
     def rows(self, what: str) -> Iterator[Advance]:
         """Follow rows as they go through; call what it yields after every block."""
         if not self._progress:
             yield Advance(what)
-        elif self._terminal and installed("rich"):
+        elif self._terminal:
             with _bar() as bar:
                 yield _BarAdvance(what, bar)
         else:
@@ -286,13 +282,3 @@ def remove_leftovers(path: Path) -> None:
     """Remove what killed runs have left of files that they were writing in place of `path`."""
     for part in path.parent.glob(f".{path.name}.*.part"):
         part.unlink(missing_ok=True)
-
-
-def check_folder(path: Path) -> None:
-    """Refuse, before any work, a file in a folder that is not there, or that is a folder."""
-    if str(path) == "-":
-        raise UsageError("--output: expected the name of a file, got -")
-    if not path.parent.is_dir():
-        raise FileNotFoundError(2, "No such file or directory", str(path.parent))
-    if path.is_dir():
-        raise IsADirectoryError(21, "Is a directory", str(path))

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import time
+from types import SimpleNamespace
 
 from eigenfeat._base.extras import require
 from eigenfeat.cli.models import opened
-from eigenfeat.cli.output import Output, UsageError, check_folder
+from eigenfeat.cli.options import check_output, files_of
+from eigenfeat.cli.output import Output, UsageError
 from eigenfeat.cli.sampled_rows import some_rows
 
 __all__ = ["report"]
 
 
-def report(options: argparse.Namespace) -> int:
+def report(options: SimpleNamespace) -> int:
     """Write the page."""
     output = Output("report", options.json, options.progress)
     started = time.perf_counter()
-    check_folder(options.output)
+    check_output(options.output)
     require("matplotlib", "reports")
     model, rows = opened(options, None, labelled=True)
+    check_output(options.output, [options.model, *files_of(rows)])
     X, y, n = some_rows(rows, options.max_rows, output)
     sources = {
         "Model": f"{options.model} ({os.path.getsize(options.model):,} bytes)",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,11 +12,10 @@ from sklearn.model_selection import GridSearchCV, ParameterGrid, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 
 from eigenfeat._base.validation import show
-from eigenfeat.cli.kinds import grid_values, new_model
+from eigenfeat.cli.kinds import estimator_of, grid_values, new_model
 from eigenfeat.cli.models import gathered
-from eigenfeat.cli.options import column_names, open_labelled
-from eigenfeat.cli.output import Output, UsageError, check_folder
-from eigenfeat.cli.parameters import estimator_of
+from eigenfeat.cli.options import check_output, column_names, files_of, open_labelled
+from eigenfeat.cli.output import Output, UsageError
 from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.gem.search import GEMClassifierCV
 from eigenfeat.models.saving import save
@@ -27,15 +26,15 @@ SHOWN = 10
 OF_LDG = ("n_components", "gamma", "n_neighbors")
 
 
-def search(options: argparse.Namespace) -> int:
+def search(options: SimpleNamespace) -> int:
     """Try candidates, and save the best one fitted to all rows."""
     output = Output("search", options.json, options.progress)
     started = time.perf_counter()
     grid = grid_values(options.grid)
     makes = {"gem": _gem, "ldg": _ldg, "reliable": _reliable, "shift": _shift}
     found = makes[options.model_kind](options, grid)
-    rows = open_labelled(options)
-    check_folder(options.output)
+    rows = open_labelled(options).prepared_for(found, fitted=False)
+    check_output(options.output, files_of(rows))
     names = column_names(rows)
     whole = gathered(rows, options.memory * 1e9, output)
     if whole is None:
@@ -44,6 +43,8 @@ def search(options: argparse.Namespace) -> int:
     model = _best(found)
     if names is not None:
         model.feature_names_in_ = np.array(names, dtype=object)
+    elif rows.layout is not None:
+        model.file_layout_ = rows.layout
     save(model, options.output)
     table = _table(found)
     result = {
@@ -62,7 +63,7 @@ def search(options: argparse.Namespace) -> int:
 # ---- searches ------------------------------------------------------------------------------------
 
 
-def _gem(options: argparse.Namespace, grid: dict[str, list[Any]]) -> Any:
+def _gem(options: SimpleNamespace, grid: dict[str, list[Any]]) -> Any:
     base = estimator_of(GEMClassifier, options)
     _check_names(base, grid)
     scoring = "error" if options.scoring is None else options.scoring
@@ -75,7 +76,7 @@ def _gem(options: argparse.Namespace, grid: dict[str, list[Any]]) -> Any:
     )
 
 
-def _ldg(options: argparse.Namespace, grid: dict[str, list[Any]]) -> Any:
+def _ldg(options: SimpleNamespace, grid: dict[str, list[Any]]) -> Any:
     _refuse_scoring(options)
     if options.cv is not None:
         raise UsageError("--cv: expected none with --model ldg, which leaves rows out by itself")
@@ -86,7 +87,7 @@ def _ldg(options: argparse.Namespace, grid: dict[str, list[Any]]) -> Any:
     return model
 
 
-def _reliable(options: argparse.Namespace, grid: dict[str, list[Any]]) -> Any:
+def _reliable(options: SimpleNamespace, grid: dict[str, list[Any]]) -> Any:
     from eigenfeat.incomplete import ReliableClassifierCV
 
     _refuse_scoring(options)
@@ -106,7 +107,7 @@ def _reliable(options: argparse.Namespace, grid: dict[str, list[Any]]) -> Any:
     )
 
 
-def _shift(options: argparse.Namespace, grid: dict[str, list[Any]]) -> Any:
+def _shift(options: SimpleNamespace, grid: dict[str, list[Any]]) -> Any:
     from eigenfeat.maxmargin import MulticlassSVM
 
     _refuse_scoring(options)
@@ -130,7 +131,7 @@ def _check_names(base: Any, grid: Mapping[str, Any]) -> None:
             )
 
 
-def _refuse_scoring(options: argparse.Namespace) -> None:
+def _refuse_scoring(options: SimpleNamespace) -> None:
     if options.scoring is not None:
         raise UsageError(f"--scoring: expected none with --model {options.model_kind}")
 

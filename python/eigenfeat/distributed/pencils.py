@@ -33,7 +33,7 @@ _MANY = 2e10  # problems times d^3, some seconds of one core
 def pair_directions(
     moments: ClassMoments, pairs: Pairs | Contrasts = "all", **options: Any
 ) -> PairDirections:
-    """Solve the pencils of :func:`eigenfeat.pair_directions` on the workers.
+    """Solve the pencils of :func:`eigenfeat.pencils.pair_directions` on the workers.
 
     Each task has the pairs of some denominator classes.
 
@@ -42,7 +42,8 @@ def pair_directions(
     moments : ClassMoments
         Moments on the client, as `class_moments` returns them.
     pairs, **options
-        As in :func:`eigenfeat.pair_directions`. With ``n_threads=None`` a task has one thread.
+        As in :func:`eigenfeat.pencils.pair_directions`. With ``n_threads=None`` a task has one
+        thread.
 
     Returns
     -------

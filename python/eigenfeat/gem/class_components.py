@@ -83,7 +83,7 @@ class ClassComponents(GEM):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from eigenfeat import ClassComponents
+    >>> from eigenfeat.gem import ClassComponents
     >>> X, y = load_iris(return_X_y=True)
     >>> ClassComponents(n_directions=2, expansion="none").fit_transform(X, y).shape
     (150, 6)

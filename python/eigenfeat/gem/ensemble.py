@@ -22,8 +22,7 @@ from eigenfeat._base.types import Floats, RandomState, Rows
 from eigenfeat._base.validation import MOST, show
 from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.rows.blocks import is_blocks
-from eigenfeat.rows.callbacks import Iterative, with_steps
-from eigenfeat.rows.estimator import BaseEstimator
+from eigenfeat.rows.estimator import BaseEstimator, Iterative, with_steps
 from eigenfeat.rows.out_of_core import FromLogits, over_blocks
 
 if TYPE_CHECKING:
@@ -188,6 +187,8 @@ class GEMEnsemble(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstimator)
         for number, member in enumerate(members):
             started = time.perf_counter()
             last = member.steps[-1][0]
+            if member[-1].views == "auto":
+                member[-1].views = "gem"
             given = {f"{last}__{name}": part for name, part in others.items() if part is not None}
             member.fit(X, y, **given)
             count = member[-1].layers_[-1].directions.shape[1]

@@ -21,7 +21,6 @@ from eigenfeat._base.lazy import Lazy, LazySolution
 from eigenfeat._base.saved import check_solution, fits
 from eigenfeat._base.speaking import Speaks
 from eigenfeat._base.types import Floats, Pairs, RandomState, Rows, Targets, Weights
-from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat.expansion.features import check_powers, expand
 from eigenfeat.gem.names import NamedFeatures
 from eigenfeat.gem.wide import expand_wide, refuse_moments, solve_wide
@@ -33,9 +32,8 @@ from eigenfeat.pencils.scale_trial import tried_scales
 from eigenfeat.pencils.solution import Settings, Solution
 from eigenfeat.pencils.wide_rows import is_wide
 from eigenfeat.rows.blocks import RowBlocks
-from eigenfeat.rows.checked import validate_data
 from eigenfeat.rows.completion import ALLOW_NAN, complete, keep_completion, refuse_missing
-from eigenfeat.rows.estimator import BaseEstimator
+from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error, validate_data
 from eigenfeat.rows.memory import MemoryRows
 from eigenfeat.rows.out_of_core import given_blocks, keep_columns, over_blocks
 from eigenfeat.rows.row_weights import weighted_rows
@@ -62,7 +60,8 @@ class GEM(Speaks, NamedFeatures, FittedDirections, LazySolution, TransformerMixi
     ridge : float >= 0, "auto" or None, default=None
         Multiple of a denominator's mean eigenvalue that is added to its diagonal. 0 needs more
         independent rows than columns in every class. "auto": between .03 and 1 by each class's
-        spectrum, see :func:`eigenfeat.pair_directions`. None: .2; .2 d / n_c with "randomized".
+        spectrum, see :func:`eigenfeat.pencils.pair_directions`. None: .2; .2 d / n_c with
+        "randomized".
     n_directions : int >= 1 or "auto", default="auto"
         Maximum number of directions to keep for a pair. "auto": 10; with more than 300 pairs 3,000
         divided by their number, at least 3; with more than 3,000 pairs, and of random groups, 1.
@@ -117,7 +116,7 @@ class GEM(Speaks, NamedFeatures, FittedDirections, LazySolution, TransformerMixi
         Eigenvalues, descending within a pair.
     pairs_ : (F, 2) array
         Numerator and denominator label of each direction. Groups of classes have names (str):
-        labels, "rest", or nodes of the tree, see :func:`eigenfeat.class_tree`.
+        labels, "rest", or nodes of the tree, see :func:`eigenfeat.pencils.class_tree`.
     ranks_ : (F,) array
         Rank of each direction within its pair, from 0.
     classes_ : (k,) array

@@ -16,12 +16,10 @@ from sklearn.utils.validation import check_is_fitted
 from eigenfeat._base.saved import fits
 from eigenfeat._base.spread import is_rounding
 from eigenfeat._base.types import Labels, Pairs, RandomState
-from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import FLOATS, show
 from eigenfeat.expansion.features import check_powers, expand
 from eigenfeat.gem.gem import GEM
-from eigenfeat.rows.checked import validate_data
-from eigenfeat.rows.estimator import BaseEstimator
+from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error, validate_data
 from eigenfeat.rows.row_weights import weighted_rows
 from eigenfeat.rows.targets import supervised_contractions, target_groups
 
@@ -49,7 +47,8 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     n_contractions : int >= 1, default=5
         Maximum number of contractions of a target with several outputs.
     contraction : {"supervised", "random"}, default="supervised"
-        Contractions: those of :func:`eigenfeat.supervised_contractions`, or random unit vectors.
+        Contractions: those of :func:`eigenfeat.rows.supervised_contractions`, or random unit
+        vectors.
     ridge : float >= 0 or "auto", default="auto"
         As in :class:`GEM`, whose default is 0.2; targets are smooth, and columns usually few.
     threshold, pairs, scale

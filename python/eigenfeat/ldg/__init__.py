@@ -1,36 +1,6 @@
 """Local discriminative Gaussian dimensionality reduction and its relatives (Parrish 2012)."""
 
-from eigenfeat.ldg.direct import DirectLDA
-from eigenfeat.ldg.fisher import PCAFisher, RegularizedFisher
-from eigenfeat.ldg.gradient import DiscriminativeGaussian
-from eigenfeat.ldg.gsvd import GSVDDiscriminant
-from eigenfeat.ldg.kernel import KernelLDG
-from eigenfeat.ldg.linear import LDG
-from eigenfeat.ldg.local_fisher import LocalFisher
-from eigenfeat.ldg.margin_criterion import MaximumMarginCriterion
-from eigenfeat.ldg.metric_learning import ITML, TransferITML
-from eigenfeat.ldg.nca import NCA
-from eigenfeat.ldg.partitioned import PartitionedReducer
-from eigenfeat.ldg.pooled import PooledFisher, PooledPCA
-from eigenfeat.ldg.sparse import SparseLDG
-from eigenfeat.ldg.transfer import TransferLDG
+from eigenfeat._base.lazy_names import lazy_names
 
-__all__ = [
-    "ITML",
-    "LDG",
-    "NCA",
-    "DirectLDA",
-    "DiscriminativeGaussian",
-    "GSVDDiscriminant",
-    "KernelLDG",
-    "LocalFisher",
-    "MaximumMarginCriterion",
-    "PCAFisher",
-    "PartitionedReducer",
-    "PooledFisher",
-    "PooledPCA",
-    "RegularizedFisher",
-    "SparseLDG",
-    "TransferITML",
-    "TransferLDG",
-]
+# Imported when they are first asked for: libraries below take a second or more.
+__getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

@@ -1,8 +1,6 @@
 """Max-margin data shifting: a multiclass SVM moves rows before features are learnt."""
 
-from eigenfeat.maxmargin.autoencoder import Autoencoder
-from eigenfeat.maxmargin.max_margin_pca import MaxMarginPCA
-from eigenfeat.maxmargin.shifting import MaxMarginShift
-from eigenfeat.maxmargin.svm import MulticlassSVM
+from eigenfeat._base.lazy_names import lazy_names
 
-__all__ = ["Autoencoder", "MaxMarginPCA", "MaxMarginShift", "MulticlassSVM"]
+# Imported when they are first asked for: libraries below take a second or more.
+__getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

@@ -21,6 +21,7 @@ from eigenfeat._base.saved_files import read_arrays, write_arrays
 from eigenfeat._base.types import DType, Labels, Rows, Weights
 from eigenfeat._base.validation import check_dtype, check_memory, check_rows, check_weights, show
 from eigenfeat.moments import state as _state
+from eigenfeat.moments.few_samples import FewSamples
 
 __all__ = ["ClassMoments"]
 
@@ -67,7 +68,9 @@ class ClassMoments(Saved):
     Notes
     -----
     An update or merge that raises leaves the object unchanged. Several Python threads may use one
-    object: its methods hold a lock. Memory: ``k * d * d * 8`` bytes.
+    object: its methods hold a lock. Memory: ``k * d * d * 8`` bytes. Of samples that are at most
+    half as many as the columns, and at least 200 columns, only copies are kept until a matrix is
+    asked for, which has the same bits then.
 
     Examples
     --------
@@ -95,7 +98,8 @@ class ClassMoments(Saved):
         self._table = LabelTable.of(classes)
         self._dtype = check_dtype(dtype)
         self._names = checked_names(feature_names)
-        self._core: core.ClassMoments | None = None
+        self._formed: core.ClassMoments | None = None
+        self._few: FewSamples | None = None
         self._lock = threading.RLock()
 
     @property
@@ -112,9 +116,10 @@ class ClassMoments(Saved):
     @property
     def n_features_in_(self) -> int:
         """Number of columns."""
-        if self._core is None:
+        d = self._width()
+        if d is None:
             raise AttributeError("ClassMoments has no n_features_in_ before its first update")
-        return self._core.n_features
+        return d
 
     @property
     def feature_names_in_(self) -> npt.NDArray[np.object_]:
@@ -168,9 +173,14 @@ class ClassMoments(Saved):
             codes, table = self._table.encode(y, n)
             weights = check_weights(sample_weight, n)
             names = check_same_names(self._names, names_of(X), "X")
-            core = self._with_room(len(table), d)
-            _state.update_core(core, rows, codes, weights, threads)
-            self._core, self._table, self._names = core, table, names
+            few = None
+            if self._formed is None:
+                few = (self._few or FewSamples(d)).added(rows, codes, weights, threads)
+            if few is None:
+                core = self._with_room(len(table), d)
+                _state.update_core(core, rows, codes, weights, threads)
+                self._core = core
+            self._few, self._table, self._names = few, table, names
         return self
 
     def add_scatter(self, c: Hashable, scatter: ArrayLike) -> ClassMoments:
@@ -230,51 +240,113 @@ class ClassMoments(Saved):
             if columns is not None and found is not None and columns != found:
                 raise ValueError(f"other: expected {columns} columns, got {found}")
             names = check_same_names(self._names, other._names, "other")
-            if other._core is not None:
-                self._core = self._merged_core(other._core, theirs, table, threads)
+            if other._width() is not None:
+                self._merge_samples(other, table, threads)
             self._table, self._names = table, names
         return self
 
-    def _merged_core(
-        self, theirs: core.ClassMoments, labels: LabelTable, table: LabelTable, n_threads: int
-    ) -> core.ClassMoments:
+    def _merge_samples(self, other: ClassMoments, table: LabelTable, n_threads: int) -> None:
+        places = [table.index(label) for label in other._table.labels]
+        if other._few is not None and self._formed is None:
+            class_map = np.array(places, dtype=np.int32)
+            few = self._few or FewSamples(other._few.n_features)
+            both = few.merged(other._few, len(places), class_map, n_threads)
+            if both is not None:
+                self._few = both
+                return
+        theirs = other._core
+        assert theirs is not None  # the other has samples
         core = self._with_room(len(table), theirs.n_features)
         class_map = np.zeros(theirs.n_classes, dtype=np.int32)  # unnamed classes are empty
-        class_map[: len(labels)] = [table.index(label) for label in labels.labels]
+        class_map[: len(places)] = places
         core.merge(theirs.copy() if theirs is core else theirs, class_map, n_threads)
-        return core
+        self._core = core
+
+    @property
+    def _core(self) -> core.ClassMoments | None:
+        """The matrices; those of few samples are formed now."""
+        with self._lock:
+            if self._few is not None:
+                check_memory("ClassMoments", len(self._table), self._few.n_features)
+                self._formed = self._few.form(len(self._table))
+                self._few = None
+            return self._formed
+
+    @_core.setter
+    def _core(self, formed: core.ClassMoments | None) -> None:
+        self._formed, self._few = formed, None
+
+    def _width(self) -> int | None:
+        """Columns of the samples so far."""
+        with self._lock:
+            if self._few is not None:
+                return self._few.n_features
+            return None if self._formed is None else self._formed.n_features
 
     def _known_columns(self) -> int | None:
-        if self._core is None:
-            return None if self._names is None else len(self._names)
-        return self._core.n_features
+        width = self._width()
+        return len(self._names) if width is None and self._names is not None else width
 
     def _with_room(self, n_classes: int, n_features: int) -> core.ClassMoments:
         """The core with at least this many classes; additional empty ones are not visible."""
         check_memory("ClassMoments", n_classes, n_features)
-        if self._core is None:
+        formed = self._core
+        if formed is None:
             return core.ClassMoments(n_classes, n_features)
-        if self._core.n_classes < n_classes:
-            self._core.grow(n_classes)
-        return self._core
+        if formed.n_classes < n_classes:
+            formed.grow(n_classes)
+        return formed
 
     def _class(self, label: Any) -> tuple[core.ClassMoments, int]:
-        index = self._table.index(label)
-        if self._core is None or not self._core.weight(index) > 0:
+        index = self._with_weight(label)
+        core = self._core
+        assert core is not None  # some class has weight
+        return core, index
+
+    def _with_weight(self, label: Any) -> int:
+        if not self.weight(label) > 0:
             raise ValueError(f"class: expected one with rows of positive weight, got {show(label)}")
-        return self._core, index
+        return self._table.index(label)
 
     def weight(self, c: Hashable) -> float:
         """Sum of the weights of the rows of class `c`: their number if all weights are 1."""
         with self._lock:
             index = self._table.index(c)
-            return 0.0 if self._core is None else self._core.weight(index)
+            if self._few is not None:
+                return self._few.weight(index)
+            return 0.0 if self._formed is None else self._formed.weight(index)
 
     def mean(self, c: Hashable) -> _Array:
         """Mean of class `c`, shape (d,). ValueError if the class is unknown or has no weight."""
         with self._lock:
-            core, index = self._class(c)
+            index = self._with_weight(c)
+            if self._few is not None:
+                return self._few.mean(index)
+            core, _ = self._class(c)
             return core.mean_high(index) + core.mean_low(index)
+
+    def variance(self, c: Hashable) -> _Array:
+        """Variances of the columns in class `c`, shape (d,). ValueError as for `mean`."""
+        with self._lock:
+            index = self._with_weight(c)
+            if self._few is not None:
+                return self._few.variance(index)
+            core, _ = self._class(c)
+            return np.diag(core.covariance(index)).copy()
+
+    def few_samples(self) -> tuple[_Array, Labels, _Array] | None:
+        """Samples (n, d), labels and weights (n,), where they are so few that they were kept.
+
+        That is with at least 200 columns and at most half as many samples, until a matrix is asked
+        for. None otherwise.
+        """
+        with self._lock:
+            if self._few is None:
+                return None
+            X, codes, weights = self._few.samples
+            labels = np.empty(len(self._table), dtype=self._table.dtype)
+            labels[:] = self._table.labels
+            return X, labels[codes], weights
 
     def second_moment(self, c: Hashable) -> _Array:
         """E[x x^T | c] (eq. 2), shape (d, d). ValueError as for `mean`."""
@@ -294,15 +366,19 @@ class ClassMoments(Saved):
             twin = type(self).__new__(type(self))
             twin._table, twin._dtype, twin._lock = self._table, self._dtype, threading.RLock()
             twin._names = self._names
-            twin._core = None if self._core is None else self._core.copy()
+            twin._formed = None if self._formed is None else self._formed.copy()
+            twin._few = self._few
             return twin
 
     def __deepcopy__(self, memo: Any) -> ClassMoments:
         return self.copy()
 
     def __sizeof__(self) -> int:
-        d = 0 if self._core is None else self._core.n_features
-        return object.__sizeof__(self) + len(self._table) * 8 * d * (d + 2)
+        with self._lock:
+            if self._few is not None:
+                return object.__sizeof__(self) + 8 * self._few.n_samples * self._few.n_features
+            d = 0 if self._formed is None else self._formed.n_features
+            return object.__sizeof__(self) + len(self._table) * 8 * d * (d + 2)
 
     def __add__(self, other: object) -> ClassMoments:
         return self.copy().merge(other) if isinstance(other, ClassMoments) else NotImplemented
@@ -317,20 +393,22 @@ class ClassMoments(Saved):
         with _both_locked(self, other):
             if set(self._table.labels) != set(other._table.labels):
                 return False
-            if self._core is None or other._core is None:
-                return self._core is other._core
-            return self._core.n_features == other._core.n_features and all(
-                _state.same_class(self._core, i, other._core, other._table.index(label))
+            ours, theirs = self._core, other._core
+            if ours is None or theirs is None:
+                return ours is theirs
+            return ours.n_features == theirs.n_features and all(
+                _state.same_class(ours, i, theirs, other._table.index(label))
                 for i, label in enumerate(self._table.labels)
             )
 
     def __repr__(self) -> str:
         with self._lock:
-            if self._core is None:
+            width = self._width()
+            if width is None:
                 return "ClassMoments(no rows yet)"
-            total = sum(self._core.weight(i) for i in range(len(self._table)))
+            total = sum(map(self.weight, self._table.labels))
             classes = f"{len(self._table)} class{'es' if len(self._table) != 1 else ''}"
-            features = f"{self._core.n_features} feature{'s' if self._core.n_features != 1 else ''}"
+            features = f"{width} feature{'s' if width != 1 else ''}"
             return f"ClassMoments({classes}, {features}, weight {total:.12g})"
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -403,12 +481,13 @@ class ClassMoments(Saved):
         meta = {
             "labels": self._table.to_json(),
             "dtype": None if self._dtype is None else self._dtype.name,
-            "n_features": None if self._core is None else self._core.n_features,
+            "n_features": self._width(),
         }
         return meta if self._names is None else meta | {"feature_names": list(self._names)}
 
     def _arrays(self) -> Iterator[tuple[str, _Array]]:
-        return iter(()) if self._core is None else _state.core_arrays(self._core, len(self._table))
+        core = self._core
+        return iter(()) if core is None else _state.core_arrays(core, len(self._table))
 
     def __getstate__(self) -> dict[str, Any]:
         with self._lock:
@@ -418,7 +497,7 @@ class ClassMoments(Saved):
                 "label_dtype": None if table.dtype is None else table.dtype.str,
                 "fixed": table.fixed,
                 "dtype": None if self._dtype is None else self._dtype.name,
-                "n_features": None if self._core is None else self._core.n_features,
+                "n_features": self._width(),
                 "feature_names": None if self._names is None else list(self._names),
                 "arrays": dict(self._arrays()),
             }
@@ -433,7 +512,7 @@ class ClassMoments(Saved):
             return found
 
         labels, dtype = state["labels"], state["label_dtype"]
-        self._lock, self._core = threading.RLock(), None
+        self._lock, self._formed, self._few = threading.RLock(), None, None
         self._dtype = check_dtype(state["dtype"])
         self._table = LabelTable.restored(labels, dtype, state["fixed"])
         self._take_arrays(state["n_features"], array)

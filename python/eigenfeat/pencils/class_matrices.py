@@ -68,6 +68,7 @@ class Recipe:
     scale: _Array | None  # (d,)
     centre: _Array | None = None  # (d,) origin of the rows, with the constant; by default 0
     noise: bool = False  # whether `noise_edges` and `spectrum` will be asked for
+    columns: int | None = None  # of the samples, where the matrices are those of their span
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,6 +176,7 @@ class ClassMatrices:
     def __init__(self, unions: Unions, groups: list[Contraction], recipe: Recipe) -> None:
         self._unions, self._groups, self._recipe = unions, groups, recipe
         self._d = unions.means.shape[1]
+        self._columns = self._d if recipe.columns is None else recipe.columns
         self._mean_unit: float | None = None
         self.units = np.zeros(len(groups))
         self.ridges = np.full(len(groups), np.nan if recipe.ridge is None else recipe.ridge)
@@ -277,22 +279,23 @@ class ClassMatrices:
         if self._recipe.ridge is not None and not self._recipe.noise:
             return
         values = np.linalg.eigvalsh(matrix[: self._d, : self._d])
-        self._spectra[group] = np.maximum(values, 0.0)
+        beyond = np.zeros(self._columns - self._d)  # of the span
+        self._spectra[group] = np.concatenate([beyond, np.maximum(values, 0.0)])
         if self._recipe.ridge is None:
             self.ridges[group] = quiet_ridge(self._spectra[group], self.rows(group))
 
     def _unit(self, mean: _Array, covariance: _Array) -> float:
-        """Trace / d of a denominator over the d features; the mean over classes where that is 0."""
+        """Trace / d of a denominator over the d columns; the mean over classes where that is 0."""
         trace = self._trace(mean, covariance)
         if trace > 0:
-            return trace / self._d
+            return trace / self._columns
         if self._mean_unit is None:
             count = len(self._unions.weights)
             alone = [Contraction(np.array([c]), np.ones(1)) for c in range(count)]
             centre = 0.0 if self._recipe.centre is None else self._recipe.centre
             parts = (self._unions.of(c) for c in alone)
             traces = [self._trace(mean - centre, covariance) for mean, covariance in parts]
-            self._mean_unit = float(np.mean(traces)) / self._d
+            self._mean_unit = float(np.mean(traces)) / self._columns
         return self._mean_unit
 
     def _trace(self, mean: _Array, covariance: _Array) -> float:

@@ -75,7 +75,7 @@ def crawford_number(A: npt.ArrayLike, B: npt.ArrayLike, tolerance: float = 1e-6)
     Examples
     --------
     >>> import numpy as np
-    >>> from eigenfeat.pencils.pencils import crawford_number
+    >>> from eigenfeat.pencils import crawford_number
     >>> found = crawford_number(np.diag([3.0, 8.0]), np.diag([4.0, 1.0]))
     >>> round(found.lower, 6)
     5.0
@@ -176,7 +176,7 @@ def eigenvalue_bounds(eigenvalues: ArrayLike, crawford: float, perturbation: flo
 
     Examples
     --------
-    >>> from eigenfeat.pencils.pencils import eigenvalue_bounds
+    >>> from eigenfeat.pencils import eigenvalue_bounds
     >>> eigenvalue_bounds([1.0], crawford=2.0, perturbation=1.0).round(3)
     array([[0.268, 3.732]])
     """

@@ -19,7 +19,12 @@ from eigenfeat.moments.groups import moments_of_groups
 from eigenfeat.pencils.class_matrices import ClassMatrices, Contraction, Recipe, Unions
 from eigenfeat.pencils.contrasts import KINDS, Contrasts, class_tree, one_vs_rest
 from eigenfeat.pencils.eigh import PencilResult, Status
-from eigenfeat.pencils.pairs import chosen_pairs, confusion_pairs, random_partitions
+from eigenfeat.pencils.pairs import (
+    CONFUSION_RIDGE,
+    chosen_pairs,
+    confusion_pairs,
+    random_partitions,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -27,6 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from eigenfeat.moments.class_moments import ClassMoments
+    from eigenfeat.pencils.span import Span
 
 __all__ = ["PairDirections", "Problems", "Request", "problems_of", "solve_problems"]
 
@@ -151,8 +157,13 @@ def problems_of(
     pairs: Pairs | Contrasts,
     scale: ArrayLike | None,
     random_state: Seed,
+    span: Span | None = None,
 ) -> Problems:
-    """Spell out the argument `pairs` for the classes with weight, `labels`."""
+    """Spell out the argument `pairs` for the classes with weight, `labels`.
+
+    With a span, problems are between the moments of its coordinates.
+    """
+    solved = moments if span is None else span.moments
     kind, count = pairs, None
     if isinstance(pairs, tuple) and len(pairs) == 2 and isinstance(pairs[1], Integral):
         kind, count = pairs
@@ -165,27 +176,26 @@ def problems_of(
         )
     kind = settled_kind(kind, len(labels), "random_groups")
     if isinstance(kind, str) and kind == "random_groups":
-        return _of_random_groups(moments, labels, count, random_state)
+        return _of_random_groups(solved, labels, moments.n_features_in_, count, random_state)
     if isinstance(kind, str) and kind == "one_vs_rest":
         kind = one_vs_rest(labels)
     elif isinstance(kind, str) and kind == "class_tree":
         kind = class_tree(moments, scale=scale)
     elif isinstance(kind, str) and kind == "confusion":
-        kind, count = confusion_pairs(moments, n_pairs=count, scale=scale), None
+        how = {"scale": scale} if span is None else {"ridge": CONFUSION_RIDGE * span.share}
+        kind, count = confusion_pairs(solved, n_pairs=count, **how), None
     if isinstance(kind, Contrasts):
-        return _of_contrasts(moments, kind)
+        return _of_contrasts(solved, kind)
     items = chosen_pairs(labels, kind, n_pairs=count, random_state=random_state)
     groups = [Contraction(np.array([c]), np.ones(1)) for c in range(len(labels))]
-    return Problems(moments, labels.tolist(), groups, items, labels[items], True)
+    return Problems(solved, labels.tolist(), groups, items, labels[items], True)
 
 
 def _of_random_groups(
-    moments: ClassMoments, labels: Labels, n_pairs: int | None, random_state: Seed
+    moments: ClassMoments, labels: Labels, d: int, n_pairs: int | None, random_state: Seed
 ) -> Problems:
     """All ordered pairs of groups in each of several random partitions of the classes."""
-    partitions = random_partitions(
-        len(labels), moments.n_features_in_, n_pairs, random_generator(random_state)
-    )
+    partitions = random_partitions(len(labels), d, n_pairs, random_generator(random_state))
     n_groups = int(partitions.max()) + 1
     names = [f"group{r}.{g}" for r in range(len(partitions)) for g in range(n_groups)]
     whole = moments.classes_.tolist()

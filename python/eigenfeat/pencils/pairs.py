@@ -31,12 +31,19 @@ from eigenfeat.pencils.confusion import closest_cover, most_confused, nearest_ed
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-__all__ = ["class_pairs", "confusion_pairs", "confusion_pairs_from", "confusion_pairs_of"]
+__all__ = [
+    "CONFUSION_RIDGE",
+    "class_pairs",
+    "confusion_pairs",
+    "confusion_pairs_from",
+    "confusion_pairs_of",
+]
 
 _Pairs = npt.NDArray[np.int64]
 
 _MAX_PLACEMENTS = 1000
 _NEIGHBOURS = 3
+CONFUSION_RIDGE = 0.1
 _GROUPS = 6  # of a random partition
 _MOST_OF_GROUPS, _LEAST_OF_GROUPS = 600, 150  # pairs of groups
 _PAIRS_TIMES_CLASSES = 150_000
@@ -237,7 +244,7 @@ def confusion_pairs(
     neighbours: int | None = None,
     *,
     n_pairs: int | None = None,
-    ridge: float = 0.1,
+    ridge: float = CONFUSION_RIDGE,
     scale: ArrayLike | None = None,
 ) -> list[tuple[Hashable, Hashable]]:
     """Pairs of the classes that linear discriminants would confuse most: O(k) pairs, from moments.

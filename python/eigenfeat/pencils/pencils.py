@@ -29,6 +29,7 @@ from eigenfeat.pencils.eigh import (
 from eigenfeat.pencils.pair_batches import PairDirections, Request, problems_of, solve_problems
 from eigenfeat.pencils.pair_conditions import PairConditions, conditions_of
 from eigenfeat.pencils.solution import directions_of_each
+from eigenfeat.pencils.span import Span, span_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -139,7 +140,8 @@ def pair_directions(
     Returns
     -------
     PairDirections
-        Directions, pair by pair. Signs are such that, in the units of the solved problem, the entry
+        Directions, pair by pair; of few samples (see `ClassMoments.few_samples`) no more than the
+        dimensions of their span. Signs are such that, in the units of the solved problem, the entry
         of largest magnitude (including the constant's) is positive.
 
     Raises
@@ -163,7 +165,10 @@ def pair_directions(
     labels, recipe = _settings(moments, denominator, ridge, constant, scale)
     recipe = replace(recipe, noise=noise)
     directions_of_each(n_directions, 1)  # an error of it comes before those of pairs
-    problems = problems_of(moments, labels, pairs, recipe.scale, random_state)
+    span = span_of(moments, recipe.scale, about_mean=constant or denominator == "covariance")
+    problems = problems_of(moments, labels, pairs, recipe.scale, random_state, span)
+    if span is not None:
+        recipe = _in_span(recipe, span)
     if problems.random_groups:
         threshold, noise = None, False
         recipe = replace(recipe, noise=False)
@@ -177,7 +182,21 @@ def pair_directions(
     )
     found = solve_problems(problems, request)
     report(found.status, [f"pair {show(tuple(pair))}" for pair in problems.names.tolist()])
-    return found
+    if span is None:
+        return found
+    constants = None
+    if recipe.constant and found.offset is not None and recipe.centre is not None:
+        constants = found.offset + recipe.centre @ found.vectors
+    vectors, offset = span.mapped(found.vectors, found.offset, constants)
+    return replace(found, vectors=vectors, offset=offset)
+
+
+def _in_span(recipe: Recipe, span: Span) -> Recipe:
+    """What makes the matrices of the coordinates, whose columns are scaled already."""
+    centre = None
+    if recipe.constant:
+        centre = _pooled_mean(span.moments, span.moments.active_classes.tolist())
+    return replace(recipe, scale=None, centre=centre, columns=len(span.origin))
 
 
 def pair_conditions(

@@ -8,7 +8,7 @@ Karampatziakis and Mineiro (2014), section 3 and Table 1: directions v with a la
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -21,6 +21,7 @@ from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils import scale as _scale
 from eigenfeat.pencils.class_matrices import SingularDenominatorError
 from eigenfeat.pencils.eigh import generalized_eigh
+from eigenfeat.pencils.span import Span, span_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -121,6 +122,9 @@ def oriented(pooled: Pooled, settings: Parameters, noise: ClassMoments | Array |
     return Pencil(pooled.spread(settings.center), matrix, len(pooled.mean))
 
 
+_IN_SPAN = (principal, fisher, sliced)  # whose directions are in the span of the samples
+
+
 def _between_rank(pooled: Pooled) -> tuple[int, str]:
     d, others = len(pooled.mean), pooled.n_classes - 1
     return (d, "columns") if d <= others else (others, "classes - 1")
@@ -162,9 +166,36 @@ def solve(
     """
     if supervised:
         check_two_labels(moments.active_classes)
-    pooled = pool(moments)
     scale = _scale.settle(moments, settings.scale, None).column_scale
-    pencil = pencil_of(pooled, settings)
+    if pencil_of in _IN_SPAN:
+        span = span_of(moments, scale, about_mean=settings.center)
+        if span is not None and _fits_in(span, settings, len(moments.active_classes)):
+            return _solved_in(span, pencil_of, settings)
+    pooled = pool(moments)
+    return _solved(pencil_of(pooled, settings), pooled, scale, settings)
+
+
+def _fits_in(span: Span, settings: Parameters, n_classes: int) -> bool:
+    """Whether no more components are asked for than the samples span."""
+    n, r = settings.n_components, span.basis.shape[1]
+    return max(1 if n is None else n, n_classes - 1) <= r
+
+
+def _solved_in(span: Span, pencil_of: PencilOf, settings: Parameters) -> RayleighDirections:
+    """Likewise, by the moments of the span's coordinates; eigenvalues beyond it are zero."""
+    pooled = pool(span.moments)
+    inner = replace(settings, ridge=settings.ridge * span.share)
+    found = _solved(pencil_of(pooled, inner), pooled, np.ones(len(pooled.mean)), inner)
+    directions, _ = span.mapped(found.directions, None)
+    mean = span.origin + span.scale * (span.basis @ pooled.mean)
+    if not settings.center:
+        mean = np.zeros_like(span.origin)
+    return RayleighDirections(np.ascontiguousarray(directions), found.eigenvalues, mean, span.scale)
+
+
+def _solved(
+    pencil: Pencil, pooled: Pooled, scale: Array, settings: Parameters
+) -> RayleighDirections:
     m = _count(settings.n_components, pencil)
     signal = pencil.signal / scale / scale[:, None]
     exponent = 0

@@ -87,7 +87,7 @@ def column_deviations(moments: ClassMoments) -> Array:
     """Return the (d,) standard deviations of the columns over all rows; 0 of constant ones."""
     labels, weights, means = shares_and_means(moments)
     centre = weights @ means
-    within = sum(w * np.diag(moments.covariance(c)) for w, c in zip(weights, labels, strict=True))
+    within = sum(w * moments.variance(c) for w, c in zip(weights, labels, strict=True))
     variance = within + weights @ (means - centre) ** 2
     return varying(variance, centre)
 

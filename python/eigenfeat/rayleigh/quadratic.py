@@ -11,7 +11,7 @@ Friedman (1989), eq. 17, with shares in place of his weighted sums, and a ridge 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -30,6 +30,7 @@ from eigenfeat.expansion.features import expand
 from eigenfeat.pencils import rayleigh_matrices as matrices
 from eigenfeat.pencils import scale as _scale
 from eigenfeat.pencils.class_matrices import SingularDenominatorError
+from eigenfeat.pencils.span import Span, span_of
 from eigenfeat.rayleigh.base import OfMomentsOfClasses
 from eigenfeat.rows.out_of_core import FromLogits, over_blocks
 
@@ -49,14 +50,16 @@ class ClassGaussians(Saved):
     """Classes' log priors (k,) and what whitens their rows.
 
     ``(x - means[c]) @ whiteners[c]`` has the identity as its covariance in class c; its Jacobian
-    is ``exp(log_whiteners[c])``, up to a factor common to all. Classes without weight have zeros,
-    and minus infinity as their log prior. `shrinkage` (k,) is that which was used.
+    is ``exp(log_whiteners[c])``, up to a factor common to all. Of samples fewer than columns, it is
+    the part in their span (r < d); beyond it, all classes have the same density. Classes without
+    weight have zeros, and minus infinity as their log prior. `shrinkage` (k,) is that which was
+    used.
     """
 
     _saved: ClassVar[dict[str, str]] = {
         "log_priors": "floats k",
         "means": "numbers k d",
-        "whiteners": "numbers k d d",
+        "whiteners": "numbers k d r",
         "log_whiteners": "numbers k",
         "shrinkage": "numbers k",
     }
@@ -134,7 +137,7 @@ class QuadraticDiscriminant(FromLogits, ClassifierMixin, OfMomentsOfClasses):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from eigenfeat import QuadraticDiscriminant
+    >>> from eigenfeat.rayleigh import QuadraticDiscriminant
     >>> X, y = load_iris(return_X_y=True)
     >>> QuadraticDiscriminant().fit(X, y).score(X, y) > 0.95
     True
@@ -168,7 +171,7 @@ class QuadraticDiscriminant(FromLogits, ClassifierMixin, OfMomentsOfClasses):
 
     @over_blocks
     def decision_function(self, X: Rows | RowBlocks) -> Floats:
-        """Logarithms of the classes' densities and priors, up to a constant.
+        """Logarithms of the classes' densities and priors, up to a number common to all classes.
 
         Parameters
         ----------
@@ -199,9 +202,9 @@ class QuadraticDiscriminant(FromLogits, ClassifierMixin, OfMomentsOfClasses):
         d = self.n_features_in_
         fits(self.moments_.n_features_in_ == d, "QuadraticDiscriminant.moments_")
         if self._solution.is_ready:
-            found, shape = self._solution(), (len(self.classes_), d, d)
+            found, shape = self._solution(), (len(self.classes_), d)
             fits(type(found) is ClassGaussians, "QuadraticDiscriminant._solution")
-            fits(found.whiteners.shape == shape, "QuadraticDiscriminant._solution")
+            fits(found.whiteners.shape[:2] == shape, "QuadraticDiscriminant._solution")
 
 
 def class_gaussians(
@@ -217,26 +220,46 @@ def class_gaussians(
         If a covariance is singular.
     """
     check_two_labels(moments.active_classes)
-    pooled = matrices.pool(moments)
     column_scale = _scale.settle(moments, scale, None).column_scale
-    within = pooled.within / column_scale / column_scale[:, None]
-    d, labels = len(within), moments.classes_.tolist()
+    span = span_of(moments, column_scale, about_mean=True)
+    if span is not None:
+        # In coordinates of the span; beyond it, all covariances are the ridge alone.
+        inner = _class_gaussians(span.moments, shrinkage, ridge, np.ones(span.basis.shape[1]), span)
+        means = np.zeros((len(moments.classes_), len(column_scale)))
+        for place, label in enumerate(moments.classes_.tolist()):
+            if moments.weight(label) > 0:
+                means[place] = moments.mean(label)
+        whiteners = np.stack([span.basis / column_scale[:, None] @ w for w in inner.whiteners])
+        return replace(inner, means=means, whiteners=whiteners)
+    return _class_gaussians(moments, shrinkage, ridge, column_scale)
+
+
+def _class_gaussians(
+    moments: ClassMoments,
+    shrinkage: float | str,
+    ridge: float,
+    column_scale: Array,
+    span: Span | None = None,
+) -> ClassGaussians:
+    within = matrices.pool(moments).within / column_scale / column_scale[:, None]
+    r, labels = len(within), moments.classes_.tolist()
+    d = r if span is None else len(span.origin)
     unit = float(np.trace(within)) / d
-    common = within + ridge * unit * np.eye(d)
+    common = within + ridge * unit * np.eye(r)
     root = _root(common, "the pooled", ridge) if shrinkage == "auto" else None
     weights = np.array([moments.weight(c) for c in labels])
     shares = np.zeros(len(labels))
-    means, whiteners = np.zeros((len(labels), d)), np.zeros((len(labels), d, d))
+    means, whiteners = np.zeros((len(labels), r)), np.zeros((len(labels), r, r))
     log_whiteners = np.zeros(len(labels))
     for place, label in enumerate(labels):
         if not weights[place] > 0:
             continue
         means[place] = moments.mean(label)
         own = moments.covariance(label) / column_scale / column_scale[:, None]
-        share = _share(own, weights[place], root) if root is not None else float(shrinkage)
-        mixed = (1 - share) * own + share * within + ridge * unit * np.eye(d)
+        share = _share(own, weights[place], root, d) if root is not None else float(shrinkage)
+        mixed = (1 - share) * own + share * within + ridge * unit * np.eye(r)
         factor = _root(mixed, f"class {show(label)}'s", ridge)
-        inverse = solve_triangular(factor, np.eye(d), lower=True)
+        inverse = solve_triangular(factor, np.eye(r), lower=True)
         whiteners[place] = inverse.T / column_scale[:, None]
         log_whiteners[place] = -np.log(np.diag(factor)).sum()
         shares[place] = share
@@ -245,14 +268,14 @@ def class_gaussians(
     return ClassGaussians(log_priors, means, whiteners, log_whiteners, shares)
 
 
-def _share(own: Array, weight: float, root: Array) -> float:
+def _share(own: Array, weight: float, root: Array, d: int) -> float:
     """Share of the target that minimises the expected squared error, in the target's coordinates.
 
     With A the covariance there, of n rows, the target is I. The expected squared error of A is
     ``(tr(T)^2 + tr(T^2)) / n`` for Gaussian rows of covariance T. Put for T, A is too small where
-    rows are few, and I where the class's true covariance is larger: the larger one counts.
+    rows are few, and I where the class's true covariance is larger: the larger one counts. All are
+    d x d; beyond the span in which A is given, it is zero.
     """
-    d = len(own)
     half = solve_triangular(root, own, lower=True)
     white = solve_triangular(root, half.T, lower=True)
     squares = float(np.sum(white**2))

@@ -1,1 +1,6 @@
 """Minima and certificates over balls, dominance, and Gaussians of prefixes."""
+
+from eigenfeat._base.lazy_names import lazy_names
+
+# Imported when they are first asked for: libraries below take a second or more.
+__getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

@@ -149,7 +149,7 @@ def trust_region_minimum(
 
     Examples
     --------
-    >>> from eigenfeat import trust_region_minimum
+    >>> from eigenfeat.regions import trust_region_minimum
     >>> found = trust_region_minimum([2.0, -1.0], [0.0, 0.0], 2.0, diagonal=True)
     >>> found.value, found.multiplier, found.hard_case
     (-4.0, 1.0, True)
@@ -203,7 +203,7 @@ def certified_sign(
 
     Examples
     --------
-    >>> from eigenfeat import certified_sign
+    >>> from eigenfeat.regions import certified_sign
     >>> certified_sign([1.0, -1.0], [0.0, 0.5], [3.0, 1.0], [1.0, 1.0], diagonal=True).sign
     array([ 1, -1], dtype=int32)
     """

@@ -277,8 +277,8 @@ def check_no_list(X: object) -> None:
     if len(getattr(first, "shape", ())) == 2:
         raise ValueError(
             f"X: expected rows or RowBlocks, got a {type(X).__name__} of {len(X)} blocks: "
-            "eigenfeat.GeneratedBlocks(X) goes through them (of a function that makes them anew, "
-            "too); for anything else write a RowBlocks of your own"
+            "eigenfeat.rows.GeneratedBlocks(X) goes through them (of a function that makes them "
+            "anew, too); for anything else write a RowBlocks of your own"
         )
 
 

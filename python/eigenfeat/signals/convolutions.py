@@ -27,9 +27,8 @@ from eigenfeat._base.plain_rows import plain_rows
 from eigenfeat._base.saved import fits
 from eigenfeat._base.spread import is_rounding
 from eigenfeat._base.types import Floats, Labels, Seed
-from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import MOST, random_generator, real_array, show
-from eigenfeat.rows.estimator import BaseEstimator
+from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error
 from eigenfeat.signals.intervals import interval_summaries
 
 __all__ = [
@@ -106,7 +105,7 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     Examples
     --------
     >>> import numpy as np
-    >>> from eigenfeat import ConvolutionFeatures
+    >>> from eigenfeat.signals import ConvolutionFeatures
     >>> X = np.random.default_rng(0).standard_normal((20, 100))
     >>> ConvolutionFeatures(840, random_state=0).fit_transform(X).shape
     (20, 840)
@@ -363,7 +362,7 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
     Examples
     --------
     >>> import numpy as np
-    >>> from eigenfeat import ConvolutionClassifier
+    >>> from eigenfeat.signals import ConvolutionClassifier
     >>> rng = np.random.default_rng(0)
     >>> y = np.arange(40) % 2
     >>> clock = np.arange(60)

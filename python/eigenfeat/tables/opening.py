@@ -379,6 +379,7 @@ def described(
     **options: Any,
 ) -> dict[str, Any]:
     """What a file of rows says of itself: format, rows (None: not without reading), columns."""
+    _check_text(delimiter, options.get("encoding"), options.get("decimal", "."), None, None)
     given = Options(
         format=format, delimiter=delimiter, header=header, x_name=x_name, any_type=True, **options
     )

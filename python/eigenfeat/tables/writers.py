@@ -68,7 +68,7 @@ class CsvWriter(Writer):
 
     def __init__(self, path: Path, names: list[str]) -> None:
         super().__init__(path, names)
-        self._file: TextIO = open(  # noqa: SIM115
+        self._file: Any = open(  # noqa: SIM115
             self._path, "x", newline="", encoding="utf-8"
         )
         self._lines = csv.writer(self._file, lineterminator="\n")
@@ -91,7 +91,7 @@ class CsvWriter(Writer):
 class CsvStream(CsvWriter):
     """CSV to a stream, such as standard output."""
 
-    def __init__(self, stream: TextIO, names: list[str]) -> None:
+    def __init__(self, stream: Any, names: list[str]) -> None:
         self.names, self._whole = names, nullcontext()
         self._file = stream
         self._lines = csv.writer(stream, lineterminator="\n")
@@ -99,6 +99,25 @@ class CsvStream(CsvWriter):
 
     def close(self, *, complete: bool) -> None:
         self._file.flush()
+        if self._file is not sys.stdout and not isinstance(self._file, _Shown):
+            self._file.close()
+
+
+class _Shown:
+    """A terminal, which characters that control it do not reach."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write printable text."""
+        return self._stream.write(
+            "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)
+        )
+
+    def flush(self) -> None:
+        """Write what has been kept back."""
+        self._stream.flush()
 
 
 class NpyWriter(Writer):
@@ -176,7 +195,9 @@ def missing_in(dtype: DType) -> float | str:
 def open_writer(path: Path, names: list[str]) -> Writer:
     """A writer for a file whose format its name says; of ``-``, CSV to standard output."""
     if str(path) == "-":
-        return CsvStream(sys.stdout, names)
+        return CsvStream(_Shown(sys.stdout) if sys.stdout.isatty() else sys.stdout, names)
+    if path.exists() and not path.is_file() and not path.is_dir():  # a device, or a pipe
+        return CsvStream(open(path, "w", newline="", encoding="utf-8"), names)
     kinds: dict[str, type[Writer]] = {
         ".csv": CsvWriter,
         ".parquet": ParquetWriter,

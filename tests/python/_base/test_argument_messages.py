@@ -73,11 +73,11 @@ NAMES = ["denominator", "ridge", "n_directions", "threshold", "n_threads", "cons
 @pytest.mark.parametrize("name", NAMES)
 def test_pair_directions(name):
     moments = ef.ClassMoments().update(X, Y)
-    assert unnamed(lambda value: ef.pair_directions(moments, **{name: value}), name) == {}
+    assert unnamed(lambda value: ef.pencils.pair_directions(moments, **{name: value}), name) == {}
 
 
 def test_blocks_and_neighbours():
-    assert unnamed(lambda value: ef.ArrayBlocks(X, Y, block_rows=value), "block_rows") == {}
+    assert unnamed(lambda value: ef.rows.ArrayBlocks(X, Y, block_rows=value), "block_rows") == {}
     call = lambda value: local_means.local_neighbours(X, Y, 3, value)  # noqa: E731
     assert unnamed(call, "n_neighbors") == {}
 
@@ -93,31 +93,36 @@ def test_blocks_beyond_memory(tmp_path):
 @pytest.mark.parametrize("name", ["A", "g", "constant", "radius", "diagonal", "n_threads"])
 def test_certified_sign(name):
     given = {"A": np.eye(4), "g": np.ones(4), "constant": 1.0, "radius": 1.0}
-    assert unnamed(lambda value: ef.certified_sign(**{**given, name: value}), name) == {}
+    assert unnamed(lambda value: ef.regions.certified_sign(**{**given, name: value}), name) == {}
     given.pop("constant")
     if name != "constant":
-        assert unnamed(lambda value: ef.trust_region_minimum(**{**given, name: value}), name) == {}
+        assert (
+            unnamed(lambda value: ef.regions.trust_region_minimum(**{**given, name: value}), name)
+            == {}
+        )
 
 
 @pytest.mark.parametrize("name", ["kind", "n_pairs", "random_state"])
 def test_class_pairs(name):
-    assert unnamed(lambda value: ef.class_pairs([0, 1, 2], **{name: value}), name) == {}
+    assert unnamed(lambda value: ef.pencils.class_pairs([0, 1, 2], **{name: value}), name) == {}
 
 
 def test_estimators_call_them_pairs():
     with pytest.raises(ValueError, match=r"^pairs: expected"):
-        ef.pair_directions(ef.ClassMoments().update(X, Y), "xx")
+        ef.pencils.pair_directions(ef.ClassMoments().update(X, Y), "xx")
 
 
 @pytest.mark.parametrize("name", ["y_true", "y_pred", "n_pairs"])
 def test_confusion_pairs_from(name):
     given = {"y_true": Y, "y_pred": Y[::-1]}
-    assert unnamed(lambda value: ef.confusion_pairs_from(**{**given, name: value}), name) == {}
+    assert (
+        unnamed(lambda value: ef.pencils.confusion_pairs_from(**{**given, name: value}), name) == {}
+    )
 
 
 @pytest.mark.parametrize("name", ["n_bins", "n_contractions", "random_state", "sample_weight"])
 def test_target_groups(name):
-    assert unnamed(lambda value: ef.target_groups(X, **{name: value}), name) == {}
+    assert unnamed(lambda value: ef.rows.target_groups(X, **{name: value}), name) == {}
 
 
 @pytest.mark.parametrize("name", ["model", "agreement", "confidence", "tau", "steps"])

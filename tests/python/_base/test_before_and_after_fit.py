@@ -65,6 +65,6 @@ def test_frames_give_no_warning_about_names(name):
 
 
 def test_every_attribute_of_fitted_estimators_can_be_listed():
-    for make in (ef.ClassComponents, ef.GEM):
+    for make in (ef.gem.ClassComponents, ef.GEM):
         assert "directions_" in dir(make().fit(X, Y))
-    assert not hasattr(ef.ClassComponents().fit(X, Y), "eigenvalue_bounds_")
+    assert not hasattr(ef.gem.ClassComponents().fit(X, Y), "eigenvalue_bounds_")

@@ -9,7 +9,7 @@ from every_estimator import ESTIMATORS, X, Y, new
 from sklearn.utils import get_tags
 
 import eigenfeat as ef
-from eigenfeat._base.sparse_input import well_formed
+from eigenfeat._base.validation import well_formed
 
 NAMES = [
     name
@@ -105,13 +105,13 @@ def test_blocks_and_moments_refuse_them(fault):
     with pytest.raises(ValueError, match=text):
         ef.ClassMoments().update(broken(fault), Y)
     with pytest.raises(ValueError, match=text):
-        ef.ArrayBlocks(broken(fault), Y)
+        ef.rows.ArrayBlocks(broken(fault), Y)
     for model in (ef.GEMClassifier(), ef.GEM(), ef.MultinomialLogit()):
         with pytest.raises(ValueError, match=text):
             model.fit(lambda: iter([(good, Y), (broken(fault), Y)]))
     fitted = ef.GEMClassifier().fit(good, Y)
     with pytest.raises(ValueError, match=text):
-        list(fitted.predict(ef.GeneratedBlocks([broken(fault)])))
+        list(fitted.predict(ef.rows.GeneratedBlocks([broken(fault)])))
 
 
 def test_other_formats():

@@ -13,7 +13,8 @@ from saved_files import change_meta, header_of, refusal
 from table_files import arrow_modules, csv_text
 
 import eigenfeat as ef
-from eigenfeat import ClassMoments, OrientedPCA, RayleighPCA
+from eigenfeat import ClassMoments
+from eigenfeat.rayleigh import OrientedPCA, RayleighPCA
 
 NAMES = ["length", "width", "height"]
 

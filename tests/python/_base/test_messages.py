@@ -21,10 +21,10 @@ BLOCKWISE = (
     ef.GEMEnsemble(),
     ef.MultinomialLogit(),
     ef.FisherLDA(),
-    ef.QuadraticDiscriminant(),
-    ef.RayleighPCA(),
-    ef.VanishingComponents(),
-    ef.SlicedInverseRegression(),
+    ef.rayleigh.QuadraticDiscriminant(),
+    ef.rayleigh.RayleighPCA(),
+    ef.rayleigh.VanishingComponents(),
+    ef.rayleigh.SlicedInverseRegression(),
     RegularizedFisher(),
 )
 
@@ -51,7 +51,7 @@ def test_a_list_of_blocks_is_told_where_to_go(estimator, problem):
         with pytest.raises(ValueError, match=text):
             estimator.fit(blocks)
         assert not [name for name in vars(estimator) if name.endswith("_")]
-    estimator.fit(ef.GeneratedBlocks(pairs))
+    estimator.fit(ef.rows.GeneratedBlocks(pairs))
     method = estimator.predict if hasattr(estimator, "predict") else estimator.transform
     with pytest.raises(ValueError, match=text):
         method([X[:45], X[45:]])

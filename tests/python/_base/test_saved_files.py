@@ -15,8 +15,9 @@ import pytest
 from saved_files import change_header, header_of, members, npy, rewrite
 
 import eigenfeat as ef
-from eigenfeat import ClassMoments, FileFormatError
+from eigenfeat import ClassMoments
 from eigenfeat._base.saved_files import META, replacing
+from eigenfeat.exceptions import FileFormatError
 
 
 @pytest.fixture

@@ -133,7 +133,7 @@ def moments(rows):
 
 
 def expanded(rows):
-    layer = ef.ExpandedRows(rows, np.eye(D)[:, :3], np.zeros(3))
+    layer = ef.expansion.ExpandedRows(rows, np.eye(D)[:, :3], np.zeros(3))
     return [np.asarray(layer.toarray()) if hasattr(layer, "toarray") else np.zeros(1)]
 
 
@@ -143,7 +143,7 @@ def projected(rows):
 
 def in_blocks(estimator):
     def use(rows):
-        estimator.fit(ef.ArrayBlocks(rows, Y, block_rows=20))
+        estimator.fit(ef.rows.ArrayBlocks(rows, Y, block_rows=20))
         return [np.asarray(getattr(estimator, method)(rows)) for method in ("transform", "predict")
                 if hasattr(estimator, method)]  # fmt: skip
 
@@ -151,7 +151,7 @@ def in_blocks(estimator):
 
 
 def noise(rows):
-    model = ef.OrientedPCA(n_components=2, ridge=0.1).fit(rows, noise=rows)
+    model = ef.rayleigh.OrientedPCA(n_components=2, ridge=0.1).fit(rows, noise=rows)
     return [model.transform(rows)]
 
 
@@ -197,10 +197,12 @@ USES = {
     ),
     "CalibratedLeastSquares": lambda: fitted(ef.CalibratedLeastSquares(n_iterations=3)),
     "FisherLDA": lambda: fitted(ef.FisherLDA()),
-    "QuadraticDiscriminant": lambda: fitted(ef.QuadraticDiscriminant()),
-    "SlicedInverseRegression": lambda: fitted(ef.SlicedInverseRegression(n_slices=3)),
-    "RayleighPCA": lambda: fitted(ef.RayleighPCA(n_components=2), labels=False),
-    "VanishingComponents": lambda: fitted(ef.VanishingComponents(n_components=2), labels=False),
+    "QuadraticDiscriminant": lambda: fitted(ef.rayleigh.QuadraticDiscriminant()),
+    "SlicedInverseRegression": lambda: fitted(ef.rayleigh.SlicedInverseRegression(n_slices=3)),
+    "RayleighPCA": lambda: fitted(ef.rayleigh.RayleighPCA(n_components=2), labels=False),
+    "VanishingComponents": lambda: fitted(
+        ef.rayleigh.VanishingComponents(n_components=2), labels=False
+    ),
     "OrientedPCA": lambda: noise,
     "LDG": lambda: fitted(ldg.LDG(**LDG)),
     "LDG, chosen": lambda: fitted(ldg.LDG(random_state=0)),
@@ -214,7 +216,7 @@ USES = {
     ),
     "KernelLDG": lambda: fitted(ldg.KernelLDG(kernel="rbf", **LDG)),
     "KernelLDG, linear": lambda: fitted(ldg.KernelLDG(kernel="linear", **LDG)),
-    "ClassComponents": lambda: fitted(ef.ClassComponents(n_directions=1)),
+    "ClassComponents": lambda: fitted(ef.gem.ClassComponents(n_directions=1)),
     "MulticlassSVM": lambda: fitted(ef.MulticlassSVM(tol=1e-6)),
     "MulticlassSVM, Frank-Wolfe": lambda: labels_alone(
         ef.MulticlassSVM(solver="frank_wolfe", random_state=0)
@@ -222,7 +224,9 @@ USES = {
     "MaxMarginShift": lambda: fitted(
         ef.MaxMarginShift(TruncatedSVD(2, random_state=0), sigma2=0.5)
     ),
-    "MaxMarginPCA": lambda: fitted(ef.MaxMarginPCA(2, sigma2=0.5, svm=ef.MulticlassSVM(tol=1e-7))),
+    "MaxMarginPCA": lambda: fitted(
+        ef.maxmargin.MaxMarginPCA(2, sigma2=0.5, svm=ef.MulticlassSVM(tol=1e-7))
+    ),
     "MaxMarginShift, chosen": lambda: fitted(
         ef.MaxMarginShift(TruncatedSVD(2, random_state=0), scales=[0.5, 1.0])
     ),

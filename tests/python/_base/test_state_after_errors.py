@@ -25,11 +25,11 @@ def with_value(value, at=(-1, -1)):
     return rows
 
 
-class Torn(ef.RowBlocks):
+class Torn(ef.rows.RowBlocks):
     """Blocks that end in an error after the first."""
 
     def __iter__(self):
-        yield ef.Block(X[:20], Y[:20])
+        yield ef.rows.Block(X[:20], Y[:20])
         raise OSError("the disk is gone")
 
 
@@ -69,9 +69,9 @@ BAD = {
     "rows beyond float32": lambda: (np.full((N, D + 1), 3e38, dtype=np.float32) * Y[:, None], Y),
     "equal rows": lambda: (np.repeat(WIDE[:1], N, axis=0), Y),
     "blocks that end in an error": lambda: (Torn(), None),
-    "blocks without labels": lambda: (ef.ArrayBlocks(WIDE, block_rows=20), None),
-    "blocks with NaN": lambda: (ef.ArrayBlocks(with_value(np.nan), Y, block_rows=20), None),
-    "blocks of one class": lambda: (ef.ArrayBlocks(WIDE, 0 * Y, block_rows=20), None),
+    "blocks without labels": lambda: (ef.rows.ArrayBlocks(WIDE, block_rows=20), None),
+    "blocks with NaN": lambda: (ef.rows.ArrayBlocks(with_value(np.nan), Y, block_rows=20), None),
+    "blocks of one class": lambda: (ef.rows.ArrayBlocks(WIDE, 0 * Y, block_rows=20), None),
 }
 
 
@@ -165,7 +165,7 @@ HASTY = {
     "MaxMarginShift": lambda: ef.MaxMarginShift(
         PCA(2), sigma2=0.5, svm=ef.MulticlassSVM(max_iter=1, tol=1e-12)
     ),
-    "Autoencoder": lambda: ef.Autoencoder(n_components=2, max_iter=1),
+    "Autoencoder": lambda: ef.maxmargin.Autoencoder(n_components=2, max_iter=1),
     "GaussianCompletion": lambda: incomplete.GaussianCompletion(max_iter=1, tol=1e-12),
     "MixtureCompletion": lambda: incomplete.MixtureCompletion(max_iter=1, tol=1e-12),
     "LocalQDA": lambda: incomplete.LocalQDA(n_neighbors=50),
@@ -191,11 +191,11 @@ def test_a_warning_that_is_an_error(name):
 PARTIAL = {
     "GEM": lambda: ef.GEM(**SMALL_GEM),
     "FisherLDA": ef.FisherLDA,
-    "QuadraticDiscriminant": ef.QuadraticDiscriminant,
-    "SlicedInverseRegression": lambda: ef.SlicedInverseRegression(n_slices=3),
-    "RayleighPCA": ef.RayleighPCA,
-    "VanishingComponents": ef.VanishingComponents,
-    "OrientedPCA": lambda: ef.OrientedPCA(noise_matrix=np.eye(D)),
+    "QuadraticDiscriminant": ef.rayleigh.QuadraticDiscriminant,
+    "SlicedInverseRegression": lambda: ef.rayleigh.SlicedInverseRegression(n_slices=3),
+    "RayleighPCA": ef.rayleigh.RayleighPCA,
+    "VanishingComponents": ef.rayleigh.VanishingComponents,
+    "OrientedPCA": lambda: ef.rayleigh.OrientedPCA(noise_matrix=np.eye(D)),
 }
 
 

@@ -13,14 +13,15 @@ import pytest
 from threadpoolctl import threadpool_info
 
 from eigenfeat import _core
+from eigenfeat._base import threads as _one_thread
 from eigenfeat._base import threads as _threads
-from eigenfeat.ldg._solving import one_thread as _one_thread
 
 CROWD = """
 from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from threadpoolctl import threadpool_limits
-from eigenfeat import ClassMoments, _core, generalized_eigh, pair_directions
+from eigenfeat import ClassMoments, _core, generalized_eigh
+from eigenfeat.pencils import pair_directions
 
 LIMITS
 rng = np.random.default_rng(0)
@@ -56,6 +57,7 @@ def run(code, **environment):
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("omp", ["2", "4"])
 @pytest.mark.parametrize("limits", ["", "threadpool_limits(4, user_api='blas')"])
 def test_many_python_threads_at_once_leave_nothing_on_stderr(omp, limits):
@@ -160,6 +162,7 @@ def test_how_threads_wait_is_the_users_if_it_is_given():
     assert waiting(GOMP_SPINCOUNT="77777")["GOMP_SPINCOUNT"] == "77777"
 
 
+@pytest.mark.long
 def test_waiting_threads_take_no_time_of_other_programs():
     """A hundred pauses of 10 ms, each after a region: its threads would spin for 3 ms of each."""
     code = """
@@ -189,7 +192,8 @@ def test_blas_keeps_to_one_thread_whatever_is_asked():
 
 def test_results_do_not_depend_on_omp_num_threads():
     code = (
-        "import numpy as np, hashlib; from eigenfeat import ClassMoments, pair_directions;"
+        "import numpy as np, hashlib; from eigenfeat import ClassMoments;"
+        "from eigenfeat.pencils import pair_directions;"
         "rng = np.random.default_rng(1); X = rng.standard_normal((3000, 90));"
         "m = ClassMoments().update(X, np.arange(3000) % 3);"
         "f = pair_directions(m, ridge=.1, n_directions=4);"
@@ -224,6 +228,7 @@ def test_numpys_and_scipys_blas_have_one_thread_in_loops_of_ldg():
         assert 2 in threads()
 
 
+@pytest.mark.long
 def test_a_program_may_end_while_daemon_threads_are_in_the_core():
     """Python ends a thread that wants its lock then; in a destructor that would abort."""
     code = """
@@ -238,7 +243,7 @@ within = threading.Semaphore(0)
 def work():
     while True:
         within.release()
-        ef.pair_directions(ef.ClassMoments().update(X, y), ridge=0.5, n_threads=2)
+        ef.pencils.pair_directions(ef.ClassMoments().update(X, y), ridge=0.5, n_threads=2)
 
 for _ in range(3):
     threading.Thread(target=work, daemon=True).start()

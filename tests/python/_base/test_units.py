@@ -96,7 +96,7 @@ def table(n, seed=0):
     return X, np.where(rng.normal(size=n) + months / 40 - fee / 60 > 0, "stays", "leaves")
 
 
-@pytest.mark.parametrize("kind", [ef.MaxMarginShift(PCA(2)), ef.MaxMarginPCA(2)])
+@pytest.mark.parametrize("kind", [ef.MaxMarginShift(PCA(2)), ef.maxmargin.MaxMarginPCA(2)])
 def test_moves_of_a_table_in_its_own_units(kind):
     """As many epochs as of the standardised table, whose results are those without scaling."""
     X, y = table(60)
@@ -122,7 +122,7 @@ def test_moved_rows_are_in_the_columns_units():
     known = ef.MaxMarginShift(sigma2=sigma2, svm=svm).shift(Z, y)
     moved = ef.MaxMarginShift(sigma2=sigma2, svm=svm, scale="columns").shift(X, y)
     assert_allclose((moved - X.mean(axis=0)) / X.std(axis=0), known, rtol=0, atol=1e-6)
-    components = ef.MaxMarginPCA(2, sigma2=sigma2, svm=svm, max_iter=1000)
+    components = ef.maxmargin.MaxMarginPCA(2, sigma2=sigma2, svm=svm, max_iter=1000)
     expected = components.fit(Z, y).transform(Z)
     scaled = components.set_params(scale="columns").fit(X, y).transform(X)
     assert_allclose(scaled, expected, rtol=0, atol=1e-4)

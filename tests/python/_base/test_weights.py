@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import has_fit_parameter
 
 import eigenfeat as ef
-from eigenfeat._base.weight_units import usual_weights
+from eigenfeat.rows.row_weights import usual_weights
 
 WEIGHTED = [
     name
@@ -37,7 +37,7 @@ COUNTS = np.random.default_rng(0).integers(1, 4, len(Y))
 def outputs(name, X, y, weight):
     model = new(name)[0]
     if name.startswith("GEMClassifier") and name != "GEMClassifierCV":
-        model.set_params(temperature=1.0)
+        model.set_params(temperature=1.0, views="gem")
     elif name.startswith("MultinomialLogit"):
         model.set_params(tol=1e-9)
     model.fit(X, y, sample_weight=weight)
@@ -93,7 +93,7 @@ def test_blocks_take_them_too(unit):
     rows = good_rows("MultinomialLogit")
     whole = ef.MultinomialLogit(tol=1e-9).fit(rows, Y, unit * COUNTS)
     for kind in (ef.MultinomialLogit(tol=1e-9), ef.GEMClassifier(n_directions=1)):
-        blocks = ef.ArrayBlocks(rows, Y, unit * COUNTS, block_rows=17)
+        blocks = ef.rows.ArrayBlocks(rows, Y, unit * COUNTS, block_rows=17)
         found = kind.fit(blocks).predict_proba(rows)
         assert np.isfinite(found).all()
         if isinstance(kind, ef.MultinomialLogit):
@@ -102,7 +102,14 @@ def test_blocks_take_them_too(unit):
 
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize(
-    "kind", [ef.FisherLDA, ef.GEM, ef.GEMClassifier, ef.QuadraticDiscriminant, ef.RayleighPCA]
+    "kind",
+    [
+        ef.FisherLDA,
+        ef.GEM,
+        ef.GEMClassifier,
+        ef.rayleigh.QuadraticDiscriminant,
+        ef.rayleigh.RayleighPCA,
+    ],
 )
 def test_a_constant_column_has_no_negative_variance(kind, seed):
     rng = np.random.default_rng(seed)

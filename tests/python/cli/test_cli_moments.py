@@ -337,7 +337,7 @@ def test_errors_end_with_their_status(files, capsys):
             "usage",
             "--target: expected the column of l",
         ),
-        (["moments", folder / "X.npy"], 2, "usage", "-o/--output"),
+        (["moments", folder / "X.npy"], 2, "usage", "--output: expected a value"),
         (
             moments(folder, "--every", "0"),
             2,

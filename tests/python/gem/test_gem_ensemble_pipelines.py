@@ -18,10 +18,12 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import eigenfeat
-from eigenfeat import ArrayBlocks, GEMClassifier, GEMEnsemble
+from eigenfeat import GEMClassifier, GEMEnsemble
+from eigenfeat.rows import ArrayBlocks
 
 FOURIER = make_pipeline(
-    RBFSampler(gamma=5e-4, n_components=60), GEMClassifier(n_directions=2, scale="none")
+    RBFSampler(gamma=5e-4, n_components=60),
+    GEMClassifier(views="gem", n_directions=2, scale="none"),
 )
 
 

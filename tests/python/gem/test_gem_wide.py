@@ -9,11 +9,12 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from eigenfeat import GEM, GEMClassifier, class_pairs, load, save
+from eigenfeat import GEM, GEMClassifier, load, save
 from eigenfeat._base.sparse_rows import DenseRows, SparseRows
+from eigenfeat.exceptions import SingularDenominatorError
 from eigenfeat.gem import wide as gem_wide
+from eigenfeat.pencils import class_pairs
 from eigenfeat.pencils import wide_denominator as gem_wide_denominator
-from eigenfeat.pencils.pencils import SingularDenominatorError
 from eigenfeat.pencils.solution import Settings
 
 OPTIONS = [
@@ -242,7 +243,7 @@ def test_groups_of_directions(million, monkeypatch):
 
 def test_classifier(million, tmp_path):
     X, y = million
-    model = GEMClassifier(n_directions=2).fit(X[:700], y[:700])
+    model = GEMClassifier(views="gem", n_directions=2).fit(X[:700], y[:700])
     score = model.score(X[700:], y[700:])
     assert score > 0.6  # a third by chance
     save(model, tmp_path / "model.efm")

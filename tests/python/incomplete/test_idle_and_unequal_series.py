@@ -14,7 +14,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from eigenfeat import GEM, FisherLDA, GEMClassifier, QuadraticDiscriminant
+from eigenfeat import GEM, FisherLDA, GEMClassifier
 from eigenfeat.demo.early import signals
 from eigenfeat.incomplete import (
     ECTS,
@@ -23,6 +23,7 @@ from eigenfeat.incomplete import (
     MinimumCostClassifier,
     ReliableClassifier,
 )
+from eigenfeat.rayleigh import QuadraticDiscriminant
 
 IDLE = 12
 

@@ -8,7 +8,6 @@ import scipy.sparse as sp
 from block_support import FarBlocks, mapped
 from sklearn.datasets import load_digits
 
-from eigenfeat import ArrayBlocks
 from eigenfeat.ldg import (
     DirectLDA,
     GSVDDiscriminant,
@@ -17,6 +16,7 @@ from eigenfeat.ldg import (
     PCAFisher,
     RegularizedFisher,
 )
+from eigenfeat.rows import ArrayBlocks
 
 MODELS = [
     RegularizedFisher(),

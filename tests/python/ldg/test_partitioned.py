@@ -115,7 +115,7 @@ def test_reducers_of_sparse_rows_get_them(rng):
 def test_blocks_and_mapped_rows(rng, tmp_path):
     X, y = rows(rng, n=90)
     model = PartitionedReducer(LOCAL, part_size=6).fit(X, y)
-    blocks = ef.ArrayBlocks(X, y, block_rows=17)
+    blocks = ef.rows.ArrayBlocks(X, y, block_rows=17)
     other = PartitionedReducer(LOCAL, part_size=6).fit(blocks)
     expected = model.transform(X)
     # Local means take products of rows in another order in memory.
@@ -127,10 +127,10 @@ def test_blocks_and_mapped_rows(rng, tmp_path):
     other = PartitionedReducer(PCA(2), part_size=6).fit(mapped)
     assert other.transform(X).shape == (90, 8)
     with pytest.raises(ValueError, match="X: expected blocks without weights"):
-        PartitionedReducer(LOCAL).fit(ef.ArrayBlocks(X, y, np.ones(90)))
+        PartitionedReducer(LOCAL).fit(ef.rows.ArrayBlocks(X, y, np.ones(90)))
     X[3, 4] = np.nan
     with pytest.raises(ValueError, match="X: expected finite numbers"):
-        PartitionedReducer(LOCAL).fit(ef.ArrayBlocks(X, y))
+        PartitionedReducer(LOCAL).fit(ef.rows.ArrayBlocks(X, y))
 
 
 def test_memory_is_by_the_part(tmp_path):

@@ -19,7 +19,8 @@ from scipy.stats import ortho_group
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from eigenfeat import FisherLDA, SingularDenominatorError
+from eigenfeat import FisherLDA
+from eigenfeat.exceptions import SingularDenominatorError
 from eigenfeat.ldg import (
     DirectLDA,
     GSVDDiscriminant,

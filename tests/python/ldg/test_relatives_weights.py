@@ -11,7 +11,6 @@ from sklearn.datasets import load_iris
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
-from eigenfeat import ArrayBlocks
 from eigenfeat.ldg import (
     DirectLDA,
     GSVDDiscriminant,
@@ -20,6 +19,7 @@ from eigenfeat.ldg import (
     PCAFisher,
     RegularizedFisher,
 )
+from eigenfeat.rows import ArrayBlocks
 
 MEMBERS = {
     "ridge": RegularizedFisher(2),

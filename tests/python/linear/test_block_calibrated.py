@@ -9,7 +9,8 @@ from block_support import FarBlocks, mapped
 from logit_problems import problem
 
 import eigenfeat as ef
-from eigenfeat import ArrayBlocks, CalibratedLeastSquares, GeneratedBlocks
+from eigenfeat import CalibratedLeastSquares
+from eigenfeat.rows import ArrayBlocks, GeneratedBlocks
 
 N_ITERATIONS = CalibratedLeastSquares().n_iterations
 

@@ -8,8 +8,9 @@ import scipy.sparse as sp
 from block_support import FarBlocks, mapped
 from logit_problems import problem
 
-from eigenfeat import ArrayBlocks, CalibratedLeastSquares, GeneratedBlocks, MultinomialLogit
+from eigenfeat import CalibratedLeastSquares, MultinomialLogit
 from eigenfeat.linear.logit_problem import LogitProblem, Penalty
+from eigenfeat.rows import ArrayBlocks, GeneratedBlocks
 from eigenfeat.rows.memory import MemoryRows
 from eigenfeat.rows.surveyed import SurveyedBlocks, surveyed
 

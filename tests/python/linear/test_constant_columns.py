@@ -57,12 +57,12 @@ def test_they_have_no_weight_and_no_part_in_others(name, column):
     assert_allclose(rest, expected, rtol=0, atol=5e-3 * np.abs(expected).max())
 
 
-@pytest.mark.parametrize("kind", [sp.csr_array, np.float32, ef.ArrayBlocks])
+@pytest.mark.parametrize("kind", [sp.csr_array, np.float32, ef.rows.ArrayBlocks])
 def test_other_kinds_of_rows(kind):
     X, y = genes(80, 1)
     X[:, 10] = 0.1
-    if kind is ef.ArrayBlocks:
-        model = MultinomialLogit().fit(ef.ArrayBlocks(X, y, block_rows=7))
+    if kind is ef.rows.ArrayBlocks:
+        model = MultinomialLogit().fit(ef.rows.ArrayBlocks(X, y, block_rows=7))
     else:
         model = MultinomialLogit().fit(X.astype(kind) if kind is np.float32 else kind(X), y)
     assert not model.coef_[:, 10].any()
@@ -154,7 +154,7 @@ def test_defaults_end_on_small_tables_of_indicators(seed):
         for model in (GEMClassifier(), MultinomialLogit("auto", temperature="auto")):
             try:
                 found = model.fit(X, y).predict_proba(X)
-            except ef.SingularDenominatorError:
+            except ef.exceptions.SingularDenominatorError:
                 continue
             assert np.isfinite(found).all()
 

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from table_files import FORMATS, arrow_modules, table_of, write_rows, write_table
 
-from eigenfeat import BadRowError, ClassMoments, open_rows
+from eigenfeat import ClassMoments, open_rows
 from eigenfeat.cli import main as cli
+from eigenfeat.exceptions import BadRowError
 from eigenfeat.tables.flow import Buffers
 
 

@@ -26,7 +26,7 @@ from bench.papers.protocol import (
     check_files,
 )
 from bench.papers.runner import reproduce
-from eigenfeat import class_pairs
+from eigenfeat.pencils import class_pairs
 
 LINEAR = Method("logistic regression", choosing.standardised_logistic)
 QUICK = Context(quick=True)

@@ -10,7 +10,9 @@ import scipy.linalg
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
-from eigenfeat import GEM, ClassMoments, SingularDenominatorError, pair_directions
+from eigenfeat import GEM, ClassMoments
+from eigenfeat.exceptions import SingularDenominatorError
+from eigenfeat.pencils import pair_directions
 from eigenfeat.pencils.class_matrices import ClassMatrices, Contraction, Recipe, Unions
 from eigenfeat.pencils.contrasts import Contrasts, class_tree, one_vs_rest
 

@@ -7,7 +7,8 @@ import pytest
 import scipy.linalg
 from numpy.testing import assert_allclose, assert_array_equal
 
-from eigenfeat import GEM, ClassMoments, Contrasts, pair_directions
+from eigenfeat import GEM, ClassMoments
+from eigenfeat.pencils import Contrasts, pair_directions
 
 
 def far_third(rng, n=3000, d=4, distance=30.0):

@@ -8,12 +8,8 @@ import scipy.linalg
 from numpy.testing import assert_allclose
 
 from eigenfeat import GEM, ClassMoments
-from eigenfeat.pencils.pencils import (
-    crawford_number,
-    eigenvalue_bounds,
-    pair_conditions,
-    pair_directions,
-)
+from eigenfeat.pencils import crawford_number, eigenvalue_bounds, pair_directions
+from eigenfeat.pencils.pencils import pair_conditions
 from problems import pencil
 
 

@@ -9,7 +9,9 @@ import pytest
 import scipy.linalg
 from numpy.testing import assert_allclose, assert_array_equal
 
-from eigenfeat import ClassMoments, SingularDenominatorError, class_pairs, pair_directions
+from eigenfeat import ClassMoments
+from eigenfeat.exceptions import SingularDenominatorError
+from eigenfeat.pencils import class_pairs, pair_directions
 from eigenfeat.pencils.solution import directions_of_each
 
 

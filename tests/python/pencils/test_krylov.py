@@ -7,7 +7,8 @@ import pytest
 import scipy.linalg
 from numpy.testing import assert_allclose, assert_array_equal
 
-from eigenfeat import Status, generalized_eigh
+from eigenfeat import generalized_eigh
+from eigenfeat.pencils import Status
 from problems import LARGE, pencil
 
 

@@ -11,7 +11,8 @@ import pytest
 import scipy.linalg
 from numpy.testing import assert_allclose
 
-from eigenfeat import Status, _core, generalized_eigh
+from eigenfeat import _core, generalized_eigh
+from eigenfeat.pencils import Status
 
 
 def symbols() -> str:

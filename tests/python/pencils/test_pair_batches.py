@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from eigenfeat import ClassMoments, SingularDenominatorError, pair_directions
+from eigenfeat import ClassMoments
 from eigenfeat._base import validation
+from eigenfeat.exceptions import SingularDenominatorError
 from eigenfeat.pencils import pair_batches as _pair_batches
+from eigenfeat.pencils import pair_directions
 from eigenfeat.pencils.eigh import solve
 
 

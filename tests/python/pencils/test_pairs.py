@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eigenfeat import ClassMoments, class_pairs
+from eigenfeat import ClassMoments
+from eigenfeat.pencils import class_pairs
 from eigenfeat.pencils.pairs import confusion_pairs, confusion_pairs_from, confusion_pairs_of
 
 KINDS = ["all", "hypercube", "random", "stratified"]

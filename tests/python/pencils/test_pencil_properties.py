@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from eigenfeat import ClassMoments, generalized_eigh, pair_directions
+from eigenfeat import ClassMoments, generalized_eigh
+from eigenfeat.pencils import pair_directions
 
 few = settings(max_examples=20, deadline=None, derandomize=True)
 

@@ -8,7 +8,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from eigenfeat import ArrayBlocks, FisherLDA
+from eigenfeat import FisherLDA
+from eigenfeat.rows import ArrayBlocks
 
 
 @pytest.mark.parametrize("load", [load_iris, load_wine, load_breast_cancer])

@@ -11,14 +11,10 @@ from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 from sklearn.model_selection import cross_val_score
 from sklearn.utils.extmath import softmax
 
-from eigenfeat import (
-    ArrayBlocks,
-    ClassMoments,
-    FisherLDA,
-    QuadraticDiscriminant,
-    SingularDenominatorError,
-    generalized_eigh,
-)
+from eigenfeat import ClassMoments, FisherLDA, generalized_eigh
+from eigenfeat.exceptions import SingularDenominatorError
+from eigenfeat.rayleigh import QuadraticDiscriminant
+from eigenfeat.rows import ArrayBlocks
 
 PLAIN = {"shrinkage": 0.0, "ridge": 0.0}
 

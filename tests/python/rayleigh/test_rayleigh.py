@@ -11,7 +11,8 @@ from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.preprocessing import StandardScaler
 
-from eigenfeat import ClassMoments, SingularDenominatorError
+from eigenfeat import ClassMoments
+from eigenfeat.exceptions import SingularDenominatorError
 from eigenfeat.rayleigh.rayleigh import (
     FisherLDA,
     OrientedPCA,

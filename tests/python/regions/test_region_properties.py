@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from eigenfeat import certified_sign, trust_region_minimum
+from eigenfeat.regions import certified_sign, trust_region_minimum
 from eigenfeat.regions.dominance import box_minimum
 
 few = settings(max_examples=40, deadline=None, derandomize=True)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from eigenfeat import certified_sign, trust_region_minimum
+from eigenfeat.regions import certified_sign, trust_region_minimum
 
 KINDS = ("indefinite", "positive", "rank one", "zero", "hard", "scalar")
 

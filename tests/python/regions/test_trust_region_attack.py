@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 
-from eigenfeat import certified_sign, trust_region_minimum
+from eigenfeat.regions import certified_sign, trust_region_minimum
 
 EPS = np.finfo(float).eps
 WAYS = ("each", "shared", "diagonal")

@@ -14,8 +14,8 @@ from sklearn.model_selection import LeaveOneOut, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from eigenfeat import ConvolutionClassifier, ConvolutionFeatures
 from eigenfeat.incomplete import MinimumCostClassifier
+from eigenfeat.signals import ConvolutionClassifier, ConvolutionFeatures
 
 TAPS = list(combinations(range(9), 3))
 

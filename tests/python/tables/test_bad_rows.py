@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from table_files import arrow_modules, csv_text, table_of, write_table
 
-from eigenfeat import BadRowError, ClassMoments, open_rows
+from eigenfeat import ClassMoments, open_rows
+from eigenfeat.exceptions import BadRowError
 
 
 def read(path, *arguments, **options):

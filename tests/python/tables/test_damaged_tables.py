@@ -138,7 +138,9 @@ def test_dictionaries_with_a_missing_value(tmp_path):
         labels = pa.DictionaryArray.from_arrays(pa.array([0, 1, 0]), pa.array(values))
         with pa.ipc.new_file(str(path), pa.schema([("x", "f8"), ("kind", labels.type)])) as writer:
             writer.write_batch(pa.record_batch([pa.array([1.0, 2.0, 3.0]), labels], ["x", "kind"]))
-        with pytest.raises(ef.BadRowError, match=r"row 1, column 'kind': .* got a missing value"):
+        with pytest.raises(
+            ef.exceptions.BadRowError, match=r"row 1, column 'kind': .* got a missing value"
+        ):
             list(ef.open_rows(path, target="kind"))
 
 
@@ -351,7 +353,9 @@ def test_carriage_returns_within_lines(tmp_path):
     path.write_bytes(b"a,b\r1,2\r3,4\r")
     assert next(iter(ef.open_rows(path))).X.tolist() == [[1, 2], [3, 4]]
     path.write_bytes(b"a,b\n1,2\n3,4\n5,\r6\n")
-    with pytest.raises(ef.BadRowError, match=r"rows\.csv: line 4, column 'b': expected a number"):
+    with pytest.raises(
+        ef.exceptions.BadRowError, match=r"rows\.csv: line 4, column 'b': expected a number"
+    ):
         list(ef.open_rows(path))
 
 
@@ -360,10 +364,14 @@ def test_carriage_returns_within_lines(tmp_path):
 def test_labels_that_are_no_64_bit_integers(tmp_path, label):
     path = tmp_path / "rows.svm"
     path.write_text(f"1 1:2\n{label} 1:3\n")
-    with pytest.raises(ef.BadRowError, match=r"line 2, column 'label': expected an int label"):
+    with pytest.raises(
+        ef.exceptions.BadRowError, match=r"line 2, column 'label': expected an int label"
+    ):
         list(ef.open_rows(path))
     np.save(tmp_path / "rows.npy", np.array([[1.0, 2.0], [float(label), 3.0]]))
-    with pytest.raises(ef.BadRowError, match=r"row 1, column '0': expected an int label"):
+    with pytest.raises(
+        ef.exceptions.BadRowError, match=r"row 1, column '0': expected an int label"
+    ):
         list(ef.open_rows(tmp_path / "rows.npy", target=0))
 
 
@@ -376,7 +384,7 @@ def test_nan_that_signals(tmp_path, name):
     blocks = list(ef.open_rows(path, drop=[] if name == "rows.npy" else ["kind"],
                                dtype="f4", mark_bad=True))  # fmt: skip
     np.testing.assert_array_equal(np.isnan(blocks[0].X), np.isnan(X))
-    with pytest.raises(ef.BadRowError, match=r"row 3, column '[0x]+'"):
+    with pytest.raises(ef.exceptions.BadRowError, match=r"row 3, column '[0x]+'"):
         list(ef.open_rows(path, **options, dtype="f4"))
 
 

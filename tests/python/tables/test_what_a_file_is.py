@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 from table_files import arrow_modules
 
 import eigenfeat as ef
-from eigenfeat import BadRowError, GEMClassifier, open_rows
+from eigenfeat import GEMClassifier, open_rows
+from eigenfeat.exceptions import BadRowError
 from eigenfeat.tables import OptionError
 
 arrow_modules()
-FITTED = [ef.GEMClassifier, ef.MultinomialLogit, ef.FisherLDA, ef.QuadraticDiscriminant]
+FITTED = [ef.GEMClassifier, ef.MultinomialLogit, ef.FisherLDA, ef.rayleigh.QuadraticDiscriminant]
 
 
 def labels_of(rows):

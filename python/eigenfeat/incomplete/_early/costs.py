@@ -13,10 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._base.cores import count_cores
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.plain_rows import plain_rows
 from eigenfeat._base.saved import fits
+from eigenfeat._base.threads import count_cores
 from eigenfeat._base.types import Estimator, Labels
 from eigenfeat._base.validation import MOST, real_array, show
 from eigenfeat.incomplete._early.cost_tables import cost_tables
@@ -147,7 +147,7 @@ class MinimumCostClassifier(RowClassifier):
     See Also
     --------
     ReliableClassifier : Decisions with a promise.
-    eigenfeat.ConvolutionClassifier : A candidate whose features are computed once for all times.
+    eigenfeat.signals.ConvolutionClassifier : Its features are computed once for all times.
 
     Notes
     -----

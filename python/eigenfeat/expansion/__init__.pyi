@@ -1,0 +1,1 @@
+from eigenfeat.expansion.features import ExpandedRows as ExpandedRows

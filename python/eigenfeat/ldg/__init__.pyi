@@ -1,0 +1,17 @@
+from eigenfeat.ldg.direct import DirectLDA as DirectLDA
+from eigenfeat.ldg.fisher import PCAFisher as PCAFisher
+from eigenfeat.ldg.fisher import RegularizedFisher as RegularizedFisher
+from eigenfeat.ldg.gradient import DiscriminativeGaussian as DiscriminativeGaussian
+from eigenfeat.ldg.gsvd import GSVDDiscriminant as GSVDDiscriminant
+from eigenfeat.ldg.kernel import KernelLDG as KernelLDG
+from eigenfeat.ldg.linear import LDG as LDG
+from eigenfeat.ldg.local_fisher import LocalFisher as LocalFisher
+from eigenfeat.ldg.margin_criterion import MaximumMarginCriterion as MaximumMarginCriterion
+from eigenfeat.ldg.metric_learning import ITML as ITML
+from eigenfeat.ldg.metric_learning import TransferITML as TransferITML
+from eigenfeat.ldg.nca import NCA as NCA
+from eigenfeat.ldg.partitioned import PartitionedReducer as PartitionedReducer
+from eigenfeat.ldg.pooled import PooledFisher as PooledFisher
+from eigenfeat.ldg.pooled import PooledPCA as PooledPCA
+from eigenfeat.ldg.sparse import SparseLDG as SparseLDG
+from eigenfeat.ldg.transfer import TransferLDG as TransferLDG

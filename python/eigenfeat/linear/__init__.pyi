@@ -1,0 +1,2 @@
+from eigenfeat.linear.calibrated import CalibratedLeastSquares as CalibratedLeastSquares
+from eigenfeat.linear.logistic import MultinomialLogit as MultinomialLogit

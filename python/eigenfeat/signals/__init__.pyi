@@ -1,0 +1,4 @@
+from eigenfeat.signals.convolutions import ConvolutionClassifier as ConvolutionClassifier
+from eigenfeat.signals.convolutions import ConvolutionFeatures as ConvolutionFeatures
+from eigenfeat.signals.spatial_filters import SpatialFilters as SpatialFilters
+from eigenfeat.signals.tangent_space import TangentSpace as TangentSpace

@@ -1,0 +1,204 @@
+"""Few samples of many columns: solved in their span, with the results of the whole matrices."""
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from eigenfeat import GEM, ClassMoments, GEMClassifier
+from eigenfeat.pencils.pairs import confusion_pairs
+from eigenfeat.pencils.pencils import SingularDenominatorError, pair_directions
+from eigenfeat.rayleigh.discriminant import FisherLDA, SlicedInverseRegression
+from eigenfeat.rayleigh.quadratic import QuadraticDiscriminant
+from eigenfeat.rayleigh.rayleigh import RayleighPCA, VanishingComponents
+
+N, D, K = 90, 240, 4
+
+
+@pytest.fixture
+def samples(rng):
+    y = np.arange(N) % K
+    X = rng.standard_normal((N, D)) * rng.uniform(0.2, 5.0, D) + 3.0
+    X[:, :20] *= 1.0 + y[:, None]
+    X[:, 20:30] += 2.0 * y[:, None]
+    return X, y
+
+
+def both(X, y, weight=None):
+    """The same moments, kept as samples and formed."""
+    few, formed = ClassMoments().update(X, y, weight), ClassMoments().update(X, y, weight)
+    formed.covariance(0)
+    assert few.few_samples() is not None
+    assert formed.few_samples() is None
+    return few, formed
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array, np.asfortranarray])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_matrices_have_the_bits_of_those_formed_at_once(samples, rng, form, dtype):
+    X, y = samples
+    X, weight = X.astype(dtype), rng.uniform(0.0, 2.0, N)
+    parts = [slice(0, 30), slice(30, 50), slice(50, N)]
+    one = ClassMoments()
+    formed = ClassMoments()
+    for part in parts:
+        one.update(form(X[part]), y[part], weight[part])
+        formed.update(form(X[part]), y[part], weight[part]).covariance(0)
+    other = ClassMoments().update(form(X[:20]), y[:20] + 2)
+    one.merge(other)
+    other.covariance(2)
+    formed.merge(other)
+    assert one.few_samples() is not None
+    assert len(one.few_samples()[0]) == N + 20
+    assert one.weight(3) == pytest.approx(formed.weight(3), rel=1e-14)
+    np.testing.assert_allclose(one.mean(3), formed.mean(3), rtol=1e-13)
+    variance = np.diag(formed.covariance(3))
+    np.testing.assert_allclose(
+        one.variance(3), variance, rtol=1e-11 if dtype is np.float64 else 1e-5
+    )
+    np.testing.assert_array_equal(formed.variance(3), variance)
+    copy = one.copy()
+    assert copy == formed
+    assert copy.few_samples() is None
+    assert one.few_samples() is not None
+    assert pickle.loads(pickle.dumps(one)) == formed
+
+
+def test_samples_are_copied_and_give_way_to_matrices_when_they_are_many(samples):
+    X, y = samples
+    mine = X.copy()
+    moments = ClassMoments().update(mine, y)
+    mine[:] = 0.0
+    assert moments == ClassMoments().update(X, y)
+    moments = ClassMoments().update(X, y).update(X[:40], y[:40])
+    assert moments.few_samples() is None
+    X[3, 1] = np.nan
+    with pytest.raises(ValueError, match="row 3, column 1"):
+        ClassMoments().update(X, y)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"constant": True},
+        {"constant": True, "ridge": "auto", "threshold": "auto"},
+        {"denominator": "covariance", "threshold": 1.2},
+        {"constant": True, "pairs": "confusion"},
+        {"constant": True, "pairs": "class_tree"},
+        {"constant": True, "pairs": "one_vs_rest"},
+        {"constant": True, "pairs": ("random_groups", 30), "random_state": 3},
+    ],
+)
+@pytest.mark.parametrize("scaled", [False, True])
+def test_directions_are_those_of_the_matrices(samples, rng, options, scaled):
+    X, y = samples
+    if options.get("pairs", ("", 0))[0] == "random_groups":
+        y = np.arange(N) % 8
+    scale = X.std(axis=0) if scaled else None
+    weight = rng.uniform(0.5, 2.0, N)
+    few, formed = both(X, y, weight)
+    options = {"ridge": 0.1, "n_directions": 3, "threshold": 1.1} | options
+    mine = pair_directions(few, scale=scale, **options)
+    theirs = pair_directions(formed, scale=scale, **options)
+    np.testing.assert_array_equal(mine.pairs, theirs.pairs)
+    assert len(mine.pairs)
+    np.testing.assert_allclose(mine.eigenvalues, theirs.eigenvalues, rtol=1e-10)
+    size = np.abs(theirs.vectors).max(axis=0)
+    np.testing.assert_allclose(mine.vectors / size, theirs.vectors / size, atol=1e-7)
+    if mine.offset is not None:
+        np.testing.assert_allclose(mine.offset, theirs.offset, atol=1e-6)
+
+
+def test_pairs_by_confusion_are_those_of_the_matrices(samples):
+    few, formed = both(*samples)
+    assert confusion_pairs(few) == confusion_pairs(formed)
+
+
+def test_a_ridge_is_named_where_the_span_is_too_large_for_a_class(samples):
+    X, y = samples
+    for moments in both(X, y):
+        with pytest.raises(SingularDenominatorError, match=r"ridge=.* would do"):
+            pair_directions(moments, ridge=0.0)
+
+
+def test_equal_and_collinear_samples(samples):
+    X, y = samples
+    X[1::2] = X[::2]
+    few, formed = both(X, y)
+    mine, theirs = (pair_directions(m, n_directions=1, ridge=0.1) for m in (few, formed))
+    np.testing.assert_allclose(mine.eigenvalues, theirs.eigenvalues, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        RayleighPCA(5),
+        RayleighPCA(5, scale="columns"),
+        RayleighPCA(),
+        RayleighPCA(4, center=False),
+        RayleighPCA(120),
+        VanishingComponents(3),
+        FisherLDA(),
+        FisherLDA(scale="none", ridge=0.1),
+        SlicedInverseRegression(ridge=0.1),
+    ],
+    ids=repr,
+)
+def test_rayleigh_quotients_are_those_of_the_matrices(samples, model):
+    X, y = samples
+    few, formed = both(X, y)
+    mine = model.fit_moments(few)
+    values, shape = mine.eigenvalues_, mine.directions_.shape
+    projections, mean = mine.transform(X), mine.mean_
+    scores = mine.decision_function(X) if hasattr(mine, "decision_function") else 0.0
+    theirs = model.fit_moments(formed)
+    assert shape == theirs.directions_.shape
+    top = values[0]
+    np.testing.assert_allclose(values, theirs.eigenvalues_, rtol=1e-9, atol=1e-10 * top + 1e-12)
+    large = values > 1e-9 * top
+    np.testing.assert_allclose(mean, theirs.mean_, atol=1e-12)
+    if large.all():
+        size = np.abs(theirs.transform(X)).max(axis=0)
+        np.testing.assert_allclose(projections / size, theirs.transform(X) / size, atol=1e-7)
+    if hasattr(model, "decision_function"):
+        np.testing.assert_allclose(scores, theirs.decision_function(X), rtol=1e-7, atol=1e-6)
+
+
+@pytest.mark.parametrize("shrinkage", ["auto", 0.0, 0.3, 1.0])
+def test_quadratic_discriminants_are_those_of_the_matrices(samples, rng, shrinkage):
+    X, y = samples
+    few, formed = both(X, y)
+    other = X + rng.standard_normal(X.shape)
+    mine, theirs = (
+        QuadraticDiscriminant(shrinkage=shrinkage, ridge=0.01).fit_moments(m) for m in (few, formed)
+    )
+    np.testing.assert_allclose(mine.shrinkage_, theirs.shrinkage_, rtol=1e-8)
+    scores = theirs.decision_function(other)
+    differences = scores - scores[:, :1]
+    found = mine.decision_function(other)
+    np.testing.assert_allclose(found - found[:, :1], differences, atol=1e-8 * np.abs(scores).max())
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(mine)).decision_function(other), found)
+
+
+def test_estimators_predict_as_with_matrices(samples, monkeypatch):
+    X, y = samples
+    model = GEM(n_directions=3).fit(X, y)
+    assert model.moments_.few_samples() is not None
+    few = GEMClassifier(random_state=0).fit(X, y).predict_proba(X)
+    model.partial_fit(X, y)
+    assert model.moments_.few_samples() is None
+    monkeypatch.setattr("eigenfeat.moments.few_samples._FEWEST_COLUMNS", 10**9)
+    np.testing.assert_allclose(
+        GEMClassifier(random_state=0).fit(X, y).predict_proba(X), few, atol=1e-4
+    )
+
+
+def test_as_many_columns_as_chips_have_take_no_matrix(rng):
+    X, y = rng.standard_normal((20, 60_000)), np.arange(20) % 2
+    model = FisherLDA().fit(X, y)
+    assert model.moments_.few_samples() is not None
+    assert (model.predict(X) == y).all()
+    pooled = rng.standard_normal((20, 1)) @ np.ones((1, 60_000))
+    assert GEM(n_directions=1, threshold=None).fit(pooled, y).directions_.shape == (60_000, 2)
