@@ -20,7 +20,6 @@ from eigenfeat._base.threads import count_cores
 from eigenfeat._base.types import Estimator, Labels
 from eigenfeat._base.validation import MOST, real_array, show
 from eigenfeat.incomplete._early.cost_tables import cost_tables
-from eigenfeat.incomplete._early.metrics import given_times
 from eigenfeat.incomplete._early.stages import (
     CannotFitError,
     HeldOut,
@@ -30,14 +29,21 @@ from eigenfeat.incomplete._early.stages import (
     stage_probabilities,
 )
 from eigenfeat.incomplete._early.waiting import Regression, fitted_policy, stops_of_prices, views_of
-from eigenfeat.incomplete._series.classifier import RowClassifier
-from eigenfeat.incomplete._series.early_result import EarlyLabels
-from eigenfeat.incomplete._series.folds import held_out, of_few_rows
-from eigenfeat.incomplete._series.layout import Layout, series_of, training_rows, whole_rows
+from eigenfeat.incomplete.decisions import EarlyLabels
+from eigenfeat.incomplete.scores import given_times
+from eigenfeat.incomplete.series import (
+    Layout,
+    fold_masks,
+    ignore_single_sample_warning,
+    series_of,
+    training_rows,
+    whole_rows,
+)
+from eigenfeat.incomplete.series_classifier import RowClassifier
 from eigenfeat.signals.convolutions import ConvolutionClassifier
 
 if TYPE_CHECKING:
-    from eigenfeat.incomplete.decision import ReliableClassifier
+    from eigenfeat.incomplete.reliable import ReliableClassifier
 
 __all__ = ["CostDecision", "CostDecisions", "CostStream", "MinimumCostClassifier"]
 
@@ -230,7 +236,7 @@ class MinimumCostClassifier(RowClassifier):
         self._start = np.nan_to_num(_carried(start[None])[0])
         return self._filled(rows), labels
 
-    @of_few_rows()
+    @ignore_single_sample_warning()
     def _learn(self, X: _Array, y: Labels, codes: NDArray[np.intp]) -> None:
         check_two_labels(self.classes_)
         if len(codes) == len(self.classes_):
@@ -482,7 +488,7 @@ class MinimumCostClassifier(RowClassifier):
         counted = 0
         every = np.arange(len(prices))
         for repeat in range(repeats):
-            for fold in held_out(y, self.n_folds, repeat):
+            for fold in fold_masks(y, self.n_folds, repeat):
                 out = fold[rows]
                 if not out.any() or out.all():
                     continue

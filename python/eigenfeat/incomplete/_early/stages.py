@@ -22,7 +22,7 @@ from eigenfeat._base.saved import fits
 from eigenfeat._base.spread import is_rounding
 from eigenfeat._base.types import Labels
 from eigenfeat._base.validation import show
-from eigenfeat.incomplete._series.folds import held_out
+from eigenfeat.incomplete.series import fold_masks
 from eigenfeat.rows.estimator import BaseEstimator
 from eigenfeat.signals.convolutions import (
     ConvolutionClassifier,
@@ -359,7 +359,7 @@ def _out_of_folds(
 
 def _folds(y: Labels, n_folds: int, repeats: int) -> Iterator[tuple[int, NDArray[np.bool_]]]:
     for repeat in range(repeats):
-        for held in held_out(y, n_folds, repeat):
+        for held in fold_masks(y, n_folds, repeat):
             yield repeat, held
 
 
