@@ -12,10 +12,11 @@ from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import ExtraTreesClassifier
-from sklearn.linear_model import RidgeClassifierCV
+from sklearn.linear_model import Ridge, RidgeClassifierCV
+from sklearn.model_selection import LeaveOneOut, cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
 from eigenfeat.demo.early import signals
@@ -293,6 +294,31 @@ def test_the_summaries_know_levels(rng):
     assert_allclose(model.decision_function(X), scores[:, 1])
     with pytest.raises(ValueError, match="X: expected series of one length with intervals=True"):
         model.fit([X[0], X[1, :30]], y[:2])
+
+
+@pytest.mark.parametrize("n", [24, 400])  # fewer series than features, and more
+def test_the_weight_of_the_summaries_has_the_least_loo_error(rng, n):
+    y = np.arange(n) % 3
+    X = rng.standard_normal((n, 30)) + 0.3 * y[:, None]
+    model = ConvolutionClassifier(84, alphas=[3.0], intervals=True, random_state=0).fit(X, y)
+    blocks = [model.features_.transform(X), interval_summaries(X)]
+    scaled = []
+    for block in blocks:
+        block = StandardScaler().fit_transform(block)
+        scaled.append(block * np.sqrt(84 / max(np.count_nonzero(block.std(axis=0) > 0), 1)))
+    targets = np.where(y[:, None] == model.classes_, 1.0, -1.0)
+    losses, scores = [], []
+    for weight in (0.0, 0.03, 0.1, 0.3, 1.0):
+        Z = np.hstack([scaled[0], np.sqrt(weight) * scaled[1]])
+        found = cross_val_predict(Ridge(alpha=3.0), Z, targets, cv=LeaveOneOut())
+        losses.append(np.square(found - targets).mean())
+        scores.append(found)
+    best = int(np.argmin(losses))
+    assert model.interval_weight_ == (0.0, 0.03, 0.1, 0.3, 1.0)[best]
+    assert_allclose(model.loo_scores_, scores[best], atol=1e-6)
+    Z = np.hstack([scaled[0], np.sqrt(model.interval_weight_) * scaled[1]])
+    ridge = Ridge(alpha=3.0).fit(Z, targets)
+    assert_allclose(model.decision_function(X), ridge.predict(Z), atol=1e-6)
 
 
 def test_the_default_takes_channels_and_is_repeatable():
