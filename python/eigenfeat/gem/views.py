@@ -151,6 +151,24 @@ class TableStatistics(Saved):
         return [np.unique(self.quantiles[step:-1:step, j]) for j in self.numeric]
 
     @cached_property
+    def fine_edges(self) -> list[_Array]:
+        """For each numeric column the inner bounds of its finer bins."""
+        return self.edges(_FINE)
+
+    @cached_property
+    def bin_edges(self) -> list[tuple[int, _Array]]:
+        """Column and inner bounds of the bins of each group of one column."""
+        edges = dict(zip(self.numeric.tolist(), self.edges(_BINS), strict=True))
+        out = []
+        for _, columns in self.bins:
+            j = int(columns[0])
+            if j not in edges:
+                values = np.unique(self.quantiles[:, j])
+                edges[j] = (values[1:] + values[:-1]) / 2
+            out.append((j, edges[j]))
+        return out
+
+    @cached_property
     def bins(self) -> list[tuple[int, NDArray[np.intp]]]:
         """Number of bins of each column of the table, and the columns here that they come from."""
         edges = self.edges(_BINS)
@@ -242,21 +260,18 @@ class Table:
     def bins(self) -> NDArray[np.int32]:
         """The bin (n, G) that each column of the table has the samples in."""
         stat = self.statistics
-        edges = dict(zip(stat.numeric.tolist(), stat.edges(_BINS), strict=True))
+        numeric = set(stat.numeric.tolist())
         out = np.empty((len(self.X), len(stat.bins)), dtype=np.int32)
-        for at, (count, columns) in enumerate(stat.bins):
-            j = int(columns[0])
-            if j in edges:
-                out[:, at] = np.searchsorted(edges[j], self.X[:, j], side="right")
+        for at, ((count, columns), (j, edges)) in enumerate(
+            zip(stat.bins, stat.bin_edges, strict=True)
+        ):
+            if j in numeric or len(columns) == 1:
+                out[:, at] = np.searchsorted(edges, self.X[:, j], side="right")
                 for gap in columns[1:]:
                     out[self.X[:, gap] > 0, at] = count - 1
-            elif len(columns) > 1:
+            else:
                 group = self.X[:, columns]
                 out[:, at] = np.where(group.any(axis=1), group.argmax(axis=1), count - 1)
-            else:
-                values = np.unique(stat.quantiles[:, j])
-                middle = (values[1:] + values[:-1]) / 2
-                out[:, at] = np.searchsorted(middle, self.X[:, j], side="right")
         return out
 
     @cached_property
@@ -265,7 +280,7 @@ class Table:
         stat = self.statistics
         parts = [
             np.searchsorted(edges, self.X[:, j], side="right")[:, None] == np.arange(len(edges) + 1)
-            for j, edges in zip(stat.numeric, stat.edges(_FINE), strict=True)
+            for j, edges in zip(stat.numeric, stat.fine_edges, strict=True)
         ]
         return np.hstack([np.empty((len(self.X), 0)), *parts]).astype(np.float32)
 
