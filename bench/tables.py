@@ -6,11 +6,11 @@ The shown tables are the CSV files of DIR/tables: the column `class` is the labe
 names end in ":cat" are categories, and empty cells are missing. A split is a stratified half of at
 most 4,000 training samples; there are three. The twelve are the files of DIR that the papers use
 and two that scikit-learn brings, all of numbers: official splits where there are such, otherwise
-random halves. Logistic regression and the SVM get one-hot categories, and standardised numbers with
-means for missing ones; forests get codes of the categories and means; boosted trees read the table as
-it is, and so does `GEMClassifier`. Each split has a process of its own, on one thread. FILE keeps
-what is finished, and a run goes on where the last one ended. LightGBM and CatBoost come with ``pip
-install ".[bench]"``; without them they are left out.
+random halves. Logistic regression and the SVM get one-hot categories, and standardised numbers,
+with means for missing ones; forests get codes of the categories and means; boosted trees read the
+table as it is, and so does `GEMClassifier`. Each split has a process of its own, on one thread.
+FILE keeps what is finished, and a run goes on where the last one ended. LightGBM and CatBoost come
+with ``pip install ".[bench]"``; without them they are left out.
 
 Prints mean ranks, mean errors, log losses and seconds.
 """
