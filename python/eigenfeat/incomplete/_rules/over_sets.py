@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenfeat.incomplete._classifiers.discriminants import Linear
+from eigenfeat._base.core import core
+from eigenfeat.incomplete._classifiers.discriminants import Linear, Quadratic
 from eigenfeat.incomplete._rules.rule import (
     Case,
     pair_variances,
@@ -22,10 +23,12 @@ from eigenfeat.regions.trust_region import certified_sign
 if TYPE_CHECKING:
     from eigenfeat.incomplete._completion.sets import ConfidenceSet
 
-__all__ = ["over_set"]
+__all__ = ["levels_over_sets", "over_set", "shares_quadratics"]
 
 _Array = NDArray[np.float64]
 _Codes = NDArray[np.intp]
+
+_ITEMS_A_GROUP = 3  # from here on one eigendecomposition is less work than a reduction for each
 
 
 def over_set(
@@ -92,6 +95,9 @@ def _pair_by_pair(
     case: Case, kind: ConfidenceSet, radius: _Array, best: _Codes, allowed: NDArray[np.bool_]
 ) -> tuple[NDArray[np.bool_], NDArray[np.intp], NDArray[np.intp]]:
     """Differences that are not separable: in rounds of checks, for the rows that hold so far."""
+    if shares_quadratics(case, kind) and len(best) >= _ITEMS_A_GROUP * _n_groups(case, best):
+        levels, checks, open_ = levels_over_sets(case, kind, radius[:, None], best, allowed)
+        return levels > 0, checks, open_
     n, k = case.scores.shape
     rivals = rivals_of(case.discriminants.labels, best)
     order = np.argsort(np.where(rivals, -case.scores, np.inf), axis=1, kind="stable")
@@ -106,6 +112,112 @@ def _pair_by_pair(
         open_[rows] += sign == 0
         alive[rows] = sign > 0
     return alive, checks, open_
+
+
+def shares_quadratics(case: Case, kind: ConfidenceSet) -> bool:
+    """Whether samples with the same entries known have the same quadratic for a pair of classes."""
+    return (
+        isinstance(case.functions, Quadratic)
+        and kind.shape == "ball"
+        and case.known.means.shape[1] == 1
+        and bool(np.isfinite(case.scores).all())
+    )
+
+
+def _n_groups(case: Case, best: _Codes) -> int:
+    return len(np.unique(case.known.pattern * case.discriminants.count + best))
+
+
+def levels_over_sets(
+    case: Case,
+    kind: ConfidenceSet,
+    radii: _Array,
+    best: _Codes,
+    allowed: NDArray[np.bool_],
+) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
+    """At how many of the first levels the guesses dominate; checks, and those left open.
+
+    Radii (n, t) ascend along the levels. Differences of two quadratic discriminants over the ball
+    of a pattern are ``x^T S^T V S x + 2 (S^T g)^T x + c`` with S S^T the covariance of the pattern,
+    where only g and c depend on the sample: one eigendecomposition for each pattern and pair of
+    classes serves all samples and all levels.
+    """
+    n, k = case.scores.shape
+    rivals = rivals_of(case.discriminants.labels, best)
+    order = np.argsort(np.where(rivals, -case.scores, np.inf), axis=1, kind="stable")
+    levels = np.where(allowed, radii.shape[1], 0)
+    checks, open_ = np.zeros(n, dtype=np.intp), np.zeros(n, dtype=np.intp)
+    n_rivals = rivals.sum(axis=1)
+    for step in range(k):
+        rows = np.flatnonzero((levels > 0) & (n_rivals > step))
+        if not len(rows):
+            break
+        checks[rows] += 1
+        limits = levels[rows]
+        levels[rows], some = _proved(case, kind, radii[rows], rows, best, order[:, step], limits)
+        open_[rows] += some
+    return levels, checks, open_
+
+
+def _proved(
+    case: Case,
+    kind: ConfidenceSet,
+    radii: _Array,
+    rows: _Codes,
+    best: _Codes,
+    rival: _Codes,
+    limits: NDArray[np.intp],
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Levels, up to `limits`, at which f_c - f_h is proved to be positive; whether more are open."""
+    functions, pattern = case.functions, case.known.pattern[rows]
+    assert isinstance(functions, Quadratic)
+    keys = (pattern * functions.count + best[rows]) * functions.count + rival[rows]
+    sorting = np.argsort(keys, kind="stable")
+    rows, pattern, radii = rows[sorting], pattern[sorting], radii[sorting]
+    c, h = best[rows], rival[rows]
+    first = np.flatnonzero(np.diff(keys[sorting], prepend=-1))
+    pairs, form_of = np.unique(np.stack([c[first], h[first]], axis=1), axis=0, return_inverse=True)
+    forms = functions.forms(pairs[:, 0], pairs[:, 1])
+    groups = np.stack([form_of.reshape(-1), pattern[first]], axis=1)
+    slopes = 0.5 * (case.pulls[rows, h] - case.pulls[rows, c])
+    if kind.full_covariance:
+        forms, slopes, groups, widths = _by_roots(case, forms, slopes, groups, pattern)
+        size = np.linalg.norm(case.roots, axis=(1, 2))
+    else:
+        widths = np.sqrt(case.known.variances[:, 0])
+        size = np.linalg.norm(widths, axis=1)
+    constant = case.scores[rows, c] - case.scores[rows, h]
+    # What evaluating two scores and a difference may have lost.
+    constant -= share(case.n_features) * (case.magnitudes[rows, c] + case.magnitudes[rows, h])
+    curved, sloped = functions.difference_sizes(case.mean, rows, c, h)
+    reach = size[pattern][:, None] * radii
+    slack = of_quadratics(curved[:, None], sloped[:, None], reach, case.n_features)
+    found, open_ = core.proved_levels(
+        forms,
+        widths,
+        np.ascontiguousarray(groups, dtype=np.int64),
+        np.append(first, len(rows)).astype(np.int64),
+        np.ascontiguousarray(slopes),
+        constant[:, None] - slack,
+        np.ascontiguousarray(radii),
+        np.ascontiguousarray(limits[sorting], dtype=np.int64),
+        case.n_threads,
+    )
+    levels, more = np.empty_like(found), np.empty_like(open_)
+    levels[sorting], more[sorting] = found, open_
+    return levels, more
+
+
+def _by_roots(
+    case: Case, forms: _Array, slopes: _Array, groups: NDArray[np.intp], pattern: _Codes
+) -> tuple[_Array, _Array, NDArray[np.intp], _Array]:
+    """Forms and slopes in the coordinates u of ``x = m + S u``, a form for each group."""
+    roots = case.roots[groups[:, 1]]
+    inner = np.einsum("nia,nij,njb->nab", roots, forms[groups[:, 0]], roots, optimize=True)
+    turned = np.einsum("nia,ni->na", case.roots[pattern], slopes)
+    every = np.arange(len(groups))
+    d = forms.shape[1]
+    return inner, turned, np.stack([every, np.zeros_like(every)], axis=1), np.ones((1, d))
 
 
 def _signs(

@@ -21,7 +21,7 @@ from eigenfeat.incomplete._completion.conditional import Conditional
 from eigenfeat.incomplete._series.rounding import of_variances
 
 if TYPE_CHECKING:
-    from eigenfeat.incomplete._classifiers.discriminants import Discriminants, Linear
+    from eigenfeat.incomplete._classifiers.discriminants import Discriminants, Linear, Quadratic
     from eigenfeat.incomplete._completion.sets import ConfidenceSet
     from eigenfeat.regions.dominance import SeparableClasses
 
@@ -137,6 +137,11 @@ class Case:
     def magnitudes(self) -> _Array:
         """(n, k): sums of the magnitudes that the scores are added up from."""
         return np.abs(self.mean) if self.by_scores else self.functions.magnitudes(self.mean)
+
+    @cached_property
+    def pulls(self) -> _Array:
+        """(n, k, d), of quadratic discriminants: minus their gradients at the conditional mean."""
+        return cast("Quadratic", self.functions).pulls(self.mean)
 
     @cached_property
     def separable(self) -> SeparableClasses | None:

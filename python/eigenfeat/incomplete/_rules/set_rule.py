@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenfeat.incomplete._rules.over_sets import over_set
+from eigenfeat.incomplete._rules.over_sets import levels_over_sets, over_set, shares_quadratics
 from eigenfeat.incomplete._rules.rule import Case, Judgement, Rule
 
 if TYPE_CHECKING:
@@ -58,6 +58,16 @@ class SetRule(Rule):
         return np.where(votes.allowed(target), total, 0.0), votes.best
 
     def over(self, case: Case, grid: _Array) -> Iterator[tuple[NDArray[np.bool_], _Codes]]:
+        if not self._in_parts(case) and shares_quadratics(case, self.kind):
+            best, allowed = self._best(case, None)
+            _, first, of_row = np.unique(case.known.pattern, return_index=True, return_inverse=True)
+            one_each = case.some(np.repeat(first, len(grid)))
+            radii = one_each.radius(self.kind, np.tile(grid, len(first))).reshape(-1, len(grid))
+            ascending = radii[of_row.reshape(-1)]
+            levels, _, _ = levels_over_sets(case, self.kind, ascending, best, allowed)
+            for level in range(len(grid)):
+                yield levels > level, best
+            return
         # The largest tau takes more signs than these.
         for tau in grid:
             found = self.judge(case, np.full(len(case.known.pattern), tau), None)
