@@ -49,10 +49,10 @@ class Line:
     agreement: float
     standard_error: float
     time: float
-    accuracy: float
-    promised_by_folds: float
-    fit_seconds: float
-    row_milliseconds: float
+    accuracy: float = np.nan
+    promised_by_folds: float = np.nan
+    fit_seconds: float = np.nan
+    row_milliseconds: float = np.nan
 
     @property
     def short(self) -> bool:
@@ -155,11 +155,11 @@ def _lines(
     corrected = "corrected" if options.correct is True else options.correct
     for told, one in (("raw", model.uncorrected()), (corrected, model)):
         # From one look at every time, where there are enough for that; samples stop early at one.
-        curve = told == "raw" and model.set_ not in ("ideal", "sampled") and options.tau == TAUS
+        curve = told == "raw" and model.rule_ not in ("ideal", "sampled") and options.tau == TAUS
         taus = (*SMALL, *TAUS) if curve else options.tau
         begun = time.process_time()
         # A correction holds for the times that it was learned at.
-        found = list(_runs(one, T, taus, getattr(one, "looks_", steps)))
+        found = list(_runs(one, T, taus, getattr(one, "decision_times_", steps)))
         seconds = (time.process_time() - begun) / len(found)
         for tau, early in zip(taus, found, strict=True):
             yield Line(
@@ -172,7 +172,7 @@ def _lines(
                 standard_error=float(np.sqrt(tau * (1 - tau) / len(T))),
                 time=float(np.mean(early.time) / X.shape[1]),
                 accuracy=float(np.mean(early.label == truth)),
-                promised_by_folds=getattr(one, "realised_", float("nan")),
+                promised_by_folds=getattr(one, "held_out_agreement_", float("nan")),
                 fit_seconds=fit_seconds,
                 row_milliseconds=1e3 * seconds / len(T),
             )
@@ -260,7 +260,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--looks", type=int, default=60, help="times to look at, at most")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--markdown", type=Path, help="a table for docs/benchmarks.md")
+    parser.add_argument("--markdown", type=Path, help="a table for bench/papers/RESULTS.md")
     return parser.parse_args()
 
 

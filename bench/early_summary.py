@@ -1,6 +1,6 @@
 """What `early_reliability.py` has written, as tables: by rule, set by set, and against the thesis.
 
-    python bench/early_summary.py FILE.csv --markdown docs/early_reliability.md
+    python bench/early_summary.py bench/early_reliability.csv --markdown FILE.md
 
 The first table counts the sets on which a rule is below tau by more than two standard errors. The
 second says, at equal realised agreement, which rule decides earlier: times are read off each rule's
@@ -20,53 +20,37 @@ from early_reliability import TAUS, Line, read_lines
 AGREEMENTS = (0.9, 0.95, 0.99)
 BEFORE = ("LDA, box, raw", "LDA, quadratic, raw")
 NOW = "LDA, pairwise, raw"
-OLDER = (
-    "† was measured by an earlier version, in which corrected rules were tried 40 times, and not "
-    "at `looks_`. It was not measured again.\n"
-)
 
 
 def main() -> None:
     """Write the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("file", type=Path)
-    parser.add_argument("--before", type=Path, help="an older FILE, for what is missing in it")
     parser.add_argument("--markdown", type=Path, required=True)
     options = parser.parse_args()
     lines = read_lines(options.file)
-    known = {(line.set, line.rule) for line in lines}
-    older = read_lines(options.before) if options.before else []
-    older = [line for line in older if (line.set, line.rule) not in known]
-    rules = dict.fromkeys(line.rule for line in (*lines, *older))
-    lines = sorted(lines + older, key=lambda line: (list(rules).index(line.rule), line.set))
     parts = [
         "# Early decisions, set by set\n",
-        "`bench/early_reliability.py` measures these figures, and `bench/early_summary.py` writes "
-        "this page. The [benchmarks]"
-        "(benchmarks.md#whether-early-decisions-are-final-as-often-as-is-promised) summarise it. "
-        "Models are fitted to the official training part and tried on rows of the test part. "
-        "Raw rules (`correct=False`) are tried at equally spaced times. Corrected "
-        "rules (with confidence 0.9, the default) are tried at `looks_`, at most 48 times.\n",
+        "Models are fitted to the official training part and tried on samples of the test part. "
+        "Raw rules (`correct=False`) are tried at equally spaced times, corrected rules (with "
+        "confidence 0.9, the default) at the times of the fit, at most 48.\n",
         "In the tables by rule, each cell has the share of early labels that are those of the "
         "complete series, ± the standard error of a binomial share at tau, and the mean time of "
         "decision as a share of the series. A share is **bold** if it is below tau by more than "
-        "two standard errors. A set that is not in a table was not measured.\n",
-        *([OLDER] if older else []),
+        "two standard errors.\n",
         "## How many sets are below tau by more than two standard errors\n",
         "Each cell has the number of sets and the mean time of decision over the sets.\n",
-        counts(lines, older),
+        counts(lines),
         "## Earlier at equal realised agreement\n",
         earlier(lines),
     ]
     for rule in dict.fromkeys(line.rule for line in lines):
-        some = [line for line in lines if line.rule == rule]
-        parts += [f"## {rule}\n", by_set(some, {line.set for line in older if line.rule == rule})]
+        parts += [f"## {rule}\n", by_set([line for line in lines if line.rule == rule])]
     options.markdown.write_text("\n".join(parts))
 
 
-def counts(lines: list[Line], older: list[Line]) -> str:
+def counts(lines: list[Line]) -> str:
     """By rule and tau: sets that fall short, of how many, and the mean time over sets."""
-    before = {line.rule: len({x.set for x in older if x.rule == line.rule}) for line in older}
     cells: dict[tuple[str, float], list[Line]] = defaultdict(list)
     for line in lines:
         cells[line.rule, line.tau].append(line)
@@ -76,11 +60,9 @@ def counts(lines: list[Line], older: list[Line]) -> str:
         for tau in TAUS:
             some = cells[rule, tau]
             short = sum(line.short for line in some)
-            told = f"**{short}**" if short else "0"
-            texts.append(f"{told}, {100 * np.mean([line.time for line in some]):.0f}%")
-        told = f"{len({line.set for line in lines if line.rule == rule})}"
-        told += f" ({before[rule]} †)" if rule in before else ""
-        out.append(_row(rule, told, *texts))
+            number = f"**{short}**" if short else "0"
+            texts.append(f"{number}, {100 * np.mean([line.time for line in some]):.0f}%")
+        out.append(_row(rule, len({line.set for line in lines if line.rule == rule}), *texts))
     return "\n".join(out) + "\n"
 
 
@@ -124,7 +106,7 @@ def reached(curve: list[Line], wanted: float) -> float:
     return 1.0
 
 
-def by_set(lines: list[Line], older: set[str]) -> str:
+def by_set(lines: list[Line]) -> str:
     """Agreement with its standard error at tau, and mean time; bold where it falls short."""
     cells = {(line.set, line.tau): line for line in lines}
     out = [_row("set (training, test rows)", *TAUS), _row(*["---"] * (1 + len(TAUS)))]
@@ -136,8 +118,7 @@ def by_set(lines: list[Line], older: set[str]) -> str:
             text = f"{line.agreement:.3f}"
             text = f"**{text}**" if line.short else text
             texts.append(f"{text} ± {line.standard_error:.3f}, {100 * line.time:.0f}%")
-        mark = " †" if name in older else ""
-        out.append(_row(f"{name} ({some.training_rows}, {some.rows}){mark}", *texts))
+        out.append(_row(f"{name} ({some.training_rows}, {some.rows})", *texts))
     return "\n".join(out) + "\n"
 
 

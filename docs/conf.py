@@ -101,7 +101,7 @@ if Path(__file__).with_name("_build").joinpath("static", "mathjax").is_dir():
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 # Pages without pages below them have nothing to show at the side.
-html_sidebars = {page: [] for page in ("quick_start", "benchmarks", "scaling", "early_reliability")}
+html_sidebars = {page: [] for page in ("quick_start", "benchmarks", "scaling")}
 html_theme_options = {
     "logo": {"text": "eigenfeat"},
     "show_prev_next": False,
@@ -119,5 +119,11 @@ def skip_routing(app, what, name, obj, skip, options):
     return True if generated or name == "get_metadata_routing" else skip
 
 
+def without_foreign_links(app, what, name, obj, options, lines):
+    """Drop the links of inherited docstrings to labels of scikit-learn's own site."""
+    lines[:] = [line for line in lines if ":ref:`" not in line or "eigenfeat" in line]
+
+
 def setup(app):
     app.connect("autodoc-skip-member", skip_routing)
+    app.connect("autodoc-process-docstring", without_foreign_links)

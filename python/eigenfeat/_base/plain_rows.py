@@ -6,16 +6,23 @@ sparse matrix; scikit-learn's checks come after that.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import date, time, timedelta
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import NDArray
 
-from eigenfeat._base.sparse_input import well_formed
-from eigenfeat._base.text_columns import ENCODE
-from eigenfeat._base.validation import check_unmasked, refuse_complex
+from eigenfeat._base.validation import check_unmasked, refuse_complex, well_formed
 
-__all__ = ["plain_rows"]
+__all__ = ["ENCODE", "naming_text", "plain_rows"]
+
+ENCODE = (
+    "encode such columns first, as skrub.tabular_pipeline(model) does, or scikit-learn's "
+    "OneHotEncoder in a make_column_transformer"
+)
 
 
 def plain_rows(X: Any, name: str = "X", *, missing: bool = False) -> Any:
@@ -84,3 +91,63 @@ def _check_column(column: Any, dtype: Any, name: str) -> None:
 def _refuse_dates(dtype: np.dtype[Any], name: str, what: str) -> None:
     if dtype.kind in "mM":
         raise ValueError(f"{name}: expected numbers, got dates or times, {what}; {ENCODE}")
+
+
+@contextmanager
+def naming_text(X: object) -> Iterator[None]:
+    """Name the column of `X` that holds text, dates or complex numbers after an error."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        found = _first_text(X)
+        if found is None:
+            raise
+        column, row, what, shown = found
+        if what == "complex numbers":
+            raise ValueError(
+                f"X: expected real numbers, got {what} in column {column!r} ({shown} in row "
+                f"{row}). Complex data not supported"
+            ) from error
+        raise ValueError(
+            f"X: expected numbers, got {what} in column {column!r} ({shown} in row {row}); {ENCODE}"
+        ) from error
+
+
+def _first_text(X: Any) -> tuple[Any, int, str, str] | None:
+    """Column, row, kind and text of the first cell that is no number."""
+    for name, column in _columns(X):
+        for row, value in enumerate(column.tolist()):
+            if isinstance(value, str) and not _is_number(value):
+                return name, row, "text", repr(value if len(value) <= 40 else value[:37] + "...")
+            if isinstance(value, (date, time, timedelta)) and value == value:
+                return name, row, "dates or times", str(value)[:40]
+            if isinstance(value, (complex, np.complexfloating)):
+                return name, row, "complex numbers", str(value)[:40]
+    return None
+
+
+def _columns(X: Any) -> Iterator[tuple[Any, NDArray[Any]]]:
+    """Names, or numbers, and entries of the columns that are not of numbers."""
+    if hasattr(X, "columns") and hasattr(X, "__dataframe__"):
+        for name in X.columns:
+            column = np.asarray(X[name])
+            if column.dtype.kind in "OUST":
+                yield name, column.astype(object)
+        return
+    if hasattr(X, "tocsr") or not isinstance(X, (np.ndarray, list, tuple)):
+        return
+    try:
+        array = np.asarray(X, dtype=object)
+    except ValueError:
+        return
+    if array.ndim == 2 and not (isinstance(X, np.ndarray) and X.dtype.kind not in "OUST"):
+        for number in range(array.shape[1]):
+            yield number, array[:, number]
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -1,4 +1,4 @@
-"""What counts as spread: a column whose entries differ by no more than rounding is constant."""
+"""What rounding leaves open: which columns are constant, and which sign a vector has."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import NDArray
+
+from eigenfeat._base.types import Floats
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, DTypeLike
 
-__all__ = ["deviations", "is_rounding", "mean_variance", "rounding", "varying"]
+__all__ = ["deviations", "is_rounding", "mean_variance", "rounding", "signed", "varying"]
 
 _Array = npt.NDArray[np.float64]
 _BLOCK = 256  # columns
@@ -88,3 +91,10 @@ def varying(
     """
     deviation: Any = np.sqrt(np.maximum(variance, 0.0))
     return np.where(is_rounding(deviation, size, n_samples, dtype), 0.0, deviation)
+
+
+def signed(vectors: Floats) -> NDArray[np.float64]:
+    """Vectors (d, m), one a column, each with a positive entry of largest magnitude."""
+    top = np.argmax(np.abs(vectors), axis=0)
+    signs = np.where(vectors[top, np.arange(vectors.shape[1])] < 0, -1.0, 1.0)
+    return np.asarray(vectors * signs, dtype=np.float64)

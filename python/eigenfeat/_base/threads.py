@@ -1,13 +1,19 @@
-"""What a thread count means, defined once."""
+"""Numbers of threads: those of a call, of scikit-learn's own loops, and BLAS's."""
 
 from __future__ import annotations
 
+import io
 import threading
+import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
+from functools import cache
 from numbers import Integral
+from typing import Any
 
-__all__ = ["default", "resolve"]
+import joblib
+
+__all__ = ["count_cores", "default", "one_blas_thread", "resolve"]
 
 _here = threading.local()
 
@@ -51,3 +57,42 @@ def resolve(n_threads: int | None) -> int:
     if isinstance(n_threads, bool) or not isinstance(n_threads, Integral) or n_threads < 1:
         raise ValueError(f"n_threads: expected None or an integer >= 1, got {n_threads!r}")
     return min(int(n_threads), 2**20)
+
+
+@cache
+def count_cores() -> int:
+    """Let joblib count the physical cores; it does so once in a process, by starting a program.
+
+    Scikit-learn asks it when k-means or neighbours first run. Where that program cannot be started,
+    as on a machine that is out of processes or has no such program, joblib takes the logical cores,
+    with a warning and a traceback on stderr, and an error where warnings are errors (a KeyError
+    comes before it in the traceback: that of scikit-learn's cache, which is empty then). The number
+    decides how fast things are, and nothing else. Asked here, the answer is there when scikit-learn
+    asks.
+    """
+    with warnings.catch_warnings(), redirect_stderr(io.StringIO()):
+        warnings.simplefilter("ignore")
+        return int(joblib.cpu_count(only_physical_cores=True))
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Keep every BLAS of this process at one thread while the body runs.
+
+    Threads that wait for each other a thousand times a second are slower than one, by far where
+    other work wants the cores, and how many there are would decide a result's last bits.
+    """
+    with _controller().limit(limits=1, user_api="blas"):
+        yield
+
+
+@cache
+def _controller() -> Any:
+    """Return what knows this process's BLAS libraries; to look for them takes some 5 ms.
+
+    NumPy's and SciPy's are loaded when this package's estimators are; others are not used here.
+    """
+    import scipy.linalg  # noqa: F401
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()

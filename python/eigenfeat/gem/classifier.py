@@ -14,13 +14,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.saved import fits
 from eigenfeat._base.types import ClassWeight, Floats, Pairs, RandomState, Rows
-from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import MOST
 from eigenfeat.gem.gem import GEM
 from eigenfeat.gem.steps import ClassifierSteps
 from eigenfeat.linear.logistic import MultinomialLogit
 from eigenfeat.linear.logit_steps import PENALTY
-from eigenfeat.rows.callbacks import with_steps
+from eigenfeat.rows.estimator import unchanged_on_error, with_steps
 from eigenfeat.rows.out_of_core import over_blocks
 
 if TYPE_CHECKING:

@@ -22,8 +22,7 @@ from eigenfeat._base.types import Floats, RandomState, Rows
 from eigenfeat._base.validation import MOST, show
 from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.rows.blocks import is_blocks
-from eigenfeat.rows.callbacks import Iterative, with_steps
-from eigenfeat.rows.estimator import BaseEstimator
+from eigenfeat.rows.estimator import BaseEstimator, Iterative, with_steps
 from eigenfeat.rows.out_of_core import FromLogits, over_blocks
 
 if TYPE_CHECKING:

@@ -21,7 +21,6 @@ from eigenfeat._base.lazy import Lazy, LazySolution
 from eigenfeat._base.saved import check_solution, fits
 from eigenfeat._base.speaking import Speaks
 from eigenfeat._base.types import Floats, Pairs, RandomState, Rows, Targets, Weights
-from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat.expansion.features import check_powers, expand
 from eigenfeat.gem.names import NamedFeatures
 from eigenfeat.gem.wide import expand_wide, refuse_moments, solve_wide
@@ -33,9 +32,8 @@ from eigenfeat.pencils.scale_trial import tried_scales
 from eigenfeat.pencils.solution import Settings, Solution
 from eigenfeat.pencils.wide_rows import is_wide
 from eigenfeat.rows.blocks import RowBlocks
-from eigenfeat.rows.checked import validate_data
 from eigenfeat.rows.completion import ALLOW_NAN, complete, keep_completion, refuse_missing
-from eigenfeat.rows.estimator import BaseEstimator
+from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error, validate_data
 from eigenfeat.rows.memory import MemoryRows
 from eigenfeat.rows.out_of_core import given_blocks, keep_columns, over_blocks
 from eigenfeat.rows.row_weights import weighted_rows

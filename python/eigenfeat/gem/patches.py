@@ -21,12 +21,10 @@ from sklearn.utils.validation import (
 from eigenfeat._base.labels import plain_labels
 from eigenfeat._base.saved import fits
 from eigenfeat._base.types import Floats
-from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import FLOATS, show
 from eigenfeat.gem.gem import GEM
 from eigenfeat.moments.class_moments import ClassMoments
-from eigenfeat.rows.checked import check_array
-from eigenfeat.rows.estimator import BaseEstimator
+from eigenfeat.rows.estimator import BaseEstimator, check_array, unchanged_on_error
 from eigenfeat.rows.row_weights import row_weights
 
 __all__ = ["GEMPatches"]

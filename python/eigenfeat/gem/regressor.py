@@ -16,12 +16,10 @@ from sklearn.utils.validation import check_is_fitted
 from eigenfeat._base.saved import fits
 from eigenfeat._base.spread import is_rounding
 from eigenfeat._base.types import Labels, Pairs, RandomState
-from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import FLOATS, show
 from eigenfeat.expansion.features import check_powers, expand
 from eigenfeat.gem.gem import GEM
-from eigenfeat.rows.checked import validate_data
-from eigenfeat.rows.estimator import BaseEstimator
+from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error, validate_data
 from eigenfeat.rows.row_weights import weighted_rows
 from eigenfeat.rows.targets import supervised_contractions, target_groups
 

@@ -22,11 +22,9 @@ from eigenfeat._base.speaking import LOGGER
 from eigenfeat._base.types import CrossValidation, Floats, Labels, RandomState, Rows
 from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.gem.search_rows import SearchRows
-from eigenfeat.rows.callbacks import Iterative, with_steps
-from eigenfeat.rows.cv_results import cv_results
-from eigenfeat.rows.estimator import BaseEstimator
+from eigenfeat.rows.estimator import BaseEstimator, Iterative, with_steps
 from eigenfeat.rows.out_of_core import BlockScores
-from eigenfeat.rows.splits import check_held_out, checked_splitter
+from eigenfeat.rows.splits import check_held_out, checked_splitter, cv_results
 
 if TYPE_CHECKING:
     from eigenfeat.gem.search_splits import Trial

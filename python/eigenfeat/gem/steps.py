@@ -26,10 +26,8 @@ from eigenfeat.gem.joint import Joint, train_jointly
 from eigenfeat.linear.logistic import MultinomialLogit
 from eigenfeat.pencils.wide_rows import is_wide
 from eigenfeat.rows.blocks import ArrayBlocks, RowBlocks
-from eigenfeat.rows.callbacks import Iterative, steps_of
-from eigenfeat.rows.checked import validate_data
 from eigenfeat.rows.completion import ALLOW_NAN, complete, keep_completion
-from eigenfeat.rows.estimator import BaseEstimator
+from eigenfeat.rows.estimator import BaseEstimator, Iterative, steps_of, validate_data
 from eigenfeat.rows.memory import MemoryRows
 from eigenfeat.rows.out_of_core import FromLogits, given_blocks, keep_columns
 from eigenfeat.rows.row_weights import class_weighted, weighted_rows

@@ -16,7 +16,7 @@ from eigenfeat.incomplete._rules.calibration import Calibration, NotCertifiedErr
 from eigenfeat.incomplete._series.layout import known_rows
 from eigenfeat.incomplete.stream import Stream
 from eigenfeat.incomplete.streams import Streams
-from eigenfeat.rows.checked import validate_data
+from eigenfeat.rows.estimator import validate_data
 
 if TYPE_CHECKING:
     from eigenfeat.incomplete._rules.fitted import Fitted
@@ -29,9 +29,9 @@ _LEARNED = (
     "reliability_",
     "calibration_",
     "correction_",
-    "realised_",
-    "realised_bound_",
-    "looks_",
+    "held_out_agreement_",
+    "held_out_agreement_bound_",
+    "decision_times_",
 )
 
 

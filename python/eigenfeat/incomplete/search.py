@@ -17,7 +17,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.types import Labels, Rows
-from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import MOST, show
 from eigenfeat.incomplete._completion.models import MixtureCompletion
 from eigenfeat.incomplete._early.metrics import reliability_curve
@@ -26,9 +25,8 @@ from eigenfeat.incomplete._series.folds import held_out
 from eigenfeat.incomplete._series.layout import series_of, training_rows
 from eigenfeat.incomplete._series.traces import checked_taus
 from eigenfeat.incomplete.decision import ReliableClassifier
-from eigenfeat.rows.checked import validate_data
-from eigenfeat.rows.cv_results import cv_results
-from eigenfeat.rows.estimator import BaseEstimator
+from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error, validate_data
+from eigenfeat.rows.splits import cv_results
 
 if TYPE_CHECKING:
     from collections.abc import Hashable

@@ -11,14 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from eigenfeat._base.signs import signed
 from eigenfeat._base.speaking import Speaks, warn_caller
+from eigenfeat._base.spread import signed
 from eigenfeat._base.types import RandomState, Rows
-from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat.ldg._solving.descent import LocalGaussians, minimise
 from eigenfeat.ldg.linear import LDG
 from eigenfeat.neighbours.local_means import local_neighbours
-from eigenfeat.rows.callbacks import Iterative, with_steps
+from eigenfeat.rows.estimator import Iterative, unchanged_on_error, with_steps
 
 __all__ = ["DiscriminativeGaussian"]
 

@@ -16,19 +16,16 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._base.cores import count_cores
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.saved import fits
-from eigenfeat._base.signs import signed
 from eigenfeat._base.sparse_rows import in_order
+from eigenfeat._base.spread import signed
+from eigenfeat._base.threads import count_cores, one_blas_thread
 from eigenfeat._base.types import Floats, RandomState, Rows
-from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import FLOATS, check_memory, show
 from eigenfeat.expansion.features import expand
-from eigenfeat.ldg._solving.one_thread import one_blas_thread
 from eigenfeat.ldg.linear import LDG
-from eigenfeat.rows.checked import validate_data
-from eigenfeat.rows.estimator import BaseEstimator
+from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error, validate_data
 
 __all__ = ["KernelLDG"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -17,8 +18,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.labels import check_two_labels
+from eigenfeat._base.threads import one_blas_thread
 from eigenfeat._base.types import Floats, RandomState, Rows
-from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import (
     FLOATS,
     check_count,
@@ -28,21 +29,91 @@ from eigenfeat._base.validation import (
     show,
 )
 from eigenfeat.expansion.features import expand
-from eigenfeat.ldg._solving import folds as by_folds
 from eigenfeat.ldg._solving import selection
-from eigenfeat.ldg._solving.coordinates import span_of, standardise
-from eigenfeat.ldg._solving.one_thread import one_blas_thread
-from eigenfeat.ldg._solving.problem import Problem
-from eigenfeat.ldg._solving.wide import WideProblem, coordinates_of, wide_rows
-from eigenfeat.neighbours.local_means import LocalScatters
+from eigenfeat.ldg._solving.coordinates import (
+    Basis,
+    Columns,
+    smallest_eigenpairs,
+    span_of,
+    standardise,
+)
+from eigenfeat.ldg._solving.selection import (
+    FoldAccuracies,
+    fold_accuracies,
+    knn_accuracy,
+    spread_out,
+)
+from eigenfeat.ldg._solving.wide import WideBasis, WideProblem, WideRows, coordinates_of, wide_rows
+from eigenfeat.neighbours.local_means import LocalScatters, local_scatters, scatters_of_neighbours
 from eigenfeat.pencils.wide_rows import is_wide
-from eigenfeat.rows.checked import validate_data
-from eigenfeat.rows.estimator import BaseEstimator
+from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error, validate_data
 
-__all__ = ["LDG"]
+__all__ = ["LDG", "Problem"]
 
 N_FOLDS = 5
 MOST_COORDINATES = 2000  # rows of a huge dimension that are given coordinates
+
+
+@dataclass(eq=False)
+class Problem:
+    """Training rows in the coordinates that they are solved in, and what selection found."""
+
+    rows: NDArray[Any]  # standardised, (n, kept columns)
+    coordinates: NDArray[Any]  # (n, r)
+    basis: Basis | WideBasis
+    columns: Columns
+    codes: NDArray[np.int64]
+    n_classes: int
+    n_threads: int | None
+    wide: WideRows | None = None  # where the coordinates come from, if these have no columns
+    results: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def rank(self) -> int:
+        """Most directions."""
+        return int(self.coordinates.shape[1])
+
+    @property
+    def spread_out(self) -> bool:
+        """Whether parameters are to be chosen by rows that had no part in the directions."""
+        return spread_out(*self.rows.shape)
+
+    def fold_accuracies(
+        self, counts: Sequence[int], gammas: Sequence[float], dimensions: Sequence[int]
+    ) -> FoldAccuracies:
+        """Accuracies of candidates on rows left out."""
+        return fold_accuracies(
+            self.coordinates,
+            self.codes,
+            self.n_classes,
+            counts,
+            gammas,
+            dimensions,
+            self.n_threads,
+        )
+
+    def scatters(self, n_neighbors: int) -> LocalScatters:
+        """V and A."""
+        if self.wide is None:
+            return local_scatters(
+                self.coordinates, self.codes, self.n_classes, n_neighbors, n_threads=self.n_threads
+            )
+        near = self.wide.neighbours(self.codes, self.n_classes, n_neighbors)
+        return scatters_of_neighbours(
+            self.coordinates, self.codes, np.stack(near, axis=1), n_threads=self.n_threads
+        )
+
+    def solve(
+        self, scatters: LocalScatters, gamma: float, count: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The smallest eigenvalues of ``V - gamma A``, and vectors."""
+        matrix = scatters.within - gamma * scatters.weighted
+        return smallest_eigenpairs(matrix, min(count, self.rank))
+
+    def accuracy(self, vectors: NDArray[np.float64]) -> float:
+        """Leave-one-out 3-NN accuracy of the rows' projections."""
+        reduced = expand(self.coordinates, vectors, expansion="none", n_threads=self.n_threads)
+        return knn_accuracy(reduced, self.codes, self.n_threads)
 
 
 class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -293,10 +364,13 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _candidates(self, problem: Problem) -> dict[str, Any]:
         """Each parameter's candidates: one, or several to choose from. Checked before any work."""
-        by_default = by_folds if problem.spread_out else selection
+        counts: Sequence[int] = selection.NEIGHBORS
+        gammas: Sequence[float] = selection.GAMMAS
+        if problem.spread_out:
+            counts, gammas = selection.FOLD_NEIGHBORS, selection.FOLD_GAMMAS
         chosen = {
-            "n_neighbors": selection.members(self.n_neighbors, "n_neighbors", by_default.NEIGHBORS),
-            "gamma": selection.members(self.gamma, "gamma", by_default.GAMMAS),
+            "n_neighbors": selection.members(self.n_neighbors, "n_neighbors", counts),
+            "gamma": selection.members(self.gamma, "gamma", gammas),
             "n_components": selection.members(
                 self.n_components,
                 "n_components",

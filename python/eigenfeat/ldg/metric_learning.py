@@ -39,7 +39,7 @@ from eigenfeat.ldg._solving.metrics import (
 )
 from eigenfeat.ldg._solving.scatters import Array, ClassRows, Reduction, Span, count_components
 from eigenfeat.ldg.pooled import PooledReducer
-from eigenfeat.rows.callbacks import Iterative, with_steps
+from eigenfeat.rows.estimator import Iterative, with_steps
 
 if TYPE_CHECKING:
     from eigenfeat.rows.blocks import RowBlocks

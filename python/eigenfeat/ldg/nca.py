@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from eigenfeat._base.types import Codes, RandomState, Targets
 from eigenfeat.ldg._solving.base import ClassReducer
 from eigenfeat.ldg._solving.scatters import Array, ClassRows, Reduction, count_components
-from eigenfeat.rows.callbacks import Iterative, StoppedError, with_steps
+from eigenfeat.rows.estimator import Iterative, StoppedError, with_steps
 
 if TYPE_CHECKING:
     from eigenfeat.rows.blocks import RowBlocks

@@ -17,12 +17,10 @@ from sklearn.utils.validation import check_is_fitted
 from eigenfeat._base.saved import fits
 from eigenfeat._base.sparse_rows import in_order
 from eigenfeat._base.types import Estimator, Floats, RandomState, Rows, Targets
-from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import MOST, show
 from eigenfeat.ldg.linear import LDG
 from eigenfeat.rows.blocks import Block
-from eigenfeat.rows.checked import validate_data
-from eigenfeat.rows.estimator import BaseEstimator
+from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error, validate_data
 from eigenfeat.rows.out_of_core import all_targets, given_blocks, keep_columns, over_blocks
 
 if TYPE_CHECKING:

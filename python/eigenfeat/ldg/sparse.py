@@ -13,14 +13,14 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from eigenfeat._base.signs import signed
+from eigenfeat._base.spread import signed
 from eigenfeat._base.types import RandomState, Rows
-from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import check_memory
 from eigenfeat.ldg._solving.admm import SparseDirection, sparse_direction
 from eigenfeat.ldg._solving.coordinates import Basis
 from eigenfeat.ldg.linear import LDG
 from eigenfeat.neighbours.local_means import LocalScatters
+from eigenfeat.rows.estimator import unchanged_on_error
 
 __all__ = ["SparseLDG"]
 

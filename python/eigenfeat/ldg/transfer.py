@@ -23,10 +23,11 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.lazy import cached_property
+from eigenfeat._base.threads import one_blas_thread
 from eigenfeat._base.validation import MOST, check_number, random_generator, show
 from eigenfeat.expansion.features import expand
+from eigenfeat.ldg._solving.coordinates import smallest_eigenpairs
 from eigenfeat.ldg._solving.domains import DomainScaler
-from eigenfeat.ldg._solving.one_thread import one_blas_thread
 from eigenfeat.ldg._solving.scatters import Array, Reduction, Span, count_components
 from eigenfeat.ldg._solving.selection import (
     N_VOTES,
@@ -36,7 +37,6 @@ from eigenfeat.ldg._solving.selection import (
     stratified_folds,
     useful_counts,
 )
-from eigenfeat.ldg._solving.spectrum import smallest_eigenpairs
 from eigenfeat.ldg.pooled import PooledReducer
 from eigenfeat.neighbours.local_means import LocalScatters, local_neighbours, scatters_of_neighbours
 

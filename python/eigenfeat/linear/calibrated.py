@@ -21,7 +21,7 @@ from eigenfeat.linear.calibrated_passes import Passes, ScoreMap, on_simplex, row
 from eigenfeat.linear.linear import Features, LinearClassifier
 from eigenfeat.linear.logit_problem import Penalty, uncentred
 from eigenfeat.rows.blocks import Block
-from eigenfeat.rows.callbacks import Iterative, with_steps
+from eigenfeat.rows.estimator import Iterative, with_steps
 from eigenfeat.rows.out_of_core import over_blocks
 
 __all__ = ["CalibratedLeastSquares", "ScoreMap"]

@@ -17,13 +17,11 @@ from eigenfeat._base.labels import check_two_labels, plain_labels
 from eigenfeat._base.saved import fits
 from eigenfeat._base.speaking import Speaks
 from eigenfeat._base.types import Codes, Floats, Labels, Rows, Targets, Weights
-from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import FLOATS
 from eigenfeat.expansion.features import ExpandedRows
 from eigenfeat.linear.logit_problem import LogitProblem
 from eigenfeat.rows.blocks import Block
-from eigenfeat.rows.checked import validate_data
-from eigenfeat.rows.estimator import BaseEstimator
+from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error, validate_data
 from eigenfeat.rows.labelled import LabelledRows
 from eigenfeat.rows.memory import MemoryRows
 from eigenfeat.rows.out_of_core import (

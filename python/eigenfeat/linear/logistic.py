@@ -16,7 +16,7 @@ from eigenfeat._base.validation import check_number, check_whole
 from eigenfeat.linear.gap_bound import gap_bound
 from eigenfeat.linear.linear import Features, LinearClassifier
 from eigenfeat.linear.logit_steps import PENALTY, LogitSteps
-from eigenfeat.rows.callbacks import with_steps
+from eigenfeat.rows.estimator import with_steps
 from eigenfeat.rows.out_of_core import given_blocks
 from eigenfeat.rows.row_weights import weighted_rows
 

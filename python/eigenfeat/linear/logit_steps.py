@@ -23,7 +23,7 @@ from eigenfeat.linear.logit_watch import Watch
 from eigenfeat.linear.temperature import Logits, temperature
 from eigenfeat.linear.tried_metric import TriedMetric
 from eigenfeat.linear.unseen import Unseen
-from eigenfeat.rows.callbacks import Iterative
+from eigenfeat.rows.estimator import Iterative
 from eigenfeat.rows.memory import KeptBlock, MemoryRows
 from eigenfeat.rows.reading import Reading
 

@@ -20,11 +20,9 @@ from eigenfeat._base.spread import deviations
 from eigenfeat._base.validation import FLOATS, show
 from eigenfeat.maxmargin.svm import MulticlassSVM
 from eigenfeat.pencils.scale import SPREAD
-from eigenfeat.rows.checked import validate_data
-from eigenfeat.rows.cv_results import cv_results
-from eigenfeat.rows.estimator import BaseEstimator
+from eigenfeat.rows.estimator import BaseEstimator, validate_data
 from eigenfeat.rows.row_weights import row_weights
-from eigenfeat.rows.splits import checked_splitter
+from eigenfeat.rows.splits import checked_splitter, cv_results
 
 __all__ = ["SCALES", "ScaleSearch", "units"]
 

@@ -16,11 +16,15 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.types import Floats, RandomState, Rows
-from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import FLOATS, MOST
-from eigenfeat.rows.callbacks import Iterative, StoppedError, with_steps
-from eigenfeat.rows.checked import validate_data
-from eigenfeat.rows.estimator import BaseEstimator
+from eigenfeat.rows.estimator import (
+    BaseEstimator,
+    Iterative,
+    StoppedError,
+    unchanged_on_error,
+    validate_data,
+    with_steps,
+)
 
 __all__ = ["Autoencoder"]
 

@@ -14,12 +14,12 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.types import CrossValidation, Estimator, Floats, RandomState, Rows
-from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import MOST
 from eigenfeat.maxmargin._joint import check_reach
 from eigenfeat.maxmargin._movers import ROUGH_TOL, CorruptedRows, JointlyMoved, MovedRows
 from eigenfeat.maxmargin._scale_search import SCALES, ScaleSearch
 from eigenfeat.maxmargin.svm import MulticlassSVM
+from eigenfeat.rows.estimator import unchanged_on_error
 
 __all__ = ["MaxMarginShift"]
 

@@ -22,7 +22,7 @@ from eigenfeat._base.validation import MOST
 from eigenfeat.expansion.features import ExpandedRows
 from eigenfeat.linear.linear import LinearModel
 from eigenfeat.maxmargin._dual_svm import SOLVERS, DualSvm
-from eigenfeat.rows.callbacks import Iterative, with_steps
+from eigenfeat.rows.estimator import Iterative, with_steps
 from eigenfeat.rows.row_weights import class_weighted
 
 if TYPE_CHECKING:

@@ -23,13 +23,11 @@ from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.lazy import Lazy, LazySolution
 from eigenfeat._base.saved import check_solution
 from eigenfeat._base.types import Floats, Rows, Weights
-from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import FLOATS
 from eigenfeat.expansion.features import expand
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils import rayleigh_matrices as matrices
 from eigenfeat.rows.blocks import RowBlocks
-from eigenfeat.rows.checked import validate_data
 from eigenfeat.rows.completion import (
     ALLOW_NAN,
     GaussianRows,
@@ -37,7 +35,7 @@ from eigenfeat.rows.completion import (
     keep_completion,
     refuse_missing,
 )
-from eigenfeat.rows.estimator import BaseEstimator
+from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error, validate_data
 from eigenfeat.rows.memory import MemoryRows
 from eigenfeat.rows.out_of_core import given_blocks, keep_columns, over_blocks, pooled_moments
 from eigenfeat.rows.row_weights import weighted_rows

@@ -26,13 +26,12 @@ from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval
 
 from eigenfeat._base.types import Rows
-from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import FLOATS, show
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils import rayleigh_matrices as matrices
 from eigenfeat.rayleigh.base import UnsupervisedRayleigh
 from eigenfeat.rayleigh.discriminant import FisherLDA, SlicedInverseRegression
-from eigenfeat.rows.checked import check_array
+from eigenfeat.rows.estimator import check_array, unchanged_on_error
 from eigenfeat.rows.out_of_core import given_blocks, pooled_moments
 
 if TYPE_CHECKING:

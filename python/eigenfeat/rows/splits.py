@@ -1,8 +1,8 @@
-"""Validation of `cv` before fitting."""
+"""Cross-validation: splitters checked before a fit, and results in scikit-learn's form."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from sklearn.model_selection import BaseCrossValidator
 
-__all__ = ["check_held_out", "checked_splitter"]
+__all__ = ["check_held_out", "checked_splitter", "cv_results"]
 
 _EXPECTED = "a number of folds, a splitter, or pairs of row numbers (train, held out)"
 
@@ -116,3 +116,37 @@ def _pairs(cv: Any, n: int) -> list[tuple[NDArray[Any], NDArray[Any]]]:
         if not flags and part.size and not (-n <= part.min() and part.max() < n):
             raise ValueError(f"cv: expected row numbers below {n}, got {part.max()}")
     return [(train, held) for train, held in pairs]
+
+
+def cv_results(
+    params: Sequence[dict[str, object]], scores: NDArray[np.float64], **columns: ArrayLike
+) -> dict[str, Any]:
+    """Columns for `cv_results_`, as of ``GridSearchCV``.
+
+    Parameters
+    ----------
+    params : m mappings of names to values
+        The candidates.
+    scores : (m, s) array
+        Their scores on s splits, the larger the better; NaN where a fit failed.
+    columns : (m,) arrays
+        Others, by name.
+
+    Returns
+    -------
+    dict
+        "params"; "param_NAME", lists, since files of models hold no masked arrays;
+        "split0_test_score" ...;
+        "mean_test_score" and "std_test_score"; "rank_test_score", from 1, of equals the same.
+    """
+    found: dict[str, Any] = {}
+    for name in sorted({name for one in params for name in one}):
+        found[f"param_{name}"] = [one.get(name) for one in params]
+    found["params"] = [dict(one) for one in params]
+    for split in range(scores.shape[1]):
+        found[f"split{split}_test_score"] = scores[:, split]
+    means = scores.mean(axis=1)
+    worst = np.where(np.isnan(means), -np.inf, means)
+    found["mean_test_score"], found["std_test_score"] = means, scores.std(axis=1)
+    ranks = 1 + (worst[:, None] < worst[None, :]).sum(axis=1)
+    return found | {"rank_test_score": ranks.astype(np.int32)} | columns

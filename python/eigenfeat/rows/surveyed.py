@@ -14,12 +14,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from eigenfeat._base.labels import LabelTable
 from eigenfeat._base.lazy import cached_property
 from eigenfeat._base.types import Codes, DType, Labels
-from eigenfeat._base.weight_units import weight_unit
 from eigenfeat.rows import reductions
 from eigenfeat.rows.blocks import Block, RowBlocks
 from eigenfeat.rows.completion import GaussianRows, sampled
 from eigenfeat.rows.labelled import LabelledRows
 from eigenfeat.rows.reading import Reading, merge_read, read
+from eigenfeat.rows.row_weights import weight_unit
 
 if TYPE_CHECKING:
     from eigenfeat.expansion.layers import Layer

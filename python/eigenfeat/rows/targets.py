@@ -13,8 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import ArrayLike
 
-from eigenfeat._base.signs import signed
-from eigenfeat._base.spread import is_rounding
+from eigenfeat._base.spread import is_rounding, signed
 from eigenfeat._base.types import Seed, Weights
 from eigenfeat._base.validation import (
     check_vector,

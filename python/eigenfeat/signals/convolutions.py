@@ -21,9 +21,8 @@ from eigenfeat._base.labels import check_two_labels, plain_labels
 from eigenfeat._base.plain_rows import plain_rows
 from eigenfeat._base.saved import fits
 from eigenfeat._base.types import Floats, Labels, Seed
-from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import MOST, random_generator, real_array, show
-from eigenfeat.rows.estimator import BaseEstimator
+from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error
 
 __all__ = ["ConvolutionClassifier", "ConvolutionFeatures", "read_series"]
 

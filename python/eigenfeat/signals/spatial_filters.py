@@ -18,11 +18,10 @@ from eigenfeat._base.labels import check_two_labels, plain_labels
 from eigenfeat._base.saved import fits
 from eigenfeat._base.speaking import warn_caller
 from eigenfeat._base.types import Floats
-from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import show
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils.eigh import generalized_eigh
-from eigenfeat.rows.estimator import BaseEstimator
+from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error
 from eigenfeat.rows.row_weights import row_weights
 from eigenfeat.signals.epochs import (
     epoch_blocks,

@@ -9,7 +9,7 @@ from every_estimator import ESTIMATORS, X, Y, new
 from sklearn.utils import get_tags
 
 import eigenfeat as ef
-from eigenfeat._base.sparse_input import well_formed
+from eigenfeat._base.validation import well_formed
 
 NAMES = [
     name

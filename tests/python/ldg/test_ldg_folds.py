@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.neighbors import KNeighborsClassifier
 
 from eigenfeat.ldg import LDG, KernelLDG, SparseLDG
-from eigenfeat.ldg._solving import folds as _folds
+from eigenfeat.ldg._solving import selection as _folds
 from eigenfeat.ldg._solving.coordinates import span_of
 
 SERIES = Path(__file__).resolve().parents[4] / "shared" / "data" / "ucr"
@@ -62,7 +62,7 @@ def test_choices_are_those_of_the_best_accuracy(rng):
     X, y = blobs(40, 90, 3)
     model = LDG().fit(X, y)
     tried = model.cv_results_
-    assert tried["gamma"].tolist() == list(_folds.GAMMAS)
+    assert tried["gamma"].tolist() == list(_folds.FOLD_GAMMAS)
     assert tried["n_neighbors"].tolist() == [1, 4, 16]
     for name in ("n_components", "gamma", "n_neighbors"):
         accuracies = tried[f"{name}_accuracy"]
@@ -119,7 +119,7 @@ def test_sparse_rows_kernels_and_sparse_directions_choose_so_too():
         np.testing.assert_allclose(
             model.cv_results_["gamma_accuracy"], exact.cv_results_["gamma_accuracy"], atol=1e-12
         )
-    assert few.cv_results_["gamma"].tolist() == list(_folds.GAMMAS)
+    assert few.cv_results_["gamma"].tolist() == list(_folds.FOLD_GAMMAS)
 
 
 def test_many_rows_choose_as_before():

@@ -11,7 +11,7 @@ from sklearn.model_selection import GridSearchCV
 
 import eigenfeat as ef
 from eigenfeat import incomplete
-from eigenfeat.rows.cv_results import cv_results
+from eigenfeat.rows.splits import cv_results
 
 GRID = {"penalty": [0.05, 1.0, 20.0]}
 SEARCHES = {

@@ -22,7 +22,7 @@ def pages():
         for line in page.read_text().splitlines():
             if line.startswith(".. currentmodule:: "):
                 module = line.split()[-1]
-            elif re.fullmatch(r"   \w+", line):
+            elif re.fullmatch(r"   [\w.]+", line):
                 found.add(f"{module}.{line.strip()}")
     return found
 

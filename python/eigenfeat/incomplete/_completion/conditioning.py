@@ -17,8 +17,7 @@ from eigenfeat.incomplete._completion.covariance import class_gaussians
 from eigenfeat.incomplete._completion.expectation import fit_incomplete
 from eigenfeat.incomplete._completion.mixture import GaussianMixture
 from eigenfeat.incomplete._series.steps import ascending_steps
-from eigenfeat.rows.checked import validate_data
-from eigenfeat.rows.estimator import BaseEstimator
+from eigenfeat.rows.estimator import BaseEstimator, validate_data
 
 if TYPE_CHECKING:
     from eigenfeat.incomplete._completion.conditional import Conditional, PrefixConditional

@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.multiclass import check_classification_targets
 
-from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat.incomplete._completion.conditioning import Completion
-from eigenfeat.rows.checked import validate_data
+from eigenfeat.rows.estimator import unchanged_on_error, validate_data
 from eigenfeat.rows.row_weights import weighted_rows
 
 __all__ = ["GaussianCompletion", "MixtureCompletion"]

@@ -15,11 +15,11 @@ from sklearn.dummy import DummyClassifier
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._base.cores import count_cores
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.plain_rows import plain_rows
 from eigenfeat._base.saved import fits
 from eigenfeat._base.spread import is_rounding
+from eigenfeat._base.threads import count_cores
 from eigenfeat._base.types import Estimator, Labels
 from eigenfeat._base.validation import MOST, real_array, show
 from eigenfeat.incomplete._early.cost_tables import cost_tables

@@ -12,8 +12,8 @@ from sklearn.base import clone
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils.multiclass import check_classification_targets
 
-from eigenfeat._base.cores import count_cores
 from eigenfeat._base.labels import plain_labels
+from eigenfeat._base.threads import count_cores
 from eigenfeat._base.validation import check_count, check_number, check_rows, show
 from eigenfeat.incomplete._early.metrics import given_times
 from eigenfeat.incomplete._series.folds import held_out

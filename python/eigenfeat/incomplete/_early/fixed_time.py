@@ -11,8 +11,8 @@ from sklearn.base import clone
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
-from eigenfeat._base.cores import count_cores
 from eigenfeat._base.saved import fits
+from eigenfeat._base.threads import count_cores
 from eigenfeat._base.types import Estimator, Labels
 from eigenfeat._base.validation import MOST, show
 from eigenfeat.incomplete._series.classifier import SeriesClassifier

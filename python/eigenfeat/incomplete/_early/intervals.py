@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from eigenfeat.rows.checked import check_array
+from eigenfeat.rows.estimator import check_array
 
 __all__ = ["interval_summaries"]
 

@@ -10,12 +10,10 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._base.cores import count_cores
+from eigenfeat._base.threads import count_cores
 from eigenfeat._base.types import Labels, Rows
-from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat.incomplete._series.layout import Layout, series_of, training_rows, whole_rows
-from eigenfeat.rows.checked import validate_data
-from eigenfeat.rows.estimator import BaseEstimator
+from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error, validate_data
 
 __all__ = ["RowClassifier", "SeriesClassifier"]
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.types import Labels
-from eigenfeat.rows.checked import validate_data
+from eigenfeat.rows.estimator import validate_data
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -12,9 +12,8 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.labels import check_two_labels
-from eigenfeat._base.signs import signed
+from eigenfeat._base.spread import signed
 from eigenfeat._base.types import Floats, Targets, Weights
-from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import FLOATS
 from eigenfeat.expansion.features import expand
 from eigenfeat.ldg._solving.scatters import (
@@ -27,8 +26,7 @@ from eigenfeat.ldg._solving.scatters import (
     unit_weights,
 )
 from eigenfeat.rows.blocks import Block, RowBlocks, is_blocks
-from eigenfeat.rows.checked import validate_data
-from eigenfeat.rows.estimator import BaseEstimator
+from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error, validate_data
 from eigenfeat.rows.out_of_core import given_blocks, keep_columns, over_blocks
 from eigenfeat.rows.row_weights import weighted_rows
 from eigenfeat.rows.surveyed import surveyed

@@ -15,10 +15,12 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from eigenfeat._base.sparse_rows import in_order
-from eigenfeat._base.spread import deviations
+from eigenfeat._base.spread import deviations, signed
 from eigenfeat._base.types import Floats
 
-__all__ = ["Basis", "Columns", "span_of", "standardise"]
+__all__ = ["SMALL", "Basis", "Columns", "smallest_eigenpairs", "span_of", "standardise"]
+
+SMALL = 200  # orders below which all eigenpairs by division take less time than some by bisection
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,3 +128,23 @@ def span_of(rows: Floats) -> tuple[Basis, Floats]:
     coordinates[-1] = -coordinates[:-1].sum(axis=0)
     basis = Basis(np.asfortranarray(reflectors[:, :rank]), tau[:rank], d)
     return basis, np.ascontiguousarray(coordinates, dtype=rows.dtype)
+
+
+def smallest_eigenpairs(
+    matrix: NDArray[np.float64], count: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Find the `count` smallest eigenvalues, ascending, and orthonormal eigenvectors in columns.
+
+    The entry of largest magnitude in each vector is positive, so that a sign never depends on the
+    solver.
+    """
+    if len(matrix) == 1:  # where SciPy before 1.11 asks LAPACK for too little memory
+        values, vectors = matrix[0].copy(), np.ones((1, 1))
+    elif len(matrix) < SMALL:
+        values, vectors = linalg.eigh(matrix, driver="evd", check_finite=False)
+        values, vectors = values[:count], vectors[:, :count]
+    else:
+        values, vectors = linalg.eigh(
+            matrix, subset_by_index=(0, count - 1), driver="evr", check_finite=False
+        )
+    return values, signed(vectors)

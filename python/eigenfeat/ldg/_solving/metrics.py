@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import dgemm
 
+from eigenfeat._base.threads import one_blas_thread
 from eigenfeat._base.types import Codes
 from eigenfeat._base.validation import physical_memory, show
-from eigenfeat.ldg._solving.one_thread import one_blas_thread
 from eigenfeat.ldg._solving.scatters import Array
 
 __all__ = [

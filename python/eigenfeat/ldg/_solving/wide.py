@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
-from eigenfeat._base.signs import signed
+from eigenfeat._base.spread import signed
 from eigenfeat.ldg._solving.coordinates import Columns
 from eigenfeat.ldg._solving.selection import knn_accuracy
 from eigenfeat.pencils.wide_denominator import Rows

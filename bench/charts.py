@@ -1,0 +1,257 @@
+"""Draw the charts of the documentation from the CSV files beside the scripts that measure them.
+
+    python bench/charts.py [--only ranks missing ...] [--output docs/images]
+
+| chart | file | measured by |
+|---|---|---|
+| ranks | bench/tables.csv | bench/tables.py |
+| mnist | bench/papers/mnist.csv | python -m bench.papers mnist |
+| missing | bench/missing.csv | bench/missing.py |
+| early | bench/peers/early.csv | bench/early.py |
+| reliability | bench/early_reliability.csv | bench/early_reliability.py |
+| speed | bench/speed.csv | bench/run.py |
+
+Text is dark on white, and large enough for a picture of 360 pixels' width.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.transforms import Bbox
+
+BENCH = Path(__file__).resolve().parent
+OURS, PEER, SECOND = "#b3261e", "#4a5a68", "#1f6fb2"
+DARK = "#1b1b1b"
+
+
+def main() -> None:
+    """Draw all charts, or those that are named."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", nargs="+", choices=list(CHARTS), default=list(CHARTS))
+    parser.add_argument("--output", type=Path, default=BENCH.parent / "docs" / "images")
+    options = parser.parse_args()
+    mpl.rcParams.update(
+        {
+            "font.size": 12,
+            "axes.titlesize": 12,
+            "axes.titleweight": "bold",
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.edgecolor": DARK,
+            "axes.labelcolor": DARK,
+            "text.color": DARK,
+            "xtick.color": DARK,
+            "ytick.color": DARK,
+            "axes.grid": True,
+            "grid.color": "#e4e4e4",
+            "axes.axisbelow": True,
+        }
+    )
+    for name in options.only:
+        figure = Figure(figsize=(5.2, 4.0), layout="constrained", facecolor="white")
+        CHARTS[name](figure.subplots())
+        figure.savefig(options.output / f"bench_{name}.png", dpi=150)
+
+
+def ranks(ax: Axes) -> None:
+    """Mean rank of the errors over the tables, against the time of all fits."""
+    measured = BENCH / "tables.csv"
+    results = pd.read_csv(measured if measured.is_file() else BENCH / "twelve.csv")
+    every = results.groupby("model")["table"].nunique()
+    results = results[results["model"].isin(every[every == every.max()].index)]
+    by_split = results.pivot_table(index=["table", "split"], columns="model", values="error")
+    rank = by_split.rank(axis=1).groupby("table").mean().mean()
+    seconds = results.groupby("model")["fit_seconds"].median()
+    ax.set(
+        xscale="log",
+        xlabel="seconds of a fit, median",
+        ylabel="mean rank of the error",
+        title=f"Defaults on {by_split.index.get_level_values('table').nunique()} tables",
+    )
+    ax.set(xlim=(seconds.min() / 2, 6 * seconds.max()), ylim=(rank.max() + 0.35, rank.min() - 0.5))
+    _corner(ax, "more accurate, faster ↖", "left", "top")
+    _scatter(ax, seconds, rank, {name: _is_ours(name) for name in rank.index})
+
+
+def mnist(ax: Axes) -> None:
+    """Test errors against the time of training."""
+    table = pd.read_csv(BENCH / "papers" / "mnist.csv").set_index("model")
+    ax.set(
+        xscale="log",
+        xlabel="seconds of training, two cores",
+        ylabel="errors of 10,000 test digits",
+        title="MNIST",
+        xlim=(5, 20000),
+        ylim=(40, 285),
+    )
+    _scatter(ax, table["train_seconds"], table["errors"], table["ours"].astype(bool).to_dict())
+
+
+def missing(ax: Axes) -> None:
+    """Mean accuracy over the tables, by the share of missing entries."""
+    table = pd.read_csv(BENCH / "missing.csv")
+    mean = table.pivot_table(index="missing", columns="model", values="accuracy")
+    shown = {
+        "GEM": ("GEMClassifier, NaN as it is", OURS),
+        "GEM after regressions": ("after regressions", SECOND),
+        "boosted trees": ("boosted trees", PEER),
+        "Fisher": ("FisherLDA", "#8a6d00"),
+        "GEM after means": ("after means", "#7a3d9a"),
+    }
+    for model, (label, color) in shown.items():
+        ax.plot(100 * mean.index, mean[model], "o-", color=color, label=label, linewidth=2)
+    ax.set(
+        xlabel="% of the entries missing",
+        ylabel="accuracy %, mean of 9 tables",
+        title="Missing entries",
+        xticks=[10, 30, 50],
+        ylim=(78, 92),
+    )
+    ax.legend(frameon=False, fontsize=10.5, loc="lower left")
+
+
+def early(ax: Axes) -> None:
+    """Mean accuracy against mean earliness over the sets that all classifiers have."""
+    table = pd.read_csv(BENCH / "peers" / "early.csv").replace({"classifier": EARLY_NAMES})
+    table = table[table["classifier"].isin(EARLY_NAMES.values())]
+    number = table["classifier"].nunique()
+    counts = table.dropna(subset=["accuracy"]).groupby("problem")["classifier"].nunique()
+    table = table[table["problem"].isin(counts[counts == number].index)]
+    mean = table.groupby("classifier")[["earliness", "accuracy"]].mean() * 100
+    ours = {name: name in ("ReliableClassifierCV", "MinimumCostClassifier") for name in mean.index}
+    ax.set(
+        xlabel="mean time of decision, % of the series",
+        ylabel="accuracy of early labels, %",
+        title=f"Early classification, {table['problem'].nunique()} sets",
+    )
+    ax.set(xlim=(0, 100), ylim=(60, 80))
+    _corner(ax, "earlier, more accurate ↖", "left", "top")
+    _scatter(ax, mean["earliness"], mean["accuracy"], ours)
+
+
+def reliability(ax: Axes) -> None:
+    """Share of early labels that are final, by what was asked for: each set a dot."""
+    table = pd.read_csv(BENCH / "early_reliability.csv")
+    asked = [0.5, 0.8, 0.9, 0.95, 0.99]
+    rng = np.random.default_rng(0)
+    for shift, rule, color, label in [
+        (-0.12, "LDA, pairwise, raw", SECOND, "model alone"),
+        (0.12, "LDA, pairwise, corrected", OURS, "corrected (default)"),
+    ]:
+        some = table[(table["rule"] == rule) & table["tau"].isin(asked)]
+        place = np.array([asked.index(tau) for tau in some["tau"]]) + shift
+        place = place + rng.uniform(-0.06, 0.06, len(some))
+        ax.plot(place, some["agreement"], "o", color=color, alpha=0.65, markersize=5, label=label)
+    for place, tau in enumerate(asked):
+        ax.hlines(tau, place - 0.3, place + 0.3, color=DARK, linewidth=2)
+    ax.set(
+        xticks=range(len(asked)),
+        xticklabels=[f"{tau:g}" for tau in asked],
+        xlabel="reliability asked for (bars)",
+        ylabel="early labels that were final",
+        title="Promised and realised, 21 sets",
+        ylim=(0.3, 1.02),
+    )
+    ax.legend(frameon=False, loc="lower right", fontsize=11, handletextpad=0)
+
+
+def speed(ax: Axes) -> None:
+    """How many times faster than the peer, by set of instructions."""
+    table = pd.read_csv(BENCH / "speed.csv")
+    tasks = list(dict.fromkeys(table["task"]))[::-1]
+    tiers = {"SSE2": "#b9c3cc", "AVX2": SECOND, "AVX-512": OURS}
+    for number, (tier, color) in enumerate(tiers.items()):
+        some = table[table["tier"] == tier]
+        at = [tasks.index(task) + 0.25 * (1 - number) for task in some["task"]]
+        ax.barh(at, some["times"], 0.24, color=color, label=tier)
+    peers = table.drop_duplicates("task").set_index("task")["peer"]
+    ax.set(
+        yticks=range(len(tasks)),
+        yticklabels=[f"{task}\n{peers[task]}" for task in tasks],
+        xlabel="times faster than the peer",
+    )
+    ax.tick_params(axis="y", labelsize=9.5, length=0)
+    ax.axvline(1, color=DARK, linewidth=1)
+    ax.grid(axis="y", visible=False)
+    ax.set_xlim(0, 9)
+    ax.figure.legend(frameon=False, loc="outside upper right", ncols=3, fontsize=10.5)
+
+
+def _scatter(ax: Axes, x: pd.Series, y: pd.Series, ours: dict[str, bool]) -> None:
+    """Dots with names, ours in red: each name stands where it covers the least."""
+    for name in y.index:
+        ax.plot(x[name], y[name], "o", color=OURS if ours[name] else PEER, markersize=8)
+    figure = ax.get_figure(root=True)
+    figure.draw_without_rendering()
+    dots = ax.transData.transform(np.column_stack([x[y.index], y]))
+    taken = [Bbox.from_extents(*(dot - 8), *(dot + 8)) for dot in dots]
+    for name in sorted(y.index, key=lambda name: (not ours[name], y[name])):
+        tried = []
+        for dx, dy, align in PLACES:
+            text = ax.annotate(
+                name,
+                (x[name], y[name]),
+                xytext=(dx, dy),
+                textcoords="offset points",
+                ha=align,
+                va="center",
+                color=OURS if ours[name] else DARK,
+                fontsize=10.5,
+                fontweight="bold" if ours[name] else "normal",
+            )
+            text.set_in_layout(False)
+            box = text.get_window_extent()
+            out = max(0.0, box.x1 - figure.bbox.x1) + max(0.0, ax.bbox.x0 - box.x0)
+            covered = sum(_common(box, other) for other in taken)
+            tried.append((100 * out + covered, len(tried), text, box))
+        best = min(tried[:], key=lambda one: one[:2])
+        for one in tried:
+            if one is not best:
+                one[2].remove()
+        taken.append(best[3])
+
+
+def _common(box: Bbox, other: Bbox) -> float:
+    both = Bbox.intersection(box, other)
+    return 0.0 if both is None else float(both.width * both.height)
+
+
+def _corner(ax: Axes, text: str, ha: str, va: str) -> None:
+    at = (0.02 if ha == "left" else 0.98, 0.98 if va == "top" else 0.02)
+    ax.text(*at, text, transform=ax.transAxes, ha=ha, va=va, fontsize=10, color="#5a5a5a")
+
+
+def _is_ours(name: str) -> bool:
+    return name.lower().startswith(("gem", "eigenfeat"))
+
+
+EARLY_NAMES = {
+    "ReliableClassifierCV": "ReliableClassifierCV",
+    "minimum cost, chosen": "MinimumCostClassifier",
+    "aeon CALIMERA": "CALIMERA",
+    "aeon TEASER on forests": "TEASER",
+    "aeon ProbabilityThreshold": "ProbabilityThreshold",
+    "ECTS": "ECTS",
+    "fixed time, 1-NN": "fixed time",
+}
+PLACES = [(8, 0, "left"), (-8, 0, "right"), (0, 13, "center"), (0, -13, "center")]
+PLACES += [(4, 13, "left"), (4, -13, "left"), (-4, 13, "right"), (-4, -13, "right")]
+CHARTS: dict[str, Callable[[Axes], None]] = {
+    "ranks": ranks,
+    "mnist": mnist,
+    "missing": missing,
+    "early": early,
+    "reliability": reliability,
+    "speed": speed,
+}
+
+if __name__ == "__main__":
+    main()
