@@ -168,7 +168,7 @@ def _proved(
     rival: _Codes,
     limits: NDArray[np.intp],
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Levels, up to `limits`, at which f_c - f_h is proved to be positive; whether more are open."""
+    """Levels, up to `limits`, at which f_c - f_h is proved to be positive; if the next is open."""
     functions, pattern = case.functions, case.known.pattern[rows]
     assert isinstance(functions, Quadratic)
     keys = (pattern * functions.count + best[rows]) * functions.count + rival[rows]
