@@ -168,6 +168,7 @@ def fresh_quantile(weights: _Array, level: _Array) -> _Array:
         Mostly to within some `BELOW` of the level; 0 where all weights are.
     """
     wanted, level = level, (1 - BELOW) * level
+    weights = weights[:, weights.any(axis=0)]  # of entries that none of the patterns knows
     moments = moments_of(weights)
     bound = bounded_quantile(moments, level)
     low, high = np.zeros_like(bound), bound.copy()
