@@ -27,7 +27,7 @@ SEEN, DECIDED, CODE, TIME = range(4)
 class AeonEarlyClassifier(BaseEarlyClassifier):
     """Early classifier of this package with the interface of aeon.
 
-    Series have one channel and equal lengths. `predict` looks at every time, so that calls with
+    Series have one channel and equal lengths. `predict` evaluates every time, so that calls with
     longer and longer series decide as `predict_early` does.
 
     Parameters
@@ -84,7 +84,7 @@ class AeonEarlyClassifier(BaseEarlyClassifier):
         return harmonic_mean(accuracy, earliness), accuracy, earliness
 
     def _look(self, X: Any, before: Any) -> tuple[NDArray[np.int64], _Array]:
-        """The state, which is kept, and how sure decisions are."""
+        """The state, which is stored, and whether series are decided."""
         rows = _rows_of(X)
         seen = rows.shape[1]
         if seen > self._length:
