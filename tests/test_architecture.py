@@ -35,7 +35,7 @@ RANKS = tuple(
         "_base",
         "moments expansion neighbours regions",
         "pencils rows",
-        "linear",
+        "linear wide",
         "gem rayleigh ldg incomplete maxmargin signals",
         "tables models distributed plotting",
         "demo report",

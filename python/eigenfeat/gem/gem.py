@@ -23,14 +23,11 @@ from eigenfeat._base.speaking import Speaks
 from eigenfeat._base.types import Floats, Pairs, RandomState, Rows, Targets, Weights
 from eigenfeat.expansion.features import check_powers, expand
 from eigenfeat.gem.names import NamedFeatures
-from eigenfeat.gem.wide import expand_wide, refuse_moments, solve_wide
-from eigenfeat.gem.wide_directions import WideDirections
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils.contrasts import KINDS, Contrasts
 from eigenfeat.pencils.fitted_directions import FittedDirections, solve
 from eigenfeat.pencils.scale_trial import tried_scales
 from eigenfeat.pencils.solution import Settings, Solution
-from eigenfeat.pencils.wide_rows import is_wide
 from eigenfeat.rows.blocks import RowBlocks
 from eigenfeat.rows.completion import ALLOW_NAN, complete, keep_completion, refuse_missing
 from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error, validate_data
@@ -38,6 +35,9 @@ from eigenfeat.rows.memory import MemoryRows
 from eigenfeat.rows.out_of_core import given_blocks, keep_columns, over_blocks
 from eigenfeat.rows.row_weights import weighted_rows
 from eigenfeat.rows.surveyed import surveyed
+from eigenfeat.wide.directions import WideDirections
+from eigenfeat.wide.pencils import expand_wide, refuse_moments, solve_wide
+from eigenfeat.wide.rows import is_wide
 
 if TYPE_CHECKING:
     from eigenfeat.pencils.scale import ScaleReport

@@ -24,7 +24,6 @@ from eigenfeat.gem.gem import GEM
 from eigenfeat.gem.hidden import hidden_pairs
 from eigenfeat.gem.joint import Joint, train_jointly
 from eigenfeat.linear.logistic import MultinomialLogit
-from eigenfeat.pencils.wide_rows import is_wide
 from eigenfeat.rows.blocks import ArrayBlocks, RowBlocks
 from eigenfeat.rows.completion import ALLOW_NAN, complete, keep_completion
 from eigenfeat.rows.estimator import BaseEstimator, Iterative, steps_of, validate_data
@@ -32,6 +31,7 @@ from eigenfeat.rows.memory import MemoryRows
 from eigenfeat.rows.out_of_core import FromLogits, given_blocks, keep_columns
 from eigenfeat.rows.row_weights import class_weighted, weighted_rows
 from eigenfeat.rows.surveyed import surveyed
+from eigenfeat.wide.rows import is_wide
 
 if TYPE_CHECKING:
     from eigenfeat._base.types import ClassWeight, Pairs, RandomState

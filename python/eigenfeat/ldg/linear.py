@@ -32,21 +32,20 @@ from eigenfeat.expansion.features import expand
 from eigenfeat.ldg._solving import selection
 from eigenfeat.ldg._solving.coordinates import (
     Basis,
-    Columns,
     smallest_eigenpairs,
     span_of,
     standardise,
 )
-from eigenfeat.ldg._solving.selection import (
-    FoldAccuracies,
-    fold_accuracies,
+from eigenfeat.ldg._solving.selection import FoldAccuracies, fold_accuracies, spread_out
+from eigenfeat.neighbours.local_means import (
+    LocalScatters,
     knn_accuracy,
-    spread_out,
+    local_scatters,
+    scatters_of_neighbours,
 )
-from eigenfeat.ldg._solving.wide import WideBasis, WideProblem, WideRows, coordinates_of, wide_rows
-from eigenfeat.neighbours.local_means import LocalScatters, local_scatters, scatters_of_neighbours
-from eigenfeat.pencils.wide_rows import is_wide
 from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error, validate_data
+from eigenfeat.wide.ldg import WideBasis, WideProblem, WideRows, coordinates_of, wide_rows
+from eigenfeat.wide.rows import Columns, is_wide
 
 __all__ = ["LDG", "Problem"]
 

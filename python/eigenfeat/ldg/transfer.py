@@ -30,15 +30,19 @@ from eigenfeat.ldg._solving.coordinates import smallest_eigenpairs
 from eigenfeat.ldg._solving.domains import DomainScaler
 from eigenfeat.ldg._solving.scatters import Array, Reduction, Span, count_components
 from eigenfeat.ldg._solving.selection import (
-    N_VOTES,
     NEIGHBORS,
     local_qda_accuracies,
-    majority,
     stratified_folds,
     useful_counts,
 )
 from eigenfeat.ldg.pooled import PooledReducer
-from eigenfeat.neighbours.local_means import LocalScatters, local_neighbours, scatters_of_neighbours
+from eigenfeat.neighbours.local_means import (
+    N_VOTES,
+    LocalScatters,
+    local_neighbours,
+    majority,
+    scatters_of_neighbours,
+)
 
 __all__ = ["TransferLDG"]
 

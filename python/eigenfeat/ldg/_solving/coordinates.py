@@ -17,19 +17,11 @@ from scipy import linalg, sparse
 from eigenfeat._base.sparse_rows import in_order
 from eigenfeat._base.spread import deviations, signed
 from eigenfeat._base.types import Floats
+from eigenfeat.wide.rows import Columns
 
-__all__ = ["SMALL", "Basis", "Columns", "smallest_eigenpairs", "span_of", "standardise"]
+__all__ = ["SMALL", "Basis", "smallest_eigenpairs", "span_of", "standardise"]
 
 SMALL = 200  # orders below which all eigenpairs by division take less time than some by bisection
-
-
-@dataclass(frozen=True, eq=False)
-class Columns:
-    """How columns are standardised: ``(x - mean) / scale``; those kept are not constant."""
-
-    mean: NDArray[np.float64]
-    scale: NDArray[np.float64]
-    kept: NDArray[np.bool_]
 
 
 def standardise(X: Any, scaled: bool) -> tuple[Columns, Floats]:

@@ -23,9 +23,11 @@ from eigenfeat._base.types import Codes, Floats
 from eigenfeat._base.validation import Generator, show
 from eigenfeat.ldg._solving.coordinates import SMALL, smallest_eigenpairs, span_of
 from eigenfeat.neighbours.local_means import (
+    N_VOTES,
     LocalScatters,
     local_discriminants,
     local_neighbours,
+    majority,
     scatters_of_neighbours,
 )
 
@@ -40,9 +42,7 @@ __all__ = [
     "dimensions",
     "fold_accuracies",
     "greedy_dimension",
-    "knn_accuracy",
     "local_qda_accuracies",
-    "majority",
     "members",
     "spread_out",
     "stratified_folds",
@@ -53,7 +53,6 @@ GAMMAS = (0.2, 0.4, 0.6, 0.8, 1.0)  # section 3.4
 NEIGHBORS = (1, 2, 4, 8, 16, 32, 64, 128)  # section 5.6.1
 GREEDY_LIMIT = 40  # section 3.4
 _RIDGE = 1e-4  # of the mean variance, section 5.6.1
-N_VOTES = 3  # neighbours of the k-NN classifier, sections 3.4 and 3.5.2
 Array = NDArray[np.float64]
 FOLD_GAMMAS = (0.01, 0.1, 0.3, 0.5, 0.7, 0.9)  # section 3.5.2
 FOLD_NEIGHBORS = (
@@ -80,24 +79,6 @@ def dimensions(n_classes: int, most: int) -> list[int]:
     steps = (-1, 0, 1, 2, 4, 8, 16, 32)
     fitting = {min(max(n_classes + step, 1), most) for step in steps}
     return sorted(fitting)
-
-
-def knn_accuracy(rows: Floats, codes: Codes, n_threads: int | None = None) -> float:
-    """Leave-one-out accuracy of the 3-NN classifier.
-
-    Where no class has a majority, the nearest row decides.
-    """
-    together = np.zeros(len(rows), dtype=np.int64)
-    found = local_neighbours(rows, together, 1, N_VOTES, n_threads=n_threads)[:, 0]
-    return float(np.mean(majority(found, codes) == codes))
-
-
-def majority(found: NDArray[np.int64], codes: Codes) -> Codes:
-    """The class of most of three neighbours, nearest first; -1 is none, and the nearest decides."""
-    votes = np.where(found >= 0, codes[found], -1)
-    pair = (votes[:, 1] == votes[:, 2]) & (votes[:, 1] >= 0)
-    winners: NDArray[np.integer[Any]] = np.where(pair, votes[:, 1], votes[:, 0])
-    return winners
 
 
 def best_gamma(gammas: Iterable[float], accuracies: Iterable[float]) -> float:

@@ -1,9 +1,9 @@
 """GEM in huge dimensions: from rows to directions without any matrix of d x d.
 
 Rows of a class are an operator, denominators are inverted through the kernel of their rows
-(`gem_wide_denominator`), and leading eigenpairs come from block Krylov spaces
-(`gem_wide_solver`). A direction of sparse rows is a combination of the rows of its two classes, and
-that is how it is kept: `WideDirections`.
+(`eigenfeat.wide.denominator`), and leading eigenpairs come from block Krylov spaces
+(`eigenfeat.wide.solver`). A direction of sparse rows is a combination of the rows of its two
+classes, and is stored as such: `WideDirections`.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from eigenfeat._base.types import Floats, Labels
 from eigenfeat._base.validation import show
 from eigenfeat.expansion.features import ExpandedRows, check_powers
 from eigenfeat.expansion.layers import Directions, row_blocks
-from eigenfeat.gem.wide_directions import Combination, WideDirections
-from eigenfeat.gem.wide_solver import INNER, Leading, Numerator, WidePencils
 from eigenfeat.pencils.class_matrices import SingularDenominatorError
 from eigenfeat.pencils.pair_batches import settled_kind
 from eigenfeat.pencils.pairs import chosen_pairs
 from eigenfeat.pencils.scale import SPREAD, ScaleReport
 from eigenfeat.pencils.solution import Settings, Solution, directions_of_each
-from eigenfeat.pencils.wide_denominator import Denominator, settled_ridge
-from eigenfeat.pencils.wide_rows import WideClasses, wide_classes
+from eigenfeat.wide.denominator import Denominator, settled_ridge
+from eigenfeat.wide.directions import Combination, WideDirections
+from eigenfeat.wide.rows import WideClasses, wide_classes
+from eigenfeat.wide.solver import INNER, Leading, Numerator, WidePencils
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -23,10 +23,9 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from eigenfeat._base.spread import signed
-from eigenfeat.ldg._solving.coordinates import Columns
-from eigenfeat.ldg._solving.selection import knn_accuracy
-from eigenfeat.pencils.wide_denominator import Rows
-from eigenfeat.pencils.wide_rows import wide_classes
+from eigenfeat.neighbours.local_means import knn_accuracy
+from eigenfeat.wide.denominator import Rows
+from eigenfeat.wide.rows import Columns, wide_classes
 
 __all__ = ["WideBasis", "WideGraph", "WideProblem", "WideRows", "coordinates_of", "wide_rows"]
 

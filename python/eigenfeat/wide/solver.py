@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 if TYPE_CHECKING:
-    from eigenfeat.pencils.wide_denominator import Denominator, Rows
+    from eigenfeat.wide.denominator import Denominator, Rows
 
 __all__ = ["Leading", "Numerator", "WidePencils"]
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike
     from scipy.sparse import csc_matrix, csr_array
 
-    from eigenfeat.pencils.wide_rows import WideClasses
+    from eigenfeat.wide.rows import WideClasses
 
 __all__ = ["Combination", "WideDirections"]
 
