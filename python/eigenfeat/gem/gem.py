@@ -31,17 +31,16 @@ from eigenfeat.pencils.solution import Settings, Solution
 from eigenfeat.rows.blocks import RowBlocks
 from eigenfeat.rows.completion import ALLOW_NAN, complete, keep_completion, refuse_missing
 from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error, validate_data
-from eigenfeat.rows.memory import MemoryRows
+from eigenfeat.rows.memory import MemoryRows, surveyed
 from eigenfeat.rows.out_of_core import given_blocks, keep_columns, over_blocks
 from eigenfeat.rows.row_weights import weighted_rows
-from eigenfeat.rows.surveyed import surveyed
 from eigenfeat.wide.directions import WideDirections
 from eigenfeat.wide.pencils import expand_wide, refuse_moments, solve_wide
 from eigenfeat.wide.rows import is_wide
 
 if TYPE_CHECKING:
     from eigenfeat.pencils.scale import ScaleReport
-    from eigenfeat.rows.labelled import LabelledRows
+    from eigenfeat.rows.memory import LabelledRows
 
 
 class GEM(Speaks, NamedFeatures, FittedDirections, LazySolution, TransformerMixin, BaseEstimator):

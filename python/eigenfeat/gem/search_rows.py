@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from eigenfeat._base.feature_names import take_names
 from eigenfeat._base.types import Codes, Rows, Targets
 from eigenfeat.gem.search_splits import Split, Trial, candidate
-from eigenfeat.rows.memory import MemoryRows
-from eigenfeat.rows.surveyed import SurveyedBlocks
+from eigenfeat.rows.memory import MemoryRows, SurveyedBlocks
 
 if TYPE_CHECKING:
     from sklearn.model_selection import BaseCrossValidator

@@ -27,10 +27,9 @@ from eigenfeat.linear.logistic import MultinomialLogit
 from eigenfeat.rows.blocks import ArrayBlocks, RowBlocks
 from eigenfeat.rows.completion import ALLOW_NAN, complete, keep_completion
 from eigenfeat.rows.estimator import BaseEstimator, Iterative, steps_of, validate_data
-from eigenfeat.rows.memory import MemoryRows
+from eigenfeat.rows.memory import MemoryRows, surveyed
 from eigenfeat.rows.out_of_core import FromLogits, given_blocks, keep_columns
 from eigenfeat.rows.row_weights import class_weighted, weighted_rows
-from eigenfeat.rows.surveyed import surveyed
 from eigenfeat.wide.rows import is_wide
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
     from eigenfeat.expansion.features import ExpandedRows
     from eigenfeat.pencils.contrasts import Contrasts
     from eigenfeat.rows.completion import GaussianRows
-    from eigenfeat.rows.labelled import LabelledRows
+    from eigenfeat.rows.memory import LabelledRows
 
 __all__ = ["ClassifierSteps"]
 

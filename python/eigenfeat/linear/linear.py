@@ -22,8 +22,7 @@ from eigenfeat.expansion.features import ExpandedRows
 from eigenfeat.linear.logit_problem import LogitProblem
 from eigenfeat.rows.blocks import Block
 from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error, validate_data
-from eigenfeat.rows.labelled import LabelledRows
-from eigenfeat.rows.memory import MemoryRows
+from eigenfeat.rows.memory import LabelledRows, MemoryRows, surveyed
 from eigenfeat.rows.out_of_core import (
     BlockScores,
     FromLogits,
@@ -34,7 +33,6 @@ from eigenfeat.rows.out_of_core import (
 from eigenfeat.rows.reductions import far_means
 from eigenfeat.rows.row_weights import weighted_rows
 from eigenfeat.rows.splits import check_held_out
-from eigenfeat.rows.surveyed import surveyed
 
 if TYPE_CHECKING:
     from eigenfeat.rows.blocks import RowBlocks

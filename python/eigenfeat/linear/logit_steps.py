@@ -30,7 +30,7 @@ from eigenfeat.rows.reading import Reading
 if TYPE_CHECKING:
     from eigenfeat._base.core import core
     from eigenfeat._base.types import Labels, RandomState, Targets, Weights
-    from eigenfeat.rows.labelled import LabelledRows
+    from eigenfeat.rows.memory import LabelledRows
 
 __all__ = ["PENALTY", "LogitSteps"]
 

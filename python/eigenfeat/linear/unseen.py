@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from eigenfeat._base.core import core
     from eigenfeat._base.types import Codes
     from eigenfeat.linear.logit_problem import LogitProblem, Penalty
-    from eigenfeat.rows.labelled import LabelledRows
+    from eigenfeat.rows.memory import LabelledRows
 
 __all__ = ["Choice", "Unseen"]
 

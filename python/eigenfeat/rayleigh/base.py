@@ -36,10 +36,9 @@ from eigenfeat.rows.completion import (
     refuse_missing,
 )
 from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error, validate_data
-from eigenfeat.rows.memory import MemoryRows
+from eigenfeat.rows.memory import MemoryRows, surveyed
 from eigenfeat.rows.out_of_core import given_blocks, keep_columns, over_blocks, pooled_moments
 from eigenfeat.rows.row_weights import weighted_rows
-from eigenfeat.rows.surveyed import surveyed
 
 __all__ = [
     "OfMoments",

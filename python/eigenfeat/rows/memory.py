@@ -1,33 +1,137 @@
-"""Labelled rows in memory: one block, kept together with what passes make of it."""
+"""Labelled rows, which every fit goes through: in memory, or in blocks after a first pass."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.utils.multiclass import check_classification_targets
 
 from eigenfeat._base.labels import LabelTable
+from eigenfeat._base.lazy import cached_property
 from eigenfeat._base.types import Codes, DType, Floats, Labels
 from eigenfeat.expansion.features import CoreRows, ExpandedRows
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.rows import reductions
-from eigenfeat.rows.blocks import Block
-from eigenfeat.rows.completion import GaussianRows, completed
-from eigenfeat.rows.labelled import LabelledRows
-from eigenfeat.rows.reading import Reading
+from eigenfeat.rows.blocks import Block, RowBlocks
+from eigenfeat.rows.completion import GaussianRows, completed, sampled
+from eigenfeat.rows.reading import Reading, merge_read, read
+from eigenfeat.rows.row_weights import weight_unit
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from scipy.sparse import csr_array
 
     from eigenfeat.expansion.layers import Layer
+    from eigenfeat.rows.reductions import Piece, Survey
 
-__all__ = ["MemoryRows"]
+__all__ = ["LabelledRows", "MemoryRows", "SurveyedBlocks", "surveyed"]
 
 _Result = TypeVar("_Result")
+
+
+class LabelledRows(ABC):
+    """Rows with labels and positive weights, numbered from 0, and how they are read.
+
+    Attributes
+    ----------
+    in_memory : bool
+        Whether a pass costs no reading, and what was made of the rows is kept between passes.
+    reading : Reading
+        How they are read.
+    """
+
+    in_memory: ClassVar[bool]
+    reading: Reading
+
+    @property
+    @abstractmethod
+    def classes(self) -> Labels:
+        """Labels (k,), sorted."""
+
+    @property
+    @abstractmethod
+    def codes(self) -> Codes:
+        """Indices (n,) of the labels."""
+
+    @property
+    @abstractmethod
+    def completion(self) -> GaussianRows | None:
+        """What the entries that were missing are completed by; None where none was."""
+
+    @property
+    @abstractmethod
+    def n_rows(self) -> int:
+        """Number of rows."""
+
+    @property
+    @abstractmethod
+    def n_features(self) -> int:
+        """Columns of the rows before they are projected."""
+
+    @property
+    @abstractmethod
+    def n_threads(self) -> int | None:
+        """Threads of a pass."""
+
+    @property
+    @abstractmethod
+    def dtype(self) -> DType:
+        """Type of the features."""
+
+    @property
+    @abstractmethod
+    def dense(self) -> bool:
+        """Whether the features are arrays: not sparse, and not projected."""
+
+    @property
+    @abstractmethod
+    def sparse(self) -> bool:
+        """Whether the features are sparse matrices, not projected."""
+
+    def in_float32(self) -> LabelledRows:
+        """The same rows of an array in memory, rounded."""
+        raise NotImplementedError("rows that are not in memory")
+
+    @abstractmethod
+    def read_as(self, reading: Reading) -> LabelledRows:
+        """The same rows, read in another way."""
+
+    @abstractmethod
+    def narrowed(
+        self, layer: Layer, mask: npt.NDArray[np.bool_], include_input: bool
+    ) -> LabelledRows:
+        """Projected rows with some of the last layer's directions, which make `layer`."""
+
+    @abstractmethod
+    def subset(self, rows: Codes) -> LabelledRows:
+        """Some of the rows, by their numbers."""
+
+    @abstractmethod
+    def take(self, rows: Codes) -> Block:
+        """The rows with these numbers, in this order, checked; labels as indices."""
+
+    @abstractmethod
+    def together(self) -> Block:
+        """All feature rows as one block."""
+
+    @abstractmethod
+    def reduce(
+        self,
+        function: Callable[..., _Result],
+        merge: Callable[[_Result, _Result], _Result],
+        *arguments: object,
+    ) -> _Result:
+        """Merge ``function(piece, *arguments)`` over pieces of feature rows."""
+
+    @abstractmethod
+    def moments(self) -> ClassMoments:
+        """Moments of the classes, of the rows as they are read; nobody else has them."""
 
 
 class KeptBlock(Block):
@@ -210,3 +314,249 @@ class MemoryRows(LabelledRows):
             labels = self.labels[piece.y]
             found.update(piece.X, labels, piece.weight, n_threads=self.n_threads)
         return found
+
+
+@dataclass(frozen=True, eq=False)
+class SurveyedBlocks(LabelledRows):
+    """Blocks of labelled rows, how they are read, and what the first pass over them has found.
+
+    Rows without weight are left out. Those that are left are numbered from 0: `codes` and the
+    arguments of `take` and `subset` go by these numbers.
+
+    Attributes
+    ----------
+    blocks : RowBlocks
+    reading : Reading
+    survey : Survey
+    rows : (n,) array, or None
+        Numbers of the rows of a subset; None for all.
+    """
+
+    blocks: RowBlocks
+    reading: Reading
+    survey: Survey
+    rows: npt.NDArray[np.int64] | None = None
+
+    in_memory: ClassVar[bool] = False
+
+    @classmethod
+    def of(
+        cls,
+        blocks: RowBlocks,
+        *,
+        small: bool,
+        moments: bool = False,
+        n_threads: int | None = None,
+        allows_missing: bool = False,
+    ) -> SurveyedBlocks:
+        """Go through the blocks once; if entries are missing, once more to learn to complete them.
+
+        Parameters
+        ----------
+        blocks : RowBlocks
+        small : bool
+            As in `Reading`.
+        moments : bool
+            Whether the moments of the classes are wanted, too.
+        n_threads : int or None
+        allows_missing : bool
+            Whether NaN is a missing entry, and not an error.
+
+        Raises
+        ------
+        ValueError
+            If rows, labels or weights are invalid; the message gives the row, counted over all
+            blocks.
+        """
+        reading = Reading(small=small, n_threads=n_threads, allows_missing=allows_missing)
+        found = blocks.reduce(reductions.survey, reductions.merge_surveys, reading, moments)
+        found.pieces.sort(key=lambda piece: piece.start)
+        _check_order(found.pieces)
+        if found.receipt.n_rows == 0:
+            raise ValueError("X: expected at least one row, got none")
+        if len(found.table) == 0:
+            raise ValueError("sample_weight: expected at least one positive weight, got none")
+        unit = weight_unit(found.heaviest)
+        if found.weight is not None:
+            found.weight /= unit
+        known = replace(
+            reading,
+            n_features=found.n_features,
+            classes=found.table.classes,
+            weight_unit=unit,
+        )
+        rows = cls(blocks, known, found)
+        if not found.missing:
+            return rows
+        found.moments = None  # blocks without NaN have some
+        some = rows.take(sampled(rows.n_rows, rows.n_features))
+        gaussian = GaussianRows.fit(some.X, some.weight, n_threads=n_threads)
+        return rows.read_as(replace(known, completion=gaussian))
+
+    @property
+    def classes(self) -> Labels:
+        """Labels (k,), sorted."""
+        return self.survey.table.classes
+
+    @cached_property
+    def codes(self) -> Codes:
+        """Indices of the labels, in an integer type that just holds them."""
+        table = LabelTable.of(self.classes)
+        narrow = np.min_scalar_type(max(len(table) - 1, 0))
+        parts = []
+        for piece in self.survey.pieces:
+            indices = np.array([table.index(label) for label in piece.labels], dtype=narrow)
+            parts.append(indices[piece.codes])
+        codes = np.concatenate(parts)
+        return codes if self.rows is None else codes[self.rows]
+
+    @property
+    def kept(self) -> npt.NDArray[np.bool_] | None:
+        """Mask of the rows with weight; None if all have."""
+        pieces = self.survey.pieces
+        if all(piece.kept is None for piece in pieces):
+            return None
+        return np.concatenate(
+            [np.ones(p.n_rows, bool) if p.kept is None else p.kept for p in pieces]
+        )
+
+    @property
+    def completion(self) -> GaussianRows | None:
+        """What missing entries are completed by."""
+        return self.reading.completion
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows, without those that have no weight."""
+        if self.rows is not None:
+            return len(self.rows)
+        return sum(len(piece.codes) for piece in self.survey.pieces)
+
+    @property
+    def n_features(self) -> int:
+        """Columns of the raw rows."""
+        return self.survey.n_features
+
+    @property
+    def n_threads(self) -> int | None:
+        """Threads of a pass."""
+        return self.reading.n_threads
+
+    @property
+    def dense(self) -> bool:
+        """Whether the features are arrays: not sparse, and not projected."""
+        return not (self.survey.sparse or self.reading.layers)
+
+    @property
+    def sparse(self) -> bool:
+        """Whether the features are sparse matrices, not projected."""
+        return bool(self.survey.sparse) and not self.reading.layers
+
+    @property
+    def dtype(self) -> DType:
+        """Type of the features."""
+        return self.reading.dtype(self.survey.dtype)
+
+    def read_as(self, reading: Reading) -> SurveyedBlocks:
+        """The same rows, read in another way."""
+        return replace(self, reading=reading)
+
+    def narrowed(
+        self, layer: Layer, mask: npt.NDArray[np.bool_], include_input: bool
+    ) -> SurveyedBlocks:
+        """See `LabelledRows`: passes project on these directions alone."""
+        layers = (*self.reading.layers[:-1], layer)
+        return self.read_as(replace(self.reading, layers=layers, include_input=include_input))
+
+    def moments(self) -> ClassMoments:
+        """See `LabelledRows`; those of all rows, once, from the first pass if it took them."""
+        found = self.survey.moments
+        if found is None or self.rows is not None or self.reading.layers:
+            return reductions.moments_of(self)
+        self.survey.moments = None
+        return found
+
+    def subset(self, rows: Codes) -> SurveyedBlocks:
+        """Some of the rows, by their numbers, ascending."""
+        numbers = np.asarray(rows, dtype=np.int64)
+        mask = np.zeros(self.survey.receipt.n_rows, dtype=bool)
+        mask[self._global(numbers)] = True
+        chosen = numbers if self.rows is None else self.rows[numbers]
+        reading = replace(self.reading, mask=np.packbits(mask))
+        return replace(self, reading=reading, rows=chosen)
+
+    def reduce(
+        self,
+        function: Callable[..., _Result],
+        merge: Callable[[_Result, _Result], _Result],
+        *arguments: object,
+    ) -> _Result:
+        """Merge ``function(piece, *arguments)`` over pieces of feature rows.
+
+        Raises
+        ------
+        ValueError
+            If the rows are not those of the first pass.
+        """
+        receipt, found = self.blocks.reduce(
+            read, partial(merge_read, merge), self.reading, function, merge, *arguments
+        )
+        expected = self.survey.receipt
+        if receipt != expected or found is None:
+            count = receipt.n_rows
+            what = f"{count} with other values" if count == expected.n_rows else f"{count}"
+            raise ValueError(
+                f"X: expected the {expected.n_rows} rows of the first pass in every pass, got "
+                f"{what}: the blocks have changed"
+            )
+        return found
+
+    def take(self, rows: Codes) -> Block:
+        """The rows with these numbers, in this order, checked and completed; labels as indices."""
+        numbers = np.asarray(rows, dtype=np.int64)
+        order = np.argsort(rows, kind="stable")
+        block = self.reading.checked(self.blocks.take(self._global(numbers[order])))
+        block = self.reading.completed(block)
+        if len(block) != len(numbers):
+            raise ValueError(f"X: expected {len(numbers)} rows by number, got {len(block)}")
+        codes = self.codes[numbers].astype(np.int32)
+        if (order[1:] > order[:-1]).all():
+            return Block(block.X, codes, block.weight)
+        back = np.argsort(order)
+        return Block(block.X[back], codes, None if block.weight is None else block.weight[back])
+
+    def together(self) -> Block:
+        """All feature rows, brought here."""
+        raw = self.take(np.arange(self.n_rows))
+        return Block(self.reading.whole(raw.X), raw.y, raw.weight)
+
+    def _global(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        chosen = rows if self.rows is None else self.rows[rows]
+        kept = self.kept
+        return chosen if kept is None else np.flatnonzero(kept)[chosen]
+
+
+def surveyed(
+    blocks: RowBlocks,
+    *,
+    small: bool = False,
+    moments: bool = False,
+    n_threads: int | None = None,
+    allows_missing: bool = False,
+) -> SurveyedBlocks:
+    """Go through blocks of labelled rows once; see `SurveyedBlocks.of`."""
+    found = SurveyedBlocks.of(
+        blocks, small=small, moments=moments, n_threads=n_threads, allows_missing=allows_missing
+    )
+    check_classification_targets(np.repeat(found.classes, 3))
+    return found
+
+
+def _check_order(pieces: list[Piece]) -> None:
+    expected = 0
+    for piece in pieces:
+        if piece.start != expected:
+            raise ValueError(
+                f"X: expected a block that starts at row {expected}, got one at {piece.start}"
+            )
+        expected += piece.n_rows

@@ -11,8 +11,7 @@ from logit_problems import problem
 from eigenfeat import CalibratedLeastSquares, MultinomialLogit
 from eigenfeat.linear.logit_problem import LogitProblem, Penalty
 from eigenfeat.rows import ArrayBlocks, GeneratedBlocks
-from eigenfeat.rows.memory import MemoryRows
-from eigenfeat.rows.surveyed import SurveyedBlocks, surveyed
+from eigenfeat.rows.memory import MemoryRows, SurveyedBlocks, surveyed
 
 TIGHT = {"tol": 1e-11, "max_iter": 500}
 

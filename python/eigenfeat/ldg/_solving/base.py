@@ -27,9 +27,9 @@ from eigenfeat.ldg._solving.scatters import (
 )
 from eigenfeat.rows.blocks import Block, RowBlocks, is_blocks
 from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error, validate_data
+from eigenfeat.rows.memory import surveyed
 from eigenfeat.rows.out_of_core import given_blocks, keep_columns, over_blocks
 from eigenfeat.rows.row_weights import weighted_rows
-from eigenfeat.rows.surveyed import surveyed
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
