@@ -30,7 +30,7 @@ from eigenfeat.linear.temperature import log_loss, temperature
 from eigenfeat.linear.unseen import _objective, _solved
 
 if TYPE_CHECKING:
-    from eigenfeat.rows.labelled import LabelledRows
+    from eigenfeat.rows.memory import LabelledRows
 
 __all__ = [
     "POOL_PENALTIES",
