@@ -159,7 +159,7 @@ class GEMClassifier(ClassifierSteps):
     Notes
     -----
     A pool chooses a penalty for each view; `penalty`, `temperature` and `logit_solver` have an
-    effect with ``views="gem"`` only. Up to 5,000 samples there are five, three or two folds, and
+    effect with ``views="gem"`` only. Up to 5,000 samples there are ten to two folds, and
     what a view learns with labels comes from the samples outside the fold. Beyond, 4,000 samples
     show which views lower the log loss by 2%, and one fold of 10,000 and 5,000 samples gives the
     weights. The pool keeps at most 2,000 features per view but GEM's, float32.
