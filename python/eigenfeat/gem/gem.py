@@ -9,11 +9,12 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from eigenfeat._base.feature_names import take_names
 from eigenfeat._base.labels import check_two_labels
@@ -21,8 +22,7 @@ from eigenfeat._base.lazy import Lazy, LazySolution
 from eigenfeat._base.saved import check_solution, fits
 from eigenfeat._base.speaking import Speaks
 from eigenfeat._base.types import Floats, Pairs, RandomState, Rows, Targets, Weights
-from eigenfeat.expansion.features import check_powers, expand
-from eigenfeat.gem.names import NamedFeatures
+from eigenfeat.expansion.features import check_powers, column_suffixes, expand
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils.contrasts import KINDS, Contrasts
 from eigenfeat.pencils.fitted_directions import FittedDirections, solve
@@ -39,11 +39,15 @@ from eigenfeat.wide.pencils import expand_wide, refuse_moments, solve_wide
 from eigenfeat.wide.rows import is_wide
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from eigenfeat.pencils.scale import ScaleReport
     from eigenfeat.rows.memory import LabelledRows
 
+__all__ = ["GEM"]
 
-class GEM(Speaks, NamedFeatures, FittedDirections, LazySolution, TransformerMixin, BaseEstimator):
+
+class GEM(Speaks, FittedDirections, LazySolution, TransformerMixin, BaseEstimator):
     """Discriminative features from generalized eigenvectors, for any linear classifier.
 
     For ordered pairs (i, j) of classes, GEM solves ``C_i u = lambda (C_j + r_j I) u``. The
@@ -462,3 +466,32 @@ class GEM(Speaks, NamedFeatures, FittedDirections, LazySolution, TransformerMixi
             "GEM._solution",
         )
         fits(found.directions.shape == (self.n_features_in_, len(found.offset)), "GEM._solution")
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
+        """Name the columns of `transform`, as in "gem_3_vs_2_rank0_pos_pow1".
+
+        Parameters
+        ----------
+        input_features : (d,) array-like of str, optional
+            Names of the input columns; they must be those seen in `fit`, if it saw names.
+
+        Returns
+        -------
+        (columns,) array of str
+            Numerator and denominator label (or name, as in "gem_3_vs_rest_rank0_pos_pow1"), rank
+            within the pair, half wave, and power.
+        """
+        found = self._found()
+        inputs = _check_feature_names_in(self, input_features)
+        ranked = zip(found.pairs, found.ranks, strict=True)
+        stems = [self._stem(pair, rank) for pair, rank in ranked]
+        suffixes = column_suffixes(self.expansion, check_powers(self.powers))
+        names = [stem + suffix for suffix in suffixes for stem in stems]
+        return np.asarray([*inputs, *names] if self.include_input else names, dtype=object)
+
+    def _stem(self, pair: Any, rank: int) -> str:
+        return f"gem_{pair[0]}_vs_{pair[1]}_rank{rank}"
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.get_feature_names_out())

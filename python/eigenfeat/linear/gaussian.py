@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from eigenfeat._base.core import core
 from eigenfeat._base.types import Codes, Floats
-from eigenfeat.linear.temperature import Logits, log_loss, temperature
+from eigenfeat.linear.held_out import Logits, log_loss, temperature
 from eigenfeat.rows import reductions
 from eigenfeat.rows.blocks import Block
 

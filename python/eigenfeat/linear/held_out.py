@@ -1,12 +1,31 @@
-"""Rows that had no part in a logit's weights: folds that its penalty and temperature come from.
+r"""Temperature and penalty of a multinomial logit, from samples that had no part in its weights.
 
-Up to 1,000 rows each fold follows the whole path of penalties. Beyond, the first fold goes downhill
-from a middle penalty, each search starting from the weights of its neighbour, and stops where the
-log loss rises; other folds are fitted with the chosen penalty alone. The mean of the folds' weights
-then is where the fit to all rows starts: it is near, but not the minimum.
+Probabilities are the softmax of ``z / T`` (Guo, Pleiss, Sun and Weinberger, "On calibration of
+modern neural networks", ICML 2017, section 4.2). T minimises the log loss of held-out samples,
+which is convex in ``1 / T``:
 
-Where there is one fold, of more than 5,000 rows, the fit starts from its weights with a given
-penalty, too, and both searches have one metric if one of the fold's rows does for all.
+.. math:: f(\beta) = \sum_i w_i \bigl(\log \sum_c e^{\beta z_{ic}} - \beta \sum_c t_{ic} z_{ic}
+          \bigr), \qquad \beta = 1 / T.
+
+The targets t are smoothed as in J. Platt, "Probabilistic outputs for support vector machines",
+1999: the label has ``(N + 1) / (N + 2)`` for N samples, so that T stays positive where all samples
+are classified correctly.
+
+Held-out logits are those of a few folds. Each fold's weights minimise the objective of the samples
+outside it, to a coarse tolerance; they start from 0, not from the weights of all samples, which
+depend on the labels. No fold's metric depends on its held-out samples: with that of all samples the
+search is slow where there are more features than samples, and ends with logits that are far too
+small. Approximate leave-one-out (one Newton step from the weights of all samples) is no alternative
+here: the default penalty leaves most samples nearly without curvature, where a step in the
+quadratic model of the objective is many times too long.
+
+The penalty is the one whose held-out logits have the least log loss, each divided by its own
+temperature. Up to 1,000 samples each fold follows the whole path of penalties. Beyond, the first
+fold goes downhill from a middle penalty, each search starting from the weights of its neighbour,
+and stops where the log loss rises; other folds are fitted with the chosen penalty alone. The fit to
+all samples starts from the mean of the folds' weights. Where there is one fold, of more than 5,000
+samples, the fit starts from its weights with a given penalty, too, and both searches have one
+metric if one of the fold's samples does for all.
 """
 
 from __future__ import annotations
@@ -15,37 +34,136 @@ import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 from numpy.typing import NDArray
+from scipy.special import logsumexp
 
 from eigenfeat._base.lazy import cached_property
+from eigenfeat._base.types import Codes
 from eigenfeat.linear.lbfgs import Solve, minimise
-from eigenfeat.linear.temperature import (
-    FEW,
-    SOME,
-    Logits,
-    folds,
-    held_out_logits,
-    log_loss,
-    temperature,
-)
 
 if TYPE_CHECKING:
     from eigenfeat._base.core import core
     from eigenfeat._base.types import Codes
     from eigenfeat.linear.logit_problem import LogitProblem, Penalty
+    from eigenfeat.rows.blocks import Block
     from eigenfeat.rows.memory import LabelledRows
 
-__all__ = ["Choice", "Unseen"]
+__all__ = [
+    "FEW",
+    "SOME",
+    "Choice",
+    "Logits",
+    "Unseen",
+    "folds",
+    "held_out_logits",
+    "log_loss",
+    "temperature",
+]
 
+Logits = list[tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any] | None]]
+FEW, _FEW_FOLDS = 1_000, 3  # rows, of which a half would be too few to train on
+SOME = 5_000  # rows, up to which each is held out in one of two folds
+_MOST_TRAINED, _MOST_HELD = 20_000, 10_000  # rows of the one fold beyond
+_MOST_LOGITS = 4_000_000  # numbers that are held
+_LARGEST = 50.0  # T, and 1 / T
+_EPS = 1e-6  # relative, of T
 _Array = NDArray[np.float64]
-
 _COARSE = 1e-2  # of a fold's minimum: with 1e-3, T is the same to 2%
 _OF_NEIGHBOURS = 1e-3  # likewise, from a neighbour's weights: coarser, it may end where it begins
 _WORTH = 0.02  # of the log loss, that a smaller penalty must gain: its fits take more steps
 _MOST_STEPS = 30
+
+
+def folds(codes: Codes, n_classes: int, random: np.random.RandomState) -> list[tuple[Codes, Codes]]:
+    """Numbers of rows to train on and of rows to hold out, drawn class by class.
+
+    Three folds up to 1,000 rows, two up to 5,000; one half of at most 20,000 rows to train on and
+    another of at most 10,000 beyond. The only row of a class is never held out.
+    """
+    n = len(codes)
+    count = _FEW_FOLDS if n <= FEW else 2
+    drawn = random.permutation(n)
+    order = drawn[np.argsort(codes[drawn], kind="stable")]
+    fold = np.empty(n, dtype=np.intp)
+    fold[order] = np.arange(n) % count
+    alone = (np.bincount(codes, minlength=n_classes) == 1)[codes]
+    fold[alone] = -1
+    if n <= SOME:
+        every = np.arange(n)
+        parts = [(every[fold != i], every[fold == i]) for i in range(count)]
+        return [(train, held) for train, held in parts if len(train) and len(held)]
+    most = int(np.clip(_MOST_LOGITS // n_classes, 1_000, _MOST_HELD))
+    return [
+        (_thinned(order[fold[order] != 1], _MOST_TRAINED), _thinned(order[fold[order] == 1], most))
+    ]
+
+
+def _thinned(rows: Codes, most: int) -> Codes:
+    """At most so many of rows that are sorted by class, evenly; their numbers, ascending."""
+    if len(rows) > most:
+        rows = rows[np.linspace(0, len(rows) - 1, most).astype(np.intp)]
+    return np.sort(rows)
+
+
+def held_out_logits(
+    block: Block, W: _Array, constant: bool, n_threads: int | None = None
+) -> Logits:
+    """Logits, labels' indices and weights of one block of feature rows; lists add up."""
+    return [(block.scores(W, constant, n_threads), np.asarray(block.y), block.weight)]
+
+
+def temperature(logits: Logits, start: float = 1.0) -> float:
+    """The T whose ``logits / T`` have the least log loss on smoothed targets.
+
+    It lies between 1/50 and 50, and is 1 where there are no logits. The search begins at `start`.
+    """
+    if not logits:
+        return 1.0
+    z, codes, weight = _together(logits)
+    n, k = z.shape
+    z -= z.max(axis=1, keepdims=True)
+    wrong = 1.0 / ((n + 2.0) * (k - 1.0))  # the target of each label that is not the row's
+    aimed = (1.0 - k * wrong) * z[np.arange(n), codes] + wrong * z.sum(axis=1)
+    low, high = 1.0 / _LARGEST, _LARGEST
+    beta = 1.0 / start
+    for _ in range(100):  # Newton's method, kept inside an interval that halves where it leaves it
+        P = np.exp(beta * z)
+        P /= P.sum(axis=1, keepdims=True)
+        mean = np.einsum("ij,ij->i", P, z)
+        slope = float(weight @ (mean - aimed))
+        bend = float(weight @ (np.einsum("ij,ij,ij->i", P, z, z) - mean**2))
+        low, high = (low, beta) if slope > 0 else (beta, high)
+        if slope == 0 or high - low <= _EPS * high:
+            break
+        step = beta - slope / bend if bend > 0 else np.inf
+        if not low < step < high:
+            step = float(np.sqrt(low * high))
+        if abs(step - beta) <= _EPS * beta:
+            beta = step
+            break
+        beta = step
+    return 1.0 / float(beta)
+
+
+def log_loss(logits: Logits, temperature: float) -> float:
+    """The mean log loss of ``logits / T``; infinite where there are no logits."""
+    if not logits:
+        return np.inf
+    z, codes, weight = _together(logits)
+    z /= temperature
+    return float(weight @ (logsumexp(z, axis=1) - z[np.arange(len(z)), codes]))
+
+
+def _together(logits: Logits) -> tuple[_Array, Codes, _Array]:
+    """Logits in float64, labels' indices, and weights of sum 1."""
+    z = np.concatenate([part[0] for part in logits]).astype(np.float64)
+    codes = np.concatenate([part[1] for part in logits]).astype(np.intp)
+    weight = np.concatenate([np.ones(len(p[0])) if p[2] is None else p[2] for p in logits])
+    return z, codes, weight / weight.sum()
 
 
 @dataclass(frozen=True, eq=False)
