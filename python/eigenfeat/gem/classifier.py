@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from eigenfeat.expansion.features import ExpandedRows
     from eigenfeat.pencils.contrasts import Contrasts
     from eigenfeat.rows.blocks import RowBlocks
-    from eigenfeat.rows.memory import LabelledRows
+    from eigenfeat.rows.labelled import LabelledRows
 
 __all__ = ["GEMClassifier", "with_gaps"]
 

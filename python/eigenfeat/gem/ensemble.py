@@ -28,7 +28,7 @@ from eigenfeat.rows.out_of_core import FromLogits, over_blocks
 if TYPE_CHECKING:
     from eigenfeat.gem.gem import GEM
     from eigenfeat.rows.blocks import RowBlocks
-    from eigenfeat.rows.memory import LabelledRows
+    from eigenfeat.rows.labelled import LabelledRows
 
 __all__ = ["GEMEnsemble"]
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from eigenfeat.pencils.scale import ScaleReport
-    from eigenfeat.rows.memory import LabelledRows
+    from eigenfeat.rows.labelled import LabelledRows
 
 __all__ = ["GEM"]
 

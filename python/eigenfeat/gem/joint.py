@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from eigenfeat.expansion.layers import Layer
     from eigenfeat.linear.logistic import MultinomialLogit
     from eigenfeat.moments.class_moments import ClassMoments
-    from eigenfeat.rows.memory import LabelledRows
+    from eigenfeat.rows.labelled import LabelledRows
 
 __all__ = ["Joint", "train_jointly"]
 

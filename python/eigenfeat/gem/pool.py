@@ -46,7 +46,7 @@ from eigenfeat.rows.memory import MemoryRows
 if TYPE_CHECKING:
     from eigenfeat._base.types import Codes, Floats
     from eigenfeat.gem.gem import GEM
-    from eigenfeat.rows.memory import LabelledRows
+    from eigenfeat.rows.labelled import LabelledRows
 
 __all__ = [
     "MOST_CLASSES",

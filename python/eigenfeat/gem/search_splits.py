@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from eigenfeat.gem.gem import GEM
     from eigenfeat.moments.class_moments import ClassMoments
     from eigenfeat.rows.blocks import Block
-    from eigenfeat.rows.memory import LabelledRows
+    from eigenfeat.rows.labelled import LabelledRows
 
 __all__ = ["Split", "Trial", "candidate", "held_out_losses"]
 

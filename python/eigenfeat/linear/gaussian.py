@@ -38,7 +38,7 @@ from eigenfeat.rows.blocks import Block
 
 if TYPE_CHECKING:
     from eigenfeat.linear.logit_problem import LogitProblem
-    from eigenfeat.rows.memory import LabelledRows
+    from eigenfeat.rows.labelled import LabelledRows
 
 __all__ = ["GaussianClasses", "Shrunk"]
 

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from eigenfeat._base.types import Codes
     from eigenfeat.linear.logit_problem import LogitProblem, Penalty
     from eigenfeat.rows.blocks import Block
-    from eigenfeat.rows.memory import LabelledRows
+    from eigenfeat.rows.labelled import LabelledRows
 
 __all__ = [
     "FEW",

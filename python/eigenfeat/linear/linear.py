@@ -22,7 +22,8 @@ from eigenfeat.expansion.features import ExpandedRows
 from eigenfeat.linear.logit_problem import LogitProblem
 from eigenfeat.rows.blocks import Block
 from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error, validate_data
-from eigenfeat.rows.memory import LabelledRows, MemoryRows, surveyed
+from eigenfeat.rows.labelled import LabelledRows
+from eigenfeat.rows.memory import MemoryRows, surveyed
 from eigenfeat.rows.out_of_core import (
     BlockScores,
     FromLogits,

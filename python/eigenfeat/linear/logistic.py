@@ -30,7 +30,7 @@ from eigenfeat.rows.reading import Reading
 
 if TYPE_CHECKING:
     from eigenfeat._base.core import core
-    from eigenfeat.rows.memory import LabelledRows
+    from eigenfeat.rows.labelled import LabelledRows
 
 __all__ = ["PENALTY", "MultinomialLogit", "TriedMetric", "Watch"]
 

@@ -27,7 +27,7 @@ from eigenfeat._base.core import core
 from eigenfeat._base.spread import is_rounding
 from eigenfeat.rows import reductions
 from eigenfeat.rows.blocks import Block
-from eigenfeat.rows.memory import LabelledRows
+from eigenfeat.rows.labelled import LabelledRows
 
 if TYPE_CHECKING:
     from eigenfeat._base.types import Labels

@@ -28,7 +28,7 @@ from eigenfeat.linear.logistic import PENALTIES, MultinomialLogit
 from eigenfeat.linear.logit_problem import LogitProblem
 
 if TYPE_CHECKING:
-    from eigenfeat.rows.memory import LabelledRows
+    from eigenfeat.rows.labelled import LabelledRows
 
 __all__ = [
     "POOL_PENALTIES",

@@ -14,7 +14,7 @@ from eigenfeat.pencils.scale import ScaleReport, column_deviations, scale_report
 from eigenfeat.pencils.solution import Settings, directions_of_each
 
 if TYPE_CHECKING:
-    from eigenfeat.rows.memory import LabelledRows
+    from eigenfeat.rows.labelled import LabelledRows
 
 __all__ = ["tried_scales"]
 

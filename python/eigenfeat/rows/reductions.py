@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from eigenfeat.rows.blocks import Block
     from eigenfeat.rows.completion import GaussianRows
-    from eigenfeat.rows.memory import LabelledRows
+    from eigenfeat.rows.labelled import LabelledRows
 
 __all__ = [
     "Piece",
