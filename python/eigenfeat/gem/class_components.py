@@ -161,12 +161,12 @@ def _by_class(moments: ClassMoments, settings: matrices.Parameters, smallest: bo
         size = np.trace(matrix) + np.sum((mean / scale) ** 2)
         if not np.trace(matrix) > (100 * np.finfo(np.float64).eps) ** 2 * size:
             matrix = np.zeros_like(matrix)  # what rounding leaves of equal rows is no variance
-        found, vectors = _ends(matrix, m, settings, smallest)
+        result, vectors = _ends(matrix, m, settings, smallest)
         vectors = vectors / scale[:, None]
         directions.append(vectors)
         offsets.append(-(origin @ vectors))
-        values.append(found)
-        ranks.append(np.arange(len(found)))
+        values.append(result)
+        ranks.append(np.arange(len(result)))
     return Solution(
         np.ascontiguousarray(np.hstack(directions)),
         np.concatenate(offsets),

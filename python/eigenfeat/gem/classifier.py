@@ -20,9 +20,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.labels import check_two_labels, plain_labels
 from eigenfeat._base.saved import fits
-from eigenfeat._base.speaking import Speaks
 from eigenfeat._base.types import ClassWeight, Floats, Pairs, RandomState, Rows
 from eigenfeat._base.validation import FLOATS, MOST
+from eigenfeat._base.verbose import Verbose
 from eigenfeat.expansion.features import check_powers
 from eigenfeat.expansion.layers import Layer, as_layer, layer_features
 from eigenfeat.gem.clusters import class_clusters, cross_pairs
@@ -51,7 +51,7 @@ from eigenfeat.rows.estimator import (
     validate_data,
     with_steps,
 )
-from eigenfeat.rows.memory import MemoryRows, surveyed
+from eigenfeat.rows.memory import MemoryRows, scan_blocks
 from eigenfeat.rows.out_of_core import FromLogits, given_blocks, keep_columns, over_blocks
 from eigenfeat.rows.row_weights import class_weighted, weighted_rows
 from eigenfeat.wide.rows import is_wide
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 __all__ = ["GEMClassifier", "with_gaps"]
 
 
-class GEMClassifier(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstimator):
+class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimator):
     """Classifier of tables, images and signals: a pool of views of the columns.
 
     Each view is a representation of the columns with a multinomial logit on it. Views are pooled by
@@ -494,7 +494,7 @@ class GEMClassifier(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstimato
                 "joint_epochs: expected 0 with rows that cannot be read in any order (arrays and "
                 f"memory-mapped files can), got {self.joint_epochs}"
             )
-        first_pass = partial(surveyed, small=True, n_threads=self.n_threads, allows_missing=True)
+        first_pass = partial(scan_blocks, small=True, n_threads=self.n_threads, allows_missing=True)
         if events is None:
             rows = groups = first_pass(blocks, moments=moments)
         elif isinstance(blocks, ArrayBlocks):
@@ -519,10 +519,10 @@ class GEMClassifier(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstimato
             raise ValueError(f"n_clusters: expected 1 with blocks of rows, got {self.n_clusters}")
 
     def _checked(self, X: Any, *, reset: bool, y: Any = "no_validation") -> Any:
-        found = self._validated(X, reset=reset, y=y)
+        result = self._validated(X, reset=reset, y=y)
         if reset:
-            return found
-        return complete(getattr(self, "completion_", None), found, self.n_threads)
+            return result
+        return complete(getattr(self, "completion_", None), result, self.n_threads)
 
     def _validated(self, X: Any, *, reset: bool, y: Any = "no_validation") -> Any:
         """Samples as numbers, categories one-hot; with `y`, both."""
@@ -583,7 +583,7 @@ class GEMClassifier(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstimato
 
         seed = np.random.RandomState(check_random_state(self.random_state).randint(2**31 - 1))
         table = statistics.table(X)
-        steps = self._say, self._step_done
+        steps = self._log, self._step_done
         pool = fit_pool(names, rows, table, first, extractor, logit, seed, *steps)
         if pool is None:
             return False
@@ -595,7 +595,7 @@ class GEMClassifier(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstimato
         self.layers_ = list(gem[0].learned) if gem else []
         self.penalty_ = max(pool.views, key=lambda view: view.weight).penalty
         self.temperature_ = 1.0
-        self._say(f"pool of {sum(view.weight > 0 for view in pool.views)} views", started)
+        self._log(f"pool of {sum(view.weight > 0 for view in pool.views)} views", started)
         return True
 
     def _view_names(self, rows: LabelledRows, groups: LabelledRows) -> list[str]:
@@ -669,8 +669,8 @@ class GEMClassifier(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstimato
             logit.fit_path(features, None, None)
         self.logit_ = logit
         counts = f"{self.logit_.n_features_in_} features, {self.logit_.n_iter_[0]} iterations"
-        self._say(f"logit: {counts}", started)
-        self._say(f"penalty: {logit.penalty_:.3g}, temperature: {logit.temperature_:.3g}")
+        self._log(f"logit: {counts}", started)
+        self._log(f"penalty: {logit.penalty_:.3g}, temperature: {logit.temperature_:.3g}")
         if self.joint_epochs > 0:
             layers, self.logit_ = self._jointly(rows, layers, logit, first)
         self.classes_ = self.logit_.classes_
@@ -684,7 +684,7 @@ class GEMClassifier(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstimato
     ) -> tuple[list[Layer], MultinomialLogit]:
         """Layers and logit after `joint_epochs`."""
         if not all(len(layer.offset) for layer in layers):
-            self._say("joint training: there are no directions")
+            self._log("joint training: there are no directions")
             return layers, logit
         settings = Joint(
             self.joint_epochs,
@@ -695,7 +695,7 @@ class GEMClassifier(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstimato
         )
 
         def done(text: str, begun: float) -> bool:
-            self._say(text, begun)
+            self._log(text, begun)
             return self._step_done()
 
         whole = first.moments_, first.column_scale_
@@ -724,7 +724,7 @@ class GEMClassifier(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstimato
         reading = replace(groups.reading, layers=tuple(layers), hidden=True)
         moments = groups.read_as(reading).moments()
         columns = moments.n_features_in_
-        self._say(f"moments of layer {level + 1}: {columns} columns", started)
+        self._log(f"moments of layer {level + 1}: {columns} columns", started)
         sizes = len(moments.active_classes), groups.n_rows, columns
         return as_layer(self._gem(level, *sizes)._adopt(moments))
 

@@ -17,9 +17,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.feature_names import take_names
 from eigenfeat._base.saved import fits
-from eigenfeat._base.speaking import Speaks
 from eigenfeat._base.types import Floats, RandomState, Rows
 from eigenfeat._base.validation import MOST, show
+from eigenfeat._base.verbose import Verbose
 from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.rows.blocks import is_blocks
 from eigenfeat.rows.estimator import BaseEstimator, Iterative, with_steps
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["GEMEnsemble"]
 
 
-class GEMEnsemble(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstimator):
+class GEMEnsemble(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimator):
     r"""Ensemble of randomised GEM classifiers, with the geometric mean of their probabilities.
 
     The members differ in their random draws: pairs of classes (hypercubes) or, in a pipeline,
@@ -192,7 +192,7 @@ class GEMEnsemble(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstimator)
             given = {f"{last}__{name}": part for name, part in others.items() if part is not None}
             member.fit(X, y, **given)
             count = member[-1].layers_[-1].directions.shape[1]
-            self._say(f"member {number + 1}: {count} directions", started)
+            self._log(f"member {number + 1}: {count} directions", started)
             if self._step_done():
                 break
         return number + 1
@@ -217,7 +217,7 @@ class GEMEnsemble(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstimator)
             own = gem if number == 0 else self._sibling(member, gem, groups, started)
             member._fit(rows, groups, own)
             take_names(member, first)
-            self._say(f"member {number + 1}: {len(own.ranks_)} directions", started)
+            self._log(f"member {number + 1}: {len(own.ranks_)} directions", started)
             if self._step_done():
                 break
         return number + 1

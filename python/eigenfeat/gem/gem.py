@@ -20,8 +20,8 @@ from eigenfeat._base.feature_names import take_names
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.lazy import Lazy, LazySolution
 from eigenfeat._base.saved import check_solution, fits
-from eigenfeat._base.speaking import Speaks
 from eigenfeat._base.types import Floats, Pairs, RandomState, Rows, Targets, Weights
+from eigenfeat._base.verbose import Verbose
 from eigenfeat.expansion.features import check_powers, column_suffixes, expand
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils.contrasts import KINDS, Contrasts
@@ -31,7 +31,7 @@ from eigenfeat.pencils.solution import Settings, Solution
 from eigenfeat.rows.blocks import RowBlocks
 from eigenfeat.rows.completion import ALLOW_NAN, complete, keep_completion, refuse_missing
 from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error, validate_data
-from eigenfeat.rows.memory import MemoryRows, surveyed
+from eigenfeat.rows.memory import MemoryRows, scan_blocks
 from eigenfeat.rows.out_of_core import given_blocks, keep_columns, over_blocks
 from eigenfeat.rows.row_weights import weighted_rows
 from eigenfeat.wide.directions import WideDirections
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 __all__ = ["GEM"]
 
 
-class GEM(Speaks, FittedDirections, LazySolution, TransformerMixin, BaseEstimator):
+class GEM(Verbose, FittedDirections, LazySolution, TransformerMixin, BaseEstimator):
     """Discriminative features from generalized eigenvectors, for any linear classifier.
 
     For ordered pairs (i, j) of classes, GEM solves ``C_i u = lambda (C_j + r_j I) u``. The
@@ -264,7 +264,9 @@ class GEM(Speaks, FittedDirections, LazySolution, TransformerMixin, BaseEstimato
                 checked, labels, weight = self._checked(X, y, sample_weight, reset=True)
                 rows = MemoryRows.completed(checked, labels, weight, self.n_threads)
             else:
-                rows = surveyed(blocks, moments=True, allows_missing=True, n_threads=self.n_threads)
+                rows = scan_blocks(
+                    blocks, moments=True, allows_missing=True, n_threads=self.n_threads
+                )
                 keep_columns(self, blocks, rows.n_features)
             self._learn(rows, started)
         return self
@@ -326,7 +328,7 @@ class GEM(Speaks, FittedDirections, LazySolution, TransformerMixin, BaseEstimato
             return self._learn_wide(rows)
         moments = rows.moments() if known is None else known
         if known is None:
-            self._say(f"moments: {rows.n_rows} rows, {rows.n_features} columns", started)
+            self._log(f"moments: {rows.n_rows} rows, {rows.n_features} columns", started)
         return self._adopt(moments, rows)
 
     def _learn_wide(self, rows: MemoryRows) -> GEM:
@@ -336,15 +338,15 @@ class GEM(Speaks, FittedDirections, LazySolution, TransformerMixin, BaseEstimato
         started = time.perf_counter()
         seed, y = self._draw_seed(), rows.classes[rows.codes]
         settings = Settings.of(self, seed, "auto")
-        found = solve_wide(rows.block.X, y, rows.block.weight, settings, self._say)
+        result = solve_wide(rows.block.X, y, rows.block.weight, settings, self._log)
         self.__dict__.pop("moments_", None)
         self._seed = seed
         self._trial: ScaleReport | None = None
         self.classes_ = np.unique(y)
-        self.residuals_ = found.residuals
-        self._solution = Lazy.of(found)
-        worst = found.residuals.max(initial=0.0)
-        self._say(f"{found.steps} vectors solved for, largest residual {worst:.1e}", started)
+        self.residuals_ = result.residuals
+        self._solution = Lazy.of(result)
+        worst = result.residuals.max(initial=0.0)
+        self._log(f"{result.steps} vectors solved for, largest residual {worst:.1e}", started)
         return self
 
     def _adopt(self, moments: ClassMoments, rows: LabelledRows | None = None) -> GEM:
@@ -376,12 +378,12 @@ class GEM(Speaks, FittedDirections, LazySolution, TransformerMixin, BaseEstimato
             ``[input, if included | for s in (+, -): for a in powers: F columns]``; with
             ``expansion="none"`` F columns.
         """
-        found = self._found()
+        result = self._found()
         rows = validate_data(self, X, reset=False, **ALLOW_NAN)
         rows = complete(getattr(self, "completion_", None), rows, self.n_threads)
-        if isinstance(found.directions, WideDirections):
+        if isinstance(result.directions, WideDirections):
             return expand_wide(
-                found,
+                result,
                 rows,
                 expansion=self.expansion,
                 powers=self.powers,
@@ -389,8 +391,8 @@ class GEM(Speaks, FittedDirections, LazySolution, TransformerMixin, BaseEstimato
             )
         return expand(
             rows,
-            found.directions,
-            found.offset if found.offset.any() else None,
+            result.directions,
+            result.offset if result.offset.any() else None,
             expansion=self.expansion,
             powers=check_powers(self.powers),
             include_input=self.include_input,
@@ -425,7 +427,7 @@ class GEM(Speaks, FittedDirections, LazySolution, TransformerMixin, BaseEstimato
         refuse_missing(X)
         moments = ClassMoments(classes) if first else self.moments_
         moments.update(X, y, weight, n_threads=self.n_threads)
-        self._say(f"moments: {X.shape[0]} rows, {X.shape[1]} columns", started)
+        self._log(f"moments: {X.shape[0]} rows, {X.shape[1]} columns", started)
         if first:
             self._seed = self._draw_seed()
             rows = MemoryRows.of(X, y, weight, self.n_threads)
@@ -445,10 +447,10 @@ class GEM(Speaks, FittedDirections, LazySolution, TransformerMixin, BaseEstimato
 
     def _solve_now(self) -> None:
         started = time.perf_counter()
-        found = self._solution()
-        self._say(f"scale: {found.scale}")
-        pairs = len({tuple(pair) for pair in found.pairs.tolist()})
-        self._say(f"directions: {len(found.ranks)} of {pairs} class pairs", started)
+        result = self._solution()
+        self._log(f"scale: {result.scale}")
+        pairs = len({tuple(pair) for pair in result.pairs.tolist()})
+        self._log(f"directions: {len(result.ranks)} of {pairs} class pairs", started)
 
     def _check_parameters(self) -> None:
         self._validate_params()
@@ -459,13 +461,13 @@ class GEM(Speaks, FittedDirections, LazySolution, TransformerMixin, BaseEstimato
         if hasattr(self, "moments_"):
             check_solution(self, Solution)
             return
-        found: Any = self._solution() if self._solution.is_ready else None
+        result: Any = self._solution() if self._solution.is_ready else None
         fits(
-            isinstance(found, Solution)
-            and isinstance(found.directions, WideDirections | np.ndarray),
+            isinstance(result, Solution)
+            and isinstance(result.directions, WideDirections | np.ndarray),
             "GEM._solution",
         )
-        fits(found.directions.shape == (self.n_features_in_, len(found.offset)), "GEM._solution")
+        fits(result.directions.shape == (self.n_features_in_, len(result.offset)), "GEM._solution")
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
         """Name the columns of `transform`, as in "gem_3_vs_2_rank0_pos_pow1".
@@ -481,9 +483,9 @@ class GEM(Speaks, FittedDirections, LazySolution, TransformerMixin, BaseEstimato
             Numerator and denominator label (or name, as in "gem_3_vs_rest_rank0_pos_pow1"), rank
             within the pair, half wave, and power.
         """
-        found = self._found()
+        result = self._found()
         inputs = _check_feature_names_in(self, input_features)
-        ranked = zip(found.pairs, found.ranks, strict=True)
+        ranked = zip(result.pairs, result.ranks, strict=True)
         stems = [self._stem(pair, rank) for pair, rank in ranked]
         suffixes = column_suffixes(self.expansion, check_powers(self.powers))
         names = [stem + suffix for suffix in suffixes for stem in stems]

@@ -219,8 +219,8 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         """
         check_is_fitted(self, "coef_")
         rows = validate_data(self, X, dtype=FLOATS, order="C", reset=False)
-        found: NDArray[Any] = self._features(rows) @ self.coef_.T + self.intercept_
-        return found
+        result: NDArray[Any] = self._features(rows) @ self.coef_.T + self.intercept_
+        return result
 
     def _directions(self, X: Any, outputs: _Array, weight: Any) -> tuple[_Array, _Array]:
         """Of all contractions that vary, side by side."""
@@ -237,9 +237,9 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             outputs, self.n_bins, self.n_contractions, seed,
             sample_weight=weight, contractions=vectors,
         )  # fmt: skip
-        found = [self._gem(seed).fit(X, groups, weight) for groups in groupings]
-        directions = np.ascontiguousarray(np.hstack([one.directions_ for one in found]))
-        return directions, np.concatenate([one.offset_ for one in found])
+        result = [self._gem(seed).fit(X, groups, weight) for groups in groupings]
+        directions = np.ascontiguousarray(np.hstack([one.directions_ for one in result]))
+        return directions, np.concatenate([one.offset_ for one in result])
 
     def _gem(self, seed: int) -> GEM:
         return GEM(

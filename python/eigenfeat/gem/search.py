@@ -18,8 +18,8 @@ from sklearn.utils.validation import check_is_fitted
 from eigenfeat._base.extras import installed
 from eigenfeat._base.feature_names import take_names
 from eigenfeat._base.saved import fits
-from eigenfeat._base.speaking import LOGGER
 from eigenfeat._base.types import CrossValidation, Floats, Labels, RandomState, Rows
+from eigenfeat._base.verbose import LOGGER
 from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.gem.search_rows import SearchRows
 from eigenfeat.rows.estimator import BaseEstimator, Iterative, with_steps
@@ -216,8 +216,8 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
                     advance(trial)
                     self._step_done()
 
-                for train, held in splits:
-                    rows.split(train, held).run(trials, done)
+                for train, held_out in splits:
+                    rows.split(train, held_out).run(trials, done)
         except (Exception, KeyboardInterrupt) as error:
             finished = [_summary(trial) for trial in trials if trial["splits"]]
             if finished or isinstance(error, KeyboardInterrupt):

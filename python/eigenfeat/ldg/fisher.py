@@ -156,12 +156,12 @@ class PCAFisher(ClassReducer):
     def _reduce(self, rows: ClassRows) -> Reduction:
         span = rows.span()
         p = principal_count(rows, span, self.pca_components)
-        kept = Span(span.basis[:, :p], span.sizes[:p])
-        found = shares_of_variance(rows, kept, self.n_components)
-        within: Array = np.maximum(found.within, LEAST_SHARE)
+        selected = Span(span.basis[:, :p], span.sizes[:p])
+        result = shares_of_variance(rows, selected, self.n_components)
+        within: Array = np.maximum(result.within, LEAST_SHARE)
         return Reduction(
-            found.directions / np.sqrt(within) / rows.unit,
-            {"eigenvalues_": found.between / within, "pca_components_": p},
+            result.directions / np.sqrt(within) / rows.unit,
+            {"eigenvalues_": result.between / within, "pca_components_": p},
         )
 
 

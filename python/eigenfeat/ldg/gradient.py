@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from eigenfeat._base.speaking import Speaks, warn_caller
 from eigenfeat._base.spread import signed
 from eigenfeat._base.types import RandomState, Rows
+from eigenfeat._base.verbose import Verbose, warn_caller
 from eigenfeat.ldg._solving.descent import LocalGaussians, minimise
 from eigenfeat.ldg.linear import LDG
 from eigenfeat.neighbours.local_means import local_neighbours
@@ -22,7 +22,7 @@ from eigenfeat.rows.estimator import Iterative, unchanged_on_error, with_steps
 __all__ = ["DiscriminativeGaussian"]
 
 
-class DiscriminativeGaussian(Iterative, Speaks, LDG):
+class DiscriminativeGaussian(Iterative, Verbose, LDG):
     r"""Directions that minimise a smooth leave-one-out error of local Gaussians.
 
     Algorithm 1: a gradient search over matrices B with :math:`B^T B = I` for a minimum of
@@ -182,21 +182,21 @@ class DiscriminativeGaussian(Iterative, Speaks, LDG):
     ) -> None:
         """Start from LDG's directions, and keep those that the search ends with."""
         objective = self._objective(problem, n_neighbors)
-        found = minimise(
+        result = minimise(
             objective,
             vectors,
             step=self.step,
             learning_rate=self.learning_rate,
             tol=self.tol,
             max_iter=self.max_iter,
-            say=self._say,
+            say=self._log,
             stops=self._step_done,
         )
-        curvatures, rotated = _principal(found.point, objective(found.point)[1])
+        curvatures, rotated = _principal(result.point, objective(result.point)[1])
         super()._keep(problem, classes, n_neighbors, gamma, curvatures, rotated)
-        self.objective_, self.gradient_norm_ = found.objective, found.gradient_norm
-        self.objective_history_ = np.array(found.history)
-        self.n_iter_, self.stop_reason_ = found.n_iter, found.reason
+        self.objective_, self.gradient_norm_ = result.objective, result.gradient_norm
+        self.objective_history_ = np.array(result.history)
+        self.n_iter_, self.stop_reason_ = result.n_iter, result.reason
 
     def _objective(self, problem: Any, n_neighbors: int) -> LocalGaussians:
         rows, codes = problem.coordinates, problem.codes

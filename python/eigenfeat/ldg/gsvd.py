@@ -72,6 +72,6 @@ class GSVDDiscriminant(WeightedReducer):
         self.n_components = n_components
 
     def _reduce(self, rows: ClassRows) -> Reduction:
-        found = shares_of_variance(rows, rows.span(), self.n_components)
-        pairs = {"alphas_": np.sqrt(found.between), "betas_": np.sqrt(found.within)}
-        return Reduction(found.directions / rows.unit, pairs)
+        result = shares_of_variance(rows, rows.span(), self.n_components)
+        pairs = {"alphas_": np.sqrt(result.between), "betas_": np.sqrt(result.within)}
+        return Reduction(result.directions / rows.unit, pairs)

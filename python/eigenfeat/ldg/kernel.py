@@ -334,10 +334,10 @@ class _Root:
                 "kernel: expected a positive semidefinite kernel, got one with the eigenvalue "
                 f"{values[0]:g} beside {values[-1]:g}"
             )
-        kept = values > rounding * max(float(values[-1]), unit)
-        if not kept.any():
+        selected = values > rounding * max(float(values[-1]), unit)
+        if not selected.any():
             raise ValueError("X: expected rows that differ in the kernel's feature space, got one")
-        values, vectors = values[kept][::-1], vectors[:, kept][:, ::-1]
+        values, vectors = values[selected][::-1], vectors[:, selected][:, ::-1]
         roots = np.sqrt(values)
         rows = np.ascontiguousarray(vectors * roots)
         inverse = vectors / roots

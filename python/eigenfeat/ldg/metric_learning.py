@@ -164,9 +164,9 @@ class ITML(Iterative, ClassReducer):
         codes = np.repeat(np.arange(len(rows.counts)), rows.counts)
         count = pair_count(self.n_pairs, len(rows.counts), X.shape[1])
         first, second = check_random_state(self.random_state).randint(len(X), size=(2, count))
-        found = _learnt(self, X, codes, (first, second), quantiles)
-        found.attributes["bounds_"] *= rows.unit**2
-        return found
+        result = _learnt(self, X, codes, (first, second), quantiles)
+        result.attributes["bounds_"] *= rows.unit**2
+        return result
 
 
 class TransferITML(Iterative, PooledReducer):
@@ -293,8 +293,8 @@ class TransferITML(Iterative, PooledReducer):
         random = check_random_state(self.random_state)
         domains = np.flatnonzero(source), np.flatnonzero(~source if not source.all() else source)
         first, second = (part[random.randint(len(part), size=count)] for part in domains)
-        found = _learnt(self, rows, codes, (first, second), quantiles)
-        self._keep_scaled(found, scaler)
+        result = _learnt(self, rows, codes, (first, second), quantiles)
+        self._keep_scaled(result, scaler)
         self.classes_ = classes
 
 
@@ -333,15 +333,15 @@ def _learnt(
         )
     directions = features_of(metric)
     r = len(metric)
-    kept = ranked_by_information(rows @ directions, codes, min(m, r)) if m < d else np.arange(r)
-    directions = directions[:, kept]
+    selected = ranked_by_information(rows @ directions, codes, min(m, r)) if m < d else np.arange(r)
+    directions = directions[:, selected]
     if basis is not None:
         outside = np.linalg.qr(basis, mode="complete")[0][:, r:m]
         directions = np.hstack([basis @ directions, outside])
         metric = np.eye(d) + basis @ (metric - np.eye(r)) @ basis.T
-    found = {
+    result = {
         "metric_": metric,
         "bounds_": np.array(bounds),
         "n_iter_": min(sweeps, model.max_iter),
     }
-    return Reduction(directions, found)
+    return Reduction(directions, result)

@@ -122,19 +122,19 @@ class NCA(Iterative, ClassReducer):
             random_state=self.random_state,
         )
         size = float(np.sqrt((X**2).mean())) or 1.0
-        found, steps = self._steps(search, X / size, codes)
-        return Reduction(found.T / (size * rows.unit), {"n_iter_": steps})
+        result, steps = self._steps(search, X / size, codes)
+        return Reduction(result.T / (size * rows.unit), {"n_iter_": steps})
 
     def _steps(self, search: Any, X: Array, codes: Codes) -> tuple[Array, int]:
         """Directions, one per row, and the number of steps."""
         seen: list[Any] = [None, 0]
 
-        def told(flat: Array, step: int) -> None:
+        def follow(flat: Array, step: int) -> None:
             seen[:] = flat.reshape(-1, X.shape[1]).copy(), step
             if self._step_done():
                 raise StoppedError
 
-        search.callback = told
+        search.callback = follow
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)

@@ -169,11 +169,11 @@ class PartitionedReducer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         rows: Any = validate_data(self, X, accept_sparse=["csc", "csr"], reset=False)
         rows = _by_column(rows)
-        found = [
+        result = [
             np.asarray(reducer.transform(self._of(rows, part)))
             for reducer, part in zip(self.reducers_, self.parts_, strict=True)
         ]
-        return np.concatenate(found, axis=1)
+        return np.concatenate(result, axis=1)
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
         """Return the reducers' names, each after that of its part: ``part0_ldg0``."""
@@ -215,17 +215,17 @@ class PartitionedReducer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
 
     def _of(self, X: Any, part: _Columns) -> Any:
         """Some columns of rows, dense unless the reducer takes sparse ones."""
-        found = X[:, part]
-        if issparse(found) and not get_tags(self._reducer()).input_tags.sparse:
-            found = found.toarray()
-        return found.tocsr() if issparse(found) else np.ascontiguousarray(found)
+        result = X[:, part]
+        if issparse(result) and not get_tags(self._reducer()).input_tags.sparse:
+            result = result.toarray()
+        return result.tocsr() if issparse(result) else np.ascontiguousarray(result)
 
     def _together(self, pieces: Any, part: _Columns) -> Any:
         """The part's columns of all rows."""
-        found = [self._of(block.X, part) for block in pieces if len(block)]
-        if len(found) == 1:
-            return found[0]
-        return vstack(found, format="csr") if issparse(found[0]) else np.concatenate(found)
+        result = [self._of(block.X, part) for block in pieces if len(block)]
+        if len(result) == 1:
+            return result[0]
+        return vstack(result, format="csr") if issparse(result[0]) else np.concatenate(result)
 
     def _parts(self, varying: NDArray[np.bool_]) -> list[_Columns]:
         columns = np.flatnonzero(varying)

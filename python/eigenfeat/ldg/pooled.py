@@ -149,11 +149,11 @@ class PooledReducer(Reducer):
         scaler = DomainScaler.learn(X, source)
         self._keep_scaled(self._reduce(scaler.apply(X, source)[:, scaler.kept], y), scaler)
 
-    def _keep_scaled(self, found: Reduction, scaler: DomainScaler) -> None:
+    def _keep_scaled(self, result: Reduction, scaler: DomainScaler) -> None:
         """Keep directions for the standardised columns that vary, and the units of both domains."""
-        directions = np.zeros((len(scaler.kept), found.directions.shape[1]))
-        directions[scaler.kept] = found.directions
-        self._keep(Reduction(directions, found.attributes), scaler.means[1])
+        directions = np.zeros((len(scaler.kept), result.directions.shape[1]))
+        directions[scaler.kept] = result.directions
+        self._keep(Reduction(directions, result.attributes), scaler.means[1])
         self._scaler = scaler
         self.source_mean_, self.source_scale_ = scaler.means[0], scaler.scales[0]
         self.scale_ = scaler.scales[1]

@@ -94,10 +94,10 @@ class TwoDomains:
 
     def source_scatters(self) -> LocalScatters:
         """V and A of the source's rows: the second sum of (4.3)."""
-        found = scatters_of_neighbours(
+        result = scatters_of_neighbours(
             self.source, self.source_codes, self.source_neighbours, n_threads=self.n_threads
         )
-        return self._weighed(found, self.source, self.source_codes, self.source_neighbours)
+        return self._weighed(result, self.source, self.source_codes, self.source_neighbours)
 
     def target_scatters(self, rows: NDArray[np.intp]) -> LocalScatters:
         """V and A of some of the target's rows, with the source's priors: the first sum."""
@@ -114,22 +114,22 @@ class TwoDomains:
 
     def _weighed(
         self,
-        found: LocalScatters,
+        result: LocalScatters,
         rows: Array,
         codes: NDArray[np.int64],
         neighbours: NDArray[np.int64],
     ) -> LocalScatters:
         """V and A; for (4.3) both less the rows' own classes, these weighted by their priors."""
         if not self.others:
-            return found
+            return result
         priors = np.bincount(self.source_codes, minlength=self.n_classes) / len(self.source)
-        within, weighted = found.within.copy(), found.weighted.copy()
+        within, weighted = result.within.copy(), result.weighted.copy()
         for c in np.unique(codes).tolist():
             own = codes == c
             scatter = priors[c] * self._scatters(rows[own], codes[own], neighbours[own]).within
             within -= scatter
             weighted -= scatter
-        return found._replace(within=within, weighted=weighted)
+        return result._replace(within=within, weighted=weighted)
 
     def hits(self, directions: Array, known: NDArray[np.intp], asked: NDArray[np.intp]) -> int:
         """Count the target rows `asked` that 3-NN gets right from the source and `known` rows."""
@@ -138,10 +138,10 @@ class TwoDomains:
         codes = np.concatenate([self.source_codes, self.target_codes[known]])
         references, queries = reduced[: len(codes)], reduced[len(codes) :]
         together = np.zeros(len(codes), dtype=np.int64)
-        found = local_neighbours(
+        result = local_neighbours(
             references, together, 1, N_VOTES, queries=queries, n_threads=self.n_threads
         )
-        return int(np.sum(majority(found[:, 0], codes) == self.target_codes[asked]))
+        return int(np.sum(majority(result[:, 0], codes) == self.target_codes[asked]))
 
     def folds(self) -> list[NDArray[np.intp]]:
         """Rows of the target in parts that share each class evenly; at most 5, at least 2."""
@@ -276,12 +276,12 @@ class TransferLDG(PooledReducer):
             self.n_threads, self.contrast == "others",
         )  # fmt: skip
         with one_blas_thread():
-            found = self._directions(domains)
-        found.attributes["n_neighbors_"] = count
-        found.attributes["cv_results_"] |= tried
+            result = self._directions(domains)
+        result.attributes["n_neighbors_"] = count
+        result.attributes["cv_results_"] |= tried
         if basis is not None:
-            found = Reduction(basis @ found.directions, found.attributes)
-        self._keep_scaled(found, scaler)
+            result = Reduction(basis @ result.directions, result.attributes)
+        self._keep_scaled(result, scaler)
         self.classes_ = classes
         self.priors_ = np.bincount(codes[source]) / np.count_nonzero(source)
 

@@ -118,8 +118,8 @@ class Passes:
 
     def of_labels(self) -> _Array:
         """``Phi^T Y`` (p, k), rows weighted."""
-        found: _Array = self._sum(label_products)[0]
-        return found
+        result: _Array = self._sum(label_products)[0]
+        return result
 
     def calibrate(self, W: _Array, n_powers: int, ridge: float) -> ScoreMap:
         """Calibrate the scores at W."""
@@ -140,10 +140,10 @@ class Passes:
 # ---- what one block gives ------------------------------------------------------------------------
 def label_products(block: Block, k: int, constant: bool, n_threads: int | None) -> tuple[_Array]:
     """``Phi^T Y`` of the rows of a block; merged by `reductions.add`, as the others."""
-    found = _indicators(block.y, k, np.float32 if block.X.dtype == np.float32 else np.float64)
+    result = _indicators(block.y, k, np.float32 if block.X.dtype == np.float32 else np.float64)
     if block.weight is not None:
-        found *= block.weight[:, None]
-    return (block.products(found, constant, n_threads),)
+        result *= block.weight[:, None]
+    return (block.products(result, constant, n_threads),)
 
 
 def score_ranges(
@@ -381,7 +381,7 @@ class CalibratedLeastSquares(Iterative, LinearClassifier):
         started = time.perf_counter()
         sample = self._sample(problem.n_rows, self.gram_rows, random)
         metric = problem.metric(Penalty(1.0, self.ridge, 0.0), 0.0, sample)
-        self._say(f"metric: {problem.shape[0]} features ({time.perf_counter() - started:.1f} s)")
+        self._log(f"metric: {problem.shape[0]} features ({time.perf_counter() - started:.1f} s)")
         self.n_rows_ = problem.total
         validation = None if held_out is None else Passes(held_out)
         kept = self._iterate(Passes(problem), metric, validation, centre)
@@ -448,7 +448,7 @@ class CalibratedLeastSquares(Iterative, LinearClassifier):
                 self.validation_history_.append(held_out.residuals(step.W, calibration, False)[0])
                 text += f", held-out {self.validation_history_[-1]:.5g}"
                 best = int(np.argmin(self.validation_history_))
-            self._say(text)
+            self._log(text)
             stop = self._step_done()
             if held_out is None or best == number:
                 kept = step

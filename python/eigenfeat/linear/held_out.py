@@ -56,8 +56,8 @@ __all__ = [
     "FEW",
     "SOME",
     "Choice",
+    "HeldOutFolds",
     "Logits",
-    "Unseen",
     "folds",
     "held_out_logits",
     "log_loss",
@@ -95,7 +95,7 @@ def folds(codes: Codes, n_classes: int, random: np.random.RandomState) -> list[t
     if n <= SOME:
         every = np.arange(n)
         parts = [(every[fold != i], every[fold == i]) for i in range(count)]
-        return [(train, held) for train, held in parts if len(train) and len(held)]
+        return [(train, held_out) for train, held_out in parts if len(train) and len(held_out)]
     most = int(np.clip(_MOST_LOGITS // n_classes, 1_000, _MOST_HELD))
     return [
         (_thinned(order[fold[order] != 1], _MOST_TRAINED), _thinned(order[fold[order] == 1], most))
@@ -198,16 +198,16 @@ class _Fold:
         part: tuple[Codes, Codes],
         constant: bool,
     ) -> None:
-        train, held = part
+        train, held_out = part
         self._problem = problem_of(rows.subset(train))
-        self._rough, self._solve = self._problem.rough(), solve_of(self._problem)
-        self._held, self._how = rows.subset(held), (constant, rows.n_threads)
+        self._float32, self._solve = self._problem.float32_problem(), solve_of(self._problem)
+        self._held, self._how = rows.subset(held_out), (constant, rows.n_threads)
 
     def fitted(
         self, penalty: Penalty, start: _Array | None, tolerance: float = _COARSE
     ) -> tuple[_Array, Logits]:
         """Weights, and logits of the rows that are held out."""
-        problem, rough = self._problem, self._rough
+        problem, float32 = self._problem, self._float32
         W = minimise(
             _objective(problem, penalty),
             self._solve,
@@ -215,14 +215,14 @@ class _Fold:
             tolerance=tolerance,
             max_iterations=_MOST_STEPS,
             noise=float(np.finfo(problem.dtype).eps),
-            rough=None if rough is None else _objective(rough, penalty),
+            float32=None if float32 is None else _objective(float32, penalty),
         ).point
         how = np.ascontiguousarray(W), *self._how
         return W, self._held.reduce(held_out_logits, operator.add, *how)
 
 
 @dataclass
-class Unseen:
+class HeldOutFolds:
     """Rows for penalty and temperature: folds of all rows, or those of early stopping.
 
     Attributes
@@ -290,11 +290,11 @@ class Unseen:
         losses, best = {first: log_loss(logits, fixed or temperature(logits))}, first
         for step in (1, -1):
             while 0 <= best + step < len(penalties):
-                found = fold.fitted(penalties[best + step], weights, _OF_NEIGHBOURS)
-                losses[best + step] = log_loss(found[1], fixed or temperature(found[1]))
+                result = fold.fitted(penalties[best + step], weights, _OF_NEIGHBOURS)
+                losses[best + step] = log_loss(result[1], fixed or temperature(result[1]))
                 if not losses[best + step] < (1 - _WORTH * (step > 0)) * losses[best]:
                     break
-                best, (weights, logits) = best + step, found
+                best, (weights, logits) = best + step, result
             if best != first:
                 break
         start = weights / len(self.parts)
@@ -307,14 +307,14 @@ class Unseen:
 
     def _of_path(self, penalties: Sequence[Penalty], fixed: float | None) -> Choice:
         """Of all penalties, in all folds."""
-        found: list[Logits] = [[] for _ in penalties]
+        result: list[Logits] = [[] for _ in penalties]
         for part in self.parts:
             fold, W = self._fold(part, max(one.energy for one in penalties)), None
             for i, penalty in enumerate(penalties):
                 W, logits = fold.fitted(penalty, W)
-                found[i] += logits
-        T = [fixed or temperature(logits) for logits in found]
-        losses = [log_loss(*one) for one in zip(found, T, strict=True)]
+                result[i] += logits
+        T = [fixed or temperature(logits) for logits in result]
+        losses = [log_loss(*one) for one in zip(result, T, strict=True)]
         best = int(np.argmin(losses))
         return Choice(best, T[best], dict(enumerate(losses)), None)
 
@@ -336,8 +336,8 @@ class Unseen:
 
 
 def _solved(factor: core.Metric, n_threads: int, gradient: _Array) -> _Array:
-    found: _Array = factor.solve(gradient, n_threads)
-    return found
+    result: _Array = factor.solve(gradient, n_threads)
+    return result
 
 
 def _objective(problem: LogitProblem, penalty: Penalty) -> Callable[[_Array], tuple[float, _Array]]:

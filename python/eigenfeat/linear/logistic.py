@@ -16,17 +16,17 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from eigenfeat._base.speaking import warn_caller
 from eigenfeat._base.types import RandomState, Targets, Weights
 from eigenfeat._base.validation import check_number, show
+from eigenfeat._base.verbose import warn_caller
 from eigenfeat.linear.gaussian import GaussianClasses
-from eigenfeat.linear.held_out import Logits, Unseen, temperature
+from eigenfeat.linear.held_out import HeldOutFolds, Logits, temperature
 from eigenfeat.linear.lbfgs import NEARBY, RECENT, Minimum, Progress, Solve, Trial, minimise
 from eigenfeat.linear.linear import Features, LinearClassifier
 from eigenfeat.linear.logit_problem import LogitProblem, Penalty, gram_rows, uncentred
 from eigenfeat.rows.estimator import Iterative, with_steps
 from eigenfeat.rows.memory import KeptBlock, MemoryRows
-from eigenfeat.rows.reading import Reading
+from eigenfeat.rows.reading import RowTransform
 
 if TYPE_CHECKING:
     from eigenfeat._base.core import core
@@ -453,18 +453,20 @@ class MultinomialLogit(Iterative, LinearClassifier):
         energies = penalties
         if energies is None and not isinstance(self.penalty, str):
             energies = (self.penalty,)
-        cooled, near = self.temperature, None
-        asked = energies is None or cooled == "auto"
-        unseen = self._unseen(problem, held_out, random) if asked else None
+        given_temperature, near = self.temperature, None
+        asked = energies is None or given_temperature == "auto"
+        held_out_folds = self._held_out_folds(problem, held_out, random) if asked else None
         # Of dense rows a search starts at 0, which may need no Gram matrix.
         anywhere = before is None and not problem.rows.dense
-        single = energies is None or (cooled == "auto" and len(energies) == 1)
-        if unseen is not None and anywhere and single and unseen.is_one_fold:
-            energies, cooled, near, metric = self._of_one_fold(unseen, energies, random)
+        single = energies is None or (given_temperature == "auto" and len(energies) == 1)
+        if held_out_folds is not None and anywhere and single and held_out_folds.is_one_fold:
+            energies, given_temperature, near, metric = self._of_one_fold(
+                held_out_folds, energies, random
+            )
         else:
             if energies is None:
-                assert unseen is not None
-                energies, cooled, near = self._chosen(unseen, None)
+                assert held_out_folds is not None
+                energies, given_temperature, near = self._chosen(held_out_folds, None)
             build = partial(self._metric, problem, max(energies), random, None)
             metric, near = TriedMetric(problem, build), near if anywhere else None
         W, recent = (problem.start(before, centre), RECENT) if near is None else (near, NEARBY)
@@ -477,14 +479,18 @@ class MultinomialLogit(Iterative, LinearClassifier):
             if hasattr(self, "feature_names_in_"):
                 model.feature_names_in_ = self.feature_names_in_
             W = model._minimise(problem, metric, W, held_out, centre, recent)
-            model._cool(model._temperature(unseen) if cooled == "auto" else cooled)
+            model._apply_temperature(
+                model._temperature(held_out_folds)
+                if given_temperature == "auto"
+                else given_temperature
+            )
             yield model
 
-    def _unseen(
+    def _held_out_folds(
         self, problem: LogitProblem, held_out: LogitProblem | None, random: np.random.RandomState
-    ) -> Unseen:
+    ) -> HeldOutFolds:
         """Rows for penalty and temperature, with draws that leave those of the fit as they are."""
-        return Unseen(
+        return HeldOutFolds(
             problem,
             partial(_fold_problem, constant=self.fit_intercept),
             partial(self._fold_metric, random=deepcopy(random)),
@@ -514,32 +520,32 @@ class MultinomialLogit(Iterative, LinearClassifier):
     ) -> None:
         started = time.perf_counter()
         gaussian = GaussianClasses(problem, self.ridge_scale == "common", random)
-        found, tried = gaussian.chosen(self._step_done)
-        self._say(f"shrinkage: {found.shrinkage:.3g} ({time.perf_counter() - started:.1f} s)")
-        self.penalty_, self.n_iter_ = found.shrinkage, np.array([tried], dtype=np.int32)
+        result, tried = gaussian.chosen(self._step_done)
+        self._log(f"shrinkage: {result.shrinkage:.3g} ({time.perf_counter() - started:.1f} s)")
+        self.penalty_, self.n_iter_ = result.shrinkage, np.array([tried], dtype=np.int32)
         self.objective_ = self.gap_ = self.gradient_norm_ = np.nan
         self.objective_history_: list[float] = []
         self.validation_history_: list[float] = []
         self.stop_reason_ = "closed form"
-        self._keep(uncentred(found.W, centre))
+        self._keep(uncentred(result.W, centre))
         started = time.perf_counter()
         auto = self.temperature == "auto"
-        self._cool(gaussian.temperature(found) if auto else float(self.temperature))
-        self._say(f"temperature: {self.temperature_:.3g} ({time.perf_counter() - started:.1f} s)")
+        self._apply_temperature(gaussian.temperature(result) if auto else float(self.temperature))
+        self._log(f"temperature: {self.temperature_:.3g} ({time.perf_counter() - started:.1f} s)")
 
     def _chosen(
-        self, unseen: Unseen, solve: Solve | None
+        self, held_out_folds: HeldOutFolds, solve: Solve | None
     ) -> tuple[list[float], float | str, _Array | None]:
         """The penalty of the least held-out log loss, its temperature, and weights near its own."""
-        started, k = time.perf_counter(), unseen.problem.shape[1]
+        started, k = time.perf_counter(), held_out_folds.problem.shape[1]
         fixed = None if self.temperature == "auto" else float(self.temperature)
         penalties = [self._weights(k, one) for one in PENALTIES]
-        found = unseen.choose(penalties, _FIRST, fixed, solve)
-        told = ", ".join(f"{PENALTIES[i]:.3g}: {x:.4g}" for i, x in sorted(found.losses.items()))
+        result = held_out_folds.choose(penalties, _FIRST, fixed, solve)
+        follow = ", ".join(f"{PENALTIES[i]:.3g}: {x:.4g}" for i, x in sorted(result.losses.items()))
         seconds = time.perf_counter() - started
-        self._say(f"penalty: {PENALTIES[found.number]:.3g} (log losses {told}; {seconds:.1f} s)")
+        self._log(f"penalty: {PENALTIES[result.number]:.3g} (log losses {follow}; {seconds:.1f} s)")
         early = self.temperature == "auto" and self.early_stopping
-        return [PENALTIES[found.number]], "auto" if early else found.temperature, found.start
+        return [PENALTIES[result.number]], "auto" if early else result.temperature, result.start
 
     def _fold_metric(
         self,
@@ -559,18 +565,18 @@ class MultinomialLogit(Iterative, LinearClassifier):
         penalty = self._weights(problem.shape[1], energy)
         return problem.metric(penalty, damping, sample, half=True, tail=1.0)
 
-    def _temperature(self, unseen: Unseen) -> float:
+    def _temperature(self, held_out_folds: HeldOutFolds) -> float:
         started = time.perf_counter()
         W = self._all_weights()
-        logits = unseen.logits_by(W, self._weights(W.shape[1], self.penalty_))
+        logits = held_out_folds.logits_by(W, self._weights(W.shape[1], self.penalty_))
         return self._temperature_of(logits, started)
 
     def _temperature_of(self, logits: Logits, started: float) -> float:
-        found = temperature(logits)
-        self._say(f"temperature: {found:.3g} ({time.perf_counter() - started:.1f} s)")
-        return found
+        result = temperature(logits)
+        self._log(f"temperature: {result:.3g} ({time.perf_counter() - started:.1f} s)")
+        return result
 
-    def _cool(self, temperature: float) -> None:
+    def _apply_temperature(self, temperature: float) -> None:
         """Divide the weights by the temperature."""
         self.temperature_ = float(temperature)
         if self.temperature_ != 1.0:
@@ -578,7 +584,7 @@ class MultinomialLogit(Iterative, LinearClassifier):
             self.intercept_ /= self.temperature_
 
     def _of_one_fold(
-        self, fold: Unseen, energies: Sequence[float] | None, random: np.random.RandomState
+        self, fold: HeldOutFolds, energies: Sequence[float] | None, random: np.random.RandomState
     ) -> tuple[Sequence[float], float | str, _Array | None, TriedMetric]:
         """Penalty, temperature, weights near those of all rows, and their metric.
 
@@ -622,7 +628,7 @@ class MultinomialLogit(Iterative, LinearClassifier):
         tail = 12.0 if self.max_iter <= 10 else 1.0  # caution brings the first steps farther
         weights = self._weights(problem.shape[1], energy)
         metric = problem.metric(weights, damping, sample, half=True, tail=tail)
-        self._say(f"metric: {problem.shape[0]} features ({time.perf_counter() - started:.1f} s)")
+        self._log(f"metric: {problem.shape[0]} features ({time.perf_counter() - started:.1f} s)")
         return metric
 
     def _weights(self, n_classes: int, energy: float) -> Penalty:
@@ -640,9 +646,9 @@ class MultinomialLogit(Iterative, LinearClassifier):
         recent: int,
     ) -> NDArray[np.float64]:
         penalty = self._weights(problem.shape[1], self.penalty_)
-        watch = Watch(held_out, partial(uncentred, centre=centre), self._say, self._step_done)
-        rough = problem.rough() if held_out is None else None
-        found = minimise(
+        watch = Watch(held_out, partial(uncentred, centre=centre), self._log, self._step_done)
+        float32 = problem.float32_problem() if held_out is None else None
+        result = minimise(
             lambda W: problem.objective(W, penalty),
             metric.solve,
             W,
@@ -650,31 +656,31 @@ class MultinomialLogit(Iterative, LinearClassifier):
             max_iterations=self.max_iter,
             noise=float(np.finfo(problem.dtype).eps),
             callback=watch,
-            rough=None if rough is None else lambda W: rough.objective(W, penalty),
+            float32=None if float32 is None else lambda W: float32.objective(W, penalty),
             trial=metric.trial(penalty, W),
             recent=recent,
         )
         metric.done()
-        self._record(found, watch)
-        full = uncentred((watch.best or found).point, centre)
+        self._record(result, watch)
+        full = uncentred((watch.best or result).point, centre)
         self._keep(full if self.fit_intercept else np.vstack([full, np.zeros((1, full.shape[1]))]))
         self.temperature_ = 1.0
-        if found.reason == "iterations":
+        if result.reason == "iterations":
             warn_caller(
-                f"MultinomialLogit: {found.iterations} iterations left the objective an estimated "
-                f"{found.gap / max(abs(found.objective), 1e-300):.1e} above its minimum; raise "
+                f"MultinomialLogit: {result.iterations} iterations left the objective an estimated "
+                f"{result.gap / max(abs(result.objective), 1e-300):.1e} above its minimum; raise "
                 "max_iter, gram_rows or the penalty",
                 ConvergenceWarning,
             )
-        return found.point
+        return result.point
 
-    def _record(self, found: Minimum, watch: Watch) -> None:
-        self.n_iter_ = np.array([found.iterations], dtype=np.int32)
-        kept = watch.best or found
+    def _record(self, result: Minimum, watch: Watch) -> None:
+        self.n_iter_ = np.array([result.iterations], dtype=np.int32)
+        kept = watch.best or result
         self.objective_, self.gap_ = kept.objective, kept.gap
         self.gradient_norm_ = kept.gradient_norm
-        self.objective_history_ = found.history
-        self.stop_reason_ = found.reason
+        self.objective_history_ = result.history
+        self.stop_reason_ = result.reason
         self.validation_history_ = watch.losses
 
     def _all_weights(self) -> NDArray[np.float64]:
@@ -693,4 +699,4 @@ def _brought(rows: LabelledRows) -> LabelledRows:
         return rows
     block = rows.together()
     kept = KeptBlock(block.X, block.y, block.weight)
-    return MemoryRows(kept, rows.classes, Reading(n_threads=rows.n_threads))
+    return MemoryRows(kept, rows.classes, RowTransform(n_threads=rows.n_threads))

@@ -84,7 +84,7 @@ def held_out_logits_of(
     k = problem.shape[1]
     random = np.random.RandomState(0)
     factor = logit._fold_metric(problem, min(max(penalties), 0.1), _COARSE, random=random)
-    rough = problem.rough()
+    float32 = problem.float32_problem()
     W, out, weights = np.zeros(problem.shape), [], []
     block = held.together()
     for energy in penalties:
@@ -96,7 +96,7 @@ def held_out_logits_of(
             tolerance=_COARSE,
             max_iterations=_MOST_STEPS,
             noise=float(np.finfo(problem.dtype).eps),
-            rough=None if rough is None else _objective(rough, penalty),
+            float32=None if float32 is None else _objective(float32, penalty),
         ).point
         scores = block.scores(np.ascontiguousarray(W), True, held.n_threads)
         out.append(np.asarray(scores, dtype=np.float64))

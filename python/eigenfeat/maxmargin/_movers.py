@@ -15,7 +15,7 @@ from eigenfeat.maxmargin._joint import JointMoves, spread
 
 __all__ = ["CorruptedRows", "JointlyMoved", "MovedRows"]
 
-ROUGH_TOL = 1e-4  # of the joint minimisations by which scales are compared
+COARSE_TOL = 1e-4  # of the joint minimisations by which scales are compared
 
 
 class MovedRows:
@@ -98,8 +98,8 @@ class JointlyMoved(MovedRows):
         start = float(near[1] * np.clip((scale / near[0]) ** 4, 1e-12, 1e12))
         if not self._path:
             self.joint.start(self.svm.class_coef_, self.svm.dual_coef_)
-        found = self.joint.reach(scale * self.around, start)
-        sigma2 = self.joint.sigma2 if found else 0.0
+        result = self.joint.reach(scale * self.around, start)
+        sigma2 = self.joint.sigma2 if result else 0.0
         self._path.append((scale, sigma2))
         return sigma2
 

@@ -161,7 +161,7 @@ class Autoencoder(Iterative, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         """Where the objective is least, how large it is there, and after how many steps."""
         seen: list[NDArray[np.float64]] = []
 
-        def told(point: NDArray[np.float64]) -> None:
+        def follow(point: NDArray[np.float64]) -> None:
             seen.append(point.copy())
             del seen[:-1]
             self.n_iter_ += 1
@@ -171,12 +171,12 @@ class Autoencoder(Iterative, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         self.n_iter_ = 0
         options = {"maxiter": int(self.max_iter), "gtol": float(self.tol), "ftol": 1e-12}
         try:
-            found = minimize(
-                objective, start, jac=True, method="L-BFGS-B", callback=told, options=options
+            result = minimize(
+                objective, start, jac=True, method="L-BFGS-B", callback=follow, options=options
             )
         except StoppedError:
             return seen[0], objective(seen[0])[0], self.n_iter_
-        return found.x, float(found.fun), int(found.nit)
+        return result.x, float(result.fun), int(result.nit)
 
     def transform(self, X: Rows) -> Floats:
         """Return the hidden units, (n, n_components)."""

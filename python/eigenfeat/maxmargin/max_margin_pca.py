@@ -27,7 +27,7 @@ from eigenfeat.rows.estimator import unchanged_on_error
 
 __all__ = ["MaxMarginPCA"]
 
-ROUGH_TOL, ROUGH_SWEEPS = 1e-2, 20  # of the fits by which scales are compared
+COARSE_TOL, COARSE_SWEEPS = 1e-2, 20  # of the fits by which scales are compared
 _INNER_STEPS, _INNER_TOL = 20, 1e-12  # of the weights' minimisation within a sweep
 
 _Array = NDArray[np.float64]
@@ -202,15 +202,15 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
             The estimator itself. If an error is raised, it is unchanged.
         """
         with unchanged_on_error(self):
-            found = self._settled(X, y, sample_weight).features(self.sigma2_)
-            self.components_ = found.components.astype(found.X.dtype, copy=False)
-            self.mean_ = self._as_given(found.mean.astype(found.X.dtype, copy=False))
-            self.feature_coef_, self.feature_intercept_ = found.coef, found.intercept
-            self.relative_shift_ = found.relative_shift
-            self.objective_history_ = found.history
-            self.objective_ = found.history[-1] if found.history else np.nan
-            self.n_iter_ = max(len(found.history), 1)
-            if not found.converged:
+            result = self._settled(X, y, sample_weight).features(self.sigma2_)
+            self.components_ = result.components.astype(result.X.dtype, copy=False)
+            self.mean_ = self._as_given(result.mean.astype(result.X.dtype, copy=False))
+            self.feature_coef_, self.feature_intercept_ = result.coef, result.intercept
+            self.relative_shift_ = result.relative_shift
+            self.objective_history_ = result.history
+            self.objective_ = result.history[-1] if result.history else np.nan
+            self.n_iter_ = max(len(result.history), 1)
+            if not result.converged:
                 warnings.warn(
                     f"MaxMarginPCA: {self.max_iter} sweeps were not enough; raise max_iter or tol",
                     ConvergenceWarning,
@@ -241,14 +241,14 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
     def _n_features_out(self) -> int:
         return len(self.components_)
 
-    def _learner(self, X: Any, y: Any, weight: Any, svm: MulticlassSVM, rough: bool) -> Any:
+    def _learner(self, X: Any, y: Any, weight: Any, svm: MulticlassSVM, coarse: bool) -> Any:
         if self.n_components > min(X.shape):
             raise ValueError(
                 f"n_components: expected at most {min(X.shape)}, the least of rows and columns, "
                 f"got {self.n_components}"
             )
-        sweeps = min(int(self.max_iter), ROUGH_SWEEPS) if rough else int(self.max_iter)
-        tol = max(float(self.tol), ROUGH_TOL) if rough else float(self.tol)
+        sweeps = min(int(self.max_iter), COARSE_SWEEPS) if coarse else int(self.max_iter)
+        tol = max(float(self.tol), COARSE_TOL) if coarse else float(self.tol)
         return _Components(X, y, weight, svm, int(self.n_components), sweeps, tol)
 
     def __sklearn_tags__(self) -> Any:

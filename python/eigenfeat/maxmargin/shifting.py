@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from eigenfeat._base.types import CrossValidation, Estimator, Floats, RandomState, Rows
 from eigenfeat._base.validation import MOST
 from eigenfeat.maxmargin._joint import check_reach
-from eigenfeat.maxmargin._movers import ROUGH_TOL, CorruptedRows, JointlyMoved, MovedRows
+from eigenfeat.maxmargin._movers import COARSE_TOL, CorruptedRows, JointlyMoved, MovedRows
 from eigenfeat.maxmargin._scale_search import SCALES, ScaleSearch
 from eigenfeat.maxmargin.svm import MulticlassSVM
 from eigenfeat.rows.estimator import unchanged_on_error
@@ -276,10 +276,10 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
             return PCA().fit(moved)
         return clone(self.extractor).fit(moved)
 
-    def _learner(self, X: Any, y: Any, weight: Any, svm: MulticlassSVM, rough: bool) -> MovedRows:
+    def _learner(self, X: Any, y: Any, weight: Any, svm: MulticlassSVM, coarse: bool) -> MovedRows:
         given = (X, y, weight, svm, lambda moved: self._extracted(self._as_given(moved)))
         if self.moves == "joint":
-            tol = max(ROUGH_TOL, self.tol) if rough else self.tol
+            tol = max(COARSE_TOL, self.tol) if coarse else self.tol
             return JointlyMoved(*given, max_iter=int(self.max_iter), tol=float(tol))
         if self.moves == "corrupted":
             copies, state = int(self.n_copies), self.random_state

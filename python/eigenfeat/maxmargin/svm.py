@@ -16,9 +16,9 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base import threads
-from eigenfeat._base.speaking import Speaks, warn_caller
 from eigenfeat._base.types import ClassWeight, Labels, RandomState, Rows
 from eigenfeat._base.validation import MOST
+from eigenfeat._base.verbose import Verbose, warn_caller
 from eigenfeat.expansion.features import ExpandedRows
 from eigenfeat.linear.linear import LinearModel
 from eigenfeat.maxmargin._dual_svm import SOLVERS, DualSvm
@@ -33,7 +33,7 @@ __all__ = ["MulticlassSVM"]
 PATIENCE = 30  # epochs without progress that end a fit
 
 
-class MulticlassSVM(Iterative, Speaks, LinearModel):
+class MulticlassSVM(Iterative, Verbose, LinearModel):
     r"""Multiclass SVM, solved in its dual until the duality gap is small.
 
     Minimises, over one weight vector for each class,
@@ -272,7 +272,7 @@ class MulticlassSVM(Iterative, Speaks, LinearModel):
             duals.append(svm.dual)
             text = f"epoch {len(objectives)}: objective {svm.primal:.6g}, gap "
             text += f"{svm.gap / svm.primal:.1e}, {svm.support} support rows"
-            self._say(text, started)
+            self._log(text, started)
             gaps.append(svm.gap)
             still = _at_rest(gaps, duals, svm.rounding * svm.primal)
             if self._step_done() or still:

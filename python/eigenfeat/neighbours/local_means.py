@@ -136,12 +136,12 @@ def local_neighbours(
             f"n_neighbors: expected lists that fit into memory, got {n_neighbors}, which takes "
             f"{needed:,} bytes"
         )
-    found = min(n_neighbors, max(int(np.bincount(class_codes, minlength=1).max()), 1))
+    result = min(n_neighbors, max(int(np.bincount(class_codes, minlength=1).max()), 1))
     neighbours: npt.NDArray[np.int64] = core.local_neighbours(
-        rows, class_codes, n_classes, found, others, same_group, threads.resolve(n_threads)
+        rows, class_codes, n_classes, result, others, same_group, threads.resolve(n_threads)
     )
-    if found < n_neighbors:
-        missing = ((0, 0), (0, 0), (0, n_neighbors - found))
+    if result < n_neighbors:
+        missing = ((0, 0), (0, 0), (0, n_neighbors - result))
         neighbours = np.pad(neighbours, missing, constant_values=-1)
     return neighbours
 
@@ -432,13 +432,13 @@ def knn_accuracy(rows: Floats, codes: Codes, n_threads: int | None = None) -> fl
     Where no class has a majority, the nearest row decides.
     """
     together = np.zeros(len(rows), dtype=np.int64)
-    found = local_neighbours(rows, together, 1, N_VOTES, n_threads=n_threads)[:, 0]
-    return float(np.mean(majority(found, codes) == codes))
+    result = local_neighbours(rows, together, 1, N_VOTES, n_threads=n_threads)[:, 0]
+    return float(np.mean(majority(result, codes) == codes))
 
 
-def majority(found: npt.NDArray[np.int64], codes: Codes) -> Codes:
+def majority(result: npt.NDArray[np.int64], codes: Codes) -> Codes:
     """The class of most of three neighbours, nearest first; -1 is none, and the nearest decides."""
-    votes = np.where(found >= 0, codes[found], -1)
+    votes = np.where(result >= 0, codes[result], -1)
     pair = (votes[:, 1] == votes[:, 2]) & (votes[:, 1] >= 0)
     winners: npt.NDArray[np.integer[Any]] = np.where(pair, votes[:, 1], votes[:, 0])
     return winners

@@ -36,7 +36,7 @@ from eigenfeat.rows.completion import (
     refuse_missing,
 )
 from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error, validate_data
-from eigenfeat.rows.memory import MemoryRows, surveyed
+from eigenfeat.rows.memory import MemoryRows, scan_blocks
 from eigenfeat.rows.out_of_core import given_blocks, keep_columns, over_blocks, pooled_moments
 from eigenfeat.rows.row_weights import weighted_rows
 
@@ -171,8 +171,8 @@ class RayleighTransformer(
         return self.directions_.shape[1]
 
     def _found(self) -> matrices.RayleighDirections:
-        found: matrices.RayleighDirections = OfMoments._found(self)
-        return found
+        result: matrices.RayleighDirections = OfMoments._found(self)
+        return result
 
     def _pencil_of(self) -> matrices.PencilOf:
         """Return what makes the pencil from pooled moments; must pickle."""
@@ -351,7 +351,7 @@ class OfMomentsOfClasses(OfMoments):
 
     def _take_blocks(self, blocks: RowBlocks) -> None:
         self._validate_params()
-        rows = surveyed(blocks, moments=True, allows_missing=True, n_threads=self.n_threads)
+        rows = scan_blocks(blocks, moments=True, allows_missing=True, n_threads=self.n_threads)
         self._keep_blocks(blocks, rows.moments())
         keep_completion(self, rows.completion)
 

@@ -22,7 +22,7 @@ from eigenfeat.rayleigh.base import SupervisedRayleigh
 from eigenfeat.rows import reductions
 from eigenfeat.rows.blocks import RowBlocks
 from eigenfeat.rows.out_of_core import FromLogits, all_targets, over_blocks
-from eigenfeat.rows.reading import Reading
+from eigenfeat.rows.reading import RowTransform
 from eigenfeat.rows.targets import assign_bins, bin_edges
 
 __all__ = ["FisherLDA", "SlicedInverseRegression"]
@@ -258,7 +258,7 @@ class SlicedInverseRegression(SupervisedRayleigh):
             self.slice_edges_ = None
             return
         edges = bin_edges(real_array(y, "y", np.dtype(np.float64)), self.n_slices, weight)
-        reading = Reading(n_threads=self.n_threads)
+        reading = RowTransform(n_threads=self.n_threads)
         self._keep_blocks(
             blocks,
             blocks.reduce(reductions.sliced_moments, reductions.merge_pooled, reading, edges),

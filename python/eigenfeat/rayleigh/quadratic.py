@@ -166,8 +166,8 @@ class QuadraticDiscriminant(FromLogits, ClassifierMixin, OfMomentsOfClasses):
     @property
     def shrinkage_(self) -> Array:
         """(k,) shrinkage of each class."""
-        found: ClassGaussians = self._found()
-        return found.shrinkage
+        result: ClassGaussians = self._found()
+        return result.shrinkage
 
     @over_blocks
     def decision_function(self, X: Rows | RowBlocks) -> Floats:
@@ -186,13 +186,13 @@ class QuadraticDiscriminant(FromLogits, ClassifierMixin, OfMomentsOfClasses):
             minus infinity.
         """
         check_is_fitted(self)
-        rows, found = self._rows(X), self._found()
-        scores = np.empty((rows.shape[0], len(found.means)), dtype=rows.dtype)
-        for c, (mean, whitener) in enumerate(zip(found.means, found.whiteners, strict=True)):
+        rows, result = self._rows(X), self._found()
+        scores = np.empty((rows.shape[0], len(result.means)), dtype=rows.dtype)
+        for c, (mean, whitener) in enumerate(zip(result.means, result.whiteners, strict=True)):
             offset = -(mean @ whitener)
             white = expand(rows, whitener, offset, expansion="none", n_threads=self.n_threads)
             scores[:, c] = np.einsum("ij,ij->i", white, white) / -2
-        scores += (found.log_priors + found.log_whiteners).astype(scores.dtype)
+        scores += (result.log_priors + result.log_whiteners).astype(scores.dtype)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def _solver(self, moments: ClassMoments) -> Callable[[], ClassGaussians]:
@@ -202,9 +202,9 @@ class QuadraticDiscriminant(FromLogits, ClassifierMixin, OfMomentsOfClasses):
         d = self.n_features_in_
         fits(self.moments_.n_features_in_ == d, "QuadraticDiscriminant.moments_")
         if self._solution.is_ready:
-            found, shape = self._solution(), (len(self.classes_), d)
-            fits(type(found) is ClassGaussians, "QuadraticDiscriminant._solution")
-            fits(found.whiteners.shape[:2] == shape, "QuadraticDiscriminant._solution")
+            result, shape = self._solution(), (len(self.classes_), d)
+            fits(type(result) is ClassGaussians, "QuadraticDiscriminant._solution")
+            fits(result.whiteners.shape[:2] == shape, "QuadraticDiscriminant._solution")
 
 
 def class_gaussians(

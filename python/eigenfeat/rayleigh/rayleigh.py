@@ -352,11 +352,11 @@ class OrientedPCA(UnsupervisedRayleigh):
         self._check_alone("noise")
         # Moments from elsewhere have classes of their own: any of them will do.
         label = 0 if before is None else before.classes_[0]
-        found = self._noise_moments(noise, label)
-        if found.n_features_in_ != self.n_features_in_:
-            d = found.n_features_in_
+        result = self._noise_moments(noise, label)
+        if result.n_features_in_ != self.n_features_in_:
+            d = result.n_features_in_
             raise ValueError(f"noise: expected {self.n_features_in_} columns, got {d}")
-        return found if before is None else before.copy().merge(found)
+        return result if before is None else before.copy().merge(result)
 
     def _noise_moments(self, noise: Any, label: Any) -> ClassMoments:
         blocks = given_blocks(noise, None, estimator=self, labelled=False)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sklearn.preprocessing import OneHotEncoder
 
 from eigenfeat._base.saved import Saved, fits
-from eigenfeat._base.speaking import warn_caller
+from eigenfeat._base.verbose import warn_caller
 
 __all__ = ["TableColumns", "has_categories", "is_table"]
 

@@ -20,7 +20,7 @@ from eigenfeat.rows import reductions
 from eigenfeat.rows.blocks import Block, RowBlocks
 from eigenfeat.rows.completion import GaussianRows, completed, sampled
 from eigenfeat.rows.labelled import LabelledRows
-from eigenfeat.rows.reading import Reading, merge_read, read
+from eigenfeat.rows.reading import RowTransform, merge_read, read
 from eigenfeat.rows.row_weights import weight_unit
 
 if TYPE_CHECKING:
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
     from eigenfeat.expansion.layers import Layer
-    from eigenfeat.rows.reductions import Piece, Survey
+    from eigenfeat.rows.reductions import BlockScan, Piece
 
-__all__ = ["MemoryRows", "SurveyedBlocks", "surveyed"]
+__all__ = ["BlockRows", "MemoryRows", "scan_blocks"]
 
 _Result = TypeVar("_Result")
 
@@ -64,7 +64,7 @@ class MemoryRows(LabelledRows):
         Features; labels as int32 indices.
     labels : (k,) array
         Sorted.
-    reading : Reading
+    reading : RowTransform
         Of what is not in `block` yet: layers that hide, by whose features every pass goes.
     gaussian : GaussianRows or None
         What the entries that were missing have been completed by.
@@ -72,7 +72,7 @@ class MemoryRows(LabelledRows):
 
     block: Block
     labels: Labels
-    reading: Reading
+    reading: RowTransform
     gaussian: GaussianRows | None = None
 
     in_memory: ClassVar[bool] = True
@@ -93,7 +93,7 @@ class MemoryRows(LabelledRows):
         """
         labels, codes = np.unique(y, return_inverse=True)
         block = KeptBlock(X, codes.astype(np.int32), weight, missing=missing)
-        return cls(block, labels, Reading(n_threads=n_threads), completion)
+        return cls(block, labels, RowTransform(n_threads=n_threads), completion)
 
     @classmethod
     def completed(
@@ -111,7 +111,7 @@ class MemoryRows(LabelledRows):
     def of_features(cls, rows: MemoryRows, X: Floats | csr_array | ExpandedRows) -> MemoryRows:
         """Labels and weights of some rows, with other features, which are complete."""
         block = KeptBlock(X, rows.block.y, rows.block.weight)
-        return cls(block, rows.labels, Reading(n_threads=rows.n_threads))
+        return cls(block, rows.labels, RowTransform(n_threads=rows.n_threads))
 
     def relabelled(self, y: Labels) -> MemoryRows:
         """The same rows with other labels, which are checked here."""
@@ -171,7 +171,7 @@ class MemoryRows(LabelledRows):
         block = self.block
         return replace(self, block=KeptBlock(block.X.astype(np.float32), block.y, block.weight))
 
-    def read_as(self, reading: Reading) -> MemoryRows:
+    def read_as(self, reading: RowTransform) -> MemoryRows:
         """The same rows, read in another way: at once, but for layers that hide."""
         if reading.hidden:
             return replace(self, reading=reading)
@@ -216,15 +216,15 @@ class MemoryRows(LabelledRows):
         if not self.reading.hidden:
             how = self.labels, self.n_threads, self.completion
             return reductions.labelled_moments(self.block, *how)
-        found = ClassMoments()
+        result = ClassMoments()
         for piece in self.reading.features(self.block):
             labels = self.labels[piece.y]
-            found.update(piece.X, labels, piece.weight, n_threads=self.n_threads)
-        return found
+            result.update(piece.X, labels, piece.weight, n_threads=self.n_threads)
+        return result
 
 
 @dataclass(frozen=True, eq=False)
-class SurveyedBlocks(LabelledRows):
+class BlockRows(LabelledRows):
     """Blocks of labelled rows, how they are read, and what the first pass over them has found.
 
     Rows without weight are left out. Those that are left are numbered from 0: `codes` and the
@@ -233,15 +233,15 @@ class SurveyedBlocks(LabelledRows):
     Attributes
     ----------
     blocks : RowBlocks
-    reading : Reading
-    survey : Survey
+    reading : RowTransform
+    scan : BlockScan
     rows : (n,) array, or None
         Numbers of the rows of a subset; None for all.
     """
 
     blocks: RowBlocks
-    reading: Reading
-    survey: Survey
+    reading: RowTransform
+    scan: BlockScan
     rows: npt.NDArray[np.int64] | None = None
 
     in_memory: ClassVar[bool] = False
@@ -255,14 +255,14 @@ class SurveyedBlocks(LabelledRows):
         moments: bool = False,
         n_threads: int | None = None,
         allows_missing: bool = False,
-    ) -> SurveyedBlocks:
+    ) -> BlockRows:
         """Go through the blocks once; if entries are missing, once more to learn to complete them.
 
         Parameters
         ----------
         blocks : RowBlocks
         small : bool
-            As in `Reading`.
+            As in `RowTransform`.
         moments : bool
             Whether the moments of the classes are wanted, too.
         n_threads : int or None
@@ -275,27 +275,27 @@ class SurveyedBlocks(LabelledRows):
             If rows, labels or weights are invalid; the message gives the row, counted over all
             blocks.
         """
-        reading = Reading(small=small, n_threads=n_threads, allows_missing=allows_missing)
-        found = blocks.reduce(reductions.survey, reductions.merge_surveys, reading, moments)
-        found.pieces.sort(key=lambda piece: piece.start)
-        _check_order(found.pieces)
-        if found.receipt.n_rows == 0:
+        reading = RowTransform(small=small, n_threads=n_threads, allows_missing=allows_missing)
+        result = blocks.reduce(reductions.scan, reductions.merge_scans, reading, moments)
+        result.pieces.sort(key=lambda piece: piece.start)
+        _check_order(result.pieces)
+        if result.checksum.n_rows == 0:
             raise ValueError("X: expected at least one row, got none")
-        if len(found.table) == 0:
+        if len(result.table) == 0:
             raise ValueError("sample_weight: expected at least one positive weight, got none")
-        unit = weight_unit(found.heaviest)
-        if found.weight is not None:
-            found.weight /= unit
+        unit = weight_unit(result.heaviest)
+        if result.weight is not None:
+            result.weight /= unit
         known = replace(
             reading,
-            n_features=found.n_features,
-            classes=found.table.classes,
+            n_features=result.n_features,
+            classes=result.table.classes,
             weight_unit=unit,
         )
-        rows = cls(blocks, known, found)
-        if not found.missing:
+        rows = cls(blocks, known, result)
+        if not result.missing:
             return rows
-        found.moments = None  # blocks without NaN have some
+        result.moments = None  # blocks without NaN have some
         some = rows.take(sampled(rows.n_rows, rows.n_features))
         gaussian = GaussianRows.fit(some.X, some.weight, n_threads=n_threads)
         return rows.read_as(replace(known, completion=gaussian))
@@ -303,7 +303,7 @@ class SurveyedBlocks(LabelledRows):
     @property
     def classes(self) -> Labels:
         """Labels (k,), sorted."""
-        return self.survey.table.classes
+        return self.scan.table.classes
 
     @cached_property
     def codes(self) -> Codes:
@@ -311,7 +311,7 @@ class SurveyedBlocks(LabelledRows):
         table = LabelTable.of(self.classes)
         narrow = np.min_scalar_type(max(len(table) - 1, 0))
         parts = []
-        for piece in self.survey.pieces:
+        for piece in self.scan.pieces:
             indices = np.array([table.index(label) for label in piece.labels], dtype=narrow)
             parts.append(indices[piece.codes])
         codes = np.concatenate(parts)
@@ -320,7 +320,7 @@ class SurveyedBlocks(LabelledRows):
     @property
     def kept(self) -> npt.NDArray[np.bool_] | None:
         """Mask of the rows with weight; None if all have."""
-        pieces = self.survey.pieces
+        pieces = self.scan.pieces
         if all(piece.kept is None for piece in pieces):
             return None
         return np.concatenate(
@@ -337,12 +337,12 @@ class SurveyedBlocks(LabelledRows):
         """Number of rows, without those that have no weight."""
         if self.rows is not None:
             return len(self.rows)
-        return sum(len(piece.codes) for piece in self.survey.pieces)
+        return sum(len(piece.codes) for piece in self.scan.pieces)
 
     @property
     def n_features(self) -> int:
         """Columns of the raw rows."""
-        return self.survey.n_features
+        return self.scan.n_features
 
     @property
     def n_threads(self) -> int | None:
@@ -352,41 +352,39 @@ class SurveyedBlocks(LabelledRows):
     @property
     def dense(self) -> bool:
         """Whether the features are arrays: not sparse, and not projected."""
-        return not (self.survey.sparse or self.reading.layers)
+        return not (self.scan.sparse or self.reading.layers)
 
     @property
     def sparse(self) -> bool:
         """Whether the features are sparse matrices, not projected."""
-        return bool(self.survey.sparse) and not self.reading.layers
+        return bool(self.scan.sparse) and not self.reading.layers
 
     @property
     def dtype(self) -> DType:
         """Type of the features."""
-        return self.reading.dtype(self.survey.dtype)
+        return self.reading.dtype(self.scan.dtype)
 
-    def read_as(self, reading: Reading) -> SurveyedBlocks:
+    def read_as(self, reading: RowTransform) -> BlockRows:
         """The same rows, read in another way."""
         return replace(self, reading=reading)
 
-    def narrowed(
-        self, layer: Layer, mask: npt.NDArray[np.bool_], include_input: bool
-    ) -> SurveyedBlocks:
+    def narrowed(self, layer: Layer, mask: npt.NDArray[np.bool_], include_input: bool) -> BlockRows:
         """See `LabelledRows`: passes project on these directions alone."""
         layers = (*self.reading.layers[:-1], layer)
         return self.read_as(replace(self.reading, layers=layers, include_input=include_input))
 
     def moments(self) -> ClassMoments:
         """See `LabelledRows`; those of all rows, once, from the first pass if it took them."""
-        found = self.survey.moments
-        if found is None or self.rows is not None or self.reading.layers:
+        result = self.scan.moments
+        if result is None or self.rows is not None or self.reading.layers:
             return reductions.moments_of(self)
-        self.survey.moments = None
-        return found
+        self.scan.moments = None
+        return result
 
-    def subset(self, rows: Codes) -> SurveyedBlocks:
+    def subset(self, rows: Codes) -> BlockRows:
         """Some of the rows, by their numbers, ascending."""
         numbers = np.asarray(rows, dtype=np.int64)
-        mask = np.zeros(self.survey.receipt.n_rows, dtype=bool)
+        mask = np.zeros(self.scan.checksum.n_rows, dtype=bool)
         mask[self._global(numbers)] = True
         chosen = numbers if self.rows is None else self.rows[numbers]
         reading = replace(self.reading, mask=np.packbits(mask))
@@ -405,18 +403,18 @@ class SurveyedBlocks(LabelledRows):
         ValueError
             If the rows are not those of the first pass.
         """
-        receipt, found = self.blocks.reduce(
+        checksum, result = self.blocks.reduce(
             read, partial(merge_read, merge), self.reading, function, merge, *arguments
         )
-        expected = self.survey.receipt
-        if receipt != expected or found is None:
-            count = receipt.n_rows
+        expected = self.scan.checksum
+        if checksum != expected or result is None:
+            count = checksum.n_rows
             what = f"{count} with other values" if count == expected.n_rows else f"{count}"
             raise ValueError(
                 f"X: expected the {expected.n_rows} rows of the first pass in every pass, got "
                 f"{what}: the blocks have changed"
             )
-        return found
+        return result
 
     def take(self, rows: Codes) -> Block:
         """The rows with these numbers, in this order, checked and completed; labels as indices."""
@@ -443,20 +441,20 @@ class SurveyedBlocks(LabelledRows):
         return chosen if kept is None else np.flatnonzero(kept)[chosen]
 
 
-def surveyed(
+def scan_blocks(
     blocks: RowBlocks,
     *,
     small: bool = False,
     moments: bool = False,
     n_threads: int | None = None,
     allows_missing: bool = False,
-) -> SurveyedBlocks:
-    """Go through blocks of labelled rows once; see `SurveyedBlocks.of`."""
-    found = SurveyedBlocks.of(
+) -> BlockRows:
+    """Go through blocks of labelled rows once; see `BlockRows.of`."""
+    result = BlockRows.of(
         blocks, small=small, moments=moments, n_threads=n_threads, allows_missing=allows_missing
     )
-    check_classification_targets(np.repeat(found.classes, 3))
-    return found
+    check_classification_targets(np.repeat(result.classes, 3))
+    return result
 
 
 def _check_order(pieces: list[Piece]) -> None:

@@ -46,13 +46,13 @@ def row_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64]:
     ValueError
         If weights are negative, not finite, too few or too many.
     """
-    found: NDArray[np.float64] = _check_sample_weight(
+    result: NDArray[np.float64] = _check_sample_weight(
         check_unmasked(sample_weight, "sample_weight"),
         np.empty((n, 0)),
         dtype=np.float64,
         ensure_non_negative=True,
     )
-    return usual_weights(found)
+    return usual_weights(result)
 
 
 def weighted_rows(
@@ -124,9 +124,9 @@ def class_weighted(
         factors = compute_class_weight(class_weight, classes=classes, y=y)
     if not (np.isfinite(factors) & (factors > 0)).all():
         raise ValueError(f"class_weight: expected positive weights, got {class_weight!r}")
-    found = factors[codes]
+    result = factors[codes]
     with np.errstate(over="ignore", under="ignore"):
-        product = found if weight is None else found * weight
+        product = result if weight is None else result * weight
     if not (np.isfinite(product) & (product > 0)).all():
         raise ValueError(
             "class_weight: expected factors whose products with sample_weight fit float64, got "

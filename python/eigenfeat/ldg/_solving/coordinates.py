@@ -49,15 +49,15 @@ def standardise(X: Any, scaled: bool) -> tuple[Columns, Floats]:
     mean, deviation = np.zeros(X.shape[1]), np.zeros(X.shape[1])
     mean[stored] = rows.mean(axis=0, dtype=np.float64)
     deviation[stored] = deviations(rows)
-    kept = deviation > 0
-    scale = np.where(kept, deviation, 1.0) if scaled else np.ones(X.shape[1])
-    inside = kept[stored]
+    selected = deviation > 0
+    scale = np.where(selected, deviation, 1.0) if scaled else np.ones(X.shape[1])
+    inside = selected[stored]
     moved = rows if inside.all() else rows[:, inside]
     standard = np.empty(moved.shape, dtype=rows.dtype)
     for begin in range(0, len(moved), 1024):
         part = moved[begin : begin + 1024].astype(np.float64)
-        standard[begin : begin + 1024] = (part - mean[kept]) / scale[kept]
-    return Columns(mean, scale, kept), standard
+        standard[begin : begin + 1024] = (part - mean[selected]) / scale[selected]
+    return Columns(mean, scale, selected), standard
 
 
 @dataclass(frozen=True, eq=False)

@@ -204,15 +204,15 @@ class FoldAccuracies:
     def results(self, n_neighbors: int, gamma: float) -> dict[str, Any]:
         """What `cv_results_` says: the best that each candidate comes to, the choices before it."""
         i, j = self.counts.index(n_neighbors), self.gammas.index(gamma)
-        found: dict[str, Any] = {}
+        result: dict[str, Any] = {}
         for name, tried, values in (
             ("n_neighbors", self.counts, self.values.max(axis=(1, 2))),
             ("gamma", self.gammas, self.values[i].max(axis=1)),
             ("n_components", self.dimensions, self.values[i, j]),
         ):
             if len(tried) > 1:
-                found |= {name: np.array(tried), f"{name}_accuracy": values}
-        return found
+                result |= {name: np.array(tried), f"{name}_accuracy": values}
+        return result
 
 
 def fold_accuracies(
@@ -248,8 +248,8 @@ def fold_accuracies(
             scatters = scatters_of_neighbours(
                 rows, codes[known], np.ascontiguousarray(near[:, :, :count]), n_threads=n_threads
             )
-            found = _directions(scatters, gammas, dimensions[-1])
-            projected = [(rows @ vectors, asked @ vectors) for vectors in found]
+            result = _directions(scatters, gammas, dimensions[-1])
+            projected = [(rows @ vectors, asked @ vectors) for vectors in result]
             hits[i] += _hits(projected, codes[known], codes[fold], dimensions)
     return FoldAccuracies(counts, gammas, dimensions, hits / len(codes))
 
@@ -265,9 +265,9 @@ def dealt(codes: Codes) -> Iterator[NDArray[np.bool_]]:
 
 def _within(coordinates: NDArray[Any], known: NDArray[np.bool_]) -> tuple[NDArray[Any], Array]:
     """Coordinates of some rows in a basis of their span, and of the others' parts in it."""
-    kept = coordinates[known].astype(np.float64)
-    mean = kept.mean(axis=0)
-    basis, rows = span_of(np.ascontiguousarray((kept - mean).astype(coordinates.dtype)))
+    selected = coordinates[known].astype(np.float64)
+    mean = selected.mean(axis=0)
+    basis, rows = span_of(np.ascontiguousarray((selected - mean).astype(coordinates.dtype)))
     asked = coordinates[~known].astype(np.float64) - mean
     if basis.reflectors is not None:
         asked = asked @ basis.expand(np.eye(rows.shape[1]))
@@ -307,9 +307,9 @@ def _hits(
     (m, dimensions) array
     """
     shape = (len(projected), len(dimensions))
-    found = np.zeros(shape, dtype=np.int64)
+    result = np.zeros(shape, dtype=np.int64)
     ends = [min(dimension, projected[0][0].shape[1]) for dimension in dimensions]
-    size = max(1, MOST_DISTANCES // (len(found) * len(ends) * len(codes)))
+    size = max(1, MOST_DISTANCES // (len(result) * len(ends) * len(codes)))
     for begin in range(0, len(asked_codes), size):
         some = slice(begin, begin + size)
         distances = np.empty((*shape, len(asked_codes[some]), len(codes)))
@@ -323,5 +323,5 @@ def _hits(
             near[..., vote] = np.argmin(distances, axis=3)
             np.put_along_axis(distances, near[..., vote, None], np.inf, axis=3)
         won = majority(near.reshape(-1, N_VOTES), codes).reshape(near.shape[:3])
-        found += (won == asked_codes[some]).sum(axis=2)
-    return found
+        result += (won == asked_codes[some]).sum(axis=2)
+    return result
