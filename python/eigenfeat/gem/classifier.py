@@ -66,20 +66,21 @@ __all__ = ["GEMClassifier", "with_gaps"]
 
 
 class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimator):
-    """Classifier of tables, images and signals: a pool of views of the columns.
+    """Classifier of tables, images and signals: a pool of views of the features.
 
-    Each view is a representation of the columns with a multinomial logit on it. Views are pooled by
-    weights that minimise the log loss of out-of-fold probabilities, which also calibrates them; the
-    pool is one multinomial logit on the features of all views. ``views="gem"`` is the classifier of
-    Karampatziakis and Mineiro (2014): a multinomial logit on GEM features, which are never stored.
+    Each view is a representation of the features with a multinomial logit on it. Views are pooled
+    by weights that minimise the log loss of out-of-fold probabilities, which also calibrates them;
+    the pool is one multinomial logit on the features of all views. ``views="gem"`` is the
+    classifier of Karampatziakis and Mineiro (2014): a multinomial logit on GEM features, which are
+    never stored.
 
     Parameters
     ----------
     views : "auto", the name of a view, or a list of names, default="auto"
         "columns" (standardised, categories one-hot), "splines" (of each numeric column), "gem" (GEM
-        features of the columns), "gem_ranks" (of their ranks), "kernel" (a Gaussian kernel of the
+        features of the features), "gem_ranks" (of their ranks), "kernel" (a Gaussian kernel of the
         ranks) and "interactions" (pairs of columns, in bins). "auto" pools all that the samples
-        allow; GEM features of the columns alone with `depth` over 1, `joint_epochs`, `n_clusters`,
+        allow; GEM features of the features alone with `depth` over 1, `joint_epochs`, `n_clusters`,
         `include_input`, `events`, sparse samples, blocks, more than 100 classes, or more than 200
         columns and 5,000 samples. `views_` says which are used.
     ridge, pairs, denominator, constant, scale
@@ -110,8 +111,8 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
         Number of directions per pair in the hidden layers, which have no threshold. "auto": 20, or
         fewer such that the next layer's moments take at most 2 GB; where one direction of all pairs
         is too much for that, as with 33 classes or more, ``pairs="auto"`` are random groups' there,
-        at most 600, and the moments take at most 0.5 GB. There are no more directions than rows,
-        and no more of a pair than columns and the constant.
+        at most 600, and the moments take at most 0.5 GB. There are no more directions than samples,
+        and no more of a pair than features and the constant.
     hidden_ridge : float >= 0, "auto" or None, default=None
         Ridge of the hidden layers; None means `ridge`. On MNIST, three to four times `ridge` works.
     n_clusters : int >= 1, default=1
@@ -123,29 +124,29 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
         its own, those that occur once are pooled, and unknown ones are zeros; columns of dates and
         of text that nearly always differs are left out with a warning. None refuses them.
     class_weight : dict, "balanced" or None, default=None
-        Factors of the row weights by label; "balanced" gives all classes the same weight. They
-        change the logit and the mean and deviations of all rows, but not the moments of a class.
+        Factors of the sample weights by label; "balanced" gives all classes the same weight. They
+        change the logit and the mean and deviations of all samples, but not the moments of a class.
     temperature : float > 0 or "auto", default="auto"
         Number that the logits are divided by, which changes probabilities and no labels. "auto"
-        minimises the log loss of rows that had no part in the logit's weights, see Notes.
+        minimises the log loss of samples that had no part in the logit's weights, see Notes.
     logit_solver : {"auto", "lbfgs", "gaussian"}, default="auto"
         How the logit's weights are found. "lbfgs" minimises the penalised log loss; "gaussian"
         takes those of Gaussian classes that share a covariance, in closed form, with a shrinkage
         that is chosen by leave-one-out instead of `penalty`. "auto" is "gaussian" with more than
         100 classes and the default `penalty`. See :class:`MultinomialLogit`.
     joint_epochs : int >= 0, default=0
-        Passes over the rows in which directions, offsets and weights of all layers are improved
+        Passes over the samples in which directions, offsets and weights of all layers are improved
         together, from those that have been fitted one after the other. See Notes.
     perturbation : float >= 0, default=0.15
-        With `joint_epochs`, length of the shift of each row to where its loss is larger, relative
-        to the root of the total variance of the (scaled) columns. 0: no shifted rows.
+        With `joint_epochs`, length of the shift of each sample to where its loss is larger,
+        relative to the root of the total variance of the (scaled) columns. 0: no shifted samples.
     learning_rate : float > 0, default=0.02
         With `joint_epochs`, typical change of directions and weights in a step, relative to their
         root mean square (single entries may move six times as far, offsets move five times as
         far). It rises in the first steps, and then falls to zero.
     random_state : int, RandomState or None, default=0
-        Seed for `scale`, clusters, random pairs, the rows of the logit's metric, the folds of the
-        temperature, and the order of rows in `joint_epochs`.
+        Seed for `scale`, clusters, random pairs, the samples of the logit's metric, the folds of
+        the temperature, and the order of samples in `joint_epochs`.
     n_threads : int or None, default=None
         Number of threads; None means all OpenMP threads. Results do not depend on it.
     verbose : int, default=0
@@ -167,27 +168,27 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
     temperature_ : float
         Number that the logits were divided by; 1 for a pool, whose weights calibrate it.
     columns_ : TableColumns
-        Encoder of the columns; only if `fit` had a data frame with categories.
+        Encoder of the features; only if `fit` had a data frame with categories.
     classes_ : (k,) array
         Labels, sorted.
     n_features_in_ : int
-        Number of input columns, d.
+        Number of input features, d.
     feature_names_in_ : (d,) array of str
-        Names of the input columns, if they had names.
+        Names of the input features, if they had names.
     completion_ : GaussianRows
         The Gaussian that missing entries are completed by; only if the rows of `fit` had some.
 
     Raises
     ------
     ValueError
-        If there are fewer than two classes, or rows, labels, weights or parameters are invalid.
+        If there are fewer than two classes, or samples, labels, weights or parameters are invalid.
     SingularDenominatorError
         If a class's matrix is singular and `ridge` too small; the message gives a sufficient ridge.
 
     Warns
     -----
     ConvergenceWarning
-        If the loss, of rows and shifted rows, has more than doubled in `joint_epochs`.
+        If the loss, of samples and shifted samples, has more than doubled in `joint_epochs`.
 
     Notes
     -----
@@ -197,33 +198,33 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
     show which views lower the log loss by 2%, and one fold of 10,000 and 5,000 samples gives the
     weights. The pool keeps at most 2,000 features per view but GEM's, float32.
 
-    Integer rows of up to 16 bits are converted to float32, which is exact; float64 rows keep their
-    precision up to the projections. Missing entries are completed by a Gaussian of all rows,
-    estimated by expectation-maximisation, and the first layer's moments are those of the expected
-    products of rows.
+    Integer samples of up to 16 bits are converted to float32, which is exact; float64 samples keep
+    their precision up to the projections. Missing entries are completed by a Gaussian of all
+    samples, estimated by expectation-maximisation, and the first layer's moments are those of the
+    expected products of samples.
 
     The temperature is that of held-out logits: the logit is fitted again, to a coarse tolerance, to
-    the rows outside each of three folds (up to 1,000 rows) or two, or to a half of at most 20,000
-    rows beyond 5,000. The directions are those of all rows, so that where they are nearly as many
-    as a class has rows, probabilities remain somewhat too confident. ``penalty="auto"`` takes
-    that of six penalties with the least log loss of held-out rows.
+    the samples outside each of three folds (up to 1,000 samples) or two, or to a half of at most
+    20,000 samples beyond 5,000. The directions are those of all samples, so that where they are
+    nearly as many as a class has samples, probabilities remain somewhat too confident.
+    ``penalty="auto"`` takes that of six penalties with the least log loss of held-out samples.
 
     `joint_epochs` lower ``sum_i w_i (loss(x_i) + loss(x_i + r_i))`` by Adam's steps of up to 250
-    rows, in float32, where `r_i` is the shift of the given length that raises the loss of row i
-    most, to first order. All layers need the shifted expansion. There is no penalty beyond that of
-    the start, which sets the size of the weights' steps, and no temperature: `temperature_` is 1.
-    `eigenvalues`, pairs and ranks of the layers are those of the directions that the steps began
+    samples, in float32, where `r_i` is the shift of the given length that raises the loss of sample
+    i most, to first order. All layers need the shifted expansion. There is no penalty beyond that
+    of the start, which sets the size of the weights' steps, and no temperature: `temperature_` is
+    1. `eigenvalues`, pairs and ranks of the layers are those of the directions that the steps began
     with. An epoch takes 10 n M flops for the first layer and 12 n M for others, M the product of a
     layer's inputs and directions (4 and 6 without shifts), and memory 16 M bytes, and 12 p for each
-    of at most 4,000 rows with p features. Rows must be readable in any order: blocks of an array or
-    a memory-mapped file are, others are not.
+    of at most 4,000 samples with p features. Samples must be readable in any order: blocks of an
+    array or a memory-mapped file are, others are not.
 
-    Memory beyond the rows, with F directions on the last layer and p features: 4 n F bytes for
+    Memory beyond the samples, with F directions on the last layer and p features: 4 n F bytes for
     projections, and at most 4 F min(n, 30,000) for those of a fold; 4 p^2 for the logit's metric,
-    or 2 m^2 if that is of a sample of m rows, fewer than p, and again for a fold's unless it has
+    or 2 m^2 if that is of m samples, fewer than p, and again for a fold's unless it has
     the same metric (see :class:`MultinomialLogit`); 320 p k for its search; and 16 k d^2 for
     moments, where d is the width of the widest layer's input, 2 F' + 1 with F' directions on the
-    layer before. For 20,000 rows of 1,000 classes in 200 columns (F = 420, p =
+    layer before. For 20,000 samples of 1,000 classes in 200 columns (F = 420, p =
     2,520) that is 1.5 GB without folds. With more than 100 classes, in place of metric, search and
     folds: 14 p^2 + 40 p k bytes and 100 MB; there 1.0 GB in all were measured.
 
@@ -360,15 +361,15 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
         Parameters
         ----------
         X : (n, d) array-like, sparse matrix or RowBlocks
-            Rows; NaN is a missing entry. Blocks and memory-mapped arrays are read again for every
-            layer and in every iteration of the logit; neither rows nor projections are kept in
-            memory.
+            Samples; NaN is a missing entry. Blocks and memory-mapped arrays are read again for
+            every layer and in every iteration of the logit; neither samples nor projections are
+            kept in memory.
         y : (n,) array-like
             Labels; None with blocks, which contain labels and weights.
         sample_weight : (n,) array-like, optional
-            Nonnegative weights of the rows.
+            Nonnegative weights of the samples.
         events : (n,) array-like, optional
-            Groups of rows that the moments are conditioned on instead of the labels, for example
+            Groups of samples that the moments are conditioned on instead of the labels, for example
             bins of a continuous target or clusters within classes.
 
         Returns
@@ -393,7 +394,7 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
         Parameters
         ----------
         X : (n, d) array-like, sparse matrix or RowBlocks
-            Rows, with missing entries only if `fit` had some. For blocks, an iterator over the
+            Samples, with missing entries only if `fit` had some. For blocks, an iterator over the
             results of the blocks is returned.
 
         Returns

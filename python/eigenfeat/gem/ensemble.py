@@ -44,8 +44,8 @@ class GEMEnsemble(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimator
 
     .. math:: q_c \propto \prod_m p_{m,c}^{1/M},
 
-    Their logits are the means of the members' logits. For each row, their cross-entropy is at most
-    the mean of the members' cross-entropies.
+    Their logits are the means of the members' logits. For each sample, their cross-entropy is at
+    most the mean of the members' cross-entropies.
 
     Parameters
     ----------
@@ -69,14 +69,14 @@ class GEMEnsemble(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimator
     classes_ : (k,) array
         Labels, sorted.
     n_features_in_ : int
-        Number of input columns, d.
+        Number of input features, d.
     feature_names_in_ : (d,) array of str
-        Names of the input columns, if they had names.
+        Names of the input features, if they had names.
 
     Raises
     ------
     ValueError
-        If there are fewer than two classes, or rows, labels, weights or parameters are invalid.
+        If there are fewer than two classes, or samples, labels, weights or parameters are invalid.
     SingularDenominatorError
         If a class's matrix is singular and `ridge` too small; the message gives a sufficient ridge.
 
@@ -237,7 +237,7 @@ class GEMEnsemble(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimator
         Parameters
         ----------
         X : (n, d) array-like, sparse matrix or RowBlocks
-            Finite rows. For blocks, an iterator over the results of the blocks is returned.
+            Finite samples. For blocks, an iterator over the results of the blocks is returned.
 
         Returns
         -------

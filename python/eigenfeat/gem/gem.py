@@ -51,9 +51,9 @@ class GEM(Verbose, FittedDirections, LazySolution, TransformerMixin, BaseEstimat
     """Discriminative features from generalized eigenvectors, for any linear classifier.
 
     For ordered pairs (i, j) of classes, GEM solves ``C_i u = lambda (C_j + r_j I) u``. The
-    projections on `u` have mean square lambda for rows of class i, and 1 for class j with its
-    ridge. By default `C_c` is the second moment of rows ``(x - m, 1)``, m the mean of all rows:
-    ``[[M_c, a_c], [a_c^T, 1]]`` with ``M_c = E[(x - m)(x - m)^T | y = c]`` and
+    projections on `u` have mean square lambda for samples of class i, and 1 for class j with its
+    ridge. By default `C_c` is the second moment of samples ``(x - m, 1)``, m the mean of all
+    samples: ``[[M_c, a_c], [a_c^T, 1]]`` with ``M_c = E[(x - m)(x - m)^T | y = c]`` and
     ``a_c = E[x - m | y = c]``. The ridge is added only to M_j, ``r_j = ridge * trace(M_j) / d``.
     The features are powers ``max(0, s p)^(a/2)`` of both half waves (s = 1 and -1) of the
     projections ``p = u^T (x - m, 1)``.
@@ -62,7 +62,7 @@ class GEM(Verbose, FittedDirections, LazySolution, TransformerMixin, BaseEstimat
     ----------
     ridge : float >= 0, "auto" or None, default=None
         Multiple of a denominator's mean eigenvalue that is added to its diagonal. 0 needs more
-        independent rows than columns in every class. "auto": between .03 and 1 by each class's
+        independent samples than features in every class. "auto": between .03 and 1 by each class's
         spectrum, see :func:`eigenfeat.pencils.pair_directions`. None: .2; .2 d / n_c with
         "randomized".
     n_directions : int >= 1 or "auto", default="auto"
@@ -83,27 +83,27 @@ class GEM(Verbose, FittedDirections, LazySolution, TransformerMixin, BaseEstimat
     denominator : {"second_moment", "covariance"}, default="second_moment"
         Denominator matrix. With "covariance", both are about class j's mean; see `pair_directions`.
     constant : bool, default=True
-        Whether rows are ``(x - m, 1)``, so that a direction has an offset and may cancel a class's
-        mean. If False, `C_c` is the second moment of x. It has no effect with "covariance".
+        Whether samples are ``(x - m, 1)``, so that a direction has an offset and may cancel a
+        class's mean. If False, `C_c` is the second moment of x. It has no effect with "covariance".
     scale : {"auto", "none", "columns"}, default="auto"
         Whether to divide columns by their standard deviations before solving for directions. Use
         "none" for columns of one unit (pixels) and "columns" for columns of mixed units. "auto"
-        tries both on at most 3,000 rows, half of which are held out in turn, and uses "none" on a
-        tie. With fewer than 300 rows, with more than 5,000 columns and in `fit_moments` it uses
-        "columns" if the largest deviation exceeds five times the median one.
+        tries both on at most 3,000 samples, half of which are held out in turn, and uses "none" on
+        a tie. With fewer than 300 samples, with more than 5,000 columns and in `fit_moments` it
+        uses "columns" if the largest deviation exceeds five times the median one.
     expansion : {"half_wave", "shifted", "polynomial", "none"}, default="half_wave"
         In this order: ``max(0, s p)^(a/2)``; ``(sqrt(1 + max(0, s p)) - 1)^a``, which is smooth at
         0; ``p^a``; or the projections ``p = v^T x + offset`` themselves, for trees and networks.
     powers : distinct numbers out of 1, 2, 3, default=(1, 2, 3)
         The exponents `a`.
     include_input : bool, default=False
-        Whether the features are preceded by the input columns.
+        Whether the features are preceded by the input features.
     solver : {"auto", "full", "subset", "krylov", "randomized"}, default="auto"
-        See :func:`eigenfeat.generalized_eigh`. "randomized" works on the rows themselves, without
-        moments or any d x d matrix; "auto" chooses it for sparse and memory-mapped rows with more
-        than 20,000 columns.
+        See :func:`eigenfeat.generalized_eigh`. "randomized" works on the samples themselves,
+        without moments or any d x d matrix; "auto" chooses it for sparse and memory-mapped samples
+        with more than 20,000 columns.
     random_state : int, RandomState or None, default=0
-        Seed for drawing the rows on which `scale` is decided, and for random pairs.
+        Seed for drawing the samples on which `scale` is decided, and for random pairs.
     n_threads : int or None, default=None
         Number of threads; None means all OpenMP threads. Results do not depend on it.
     verbose : int, default=0
@@ -130,30 +130,30 @@ class GEM(Verbose, FittedDirections, LazySolution, TransformerMixin, BaseEstimat
     scale_ : {"none", "columns"}
         The choice made.
     column_scale_ : (d,) array
-        Divisors of the columns in the solved problems.
+        Divisors of the features in the solved problems.
     scale_report_ : ScaleReport
-        Reasons for the choice: basis, held-out errors, rows.
+        Reasons for the choice: basis, held-out errors, samples.
     pair_conditions_ : PairConditions
         Crawford number of each pair's pencil, and an estimate of the sampling error of its
         matrices. Computed at each access; not available with "randomized".
     eigenvalue_bounds_ : (F, 2) array
-        Interval of each eigenvalue for infinitely many rows, if that estimate holds.
+        Interval of each eigenvalue for infinitely many samples, if that estimate holds.
     n_features_in_ : int
-        Number of input columns, d.
+        Number of input features, d.
     feature_names_in_ : (d,) array of str
-        Names of the input columns, if they had names.
+        Names of the input features, if they had names.
 
     Raises
     ------
     ValueError
-        If there are fewer than two classes, or rows, labels, weights or parameters are invalid.
+        If there are fewer than two classes, or samples, labels, weights or parameters are invalid.
     SingularDenominatorError
         If a class's matrix is singular and `ridge` too small; the message gives a sufficient ridge.
 
     Notes
     -----
-    Sparse rows are never densified as a whole. float32 rows give float32 features. Directions are
-    computed at the end of `fit` and `fit_moments`, and after `partial_fit` when first needed.
+    Sparse samples are never densified as a whole. float32 samples give float32 features. Directions
+    are computed at the end of `fit` and `fit_moments`, and after `partial_fit` when first needed.
     Several threads may trigger this computation at once, but not during a concurrent `partial_fit`.
 
     References
@@ -241,11 +241,11 @@ class GEM(Verbose, FittedDirections, LazySolution, TransformerMixin, BaseEstimat
         Parameters
         ----------
         X : (n, d) array-like, sparse matrix or RowBlocks
-            Rows; NaN is a missing entry. Blocks are read one to four times.
+            Samples; NaN is a missing entry. Blocks are read one to four times.
         y : (n,) array-like
             Labels of any sortable type; None with blocks, which contain labels and weights.
         sample_weight : (n,) array-like, optional
-            Nonnegative weights of the rows.
+            Nonnegative weights of the samples.
 
         Returns
         -------
@@ -274,9 +274,9 @@ class GEM(Verbose, FittedDirections, LazySolution, TransformerMixin, BaseEstimat
     def partial_fit(
         self, X: Rows, y: Targets, classes: Targets = None, sample_weight: Weights = None
     ) -> GEM:
-        """Add a batch of rows to the moments; directions are computed when next needed.
+        """Add a batch of samples to the moments; directions are computed when next needed.
 
-        If `scale` is "auto" and the first batch has at least 300 rows, the choice is made on it.
+        If `scale` is "auto" and the first batch has at least 300 samples, the choice is made on it.
 
         Parameters
         ----------
@@ -284,7 +284,7 @@ class GEM(Verbose, FittedDirections, LazySolution, TransformerMixin, BaseEstimat
             As in `fit`.
         classes : array-like, optional
             All labels, given with the first batch; any other label is then an error. Without it,
-            any batch may add labels. Classes without rows are in no pair.
+            any batch may add labels. Classes without samples are in no pair.
 
         Returns
         -------
@@ -365,12 +365,12 @@ class GEM(Verbose, FittedDirections, LazySolution, TransformerMixin, BaseEstimat
 
     @over_blocks
     def transform(self, X: Rows | RowBlocks) -> Floats:
-        """Expand rows into features.
+        """Expand samples into features.
 
         Parameters
         ----------
         X : (n, d) array-like, sparse matrix or RowBlocks
-            Rows; NaN only if `fit` had some. For blocks, an iterator over results is returned.
+            Samples; NaN only if `fit` had some. For blocks, an iterator over results is returned.
 
         Returns
         -------
@@ -475,7 +475,7 @@ class GEM(Verbose, FittedDirections, LazySolution, TransformerMixin, BaseEstimat
         Parameters
         ----------
         input_features : (d,) array-like of str, optional
-            Names of the input columns; they must be those seen in `fit`, if it saw names.
+            Names of the input features; they must be those seen in `fit`, if it saw names.
 
         Returns
         -------

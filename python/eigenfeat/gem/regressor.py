@@ -60,9 +60,9 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     include_input : bool, default=True
         Whether the regression also uses the columns of X.
     penalty : float >= 0 or "auto", default="auto"
-        Ridge of the regression on standardised features, relative to the weight of all rows. "auto"
-        chooses the best of 33 values by the leave-one-out error, computed for all of them from one
-        decomposition.
+        Ridge of the regression on standardised features, relative to the weight of all samples.
+        "auto" chooses the best of 33 values by the leave-one-out error, computed for all of them
+        from one decomposition.
     random_state : int, RandomState or None, default=0
         Seed for `scale` and for random contractions.
     n_threads : int or None, default=None
@@ -81,22 +81,22 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         The penalty that was chosen or given.
     loo_error_ : float
         Mean square of the leave-one-out residuals divided by the variance of the outputs. It is
-        somewhat too small, since the directions are fitted to all rows.
+        somewhat too small, since the directions are fitted to all samples.
     n_features_in_ : int
-        Number of input columns, d.
+        Number of input features, d.
     feature_names_in_ : (d,) array of str
-        Names of the input columns, if they had names.
+        Names of the input features, if they had names.
 
     Raises
     ------
     ValueError
-        If rows, targets, weights or parameters are invalid.
+        If samples, targets, weights or parameters are invalid.
     SingularDenominatorError
         If a bin's matrix is singular and `ridge` too small.
 
     Notes
     -----
-    The features of all rows are stored: ``8 n p`` bytes, and ``8 min(n, p)^2`` more.
+    The features of all samples are stored: ``8 n p`` bytes, and ``8 min(n, p)^2`` more.
 
     References
     ----------
@@ -180,11 +180,11 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         Parameters
         ----------
         X : (n, d) array-like
-            Finite rows.
+            Finite samples.
         y : (n,) or (n, q) array-like
             Finite targets.
         sample_weight : (n,) array-like, optional
-            Nonnegative weights of the rows.
+            Nonnegative weights of the samples.
 
         Returns
         -------
@@ -211,7 +211,7 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         Parameters
         ----------
         X : (n, d) array-like
-            Finite rows.
+            Finite samples.
 
         Returns
         -------

@@ -26,12 +26,12 @@ class DirectLDA(WeightedReducer):
     Attributes
     ----------
     components_ : (ell, d) array
-        Directions, one per row, in the span of the class means, of unit variance between classes.
-        The entry of largest magnitude is positive.
+        Directions, one per row, in the span of the class means, of unit variance between
+        classes. The entry of largest magnitude is positive.
     eigenvalues_ : (ell,) array
         Variance within classes of the projections, ascending.
     mean_ : (d,) array
-        Mean of the rows.
+        Mean of the samples.
     classes_ : (k,) array
         Labels, sorted.
     n_features_in_ : int
@@ -40,8 +40,8 @@ class DirectLDA(WeightedReducer):
     Raises
     ------
     ValueError
-        If there are fewer than two classes, their means are equal, rows are sparse or not finite,
-        or `n_components` is larger than the number of directions.
+        If there are fewer than two classes, their means are equal, samples are sparse or not
+        finite, or `n_components` is larger than the number of directions.
 
     References
     ----------

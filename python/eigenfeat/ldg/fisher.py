@@ -30,8 +30,8 @@ class RegularizedFisher(WeightedReducer):
     """Fisher's discriminant directions with a ridge on the scatter within classes.
 
     The directions v maximise ``v^T S_b v / v^T (S_w + ridge tr(S_w) / d I) v``; there are at most
-    k - 1. They are those of `eigenfeat.FisherLDA(scale="none")`. With fewer rows than columns they
-    are computed in the span of the rows, where they all lie: O(n^2 d) instead of O(d^3).
+    k - 1. They are those of `eigenfeat.FisherLDA(scale="none")`. With fewer samples than features
+    they are computed in the span of the samples, where they all lie: O(n^2 d) instead of O(d^3).
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class RegularizedFisher(WeightedReducer):
     eigenvalues_ : (ell,) array
         Variance between classes over variance within, descending.
     mean_ : (d,) array
-        Mean of the rows.
+        Mean of the samples.
     classes_ : (k,) array
         Labels, sorted.
     n_features_in_ : int
@@ -58,8 +58,8 @@ class RegularizedFisher(WeightedReducer):
     Raises
     ------
     ValueError
-        If there are fewer than two classes, their means are equal, rows are sparse or not finite,
-        or a parameter is out of range.
+        If there are fewer than two classes, their means are equal, samples are sparse or not
+        finite, or a parameter is out of range.
     SingularDenominatorError
         If S_w is singular and `ridge` too small; the message gives a sufficient ridge.
 
@@ -90,9 +90,9 @@ class RegularizedFisher(WeightedReducer):
 
 
 class PCAFisher(ClassReducer):
-    """PCA followed by Fisher's discriminant ("Fisherfaces"), for fewer rows than columns.
+    """PCA followed by Fisher's discriminant ("Fisherfaces"), for fewer samples than features.
 
-    The rows are first reduced to n - k principal components, the largest possible rank of the
+    The samples are first reduced to n - k principal components, the largest possible rank of the
     scatter within classes. Fisher's directions, at most k - 1, are found among these components.
 
     Parameters
@@ -100,15 +100,15 @@ class PCAFisher(ClassReducer):
     n_components : int or None, default=None
         Directions to keep; by default the rank of the scatter between classes after PCA.
     pca_components : int or None, default=None
-        Principal components to keep in the first step. None uses min(n - k, rank of the rows), but
-        at least one.
+        Principal components to keep in the first step. None uses min(n - k, rank of the samples),
+        but at least one.
 
     Attributes
     ----------
     components_ : (ell, d) array
-        Directions, one per row, of unit variance within classes. Where the share of variance within
-        classes is below 1e-8, the direction is scaled as if it were 1e-8. The entry of largest
-        magnitude is positive.
+        Directions, one per row, of unit variance within classes. Where the share of variance
+        within classes is below 1e-8, the direction is scaled as if it were 1e-8. The entry of
+        largest magnitude is positive.
     eigenvalues_ : (ell,) array
         Variance between classes over variance within (at least that share), descending.
     pca_components_ : int
@@ -119,14 +119,14 @@ class PCAFisher(ClassReducer):
     Raises
     ------
     ValueError
-        If there are fewer than two classes, the components do not separate their means, rows are
+        If there are fewer than two classes, the components do not separate their means, samples are
         sparse or not finite, or a parameter is out of range.
 
     Notes
     -----
     The directions maximise the variance between classes over *all* variance. They are the same as
     Fisher's, but exist whether or not the scatter within classes is singular: directions without
-    variance within classes come first, ordered by the variance of the rows.
+    variance within classes come first, ordered by the variance of the samples.
 
     References
     ----------

@@ -31,11 +31,11 @@ class DiscriminativeGaussian(Iterative, Verbose, LDG):
         f(B) = \sum_i \log \sum_j p_j e^{-|B^T \Delta_{ij}|^2 / 2}
                + \tfrac12 |B^T \Delta_{i,g_i}|^2 \quad (3.4),
 
-    where :math:`\Delta_{ij}` is row i less the mean of its nearest neighbours in class j. It
+    where :math:`\Delta_{ij}` is sample i less the mean of its nearest neighbours in class j. It
     starts from `LDG`, the minimum of a bound, and orthonormalises by QR after each step (3.5). The
-    minimum is local, for the neighbours of the original space, which are kept fixed. Rows without
-    another row of their class are ignored. B is not nested: each number of components needs its own
-    search.
+    minimum is local, for the neighbours of the original space, which are kept fixed. Samples
+    without another sample of their class are ignored. B is not nested: each number of components
+    needs its own search.
 
     The search ends when the gradient along the constraint is at most `tol` times the gradient at
     the start, or when the decrease is below rounding error. Ctrl-C ends it, too: the estimator is
@@ -61,7 +61,7 @@ class DiscriminativeGaussian(Iterative, Verbose, LDG):
     Attributes
     ----------
     components_ : (n_components, d) array
-        Orthonormal directions in standardised columns, one per row.
+        Orthonormal directions in standardised features, one per row.
     eigenvalues_ : (n_components,) array
         Ascending eigenvalues of B^T times the gradient. The directions are the basis of the
         subspace in which this matrix is diagonal.

@@ -31,13 +31,13 @@ class GSVDDiscriminant(WeightedReducer):
     Attributes
     ----------
     components_ : (ell, d) array
-        Directions, one per row, of unit variance over all rows. The entry of largest magnitude is
-        positive.
+        Directions, one per row, of unit variance over all samples. The entry of largest
+        magnitude is positive.
     alphas_, betas_ : (ell,) arrays
         Generalized singular values: standard deviations between and within classes of the
         projections, with ``alphas_**2 + betas_**2 = 1``; alphas descending.
     mean_ : (d,) array
-        Mean of the rows.
+        Mean of the samples.
     classes_ : (k,) array
         Labels, sorted.
     n_features_in_ : int
@@ -46,13 +46,13 @@ class GSVDDiscriminant(WeightedReducer):
     Raises
     ------
     ValueError
-        If there are fewer than two classes, their means are equal, rows are sparse or not finite,
-        or `n_components` is larger than the number of directions.
+        If there are fewer than two classes, their means are equal, samples are sparse or not
+        finite, or `n_components` is larger than the number of directions.
 
     Notes
     -----
-    Directions with ``beta = 0`` are ordered by the variance of the rows, largest first. All
-    directions have ``beta = 0`` when rows are fewer than columns and in general position.
+    Directions with ``beta = 0`` are ordered by the variance of the samples, largest first. All
+    directions have ``beta = 0`` when samples are fewer than features and in general position.
 
     References
     ----------

@@ -52,9 +52,9 @@ _OF_ITML = ("slack", "n_pairs", "quantiles", "tol", "max_iter", "random_state")
 class ITML(Iterative, ClassReducer):
     """Information-theoretic metric learning (2.11) with features ranked by mutual information.
 
-    The constraints, with slack, bound distances of random pairs of rows by quantiles of distances
-    between random rows: from above for pairs of one class, from below for pairs of two classes.
-    The cost is O(min(d, n)^2) for each pair and sweep.
+    The constraints, with slack, bound distances of random pairs of samples by quantiles of
+    distances between random samples: from above for pairs of one class, from below for pairs of two
+    classes. The cost is O(min(d, n)^2) for each pair and sweep.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class ITML(Iterative, ClassReducer):
     metric_ : (d, d) array
         M.
     bounds_ : (2,) array
-        u and v, in the units of the rows.
+        u and v, in the units of the samples.
     n_iter_ : int
         Number of sweeps.
     mean_, classes_, n_features_in_
@@ -89,7 +89,7 @@ class ITML(Iterative, ClassReducer):
     Raises
     ------
     ValueError
-        If rows, labels or parameters are invalid, or rows are sparse.
+        If samples, labels or parameters are invalid, or samples are sparse.
 
     Warns
     -----
@@ -147,7 +147,7 @@ class ITML(Iterative, ClassReducer):
         Parameters
         ----------
         X : (n, d) array-like
-            Finite rows.
+            Finite samples.
         y : (n,) array-like
             Labels of at least two classes.
 
@@ -170,16 +170,16 @@ class ITML(Iterative, ClassReducer):
 
 
 class TransferITML(Iterative, PooledReducer):
-    """ITML between two domains: pairs of a target row and a source row alone bound distances.
+    """ITML between two domains: pairs of a target sample and a source sample alone bound distances.
 
-    Distances across the domains become small between rows of one class, and large between rows of
-    two. Each domain is standardised separately, the target by its labelled rows. Without a target
-    this is `ITML` of the standardised source.
+    Distances across the domains become small between samples of one class, and large between
+    samples of two. Each domain is standardised separately, the target by its labelled samples.
+    Without a target this is `ITML` of the standardised source.
 
     Parameters
     ----------
     n_components : int or None, default=None
-        Features to keep, best first by mutual information of the pooled rows with their labels;
+        Features to keep, best first by mutual information of the pooled samples with their labels;
         None keeps all, which is the whole metric.
     slack, tol, max_iter
         As in `ITML`.
@@ -193,12 +193,12 @@ class TransferITML(Iterative, PooledReducer):
     Attributes
     ----------
     components_ : (ell, d) array
-        Rows of ``Lambda^(1/2) L^T``, for standardised rows; 0 for columns that are constant in
-        either domain. Distances between features are those of the metric.
+        Rows of ``Lambda^(1/2) L^T``, for standardised samples; 0 for columns that are constant
+        in either domain. Distances between features are those of the metric.
     metric_ : (d', d') array
         M, for the d' columns that vary in both domains.
     bounds_ : (2,) array
-        u and v, in the units of the standardised rows.
+        u and v, in the units of the standardised samples.
     n_iter_ : int
         Number of sweeps.
     classes_ : (k,) array
@@ -209,7 +209,7 @@ class TransferITML(Iterative, PooledReducer):
     Raises
     ------
     ValueError
-        If there are fewer than two classes, or rows, domains or parameters are invalid.
+        If there are fewer than two classes, or samples, domains or parameters are invalid.
 
     Warns
     -----
@@ -268,12 +268,12 @@ class TransferITML(Iterative, PooledReducer):
         Parameters
         ----------
         X : (n, d) array-like
-            Finite rows of both domains.
+            Finite samples of both domains.
         y : (n,) array-like
             Labels of at least two classes.
         sample_domain : (n,) array-like of integers, optional
-            Above 0 for rows of the source, below 0 for rows of the target. By default there is
-            only one domain.
+            Above 0 for samples of the source, below 0 for samples of the target. By default there
+            is only one domain.
 
         Returns
         -------

@@ -26,12 +26,12 @@ __all__ = ["NCA"]
 class NCA(Iterative, ClassReducer):
     """Neighbourhood components analysis by scikit-learn, with the interface of this module.
 
-    Maximises the probability that a row's random neighbour is of its class, by gradient steps.
+    Maximises the probability that a sample's random neighbour is of its class, by gradient steps.
 
     Parameters
     ----------
     n_components : int or None, default=None
-        Number of directions; None means as many as columns.
+        Number of directions; None means as many as features.
     init : {"auto", "pca", "lda", "identity", "random"}, default="auto"
         Initial directions.
     max_iter : int, default=50
@@ -53,7 +53,7 @@ class NCA(Iterative, ClassReducer):
     Raises
     ------
     ValueError
-        If rows, labels or parameters are invalid, or rows are sparse.
+        If samples, labels or parameters are invalid, or samples are sparse.
 
     References
     ----------
@@ -99,7 +99,7 @@ class NCA(Iterative, ClassReducer):
         Parameters
         ----------
         X : (n, d) array-like
-            Finite rows.
+            Finite samples.
         y : (n,) array-like
             Labels of at least two classes.
 

@@ -34,11 +34,11 @@ _Columns = NDArray[np.intp]
 class PartitionedReducer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     r"""Reduce the columns part by part, and put the features of all parts side by side.
 
-    Methods that solve eigenproblems take a matrix of all d columns or of all n rows: where both are
-    many, its memory and the time of the solver (d^3 or n^3) are out of reach. A partition of the
-    columns into p parts takes p problems of d / p columns, :math:`p^2` times less arithmetic in the
-    solver. Only one part of the rows is copied at a time. What columns of different parts have in
-    common is lost to the reducer: another one after this sees it, as in
+    Methods that solve eigenproblems take a matrix of all d columns or of all n samples: where both
+    are many, its memory and the time of the solver (d^3 or n^3) are out of reach. A partition of
+    the columns into p parts takes p problems of d / p columns, :math:`p^2` times less arithmetic in
+    the solver. Only one part of the samples is copied at a time. What columns of different parts
+    have in common is lost to the reducer: another one after this sees it, as in
     ``make_pipeline(PartitionedReducer(LDG(10)), LDG(20))``.
 
     Parameters
@@ -46,7 +46,7 @@ class PartitionedReducer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     reducer : transformer or None, default=None
         Cloned and fitted for each part, with labels if there are any; None: ``LDG()``.
     part_size : int >= 1, default=1000
-        Maximum number of columns of a part. The sizes of parts differ by at most one column.
+        Maximum number of features of a part. The sizes of parts differ by at most one column.
     partition : {"contiguous", "random"} or (d,) array-like, default="contiguous"
         "contiguous": neighbouring columns stand in one part, as is good for pixels, samples and
         spectra. "random": columns are dealt at random, as in Rotation Forest. An array has a label
@@ -57,22 +57,22 @@ class PartitionedReducer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     Attributes
     ----------
     parts_ : list of arrays of int
-        Columns of each part, ascending. Columns with one value in all training rows are in none.
+        Columns of each part, ascending. Columns with one value in all training samples are in none.
     reducers_ : list of transformers
         Fitted to the parts.
     n_features_in_ : int
         d.
     feature_names_in_ : (d,) array of str
-        Names of the input columns, if they had names.
+        Names of the input features, if they had names.
 
     Raises
     ------
     ValueError
-        If rows, labels or parameters are invalid, no column varies, or a part cannot be reduced.
+        If samples, labels or parameters are invalid, no column varies, or a part cannot be reduced.
 
     Notes
     -----
-    Sparse rows become dense a part at a time, unless the reducer takes sparse ones. Blocks and
+    Sparse samples become dense a part at a time, unless the reducer takes sparse ones. Blocks and
     memory-mapped arrays are read once for each part and once before; the columns of the part are
     held in memory, n times `part_size` numbers.
 
@@ -118,12 +118,12 @@ class PartitionedReducer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Rows | RowBlocks, y: Targets = None) -> PartitionedReducer:
-        """Fit a reducer to each part of the columns.
+        """Fit a reducer to each part of the features.
 
         Parameters
         ----------
         X : (n, d) array-like, sparse matrix or RowBlocks
-            Finite rows.
+            Finite samples.
         y : (n,) array-like or None
             Labels, where the reducer needs them; None with blocks, which have their own.
 
@@ -154,12 +154,12 @@ class PartitionedReducer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
 
     @over_blocks
     def transform(self, X: Rows | RowBlocks) -> Floats:
-        """Reduce each part of the columns.
+        """Reduce each part of the features.
 
         Parameters
         ----------
         X : (n, d) array-like, sparse matrix or RowBlocks
-            Finite rows. For blocks the result is an iterator over blocks.
+            Finite samples. For blocks the result is an iterator over blocks.
 
         Returns
         -------

@@ -71,11 +71,11 @@ class SparseLDG(LDG):
     Attributes
     ----------
     components_ : (n_components, d) array
-        Unit directions in standardised columns, one per row; exactly 0 in columns not used.
+        Unit directions in standardised features, one per row; exactly 0 in columns not used.
     eigenvalues_ : (n_components,) array
         ``b^T (V - gamma A) b`` of the directions b, in the order in which they were found.
     sparsity_ : (n_components,) array of int
-        Number of columns with nonzero weight.
+        Number of features with nonzero weight.
     gap_ : (n_components,) array
         ``tr(Z M)`` less a certified lower bound of the relaxation's minimum, over the spread of Z's
         eigenvalues.

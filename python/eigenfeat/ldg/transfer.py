@@ -156,12 +156,12 @@ class TransferLDG(PooledReducer):
 
     The directions are the smallest eigenvectors of ``V - gamma A`` with
     ``V = (1 - alpha) V_T + alpha V_S`` and ``A`` likewise (equation 4.3, but see `contrast`). These
-    are the scatters of target rows (T) and source rows (S) about their local means, the means of
-    the nearest source rows of each class. The directions bring the rows of a class together across
-    the domains, and keep different classes apart. Classify target rows in the reduced space from
-    the rows of both domains.
+    are the scatters of target samples (T) and source samples (S) about their local means, the means
+    of the nearest source samples of each class. The directions bring the samples of a class
+    together across the domains, and keep different classes apart. Classify target samples in the
+    reduced space from the samples of both domains.
 
-    Each domain is standardised separately, the target by its labelled rows; columns that are
+    Each domain is standardised separately, the target by its labelled samples; columns that are
     constant in either are left out. Without a target this is LDG of the source.
 
     Parameters
@@ -169,32 +169,32 @@ class TransferLDG(PooledReducer):
     n_components : int or None, default=None
         Directions to keep; by default the number of classes plus five, or all if there are fewer.
     n_neighbors : int or "cv", default=16
-        Source rows of a local mean; classes with fewer rows use all. "cv" chooses on the source,
-        as `LDG` does, but always with the same folds.
+        Source samples of a local mean; classes with fewer samples use all. "cv" chooses on the
+        source, as `LDG` does, but always with the same folds.
     alpha : float in [0, 1], "cv" or sequence of float, default="cv"
         The source's weight. "cv" chooses among 0, .1, .3, .5 by the accuracy of 3-nearest-neighbour
-        cross-validation on target rows in ``classes + 5`` dimensions, with gamma = .9; the
+        cross-validation on target samples in ``classes + 5`` dimensions, with gamma = .9; the
         smallest on ties. A sequence: the candidates. Folds are stratified by class, and there are
-        as many as the target's smallest class has rows, 2 to 5; held-out rows are not used to fit
-        the directions.
+        as many as the target's smallest class has samples, 2 to 5; held-out samples are not used to
+        fit the directions.
     gamma : float >= 0, "cv" or sequence of float, default="cv"
-        Weight of the scatter about all classes against that about the row's own class. "cv": chosen
-        after alpha, and in the same way, among .2, .4, .6, .8, .9; the largest on ties. Without a
-        target that is .9. A sequence: the candidates.
+        Weight of the scatter about all classes against that about the sample's own class. "cv":
+        chosen after alpha, and in the same way, among .2, .4, .6, .8, .9; the largest on ties.
+        Without a target that is .9. A sequence: the candidates.
     contrast : {"all", "others"}, default="all"
-        The classes in A, weighted by their priors p; the thesis contradicts itself. "all": a row's
-        own class g has the total weight ``1 - gamma p_g``, as in (4.4), (4.14) and `LDG`.
+        The classes in A, weighted by their priors p; the thesis contradicts itself. "all": a
+        sample's own class g has the total weight ``1 - gamma p_g``, as in (4.4), (4.14) and `LDG`.
         "others": that is ``1 - p_g``, and gamma weighs the other classes, as in (4.3).
     standardize : bool, default=True
-        Whether each domain is standardised; otherwise rows are used unchanged.
+        Whether each domain is standardised; otherwise samples are used unchanged.
     n_threads : int or None, default=None
         Number of threads; None uses all OpenMP threads. Results do not depend on it.
 
     Attributes
     ----------
     components_ : (ell, d) array
-        Orthonormal directions, one per row, for standardised rows; 0 for columns left out. The
-        entry of largest magnitude is positive.
+        Orthonormal directions, one per row, for standardised samples; 0 for columns left out.
+        The entry of largest magnitude is positive.
     eigenvalues_ : (ell,) array
         Eigenvalues of ``V - gamma A``, ascending.
     alpha_, gamma_, n_neighbors_ : float, float, int
@@ -203,7 +203,7 @@ class TransferLDG(PooledReducer):
         Number of directions.
     cv_results_ : dict
         For "alpha" and "gamma", if chosen: the candidates and, under the name with "_accuracy",
-        their accuracies on target rows; for "n_neighbors", on source rows.
+        their accuracies on target samples; for "n_neighbors", on source samples.
     classes_ : (k,) array
         The source's labels, sorted.
     priors_ : (k,) array
@@ -215,7 +215,7 @@ class TransferLDG(PooledReducer):
     ------
     ValueError
         If the source has fewer than two classes, the target has a class that the source does not
-        have, or rows, domains or parameters are invalid.
+        have, or samples, domains or parameters are invalid.
 
     References
     ----------

@@ -107,9 +107,9 @@ class ScoreMap(Saved):
 
 
 class Passes:
-    """Passes over the rows, three per step, with memory independent of the number of rows.
+    """Passes over the samples, three per step, with memory independent of the number of samples.
 
-    Rows in memory keep the scores of a step between its passes.
+    Samples in memory keep the scores of a step between its passes.
     """
 
     def __init__(self, problem: LogitProblem) -> None:
@@ -224,8 +224,8 @@ class CalibratedLeastSquares(Iterative, LinearClassifier):
 
     where T (n, k) are the scores :math:`\Phi W` mapped to [-1, 1] by their ranges, A (4k + 1, k) is
     the small ridge regression of Y on these powers (the calibration), and :math:`\Pi` projects each
-    row on the probability simplex. The steps are summed in W, so that a model consists of W and the
-    last A.
+    sample on the probability simplex. The steps are summed in W, so that a model consists of W and
+    the last A.
 
     Parameters
     ----------
@@ -240,14 +240,14 @@ class CalibratedLeastSquares(Iterative, LinearClassifier):
     fit_intercept : bool, default=True
         Whether to add a constant feature, which is left out of D.
     gram_rows : int or None, default=20000
-        Number of rows for the Gram matrix in H. None means all.
+        Number of samples for the Gram matrix in H. None means all.
     early_stopping : bool, default=False
-        Whether to hold out rows, stop once their squared error has not decreased for three steps,
-        and keep the step with the smallest held-out error.
+        Whether to hold out samples, stop once their squared error has not decreased for three
+        steps, and keep the step with the smallest held-out error.
     validation_fraction : float, default=0.1
-        Fraction of rows to hold out, class by class.
+        Fraction of samples to hold out, class by class.
     random_state : int, RandomState or None, default=0
-        Seed for drawing the rows of the Gram matrix and the held-out rows.
+        Seed for drawing the samples of the Gram matrix and the held-out samples.
     n_threads : int or None, default=None
         Number of threads; None means all OpenMP threads. Results do not depend on it.
     verbose : int, default=0
@@ -265,27 +265,27 @@ class CalibratedLeastSquares(Iterative, LinearClassifier):
     n_iter_ : int
         Number of steps in `coef_`.
     error_history_ : list of float
-        Mean ``|Y_i - P_i|^2`` over the rows after the ridge regression and after every step.
+        Mean ``|Y_i - P_i|^2`` over the samples after the ridge regression and after every step.
     validation_history_ : list of float
-        With `early_stopping`, the same for the held-out rows.
+        With `early_stopping`, the same for the held-out samples.
     n_rows_ : float
-        Number of training rows, or their total weight.
+        Number of training samples, or their total weight.
     n_features_in_ : int
         Number of features, p.
 
     Raises
     ------
     ValueError
-        If there are fewer than two classes, or rows, labels, weights or parameters are invalid.
+        If there are fewer than two classes, or samples, labels, weights or parameters are invalid.
 
     Notes
     -----
     `X` may be an array, a sparse matrix, or :class:`ExpandedRows`. Memory: a (p, p) float32 matrix
     and two arrays (n, k) of the features' type. Every step makes two passes over the features.
-    Scores of new rows are clipped to the ranges of the training rows.
+    Scores of new samples are clipped to the ranges of the training samples.
 
     The projection on the simplex gives probabilities of exactly 0, for which the log loss is
-    infinite. `predict_proba` therefore adds half a row of each class to the n rows,
+    infinite. `predict_proba` therefore adds half a sample of each class to the n samples,
     ``(n P + 1/2) / (n + k/2)``.
 
     References
@@ -364,7 +364,7 @@ class CalibratedLeastSquares(Iterative, LinearClassifier):
         y : (n,) array-like
             Labels; None with blocks, which contain labels and weights.
         sample_weight : (n,) array-like, optional
-            Nonnegative weights of the rows.
+            Nonnegative weights of the samples.
 
         Returns
         -------

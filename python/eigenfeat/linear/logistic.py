@@ -101,7 +101,7 @@ class TriedMetric:
     ----------
     problem : LogitProblem
     build : callable
-        Makes the metric of rows.
+        Makes the metric of samples.
     """
 
     def __init__(self, problem: LogitProblem, build: Callable[[], core.Metric]) -> None:
@@ -174,7 +174,7 @@ class MultinomialLogit(Iterative, LinearClassifier):
     ----------
     penalty : float >= 0 or "auto", default=0.03
         Weight of the energy of the logits, mu. "auto" takes that of 1, 0.3, 0.1, 0.03, 0.01 and
-        0.003 with the least log loss on rows that had no part in the weights, see Notes.
+        0.003 with the least log loss on samples that had no part in the weights, see Notes.
     l2 : float >= 0, default=0
         Weight of the L2 penalty, alpha; ``1 / C`` in scikit-learn.
     ridge : float >= 0, default=0.5
@@ -186,32 +186,32 @@ class MultinomialLogit(Iterative, LinearClassifier):
     fit_intercept : bool, default=True
         Whether to add a constant feature, which is left out of the sums over j.
     gram_rows : int, "auto" or None, default="auto"
-        Number of rows for the Gram matrix of the metric. The optimum does not depend on it; the
+        Number of samples for the Gram matrix of the metric. The optimum does not depend on it; the
         number of iterations does. None means all, "auto" at most 20,000: fewer if a Gram matrix of
         so many costs more than the iterations that it saves, as with thousands of features that
-        are not sparse and a `tol` that is not small. With fewer rows than features, the matrix is
-        never formed. About 2,000 rows are cheapest if a few iterations suffice.
+        are not sparse and a `tol` that is not small. With fewer samples than features, the matrix
+        is never formed. About 2,000 samples are cheapest if a few iterations suffice.
     tol : float > 0, default=1e-4
         Iterations stop when the estimate `gap_` is at most this fraction of the objective.
     max_iter : int >= 1, default=200
         Maximum number of iterations.
     early_stopping : bool, default=False
-        Whether to hold out rows, stop once their loss has not decreased for three iterations, and
-        keep the weights with the smallest held-out loss.
+        Whether to hold out samples, stop once their loss has not decreased for three iterations,
+        and keep the weights with the smallest held-out loss.
     validation_fraction : float, default=0.1
-        Fraction of rows to hold out, class by class.
+        Fraction of samples to hold out, class by class.
     warm_start : bool, default=False
         Whether `fit` starts from the existing weights.
     temperature : float > 0 or "auto", default=1.0
         Number that the fitted weights are divided by, which changes probabilities and no labels.
-        "auto" minimises the log loss of rows that had no part in the weights, see Notes.
+        "auto" minimises the log loss of samples that had no part in the weights, see Notes.
     solver : {"lbfgs", "gaussian", "auto"}, default="lbfgs"
         "lbfgs" minimises the objective. "gaussian" takes the logits of Gaussian classes that share
         a covariance, in closed form; see Notes. "auto" is "gaussian" with more than 100 classes
         unless another `penalty` than the default, `l2`, `warm_start`, `early_stopping` or
         ``fit_intercept=False`` ask for the objective.
     random_state : int, RandomState or None, default=0
-        Seed for drawing the rows of the Gram matrix, the held-out rows and the folds.
+        Seed for drawing the samples of the Gram matrix, the held-out samples and the folds.
     n_threads : int or None, default=None
         Number of threads; None means all OpenMP threads. Results do not depend on it.
     verbose : int, default=0
@@ -240,10 +240,10 @@ class MultinomialLogit(Iterative, LinearClassifier):
         Estimate, not a bound, of the objective's excess over its minimum: the larger of the
         decrease predicted by the quadratic model and the decrease in the last steps. See Notes.
     stop_reason_ : {"converged", "precision", "stopped", "iterations", "closed form"}
-        Reason for stopping: estimated gap, rounding errors, held-out rows, or `max_iter`. "closed
-        form" with Gaussian classes, where objective, gap and norm are NaN.
+        Reason for stopping: estimated gap, rounding errors, held-out samples, or `max_iter`.
+        "closed form" with Gaussian classes, where objective, gap and norm are NaN.
     validation_history_ : list of float
-        With `early_stopping`, mean loss of the held-out rows at the start and after every
+        With `early_stopping`, mean loss of the held-out samples at the start and after every
         iteration.
     n_features_in_ : int
         Number of features, p.
@@ -251,7 +251,7 @@ class MultinomialLogit(Iterative, LinearClassifier):
     Raises
     ------
     ValueError
-        If there are fewer than two classes, or rows, labels, weights or parameters are invalid.
+        If there are fewer than two classes, or samples, labels, weights or parameters are invalid.
 
     Warns
     -----
@@ -267,34 +267,35 @@ class MultinomialLogit(Iterative, LinearClassifier):
     Cholesky factor of a (p, p) float32 matrix is kept during `fit`: 2 p^2 bytes, and twice that
     while it is summed. With m = `gram_rows` below p, it is one of an (m, m) matrix: 2 m^2 bytes
     for a sample of float32 features and 4 m^2 otherwise, damped by the mean curvature of the
-    directions that m rows leave open. An array of 40 columns or more for each class and four rows
-    or more for each column has no such matrix where the first step shows its columns to be nearly
-    uncorrelated.
+    directions that m samples leave open. An array of 40 columns or more for each class and four
+    samples or more for each column has no such matrix where the first step shows its columns to be
+    nearly uncorrelated.
 
     `gap_` was too small by a factor of at most 4.1 in 400 fits with a penalty of 0.001 or more or
-    an l2 of 1 or more, on four common data sets and, with the default penalty, on separable rows;
-    and by a factor of at most 5 in 48 fits with an l2 of 0.01. On separable rows with more columns
-    than rows and only an l2 penalty, the search crosses plateaus: `gap_` was too small by a factor
-    of up to 53 with an l2 of 1, and up to 200 with 0.01 (384 fits); on simulated rows of half as
-    many columns, nearly separable, by up to 10 with an l2 of 1 (60 fits). Where the metric is of
-    few rows, it was 4 to 6 times too small, on Covertype up to 10. Use a smaller `tol` there;
+    an l2 of 1 or more, on four common data sets and, with the default penalty, on separable
+    samples; and by a factor of at most 5 in 48 fits with an l2 of 0.01. On separable samples with
+    more columns than samples and only an l2 penalty, the search crosses plateaus: `gap_` was too
+    small by a factor of up to 53 with an l2 of 1, and up to 200 with 0.01 (384 fits); on simulated
+    samples of half as many columns, nearly separable, by up to 10 with an l2 of 1 (60 fits). Where
+    the metric is of few samples, it was 4 to 6 times too small, on Covertype up to 10. Use a
+    smaller `tol` there;
 
-    ``temperature="auto"`` refits the weights to the rows outside each of three folds (up to 1,000
-    rows) or two, with the same penalties, or to a half of at most 20,000 rows beyond 5,000. With
-    `early_stopping`, it uses the rows that are held out anyway. Beyond 5,000 rows that are not
-    arrays, the fit starts from the weights of that half. If the half has `gram_rows` rows, or four
-    for each feature, the Gram matrix is of its rows alone, and one metric serves both searches.
-    ``penalty="auto"`` fits the same folds with each penalty, from large to small; beyond 1,000 rows
-    one fold, from 0.1 on downhill, and the others with the penalty that it chose. The mean of the
-    folds' weights is where the fit to all rows starts, but for arrays.
+    ``temperature="auto"`` refits the weights to the samples outside each of three folds (up to
+    1,000 samples) or two, with the same penalties, or to a half of at most 20,000 samples beyond
+    5,000. With `early_stopping`, it uses the samples that are held out anyway. Beyond 5,000 samples
+    that are not arrays, the fit starts from the weights of that half. If the half has `gram_rows`
+    samples, or four for each feature, the Gram matrix is of its samples alone, and one metric
+    serves both searches. ``penalty="auto"`` fits the same folds with each penalty, from large to
+    small; beyond 1,000 samples one fold, from 0.1 on downhill, and the others with the penalty that
+    it chose. The mean of the folds' weights is where the fit to all samples starts, but for arrays.
 
     ``solver="gaussian"`` has the weights ``H^-1 m_c`` and constants ``log pi_c - m_c^T H^-1 m_c /
     2``, with class means m_c, shares pi_c and ``H = S + rho D^2``: S is the covariance within
     classes, and D^2 has its diagonal or, with ``ridge_scale="common"``, the mean of that. rho is
     the best of 0.0001, 0.0003, ..., 100 by the log loss, at the best temperature, of at most 10,000
-    rows left out one by one, which takes no other fit. `penalty`, `l2`, `ridge`, `gram_rows`,
+    samples left out one by one, which takes no other fit. `penalty`, `l2`, `ridge`, `gram_rows`,
     `tol`, `max_iter` and `early_stopping` have no effect. With p features and k classes it takes
-    12 p^2 + 40 p k bytes, and 100 MB for the rows left out, or 50,000 k if that is more.
+    12 p^2 + 40 p k bytes, and 100 MB for the samples left out, or 50,000 k if that is more.
 
     References
     ----------
@@ -382,11 +383,11 @@ class MultinomialLogit(Iterative, LinearClassifier):
         ----------
         X : (n, p) array-like, sparse matrix, ExpandedRows or RowBlocks
             Finite features. Blocks and memory-mapped arrays are read in every iteration; memory
-            grows with the number of rows by only one to four bytes per row.
+            grows with the number of samples by only one to four bytes per sample.
         y : (n,) array-like
             Labels; None with blocks, which contain labels and weights.
         sample_weight : (n,) array-like, optional
-            Nonnegative weights of the rows.
+            Nonnegative weights of the samples.
 
         Returns
         -------

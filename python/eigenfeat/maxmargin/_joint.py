@@ -44,10 +44,10 @@ class JointMoves:
     Parameters
     ----------
     X : (n, d) array
-        Rows.
+        Samples.
     svm : MulticlassSVM
         Its parameters and classes define J; its `class_coef_` and `dual_coef_` are the start where
-        they fit the rows.
+        they fit the samples.
     y : (n,) array
         Labels.
     max_iter : int
@@ -57,7 +57,7 @@ class JointMoves:
     n_threads : int
         As the core takes it.
     weight : (n,) array, optional
-        Of the rows' losses.
+        Of the samples' losses.
     """
 
     def __init__(

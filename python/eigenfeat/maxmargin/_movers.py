@@ -19,20 +19,21 @@ COARSE_TOL = 1e-4  # of the joint minimisations by which scales are compared
 
 
 class MovedRows:
-    """Rows that the SVM moves once: equation 9.
+    """Samples that the SVM moves once: equation 9.
 
     Parameters
     ----------
     X : (n, d) array
-        Rows.
+        Samples.
     y : (n,) array
         Labels.
     weight : (n,) array
-        Of the rows' losses; 0 for rows without a class, which stay. If all are 0, no row moves.
+        Of the samples' losses; 0 for samples without a class, which stay. If all are 0, no sample
+        moves.
     svm : MulticlassSVM
-        Fitted to the known rows.
+        Fitted to the known samples.
     learn : callable
-        Fits the extractor to moved rows.
+        Fits the extractor to moved samples.
     """
 
     def __init__(

@@ -35,10 +35,10 @@ SCALES = (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0)
 class ScaleSearch(TransformerMixin, BaseEstimator):
     """Estimators with `sigma2`, `svm`, `scales`, `classifier`, `cv` and `unlabeled`.
 
-    A class defines ``_learner(X, y, weight, svm, coarse)``, which moves dense rows by an SVM
-    that is fitted to those of positive weight: an object with `unit`, the relative size of the moves
-    of equation 9 at a sigma2 of 1, with ``sigma2_of(scale)``, and with ``features(sigma2)``, a fitted
-    extractor.
+    A class defines ``_learner(X, y, weight, svm, coarse)``, which moves dense samples by an SVM
+    that is fitted to those of positive weight: an object with `unit`, the relative size of the
+    moves of equation 9 at a sigma2 of 1, with ``sigma2_of(scale)``, and with ``features(sigma2)``,
+    a fitted extractor.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

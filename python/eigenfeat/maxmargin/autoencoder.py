@@ -33,9 +33,9 @@ _Objective = Callable[[NDArray[np.float64]], tuple[float, NDArray[np.float64]]]
 
 
 class Autoencoder(Iterative, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    r"""Features ``h = sigmoid(W x + b)`` from which the rows can be reconstructed.
+    r"""Features ``h = sigmoid(W x + b)`` from which the samples can be reconstructed.
 
-    Minimises, over W, b, V and c, on rows with each column scaled to (0.1, 0.9),
+    Minimises, over W, b, V and c, on samples with each column scaled to (0.1, 0.9),
 
     .. math:: \frac{1}{n} \sum_n |x_n - \phi(V \phi(W x_n + b) + c)|^2 + \alpha (|W|^2 + |V|^2)
 
@@ -63,7 +63,7 @@ class Autoencoder(Iterative, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     decoder_ : (d, n_components) array
     decoder_bias_ : (d,) array
     minimum_, span_ : (d,) arrays
-        Rows are scaled to ``0.1 + 0.8 (x - minimum_) / span_``.
+        Samples are scaled to ``0.1 + 0.8 (x - minimum_) / span_``.
     loss_ : float
         The objective.
     n_iter_ : int
@@ -124,7 +124,7 @@ class Autoencoder(Iterative, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         Parameters
         ----------
         X : (n, d) array-like
-            Finite rows.
+            Finite samples.
         y : ignored
 
         Returns

@@ -145,12 +145,12 @@ class RayleighTransformer(
 
     @over_blocks
     def transform(self, X: Rows | RowBlocks) -> Floats:
-        """Project rows onto the directions: ``X @ directions_ + offset_``.
+        """Project samples onto the directions: ``X @ directions_ + offset_``.
 
         Parameters
         ----------
         X : (n, d) array-like, sparse matrix or RowBlocks
-            Rows; with missing entries only if `fit` had some. For blocks, an iterator over the
+            Samples; with missing entries only if `fit` had some. For blocks, an iterator over the
             results of the blocks is returned.
 
         Returns
@@ -200,10 +200,10 @@ class UnsupervisedRayleigh(RayleighTransformer):
         Parameters
         ----------
         X : (n, d) array-like, sparse matrix or RowBlocks
-            Finite rows. Blocks and memory-mapped arrays are read once.
+            Finite samples. Blocks and memory-mapped arrays are read once.
         y : ignored
         sample_weight : (n,) array-like, optional
-            Nonnegative weights of the rows; None with blocks, which contain weights.
+            Nonnegative weights of the samples; None with blocks, which contain weights.
 
         Returns
         -------
@@ -221,7 +221,7 @@ class UnsupervisedRayleigh(RayleighTransformer):
         y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> _UnsupervisedRayleigh:
-        """Add a batch of rows; directions are computed when next needed.
+        """Add a batch of samples; directions are computed when next needed.
 
         Parameters
         ----------
@@ -285,12 +285,13 @@ class OfMomentsOfClasses(OfMoments):
         Parameters
         ----------
         X : (n, d) array-like, sparse matrix or RowBlocks
-            Rows; NaN is a missing entry. Blocks and memory-mapped arrays are read once, twice for a
-            continuous target (then without missing entries), and three times with missing entries.
+            Samples; NaN is a missing entry. Blocks and memory-mapped arrays are read once, twice
+            for a continuous target (then without missing entries), and three times with missing
+            entries.
         y : (n,) array-like
             Targets; None with blocks, which contain targets and weights.
         sample_weight : (n,) array-like, optional
-            Nonnegative weights of the rows.
+            Nonnegative weights of the samples.
 
         Returns
         -------
@@ -313,7 +314,7 @@ class OfMomentsOfClasses(OfMoments):
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> _OfMomentsOfClasses:
-        """Add a batch of rows; what depends on them is computed when next needed.
+        """Add a batch of samples; what depends on them is computed when next needed.
 
         Parameters
         ----------
