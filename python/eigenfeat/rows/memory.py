@@ -14,6 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from eigenfeat._base.labels import LabelTable
 from eigenfeat._base.lazy import cached_property
 from eigenfeat._base.types import Codes, DType, Floats, Labels
+from eigenfeat._base.weight_units import weight_unit
 from eigenfeat.expansion.features import CoreRows, ExpandedRows
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.rows import reductions
@@ -21,7 +22,6 @@ from eigenfeat.rows.blocks import Block, RowBlocks
 from eigenfeat.rows.completion import GaussianRows, completed, sampled
 from eigenfeat.rows.labelled import LabelledRows
 from eigenfeat.rows.reading import RowTransform, merge_read, read
-from eigenfeat.rows.row_weights import weight_unit
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

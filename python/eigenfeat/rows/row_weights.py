@@ -1,4 +1,4 @@
-"""Sample weights: checked, by class, and divided by a power of two where they are extreme."""
+"""Sample weights: checked, and by class."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from sklearn.utils.validation import _check_sample_weight
 
 from eigenfeat._base.types import Labels
 from eigenfeat._base.validation import check_unmasked
+from eigenfeat._base.weight_units import usual_weights
 from eigenfeat.expansion.features import take_rows
 
 if TYPE_CHECKING:
@@ -24,10 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "class_weighted",
     "row_weights",
-    "usual_weights",
-    "weight_unit",
     "weighted_rows",
-    "weights_in",
 ]
 
 _Rows = TypeVar("_Rows", bound="Floats | csr_array | ExpandedRows | NDArray[np.intp]")
@@ -133,27 +131,3 @@ def class_weighted(
             f"{class_weight!r}"
         )
     return usual_weights(product)
-
-
-def usual_weights(weight: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Weights whose largest lies beyond 2^64 or below 2^-64, divided by a power of two near it.
-
-    Sums and products of weights then neither overflow nor vanish. Such weights are no numbers of
-    repetitions, so that their ratios are all that they say. No positive weight becomes 0.
-    """
-    return weights_in(weight, weight_unit(float(weight.max(initial=0.0))))
-
-
-def weight_unit(most: float) -> float:
-    """What weights are divided by whose largest is `most`: 1 unless that is extreme."""
-    if most == 0.0 or 1.0 / _USUAL <= most <= _USUAL:
-        return 1.0
-    return float(np.ldexp(1.0, int(np.frexp(most)[1]) - 1))
-
-
-def weights_in(weight: NDArray[np.float64], unit: float) -> NDArray[np.float64]:
-    """Weights divided by a power of two; no positive one becomes 0."""
-    if unit == 1.0:
-        return weight
-    with np.errstate(under="ignore"):
-        return np.where(weight > 0, np.maximum(weight / unit, _LEAST), 0.0)
