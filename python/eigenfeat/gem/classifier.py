@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.base import ClassifierMixin
-from sklearn.utils import check_array, check_random_state, check_X_y, validation
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
@@ -41,14 +41,13 @@ from eigenfeat.gem.pool import (
 from eigenfeat.gem.views import VIEWS, TableStatistics
 from eigenfeat.linear.logistic import PENALTY, MultinomialLogit
 from eigenfeat.rows.blocks import ArrayBlocks, RowBlocks
-from eigenfeat.rows.columns import TableColumns, has_categories, is_table
+from eigenfeat.rows.columns import validate_columns
 from eigenfeat.rows.completion import ALLOW_NAN, complete, keep_completion
 from eigenfeat.rows.estimator import (
     BaseEstimator,
     Iterative,
     steps_of,
     unchanged_on_error,
-    validate_data,
     with_steps,
 )
 from eigenfeat.rows.memory import MemoryRows, scan_blocks
@@ -363,7 +362,8 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
         X : (n, d) array-like, sparse matrix or RowBlocks
             Samples; NaN is a missing entry. Blocks and memory-mapped arrays are read again for
             every layer and in every iteration of the logit; neither samples nor projections are
-            kept in memory.
+            kept in memory. Files (`open_rows`) whose features take at most 64 MB are read into
+            memory.
         y : (n,) array-like
             Labels; None with blocks, which contain labels and weights.
         sample_weight : (n,) array-like, optional
@@ -470,9 +470,14 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
                 f"joint_epochs: expected 0 with {X.shape[1]} columns, got {self.joint_epochs}"
             )
         blocks = None if wide else given_blocks(X, y, sample_weight, estimator=self)
-        if blocks is not None:
+        whole = None if blocks is None or events is not None else blocks.in_memory()
+        if blocks is not None and (whole is None or whole.y is None or not len(whole)):
             return self._block_rows(blocks, events, moments)
+        if whole is not None:
+            X, y, sample_weight = whole.X, whole.y, whole.weight
         X, y = self._checked(X, reset=True, y=y)
+        if whole is not None:
+            keep_columns(self, blocks, X.shape[1])
         check_classification_targets(y)
         if events is not None and self.n_clusters > 1:
             raise ValueError("events: expected None with n_clusters > 1, which makes events itself")
@@ -529,22 +534,7 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
         """Samples as numbers, categories one-hot; with `y`, both."""
         small = getattr(X, "dtype", None) in (np.uint8, np.int8, np.uint16, np.int16, np.bool_)
         options = ALLOW_NAN | {"dtype": np.float32 if small else FLOATS}
-        if reset:
-            self.__dict__.pop("columns_", None)
-            if self.categorical_features is not None and has_categories(X):
-                self.columns_ = TableColumns().fit(X)
-        if not hasattr(self, "columns_"):
-            return validate_data(self, X, y, reset=reset, **options)
-        if not is_table(X):
-            raise ValueError(
-                "X: expected a table with the columns of the fit, some of which are categories, "
-                f"got {type(X).__name__}"
-            )
-        validation.validate_data(self, X, reset=reset, skip_check_array=True)
-        encoded = self.columns_.transform(X)
-        if isinstance(y, str):
-            return check_array(encoded, **options)
-        return check_X_y(encoded, plain_labels(y), **options)
+        return validate_columns(self, X, y, reset=reset, **options)
 
     def _fit_views(self, rows: LabelledRows, groups: LabelledRows, first: GEM) -> bool:
         """Fit the pool of views; whether it is better than GEM features of the columns alone."""

@@ -29,6 +29,10 @@ MANY_TIMES = 20
 class FixedTime(SeriesClassifier):
     """Classify every series by its first samples, all at the same time.
 
+    A baseline: an early classifier is worth its effort where series differ in the time that they
+    need. Where they do not, it is the right choice (on Wafer its harmonic mean with the nearest
+    neighbour is .960, that of `ReliableClassifierCV` .937).
+
     Parameters
     ----------
     classifier : estimator or None, default=None

@@ -32,6 +32,9 @@ class SPRT(SeriesClassifier):
     ``log(error[1] / (1 - error[0]))``, and by its sign after the last sample. Each sample is
     Gaussian, with a mean and a variance of its time and class.
 
+    The right choice for independent, identically distributed samples of two known densities: no
+    test with the same error rates takes fewer samples on average (Wald and Wolfowitz 1948).
+
     Parameters
     ----------
     error : float or (float, float) in (0, 0.5), default=0.05
