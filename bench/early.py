@@ -123,7 +123,7 @@ def _lda() -> LinearDiscriminantAnalysis:
 
 
 def _local() -> ReliableClassifier:
-    return ReliableClassifier(LocalQDA(n_threads=1), set="quadratic", correct=False, n_threads=1)
+    return ReliableClassifier(LocalQDA(n_threads=1), rule="quadratic", correct=False, n_threads=1)
 
 
 def _trees() -> ExtraTreesClassifier:

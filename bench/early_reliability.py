@@ -155,11 +155,11 @@ def _lines(
     corrected = "corrected" if options.correct is True else options.correct
     for told, one in (("raw", model.uncorrected()), (corrected, model)):
         # From one look at every time, where there are enough for that; samples stop early at one.
-        curve = told == "raw" and model.set_ not in ("ideal", "sampled") and options.tau == TAUS
+        curve = told == "raw" and model.rule_ not in ("ideal", "sampled") and options.tau == TAUS
         taus = (*SMALL, *TAUS) if curve else options.tau
         begun = time.process_time()
         # A correction holds for the times that it was learned at.
-        found = list(_runs(one, T, taus, getattr(one, "looks_", steps)))
+        found = list(_runs(one, T, taus, getattr(one, "decision_times_", steps)))
         seconds = (time.process_time() - begun) / len(found)
         for tau, early in zip(taus, found, strict=True):
             yield Line(
@@ -172,7 +172,7 @@ def _lines(
                 standard_error=float(np.sqrt(tau * (1 - tau) / len(T))),
                 time=float(np.mean(early.time) / X.shape[1]),
                 accuracy=float(np.mean(early.label == truth)),
-                promised_by_folds=getattr(one, "realised_", float("nan")),
+                promised_by_folds=getattr(one, "held_out_agreement_", float("nan")),
                 fit_seconds=fit_seconds,
                 row_milliseconds=1e3 * seconds / len(T),
             )

@@ -94,7 +94,7 @@ def _lines(correlation: float, mixture: bool, options: argparse.Namespace) -> An
             model = ReliableClassifier(
                 classifier,
                 completion,
-                set=rule,
+                rule=rule,
                 correct=False,
                 n_samples=options.samples,
                 n_threads=1,

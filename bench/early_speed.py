@@ -143,10 +143,10 @@ def first_step(options: argparse.Namespace) -> Iterator[Figure]:
     local = LocalQDA(8, n_threads=options.threads)
     ldg = LDG(26, gamma=0.5, n_neighbors=8, standardize=False, n_threads=options.threads)
     plain = ReliableClassifier(
-        local, set="quadratic", correct=False, n_threads=options.threads
+        local, rule="quadratic", correct=False, n_threads=options.threads
     ).fit(X, y)
     reduced = ReliableClassifier(
-        local, set="quadratic", features=ldg, correct=False, n_threads=options.threads
+        local, rule="quadratic", features=ldg, correct=False, n_threads=options.threads
     ).fit(X, y)
     rng = np.random.default_rng(options.seed)
     for what, d, asked, model in (
@@ -202,7 +202,7 @@ def simulation(options: argparse.Namespace) -> Iterator[Figure]:
     """8,000 series of 1,024 samples, templates plus noise: every step of every row is checked."""
     X, y, Z = _series(1000, 1024, 3, options.seed, 8000)
     lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
-    model = ReliableClassifier(lda, set="pairwise", correct=False, n_threads=options.threads)
+    model = ReliableClassifier(lda, rule="pairwise", correct=False, n_threads=options.threads)
     started = time.perf_counter()
     model.fit(X, y)
     fitted = time.perf_counter()

@@ -32,7 +32,7 @@ def rules() -> dict[str, Callable[[], ReliableClassifier]]:
 
     def rule(make: Callable[[], Any], kind: str, **options: Any) -> Callable[[], Any]:
         chosen = {"correct": False, "reliability": 0.99} | options
-        return lambda: ReliableClassifier(make(), set=kind, n_threads=1, **chosen)
+        return lambda: ReliableClassifier(make(), rule=kind, n_threads=1, **chosen)
 
     mixture = MixtureCompletion(n_threads=1)
     sampled = {"reliability": 0.95, "n_samples": 1024}

@@ -144,12 +144,12 @@ def _neighbours(classifier):
     return "" if count is None else f"{count} neighbours"
 
 
-def _fitted(data, trial, threads, step, kind, set="quadratic", mixture=False, ldg=False):
+def _fitted(data, trial, threads, step, kind, rule="quadratic", mixture=False, ldg=False):
     step("training")
     model = ReliableClassifier(
         CLASSIFIERS[kind](threads),
         MixtureCompletion(n_threads=threads) if mixture else None,
-        set,
+        rule,
         # With its own choice of features and parameters, on columns as they are.
         features=LDG(standardize=False, random_state=0, n_threads=threads) if ldg else None,
         correct=False,  # the thesis's rules as they are
@@ -257,17 +257,17 @@ def _named(name, sets=SETS, build=reliable, **given):
 
 METHODS = (
     _named(PLAIN),
-    _named("local QDA, box", THREE, set="box"),
-    _named("local QDA, Chebyshev", THREE, set="chebyshev", slow=True),
+    _named("local QDA, box", THREE, rule="box"),
+    _named("local QDA, Chebyshev", THREE, rule="chebyshev", slow=True),
     _named("local QDA, quadratic, mixture", THREE, mixture=True),
     (Method(REDUCED, partial(reliable, kind="local QDA", ldg=True)), SETS),
     _named("linear SVM, quadratic", THREE),
-    _named("linear SVM, box", THREE, set="box"),
-    _named("linear SVM, Chebyshev", THREE, set="chebyshev"),
+    _named("linear SVM, box", THREE, rule="box"),
+    _named("linear SVM, Chebyshev", THREE, rule="chebyshev"),
     _named("linear SVM, quadratic, mixture", THREE, mixture=True),
-    _named("LDA, pairwise", set="pairwise", taus=PAIRWISE_TAUS),
+    _named("LDA, pairwise", rule="pairwise", taus=PAIRWISE_TAUS),
     _named("local QDA, quadratic, calibrated", build=calibrated),
-    _named("LDA, pairwise, calibrated", build=calibrated, set="pairwise"),
+    _named("LDA, pairwise, calibrated", build=calibrated, rule="pairwise"),
     (Method("ECTS", ects), SETS),
     (Method("fixed time, local QDA", partial(fixed, qda=True)), SETS),
     (Method("fixed time, 1-NN", partial(fixed, qda=False)), SETS),

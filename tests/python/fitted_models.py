@@ -139,18 +139,18 @@ MODELS = {
     "MinimumCostClassifier": lambda: incomplete.MinimumCostClassifier(n_folds=2).fit(X, Y),
     "ReliableClassifier, LDA": _calibrated,
     "ReliableClassifier, QDA": lambda: _reliable(
-        QuadraticDiscriminantAnalysis(), incomplete.MixtureCompletion(), set="pairwise"
+        QuadraticDiscriminantAnalysis(), incomplete.MixtureCompletion(), rule="pairwise"
     ),
     "ReliableClassifier, Bayes": lambda: _reliable(GaussianNB(), tail="saddlepoint"),
-    "ReliableClassifier, SVC": lambda: _reliable(LinearSVC(), set="chebyshev"),
-    "ReliableClassifier, logit": lambda: _reliable(LogisticRegression(), set="box"),
+    "ReliableClassifier, SVC": lambda: _reliable(LinearSVC(), rule="chebyshev"),
+    "ReliableClassifier, logit": lambda: _reliable(LogisticRegression(), rule="box"),
     "ReliableClassifier, 1-NN": lambda: _reliable(KNeighborsClassifier(1)),
     "ReliableClassifier, local": lambda: _reliable(incomplete.LocalQDA()),
     "ReliableClassifier, ideal": lambda: _reliable(
-        ef.MultinomialLogit(), set="ideal", features=PCA(2), n_samples=128
+        ef.MultinomialLogit(), rule="ideal", features=PCA(2), n_samples=128
     ),
     "ReliableClassifier, sampled": lambda: _reliable(ef.GEMClassifier(), n_samples=128),
-    "ReliableClassifier, learned": lambda: _reliable(GaussianNB(), set="learned"),
+    "ReliableClassifier, learned": lambda: _reliable(GaussianNB(), rule="learned"),
     "ReliableClassifierCV": lambda: incomplete.ReliableClassifierCV(n_folds=2).fit(X, Y),
     "Pipeline": lambda: make_pipeline(
         ef.GEM(n_directions=2), StandardScaler(), LogisticRegression()

@@ -22,8 +22,15 @@ __all__ = ["inspect"]
 
 # What fits have chosen or measured, under the name with an underscore.
 CHOSEN = (
-    *("n_components", "gamma", "n_neighbors", "set", "n_channels", "n_timepoints"),
-    *("sigma2", "relative_shift", "reliability", "realised", "realised_bound", "best_candidate"),
+    *("n_components", "gamma", "n_neighbors", "rule", "n_channels", "n_timepoints"),
+    *(
+        "sigma2",
+        "relative_shift",
+        "reliability",
+        "held_out_agreement",
+        "held_out_agreement_bound",
+        "best_candidate",
+    ),
 )
 _MOST = 20  # columns, classes or parameters that are listed
 

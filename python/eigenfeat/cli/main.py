@@ -416,7 +416,7 @@ _command(
 eigenfeat search rows.csv --target kind -o best.efm
 eigenfeat search rows.csv --target kind -o best.efm --grid penalty=0.03,0.3 --grid depth=1,2
 eigenfeat search rows.csv --target kind -o ldg.efm --model ldg --grid n_components=2,5,9
-eigenfeat search rows.csv --target kind -o early.efm --model reliable --grid set=pairwise,box""",
+eigenfeat search rows.csv --target kind -o early.efm --model reliable --grid rule=pairwise,box""",
         "output, estimator, rows, skipped, best_params, best_score (larger is better), results "
         "(params, score and deviation of all candidates, best first), seconds",
     ),

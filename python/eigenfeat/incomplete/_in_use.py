@@ -29,9 +29,9 @@ _LEARNED = (
     "reliability_",
     "calibration_",
     "correction_",
-    "realised_",
-    "realised_bound_",
-    "looks_",
+    "held_out_agreement_",
+    "held_out_agreement_bound_",
+    "decision_times_",
 )
 
 

@@ -38,7 +38,7 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
     as c with probability at least `reliability`; otherwise it waits (Parrish 2012, chapter 5).
     Any entries may be missing.
 
-    The promise has two parts. The rule, `set`, keeps it where the completion's model is right, by
+    The promise has two parts. `rule` keeps it where the completion's model is right, by
     the theorem or bound named with each rule. Models of few rows are seldom right. Therefore
     `correct` tests the rule on held-out training rows, as series that are known up to some entry.
     Rows wait until enough entries are known: so many that sufficiently many held-out rows were not
@@ -62,7 +62,7 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
         do not choose: the promise is the same as without a choice. Folds correct with confidence
         1 - (1 - `correct`) / m, so that the bounds of all m hold at once with confidence `correct`
         (union bound); with folds "average" is refused. `fit` takes some m + 1 times as long.
-    set : str, default="auto"
+    rule : str, default="auto"
         The rule that decides a row.
 
         - "pairwise": :math:`1 - \sum_h P(f_c(X) < f_h(X) | z) \ge \tau`. Exact for two classes with
@@ -108,8 +108,9 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
         at least a share tau of new series that become known entry by entry are decided as they
         would be when complete, by Clopper and Pearson's bound; True is 0.9. "average": the share is
         tau on average over training sets, by exchangeability (cross-conformal prediction). Both are
-        theorems about rows that the model has not seen, looked at after `looks_` samples: see
-        `held_out`. With folds they hold only as nearly as the folds' models resemble the final one.
+        theorems about rows that the model has not seen, looked at after `decision_times_` samples:
+        see `held_out`. With folds they hold only as nearly as the folds' models resemble the final
+        one.
         Rows with other patterns of missing entries wait for as many known entries.
         At least log(1 - confidence) / log(tau) rows are needed (45 for 0.95, 230 for 0.99, 2,302
         for 0.999); with fewer, rows are decided when they are complete. False uses the rule of the
@@ -145,7 +146,7 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
         Of each completion that there was to choose from: "completion", "agreement" (share of
         held-out rows that are decided as when they are complete) and "time" (mean share of entries
         known at the decision), NaN if a fold's rows cannot be fitted. Only if there was a choice.
-    set_ : str
+    rule_ : str
         The rule that is used.
     n_samples_ : int
         Maximum number of samples of the rule; 0 if it does not sample.
@@ -153,14 +154,14 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
         The largest tau at which incomplete rows can be decided with this number of samples.
     reliability_ : float
         The tau that is promised and used by default, if the rule is corrected or calibrated.
-    realised_, realised_bound_ : float
+    held_out_agreement_, held_out_agreement_bound_ : float
         Share of held-out rows whose decision at that tau was that of the complete row, and Clopper
         and Pearson's lower bound of it with confidence 0.9; they are the rows that correct the
         rule. NaN and 0 if no fold could be fitted.
     correction_ : Correction or Thresholds
         ``correction_.least_known(tau)`` is the number of entries that must be known at tau. With
         "learned", ``correction_.threshold(tau)`` is the score that is needed.
-    looks_ : (p,) array of int
+    decision_times_ : (p,) array of int
         The numbers of samples after which the rows that correct the rule were looked at. They are
         the default for series; `n_timepoints_` is the last.
     calibration_ : Calibration
@@ -202,16 +203,16 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
         "classifier_": "estimator",
         "completion_": "of GaussianCompletion MixtureCompletion",
         "features_": "estimator?",
-        "set_": "text",
+        "rule_": "text",
         "fitted_": "of Fitted",
         "n_channels_": "count",
         "n_timepoints_": "count",
         "correction_": "of Correction Thresholds?",
-        "looks_": "whole p?",
-        "realised_": "number?",
+        "decision_times_": "whole p?",
+        "held_out_agreement_": "number?",
         "n_samples_": "count?",
         "largest_reliability_": "number?",
-        "realised_bound_": "number?",
+        "held_out_agreement_bound_": "number?",
         "reliability_": "number?",
         "calibration_": "of Calibration?",
     }
@@ -219,7 +220,7 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "classifier": [HasMethods(["fit", "predict"])],
         "completion": [HasMethods([*METHODS]), list, tuple, StrOptions({"auto"}), None],
-        "set": [StrOptions({"auto", "pairwise", *SETS, "ideal", "sampled", "learned"})],
+        "rule": [StrOptions({"auto", "pairwise", *SETS, "ideal", "sampled", "learned"})],
         "reliability": [Interval(Real, 0, 1, closed="neither")],
         "horizon": [Interval(Integral, 1, MOST, closed="both"), None],
         "features": [HasMethods(["fit", "transform"]), None],
@@ -236,7 +237,7 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
         self,
         classifier: Estimator,
         completion: Estimator | Sequence[Estimator] | str | None = None,
-        set: str = "auto",
+        rule: str = "auto",
         reliability: float = 0.95,
         *,
         horizon: int | None = None,
@@ -251,7 +252,7 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
     ) -> None:
         self.classifier = classifier
         self.completion = completion
-        self.set = set
+        self.rule = rule
         self.reliability = reliability
         self.horizon = horizon
         self.features = features
@@ -379,7 +380,7 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
         reliability : float or (n,) array-like, optional
             tau; that of the estimator by default.
         steps : ascending integers in ``1..n_timepoints_``, optional
-            Times of decision; the end is always included. By default `looks_`, for which a
+            Times of decision; the end is always included. By default `decision_times_`, for which a
             correction holds, and every sample where the rule is not corrected.
         trace : bool, default=False
             Whether to return classes and largest taus at all times.

@@ -80,7 +80,7 @@ def stream_tables(
     Parameters
     ----------
     model : ReliableClassifier
-        Fitted, with ``set_ == "pairwise"`` and linear discriminants, one for each class.
+        Fitted, with ``rule_ == "pairwise"`` and linear discriminants, one for each class.
     reliability : float, optional
         tau; that of the estimator by default.
     steps : ascending integers in 1..length, optional
@@ -105,7 +105,7 @@ def stream_tables(
         raise ValueError(
             "model: expected the rule 'pairwise' with linear discriminants (such as "
             "LinearDiscriminantAnalysis or LogisticRegression), got the rule "
-            f"{core.set!r} with {show(core.classifier)}"
+            f"{core.rule_name!r} with {show(core.classifier)}"
         )
     if core.scores is None or len(core.discriminants.labels) != len(core.classes):
         raise ValueError(

@@ -10,13 +10,13 @@ formed after all have the same bits as if they had been formed at once.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base.core import core
+from eigenfeat._base.lazy import cached_property
 from eigenfeat._base.validation import CsrRows
 from eigenfeat.moments.state import update_core
 

@@ -45,7 +45,7 @@ class EarlyCalibrationDisplay:
     ----------
     ax_, figure_ : Axes, Figure
         Axes and figure that were drawn on.
-    realised_line_, lower_line_ : Line2D
+    agreement_line_, lower_line_ : Line2D
         Agreement on the held-out series, and its lower bound, by the logit of tau.
     chosen_point_ : Line2D or None
         The chosen tau; None if there is none.
@@ -67,7 +67,7 @@ class EarlyCalibrationDisplay:
 
     ax_: Axes
     figure_: Figure
-    realised_line_: Line2D
+    agreement_line_: Line2D
     lower_line_: Line2D
     chosen_point_: Line2D | None
 
@@ -129,7 +129,7 @@ class EarlyCalibrationDisplay:
         ax : matplotlib.axes.Axes, optional
             Axes to draw on; by default new ones.
         **kwargs
-            Further arguments of `Axes.plot` for the realised agreement.
+            Further arguments of `Axes.plot` for the agreement on held-out samples.
 
         Returns
         -------
@@ -141,7 +141,7 @@ class EarlyCalibrationDisplay:
         axes = axes_or_new(ax, 6.4, 4.4)
         logit = np.log(one.tau) - np.log1p(-one.tau)
         style = {"color": BLUE, "lw": 2, "label": f"on {one.n} held-out series", **kwargs}
-        (self.realised_line_,) = axes.plot(logit, one.realised, **style)
+        (self.agreement_line_,) = axes.plot(logit, one.held_out_agreement, **style)
         bound = f"lower bound, confidence {one.confidence:g}"
         (self.lower_line_,) = axes.plot(logit, one.lower, color=GREEN, lw=1.6, ls="--", label=bound)
         axes.plot(logit, one.tau, color=MUTED, lw=1, label="agreement = tau")

@@ -36,6 +36,7 @@ LocalQDA().fit(X, y).predict(X)
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="it takes the search path from a child")
 def test_without_a_program_that_counts_cores(tmp_path):
     kept = {

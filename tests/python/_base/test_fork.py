@@ -105,6 +105,7 @@ for work in (moments, pairs, gem, ldg, logit, svm, predict):
         assert line.endswith(" True True"), line
 
 
+@pytest.mark.long
 def test_a_child_of_a_parent_that_has_only_predicted():
     code = """
 before = predict()
@@ -113,6 +114,7 @@ print(in_child(predict) == before, predict() == before)
     assert run(code) == "True True\n"
 
 
+@pytest.mark.long
 def test_a_child_has_one_thread():
     code = """
 before = moments()
@@ -126,6 +128,7 @@ print(in_child(work))
     assert threads == 1
 
 
+@pytest.mark.long
 def test_a_child_of_a_thread_that_has_used_threads():
     """Each thread has a team of its own, none of which is there in a child."""
     code = """
@@ -146,6 +149,7 @@ print(found)
     assert run(code) == "[True, 0]\n"
 
 
+@pytest.mark.long
 def test_a_child_of_a_child_and_os_fork():
     code = """
 before = moments()
@@ -161,6 +165,7 @@ print(in_child(grandchild))
     assert run(code) == "0\n"
 
 
+@pytest.mark.long
 def test_children_forked_while_other_threads_compute():
     """Locks that happen to be held at that moment are nothing to the child."""
     code = """
@@ -178,6 +183,7 @@ for thread in others: thread.join()
     assert run(code) == "True\n"
 
 
+@pytest.mark.long
 def test_a_child_forked_while_another_thread_computes_a_property():
     """Until Python 3.12, `functools.cached_property` has a lock for all objects of a class."""
     code = """
@@ -199,6 +205,7 @@ other.join()
     assert run(code) == "True\n"
 
 
+@pytest.mark.long
 def test_a_child_forked_while_another_thread_solves():
     """What the other thread has not finished is computed by the child itself."""
     code = """
@@ -241,6 +248,7 @@ def test_threads_share_a_cached_value():
         assert len(set(pool.map(lambda _: one.value, range(100)))) == 1
 
 
+@pytest.mark.long
 def test_a_pool_of_forked_workers():
     code = """
 before = gem()

@@ -122,7 +122,13 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        n if n in ("GEMClassifier", "LDG") else pytest.param(n, marks=pytest.mark.long)
+        for n in MODELS
+    ],
+)
 def test_models_are_fitted_and_used_at_once(name, digits):
     """A model of each thread's own, and one of all: the same bits as alone."""
     make, method = MODELS[name]

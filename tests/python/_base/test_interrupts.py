@@ -57,7 +57,9 @@ def run(code, threads=2):
     return done.stdout.split()
 
 
-@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize(
+    "threads", [pytest.param(1, marks=pytest.mark.long), 2, pytest.param(5, marks=pytest.mark.long)]
+)
 def test_ctrl_c_ends_a_long_call(threads):
     code = """
 threading.Timer(0.3, send).start()
@@ -73,6 +75,7 @@ assert first.eigenvalues.size
     assert same == "True"
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_ctrl_c_ends_a_long_call_in_a_child_that_another_thread_has_forked():
     code = """
@@ -112,6 +115,7 @@ print(updates == int(updates), twin.covariance(0).tobytes() == expected.covarian
     assert run(code) == ["True", "True"]
 
 
+@pytest.mark.long
 def test_a_handler_of_the_programs_own_runs_after_the_call():
     code = """
 few = ef.ClassMoments().update(X, y % 12)
@@ -127,6 +131,7 @@ print(len(ended))
     assert run(code) == ["1"]
 
 
+@pytest.mark.long
 def test_another_thread_is_not_interrupted():
     code = """
 found = []
@@ -146,6 +151,7 @@ except KeyboardInterrupt:
     assert run(code) == ["True"]
 
 
+@pytest.mark.long
 def test_a_first_update_that_is_interrupted_leaves_nothing():
     code = """
 large = np.concatenate([X[:1000]] * 180)
@@ -168,6 +174,7 @@ else:  # between two calls
     assert run(code) == ["True"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("solver", ["full", "subset"])
 def test_ctrl_c_acts_between_two_large_pencils(solver):
     """One call of LAPACK is not interrupted, and the next one does not begin."""

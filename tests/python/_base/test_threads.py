@@ -57,6 +57,7 @@ def run(code, **environment):
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("omp", ["2", "4"])
 @pytest.mark.parametrize("limits", ["", "threadpool_limits(4, user_api='blas')"])
 def test_many_python_threads_at_once_leave_nothing_on_stderr(omp, limits):
@@ -161,6 +162,7 @@ def test_how_threads_wait_is_the_users_if_it_is_given():
     assert waiting(GOMP_SPINCOUNT="77777")["GOMP_SPINCOUNT"] == "77777"
 
 
+@pytest.mark.long
 def test_waiting_threads_take_no_time_of_other_programs():
     """A hundred pauses of 10 ms, each after a region: its threads would spin for 3 ms of each."""
     code = """
@@ -226,6 +228,7 @@ def test_numpys_and_scipys_blas_have_one_thread_in_loops_of_ldg():
         assert 2 in threads()
 
 
+@pytest.mark.long
 def test_a_program_may_end_while_daemon_threads_are_in_the_core():
     """Python ends a thread that wants its lock then; in a destructor that would abort."""
     code = """

@@ -166,7 +166,7 @@ def test_search_of_the_others(files):
     status, found = search("--model", "ldg", "--grid", "n_components=1,2", "--grid", "gamma=0.4")
     assert (status, found["estimator"]) == (0, "LDG")
     assert found["best_params"]["n_components"] in (1, 2)
-    more = ("--grid", "set=pairwise,box", "--grid", "reliability=0.1,0.9")
+    more = ("--grid", "rule=pairwise,box", "--grid", "reliability=0.1,0.9")
     status, found = search("--model", "reliable", *more)
     assert (status, found["estimator"], len(found["results"])) == (0, "ReliableClassifier", 4)
     more = ("--extractor", "pca", "--grid", "sigma2=0,0.5", "--set", "extractor__n_components=2")

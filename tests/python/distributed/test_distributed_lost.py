@@ -55,6 +55,7 @@ def slowly_counted(block):
     return slowly(block, function=len, seconds=0.1)
 
 
+@pytest.mark.long
 def test_a_cluster_without_workers_is_an_error(cluster):
     X, y = lazy_problem(4000, 250)
     timer = after(0.3, cluster.scale, 0)
@@ -63,6 +64,7 @@ def test_a_cluster_without_workers_is_an_error(cluster):
     timer.join()
 
 
+@pytest.mark.long
 def test_an_estimator_is_as_it_was_when_all_workers_are_lost(cluster):
     X, y = lazy_problem(2000, 250)
     model = distributed.GEM(n_directions=1, scale="none").fit(X, y)
@@ -75,6 +77,7 @@ def test_an_estimator_is_as_it_was_when_all_workers_are_lost(cluster):
     assert model.fit(X + 1, y) is model
 
 
+@pytest.mark.long
 def test_workers_that_come_back_in_time_are_waited_for(cluster):
     X, y = lazy_problem(2000, 250)
     expected = DaskBlocks(X, y).reduce(reductions.moments, reductions.merge_moments)
@@ -85,6 +88,7 @@ def test_workers_that_come_back_in_time_are_waited_for(cluster):
     timer.join()
 
 
+@pytest.mark.long
 def test_a_first_worker_is_waited_for(cluster):
     from dask.distributed import Client
 
@@ -96,6 +100,7 @@ def test_a_first_worker_is_waited_for(cluster):
     timer.join()
 
 
+@pytest.mark.long
 def test_a_client_that_is_closed_in_the_middle_is_an_error():
     """Soon, and one that says what happened; another client then works."""
     from dask.distributed import Client, LocalCluster

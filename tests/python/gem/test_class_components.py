@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_digits, load_iris
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from eigenfeat import ClassMoments
 from eigenfeat.gem import ClassComponents
@@ -14,11 +13,6 @@ from eigenfeat.rayleigh.rayleigh import RayleighPCA, VanishingComponents
 from eigenfeat.rows import ArrayBlocks
 
 X, Y = load_iris(return_X_y=True)
-
-
-@parametrize_with_checks([ClassComponents(), ClassComponents("vanishing", 3, center="all")])
-def test_scikit_learn_check(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_wine
 from sklearn.exceptions import NotFittedError
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import eigenfeat
 from eigenfeat import GEMClassifier
@@ -23,33 +22,6 @@ SMALL = {"n_directions": 2, "pairs": "hypercube"}
 
 
 # Two ways to the same numbers agree to float32's rounding and the search's tolerance, not to 1e-7.
-def expected_failures(model):
-    reason = "agrees to the search's tolerance, see test_weights_are_repetitions"
-    data = ("dense", "sparse")
-    failures = {f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in data}
-    if model.pairs == "hypercube":
-        failures["check_methods_sample_order_invariance"] = "it sets n_clusters=2"
-    return failures
-
-
-@parametrize_with_checks(
-    [
-        GEMClassifier(expansion="shifted", include_input=True, pairs="hypercube"),
-        GEMClassifier(expansion="polynomial", constant=False, scale="columns", threshold=None),
-        GEMClassifier(depth=2),
-        GEMClassifier(joint_epochs=2),
-    ],
-    expected_failed_checks=expected_failures,
-)
-def test_scikit_learn_check(estimator, check):
-    try:
-        check(estimator)
-    except AssertionError:
-        if estimator.depth > 1 and check.func.__name__ == "check_methods_sample_order_invariance":
-            pytest.xfail("features are float32, whose rounding some BLAS kernels show")
-        raise
-
-
 @pytest.fixture(scope="module")
 def digits():
     X, y = load_digits(return_X_y=True)

@@ -14,30 +14,13 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits, load_wine
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MaxAbsScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import eigenfeat
 from eigenfeat import GEMClassifier
 from eigenfeat.gem.ensemble import GEMEnsemble
 from eigenfeat.moments.class_moments import ClassMoments
 
-REASON = "agrees to the search's tolerance, as GEMClassifier does"
 SMALL = GEMClassifier(pairs="hypercube", n_directions=2)
-
-
-@parametrize_with_checks(
-    [
-        GEMEnsemble(GEMClassifier(pairs="stratified", n_directions=2)),
-        GEMEnsemble(make_pipeline(MaxAbsScaler(), GEMClassifier(n_directions=2)), n_members=2),
-    ],
-    expected_failed_checks=lambda model: {
-        f"check_sample_weight_equivalence_on_{kind}_data": REASON for kind in ("dense", "sparse")
-    },
-)
-def test_scikit_learn_check(estimator, check):
-    check(estimator)
 
 
 @pytest.fixture(scope="module")

@@ -7,15 +7,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_diabetes, make_friedman1
 from sklearn.linear_model import Ridge, RidgeCV
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from eigenfeat import GEMRegressor
 from eigenfeat.rows import supervised_contractions, target_groups
-
-
-@parametrize_with_checks([GEMRegressor(), GEMRegressor(contraction="random", ridge=0.2)])
-def test_scikit_learn_check(estimator, check):
-    check(estimator)
 
 
 def quadratic(rng, n=800, d=10):

@@ -9,7 +9,6 @@ from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from eigenfeat import GEM, ClassMoments
 from eigenfeat.gem import GEMPatches
@@ -18,11 +17,6 @@ RNG = np.random.default_rng(4)
 IMAGES = RNG.standard_normal((30, 9, 7)) * np.linspace(1, 2, 7)
 LABELS = np.arange(30) % 3
 IMAGES[LABELS == 1] *= np.array([1, -1, 2, 1, -2, 1, 1.0])
-
-
-@parametrize_with_checks([GEMPatches()])
-def test_scikit_learn_check(estimator, check):
-    check(estimator)
 
 
 def plain(gem, images, patch, stride, pool, reduce):

@@ -35,7 +35,7 @@ def test_the_shortcut_decides_no_later_than_the_conservative_way(rng):
     y = np.arange(80) % 2
     X = rng.standard_normal((80, 12)).cumsum(axis=1) + 2.5 * y[:, None] * np.arange(12) / 4
     fresh = rng.standard_normal((200, 12)).cumsum(axis=1)
-    options = {"set": "quadratic", "correct": False}
+    options = {"rule": "quadratic", "correct": False}
     careful = ReliableClassifier(KNeighborsClassifier(1), **options).fit(X, y)
     short = ReliableClassifier(ClassNearest(), **options).fit(X, y)
     slow, fast = careful.predict_early(fresh, 0.9), short.predict_early(fresh, 0.9)
@@ -43,4 +43,4 @@ def test_the_shortcut_decides_no_later_than_the_conservative_way(rng):
     assert np.all(fast.time <= slow.time)
     assert fast.time.mean() < slow.time.mean()
     assert np.mean(slow.label == careful.predict(fresh)) >= 0.9
-    assert ReliableClassifier(ClassNearest(3), correct=False).fit(X, y).set_ == "ideal"
+    assert ReliableClassifier(ClassNearest(3), correct=False).fit(X, y).rule_ == "ideal"

@@ -113,13 +113,13 @@ def test_it_is_the_model_of_the_chosen_completion(rng):
     assert model.correction_.confidence == pytest.approx(0.9, abs=1e-12)
     assert_array_equal(model.correction_.since, alone.correction_.since)
     assert_array_equal(model.predict_early(X).time, alone.predict_early(X).time)
-    assert model.realised_bound_ < alone.realised_bound_
+    assert model.held_out_agreement_bound_ < alone.held_out_agreement_bound_
     kept = {"reliability": 0.9, "correct": 0.8, "held_out": 0.5}
     model = ReliableClassifier(LDA, "auto", **kept).fit(X, y)
     alone = ReliableClassifier(LDA, model.completion_, **kept).fit(X, y)
     assert model.correction_.confidence == 0.8
     assert_array_equal(model.correction_.since, alone.correction_.since)
-    assert model.realised_bound_ == alone.realised_bound_
+    assert model.held_out_agreement_bound_ == alone.held_out_agreement_bound_
 
 
 def test_rows_that_correct_do_not_choose(rng):
@@ -134,7 +134,10 @@ def test_rows_that_correct_do_not_choose(rng):
     assert_array_equal(again.completion_.means_, model.completion_.means_)
 
 
-@pytest.mark.parametrize(("held_out", "rule"), [(0.6, "pairwise"), (None, "pairwise")])
+@pytest.mark.parametrize(
+    ("held_out", "rule"),
+    [(0.6, "pairwise"), pytest.param(None, "pairwise", marks=pytest.mark.long)],
+)
 def test_the_promise_survives_the_choice(held_out, rule):
     """Many candidates, so that the best of their bounds would be too large."""
     given = [GaussianCompletion(shrinkage=share) for share in (0.0, 0.3, 0.6, 0.9, 1.0)]

@@ -106,16 +106,16 @@ def test_the_correction_counts_held_out_rows_once(rows):
     """Scaled weights are the same models, and so the same counts, also in folds' models."""
     X, y, weight = rows
     weight = weight + 1
-    for options in ({}, {"held_out": 0.3}, {"set": "learned"}):
+    for options in ({}, {"held_out": 0.3}, {"rule": "learned"}):
         given = {"reliability": 0.8, **options}
         model = ReliableClassifier(GaussianNB(), shared(X), **given).fit(X, y, 4 * weight)
         other = ReliableClassifier(GaussianNB(), shared(X), **given).fit(X, y, weight)
-        assert model.realised_ == other.realised_
-        assert model.realised_bound_ == other.realised_bound_
+        assert model.held_out_agreement_ == other.held_out_agreement_
+        assert model.held_out_agreement_bound_ == other.held_out_agreement_bound_
         assert_array_equal(model.decide(X).labels, other.decide(X).labels)
     ones = ReliableClassifier(GaussianNB()).fit(X, y, np.ones(len(y)))
     none = ReliableClassifier(GaussianNB()).fit(X, y)
-    assert ones.realised_ == none.realised_
+    assert ones.held_out_agreement_ == none.held_out_agreement_
 
 
 def shared(X):
@@ -134,6 +134,6 @@ def test_parts_that_take_no_weights_are_named(rows):
             model.fit(X, y, weight)
         assert vars(model) == before
     frozen = FrozenEstimator(LinearDiscriminantAnalysis().fit(X, y))
-    assert ReliableClassifier(frozen, correct=False).fit(X, y, weight).set_ == "pairwise"
+    assert ReliableClassifier(frozen, correct=False).fit(X, y, weight).rule_ == "pairwise"
     with pytest.raises(ValueError, match=r"[Ww]eight"):
         ReliableClassifier(GaussianNB()).fit(X, y, np.zeros(len(y)))

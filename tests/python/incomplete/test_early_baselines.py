@@ -9,15 +9,8 @@ import pytest
 from numpy.testing import assert_array_equal
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from eigenfeat.incomplete import ECTS, FixedTime
-
-
-@parametrize_with_checks([ECTS(), ECTS(0.2, relaxed=True), FixedTime(), FixedTime(time=1)])
-def test_scikit_learn_check(estimator, check):
-    check(estimator)
-
 
 # ---- ECTS, by its definitions --------------------------------------------------------------------
 

@@ -81,10 +81,10 @@ def test_figures_are_those_of_early_decisions(rng):
     found = calibrate(model, held, truth, agreement=0.8, tau=np.linspace(0.5, 0.99, 12))
     for k in (0, 5, 11):
         early = model.predict_early(held, found.tau[k])
-        assert found.realised[k] == np.mean(early.label == model.predict(held))
+        assert found.held_out_agreement[k] == np.mean(early.label == model.predict(held))
         assert found.accuracy[k] == np.mean(early.label == truth)
         assert found.mean_time[k] == pytest.approx(early.time.mean())
-    assert_allclose(found.lower, lower_bound(np.round(120 * found.realised), 120, 0.9))
+    assert_allclose(found.lower, lower_bound(np.round(120 * found.held_out_agreement), 120, 0.9))
     assert found.n == 120
     assert found.lower[found.chosen] >= 0.8
     assert found.chosen == 0 or found.lower[found.chosen - 1] < 0.8

@@ -92,8 +92,8 @@ def test_where_the_model_is_right_nothing_is_lost(rng):
     model = lda(reliability=0.9).fit(X[:400], y[:400])
     found, raw = model.predict_early(X[400:]), model.uncorrected().predict_early(X[400:])
     assert found.time.mean() <= raw.time.mean() + 1
-    assert model.realised_ > 0.85
-    assert 0 < model.realised_bound_ < model.realised_
+    assert model.held_out_agreement_ > 0.85
+    assert 0 < model.held_out_agreement_bound_ < model.held_out_agreement_
     assert model.reliability_ == 0.9
     assert model.correction_.n == 400
 
@@ -115,9 +115,9 @@ def test_labels_that_move_with_the_row(rng):
     fresh, _ = walks(rng, 200, 12)
     fresh[:, 6:] += np.sin(3 * fresh[:, 6:])
     for rule, name in (("auto", "ideal"), ("quadratic", "quadratic")):
-        model = ReliableClassifier(LocalQDA(8), set=rule, reliability=0.9, n_samples=128)
+        model = ReliableClassifier(LocalQDA(8), rule=rule, reliability=0.9, n_samples=128)
         model.fit(X, y)
-        assert model.set_ == name
+        assert model.rule_ == name
         agreed = np.mean(model.predict_early(fresh).label == model.predict(fresh))
         assert agreed >= 0.9 - 2 * np.sqrt(0.09 / 200)
 
@@ -125,7 +125,7 @@ def test_labels_that_move_with_the_row(rng):
 @pytest.mark.parametrize("rule", ["pairwise", "quadratic", "ideal"])
 def test_all_ways_of_asking_agree(rng, rule, tmp_path):
     X, y = walks(rng, 40, 20)
-    model = lda(set=rule, reliability=0.8, n_samples=64).fit(X, y)
+    model = lda(rule=rule, reliability=0.8, n_samples=64).fit(X, y)
     fresh, _ = walks(rng, 30, 20)
     early = model.predict_early(fresh)
     gate = model.correction_.least_known(0.8)
@@ -148,7 +148,7 @@ def test_all_ways_of_asking_agree(rng, rule, tmp_path):
     ef.save(model, tmp_path / "model.npz")
     again = ef.load(tmp_path / "model.npz")
     assert_array_equal(again.predict_early(fresh).time, early.time)
-    assert again.realised_ == model.realised_
+    assert again.held_out_agreement_ == model.held_out_agreement_
     same = clone(model).fit(X, y)
     assert_array_equal(same.correction_.since, model.correction_.since)
     plain = clone(model).set_params(correct=False).fit(X, y)
@@ -160,7 +160,7 @@ def test_all_ways_of_asking_agree(rng, rule, tmp_path):
 
 def test_a_curtailed_test_decides_as_the_whole_one(rng):
     X, y = walks(rng, 60, 10)
-    model = lda(set="ideal", n_samples=256, correct=False).fit(X, y)
+    model = lda(rule="ideal", n_samples=256, correct=False).fit(X, y)
     assert isinstance(model.fitted_.rule, IdealRule)
     rows, _ = walks(rng, 60, 10)
     case = model.fitted_.early_case(rows, np.array([2, 6, 8]))
@@ -184,5 +184,5 @@ def test_few_rows_wait(rng):
     some = np.r_[np.flatnonzero(y == 0)[:2], np.flatnonzero(y == 1)[:2]]
     with pytest.warns(UserWarning, match="correct: expected folds"):
         alone = ReliableClassifier(qda, features=PCA(1)).fit(X[some], y[some])
-    assert np.isnan(alone.realised_)
+    assert np.isnan(alone.held_out_agreement_)
     assert_array_equal(alone.predict_early(X).time, 8)

@@ -36,7 +36,9 @@ class Remembers(ClassifierMixin, BaseEstimator):
         return self.y_[apart.argmin(axis=1)]
 
 
-@pytest.mark.parametrize(("rule", "tau"), [("learned", 0.9), ("pairwise", 0.8)])
+@pytest.mark.parametrize(
+    ("rule", "tau"), [("learned", 0.9), pytest.param("pairwise", 0.8, marks=pytest.mark.long)]
+)
 def test_it_is_kept_as_often_as_is_promised(rule, tau):
     """With 30 rows to fit on, models of folds would differ much from that of all rows."""
     kept, early, runs = 0, [], 30
@@ -46,7 +48,7 @@ def test_it_is_kept_as_often_as_is_promised(rule, tau):
         fresh, _ = waves(random, 400)
         model = ReliableClassifier(
             LinearDiscriminantAnalysis(),
-            set=rule,
+            rule=rule,
             reliability=tau,
             correct=0.8,
             held_out=2 / 3,
@@ -63,7 +65,7 @@ def test_it_is_kept_as_often_as_is_promised(rule, tau):
 @pytest.mark.parametrize("rule", ["learned", "sampled"])
 def test_what_is_kept_is_not_fitted(rng, rule):
     X, y = waves(rng, 80, 6)
-    options = {"set": rule, "reliability": 0.8, "n_samples": 64, "n_folds": 2}
+    options = {"rule": rule, "reliability": 0.8, "n_samples": 64, "n_folds": 2}
     model = ReliableClassifier(Remembers(), held_out=0.4, **options).fit(X, y)
     assert model.classifier_.X_.shape == (48, 6)
     assert model.correction_.n == 32
@@ -92,30 +94,30 @@ def test_unfit_shares(rng):
 def test_series_are_looked_at_when_the_correction_was(rng, rule, held_out, tmp_path):
     """Between the times that folds were looked at nothing is known of the rule."""
     X, y = waves(rng, 120, 70)
-    options = {"set": rule, "reliability": 0.7, "held_out": held_out}
+    options = {"rule": rule, "reliability": 0.7, "held_out": held_out}
     model = ReliableClassifier(LinearDiscriminantAnalysis(), **options).fit(X[:80], y[:80])
-    assert len(model.looks_) == 49
-    assert model.looks_[-1] == 70
+    assert len(model.decision_times_) == 49
+    assert model.decision_times_[-1] == 70
     early = model.predict_early(X[80:])
-    assert np.isin(early.time, model.looks_).all()
+    assert np.isin(early.time, model.decision_times_).all()
     assert len(np.unique(early.time)) > 1
     streams = model.streams(40)
     for column in X[80:].T:
         streams.push(column)
     assert_array_equal(streams.time, early.time)
-    assert_array_equal(model.predict_early(X[80:], steps=model.looks_).time, early.time)
+    assert_array_equal(model.predict_early(X[80:], steps=model.decision_times_).time, early.time)
     anywhere = model.predict_early(X[80:], steps=np.arange(1, 71))
     assert np.all(anywhere.time <= early.time)
     raw = model.uncorrected()
-    assert not hasattr(raw, "looks_")
+    assert not hasattr(raw, "decision_times_")
     assert len(raw.predict_early(X[80:], trace=True).steps) == 70
     ef.save(model, tmp_path / "model.npz")
-    assert_array_equal(ef.load(tmp_path / "model.npz").looks_, model.looks_)
+    assert_array_equal(ef.load(tmp_path / "model.npz").decision_times_, model.decision_times_)
 
 
 def test_channels_are_looked_at_by_sample(rng):
     X, y = waves(rng, 100, 120)
     series = np.stack([X[:, ::2], X[:, 1::2]], axis=1)
     model = ReliableClassifier(LinearDiscriminantAnalysis(), reliability=0.8).fit(series, y)
-    assert model.looks_[-1] == model.n_timepoints_ == 60
-    assert np.isin(model.predict_early(series).time, model.looks_).all()
+    assert model.decision_times_[-1] == model.n_timepoints_ == 60
+    assert np.isin(model.predict_early(series).time, model.decision_times_).all()

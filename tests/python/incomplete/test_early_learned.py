@@ -33,7 +33,7 @@ def bent(random, n, d=14):
 
 
 def model_of(**options):
-    options = {"set": "learned", "reliability": 0.9, **options}
+    options = {"rule": "learned", "reliability": 0.9, **options}
     return ReliableClassifier(LinearDiscriminantAnalysis(), **options)
 
 
@@ -54,7 +54,7 @@ def test_thresholds_are_ranks():
     assert Thresholds(np.empty(0), 0.9).threshold(0.5) == 1.0
 
 
-@pytest.mark.parametrize("tau", [0.8, 0.95])
+@pytest.mark.parametrize("tau", [0.8, pytest.param(0.95, marks=pytest.mark.long)])
 def test_with_a_confidence_it_is_kept_that_often(tau):
     """Over training sets; folds' models are a little worse than the one on all rows."""
     kept, early, runs = 0, [], 25
@@ -113,7 +113,7 @@ def test_the_estimate_is_near_what_happens(rng):
 @pytest.mark.parametrize("correct", [False, 0.5])
 def test_all_ways_of_asking_agree(rng, classifier, correct, tmp_path):
     X, y = bent(rng, 90, 8)
-    model = ReliableClassifier(classifier, set="learned", reliability=0.8, correct=correct)
+    model = ReliableClassifier(classifier, rule="learned", reliability=0.8, correct=correct)
     model.fit(X, y)
     rows, _ = bent(rng, 20, 8)
     early = model.predict_early(rows)
@@ -132,7 +132,7 @@ def test_all_ways_of_asking_agree(rng, classifier, correct, tmp_path):
             assert set(model.decide(seen, target=target).labels) <= {target, None}
     assert_array_equal(clone(model).fit(X, y).reliabilities(seen), model.reliabilities(seen))
     if correct:
-        assert 0 < model.realised_bound_ < model.realised_ <= 1
+        assert 0 < model.held_out_agreement_bound_ < model.held_out_agreement_ <= 1
         assert model.correction_.n == 90
         raw = model.uncorrected()
         assert raw.predict_early(rows).time.mean() <= early.time.mean() + 2
@@ -148,12 +148,12 @@ def test_few_rows_wait(rng):
     assert model.correction_.threshold(0.99) == 1.0
     assert_array_equal(model.predict_early(X).time, 8)
     qda = ReliableClassifier(
-        QuadraticDiscriminantAnalysis(), set="learned", features=PCA(1), reliability=0.5
+        QuadraticDiscriminantAnalysis(), rule="learned", features=PCA(1), reliability=0.5
     )
     some = np.r_[np.flatnonzero(y == "up")[:2], np.flatnonzero(y == "down")[:2]]
-    with pytest.warns(UserWarning, match="set: expected folds"):
+    with pytest.warns(UserWarning, match="rule: expected folds"):
         qda.fit(X[some], y[some])
-    assert np.isnan(qda.realised_)
+    assert np.isnan(qda.held_out_agreement_)
     assert_array_equal(qda.predict_early(X).time, 8)
 
 

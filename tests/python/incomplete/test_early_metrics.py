@@ -68,7 +68,7 @@ def series(rng):
 )
 def test_many_reliabilities_are_single_runs(series, classifier, rule):
     X, y = series
-    model = ReliableClassifier(classifier, set=rule, correct=False).fit(X[:90], y[:90])
+    model = ReliableClassifier(classifier, rule=rule, correct=False).fit(X[:90], y[:90])
     rows, truth = X[90:], y[90:]
     tau = np.linspace(0.05, 0.99, 25)
     curve = reliability_curve(model, rows, truth, tau)

@@ -18,7 +18,7 @@ def ramps(random, n):
 
 
 def new(rule, **options):
-    return ReliableClassifier(LinearDiscriminantAnalysis(), set=rule, correct=False, **options)
+    return ReliableClassifier(LinearDiscriminantAnalysis(), rule=rule, correct=False, **options)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_rows_enough_to_show_what_is_promised(rng):
     """The more samples, the fewer rows are held out, but not fewer than can show tau."""
     X, y = ramps(rng, 500)
     model = ReliableClassifier(
-        LinearDiscriminantAnalysis(), set="sampled", reliability=0.99, n_samples=2048, n_folds=2
+        LinearDiscriminantAnalysis(), rule="sampled", reliability=0.99, n_samples=2048, n_folds=2
     ).fit(X, y)
     assert model.correction_.n >= 460
     assert model.correction_.least_known(0.99) < 6

@@ -51,7 +51,7 @@ def test_the_largest_bound_of_all_stages_holds(share):
     """Over seeds, a bound of any stage is too large in one per cent of the rows at most."""
     known = GaussianCompletion(shrinkage=0, ridge=1e-9).fit([[-1.0, -1], [1, -1], [-1, 1], [1, 1]])
     classifier = Threshold(norm.isf(share))
-    model = ReliableClassifier(classifier, known, set="sampled", correct=False, n_samples=256)
+    model = ReliableClassifier(classifier, known, rule="sampled", correct=False, n_samples=256)
     model.fit(np.array([[-1.0, -1], [1, -1], [-1, 1], [1, 1]]), [0, 0, 1, 1])
     rule, too_large, n = model.fitted_.rule, 0, 2000
     case = model.fitted_.case(np.array([[0.0, np.nan]]))
@@ -83,10 +83,10 @@ class Threshold(ClassifierMixin, BaseEstimator):
     ("name", "correlation", "mixture"),
     [
         ("linear", 0.8, False),
-        ("bayes", 0.0, True),
+        pytest.param("bayes", 0.0, True, marks=pytest.mark.long),
         ("qda", 0.8, True),
-        ("local", 0.0, False),
-        ("gem", 0.8, True),
+        pytest.param("local", 0.0, False, marks=pytest.mark.long),
+        pytest.param("gem", 0.8, True, marks=pytest.mark.long),
     ],
 )
 def test_tau_holds_where_the_model_is_right(correlation, mixture, name):
@@ -96,7 +96,7 @@ def test_tau_holds_where_the_model_is_right(correlation, mixture, name):
     fresh = draw(300)
     masks = [np.arange(X.shape[1]) < 3, random.permutation(X.shape[1]) < 5]
     model = ReliableClassifier(
-        CLASSIFIERS[name], completion, set="sampled", correct=False, n_samples=512
+        CLASSIFIERS[name], completion, rule="sampled", correct=False, n_samples=512
     ).fit(X[:500], y[:500])
     model.completion_ = completion
     decided = 0
@@ -112,7 +112,7 @@ def test_tau_holds_where_the_model_is_right(correlation, mixture, name):
 def test_any_classifier_in_all_ways_of_asking(rng, name, tmp_path):
     X, y = walks(rng, 90)
     model = ReliableClassifier(
-        CLASSIFIERS[name], set="sampled", reliability=0.7, n_samples=64, correct=False
+        CLASSIFIERS[name], rule="sampled", reliability=0.7, n_samples=64, correct=False
     ).fit(X, y)
     rows, _ = walks(rng, 12)
     early = model.predict_early(rows, trace=True)
@@ -144,13 +144,13 @@ def test_auto_is_sampled_where_there_are_no_discriminants(rng):
     X, y = walks(rng, 60)
     for name in ("gem", "pipeline", "forest", "neighbours", "svc"):
         model = ReliableClassifier(CLASSIFIERS[name], n_samples=128, correct=False).fit(X, y)
-        assert model.set_ == "sampled"
+        assert model.rule_ == "sampled"
         assert isinstance(model.fitted_.discriminants, Opaque)
-    assert ReliableClassifier(LogisticRegression(), correct=False).fit(X, y).set_ == "pairwise"
-    ideal = ReliableClassifier(CLASSIFIERS["forest"], set="ideal", n_samples=128, correct=False)
+    assert ReliableClassifier(LogisticRegression(), correct=False).fit(X, y).rule_ == "pairwise"
+    ideal = ReliableClassifier(CLASSIFIERS["forest"], rule="ideal", n_samples=128, correct=False)
     assert ideal.fit(X, y).decide(X[:3]).decided.all()
     frozen = FrozenEstimator(CLASSIFIERS["forest"].fit(X, y))
-    assert ReliableClassifier(frozen, n_samples=128, correct=False).fit(X, y).set_ == "sampled"
+    assert ReliableClassifier(frozen, n_samples=128, correct=False).fit(X, y).rule_ == "sampled"
 
 
 def test_bounds_are_near_those_of_the_closed_form(rng):
@@ -162,7 +162,7 @@ def test_bounds_are_near_those_of_the_closed_form(rng):
         two = y != "flat"  # for two classes the tail is exact
         closed = ReliableClassifier(LinearDiscriminantAnalysis(), **options).fit(X[two], y[two])
         exact, label = closed.reliabilities(rows), closed.decide(rows).label
-        sampled = clone(closed).set_params(set="sampled").fit(X[two], y[two])
+        sampled = clone(closed).set_params(rule="sampled").fit(X[two], y[two])
         found = sampled.decide(rows)
         same = found.label == label
         assert same.mean() > 0.9
@@ -205,8 +205,8 @@ def test_the_test_stops_early_and_decides_the_same(rng):
 def test_corrected_out_of_fold(rng):
     X, y = walks(rng, 150)
     model = ReliableClassifier(CLASSIFIERS["pipeline"], reliability=0.8, n_samples=64).fit(X, y)
-    assert model.set_ == "sampled"
-    assert 0 < model.realised_bound_ < model.realised_ <= 1
+    assert model.rule_ == "sampled"
+    assert 0 < model.held_out_agreement_bound_ < model.held_out_agreement_ <= 1
     fresh, _ = walks(rng, 200)
     early = model.predict_early(fresh)
     agreed = np.mean(early.label == model.predict(fresh))
@@ -219,7 +219,7 @@ def test_saved_or_refused_clearly(rng, tmp_path):
     rows, _ = walks(rng, 12)
     for name in ("gem", "linear", "pipeline"):
         model = ReliableClassifier(
-            CLASSIFIERS[name], set="sampled", reliability=0.7, n_samples=64
+            CLASSIFIERS[name], rule="sampled", reliability=0.7, n_samples=64
         ).fit(X, y)
         ef.save(model, tmp_path / "model.npz")
         again = ef.load(tmp_path / "model.npz")
@@ -235,7 +235,7 @@ def test_saved_or_refused_clearly(rng, tmp_path):
 def test_errors(rng):
     X, y = walks(rng, 60)
     with pytest.raises(ValueError, match="classifier: expected predict to return some of"):
-        ReliableClassifier(LinearRegression(), set="sampled", correct=False).fit(
+        ReliableClassifier(LinearRegression(), rule="sampled", correct=False).fit(
             X, (y == "up").astype(int)
         ).decide(np.where(X > 0, X, np.nan))
 
@@ -243,7 +243,7 @@ def test_errors(rng):
         def predict(self, X):
             return np.zeros((len(X), 2))
 
-    model = ReliableClassifier(Odd(), set="sampled", correct=False).fit(X, y)
+    model = ReliableClassifier(Odd(), rule="sampled", correct=False).fit(X, y)
     with pytest.raises(ValueError, match="classifier: expected predict to return 32 labels"):
         model.decide([[np.nan] * D])
     with pytest.raises(ValueError, match="'classifier' parameter"):

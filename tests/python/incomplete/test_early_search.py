@@ -20,7 +20,7 @@ from eigenfeat.incomplete import (
 )
 
 LDA = ReliableClassifier(LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"), correct=False)
-LOCAL = ReliableClassifier(LocalQDA(4), set="quadratic", correct=False)
+LOCAL = ReliableClassifier(LocalQDA(4), rule="quadratic", correct=False)
 
 
 @parametrize_with_checks([ReliableClassifierCV({"LDA": LDA}, tau=[0.5, 0.9], n_folds=2)])

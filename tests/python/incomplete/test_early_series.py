@@ -89,7 +89,7 @@ def test_channels(rng, kind):
 def test_one_channel_is_rows(rng):
     X, y = sensors(rng, 100)
     rows = X[:, 0]
-    for options in ({}, {"correct": "average"}, {"set": "sampled", "n_samples": 64}):
+    for options in ({}, {"correct": "average"}, {"rule": "sampled", "n_samples": 64}):
         plain, series = lda(**options).fit(rows[:70], y[:70]), lda(**options)
         series.fit(X[:70, :1], y[:70])
         early, found = plain.predict_early(rows[70:]), series.predict_early(X[70:, :1])
@@ -155,7 +155,7 @@ def test_missing_samples(rng):
         if early.time[i] < T:
             assert found.label[0] == early.label[i]
     corrected = clone(model).set_params(correct="average").fit(holes[:160], y[:160])
-    assert 0 < corrected.realised_ <= 1
+    assert 0 < corrected.held_out_agreement_ <= 1
 
 
 def test_a_missing_sample_is_waited_out_or_named_by_its_time(rng):
@@ -206,7 +206,7 @@ def test_nothing_known_is_the_prior(rng):
 
 def test_saved(rng, tmp_path):
     X, y = sensors(rng, 120)
-    for options in ({"correct": 0.5}, {"horizon": T, "set": "sampled", "n_samples": 64}):
+    for options in ({"correct": 0.5}, {"horizon": T, "rule": "sampled", "n_samples": 64}):
         model = lda(**options).fit(unequal(rng, X), y)
         ef.save(model, tmp_path / "model.npz")
         again = ef.load(tmp_path / "model.npz")
@@ -278,7 +278,7 @@ class Failing(LinearDiscriminantAnalysis):
 def test_a_stream_is_as_it_was_after_an_error_in_the_middle(rng):
     X, y = sensors(rng, 80)
     model = ReliableClassifier(
-        Failing(), set="sampled", n_samples=64, correct=False, reliability=0.8
+        Failing(), rule="sampled", n_samples=64, correct=False, reliability=0.8
     ).fit(X, y)
     streams = model.streams(4)
     streams.push(X[:4, :, 0])

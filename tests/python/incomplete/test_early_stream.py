@@ -34,11 +34,11 @@ def model_of(kind):
         "pairwise": lambda: ReliableClassifier(lda()),
         "mixture": lambda: ReliableClassifier(lda(), MixtureCompletion()),
         "features": lambda: ReliableClassifier(lda(), features=PCA(4)),
-        "chebyshev": lambda: ReliableClassifier(lda(), set="chebyshev", reliability=0.5),
-        "box": lambda: ReliableClassifier(LocalQDA(8), set="box", reliability=0.5),
-        "quadratic": lambda: ReliableClassifier(LocalQDA(8), set="quadratic", reliability=0.3),
-        "qda": lambda: ReliableClassifier(qda(reg_param=0.1), set="pairwise", features=PCA(3)),
-        "ideal": lambda: ReliableClassifier(lda(), set="ideal", n_samples=64, reliability=0.8),
+        "chebyshev": lambda: ReliableClassifier(lda(), rule="chebyshev", reliability=0.5),
+        "box": lambda: ReliableClassifier(LocalQDA(8), rule="box", reliability=0.5),
+        "quadratic": lambda: ReliableClassifier(LocalQDA(8), rule="quadratic", reliability=0.3),
+        "qda": lambda: ReliableClassifier(qda(reg_param=0.1), rule="pairwise", features=PCA(3)),
+        "ideal": lambda: ReliableClassifier(lda(), rule="ideal", n_samples=64, reliability=0.8),
     }[kind]()
 
 

@@ -79,7 +79,7 @@ def test_reliable_classifiers_take_them(name, k):
         return
     X, y = problem(k)
     model = ReliableClassifier(MODELS[name](), correct=False).fit(X, y)
-    assert model.set_ == "pairwise"
+    assert model.rule_ == "pairwise"
     decided = model.decide(np.where(np.arange(4) < 3, X, np.nan))
     known = decided.decided if hasattr(decided, "decided") else np.ones(len(X), dtype=bool)
     assert len(known) == len(X)
@@ -92,5 +92,5 @@ def test_ridge_of_two_classes_without_an_intercept(d):
 
     X, y = problem(2, d)
     for options in ({}, {"fit_intercept": False}):
-        model = ReliableClassifier(RidgeClassifier(**options), set="pairwise").fit(X, y)
+        model = ReliableClassifier(RidgeClassifier(**options), rule="pairwise").fit(X, y)
         assert set(model.predict(X)) <= {"u", "v"}

@@ -9,23 +9,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris, load_wine
 from sklearn.model_selection import cross_val_score
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from eigenfeat.incomplete import LocalQDA
-
-
-def expected_failures(estimator):
-    if estimator.variance_floor == 0.1:
-        return {}
-    return {"check_classifiers_train": "log-probabilities of -2600 are wanted as log(exp(-2600))"}
-
-
-@parametrize_with_checks(
-    [LocalQDA(), LocalQDA(n_neighbors=3, variance_floor=0.1)],
-    expected_failed_checks=expected_failures,
-)
-def test_scikit_learn_check(estimator, check):
-    check(estimator)
 
 
 def plain(X, y, x, kn, floor, priors=None):

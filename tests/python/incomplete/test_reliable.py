@@ -37,6 +37,10 @@ OF_WEIGHTS = (
     "check_sample_weight_equivalence_on_dense_data",
 )
 RULES = ("pairwise", "chebyshev", "mahalanobis", "quadratic", "box", "ideal")
+FIRST_RULES = [
+    rule if rule in ("pairwise", "quadratic") else pytest.param(rule, marks=pytest.mark.long)
+    for rule in RULES
+]
 CLASSIFIERS = {
     "lda": LinearDiscriminantAnalysis(),
     "svc": LinearSVC(),
@@ -51,9 +55,9 @@ CLASSIFIERS = {
 
 @parametrize_with_checks(
     [
-        ReliableClassifier(LocalQDA(4), set="box"),
-        ReliableClassifier(LinearDiscriminantAnalysis(), set="sampled", n_samples=128, n_folds=2),
-        ReliableClassifier(LinearDiscriminantAnalysis(), set="learned", n_folds=2),
+        ReliableClassifier(LocalQDA(4), rule="box"),
+        ReliableClassifier(LinearDiscriminantAnalysis(), rule="sampled", n_samples=128, n_folds=2),
+        ReliableClassifier(LinearDiscriminantAnalysis(), rule="learned", n_folds=2),
     ],
     expected_failed_checks=lambda _: dict.fromkeys(OF_WEIGHTS, "their classifiers take no weights"),
 )
@@ -138,7 +142,7 @@ def test_what_is_decided_agrees_at_least_as_often_as_promised(series, name, rule
     model = ReliableClassifier(
         CLASSIFIERS[name],
         MixtureCompletion(),
-        set=rule,
+        rule=rule,
         reliability=tau,
         n_samples=256,
         correct=False,
@@ -159,17 +163,17 @@ def test_what_is_decided_agrees_at_least_as_often_as_promised(series, name, rule
     if rule in ("quadratic", "box", "chebyshev", "mahalanobis") and name != "nearest":
         # G - 1 for a set; of three parts each has a set, at two levels.
         assert found.checks.max() <= (2 if rule == "chebyshev" else 2 * 3 * 2)
-        single = ReliableClassifier(CLASSIFIERS[name], set=rule, reliability=tau, correct=False)
+        single = ReliableClassifier(CLASSIFIERS[name], rule=rule, reliability=tau, correct=False)
         single.fit(X, y)
         assert single.decide(rows).checks.max() <= 2
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", FIRST_RULES)
 def test_early_decisions_are_those_of_the_prefixes(series, rule):
     X, y = series(200)
     T, _ = series(12)
     for name in ("lda", "bayes", "qda"):
-        model = ReliableClassifier(CLASSIFIERS[name], set=rule, reliability=0.7, n_samples=64)
+        model = ReliableClassifier(CLASSIFIERS[name], rule=rule, reliability=0.7, n_samples=64)
         model.fit(X, y)
         early = model.predict_early(T, trace=True)
         assert_array_equal(early.steps, np.arange(1, 13))
@@ -194,7 +198,7 @@ def test_early_decisions_are_those_of_the_prefixes(series, rule):
 def test_two_classes_and_linear_discriminants_are_exact(series, rng):
     X, y = series(400, k=2)
     model = ReliableClassifier(LinearDiscriminantAnalysis()).fit(X, y)
-    assert model.set_ == "pairwise"
+    assert model.rule_ == "pairwise"
     rows = punched(series(20, k=2)[0])
     known = model.completion_.condition(rows, covariance=True)
     label, largest = model.decide(rows).label, model.reliabilities(rows)
@@ -208,10 +212,10 @@ def test_two_classes_and_linear_discriminants_are_exact(series, rng):
 def test_pairwise_and_ideal_against_sampling(series, rng, name):
     X, y = series(300)
     rows = punched(series(8)[0])
-    fitted = ReliableClassifier(CLASSIFIERS[name], set="pairwise", correct=False).fit(X, y)
+    fitted = ReliableClassifier(CLASSIFIERS[name], rule="pairwise", correct=False).fit(X, y)
     known = fitted.completion_.condition(rows, covariance=True)
     bound, label = fitted.reliabilities(rows), fitted.decide(rows).label
-    ideal = clone(fitted).set_params(set="ideal", n_samples=512).fit(X, y)
+    ideal = clone(fitted).set_params(rule="ideal", n_samples=512).fit(X, y)
     for i in range(8 if name != "local" else 2):
         draws = rng.multivariate_normal(known.mean[i], known.covariance[i], 4000)
         share = (fitted.predict(draws) == label[i]).mean()
@@ -229,7 +233,7 @@ def test_targets(series):
     y = np.array(["low", "mid", "top"])[y]
     rows = punched(series(100)[0])
     for name, rule in (("lda", "pairwise"), ("lda", "quadratic"), ("qda", "chebyshev")):
-        model = ReliableClassifier(CLASSIFIERS[name], set=rule, reliability=0.6).fit(X, y)
+        model = ReliableClassifier(CLASSIFIERS[name], rule=rule, reliability=0.6).fit(X, y)
         free = model.decide(rows)
         for g in model.classes_:
             found = model.decide(rows, target=g)
@@ -260,14 +264,14 @@ def test_complete_rows_are_decided_as_predicted(series):
         assert_array_equal(model.predict(T), classifier.fit(X, y).predict(T))
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", FIRST_RULES)
 def test_features(series, rule):
     X, y = series(120)
     rows = punched(series(20)[0], 0.2)
     for name in ("lda", "bayes", "local"):
         count = 20 if rule != "ideal" else 3
         model = ReliableClassifier(
-            CLASSIFIERS[name], set=rule, features=PCA(4), reliability=0.5, n_samples=64
+            CLASSIFIERS[name], rule=rule, features=PCA(4), reliability=0.5, n_samples=64
         ).fit(X, y)
         reduced = model.features_.transform(X)
         assert_array_equal(
@@ -303,7 +307,7 @@ def test_blocks_do_not_matter(series, monkeypatch):
     rows = punched(series(60)[0])
     for name in ("lda", "local", "qda"):
         rule = "quadratic" if name == "local" else "auto"
-        model = ReliableClassifier(CLASSIFIERS[name], set=rule, reliability=0.6).fit(X, y)
+        model = ReliableClassifier(CLASSIFIERS[name], rule=rule, reliability=0.6).fit(X, y)
         expected, found = model.reliabilities(rows), model.decide(rows)
         early = model.predict_early(X[:30])
         with monkeypatch.context() as patch:
@@ -316,12 +320,12 @@ def test_blocks_do_not_matter(series, monkeypatch):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"classifier": RandomForestClassifier(2), "set": "box"}, "classifier: expected one with"),
-        ({"classifier": KNeighborsClassifier(3), "set": "pairwise"}, "classifier: expected one"),
-        ({"classifier": SVC(kernel="linear"), "set": "quadratic"}, "classifier: expected"),
+        ({"classifier": RandomForestClassifier(2), "rule": "box"}, "classifier: expected one with"),
+        ({"classifier": KNeighborsClassifier(3), "rule": "pairwise"}, "classifier: expected one"),
+        ({"classifier": SVC(kernel="linear"), "rule": "quadratic"}, "classifier: expected"),
         ({"classifier": PCA()}, "classifier"),  # without predict
         ({"classifier": "lda"}, "classifier"),
-        ({"set": "ball"}, "set"),
+        ({"rule": "ball"}, "rule"),
         ({"reliability": 1.0}, "reliability"),
         ({"completion": PCA()}, "completion"),
         ({"features": "pca"}, "features"),

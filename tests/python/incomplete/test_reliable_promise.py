@@ -53,7 +53,7 @@ def latent():
 def test_a_hundred_missing_entries_that_share_a_latent_variable(latent, rule):
     classifier, X, fresh = latent
     model = ReliableClassifier(
-        FrozenEstimator(classifier), GaussianCompletion(shrinkage=0), set=rule, correct=False
+        FrozenEstimator(classifier), GaussianCompletion(shrinkage=0), rule=rule, correct=False
     ).fit(X, classifier.predict(X))
     seen = np.arange(X.shape[1]) == 0
     for tau in (0.9, 0.99, 0.999):
@@ -70,7 +70,7 @@ CLASSIFIERS = {
 TAUS = (0.5, 0.9, 0.99, 0.999)
 
 
-@pytest.mark.parametrize("correlation", [0.0, 0.8])
+@pytest.mark.parametrize("correlation", [pytest.param(0.0, marks=pytest.mark.long), 0.8])
 @pytest.mark.parametrize("mixture", [False, True])
 @pytest.mark.parametrize("name", list(CLASSIFIERS))
 def test_tau_holds_where_the_model_is_right(correlation, mixture, name):
@@ -84,7 +84,7 @@ def test_tau_holds_where_the_model_is_right(correlation, mixture, name):
     decided = {}
     for rule, kind in [*rules, *(("pairwise", kind) for kind in kinds)]:
         model = ReliableClassifier(
-            CLASSIFIERS[name], completion, set=rule, tail=kind, correct=False
+            CLASSIFIERS[name], completion, rule=rule, tail=kind, correct=False
         )
         model.fit(X, y)
         for mask in masks[:1] if kind == "davies" and mixture else masks:
@@ -195,7 +195,10 @@ def test_many_features_take_the_bound(monkeypatch, latent):
     classifier, X, fresh = latent
     monkeypatch.setattr("eigenfeat.incomplete._completion.mixture.MANY_FEATURES", 50)
     model = ReliableClassifier(
-        FrozenEstimator(classifier), GaussianCompletion(shrinkage=0), set="quadratic", correct=False
+        FrozenEstimator(classifier),
+        GaussianCompletion(shrinkage=0),
+        rule="quadratic",
+        correct=False,
     ).fit(X, classifier.predict(X))
     realised, count = agreement(model, fresh[:4000], np.arange(X.shape[1]) == 0, 0.9)
     assert realised >= 0.9

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from eigenfeat.ldg import LDG, DiscriminativeGaussian
 from eigenfeat.ldg._solving.descent import LocalGaussians, minimise
@@ -14,19 +13,6 @@ from eigenfeat.neighbours.local_means import local_neighbours
 
 EPS = np.finfo(float).eps
 STEPS = ("halving", "barzilai-borwein")
-
-
-@parametrize_with_checks(
-    [
-        DiscriminativeGaussian(2, n_neighbors=2),
-        DiscriminativeGaussian(1, n_neighbors=2, gamma=0.5, step="halving"),
-    ]
-)
-# Labels that are noise, and searches of a single step, are among the checks.
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.filterwarnings("ignore:n_neighbors. expected more than:RuntimeWarning")
-def test_scikit_learn_check(estimator, check):
-    check(estimator)
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.preprocessing import KernelCenterer
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from eigenfeat._base import validation as _validation
 from eigenfeat.ldg import LDG, KernelLDG
@@ -18,17 +17,6 @@ from eigenfeat.ldg._solving.selection import knn_accuracy
 from eigenfeat.neighbours.local_means import local_neighbours
 
 EPS = np.finfo(float).eps
-
-
-@parametrize_with_checks(
-    [
-        KernelLDG(2, n_neighbors=2, gamma=0.5),
-        KernelLDG(1, n_neighbors=2, kernel="rbf", kernel_gamma=0.1),
-    ]
-)
-@pytest.mark.filterwarnings("ignore:n_neighbors. expected more than:RuntimeWarning")
-def test_scikit_learn_check(estimator, check):
-    check(estimator)
 
 
 @pytest.fixture

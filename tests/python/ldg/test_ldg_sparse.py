@@ -7,7 +7,6 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_wine
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from eigenfeat._base import validation as _validation
 from eigenfeat.ldg import LDG, SparseLDG
@@ -17,17 +16,6 @@ from eigenfeat.neighbours.local_means import local_scatters
 
 EPS = np.finfo(float).eps
 DEFLATIONS = ("sparse", "orthonormal")
-
-
-@parametrize_with_checks(
-    [
-        SparseLDG(2, n_neighbors=2, gamma=0.5),
-        SparseLDG(1, n_neighbors=2, sparsity=1.5, deflation="orthonormal"),
-    ]
-)
-@pytest.mark.filterwarnings("ignore:n_neighbors. expected more than:RuntimeWarning")
-def test_scikit_learn_check(estimator, check):
-    check(estimator)
 
 
 @pytest.fixture(scope="module")

@@ -9,18 +9,12 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from eigenfeat import LDG
 from eigenfeat.ldg import PooledFisher, PooledPCA, TransferLDG
 from eigenfeat.ldg.transfer import TwoDomains
 
 EPS = np.finfo(float).eps
-
-
-@parametrize_with_checks([TransferLDG(), TransferLDG(1, n_neighbors=2, alpha=0.5, gamma=0.5)])
-def test_scikit_learn_check(estimator, check):
-    check(estimator)
 
 
 @pytest.fixture

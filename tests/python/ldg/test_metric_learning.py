@@ -9,7 +9,6 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import mutual_info_classif
 from sklearn.neighbors import KNeighborsClassifier, NeighborhoodComponentsAnalysis
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from eigenfeat.ldg import ITML, NCA, TransferITML
 from eigenfeat.ldg._solving.metrics import (
@@ -17,13 +16,6 @@ from eigenfeat.ldg._solving.metrics import (
     learnt_metric,
     ranked_by_information,
 )
-
-
-@parametrize_with_checks(
-    [ITML(max_iter=20, tol=0.5), NCA(max_iter=5), TransferITML(max_iter=20, tol=0.5)]
-)
-def test_scikit_learn_check(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize("slack", [0.1, 1.0, 10.0])

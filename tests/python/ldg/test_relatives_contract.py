@@ -14,7 +14,6 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from eigenfeat.ldg import (
     DirectLDA,
@@ -39,17 +38,6 @@ SUPERVISED = (
 FISHERS = (RegularizedFisher, PCAFisher, DirectLDA, GSVDDiscriminant, PooledFisher)
 POOLED = (PooledPCA, PooledFisher)
 FAMILY = (*SUPERVISED, PooledPCA)
-
-
-@parametrize_with_checks(
-    [
-        *(member() for member in FAMILY),
-        LocalFisher(pca_components="auto", embedding_type="orthonormalized"),
-        LocalFisher(ridge=0.1, embedding_type="plain", n_neighbors=1),
-    ]
-)
-def test_scikit_learn_check(estimator, check):
-    check(estimator)
 
 
 @pytest.fixture

@@ -17,33 +17,9 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from eigenfeat.expansion.features import ExpandedRows
 from eigenfeat.linear.logistic import MultinomialLogit
-
-
-def expected_failures(estimator):
-    """Weighted and repeated rows have metrics that differ by float32's rounding, so that two fits
-    agree to their tolerance, not to 1e-7 (test_logistic.py compares optima); rows are held out one
-    by one.
-    """
-    reason = "agrees to the tolerance of the fit"
-    return {
-        f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in ("dense", "sparse")
-    }
-
-
-@parametrize_with_checks(
-    [
-        MultinomialLogit(),
-        MultinomialLogit(penalty=0, l2=1.0, fit_intercept=False, gram_rows=10),
-        MultinomialLogit(early_stopping=True, warm_start=True, validation_fraction=0.4),
-    ],
-    expected_failed_checks=expected_failures,
-)
-def test_scikit_learn_check(estimator, check):
-    check(estimator)
 
 
 @pytest.fixture

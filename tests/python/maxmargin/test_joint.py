@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from declared_checks import DECLARED
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from svm_reference import class_weights, dual_objective
 from svm_reference import objective as svm_objective
 
@@ -19,21 +17,6 @@ from eigenfeat._base.core import core
 from eigenfeat.maxmargin import MaxMarginPCA, MaxMarginShift, MulticlassSVM
 
 SVM = MulticlassSVM(C=0.1, tol=1e-6, max_iter=5000)
-
-
-@parametrize_with_checks(
-    [
-        MaxMarginPCA(1, sigma2=1.0, svm=MulticlassSVM(C=0.01, max_iter=50)),
-        MaxMarginPCA(1, svm=MulticlassSVM(C=0.01, max_iter=20), scales=(0.0, 1), cv=2),
-        MaxMarginShift(
-            PCA(1), sigma2=1.0, svm=MulticlassSVM(C=0.01, max_iter=50), moves="joint", max_iter=9
-        ),
-    ],
-    expected_failed_checks=lambda model: DECLARED.get(type(model).__name__, {}),
-)
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_scikit_learn_check(estimator, check):
-    check(estimator)
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,6 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from declared_checks import DECLARED
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.cluster import KMeans
@@ -19,26 +18,11 @@ from sklearn.kernel_approximation import RBFSampler
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from svm_reference import class_weights
 
 from eigenfeat.maxmargin import Autoencoder, MaxMarginShift, MulticlassSVM, _scale_search
 
 SVM = MulticlassSVM(C=0.1, tol=1e-6, max_iter=5000)
-
-
-@parametrize_with_checks(
-    [
-        MaxMarginShift(PCA(1), sigma2=1.0, svm=MulticlassSVM(C=0.01, max_iter=50)),
-        MaxMarginShift(PCA(1), svm=MulticlassSVM(C=0.01, max_iter=20), scales=(0.1, 1), cv=2),
-        Autoencoder(2, max_iter=20),
-        Autoencoder(2, tied=False, max_iter=20),
-    ],
-    expected_failed_checks=lambda model: DECLARED.get(type(model).__name__, {}),
-)
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_scikit_learn_check(estimator, check):
-    check(estimator)
 
 
 @pytest.fixture(scope="module")

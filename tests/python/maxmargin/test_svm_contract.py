@@ -11,36 +11,8 @@ from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_wine
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from eigenfeat.maxmargin import MulticlassSVM
-
-
-def expected_failures(estimator):
-    """Weighted and repeated rows are visited in other orders: they agree to the tolerance of the
-    fit, not to 1e-7 (test_svm.py compares optima).
-    """
-    reason = "agrees to the tolerance of the fit"
-    failures = {
-        f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in ("dense", "sparse")
-    }
-    if estimator.solver == "frank_wolfe":
-        slow = "costs that differ by 1e7 take more than the 1000 epochs that the check allows"
-        failures["check_class_weight_classifiers"] = slow
-    return failures
-
-
-@parametrize_with_checks(
-    [
-        MulticlassSVM(max_iter=100),
-        MulticlassSVM(C=0.1, solver="frank_wolfe", fit_intercept=False, tol=0.05, max_iter=300),
-    ],
-    expected_failed_checks=expected_failures,
-)
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_scikit_learn_check(estimator, check):
-    # Some checks draw labels at random for rows far from the origin: that takes many epochs.
-    check(estimator)
 
 
 @pytest.fixture(scope="module")

@@ -266,8 +266,8 @@ def test_the_best_of_a_search_and_the_same_text_again():
     ("model", "reason"),
     [
         (ReliableClassifier(GaussianNB(), correct=False), "rule 'quadratic'"),
-        (ReliableClassifier(lda(), set="mahalanobis"), "rule 'mahalanobis'"),
-        (ReliableClassifier(lda(), set="learned"), "rule 'learned'"),
+        (ReliableClassifier(lda(), rule="mahalanobis"), "rule 'mahalanobis'"),
+        (ReliableClassifier(lda(), rule="learned"), "rule 'learned'"),
         (ReliableClassifier(KNeighborsClassifier(1)), "one discriminant for each class"),
         (lda(), "expected a fitted ReliableClassifier"),
     ],

@@ -110,7 +110,7 @@ def test_what_cannot_be_exported_is_an_error(tmp_path):
     X, y = signals(60, np.random.default_rng(2))
     for model, reason in [
         (ReliableClassifier(GaussianNB(), correct=False), "rule 'quadratic'"),
-        (ReliableClassifier(lda(), set="box", correct=False), "rule 'box'"),
+        (ReliableClassifier(lda(), rule="box", correct=False), "rule 'box'"),
     ]:
         with pytest.raises(ValueError, match=f"model: expected the rule 'pairwise'.*{reason}"):
             to_onnx(model.fit(X, y), tmp_path / "model.onnx")

@@ -106,7 +106,7 @@ def test_figures_are_those_of_the_estimators(finished, folder):
     data = early.load(folder / "ucr" / f"{name}.npz", Context(quick=True, seed=4))
     with np.load(folder / "ucr" / f"{name}.npz") as file:
         assert sorted(map(tuple, data.X_test)) == sorted(map(tuple, file["X_test"].astype(float)))
-    model = ReliableClassifier(LocalQDA(), set="quadratic", correct=False).fit(
+    model = ReliableClassifier(LocalQDA(), rule="quadratic", correct=False).fit(
         data.X_train, data.y_train
     )
     ects = ECTS(0.2).fit(data.X_train, data.y_train)
@@ -144,7 +144,7 @@ def test_calibration_is_tried_on_other_rows(finished, folder):
     (trial,) = (t for t in trials if (t.problem, t.method) == (name, method))
     data = early.load(folder / "ucr" / f"{name}.npz", Context(quick=True, seed=4))
     lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
-    model = ReliableClassifier(lda, set="pairwise", correct=False).fit(data.X_train, data.y_train)
+    model = ReliableClassifier(lda, rule="pairwise", correct=False).fit(data.X_train, data.y_train)
     rest, complete = data.X_test[20:], model.predict(data.X_test[20:])
     early_labels = model.predict_early(rest, wanted)
     assert trial.nominal[wanted].mean_time == early_labels.time.mean()

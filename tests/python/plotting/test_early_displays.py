@@ -94,10 +94,10 @@ def test_of_a_search_the_best(display, model):
 def test_a_calibration_on_rows_or_the_models_own(model):
     display = draw(EarlyCalibrationDisplay, model, color="black")
     found = calibrate(model, SERIES[80:], agreement=0.8)
-    assert_array_equal(display.realised_line_.get_ydata(), found.realised)
+    assert_array_equal(display.agreement_line_.get_ydata(), found.held_out_agreement)
     assert_array_equal(display.lower_line_.get_ydata(), found.lower)
     assert_allclose(display.lower_line_.get_xdata(), np.log(found.tau / (1 - found.tau)), atol=1e-9)
-    assert display.realised_line_.get_color() == "black"
+    assert display.agreement_line_.get_color() == "black"
     assert display.chosen_point_.get_ydata()[0] == found.lower[found.chosen]
     assert not hasattr(model, "calibration_")
     with pytest.raises(ValueError, match="estimator: expected a model whose method calibrate was"):

@@ -10,7 +10,6 @@ from numpy.testing import assert_allclose
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from eigenfeat import ClassMoments
 from eigenfeat.exceptions import SingularDenominatorError
@@ -24,19 +23,6 @@ from eigenfeat.rayleigh.rayleigh import (
 
 SUPERVISED = (FisherLDA, SlicedInverseRegression)
 FAMILY = (RayleighPCA, VanishingComponents, OrientedPCA, *SUPERVISED)
-
-
-@parametrize_with_checks(
-    [
-        *(member() for member in FAMILY),
-        RayleighPCA(center=False, scale="columns"),
-        VanishingComponents(center=False, scale="columns", solver="full"),
-        OrientedPCA(center=False, scale="columns"),
-        SlicedInverseRegression(target="continuous", n_slices=3),
-    ]
-)
-def test_scikit_learn_check(estimator, check):
-    check(estimator)
 
 
 @pytest.fixture

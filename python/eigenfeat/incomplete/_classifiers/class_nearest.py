@@ -31,7 +31,7 @@ class ClassNearest(RowClassifier):
     neighbours of the completed row, one discriminant for each class. This is the simpler method of
     section 5.3, which the thesis calls not strictly conservative, as the complete row may have
     other neighbours. The conservative method is ``KNeighborsClassifier(1)``, where every row is a
-    class of its own; ``set="ideal"``, the default, tests the label of the complete row itself.
+    class of its own; ``rule="ideal"``, the default, tests the label of the complete row itself.
 
     Parameters
     ----------

@@ -57,7 +57,7 @@ class Calibration(Saved):
         Number of held-out rows.
     tau : (p,) array
         The grid, ascending.
-    realised : (p,) array
+    held_out_agreement : (p,) array
         Agreement on the held-out rows at each tau.
     lower : (p,) array
         One-sided lower bounds of the agreement, each alone with the given confidence.
@@ -75,7 +75,7 @@ class Calibration(Saved):
         "confidence": "number",
         "n": "count",
         "tau": "numbers p",
-        "realised": "floats p",
+        "held_out_agreement": "floats p",
         "lower": "floats p",
         "mean_time": "floats p",
         "accuracy": "floats p?",
@@ -86,7 +86,7 @@ class Calibration(Saved):
     confidence: float
     n: int
     tau: _Array
-    realised: _Array
+    held_out_agreement: _Array
     lower: _Array
     mean_time: _Array
     accuracy: _Array | None
@@ -102,12 +102,13 @@ class Calibration(Saved):
         if self.chosen < 0:
             return (
                 f"{wanted}: not shown by {self.n} rows; at the strictest tau {self.tau[-1]:.6g} "
-                f"{self.realised[-1]:.4f} agree, at least {self.lower[-1]:.4f}"
+                f"{self.held_out_agreement[-1]:.4f} agree, at least {self.lower[-1]:.4f}"
             )
         k = self.chosen
         return (
-            f"{wanted}: tau {self.tau[k]:.6g}, at which {self.realised[k]:.4f} of {self.n} rows "
-            f"agree, at least {self.lower[k]:.4f}, after {self.mean_time[k]:.1f} samples"
+            f"{wanted}: tau {self.tau[k]:.6g}, at which {self.held_out_agreement[k]:.4f} of "
+            f"{self.n} rows agree, at least {self.lower[k]:.4f}, after {self.mean_time[k]:.1f} "
+            "samples"
         )
 
 
@@ -250,7 +251,7 @@ def calibrate(
         confidence=float(confidence),
         n=len(complete),
         tau=grid,
-        realised=np.array(agreed) / len(complete),
+        held_out_agreement=np.array(agreed) / len(complete),
         lower=lower,
         mean_time=np.array(times),
         accuracy=None if truth is None else np.array(right),

@@ -63,7 +63,7 @@ class Fitted(Saved):
         "classifier": "estimator",
         "completion": "of GaussianCompletion MixtureCompletion",
         "features": "estimator?",
-        "set": "text",
+        "rule_name": "text",
         "affine": "of Affine?",
         "scores": "of Affine?",
         "discriminants": "of Linear Gaussians Local LocalMeans Quadratic Opaque",
@@ -77,7 +77,7 @@ class Fitted(Saved):
     classifier: Any
     completion: Completion
     features: Any
-    set: str
+    rule_name: str
     affine: Affine | None
     scores: Affine | None
     discriminants: Discriminants
@@ -103,14 +103,14 @@ class Fitted(Saved):
     @property
     def needs_covariance(self) -> bool:
         """Whether the rule takes conditional covariances."""
-        if self.set == "box":
+        if self.rule_name == "box":
             return self.discriminants.pair_axes
-        return self.set not in ("quadratic", "sampled", "learned")
+        return self.rule_name not in ("quadratic", "sampled", "learned")
 
     @property
     def needs_spectra(self) -> bool:
         """Whether it takes their spectra."""
-        return self.set == "quadratic"
+        return self.rule_name == "quadratic"
 
     def filled(self, rows: _Array) -> _Array:
         """Rows with conditional means for what is missing."""

@@ -76,13 +76,13 @@ class Fitting:
 
     classifier: Any
     completion: Any
-    set: str
+    rule: str
     reliability: float
     features: Any
     tail: str
     correct: Any
     held_out: float | None
-    looks_: NDArray[np.int64]
+    decision_times_: NDArray[np.int64]
     n_folds: int
     n_samples: Any
     horizon: int | None
@@ -121,7 +121,7 @@ class Fitting:
         self.n_features_in_ = layout.width
         self.n_channels_, self.n_timepoints_ = layout.channels, layout.length
         self.completion_, self.features_ = core.completion, core.features
-        self.classifier_, self.classes_, self.set_ = core.classifier, core.classes, core.set
+        self.classifier_, self.classes_, self.rule_ = core.classifier, core.classes, core.rule_name
         self.__dict__.pop("completion_results_", None)
         if core.choice is not None:
             self.completion_results_ = core.choice
@@ -172,12 +172,12 @@ class Fitting:
             correction, held, steps = corrected(core, refit, found, y, tau, folds, confidence, kept)
             self.correction_ = correction
             self.fitted_ = replace(core, rule=CorrectedRule(core.rule, correction))
-        self.looks_ = np.append(steps, core.layout.length)
-        self.realised_, self.realised_bound_ = float("nan"), 0.0
+        self.decision_times_ = np.append(steps, core.layout.length)
+        self.held_out_agreement_, self.held_out_agreement_bound_ = float("nan"), 0.0
         if held.n:
             sure = CONFIDENCE if kept is not None else confidence_each(CONFIDENCE, count)
-            self.realised_ = held.agreed / held.n
-            self.realised_bound_ = float(lower_bound(held.agreed, held.n, sure))
+            self.held_out_agreement_ = held.agreed / held.n
+            self.held_out_agreement_bound_ = float(lower_bound(held.agreed, held.n, sure))
 
 
 def confidence_of(model: BaseEstimator, count: int) -> float | None:
@@ -204,12 +204,12 @@ def fitted_to(model: BaseEstimator, found: Rows, y: Labels, layout: Layout) -> F
     inputs = X if features is None else features.transform(X)
     classifier = _fitted("classifier", clone(model.classifier), inputs, y, found.weight)
     classes = _classes_of(classifier, y)
-    discriminants = _read(model.set, classifier, classes, inputs)
-    set_ = model.set if model.set != "auto" else _rule_for(discriminants)
-    rule = _rule(model, set_, ClassCodes(classes, classifier), found, y, layout)
+    discriminants = _read(model.rule, classifier, classes, inputs)
+    name = model.rule if model.rule != "auto" else _rule_for(discriminants)
+    rule = _rule(model, name, ClassCodes(classes, classifier), found, y, layout)
     few = isinstance(discriminants, Linear) and discriminants.count <= MANY_SCORES
     scores = None
-    if few and set_ in ("pairwise", "chebyshev", "mahalanobis"):
+    if few and name in ("pairwise", "chebyshev", "mahalanobis"):
         scores = _scores_of(discriminants, affine, X.shape[1])
     return Fitted(
         layout=layout,
@@ -217,7 +217,7 @@ def fitted_to(model: BaseEstimator, found: Rows, y: Labels, layout: Layout) -> F
         classifier=classifier,
         completion=completion,
         features=features,
-        set=set_,
+        rule_name=name,
         affine=affine,
         scores=scores,
         discriminants=discriminants,
@@ -300,17 +300,17 @@ def _read(wanted: str, classifier: Any, classes: NDArray[Any], inputs: _Array) -
 
 
 def _rule(
-    model: Any, set_: str, predict: ClassCodes, found: Rows, y: NDArray[Any], layout: Layout
+    model: Any, name: str, predict: ClassCodes, found: Rows, y: NDArray[Any], layout: Layout
 ) -> Rule:
-    if set_ in SETS:
-        return SetRule(SETS[set_])
-    if set_ == "pairwise":
+    if name in SETS:
+        return SetRule(SETS[name])
+    if name == "pairwise":
         return PairwiseRule(model.tail)
     seed = int(check_random_state(model.random_state).randint(2**31 - 1))
-    if set_ == "learned":
-        refit = partial(_without, model, found, y, layout, set="ideal")
+    if name == "learned":
+        refit = partial(_without, model, found, y, layout, rule="ideal")
         return LearnedRule(predict, *learned(refit, layout, found, y, model.n_folds, seed), seed)
-    kind = SampledRule if set_ == "sampled" else IdealRule
+    kind = SampledRule if name == "sampled" else IdealRule
     n = samples_of(model.n_samples, model.reliability, partial(kind.reach, risk=RISK))
     return kind(predict, n, RISK, seed)
 

@@ -186,7 +186,7 @@ def learned(
     folds = [_record(fitted, rows, fitted.predict, times, seed) for fitted, rows in held]
     if not folds:
         warnings.warn(
-            "set: expected folds that the classifier can be fitted to, got none; rows are decided "
+            "rule: expected folds that the classifier can be fitted to, got none; rows are decided "
             "when they are complete",
             UserWarning,
             stacklevel=6,

@@ -37,7 +37,9 @@ def spread_steps(length: int, most: int) -> NDArray[np.int64]:
 
 def looks_of(model: BaseEstimator, steps: ArrayLike | None, length: int) -> NDArray[np.int64]:
     """After how many samples to look: None means where a fitted model's correction holds."""
-    return ascending_steps(getattr(model, "looks_", None) if steps is None else steps, length)
+    return ascending_steps(
+        getattr(model, "decision_times_", None) if steps is None else steps, length
+    )
 
 
 def taus_of(model: BaseEstimator, reliability: ArrayLike | None, n: int) -> NDArray[np.float64]:
