@@ -30,17 +30,19 @@ FILES = {
     **{"bigrams": "ocr_letters.npz", "digits": "mnist.npz", "made": ""},
 }
 METHODS = {
-    "GEM": lambda: GEMClassifier(),
+    "GEM": lambda: GEMClassifier(views="gem"),
     "SVM": lambda: make_pipeline(StandardScaler(), SVC()),
 }
 
 FEW = {"pairs": ("random_groups", 150)}
 OF_MANY = {
-    "GEM": lambda: GEMClassifier(),
-    "GEM, L-BFGS": lambda: GEMClassifier(logit_solver="lbfgs"),
-    "GEM, 150 groups": lambda: GEMClassifier(**FEW),
-    "GEM, 150 groups and columns": lambda: GEMClassifier(**FEW, include_input=True),
-    "GEM, 600 nearest": lambda: GEMClassifier(pairs=("confusion", 600), n_directions=1),
+    "GEM": lambda: GEMClassifier(views="gem"),
+    "GEM, L-BFGS": lambda: GEMClassifier(views="gem", logit_solver="lbfgs"),
+    "GEM, 150 groups": lambda: GEMClassifier(views="gem", **FEW),
+    "GEM, 150 groups and columns": lambda: GEMClassifier(views="gem", **FEW, include_input=True),
+    "GEM, 600 nearest": lambda: GEMClassifier(
+        views="gem", pairs=("confusion", 600), n_directions=1
+    ),
     "Fisher": lambda: FisherLDA(),
 }
 

@@ -56,7 +56,7 @@ def bits(seconds: float) -> dict[str, bytes]:
     moments = distributed.class_moments(X, y)
     pairs = distributed.pair_directions(moments, constant=True, n_directions=5)
     logit = distributed.MultinomialLogit().fit(X, y)
-    model = distributed.GEMClassifier(n_directions=3).fit(X, y)
+    model = distributed.GEMClassifier(views="gem", n_directions=3).fit(X, y)
     return {
         "moments": np.concatenate([moments.covariance(c) for c in range(K)]).tobytes(),
         "pencils": pairs.vectors.tobytes() + pairs.eigenvalues.tobytes(),

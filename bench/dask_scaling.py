@@ -70,8 +70,8 @@ def classifier(n: int, workers: int, rounds: int) -> None:
     here, labels = X.compute(), y.compute()
     options = {"n_directions": 3, "scale": "none"}
     blocks = ArrayBlocks(here, labels, block_rows=max(n // 16, 1))
-    local = GEMClassifier(**options, n_threads=workers)
-    spread = distributed.GEMClassifier(**options)
+    local = GEMClassifier(views="gem", **options, n_threads=workers)
+    spread = distributed.GEMClassifier(views="gem", **options)
     contenders = [
         Contender("one process", lambda: local.fit(here, labels), note="keeps projections"),
         Contender("one process, blocks", lambda: local.fit(blocks), note="keeps nothing"),

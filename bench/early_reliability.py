@@ -84,7 +84,7 @@ def _rules(threads: int) -> dict[str, Callable[[], ReliableClassifier]]:
         return LocalQDA(n_threads=threads)
 
     def gem() -> GEMClassifier:
-        return GEMClassifier(n_threads=threads)
+        return GEMClassifier(views="gem", n_threads=threads)
 
     def scaled() -> Any:
         return make_pipeline(StandardScaler(), _lda())

@@ -41,7 +41,7 @@ CLASSIFIERS = {
     "naive Bayes": GaussianNB(),
     "QDA": QuadraticDiscriminantAnalysis(reg_param=0.1),
     "local QDA": LocalQDA(8, n_threads=1),
-    "GEM": GEMClassifier(n_threads=1),
+    "GEM": GEMClassifier(views="gem", n_threads=1),
 }
 COLUMNS, CLASSES, TRAINING = 8, 3, 1500
 

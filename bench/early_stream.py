@@ -47,7 +47,7 @@ def rules() -> dict[str, Callable[[], ReliableClassifier]]:
         "naive Bayes, quadratic": rule(GaussianNB, "quadratic"),
         "naive Bayes, box": rule(GaussianNB, "box"),
         "LDA, sampled": rule(_lda, "sampled", **sampled),
-        "GEM, sampled": rule(lambda: GEMClassifier(n_threads=1), "sampled", **sampled),
+        "GEM, sampled": rule(lambda: GEMClassifier(views="gem", n_threads=1), "sampled", **sampled),
     }
 
 

@@ -56,6 +56,7 @@ def main() -> None:
 
     def ours(epochs: int, perturbation: float) -> Any:
         return GEMClassifier(
+        views="gem",
             scale="none", threshold=None, n_directions=each, hidden_directions=each, powers=(1,),
             depth=chosen.layers, penalty=1.0, tol=0.1, temperature=1.0,
             joint_epochs=epochs, perturbation=perturbation,

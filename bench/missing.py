@@ -30,10 +30,11 @@ from eigenfeat import FisherLDA, GEMClassifier
 UCI = ("satimage", "ionosphere", "dermatology", "pima", "german_numeric", "ringnorm_standardized")
 MOST_ROWS = 3000
 METHODS = {
-    "GEM": lambda: GEMClassifier(),
-    "GEM, means": lambda: make_pipeline(SimpleImputer(), GEMClassifier()),
+    "GEM": lambda: GEMClassifier(views="gem"),
+    "GEM, means": lambda: make_pipeline(SimpleImputer(), GEMClassifier(views="gem")),
     "GEM, regressions": lambda: make_pipeline(
-        IterativeImputer(max_iter=5, n_nearest_features=20, random_state=0), GEMClassifier()
+        IterativeImputer(max_iter=5, n_nearest_features=20, random_state=0),
+        GEMClassifier(views="gem"),
     ),
     "Fisher": lambda: FisherLDA(),
     "Fisher, means": lambda: make_pipeline(SimpleImputer(), FisherLDA()),

@@ -93,7 +93,9 @@ def run(arguments: argparse.Namespace) -> None:
     shape = (arguments.rows, arguments.columns)
     X: Any = np.memmap(arguments.path, dtype=np.float32, mode="r", shape=shape)
     y = np.load(str(arguments.path) + ".labels.npy")
-    model: Any = GEMClassifier(n_directions=arguments.directions, n_threads=arguments.threads)
+    model: Any = GEMClassifier(
+        views="gem", n_directions=arguments.directions, n_threads=arguments.threads
+    )
     if arguments.search:
         model = GEMClassifierCV(model, {"ridge": [0.1, 0.5], "penalty": [0.1, 0.03]})
     # Libraries take their own buffers at the first fit, whatever the rows.

@@ -43,9 +43,9 @@ FILES = {
 }
 BUNDLED = {"digits": load_digits, "cancer": load_breast_cancer}
 METHODS = {
-    "T = 1": lambda: GEMClassifier(temperature=1.0),
-    "default": lambda: GEMClassifier(),
-    "penalty auto": lambda: GEMClassifier(penalty="auto"),
+    "T = 1": lambda: GEMClassifier(views="gem", temperature=1.0),
+    "default": lambda: GEMClassifier(views="gem"),
+    "penalty auto": lambda: GEMClassifier(views="gem", penalty="auto"),
     "logistic": lambda: make_pipeline(
         SimpleImputer(), StandardScaler(), LogisticRegression(max_iter=1000)
     ),

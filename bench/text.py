@@ -136,7 +136,7 @@ def fit(options: argparse.Namespace, ridge: float | None, X: Any, y: Any, Z: Any
     }
     started, busy = time.perf_counter(), time.process_time()
     if options.classifier:
-        model = GEMClassifier(**shared).fit(X, y)
+        model = GEMClassifier(views="gem", **shared).fit(X, y)
         took = time.perf_counter() - started
         values = model.layers_[0].eigenvalues
         result = f"{len(values)} directions, held-out accuracy {model.score(Z, z):.4f}"

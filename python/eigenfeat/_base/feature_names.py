@@ -64,10 +64,10 @@ def check_same_names(wanted: Names | None, got: Names | None, name: str) -> Name
 
 
 def take_names(estimator: Estimator, source: Any) -> None:
-    """Number and names, if there are any, of the columns of moments or of another estimator."""
+    """Number, names and encoder, where there are any, of the columns of another estimator."""
     estimator.n_features_in_ = source.n_features_in_
-    for name in ("feature_names_in_", "file_layout_"):
-        value = getattr(source, name, None)  # before it is taken away: both may be the same
+    for name in ("feature_names_in_", "file_layout_", "columns_"):
+        value = getattr(source, name, None)
         estimator.__dict__.pop(name, None)
         if value is not None:
             setattr(estimator, name, value)

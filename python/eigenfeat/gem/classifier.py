@@ -16,9 +16,12 @@ from eigenfeat._base.saved import fits
 from eigenfeat._base.types import ClassWeight, Floats, Pairs, RandomState, Rows
 from eigenfeat._base.validation import MOST
 from eigenfeat.gem.gem import GEM
-from eigenfeat.gem.steps import ClassifierSteps
+from eigenfeat.gem.pool import check_pool, pooled_scores
+from eigenfeat.gem.steps import ClassifierSteps, with_gaps
+from eigenfeat.gem.views import VIEWS
 from eigenfeat.linear.logistic import MultinomialLogit
 from eigenfeat.linear.logit_steps import PENALTY
+from eigenfeat.rows.completion import complete
 from eigenfeat.rows.estimator import unchanged_on_error, with_steps
 from eigenfeat.rows.out_of_core import over_blocks
 
@@ -30,15 +33,22 @@ __all__ = ["GEMClassifier"]
 
 
 class GEMClassifier(ClassifierSteps):
-    """Multinomial logistic regression on GEM features, without storing the features.
+    """Classifier of tables, images and signals: a pool of views of the columns.
 
-    Up to the tolerance and float32 rounding, it is equivalent to ``make_pipeline(GEM(...),
-    MultinomialLogit(ridge_scale="common", tol=1e-3, temperature="auto"))``, with
-    ``ridge_scale="columns"`` for `include_input` and one layer. The features are never formed: only
-    the projections are stored, one float32 number for each row and direction.
+    Each view is a representation of the columns with a multinomial logit on it. Views are pooled by
+    weights that minimise the log loss of out-of-fold probabilities, which also calibrates them; the
+    pool is one multinomial logit on the features of all views. ``views="gem"`` is the classifier of
+    Karampatziakis and Mineiro (2014): a multinomial logit on GEM features, which are never stored.
 
     Parameters
     ----------
+    views : "auto", the name of a view, or a list of names, default="auto"
+        "columns" (standardised, categories one-hot), "splines" (of each numeric column), "gem" (GEM
+        features of the columns), "gem_ranks" (of their ranks), "kernel" (a Gaussian kernel of the
+        ranks) and "interactions" (pairs of columns, in bins). "auto" pools all that the samples
+        allow; GEM features of the columns alone with `depth` over 1, `joint_epochs`, `n_clusters`,
+        `include_input`, `events`, sparse samples, blocks, more than 100 classes, or more than 200
+        columns and 5,000 samples. `views_` says which are used.
     ridge, pairs, denominator, constant, scale
         As in :class:`GEM`.
     n_directions : int >= 1 or "auto", default="auto"
@@ -75,6 +85,10 @@ class GEMClassifier(ClassifierSteps):
         Number of clusters of each class. The first layer solves for directions between clusters of
         different classes, with ``pairs="all"`` or ``("random", n)``. This gives more and finer
         moments for classes of several shapes; see :mod:`eigenfeat.gem.clusters`.
+    categorical_features : "from_dtype" or None, default="from_dtype"
+        Columns of text and categories in data frames: one-hot, where a missing category is one of
+        its own, those that occur once are pooled, and unknown ones are zeros; columns of dates and
+        of text that nearly always differs are left out with a warning. None refuses them.
     class_weight : dict, "balanced" or None, default=None
         Factors of the row weights by label; "balanced" gives all classes the same weight. They
         change the logit and the mean and deviations of all rows, but not the moments of a class.
@@ -106,14 +120,21 @@ class GEMClassifier(ClassifierSteps):
 
     Attributes
     ----------
+    views_ : list of View
+        Name, weight in the pool, out-of-fold log loss, number of features and penalty of each view,
+        and a note on why a view is not used.
     layers_ : list of Layer
-        Directions, offsets, eigenvalues and pairs of each layer.
+        Directions, offsets, eigenvalues and pairs of each layer of the view "gem"; empty if it has
+        no weight.
     logit_ : MultinomialLogit
-        The classifier on the last layer's features; its weights are divided by the temperature.
+        The classifier on the features of the views with weight, side by side.
     penalty_ : float
-        The penalty that was chosen or given; of Gaussian classes, the shrinkage.
+        The penalty that was chosen or given, of the view with the largest weight; of Gaussian
+        classes, the shrinkage.
     temperature_ : float
-        Number that the logits were divided by.
+        Number that the logits were divided by; 1 for a pool, whose weights calibrate it.
+    columns_ : TableColumns
+        Encoder of the columns; only if `fit` had a data frame with categories.
     classes_ : (k,) array
         Labels, sorted.
     n_features_in_ : int
@@ -137,6 +158,12 @@ class GEMClassifier(ClassifierSteps):
 
     Notes
     -----
+    A pool chooses a penalty for each view; `penalty`, `temperature` and `logit_solver` have an
+    effect with ``views="gem"`` only. Up to 5,000 samples there are five, three or two folds, and
+    what a view learns with labels comes from the samples outside the fold. Beyond, 4,000 samples
+    show which views lower the log loss by 2%, and one fold of 10,000 and 5,000 samples gives the
+    weights. The pool keeps at most 2,000 features per view but GEM's, float32.
+
     Integer rows of up to 16 bits are converted to float32, which is exact; float64 rows keep their
     precision up to the projections. Missing entries are completed by a Gaussian of all rows,
     estimated by expectation-maximisation, and the first layer's moments are those of the expected
@@ -189,12 +216,17 @@ class GEMClassifier(ClassifierSteps):
         "n_features_in_": "count",
         "completion_": "of GaussianRows?",
         "layers_": "many Layer",
+        "views_": "many View",
+        "columns_": "of TableColumns?",
+        "statistics_": "of TableStatistics?",
+        "gaps_": "whole *?",
         "logit_": "of MultinomialLogit",
         "penalty_": "number",
         "temperature_": "number",
     }
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "views": [StrOptions({"auto", *VIEWS}), list, tuple],
         "ridge": GEM._parameter_constraints["ridge"],
         "n_directions": GEM._parameter_constraints["n_directions"],
         "threshold": GEM._parameter_constraints["threshold"],
@@ -211,6 +243,7 @@ class GEMClassifier(ClassifierSteps):
         "hidden_directions": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "hidden_ridge": GEM._parameter_constraints["ridge"],
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "categorical_features": [StrOptions({"from_dtype"}), None],
         "class_weight": [dict, StrOptions({"balanced"}), None],
         "temperature": MultinomialLogit._parameter_constraints["temperature"],
         "logit_solver": MultinomialLogit._parameter_constraints["solver"],
@@ -224,6 +257,7 @@ class GEMClassifier(ClassifierSteps):
 
     def __init__(
         self,
+        views: str | Sequence[str] = "auto",
         ridge: float | str | None = None,
         n_directions: int | str = "auto",
         threshold: float | str | None = 1.5,
@@ -240,6 +274,7 @@ class GEMClassifier(ClassifierSteps):
         hidden_directions: int | str = "auto",
         hidden_ridge: float | str | None = None,
         n_clusters: int = 1,
+        categorical_features: str | None = "from_dtype",
         class_weight: ClassWeight = None,
         temperature: float | str = "auto",
         logit_solver: str = "auto",
@@ -250,6 +285,7 @@ class GEMClassifier(ClassifierSteps):
         n_threads: int | None = None,
         verbose: int = 0,
     ) -> None:
+        self.views = views
         self.ridge = ridge
         self.n_directions = n_directions
         self.threshold = threshold
@@ -266,6 +302,7 @@ class GEMClassifier(ClassifierSteps):
         self.hidden_directions = hidden_directions
         self.hidden_ridge = hidden_ridge
         self.n_clusters = n_clusters
+        self.categorical_features = categorical_features
         self.class_weight = class_weight
         self.temperature = temperature
         self.logit_solver = logit_solver
@@ -311,7 +348,9 @@ class GEMClassifier(ClassifierSteps):
             started = time.perf_counter()
             rows, groups = self._rows(X, y, sample_weight, events)
             gem, clusters = self._first(groups)
-            self._fit(rows, groups, gem._learn(clusters, started))
+            gem._learn(clusters, started)
+            if not self._fit_views(rows, groups, gem):
+                self._fit(rows, groups, gem)
         return self
 
     @over_blocks
@@ -330,8 +369,12 @@ class GEMClassifier(ClassifierSteps):
             With two classes, the logit of the second class over the first.
         """
         check_is_fitted(self, "logit_")
-        X = self._checked(X, reset=False)
-        out: NDArray[Any] = self.logit_.decision_function(self._features(X, self.layers_))
+        X = self._validated(X, reset=False)
+        filled = complete(getattr(self, "completion_", None), X, self.n_threads)
+        if hasattr(self, "statistics_"):
+            table = self.statistics_.table(with_gaps(filled, X, self.gaps_))
+            return pooled_scores(self.views_, self.logit_, table, filled, self.n_threads)
+        out: NDArray[Any] = self.logit_.decision_function(self._features(filled, self.layers_))
         return out
 
     def __sklearn_tags__(self) -> Any:
@@ -341,12 +384,19 @@ class GEMClassifier(ClassifierSteps):
 
     def _check_loaded(self) -> None:
         layers, logit = self.layers_, self.logit_
+        d = self.n_features_in_
+        if hasattr(self, "columns_"):
+            d = len(self.columns_.feature_names_)
+        fits(np.array_equal(logit.classes_, self.classes_), "GEMClassifier.classes_")
+        fits(logit.coef_.shape[1] == logit.n_features_in_, "GEMClassifier.logit_")
+        if hasattr(self, "statistics_"):
+            check_pool(self.views_, logit, self.statistics_, d, self.gaps_)
+            return
         fits(layers, "GEMClassifier.layers_")
-        widths = [self.n_features_in_, *(layer.width for layer in layers)]
+        widths = [d, *(layer.width for layer in layers)]
         if self.include_input:
             widths[-1] += widths[-2]
         fits(
             [layer.directions.shape[0] for layer in layers] == widths[:-1], "GEMClassifier.layers_"
         )
-        fits(logit.coef_.shape[1] == logit.n_features_in_ == widths[-1], "GEMClassifier.logit_")
-        fits(np.array_equal(logit.classes_, self.classes_), "GEMClassifier.classes_")
+        fits(logit.n_features_in_ == widths[-1], "GEMClassifier.logit_")

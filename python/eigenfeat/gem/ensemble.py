@@ -187,6 +187,8 @@ class GEMEnsemble(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstimator)
         for number, member in enumerate(members):
             started = time.perf_counter()
             last = member.steps[-1][0]
+            if member[-1].views == "auto":
+                member[-1].views = "gem"
             given = {f"{last}__{name}": part for name, part in others.items() if part is not None}
             member.fit(X, y, **given)
             count = member[-1].layers_[-1].directions.shape[1]

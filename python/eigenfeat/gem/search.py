@@ -200,6 +200,8 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
         base = GEMClassifier() if self.estimator is None else clone(self.estimator)
         if getattr(base, "logit_solver", None) == "auto":  # `_candidates` refuses other estimators
             base.logit_solver = "lbfgs"  # whose penalties are searched
+        if getattr(base, "views", None) == "auto":
+            base.views = "gem"  # whose parameters are searched
         if self.n_threads is not None:
             base.set_params(n_threads=self.n_threads)
         return base

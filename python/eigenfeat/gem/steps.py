@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import issparse
 from sklearn.base import ClassifierMixin
+from sklearn.utils import check_array, check_random_state, check_X_y, validation
 from sklearn.utils.multiclass import check_classification_targets
 
 from eigenfeat._base.labels import check_two_labels, plain_labels
@@ -23,9 +25,12 @@ from eigenfeat.gem.clusters import class_clusters, cross_pairs
 from eigenfeat.gem.gem import GEM
 from eigenfeat.gem.hidden import hidden_pairs
 from eigenfeat.gem.joint import Joint, train_jointly
+from eigenfeat.gem.pool import MOST_CLASSES, MOST_COLUMNS, MOST_SMALL, View, fit_pool
+from eigenfeat.gem.views import VIEWS, TableStatistics
 from eigenfeat.linear.logistic import MultinomialLogit
 from eigenfeat.pencils.wide_rows import is_wide
 from eigenfeat.rows.blocks import ArrayBlocks, RowBlocks
+from eigenfeat.rows.columns import TableColumns, has_categories, is_table
 from eigenfeat.rows.completion import ALLOW_NAN, complete, keep_completion
 from eigenfeat.rows.estimator import BaseEstimator, Iterative, steps_of, validate_data
 from eigenfeat.rows.memory import MemoryRows
@@ -40,7 +45,7 @@ if TYPE_CHECKING:
     from eigenfeat.rows.completion import GaussianRows
     from eigenfeat.rows.labelled import LabelledRows
 
-__all__ = ["ClassifierSteps"]
+__all__ = ["ClassifierSteps", "with_gaps"]
 
 
 class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstimator):
@@ -49,6 +54,8 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
     Its parameters are those of the classifier, which documents them.
     """
 
+    views: str | Sequence[str]
+    categorical_features: str | None
     ridge: float | str | None
     n_directions: int | str
     threshold: float | str | None
@@ -77,6 +84,7 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
 
     layers_: list[Layer]
     logit_: MultinomialLogit
+    views_: list[View]
     completion_: GaussianRows
 
     def _check_parameters(self) -> None:
@@ -164,12 +172,108 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
             raise ValueError(f"n_clusters: expected 1 with blocks of rows, got {self.n_clusters}")
 
     def _checked(self, X: Any, *, reset: bool, y: Any = "no_validation") -> Any:
-        small = getattr(X, "dtype", None) in (np.uint8, np.int8, np.uint16, np.int16, np.bool_)
-        options = ALLOW_NAN | {"dtype": np.float32 if small else FLOATS, "reset": reset}
-        found = validate_data(self, X, y, **options)
+        found = self._validated(X, reset=reset, y=y)
         if reset:
             return found
         return complete(getattr(self, "completion_", None), found, self.n_threads)
+
+    def _validated(self, X: Any, *, reset: bool, y: Any = "no_validation") -> Any:
+        """Samples as numbers, categories one-hot; with `y`, both."""
+        small = getattr(X, "dtype", None) in (np.uint8, np.int8, np.uint16, np.int16, np.bool_)
+        options = ALLOW_NAN | {"dtype": np.float32 if small else FLOATS}
+        if reset:
+            self.__dict__.pop("columns_", None)
+            if self.categorical_features is not None and has_categories(X):
+                self.columns_ = TableColumns().fit(X)
+        if not hasattr(self, "columns_"):
+            return validate_data(self, X, y, reset=reset, **options)
+        if not is_table(X):
+            raise ValueError(
+                "X: expected a table with the columns of the fit, some of which are categories, "
+                f"got {type(X).__name__}"
+            )
+        validation.validate_data(self, X, reset=reset, skip_check_array=True)
+        encoded = self.columns_.transform(X)
+        if isinstance(y, str):
+            return check_array(encoded, **options)
+        return check_X_y(encoded, plain_labels(y), **options)
+
+    def _fit_views(self, rows: LabelledRows, groups: LabelledRows, first: GEM) -> bool:
+        """Fit the pool of views; whether it is better than GEM features of the columns alone."""
+        for name in ("statistics_", "gaps_"):
+            self.__dict__.pop(name, None)
+        names = self._view_names(rows, groups)
+        if names == ["gem"]:
+            return False
+        assert isinstance(rows, MemoryRows)
+        started = time.perf_counter()
+        X, missing = rows.block.X, rows.block.missing
+        gaps = (
+            np.empty(0, dtype=np.intp) if missing is None else np.flatnonzero(missing.any(axis=0))
+        )
+        if missing is not None:
+            X = np.hstack([X, missing[:, gaps]])
+        X = np.asarray(X, dtype=np.float64)
+        groups_of = np.arange(rows.n_features)
+        if hasattr(self, "columns_"):
+            groups_of = self.columns_.groups_
+        groups_of = np.append(groups_of, groups_of[gaps])
+        statistics = TableStatistics.fit(X, rows.block.weight, groups_of)
+
+        def extractor(scale: str) -> GEM:
+            gem = self._gem(0, len(rows.classes))
+            gem.scale, gem.verbose = scale, 0
+            return gem
+
+        def logit(common: bool) -> MultinomialLogit:
+            return MultinomialLogit(
+                ridge_scale="common" if common else "columns",
+                tol=self.tol,
+                random_state=self.random_state,
+                n_threads=self.n_threads,
+            )
+
+        seed = np.random.RandomState(check_random_state(self.random_state).randint(2**31 - 1))
+        table = statistics.table(X)
+        steps = self._say, self._step_done
+        pool = fit_pool(names, rows, table, first, extractor, logit, seed, *steps)
+        if pool is None:
+            return False
+        keep_completion(self, rows.completion)
+        self.statistics_, self.gaps_ = statistics, gaps
+        self.views_, self.logit_ = pool.views, pool.logit
+        self.classes_ = rows.classes
+        gem = [view for view in pool.views if view.name == "gem" and view.weight > 0]
+        self.layers_ = list(gem[0].learned) if gem else []
+        self.penalty_ = max(pool.views, key=lambda view: view.weight).penalty
+        self.temperature_ = 1.0
+        self._say(f"pool of {sum(view.weight > 0 for view in pool.views)} views", started)
+        return True
+
+    def _view_names(self, rows: LabelledRows, groups: LabelledRows) -> list[str]:
+        """The views to try."""
+        asked = VIEWS if self.views == "auto" else self.views
+        names = [asked] if isinstance(asked, str) else list(asked)
+        unknown = [name for name in names if name not in VIEWS]
+        if unknown or not names or len(set(names)) < len(names):
+            raise ValueError(
+                f"views: expected 'auto' or different ones of {', '.join(VIEWS)}, "
+                f"got {self.views!r}"
+            )
+        why = ""
+        if self.depth > 1 or self.joint_epochs > 0 or self.n_clusters > 1 or self.include_input:
+            why = "layers, clusters and input columns have GEM features of the columns alone"
+        elif not isinstance(rows, MemoryRows) or not rows.dense or groups is not rows:
+            why = "sparse samples, blocks and events have GEM features of the columns alone"
+        elif len(rows.classes) > MOST_CLASSES:
+            why = f"more than {MOST_CLASSES} classes"
+        elif rows.n_rows > MOST_SMALL and rows.n_features > MOST_COLUMNS:
+            why = f"more than {MOST_COLUMNS} columns with more than {MOST_SMALL} samples"
+        if not why or names == ["gem"]:
+            return names
+        if self.views != "auto":
+            raise ValueError(f"views: expected 'auto' or 'gem' here ({why}), got {self.views!r}")
+        return ["gem"]
 
     def _gem(
         self, level: int, n_classes: int, n_rows: int | None = None, n_columns: int | None = None
@@ -224,6 +328,8 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
         self.classes_ = self.logit_.classes_
         self.penalty_, self.temperature_ = logit.penalty_, logit.temperature_
         self.layers_ = layers
+        one = View("gem", 1.0 / logit.temperature_, n_features=logit.n_features_in_, learned=layers)
+        self.views_ = [replace(one, penalty=logit.penalty_)]
 
     def _jointly(
         self, rows: LabelledRows, layers: list[Layer], logit: MultinomialLogit, first: GEM
@@ -294,3 +400,10 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
             random_state=self.random_state,
             n_threads=self.n_threads,
         )
+
+
+def with_gaps(filled: Any, X: Any, gaps: Any) -> Any:
+    """Complete samples, followed by indicators of what was missing in the columns `gaps`."""
+    filled = filled.toarray() if issparse(filled) else filled
+    out = np.hstack([filled, np.isnan(X[:, gaps])]) if len(gaps) else filled
+    return np.asarray(out, dtype=np.float64)

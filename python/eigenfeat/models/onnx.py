@@ -59,12 +59,12 @@ def to_onnx(
     Parameters
     ----------
     model : estimator
-        `GEMClassifier` (any depth and expansion), `GEMClassifierCV`, `GEMEnsemble`,
-        `MultinomialLogit`, `GEM`, `LDG` and the other linear reductions of `eigenfeat.ldg`, or a
-        scikit-learn pipeline of `GEM`, linear reductions, `StandardScaler` and `RBFSampler` steps
-        and one of these, or scikit-learn's LogisticRegression or LinearDiscriminantAnalysis, as
-        last step. Also `ReliableClassifier` and `ReliableClassifierCV` with the rule "pairwise" and
-        linear discriminants, one for each class.
+        `GEMClassifier` with ``views="gem"`` (any depth and expansion), `GEMClassifierCV`,
+        `GEMEnsemble`, `MultinomialLogit`, `GEM`, `LDG` and the other linear reductions of
+        `eigenfeat.ldg`, or a scikit-learn pipeline of `GEM`, linear reductions, `StandardScaler`
+        and `RBFSampler` steps and one of these, or scikit-learn's LogisticRegression or
+        LinearDiscriminantAnalysis, as last step. Also `ReliableClassifier` and
+        `ReliableClassifierCV` with the rule "pairwise" and linear discriminants, one per class.
     path : str or path-like, optional
         File to which the model is also written; an existing file is replaced once the new one is
         complete.
@@ -98,7 +98,7 @@ def to_onnx(
     >>> from eigenfeat import GEMClassifier
     >>> from eigenfeat.models.onnx import to_onnx
     >>> X, y = load_iris(return_X_y=True)
-    >>> to_onnx(GEMClassifier().fit(X, y)).graph.output[1].name  # doctest: +SKIP
+    >>> to_onnx(GEMClassifier(views="gem").fit(X, y)).graph.output[1].name  # doctest: +SKIP
     'probabilities'
     """
     if not isinstance(dtype, str) or dtype not in ("float32", "float64"):
@@ -249,6 +249,12 @@ def _logit(graph: Graph, model: Any, rows: str) -> str:
 
 
 def _gem_classifier(graph: Graph, model: GEMClassifier, rows: str) -> str:
+    if hasattr(model, "statistics_"):
+        used = ", ".join(view.name for view in model.views_ if view.weight > 0)
+        raise ValueError(
+            f"model: expected a GEMClassifier of one view, got a pool of the views {used}, which "
+            "has no operators; fit it with views='gem'"
+        )
     features = rows
     for layer in model.layers_:
         inputs = features

@@ -100,6 +100,11 @@ def directions_of(
         raise ValueError(f"{name}: expected a fitted {wanted}, got {show(model)}")
     check_is_fitted(model)
     for part in parts_of(model):
+        if hasattr(part, "views_") and not part.layers_:
+            raise ValueError(
+                f"{name}: expected a classifier that uses GEM features of the columns, got a pool "
+                "that gives them no weight; fit it with views='gem'"
+            )
         found = _of_pairs(part) or (None if paired else _components(part))
         if found is None:
             continue

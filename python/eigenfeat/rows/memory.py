@@ -102,6 +102,12 @@ class MemoryRows(LabelledRows):
         rows, missing, gaussian = completed(X, y, weight, n_threads)
         return cls.of(rows, y, weight, n_threads, missing, gaussian)
 
+    @classmethod
+    def of_features(cls, rows: MemoryRows, X: Floats | csr_array | ExpandedRows) -> MemoryRows:
+        """Labels and weights of some rows, with other features, which are complete."""
+        block = KeptBlock(X, rows.block.y, rows.block.weight)
+        return cls(block, rows.labels, Reading(n_threads=rows.n_threads))
+
     def relabelled(self, y: Labels) -> MemoryRows:
         """The same rows with other labels, which are checked here."""
         LabelTable().encode(y, self.n_rows)

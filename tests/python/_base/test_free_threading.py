@@ -105,9 +105,9 @@ def test_moments_compared_in_both_orders_do_not_wait_for_ever(rng):
 
 MODELS = {
     "GEM": (lambda: GEM(n_directions=3), "transform"),
-    "GEMClassifier": (lambda: GEMClassifier(n_directions=3), "predict_proba"),
+    "GEMClassifier": (lambda: GEMClassifier(views="gem", n_directions=3), "predict_proba"),
     "two layers": (
-        lambda: GEMClassifier(depth=2, n_directions=2, hidden_directions=2),
+        lambda: GEMClassifier(views="gem", depth=2, n_directions=2, hidden_directions=2),
         "predict_proba",
     ),
     "MultinomialLogit": (lambda: MultinomialLogit(), "predict_proba"),

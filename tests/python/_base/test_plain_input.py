@@ -97,12 +97,13 @@ def test_masked_labels_and_weights_are_refused(name):
 def test_masked_rows_in_lists_blocks_and_batches():
     hidden = np.ma.masked_array(np.where(MASK, 1e6, X), MASK)
     holes = np.where(MASK, np.nan, X)
-    wanted = ef.GEMClassifier().fit(holes, Y).predict_proba(X)
+    model = ef.GEMClassifier(views="gem")
+    wanted = model.fit(holes, Y).predict_proba(X)
     halves = [(hidden[:30], Y[:30]), (hidden[30:], Y[30:])]
     for rows in (ef.rows.ArrayBlocks(hidden, Y), ef.rows.GeneratedBlocks(halves)):
-        found = ef.GEMClassifier().fit(rows).predict_proba(X)
+        found = model.fit(rows).predict_proba(X)
         np.testing.assert_allclose(found, wanted, atol=0.02)
-    np.testing.assert_array_equal(ef.GEMClassifier().fit(list(hidden), Y).predict_proba(X), wanted)
+    np.testing.assert_array_equal(model.fit(list(hidden), Y).predict_proba(X), wanted)
     with pytest.raises(ValueError, match=r"^X: expected no masked entries, got 3 masked values"):
         ef.ClassMoments().update(hidden, Y)
     with pytest.raises(ValueError, match=r"^X: expected complete rows in partial_fit"):
@@ -160,7 +161,7 @@ if importlib.util.find_spec("pyarrow"):
 
 
 @pytest.mark.parametrize("kind", DATES)
-@pytest.mark.parametrize("name", ["GEMClassifier", "LDG", "FisherLDA", "MulticlassSVM", "ECTS"])
+@pytest.mark.parametrize("name", ["GEM", "LDG", "FisherLDA", "MulticlassSVM", "ECTS"])
 def test_columns_of_dates_are_named(name, kind):
     frame = pd.DataFrame(X, columns=list("abcd")).assign(when=DATES[kind])
     for table in (frame, frame[["when"]]):
@@ -178,7 +179,7 @@ def test_arrays_and_polars_columns_of_dates_are_refused():
             ef.GEMClassifier().fit(bad, Y)
     frame = polars.DataFrame({"a": X[:, 0], "when": objects.tolist()})
     with pytest.raises(ValueError, match=r"^X: expected numbers, got dates .* column 'when'"):
-        ef.GEMClassifier().fit(frame, Y)
+        ef.GEMClassifier(categorical_features=None).fit(frame, Y)
 
 
 # ---- labels --------------------------------------------------------------------------------------

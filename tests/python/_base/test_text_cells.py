@@ -20,6 +20,11 @@ def test_fit_names_the_column(name):
     frame = pd.DataFrame(X, columns=list("abcd")).astype(object)
     frame.loc[3, "c"] = "green"
     estimator, more = new(name)
+    if name == "GEMClassifierCV":
+        estimator.set_params(estimator=ef.GEMClassifier())
+    for part in (estimator, getattr(estimator, "estimator", None)):
+        if hasattr(part, "categorical_features"):
+            part.set_params(categorical_features=None)
     with pytest.raises(ValueError, match=r"text in column 'c' \('green' in row 3\)"):
         estimator.fit(frame, Y, **more)
     assert len(DOMAINS) == len(X)

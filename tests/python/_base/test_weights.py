@@ -37,7 +37,7 @@ COUNTS = np.random.default_rng(0).integers(1, 4, len(Y))
 def outputs(name, X, y, weight):
     model = new(name)[0]
     if name.startswith("GEMClassifier") and name != "GEMClassifierCV":
-        model.set_params(temperature=1.0)
+        model.set_params(temperature=1.0, views="gem")
     elif name.startswith("MultinomialLogit"):
         model.set_params(tol=1e-9)
     model.fit(X, y, sample_weight=weight)

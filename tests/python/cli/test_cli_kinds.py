@@ -178,7 +178,10 @@ def test_search_of_the_others(files):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (("--grid", "colour=1"), "--grid: expected parameters of GEMClassifier: class_weight,"),
+        (
+            ("--grid", "colour=1"),
+            "--grid: expected parameters of GEMClassifier: categorical",
+        ),
         (("--model", "ldg", "--grid", "solver=exact"), "--grid: expected n_components, gamma"),
         (("--model", "ldg", "--cv", "3"), "--cv: expected none with --model ldg"),
         (("--model", "shift"), "--grid: expected parameters with --model shift, got none"),

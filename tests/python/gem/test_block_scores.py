@@ -10,7 +10,7 @@ import eigenfeat as ef
 from eigenfeat.rows import ArrayBlocks, GeneratedBlocks, RowBlocks
 
 CLASSIFIERS = (
-    ef.GEMClassifier(n_directions=2),
+    ef.GEMClassifier(views="gem", n_directions=2),
     ef.GEMEnsemble(ef.GEMClassifier(n_directions=1), n_members=2),
     ef.GEMClassifierCV(grid={"penalty": [0.1, 1.0]}, cv=2),
     ef.MultinomialLogit(),

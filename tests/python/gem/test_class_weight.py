@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -30,18 +32,18 @@ RARE = np.flatnonzero((Y == "malignant") | (np.arange(300) % 9 == 0))
 @pytest.mark.parametrize("factors", ["balanced", {"benign": 3.0}, {"benign": 0.5, "malignant": 2}])
 def test_they_are_weights_of_the_rows(factors):
     rows = RARE
-    model = GEMClassifier(n_directions=2, class_weight=factors).fit(X[rows], Y[rows])
+    model = GEMClassifier(views="gem", n_directions=2, class_weight=factors).fit(X[rows], Y[rows])
     weight = compute_sample_weight(factors, Y[rows])
-    same = GEMClassifier(n_directions=2).fit(X[rows], Y[rows], weight)
+    same = GEMClassifier(views="gem", n_directions=2).fit(X[rows], Y[rows], weight)
     assert_allclose(model.predict_proba(X), same.predict_proba(X), rtol=1e-4)
 
 
 def test_balanced_counts_the_rows_weights():
     weight = np.random.default_rng(0).integers(1, 4, len(RARE))
     options = {"n_directions": 2, "class_weight": "balanced", "temperature": 1.0}
-    one = GEMClassifier(**options).fit(X[RARE], Y[RARE], weight)
+    one = GEMClassifier(views="gem", **options).fit(X[RARE], Y[RARE], weight)
     repeated = np.repeat(RARE, weight)
-    other = GEMClassifier(**options).fit(X[repeated], Y[repeated])
+    other = GEMClassifier(views="gem", **options).fit(X[repeated], Y[repeated])
     assert_allclose(one.predict_proba(X), other.predict_proba(X), atol=2e-3)
 
 
@@ -50,7 +52,7 @@ def test_rare_classes_are_found_more_often():
     y = (rng.random(2000) < 0.05).astype(int)
     rows = rng.standard_normal((2000, 5)) * (1 + 0.7 * y[:, None])
     recalls = [
-        recall_score(y, GEMClassifier(class_weight=w).fit(rows, y).predict(rows))
+        recall_score(y, GEMClassifier(views="gem", class_weight=w).fit(rows, y).predict(rows))
         for w in (None, "balanced")
     ]
     assert recalls[1] > recalls[0] + 0.3
@@ -58,7 +60,7 @@ def test_rare_classes_are_found_more_often():
 
 @pytest.mark.parametrize("factors", ["balanced", {"benign": 3.0, "malignant": 1}])
 def test_files_searches_and_ensembles_keep_them(tmp_path, factors):
-    model = GEMClassifier(n_directions=1, class_weight=factors, temperature=1.0).fit(
+    model = GEMClassifier(views="gem", n_directions=1, class_weight=factors, temperature=1.0).fit(
         X[RARE], Y[RARE]
     )
     save(model, tmp_path / "model")
@@ -82,11 +84,11 @@ def test_files_searches_and_ensembles_keep_them(tmp_path, factors):
 )
 def test_bad_weights_are_named(factors, message):
     with pytest.raises(ValueError, match=message):
-        GEMClassifier(class_weight=factors).fit(X, Y)
+        GEMClassifier(views="gem", class_weight=factors).fit(X, Y)
 
 
 def test_blocks_and_grids_refuse_them():
-    model = GEMClassifier(class_weight="balanced")
+    model = GEMClassifier(views="gem", class_weight="balanced")
     with pytest.raises(ValueError, match="class_weight: expected None with blocks of rows"):
         model.fit(ArrayBlocks(X, Y))
     with pytest.raises(ValueError, match="grid: expected class_weight in the estimator"):
@@ -100,7 +102,10 @@ NUMBERS = pd.DataFrame({"age": [1.0, 2.0, 3.0, 4.0], "town": [0.0, 1.0, 1.0, 0.0
 LABELS = [0, 1, 0, 1]
 
 
-@pytest.mark.parametrize("make", [GEM, GEMClassifier, GEMRegressor, MultinomialLogit])
+@pytest.mark.parametrize(
+    "make",
+    [GEM, partial(GEMClassifier, categorical_features=None), GEMRegressor, MultinomialLogit],
+)
 def test_columns_of_text_are_named(make):
     wanted = r"X: expected numbers, got text in column 'town' \('Bonn' in row 0\); encode such "
     with pytest.raises(ValueError, match=wanted):

@@ -35,22 +35,40 @@ def fitted(name):
     wine, kinds = load_wine(return_X_y=True)
     names = np.array(["red", "white", "rosé"])
     return {
-        "digits": lambda: (GEMClassifier(**SMALL).fit(X, y), X),
-        "float32": lambda: (GEMClassifier(**SMALL).fit(X.astype("f4"), y), X.astype("f4")),
+        "digits": lambda: (GEMClassifier(views="gem", **SMALL).fit(X, y), X),
+        "float32": lambda: (
+            GEMClassifier(views="gem", **SMALL).fit(X.astype("f4"), y),
+            X.astype("f4"),
+        ),
         "sparse": lambda: (
-            GEMClassifier(**SMALL, include_input=True).fit(sp.csr_array(X), y),
+            GEMClassifier(views="gem", **SMALL, include_input=True).fit(sp.csr_array(X), y),
             sp.csr_array(X),
         ),
-        "strings": lambda: (GEMClassifier(scale="columns").fit(wine, names[kinds]), wine),
-        "objects": lambda: (GEMClassifier(**SMALL).fit(wine, names[kinds].astype(object)), wine),
-        "two": lambda: (GEMClassifier().fit(wine[kinds < 2], names[kinds[kinds < 2]]), wine),
-        "booleans": lambda: (GEMClassifier().fit(wine, kinds == 1), wine),
-        "deep": lambda: (GEMClassifier(**SMALL, depth=2, hidden_directions=2).fit(X, y), X),
-        "tree": lambda: (GEMClassifier(pairs="class_tree", n_directions=2).fit(X, y), X),
-        "none": lambda: (GEMClassifier(threshold=1e9).fit(X, y), X),
-        "events": lambda: (GEMClassifier(n_directions=3).fit(X, y, events=y % 3), X),
+        "strings": lambda: (
+            GEMClassifier(views="gem", scale="columns").fit(wine, names[kinds]),
+            wine,
+        ),
+        "objects": lambda: (
+            GEMClassifier(views="gem", **SMALL).fit(wine, names[kinds].astype(object)),
+            wine,
+        ),
+        "two": lambda: (
+            GEMClassifier(views="gem").fit(wine[kinds < 2], names[kinds[kinds < 2]]),
+            wine,
+        ),
+        "booleans": lambda: (GEMClassifier(views="gem").fit(wine, kinds == 1), wine),
+        "deep": lambda: (
+            GEMClassifier(views="gem", **SMALL, depth=2, hidden_directions=2).fit(X, y),
+            X,
+        ),
+        "tree": lambda: (
+            GEMClassifier(views="gem", pairs="class_tree", n_directions=2).fit(X, y),
+            X,
+        ),
+        "none": lambda: (GEMClassifier(views="gem", threshold=1e9).fit(X, y), X),
+        "events": lambda: (GEMClassifier(views="gem", n_directions=3).fit(X, y, events=y % 3), X),
         "columns": lambda: (
-            GEMClassifier().fit(pd.DataFrame(wine).add_prefix("c"), kinds),
+            GEMClassifier(views="gem").fit(pd.DataFrame(wine).add_prefix("c"), kinds),
             pd.DataFrame(wine).add_prefix("c"),
         ),
     }[name]()
@@ -105,7 +123,7 @@ def test_files_hold_the_columns_names(tmp_path):
 )
 def test_files_hold_parameters_as_they_are(tmp_path, changed):
     X, y = load_wine(return_X_y=True)
-    model = GEMClassifier(**changed).fit(X, y)
+    model = GEMClassifier(views="gem", **changed).fit(X, y)
     eigenfeat.save(model, tmp_path / "model")
     loaded = eigenfeat.load(tmp_path / "model")
     for name, value in model.get_params().items():
@@ -117,7 +135,9 @@ def test_files_hold_parameters_as_they_are(tmp_path, changed):
 
 def test_files_hold_contrasts_and_generators(tmp_path, digits):
     X, y = digits
-    model = GEMClassifier(pairs=one_vs_rest(range(10)), random_state=np.random.RandomState(3))
+    model = GEMClassifier(
+        views="gem", pairs=one_vs_rest(range(10)), random_state=np.random.RandomState(3)
+    )
     model.fit(X, y)
     eigenfeat.save(model, tmp_path / "model")
     loaded = eigenfeat.load(tmp_path / "model")
@@ -137,23 +157,27 @@ def test_files_hold_contrasts_and_generators(tmp_path, digits):
 )
 def test_threads_do_not_matter(digits, options):
     X, y = digits
-    one, two = (GEMClassifier(**SMALL, **options, n_threads=n).fit(X, y) for n in (1, 2))
+    one, two = (
+        GEMClassifier(views="gem", **SMALL, **options, n_threads=n).fit(X, y) for n in (1, 2)
+    )
     assert one.logit_.coef_.tobytes() == two.logit_.coef_.tobytes()
     assert one.predict_proba(X).tobytes() == two.predict_proba(X).tobytes()
 
 
 def test_the_seed_decides_what_is_random(digits):
     X, y = digits
-    first, same, other = (GEMClassifier(**SMALL, random_state=seed).fit(X, y) for seed in (1, 1, 2))
+    first, same, other = (
+        GEMClassifier(views="gem", **SMALL, random_state=seed).fit(X, y) for seed in (1, 1, 2)
+    )
     assert_array_equal(first.predict_proba(X), same.predict_proba(X))
     assert first.layers_[0].pairs.tolist() != other.layers_[0].pairs.tolist()
 
 
 def test_verbose_tells_the_steps(digits, capsys):
     X, y = digits
-    GEMClassifier(**SMALL, depth=2, hidden_directions=2).fit(X, y)
+    GEMClassifier(views="gem", **SMALL, depth=2, hidden_directions=2).fit(X, y)
     assert capsys.readouterr() == ("", "")
-    GEMClassifier(**SMALL, depth=2, hidden_directions=2, verbose=1).fit(X, y)
+    GEMClassifier(views="gem", **SMALL, depth=2, hidden_directions=2, verbose=1).fit(X, y)
     out, err = capsys.readouterr()
     assert out == ""
     for step in ("[GEM] moments: 500 rows", "moments of layer 2", "[GEMClassifier] logit: "):
@@ -167,7 +191,7 @@ def test_not_fitted(digits):
     X, _ = digits
     for method in ("predict", "predict_proba", "predict_log_proba", "decision_function"):
         with pytest.raises(NotFittedError):
-            getattr(GEMClassifier(), method)(X)
+            getattr(GEMClassifier(views="gem"), method)(X)
 
 
 @pytest.mark.parametrize(
@@ -189,12 +213,12 @@ def test_not_fitted(digits):
 )
 def test_parameters_out_of_range(digits, options, message):
     with pytest.raises(ValueError, match=message):
-        GEMClassifier(**options).fit(*digits)
+        GEMClassifier(views="gem", **options).fit(*digits)
 
 
 def test_rows_labels_and_weights_that_do_not_fit(digits):
     X, y = digits
-    model = GEMClassifier(**SMALL)
+    model = GEMClassifier(views="gem", **SMALL)
     with pytest.raises(ValueError, match=r"y: expected rows of at least two classes, got 1 class"):
         model.fit(X, np.zeros(500, dtype=int))
     with pytest.raises(ValueError, match="y: expected rows of at least two classes"):
@@ -214,12 +238,12 @@ def test_rows_labels_and_weights_that_do_not_fit(digits):
     with pytest.raises(ValueError, match="is expecting 64 features"):
         model.fit(X, y).predict(X[:, 1:])
     with pytest.raises(SingularDenominatorError, match="would do"):
-        GEMClassifier(ridge=0).fit(X, y)
+        GEMClassifier(views="gem", ridge=0).fit(X, y)
 
 
 def test_a_failed_fit_leaves_the_classifier(digits):
     X, y = digits
-    model = GEMClassifier(**SMALL).fit(X, y)
+    model = GEMClassifier(views="gem", **SMALL).fit(X, y)
     expected = model.predict_proba(X)
     with pytest.raises(SingularDenominatorError):
         model.set_params(ridge=0).fit(X, y)

@@ -20,7 +20,7 @@ from eigenfeat import GEMClassifier
 from eigenfeat.gem.ensemble import GEMEnsemble
 from eigenfeat.moments.class_moments import ClassMoments
 
-SMALL = GEMClassifier(pairs="hypercube", n_directions=2)
+SMALL = GEMClassifier(views="gem", pairs="hypercube", n_directions=2)
 
 
 @pytest.fixture(scope="module")
@@ -170,7 +170,7 @@ def test_threads_do_not_matter(digits, model):
 
 def test_estimator_stays_as_it_was(digits):
     X, y = digits
-    estimator = GEMClassifier(pairs="hypercube", n_directions=2, random_state=9)
+    estimator = GEMClassifier(views="gem", pairs="hypercube", n_directions=2, random_state=9)
     GEMEnsemble(estimator, n_members=2, n_threads=1).fit(X, y)
     assert estimator.get_params() == clone(estimator).get_params()
     assert estimator.random_state == 9
@@ -195,7 +195,9 @@ def ensembles():
     X, y = load_wine(return_X_y=True)
     names = np.array(["red", "white", "rosé"])[y]
     frame = pd.DataFrame(X).add_prefix("c")
-    deep = GEMClassifier(depth=2, hidden_directions=1, n_directions=2, pairs=[(0, 1), (1, 2)])
+    deep = GEMClassifier(
+        views="gem", depth=2, hidden_directions=1, n_directions=2, pairs=[(0, 1), (1, 2)]
+    )
     return {
         "default": lambda: (GEMEnsemble(n_members=3).fit(X, names), X),
         "objects": lambda: (GEMEnsemble(n_members=2).fit(X, names.astype(object)), X),
@@ -237,7 +239,7 @@ def test_errors(digits, model):
         with pytest.raises(ValueError, match=f"'{name}' parameter of GEMEnsemble"):
             GEMEnsemble(**options).fit(X, y)
     with pytest.raises(ValueError, match="'ridge' parameter of GEMClassifier"):
-        GEMEnsemble(GEMClassifier(ridge=-1)).fit(X, y)
+        GEMEnsemble(GEMClassifier(views="gem", ridge=-1)).fit(X, y)
     with pytest.raises(ValueError, match="y: expected rows of at least two classes"):
         GEMEnsemble().fit(X, np.ones(900))
     with pytest.raises(ValueError, match="events: expected 900 groups"):
@@ -260,7 +262,7 @@ def test_clusters_are_of_the_first_layer_alone():
     X, y = load_digits(return_X_y=True)
     options = {"n_clusters": 2, "pairs": ("random", 20), "depth": 2}
     small = {"n_directions": 1, "hidden_directions": 1, "scale": "none"}
-    base = GEMClassifier(**options, **small)
+    base = GEMClassifier(views="gem", **options, **small)
     (member,) = GEMEnsemble(base, n_members=1).fit(X, y).members_
     alone = clone(base).set_params(random_state=member.random_state).fit(X, y)
     assert len(np.unique(alone.layers_[0].pairs)) == 20

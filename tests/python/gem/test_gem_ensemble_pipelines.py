@@ -22,7 +22,8 @@ from eigenfeat import GEMClassifier, GEMEnsemble
 from eigenfeat.rows import ArrayBlocks
 
 FOURIER = make_pipeline(
-    RBFSampler(gamma=5e-4, n_components=60), GEMClassifier(n_directions=2, scale="none")
+    RBFSampler(gamma=5e-4, n_components=60),
+    GEMClassifier(views="gem", n_directions=2, scale="none"),
 )
 
 

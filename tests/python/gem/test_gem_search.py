@@ -26,7 +26,9 @@ def digits():
 
 @pytest.fixture(scope="module")
 def search(digits):
-    return GEMClassifierCV(GEMClassifier(scale="none"), GRID, random_state=3).fit(*digits)
+    return GEMClassifierCV(GEMClassifier(views="gem", scale="none"), GRID, random_state=3).fit(
+        *digits
+    )
 
 
 def test_every_candidate_is_as_if_fitted_alone(digits, search):
@@ -36,7 +38,7 @@ def test_every_candidate_is_as_if_fitted_alone(digits, search):
     assert len(search.results_) == 16
     for result in search.results_[::5]:
         options = {"scale": "none", "temperature": 1.0, **result["params"]}
-        alone = GEMClassifier(**options).fit(X[train], y[train])
+        alone = GEMClassifier(views="gem", **options).fit(X[train], y[train])
         error = np.mean(alone.predict(X[held]) != y[held])
         assert abs(error - result["error"]) <= 1 / len(held)
         assert result["n_directions_kept"] == alone.layers_[-1].directions.shape[1]
@@ -50,14 +52,14 @@ def test_the_best_comes_first_and_is_refitted(digits, search):
     assert ranks == sorted(ranks)
     assert search.best_params_ == search.results_[0]["params"]
     assert search.best_score_ == pytest.approx(1 - search.results_[0]["error"])
-    alone = GEMClassifier(scale="none", **search.best_params_).fit(X, y)
+    alone = GEMClassifier(views="gem", scale="none", **search.best_params_).fit(X, y)
     assert np.array_equal(alone.predict_proba(X), search.predict_proba(X))
 
 
 def test_folds_log_loss_and_no_refit(digits):
     X, y = digits
     found = GEMClassifierCV(
-        GEMClassifier(n_directions=2),
+        GEMClassifier(views="gem", n_directions=2),
         {"penalty": [1.0, 0.01]},
         cv=3,
         scoring="log_loss",
@@ -71,7 +73,9 @@ def test_folds_log_loss_and_no_refit(digits):
 
 def test_depth_and_weights(digits):
     X, y = digits
-    base = GEMClassifier(depth=2, hidden_directions=2, n_directions=2, pairs="hypercube")
+    base = GEMClassifier(
+        views="gem", depth=2, hidden_directions=2, n_directions=2, pairs="hypercube"
+    )
     weight = np.random.RandomState(0).uniform(0, 2, len(y))
     grid = {"threshold": [1.0, 2.0], "include_input": [False, True], "penalty": [0.1, 0.01]}
     found = GEMClassifierCV(base, grid)
@@ -80,7 +84,7 @@ def test_depth_and_weights(digits):
 
 def test_automatic_numbers_of_directions_beside_others(digits):
     """Each candidate has the directions that its own fit has."""
-    base = GEMClassifier(pairs="hypercube", penalty=0.1)
+    base = GEMClassifier(views="gem", pairs="hypercube", penalty=0.1)
     grid = {"n_directions": ["auto", 2, 3], "threshold": [1.5, 2.0]}
     found = GEMClassifierCV(base, grid, refit=False).fit(*digits)
     kept = {tuple(r["params"].values()): r["n_directions_kept"] for r in found.results_}
@@ -102,7 +106,9 @@ def test_interrupted_keeps_what_is_finished(digits, monkeypatch):
 
     original = MultinomialLogit.predict_log_proba
     monkeypatch.setattr(MultinomialLogit, "predict_log_proba", interrupt)
-    search = GEMClassifierCV(GEMClassifier(n_directions=2), {"penalty": [1.0, 0.1, 0.01]})
+    search = GEMClassifierCV(
+        GEMClassifier(views="gem", n_directions=2), {"penalty": [1.0, 0.1, 0.01]}
+    )
     with pytest.raises(KeyboardInterrupt):
         search.fit(*digits)
     assert [result["params"]["penalty"] for result in search.results_] == [1.0, 0.1]
@@ -122,7 +128,7 @@ def test_unfit_grids_are_named(digits, grid, message):
 
 
 def test_progress_goes_to_stderr(digits, capsys):
-    base = GEMClassifier(n_directions=1, pairs="hypercube")
+    base = GEMClassifier(views="gem", n_directions=1, pairs="hypercube")
     GEMClassifierCV(base, {"penalty": [0.1]}, refit=False, verbose=1).fit(*digits)
     captured = capsys.readouterr()
     assert captured.out == ""
@@ -132,7 +138,7 @@ def test_progress_goes_to_stderr(digits, capsys):
 def test_pairs_of_row_numbers_with_class_weights(digits):
     """No weights of rows were given, but there are some: of the classes."""
     X, y = digits
-    base = GEMClassifier(n_directions=2, scale="none", class_weight="balanced")
+    base = GEMClassifier(views="gem", n_directions=2, scale="none", class_weight="balanced")
     pairs = [(np.arange(600), np.arange(600, 900))]
     found = GEMClassifierCV(base, {"penalty": [0.1]}, cv=pairs, refit=False).fit(X, y)
     alone = base.set_params(penalty=0.1).fit(X[:600], y[:600])

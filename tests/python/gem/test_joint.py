@@ -128,8 +128,8 @@ def waves(n, seed):
 def test_epochs_lower_loss_and_errors(depth, include_input):
     options = {"depth": depth, "include_input": include_input, "threshold": None}
     (rows, y), (new, y_new) = waves(4000, 0), waves(4000, 1)
-    before = GEMClassifier(expansion="shifted", **options).fit(rows, y)
-    after = GEMClassifier(joint_epochs=40, perturbation=0.01, **options).fit(rows, y)
+    before = GEMClassifier(views="gem", expansion="shifted", **options).fit(rows, y)
+    after = GEMClassifier(views="gem", joint_epochs=40, perturbation=0.01, **options).fit(rows, y)
     for part, labels in ((rows, y), (new, y_new)):
         losses = [log_loss(labels, m.predict_proba(part)) for m in (before, after)]
         assert losses[1] < 0.93 * losses[0]
@@ -142,7 +142,7 @@ def test_epochs_lower_loss_and_errors(depth, include_input):
 
 def test_shifted_rows_make_it_robust():
     plain, robust = (
-        GEMClassifier(joint_epochs=10, perturbation=p, **SMALL).fit(X[TRAIN], Y[TRAIN])
+        GEMClassifier(views="gem", joint_epochs=10, perturbation=p, **SMALL).fit(X[TRAIN], Y[TRAIN])
         for p in (0.0, 0.25)
     )
     rng = np.random.default_rng(0)
@@ -157,8 +157,8 @@ def test_origin_and_unit_of_columns_do_not_matter(dtype, include_input):
     rng = np.random.default_rng(0)
     rows = X[TRAIN][:400, 2:6].astype(dtype) + rng.random((400, 4)).astype(dtype)
     unit, origin = np.array([1, 64, 0.125, 2], dtype), np.array([0, 500, 1, -30], dtype)
-    one = GEMClassifier(**options).fit(rows, Y[:400])
-    other = GEMClassifier(**options).fit(rows * unit + origin, Y[:400])
+    one = GEMClassifier(views="gem", **options).fit(rows, Y[:400])
+    other = GEMClassifier(views="gem", **options).fit(rows * unit + origin, Y[:400])
     probabilities = other.predict_proba(rows * unit + origin)
     # Steps are of one size whatever a gradient's is, so that rounding is seen in single entries.
     assert np.abs(one.predict_proba(rows) - probabilities).mean() < 0.01
@@ -167,8 +167,8 @@ def test_origin_and_unit_of_columns_do_not_matter(dtype, include_input):
 @pytest.mark.parametrize("factor", [1e-30, 1e30])
 def test_rows_of_any_size(factor):
     options = SMALL | {"joint_epochs": 2, "scale": "none"}
-    one = GEMClassifier(**options).fit(X[TRAIN], Y[TRAIN])
-    other = GEMClassifier(**options).fit(X[TRAIN] * factor, Y[TRAIN])
+    one = GEMClassifier(views="gem", **options).fit(X[TRAIN], Y[TRAIN])
+    other = GEMClassifier(views="gem", **options).fit(X[TRAIN] * factor, Y[TRAIN])
     assert other.score(X[TEST] * factor, Y[TEST]) > one.score(X[TEST], Y[TEST]) - 0.01
 
 
@@ -176,7 +176,7 @@ def test_rows_of_any_size(factor):
 def test_constant_columns_of_any_size(scale):
     options = SMALL | {"joint_epochs": 10, "scale": scale}
     rows = np.hstack([X, np.full((len(X), 1), 1e12)]).astype(np.float32)
-    model = GEMClassifier(**options).fit(rows[TRAIN], Y[TRAIN])
+    model = GEMClassifier(views="gem", **options).fit(rows[TRAIN], Y[TRAIN])
     assert model.score(rows[TEST], Y[TEST]) > 0.9
 
 
@@ -185,15 +185,17 @@ def test_weights_that_are_no_numbers_are_an_error():
     rows = np.random.default_rng(0).standard_normal((12, 3))
     for rate in (1e30, 1e300):
         with pytest.raises(ValueError, match="perturbation, learning_rate: expected"):
-            GEMClassifier(joint_epochs=1, learning_rate=rate).fit(rows, np.arange(12) % 2)
+            GEMClassifier(views="gem", joint_epochs=1, learning_rate=rate).fit(
+                rows, np.arange(12) % 2
+            )
 
 
 def test_features_of_other_units_move_too():
     rows, y = waves(2000, 0)
     rows = np.hstack([rows, 1e7 * np.random.default_rng(1).standard_normal((len(rows), 1))])
     options = {"include_input": True, "scale": "columns", "threshold": None}
-    before = GEMClassifier(expansion="shifted", **options).fit(rows, y)
-    after = GEMClassifier(joint_epochs=2, perturbation=0.0, **options).fit(rows, y)
+    before = GEMClassifier(views="gem", expansion="shifted", **options).fit(rows, y)
+    after = GEMClassifier(views="gem", joint_epochs=2, perturbation=0.0, **options).fit(rows, y)
     moved = np.abs(before.logit_.coef_ - after.logit_.coef_) > 0
     assert moved.mean() > 0.9
 
@@ -203,16 +205,16 @@ def test_two_classes_weights_and_sparse_rows():
     rows, y = X[two], np.array(["no", "yes"])[Y[two]]
     weight = np.random.default_rng(0).integers(1, 4, len(y))
     options = SMALL | {"joint_epochs": 3, "scale": "none"}
-    one = GEMClassifier(**options).fit(rows, y, weight)
+    one = GEMClassifier(views="gem", **options).fit(rows, y, weight)
     assert one.logit_.coef_.shape[0] == 1
-    sparse = GEMClassifier(**options).fit(csr_matrix(rows), y, weight)
+    sparse = GEMClassifier(views="gem", **options).fit(csr_matrix(rows), y, weight)
     assert_allclose(one.predict_proba(rows), sparse.predict_proba(rows), atol=1e-4)
     assert one.score(rows, y) == 1.0
 
 
 def test_without_directions_there_is_nothing_to_train():
-    model = GEMClassifier(threshold=1e9, joint_epochs=2).fit(X[TRAIN], Y[TRAIN])
-    plain = GEMClassifier(threshold=1e9, temperature=1.0).fit(X[TRAIN], Y[TRAIN])
+    model = GEMClassifier(views="gem", threshold=1e9, joint_epochs=2).fit(X[TRAIN], Y[TRAIN])
+    plain = GEMClassifier(views="gem", threshold=1e9, temperature=1.0).fit(X[TRAIN], Y[TRAIN])
     assert_array_equal(model.predict_proba(X), plain.predict_proba(X))
 
 
@@ -220,34 +222,36 @@ def test_constant_columns_and_many_classes_stay_finite():
     rng = np.random.default_rng(0)
     rows = np.hstack([rng.standard_normal((300, 3)), np.full((300, 2), 7.0)])
     labels = rng.integers(0, 120, 300)
-    model = GEMClassifier(joint_epochs=2, ridge=1.0).fit(rows, labels)
+    model = GEMClassifier(views="gem", joint_epochs=2, ridge=1.0).fit(rows, labels)
     assert np.isfinite(model.predict_log_proba(rows)).all()
 
 
 def test_missing_entries_are_completed_first():
     rows = X[TRAIN].copy()
     rows[np.random.default_rng(0).random(rows.shape) < 0.1] = np.nan
-    model = GEMClassifier(joint_epochs=3, ridge=0.5, **SMALL).fit(rows, Y[TRAIN])
+    model = GEMClassifier(views="gem", joint_epochs=3, ridge=0.5, **SMALL).fit(rows, Y[TRAIN])
     assert model.score(X[TEST], Y[TEST]) > 0.85
 
 
 def test_same_seed_same_answer_with_any_number_of_threads():
     options = SMALL | {"joint_epochs": 2, "depth": 2, "hidden_directions": 1}
-    models = [GEMClassifier(n_threads=t, **options).fit(X[TRAIN], Y[TRAIN]) for t in (1, 3)]
+    models = [
+        GEMClassifier(views="gem", n_threads=t, **options).fit(X[TRAIN], Y[TRAIN]) for t in (1, 3)
+    ]
     assert_array_equal(*(m.decision_function(X[TEST]) for m in models))
-    other = GEMClassifier(random_state=1, **options).fit(X[TRAIN], Y[TRAIN])
+    other = GEMClassifier(views="gem", random_state=1, **options).fit(X[TRAIN], Y[TRAIN])
     assert not np.array_equal(other.decision_function(X), models[0].decision_function(X))
 
 
 def test_files_and_ensembles(tmp_path):
-    model = GEMClassifier(joint_epochs=2, **SMALL).fit(X[TRAIN], Y[TRAIN])
+    model = GEMClassifier(views="gem", joint_epochs=2, **SMALL).fit(X[TRAIN], Y[TRAIN])
     save(model, tmp_path / "model.eig")
     assert_array_equal(load(tmp_path / "model.eig").predict_proba(X), model.predict_proba(X))
-    ensemble = GEMEnsemble(GEMClassifier(joint_epochs=2, **SMALL), n_members=2)
+    ensemble = GEMEnsemble(GEMClassifier(views="gem", joint_epochs=2, **SMALL), n_members=2)
     ensemble.fit(X[TRAIN], Y[TRAIN])
     assert ensemble.score(X[TEST], Y[TEST]) > 0.9
     search = GEMClassifierCV(
-        GEMClassifier(joint_epochs=2, n_directions=2), {"penalty": [0.1, 0.03]}, cv=2
+        GEMClassifier(views="gem", joint_epochs=2, n_directions=2), {"penalty": [0.1, 0.03]}, cv=2
     ).fit(X[TRAIN], Y[TRAIN])
     assert search.best_estimator_.joint_epochs == 2
     assert search.best_estimator_.temperature_ == 1.0
@@ -255,7 +259,7 @@ def test_files_and_ensembles(tmp_path):
 
 
 def test_lines_of_epochs(capfd):
-    GEMClassifier(joint_epochs=2, verbose=1, **SMALL).fit(X[TRAIN], Y[TRAIN])
+    GEMClassifier(views="gem", joint_epochs=2, verbose=1, **SMALL).fit(X[TRAIN], Y[TRAIN])
     lines = [line for line in capfd.readouterr().err.splitlines() if "epoch" in line]
     assert len(lines) == 2
     assert "epoch 2: loss" in lines[1]
@@ -273,7 +277,7 @@ def test_lines_of_epochs(capfd):
     ],
 )
 def test_bad_parameters_leave_the_model_as_it_was(changes, message):
-    model = GEMClassifier(joint_epochs=1, **SMALL).fit(X[TRAIN], Y[TRAIN])
+    model = GEMClassifier(views="gem", joint_epochs=1, **SMALL).fit(X[TRAIN], Y[TRAIN])
     before = model.predict_proba(X)
     with pytest.raises(ValueError, match=message):
         model.set_params(**changes).fit(X[TRAIN], Y[TRAIN])
@@ -283,13 +287,15 @@ def test_bad_parameters_leave_the_model_as_it_was(changes, message):
 def test_blocks_of_an_array_give_nearly_the_same():
     options = SMALL | {"joint_epochs": 2, "scale": "none"}
     weight = np.random.default_rng(0).random(900) + 0.5
-    one = GEMClassifier(**options).fit(X[TRAIN], Y[TRAIN], weight)
-    other = GEMClassifier(**options).fit(ArrayBlocks(X[TRAIN], Y[TRAIN], weight, block_rows=200))
+    one = GEMClassifier(views="gem", **options).fit(X[TRAIN], Y[TRAIN], weight)
+    other = GEMClassifier(views="gem", **options).fit(
+        ArrayBlocks(X[TRAIN], Y[TRAIN], weight, block_rows=200)
+    )
     assert_allclose(one.predict_proba(X), other.predict_proba(X), atol=1e-2)
 
 
 def test_other_blocks_are_refused_before_the_work():
-    model = GEMClassifier(joint_epochs=1, **SMALL)
+    model = GEMClassifier(views="gem", joint_epochs=1, **SMALL)
     blocks = GeneratedBlocks([(X[TRAIN], Y[TRAIN])])
     with pytest.raises(ValueError, match="joint_epochs: expected 0 with rows that cannot be read"):
         model.fit(blocks)
@@ -299,12 +305,12 @@ def test_other_blocks_are_refused_before_the_work():
 @pytest.mark.parametrize("name", ["joint_epochs", "perturbation", "learning_rate"])
 def test_a_search_says_that_it_does_not_try_them(name):
     with pytest.raises(ValueError, match=f"grid: expected {name} in the estimator"):
-        GEMClassifierCV(GEMClassifier(), {name: [1, 2]}).fit(X[TRAIN], Y[TRAIN])
+        GEMClassifierCV(GEMClassifier(views="gem"), {name: [1, 2]}).fit(X[TRAIN], Y[TRAIN])
 
 
 def test_a_loss_that_grows_is_warned_of():
     rows, y = waves(500, 0)
-    model = GEMClassifier(joint_epochs=4, learning_rate=1e3, perturbation=0.0)
+    model = GEMClassifier(views="gem", joint_epochs=4, learning_rate=1e3, perturbation=0.0)
     with pytest.warns(ConvergenceWarning, match="has grown from .* smaller learning_rate"):
         model.fit(rows, y)
 
@@ -315,7 +321,7 @@ def test_few_epochs_of_robust_training_are_not_warned_of():
     rows, y = rng.standard_normal((30, 2)), np.arange(30) % 3
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        GEMClassifier(joint_epochs=2).fit(rows + y[:, None], y)
+        GEMClassifier(views="gem", joint_epochs=2).fit(rows + y[:, None], y)
 
 
 @pytest.mark.parametrize(
@@ -327,4 +333,4 @@ def test_few_epochs_of_robust_training_are_not_warned_of():
 )
 def test_losses_beyond_all_numbers(changes, message):
     with pytest.raises(ValueError, match=message):
-        GEMClassifier(joint_epochs=2, **SMALL, **changes).fit(X[TRAIN], Y[TRAIN])
+        GEMClassifier(views="gem", joint_epochs=2, **SMALL, **changes).fit(X[TRAIN], Y[TRAIN])

@@ -204,17 +204,19 @@ def test_auto_is_gaussian_with_many_classes(rng, asked):
 
 def test_gem_classifier_of_many_classes(rng, tmp_path):
     X, y = many(rng)
-    model = GEMClassifier().fit(X, y)
+    model = GEMClassifier(views="gem").fit(X, y)
     assert model.logit_.stop_reason_ == "closed form"
     assert model.score(X, y) > 0.9
     save(model, tmp_path / "many.efm")
     assert_array_equal(load(tmp_path / "many.efm").predict_proba(X), model.predict_proba(X))
-    blocks = GEMClassifier().fit(ArrayBlocks(X, y, block_rows=100))
+    blocks = GEMClassifier(views="gem").fit(ArrayBlocks(X, y, block_rows=100))
     assert np.mean(blocks.predict(X) == model.predict(X)) > 0.98
-    iterated = GEMClassifier(logit_solver="lbfgs").fit(X, y)
+    iterated = GEMClassifier(views="gem", logit_solver="lbfgs").fit(X, y)
     assert iterated.logit_.stop_reason_ == "converged"
     assert iterated.penalty_ == 0.03
-    assert GEMClassifier(penalty=0.1).fit(X, y).penalty_ == 0.1  # what is given has an effect
+    assert (
+        GEMClassifier(views="gem", penalty=0.1).fit(X, y).penalty_ == 0.1
+    )  # what is given has an effect
     search = GEMClassifierCV(grid={"penalty": [0.1, 1.0]}).fit(X, y)
     assert search.best_estimator_.logit_solver == "lbfgs"
     assert search.best_estimator_.penalty_ == search.best_params_["penalty"]

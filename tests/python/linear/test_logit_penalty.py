@@ -50,10 +50,10 @@ def test_the_temperature_matters_to_the_choice(digits):
 
 
 def test_the_fit_is_that_of_the_penalty_bit_for_bit(digits):
-    model = GEMClassifier(**SMALL).fit(*digits)
+    model = GEMClassifier(views="gem", **SMALL).fit(*digits)
     assert model.penalty == "auto"
     assert model.penalty_ == model.logit_.penalty_ in PENALTIES
-    given = GEMClassifier(**SMALL | {"penalty": model.penalty_}).fit(*digits)
+    given = GEMClassifier(views="gem", **SMALL | {"penalty": model.penalty_}).fit(*digits)
     assert given.penalty_ == model.penalty_
     ours, theirs = (one.logit_.coef_ * one.temperature_ for one in (model, given))
     np.testing.assert_allclose(ours, theirs, rtol=1e-14)
@@ -62,9 +62,9 @@ def test_the_fit_is_that_of_the_penalty_bit_for_bit(digits):
 
 
 def test_blocks_and_threads_choose_the_same(digits):
-    model = GEMClassifier(**SMALL, n_threads=1).fit(*digits)
-    spread = GEMClassifier(**SMALL).fit(ArrayBlocks(*digits, block_rows=97))
-    threads = GEMClassifier(**SMALL, n_threads=3).fit(*digits)
+    model = GEMClassifier(views="gem", **SMALL, n_threads=1).fit(*digits)
+    spread = GEMClassifier(views="gem", **SMALL).fit(ArrayBlocks(*digits, block_rows=97))
+    threads = GEMClassifier(views="gem", **SMALL, n_threads=3).fit(*digits)
     assert spread.penalty_ == model.penalty_ == threads.penalty_
     assert threads.temperature_ == model.temperature_
 
@@ -85,7 +85,7 @@ def test_paths_take_it_as_none(digits):
 
 
 def test_files_keep_it(tmp_path, digits):
-    model = GEMClassifier(**SMALL).fit(*digits)
+    model = GEMClassifier(views="gem", **SMALL).fit(*digits)
     save(model, tmp_path / "model")
     again = load(tmp_path / "model")
     assert (again.penalty, again.penalty_) == ("auto", model.penalty_)
@@ -107,8 +107,10 @@ def test_bad_ones_are_named(digits, bad):
 def test_searches_take_numbers(digits):
     with pytest.raises(ValueError, match="grid: expected numbers as penalties"):
         GEMClassifierCV(grid={"penalty": [0.1, "auto"]}).fit(*digits)
-    search = GEMClassifierCV(GEMClassifier(**SMALL), grid={"ridge": [0.1]})
+    search = GEMClassifierCV(GEMClassifier(views="gem", **SMALL), grid={"ridge": [0.1]})
     with pytest.raises(ValueError, match="estimator: expected a penalty that is a number"):
         search.fit(*digits)
-    chosen = GEMClassifierCV(GEMClassifier(**SMALL), grid={"penalty": [0.1, 0.01]}, cv=2)
+    chosen = GEMClassifierCV(
+        GEMClassifier(views="gem", **SMALL), grid={"penalty": [0.1, 0.01]}, cv=2
+    )
     assert chosen.fit(*digits).best_params_["penalty"] in (0.1, 0.01)

@@ -90,7 +90,7 @@ def test_it_is_that_of_exact_fits_of_the_folds(digits):
 def test_it_is_that_of_exact_fits_with_more_features_than_rows(digits, rows):
     """Searches of folds have to come near the minimum there, too."""
     X, y = digits[0][:rows], digits[1][:rows]
-    model = GEMClassifier(n_directions=3, scale="none").fit(X, y)
+    model = GEMClassifier(views="gem", n_directions=3, scale="none").fit(X, y)
     features = GEM(n_directions=3, scale="none").fit(X, y).transform(X)
     assert features.shape[1] > rows
     logits = []
@@ -104,13 +104,13 @@ def test_it_is_that_of_exact_fits_with_more_features_than_rows(digits, rows):
 def test_it_divides_the_weights_and_leaves_labels(digits, two):
     X, y = digits
     y = y % 2 if two else y
-    plain = GEMClassifier(**SMALL, temperature=1.0).fit(X, y)
-    model = GEMClassifier(**SMALL).fit(X, y)
+    plain = GEMClassifier(views="gem", **SMALL, temperature=1.0).fit(X, y)
+    model = GEMClassifier(views="gem", **SMALL).fit(X, y)
     assert model.temperature_ == model.logit_.temperature_ != 1
     assert plain.temperature_ == 1
     assert_array_equal(model.predict(X), plain.predict(X))
     assert_allclose(model.logit_.coef_ * model.temperature_, plain.logit_.coef_, rtol=1e-14)
-    given = GEMClassifier(**SMALL, temperature=model.temperature_).fit(X, y)
+    given = GEMClassifier(views="gem", **SMALL, temperature=model.temperature_).fit(X, y)
     assert_array_equal(given.predict_proba(X), model.predict_proba(X))
 
 
@@ -119,7 +119,7 @@ def test_new_rows_have_less_log_loss(digits):
     rest = np.arange(350, 700)
     losses = []
     for chosen in (1.0, "auto"):
-        model = GEMClassifier(temperature=chosen, n_directions=4).fit(X[:350], y[:350])
+        model = GEMClassifier(views="gem", temperature=chosen, n_directions=4).fit(X[:350], y[:350])
         losses.append(-model.predict_log_proba(X[rest])[np.arange(350), y[rest]].mean())
     assert losses[1] < 0.9 * losses[0]
 
@@ -128,19 +128,23 @@ def test_new_rows_have_less_log_loss(digits):
 def test_blocks_have_the_same(digits, options, rng):
     X, y = digits
     weight = rng.random(len(y))
-    local = GEMClassifier(**SMALL, **options).fit(X, y, weight)
-    spread = GEMClassifier(**SMALL, **options).fit(ArrayBlocks(X, y, weight, block_rows=97))
+    local = GEMClassifier(views="gem", **SMALL, **options).fit(X, y, weight)
+    spread = GEMClassifier(views="gem", **SMALL, **options).fit(
+        ArrayBlocks(X, y, weight, block_rows=97)
+    )
     assert spread.temperature_ == pytest.approx(local.temperature_, rel=1e-3)
 
 
 def test_missing_entries(rng):
     X, y = load_wine(return_X_y=True)
     X[rng.random(X.shape) < 0.1] = np.nan
-    assert 0.02 < GEMClassifier().fit(X, y).temperature_ < 2
+    assert 0.02 < GEMClassifier(views="gem").fit(X, y).temperature_ < 2
 
 
 def test_threads_change_no_bit(digits):
-    found = [GEMClassifier(**SMALL, n_threads=n).fit(*digits).temperature_ for n in (1, 3)]
+    found = [
+        GEMClassifier(views="gem", **SMALL, n_threads=n).fit(*digits).temperature_ for n in (1, 3)
+    ]
     assert found[0] == found[1]
 
 
@@ -168,7 +172,7 @@ def test_files_keep_it(tmp_path, digits):
 @pytest.mark.parametrize("bad", [0, -1.0, "none", None])
 def test_bad_ones_are_named(digits, bad):
     with pytest.raises(ValueError, match="temperature"):
-        GEMClassifier(temperature=bad).fit(*digits)
+        GEMClassifier(views="gem", temperature=bad).fit(*digits)
 
 
 def metrics(monkeypatch):
@@ -189,7 +193,7 @@ def test_metrics_of_folds_are_of_few_rows_where_those_of_all_rows_are(digits, mo
 
     made = metrics(monkeypatch)
     monkeypatch.setattr(logit_steps, "gram_rows", lambda *_: 150)
-    model = GEMClassifier(n_directions=3, scale="none").fit(*digits)
+    model = GEMClassifier(views="gem", n_directions=3, scale="none").fit(*digits)
     sizes = [n if sample is None else len(sample) for n, sample in made]
     assert len(sizes) == 4  # all rows, and three folds
     assert max(sizes) == 150
@@ -269,9 +273,9 @@ def test_with_more_features_than_rows_it_is_that_of_an_exact_fit(rng):
 def test_rows_in_blocks_start_there_too(rng):
     y = rng.integers(0, 4, 5_300)
     X = rng.standard_normal((5_300, 8)) + rng.standard_normal((4, 8))[y]
-    local = GEMClassifier(**SMALL).fit(X, y)
-    spread = GEMClassifier(**SMALL).fit(ArrayBlocks(X, y, block_rows=1_000))
-    threads = GEMClassifier(**SMALL, n_threads=3).fit(X, y)
+    local = GEMClassifier(views="gem", **SMALL).fit(X, y)
+    spread = GEMClassifier(views="gem", **SMALL).fit(ArrayBlocks(X, y, block_rows=1_000))
+    threads = GEMClassifier(views="gem", **SMALL, n_threads=3).fit(X, y)
     assert spread.temperature_ == pytest.approx(local.temperature_, rel=1e-3)
     assert_allclose(spread.predict_proba(X[:50]), local.predict_proba(X[:50]), atol=1e-3)
     assert_array_equal(threads.predict_proba(X[:50]), local.predict_proba(X[:50]))

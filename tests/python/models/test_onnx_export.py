@@ -30,28 +30,28 @@ TRAIN, TEST = slice(0, 700), slice(700, 1797)
 SMALL = {"n_directions": 3, "pairs": "hypercube"}
 
 CLASSIFIERS = {
-    "default": lambda: ef.GEMClassifier(),
-    "half waves": lambda: ef.GEMClassifier(expansion="half_wave", powers=(3, 1), **SMALL),
-    "shifted": lambda: ef.GEMClassifier(expansion="shifted", **SMALL),
-    "polynomial": lambda: ef.GEMClassifier(expansion="polynomial", powers=[2, 1], **SMALL),
-    "without constant": lambda: ef.GEMClassifier(constant=False, **SMALL),
-    "with input": lambda: ef.GEMClassifier(include_input=True, **SMALL),
-    "by columns": lambda: ef.GEMClassifier(scale="columns", **SMALL),
-    "deep": lambda: ef.GEMClassifier(depth=2, hidden_directions=4, **SMALL),
+    "default": lambda: ef.GEMClassifier("gem"),
+    "half waves": lambda: ef.GEMClassifier("gem", expansion="half_wave", powers=(3, 1), **SMALL),
+    "shifted": lambda: ef.GEMClassifier("gem", expansion="shifted", **SMALL),
+    "polynomial": lambda: ef.GEMClassifier("gem", expansion="polynomial", powers=[2, 1], **SMALL),
+    "without constant": lambda: ef.GEMClassifier("gem", constant=False, **SMALL),
+    "with input": lambda: ef.GEMClassifier("gem", include_input=True, **SMALL),
+    "by columns": lambda: ef.GEMClassifier("gem", scale="columns", **SMALL),
+    "deep": lambda: ef.GEMClassifier("gem", depth=2, hidden_directions=4, **SMALL),
     "deep with input": lambda: ef.GEMClassifier(
         depth=2, hidden_directions=4, include_input=True, **SMALL
     ),
-    "deeper": lambda: ef.GEMClassifier(depth=3, hidden_directions=3, **SMALL),
-    "ensemble": lambda: ef.GEMEnsemble(ef.GEMClassifier(**SMALL), n_members=3),
+    "deeper": lambda: ef.GEMClassifier("gem", depth=3, hidden_directions=3, **SMALL),
+    "ensemble": lambda: ef.GEMEnsemble(ef.GEMClassifier("gem", **SMALL), n_members=3),
     "ensemble of pipelines": lambda: ef.GEMEnsemble(
         make_pipeline(
             StandardScaler(with_std=False),
             RBFSampler(gamma=5e-4, n_components=80),
-            ef.GEMClassifier(**SMALL),
+            ef.GEMClassifier("gem", **SMALL),
         ),
         n_members=2,
     ),
-    "search": lambda: ef.GEMClassifierCV(ef.GEMClassifier(**SMALL), {"penalty": [0.1, 0.3]}),
+    "search": lambda: ef.GEMClassifierCV(ef.GEMClassifier("gem", **SMALL), {"penalty": [0.1, 0.3]}),
     "logit": lambda: ef.MultinomialLogit(penalty=0.3),
     "pipeline": lambda: make_pipeline(
         ef.GEM(**SMALL), StandardScaler(), ef.MultinomialLogit(penalty=0.1)
@@ -134,7 +134,7 @@ def test_features(options):
 )
 def test_two_classes_of_any_labels(labels, kind):
     rows, few = X[y < 2], labels[y[y < 2]]
-    model = ef.GEMClassifier(n_directions=2).fit(rows, few)
+    model = ef.GEMClassifier("gem", n_directions=2).fit(rows, few)
     found = run(to_onnx(model), rows)
     assert found["label"].dtype == kind
     assert found["label"].tolist() == model.predict(rows).tolist()
@@ -171,6 +171,8 @@ def test_names_of_columns_are_kept():
 def test_errors(tmp_path, monkeypatch):
     with pytest.raises(NotFittedError):
         to_onnx(ef.GEMClassifier())
+    with pytest.raises(ValueError, match=r"got a pool of the views .*; fit it with views='gem'"):
+        to_onnx(ef.GEMClassifier().fit(X[TRAIN], y[TRAIN]))
     with pytest.raises(ValueError, match="dtype: expected 'float32' or 'float64', got 'float16'"):
         to_onnx(fitted("logit"), dtype="float16")
     tree = DecisionTreeClassifier().fit(X[TRAIN], y[TRAIN])

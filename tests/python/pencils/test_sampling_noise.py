@@ -129,13 +129,15 @@ def test_groups_of_classes_and_any_order_of_batches():
 
 def test_the_classifier_and_its_search_take_both(tmp_path):
     X, y = load_digits(return_X_y=True)
-    model = GEMClassifier(ridge="auto", threshold="auto", n_directions=3).fit(X[:900], y[:900])
+    model = GEMClassifier(views="gem", ridge="auto", threshold="auto", n_directions=3).fit(
+        X[:900], y[:900]
+    )
     assert model.score(X[900:], y[900:]) > 0.93
     save(model, tmp_path / "model")
     loaded = load(tmp_path / "model")
     assert loaded.ridge == loaded.threshold == "auto"
     grid = {"ridge": ["auto", 0.2], "threshold": ["auto", 1.5, None], "penalty": [0.1]}
-    search = GEMClassifierCV(GEMClassifier(n_directions=2), grid).fit(X[:500], y[:500])
+    search = GEMClassifierCV(GEMClassifier(views="gem", n_directions=2), grid).fit(X[:500], y[:500])
     assert len(search.results_) == 6
     tried = {(r["params"]["ridge"], r["params"]["threshold"]) for r in search.results_}
     assert len(tried) == 6

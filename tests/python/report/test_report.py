@@ -99,7 +99,7 @@ def test_the_figures_are_those_of_predictions(digits, digit_page):
     worst = np.unravel_index(np.argmax(counts - np.diag(np.diag(counts))), counts.shape)
     assert f"of the true class {worst[0]} {worst[1]} {counts[worst]} " in page.words
     assert page.sections == [
-        *("confusion", "classes", "calibration", "most-confident-errors", "spectrum"),
+        *("confusion", "classes", "calibration", "most-confident-errors", "views", "spectrum"),
         *("filters", "importance-of-columns", "parameters-and-versions"),
     ]
     sure, right = chances.max(axis=1), labels == truth
@@ -133,7 +133,7 @@ def test_a_page_asks_for_nothing(digit_page):
     assert "@import" not in outside
     assert "url(" not in outside
     pictures = [base64.b64decode(link.partition(",")[2]) for link in page.links if link[0] == "d"]
-    assert len(pictures) == 6
+    assert len(pictures) == 7
     for picture in pictures:
         hrefs = re.findall(rb'href="([^"]{1,40})', picture)
         assert all(href.startswith((b"#", b"data:image/png;base64,")) for href in hrefs)

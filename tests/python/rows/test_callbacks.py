@@ -21,6 +21,7 @@ MODELS = {
     "DiscriminativeGaussian": lambda: ldg.DiscriminativeGaussian(**LDG, max_iter=40, tol=0.02),
     "GEMClassifierCV": lambda: ef.GEMClassifierCV(grid={"penalty": [0.1, 0.5, 1.0]}),
     "GEMClassifier": lambda: ef.GEMClassifier(n_directions=1, threshold=0, tol=1e-6),
+    "GEMClassifier, gem": lambda: ef.GEMClassifier("gem", n_directions=1, threshold=0, tol=1e-6),
     "GEMEnsemble": lambda: ef.GEMEnsemble(n_members=3),
     "GEMEnsemble of pipelines": lambda: ef.GEMEnsemble(
         make_pipeline(StandardScaler(), ef.GEMClassifier(n_directions=1)), n_members=3
@@ -36,7 +37,8 @@ STEPS = {
     "CalibratedLeastSquares": lambda model: len(model.error_history_),
     "DiscriminativeGaussian": lambda model: len(model.objective_history_) - 1,
     "GEMClassifierCV": lambda model: len(model.results_),
-    "GEMClassifier": lambda model: int(model.logit_.n_iter_[0]),
+    "GEMClassifier": lambda model: int(sum(view.log_loss > 0 for view in model.views_)),
+    "GEMClassifier, gem": lambda model: int(model.logit_.n_iter_[0]),
     "GEMEnsemble": lambda model: len(model.members_),
     "GEMEnsemble of pipelines": lambda model: len(model.members_),
     "NCA": lambda model: model.n_iter_,

@@ -187,7 +187,7 @@ def test_rows_solved_without_moments_are_completed_too(digits):
 
 def test_complete_rows_have_no_completion():
     X, y = load_iris(return_X_y=True)
-    for model in (GEM(), GEMClassifier(), FisherLDA()):
+    for model in (GEM(), GEMClassifier(views="gem"), FisherLDA()):
         model.fit(incomplete(X, 0.1), y)
         assert hasattr(model, "completion_")
         assert not hasattr(model.fit(X, y), "completion_")
@@ -197,12 +197,16 @@ def test_accuracy_beats_mean_imputation(digits):
     X, y = digits
     imputer = SimpleImputer(keep_empty_features=True).fit(X[:1000])
     means = imputer.transform(X)
-    ours = GEMClassifier().fit(X[:1000], y[:1000]).score(X[1000:], y[1000:])
-    theirs = GEMClassifier().fit(means[:1000], y[:1000]).score(means[1000:], y[1000:])
+    ours = GEMClassifier(views="gem").fit(X[:1000], y[:1000]).score(X[1000:], y[1000:])
+    theirs = GEMClassifier(views="gem").fit(means[:1000], y[:1000]).score(means[1000:], y[1000:])
     assert ours > theirs + 0.03
 
 
-@pytest.mark.parametrize("make", [GEMClassifier, FisherLDA, QuadraticDiscriminant])
+@pytest.mark.parametrize(
+    "make",
+    [lambda: GEMClassifier("gem"), FisherLDA, QuadraticDiscriminant],
+    ids=["GEM", "LDA", "QDA"],
+)
 def test_blocks_give_what_arrays_give(make, digits):
     X, y = digits
     X, y = X[:600], y[:600]
@@ -234,7 +238,9 @@ def test_some_blocks_may_be_complete(digits):
 def test_depth_ensembles_searches_and_files(tmp_path, digits):
     X, y = digits
     train, labels, rows = X[:400], y[:400], X[400:600]
-    deep = GEMClassifier(depth=2, hidden_directions=2, n_directions=2).fit(train, labels)
+    deep = GEMClassifier(views="gem", depth=2, hidden_directions=2, n_directions=2).fit(
+        train, labels
+    )
     ensemble = GEMEnsemble(n_members=2).fit(train, labels)
     search = GEMClassifierCV(grid={"ridge": [0.1, 0.3]}, cv=2).fit(train, labels)
     for model in (deep, ensemble, search, GEM().fit(train, labels), FisherLDA().fit(train, labels)):
@@ -294,7 +300,7 @@ def test_a_class_without_an_entry_in_a_column_is_named():
     X, y = load_iris(return_X_y=True)
     X[y == 1, 2] = np.nan
     with pytest.warns(UserWarning, match="no row of class 1 has an entry in column 2"):
-        model = GEMClassifier().fit(X, y)
+        model = GEMClassifier(views="gem").fit(X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert np.isfinite(model.predict_proba(X)).all()
@@ -302,7 +308,7 @@ def test_a_class_without_an_entry_in_a_column_is_named():
 
 def test_onnx_refuses_a_model_that_completes():
     X, y = load_iris(return_X_y=True)
-    model = GEMClassifier().fit(incomplete(X, 0.2), y)
+    model = GEMClassifier(views="gem").fit(incomplete(X, 0.2), y)
     pytest.importorskip("onnx")
     with pytest.raises(ValueError, match="missing entries"):
         to_onnx(model)

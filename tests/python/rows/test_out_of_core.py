@@ -67,8 +67,8 @@ def test_the_classifier_of_blocks_is_that_of_all_rows(digits, weight, options, w
     X, y = digits
     w = weight if weighted else None
     options = {"n_directions": 2, "penalty": 0.3, "tol": 1e-6} | options
-    memory = GEMClassifier(**options).fit(X, y, w)
-    found = GEMClassifier(**options).fit(FarBlocks(X, y, w, block_rows=250))
+    memory = GEMClassifier(views="gem", **options).fit(X, y, w)
+    found = GEMClassifier(views="gem", **options).fit(FarBlocks(X, y, w, block_rows=250))
     for ours, theirs in zip(found.layers_, memory.layers_, strict=True):
         size = np.abs(theirs.directions).max()
         np.testing.assert_allclose(ours.directions, theirs.directions, atol=1e-3 * size)
@@ -83,8 +83,8 @@ def test_the_classifier_of_blocks_is_that_of_all_rows(digits, weight, options, w
 @pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.float32, np.float64])
 def test_memory_mapped_rows_are_fitted_and_predicted_by_blocks(tmp_path, digits, dtype):
     X, y = mapped(tmp_path / "rows", digits[0].astype(dtype)), digits[1]
-    memory = GEMClassifier(n_directions=3).fit(np.array(X), y)
-    found = GEMClassifier(n_directions=3).fit(X, y)
+    memory = GEMClassifier(views="gem", n_directions=3).fit(np.array(X), y)
+    found = GEMClassifier(views="gem", n_directions=3).fit(X, y)
     assert objective_gap(memory.logit_, found.logit_) < 1e-4
     for method in ("predict", "predict_proba", "predict_log_proba", "decision_function"):
         of_file = getattr(found, method)(X)
@@ -102,10 +102,12 @@ def test_memory_mapped_rows_are_fitted_and_predicted_by_blocks(tmp_path, digits,
 def test_memory_mapped_rows_may_have_events(tmp_path, digits):
     X, y = mapped(tmp_path / "rows", digits[0]), digits[1]
     events = y % 3
-    memory = GEMClassifier(n_directions=1, hidden_directions=1, depth=2).fit(
+    memory = GEMClassifier(views="gem", n_directions=1, hidden_directions=1, depth=2).fit(
         digits[0], y, events=events
     )
-    found = GEMClassifier(n_directions=1, hidden_directions=1, depth=2).fit(X, y, events=events)
+    found = GEMClassifier(views="gem", n_directions=1, hidden_directions=1, depth=2).fit(
+        X, y, events=events
+    )
     np.testing.assert_array_equal(found.layers_[1].pairs, memory.layers_[1].pairs)
     assert objective_gap(memory.logit_, found.logit_) < 1e-4
     with pytest.raises(ValueError, match=r"events: expected 900 values, one per row"):
@@ -116,7 +118,7 @@ def test_memory_mapped_rows_may_have_events(tmp_path, digits):
 
 def test_results_of_blocks_come_block_by_block(digits):
     X, y = digits
-    model = GEMClassifier(n_directions=2).fit(X, y)
+    model = GEMClassifier(views="gem", n_directions=2).fit(X, y)
     blocks = ArrayBlocks(X, block_rows=400)
     for method in ("predict", "predict_proba", "decision_function"):
         parts = list(getattr(model, method)(blocks))
@@ -131,7 +133,7 @@ def test_results_of_blocks_come_block_by_block(digits):
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array, lambda X: X.astype(np.uint8)])
 def test_a_block_without_rows_has_results_without_rows(digits, form):
     X, y = digits
-    model = GEMClassifier(n_directions=1).fit(X, y)
+    model = GEMClassifier(views="gem", n_directions=1).fit(X, y)
     blocks = [form(X[:10]), form(X[10:10]), form(X[10:30])]
     for method in (model.predict, model.predict_proba):
         parts = list(method(iter(blocks)))
@@ -142,7 +144,7 @@ def test_a_block_without_rows_has_results_without_rows(digits, form):
 
 def test_bad_rows_of_blocks_are_named_in_predictions(tmp_path, digits):
     X, y = digits
-    model = GEMClassifier(n_directions=2).fit(X, y)
+    model = GEMClassifier(views="gem", n_directions=2).fit(X, y)
     bad = X.copy()
     bad[777, 5] = np.nan
     found = model.predict(ArrayBlocks(bad, block_rows=100))
@@ -155,11 +157,13 @@ def test_bad_rows_of_blocks_are_named_in_predictions(tmp_path, digits):
     with pytest.raises(ValueError, match="63 features"):
         model.predict(mapped(tmp_path / "narrow", X[:, 1:]))
     with pytest.raises(NotFittedError):
-        GEMClassifier().predict(ArrayBlocks(X))
+        GEMClassifier(views="gem").predict(ArrayBlocks(X))
 
 
 @pytest.mark.parametrize(
-    "model", [GEM(), GEMClassifier(n_directions=1, hidden_directions=1, depth=2)], ids=str
+    "model",
+    [GEM(), GEMClassifier(views="gem", n_directions=1, hidden_directions=1, depth=2)],
+    ids=str,
 )
 def test_an_error_leaves_the_estimator_as_it_was(digits, model):
     X, y = digits
@@ -181,7 +185,7 @@ def test_an_error_leaves_the_estimator_as_it_was(digits, model):
 
 def test_clusters_are_refused(digits):
     with pytest.raises(ValueError, match=r"n_clusters: expected 1 with blocks of rows, got 2"):
-        GEMClassifier(n_clusters=2).fit(ArrayBlocks(*digits))
+        GEMClassifier(views="gem", n_clusters=2).fit(ArrayBlocks(*digits))
 
 
 SCRIPT = """
@@ -205,7 +209,7 @@ X = np.memmap(path, dtype=dtype, mode="r", shape=(n, d))
 y = (np.arange(n) % 3).astype(np.int8)
 seen, ended, thread = [own_bytes()], threading.Event(), threading.Thread(target=watch)
 thread.start()
-model = GEMClassifier(n_directions=1, n_threads=2, tol=0.05).fit(X, y)
+model = GEMClassifier(views="gem", n_directions=1, n_threads=2, tol=0.05).fit(X, y)
 right = np.mean(model.predict(X) == y)
 ended.set()
 thread.join()

@@ -1,0 +1,320 @@
+"""`GEMClassifier()` and other classifiers on tables, all with their defaults.
+
+    python bench/tables.py --data DIR [--csv bench/tables.csv] [--only shown|twelve] [--threads 1]
+
+The shown tables are the CSV files of DIR/tables: the column `class` is the label, columns whose
+names end in ":cat" are categories, and empty cells are missing. A split is a stratified half of at
+most 4,000 training samples; there are three. The twelve are the files of DIR that the papers use
+and two that scikit-learn brings, all of numbers: official splits where there are such, otherwise
+random halves. Logistic regression and the SVM get one-hot categories, means for missing numbers and
+standardised columns; forests get codes of the categories and means; boosted trees read the table as
+it is, and so does `GEMClassifier`. Each fit runs in a process of its own, on one thread. FILE keeps
+what is finished, and a run goes on where the last one ended. LightGBM and CatBoost come with ``pip
+install ".[bench]"``; without them they are left out.
+
+Prints mean ranks, mean errors, log losses and seconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import os
+import subprocess
+import sys
+import time
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from sklearn.compose import make_column_transformer
+from sklearn.datasets import load_breast_cancer, load_digits
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import LabelEncoder, OneHotEncoder, OrdinalEncoder, StandardScaler
+from sklearn.svm import SVC
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from bench.papers import gem
+from bench.papers.protocol import Context
+from eigenfeat import GEMClassifier
+
+FIELDS = ("group", "table", "split", "model", "samples", "columns", "classes")
+FIELDS += ("error", "log_loss", "fit_seconds", "predict_seconds")
+MOST = 4000  # samples of a half
+
+
+def shown(path, split):
+    """Training and test samples of a CSV file."""
+    frame = pd.read_csv(path, keep_default_na=False, na_values=[""])
+    X, y = frame.drop(columns="class"), LabelEncoder().fit_transform(frame["class"].astype(str))
+    for name in categories(X):
+        X[name] = X[name].astype(object).where(X[name].notna(), None)
+    train = min(len(X) // 2, MOST)
+    sizes = {"train_size": train, "test_size": min(len(X) - train, MOST)}
+    parts = train_test_split(X, y, **sizes, random_state=split, stratify=y)
+    X, X_test, y, y_test = parts
+    varies = [name for name in X if X[name].nunique(dropna=False) > 1]
+    return X[varies], y, X_test[varies], y_test
+
+
+def of_papers(file, load, split):
+    """Likewise of a file that the papers use."""
+    context = Context(seed=split)
+    data = load(file, context)
+    test = data.test()
+    return *(pd.DataFrame(rows) for rows in (data.train.X,)), data.train.y, test.X, test.y
+
+
+def bundled(load, split):
+    """Halves of a set of scikit-learn's."""
+    X, y = load(return_X_y=True)
+    X, X_test, y, y_test = train_test_split(X, y, test_size=0.5, stratify=y, random_state=split)
+    return X, y, X_test, y_test
+
+
+# Name, file (none: scikit-learn's), what reads it, and number of splits.
+TWELVE = {
+    "Isolet": ("uci_isolet.npz", gem.load_official, 1),
+    "OCR letters": ("ocr_letters.npz", gem.load_ocr, 1),
+    "OpenCV digits": ("opencv_digits.npz", gem.load_opencv, 3),
+    "digits": ("", load_digits, 3),
+    "Satimage": ("uci_satimage.npz", gem.load_official, 1),
+    "twonorm": ("uci_twonorm_standardized.npz", gem.load_half, 3),
+    "ringnorm": ("uci_ringnorm_standardized.npz", gem.load_half, 3),
+    "Covertype": ("covtype_subset.npz", gem.load_cover, 3),
+    "ionosphere": ("uci_ionosphere.npz", gem.load_half, 3),
+    "breast cancer": ("", load_breast_cancer, 3),
+    "Pima": ("uci_pima.npz", gem.load_half, 3),
+    "German credit": ("uci_german_numeric.npz", gem.load_half, 3),
+}
+
+
+def load(folder, group, name, split):
+    """Training and test samples, as frames."""
+    if group == "shown":
+        return shown(folder / "tables" / f"{name}.csv.gz", split)
+    file, read, _ = TWELVE[name]
+    parts = of_papers(folder / file, read, split) if file else bundled(read, split)
+    X, y, X_test, y_test = parts
+    names = [f"x{j}" for j in range(np.shape(X)[1])]
+    codes = LabelEncoder().fit(y)
+    frames = [pd.DataFrame(np.asarray(part), columns=names) for part in (X, X_test)]
+    return frames[0], codes.transform(y), frames[1], codes.transform(y_test)
+
+
+def categories(X):
+    return [name for name in X if name.endswith(":cat")]
+
+
+def prepared(X, encoder, *, scaled):
+    """Complete columns of numbers from categories and numbers."""
+    words = categories(X)
+    numbers = [name for name in X if name not in words]
+    parts = make_column_transformer((encoder, words), (SimpleImputer(), numbers))
+    return make_pipeline(parts, StandardScaler()) if scaled else parts
+
+
+def one_hot(classifier, X):
+    encoder = OneHotEncoder(min_frequency=2, handle_unknown="ignore", sparse_output=False)
+    return make_pipeline(prepared(X, encoder, scaled=True), classifier)
+
+
+def codes(classifier, X):
+    encoder = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
+    return make_pipeline(prepared(X, encoder, scaled=False), classifier)
+
+
+class AsCategories:
+    """A booster that reads categories by the types of the columns."""
+
+    def __init__(self, booster, X, *, text=False):
+        self.booster, self.names = booster, categories(X)
+        self.known = {name: sorted(set(X[name].dropna().astype(str))) for name in self.names}
+        self.text = text
+
+    def typed(self, X):
+        X = X.copy()
+        for name in self.names:
+            words = X[name].where(X[name].isna(), X[name].astype(str))
+            typed = pd.Categorical(words, categories=self.known[name])
+            X[name] = words.fillna("missing").astype(str) if self.text else typed
+        return X.rename(columns=lambda name: name.replace(":", "_"))
+
+    def fit(self, X, y):
+        self.booster.fit(self.typed(X), y)
+        return self
+
+    def predict(self, X):
+        return np.ravel(self.booster.predict(self.typed(X)))
+
+    def predict_proba(self, X):
+        return self.booster.predict_proba(self.typed(X))
+
+
+def lightgbm(X):
+    from lightgbm import LGBMClassifier
+
+    return AsCategories(LGBMClassifier(n_jobs=1, random_state=0, verbose=-1), X)
+
+
+def catboost(X):
+    from catboost import CatBoostClassifier
+
+    words = [name.replace(":", "_") for name in categories(X)]
+    options = {"cat_features": words, "thread_count": 1, "random_seed": 0, "verbose": 0}
+    return AsCategories(CatBoostClassifier(**options, allow_writing_files=False), X, text=True)
+
+
+def boosting(X):
+    options = {"categorical_features": "from_dtype", "random_state": 0}
+    return AsCategories(HistGradientBoostingClassifier(**options), X)
+
+
+MODELS = {
+    "GEMClassifier": lambda X: GEMClassifier(),
+    "logistic regression": partial(one_hot, LogisticRegression(max_iter=3000)),
+    "SVM": partial(one_hot, SVC()),
+    "forest": partial(codes, RandomForestClassifier(random_state=0)),
+    "ExtraTrees": partial(codes, ExtraTreesClassifier(random_state=0)),
+    "HistGradientBoosting": boosting,
+    "LightGBM": lightgbm,
+    "CatBoost": catboost,
+}
+
+
+def run(folder, group, name, split, model):
+    """One fit, as a line of the file."""
+    X, y, X_test, y_test = load(folder, group, name, split)
+    classifier = MODELS[model](X)
+    started = time.perf_counter()
+    classifier.fit(X, y)
+    fitted = time.perf_counter()
+    loss = ""
+    if hasattr(classifier, "predict_proba"):
+        chances = np.asarray(classifier.predict_proba(X_test), dtype=np.float64)
+        labels = chances.argmax(axis=1)
+        chance = chances[np.arange(len(y_test)), y_test] / chances.sum(axis=1)
+        loss = round(float(-np.log(np.clip(chance, 1e-15, 1.0)).mean()), 5)
+    else:
+        labels = classifier.predict(X_test)
+    return {
+        "group": group,
+        "table": name,
+        "split": split,
+        "model": model,
+        "samples": len(X),
+        "columns": X.shape[1],
+        "classes": len(np.unique(y)),
+        "error": round(100 * float(np.mean(labels != y_test)), 4),
+        "log_loss": loss,
+        "fit_seconds": round(fitted - started, 4),
+        "predict_seconds": round(time.perf_counter() - fitted, 4),
+    }
+
+
+def cells(options):
+    """What there is to run: group, table, split, model."""
+    files = sorted((options.data / "tables").glob("*.csv.gz"))
+    tables = [("shown", file.name.removesuffix(".csv.gz"), 3) for file in files]
+    tables += [("twelve", name, splits) for name, (_, _, splits) in TWELVE.items()]
+    for group, name, splits in tables:
+        if options.only in (None, group):
+            for split in range(splits):
+                for model in MODELS:
+                    yield group, name, split, model
+
+
+def run_all(options):
+    """Run in processes what the file does not have, and return all lines."""
+    lines = []
+    if options.csv.exists():
+        with options.csv.open(newline="", encoding="utf-8") as file:
+            lines = list(csv.DictReader(file))
+    done = {(line["group"], line["table"], int(line["split"]), line["model"]) for line in lines}
+    variables = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+    environment = os.environ | dict.fromkeys(variables, str(options.threads))
+    here = [sys.executable, "-W", "ignore", __file__, "--data", str(options.data), "--cell"]
+    missing = set()
+    for cell in cells(options):
+        if cell in done or cell[3] in missing:
+            continue
+        command = [*options.prefix.split(), *here, *map(str, cell)]
+        made = subprocess.run(command, env=environment, capture_output=True, text=True)
+        if made.returncode != 0:
+            what = made.stderr.strip().splitlines()[-1]
+            print(*cell, what, sep=", ", file=sys.stderr, flush=True)
+            if "ModuleNotFoundError" in what:
+                missing.add(cell[3])
+            continue
+        lines.append(json.loads(made.stdout.splitlines()[-1]))
+        print(*lines[-1].values(), sep=", ", file=sys.stderr, flush=True)
+        with options.csv.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, FIELDS)
+            writer.writeheader()
+            writer.writerows(lines)
+    return lines
+
+
+def summary(lines, group):
+    """Mean ranks, errors, log losses and seconds, as Markdown, of the models with every table."""
+    table = pd.DataFrame(lines)
+    table = table[table["group"] == group]
+    if table.empty:
+        return
+    numbers = ["error", "log_loss", "fit_seconds", "predict_seconds"]
+    table[numbers] = table[numbers].apply(pd.to_numeric, errors="coerce")
+    means = table.groupby(["table", "model"])[numbers].mean().unstack()
+    errors = means["error"].dropna(axis=1, thresh=int(0.9 * len(means)))
+    errors = errors.dropna()
+    losses = means["log_loss"].loc[errors.index].dropna(axis=1)
+    found = pd.DataFrame(
+        {
+            "mean rank of errors": errors.rank(axis=1).mean(),
+            "mean error, %": errors.mean(),
+            "mean rank of log loss": losses.rank(axis=1).mean(),
+            "mean log loss": losses.mean(),
+            "fit, s": means["fit_seconds"].loc[errors.index].mean(),
+            "predict, s": means["predict_seconds"].loc[errors.index].mean(),
+        }
+    ).sort_values("mean rank of errors")
+    yield f"{len(errors)} tables ({group})"
+    yield f"| | {' | '.join(found)} |\n|---|{'---:|' * found.shape[1]}"
+    for model, row in found.iterrows():
+        if np.isfinite(row.iloc[0]):
+            cells = [f"{value:.3g}" if np.isfinite(value) else "" for value in row]
+            yield f"| {model} | {' | '.join(cells)} |"
+    yield ""
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, required=True, metavar="DIR")
+    home = Path(__file__).with_suffix(".csv")
+    parser.add_argument("--csv", type=Path, default=home, metavar="FILE")
+    parser.add_argument("--only", choices=["shown", "twelve"])
+    parser.add_argument("--threads", type=int, default=1, metavar="N")
+    parser.add_argument("--prefix", default="", metavar="COMMAND", help="put before every fit")
+    parser.add_argument("--cell", nargs=4, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.cell:
+        group, name, split, model = options.cell
+        print(json.dumps(run(options.data, group, name, int(split), model)))
+        return
+    lines = run_all(options)
+    for group in ("shown", "twelve"):
+        print(*summary(lines, group), sep="\n")
+
+
+if __name__ == "__main__":
+    main()

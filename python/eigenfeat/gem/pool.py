@@ -1,0 +1,607 @@
+"""The pool of views of a table: out-of-fold logits of each view, weights, and one logit of all.
+
+Up to 5,000 samples every view is fitted to the samples outside each of two to five folds, with all
+penalties in the first fold (in every fold up to 1,000 samples). Beyond, a first look at 4,000
+samples leaves out views that get no weight there, and the others have one fold. What a view learns
+with labels (directions, pairs of columns) comes from the moments outside the fold: those of the
+other folds, merged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenfeat._base.saved import Saved, fits
+from eigenfeat.expansion.layers import Layer, as_layer, layer_features
+from eigenfeat.gem.views import (
+    VIEWS,
+    Interactions,
+    Kernel,
+    Table,
+    TableStatistics,
+    bin_tables,
+    interactions_fit_in,
+)
+from eigenfeat.linear.logistic import MultinomialLogit
+from eigenfeat.linear.pool import (
+    POOL_PENALTIES,
+    fit_near,
+    held_out_logits_of,
+    loss_at_best,
+    pool_folds,
+    pool_loss,
+    pool_weights,
+)
+from eigenfeat.moments.class_moments import ClassMoments
+from eigenfeat.rows.blocks import Block
+from eigenfeat.rows.memory import MemoryRows
+
+if TYPE_CHECKING:
+    from eigenfeat._base.types import Codes, Floats
+    from eigenfeat.gem.gem import GEM
+    from eigenfeat.rows.labelled import LabelledRows
+
+__all__ = [
+    "MOST_CLASSES",
+    "MOST_COLUMNS",
+    "MOST_SMALL",
+    "View",
+    "ViewPool",
+    "check_pool",
+    "fit_pool",
+    "pooled_scores",
+]
+
+_Array = NDArray[np.float64]
+_Parts: TypeAlias = "Sequence[tuple[LabelledRows, LabelledRows]]"
+
+_FOLDS = ((1_000, 5), (2_500, 3), (5_000, 2))  # samples, and folds up to so many
+_LOOK = 4_000  # samples of the first look, half of which are held out
+_GAIN = 0.02  # of the log loss, that a view must gain in the first look and in the fold
+_LOOK_PENALTIES = (0.3, 0.03, 0.003)  # of it
+_TRAINED, _HELD = 10_000, 5_000  # samples of the one fold beyond 5,000
+_MOST_PAIRS = 20  # of classes beyond 5,000 samples, for GEM features of ranks
+_EVERY = 300  # samples, up to which all folds try all penalties
+_CELLS, _FEW_CELLS = 1_500, 600  # indicators of pairs of columns up to 5,000 samples and beyond
+MOST_SMALL = 5_000  # samples of folds that all views take part in
+MOST_COLUMNS = 200  # beyond so many samples, for other views than GEM's
+MOST_CLASSES = 100
+_MOST_SPLINES = 1_500  # features
+
+
+@dataclass(frozen=True, eq=False)
+class View(Saved):
+    """One view of a fitted pool.
+
+    Attributes
+    ----------
+    name : str
+    weight : float
+        Weight in the pool; 0 for a view that is not used.
+    log_loss : float
+        Mean out-of-fold log loss at the view's own temperature; NaN where it was not computed.
+    n_features : int
+        Number of its features, 0 if it is not used.
+    penalty : float
+        Penalty of its logit; NaN if it is not used.
+    note : str
+        Why the view is not used; empty for others.
+    learned : object
+        Layers of GEM views, or what kernel and interactions learned.
+    """
+
+    _saved: ClassVar[dict[str, str]] = {
+        "name": "text",
+        "weight": "number",
+        "log_loss": "value",
+        "n_features": "count",
+        "penalty": "value",
+        "note": "text",
+        "learned": "value?",
+    }
+
+    name: str
+    weight: float
+    log_loss: float = np.nan
+    n_features: int = 0
+    penalty: float = np.nan
+    note: str = ""
+    learned: Any = None
+
+    def _check_loaded(self) -> None:
+        learned, what = self.learned, "View.learned"
+        numbers = isinstance(self.log_loss, float) and isinstance(self.penalty, float)
+        fits(numbers and self.name in VIEWS, "View")
+        if self.weight > 0 and self.name in ("gem", "gem_ranks"):
+            fits(type(learned) is list and learned, what)
+            fits(all(type(one) is Layer for one in learned), what)
+        elif self.weight > 0 and self.name in ("kernel", "interactions"):
+            fits(type(learned) is (Kernel if self.name == "kernel" else Interactions), what)
+        else:
+            fits(learned is None, what)
+
+    def features(self, table: Table, X: Any, n_threads: int | None) -> Any:
+        """Features of samples; X is what the GEM features of the columns project."""
+        if self.name == "gem":
+            return layer_features(X, self.learned, False, n_threads)
+        if self.name == "gem_ranks":
+            return layer_features(table.ranks, self.learned, False, n_threads)
+        if self.name == "kernel":
+            return self.learned.features(table.ranks, n_threads)
+        if self.name == "interactions":
+            return self.learned.features(table.bins, table.fine)
+        return getattr(table, self.name)
+
+
+@dataclass(frozen=True, eq=False)
+class ViewPool:
+    """Views, and the logit on the features of those with weight, side by side."""
+
+    views: list[View]
+    logit: MultinomialLogit
+
+
+def pooled_scores(
+    views: Sequence[View],
+    logit: MultinomialLogit,
+    table: Table,
+    X: Any,
+    n_threads: int | None,
+) -> Floats:
+    """Logits (n, k), or (n,) with two classes, of a pool."""
+    total: Any = logit.intercept_[None, :]
+    at = 0
+    for view in views:
+        if view.weight > 0:
+            W = logit.coef_[:, at : at + view.n_features].T
+            features = view.features(table, X, n_threads)
+            total = total + Block(features).scores(W, False, n_threads)
+            at += view.n_features
+    scores: Floats = np.broadcast_to(total, (len(table), total.shape[1])).copy()
+    return scores[:, 0] if len(logit.classes_) == 2 else scores
+
+
+def check_pool(
+    views: Sequence[View],
+    logit: MultinomialLogit,
+    statistics: TableStatistics,
+    d: int,
+    gaps: NDArray[np.intp],
+) -> None:
+    """ValueError unless views, logit and statistics of d columns fit together."""
+    fits(len(statistics.mean) == d + len(gaps), "GEMClassifier.statistics_")
+    fits(((gaps >= 0) & (gaps < d)).all(), "GEMClassifier.gaps_")
+    varying = int((statistics.scale > 0).sum())
+    width = 0
+    for view in views:
+        if view.weight > 0:
+            width += view.n_features
+        fits(view.weight >= 0, "View.weight")
+        if isinstance(view.learned, Kernel):
+            fits(view.learned.landmarks.shape[1] == varying, "View.learned")
+        elif isinstance(view.learned, Interactions):
+            counts = [count for count, _ in statistics.bins]
+            fits(np.array_equal(view.learned.counts, counts), "View.learned")
+        elif view.learned is not None:
+            inputs = d if view.name == "gem" else varying
+            fits(view.learned[0].directions.shape[0] == inputs, "View.learned")
+    fits(width == logit.n_features_in_, "GEMClassifier.logit_")
+
+
+class _Candidate:
+    """A view while the pool is fitted."""
+
+    name: str
+    common = False  # whether its features have one unit
+    lasting = False  # whether its features of all samples are those of a fold beyond 5,000 samples
+
+    def parts(self, folds: _Folds) -> _Parts:
+        """Features of the samples to train on and of those held out, for each fold."""
+        raise NotImplementedError
+
+    def whole(self) -> tuple[Any, LabelledRows]:
+        """What the view learns from all samples, and their features."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False)
+class _Folds:
+    """Numbers of the samples to train on and to hold out."""
+
+    parts: list[tuple[Codes, Codes]]
+    n: int
+
+    def groups(self) -> list[Codes]:
+        """The samples held out in each fold, and last those that never are."""
+        held = [part[1] for part in self.parts]
+        never = np.ones(self.n, dtype=bool)
+        for some in held:
+            never[some] = False
+        return [*held, np.flatnonzero(never)]
+
+    @property
+    def complementary(self) -> bool:
+        """Whether each fold trains on all samples but those that it holds out."""
+        return all(len(train) + len(held) == self.n for train, held in self.parts)
+
+
+class _Fixed(_Candidate):
+    """A view that needs no labels."""
+
+    lasting = True
+
+    def __init__(self, name: str, rows: MemoryRows, features: Any, learned: Any = None) -> None:
+        self.name, self.learned = name, learned
+        self.common = name == "kernel"
+        self._rows = _with(rows, features)
+
+    def parts(self, folds: _Folds) -> _Parts:
+        return [(self._rows.subset(a), self._rows.subset(b)) for a, b in folds.parts]
+
+    def whole(self) -> tuple[Any, LabelledRows]:
+        return self.learned, self._rows
+
+
+class _Pairs(_Candidate):
+    """Interactions of columns, of the tables of counts outside each fold."""
+
+    name = "interactions"
+    common = True
+
+    def __init__(self, rows: MemoryRows, table: Table) -> None:
+        self._rows, self._bins, self._fine = rows, table.bins, table.fine
+        self._cells = _CELLS if rows.n_rows <= MOST_SMALL else _FEW_CELLS
+        self._counts = [count for count, _ in table.statistics.bins]
+
+    def _tables(self, some: Codes | slice) -> _Array:
+        weight = self._rows.block.weight
+        weight = None if weight is None else weight[some]
+        k = len(self._rows.classes)
+        codes, threads = self._rows.codes[some], self._rows.n_threads
+        return bin_tables(self._bins[some], self._counts, codes, k, weight, threads)
+
+    def parts(self, folds: _Folds) -> _Parts:
+        tables = [self._tables(group) for group in folds.groups()] if folds.complementary else []
+        out: list[tuple[LabelledRows, LabelledRows]] = []
+        for at, (train, held) in enumerate(folds.parts):
+            outside = (
+                sum(t for i, t in enumerate(tables) if i != at) if tables else self._tables(train)
+            )
+            learned = Interactions.fit(
+                self._bins[train], self._counts, np.asarray(outside), self._cells
+            )
+            features = [learned.features(self._bins[i], self._fine[i]) for i in (train, held)]
+            subsets = self._rows.subset(train), self._rows.subset(held)
+            out.append((_with(subsets[0], features[0]), _with(subsets[1], features[1])))
+        return out
+
+    def whole(self) -> tuple[Any, LabelledRows]:
+        tables = self._tables(slice(None))
+        learned = Interactions.fit(self._bins, self._counts, tables, self._cells)
+        return learned, _with(self._rows, learned.features(self._bins, self._fine))
+
+
+class _Gem(_Candidate):
+    """GEM features, of directions from the moments outside each fold."""
+
+    common = True
+
+    def __init__(self, name: str, rows: MemoryRows, extractor: Callable[[], GEM]) -> None:
+        self.name, self._rows, self._extractor = name, rows, extractor
+
+    def _layer(self, moments: ClassMoments) -> Layer:
+        return as_layer(self._extractor()._adopt(moments))
+
+    def parts(self, folds: _Folds) -> _Parts:
+        rows = self._rows
+        out: list[tuple[LabelledRows, LabelledRows]] = []
+        groups = folds.groups() if folds.complementary else []
+        moments = [rows.subset(group).moments() if len(group) else None for group in groups]
+        for at, (train, held) in enumerate(folds.parts):
+            if moments:
+                others = [one for i, one in enumerate(moments) if i != at and one is not None]
+                outside = reduce(ClassMoments.merge, others[1:], others[0].copy())
+            else:
+                outside = rows.subset(train).moments()
+            layer = self._layer(outside)
+            out.append((self._read(layer, train), self._read(layer, held)))
+        return out
+
+    def _read(self, layer: Layer, some: Codes) -> LabelledRows:
+        rows = self._rows.subset(some)
+        return _with(rows, layer_features(rows.block.X, [layer], False, rows.n_threads))
+
+    def whole(self) -> tuple[Any, LabelledRows]:
+        layers = [self._layer(self._rows.moments())]
+        X = self._rows.block.X
+        return layers, _with(self._rows, layer_features(X, layers, False, self._rows.n_threads))
+
+
+class _FittedGem(_Gem):
+    """GEM features of the columns, whose directions of all samples are known."""
+
+    lasting = True
+
+    def __init__(self, rows: MemoryRows, extractor: Callable[[], GEM], layer: Layer) -> None:
+        super().__init__("gem", rows, extractor)
+        self._fitted = layer
+
+    def parts(self, folds: _Folds) -> _Parts:
+        if folds.n <= MOST_SMALL:
+            return super().parts(folds)
+        return [(self._read(self._fitted, a), self._read(self._fitted, b)) for a, b in folds.parts]
+
+    def whole(self) -> tuple[Any, LabelledRows]:
+        X = self._rows.block.X
+        features = layer_features(X, [self._fitted], False, self._rows.n_threads)
+        return [self._fitted], _with(self._rows, features)
+
+
+def _with(rows: MemoryRows, features: Any) -> MemoryRows:
+    """The samples with other features."""
+    return MemoryRows.of_features(rows, features)
+
+
+@dataclass(frozen=True, eq=False)
+class _Trial:
+    """Out-of-fold results of a view."""
+
+    logits: _Array
+    penalty: float
+    log_loss: float
+    start: _Array | None  # weights of a fold whose features are those of all samples
+
+
+def fit_pool(
+    names: Sequence[str],
+    rows: MemoryRows,
+    table: Table,
+    first: GEM,
+    extractor: Callable[[str], GEM],
+    logit: Callable[[bool], MultinomialLogit],
+    seed: np.random.RandomState,
+    say: Callable[[str], None],
+    stop: Callable[[], bool],
+) -> ViewPool | None:
+    """Fit a pool of views; None where GEM features of the columns alone are best.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Views to try.
+    rows : MemoryRows
+        Complete samples (n, d) that GEM's directions of the columns are for.
+    table : Table
+        The same samples, as the other views read them.
+    first : GEM
+        Extractor that has been fitted to `rows`.
+    extractor : callable
+        ``extractor(scale)``, an extractor that has not been fitted.
+    logit : callable
+        ``logit(common)``, a logit that has not been fitted, for features of one unit or not.
+    seed : RandomState
+    say : callable
+        Where lines about the progress go.
+    stop : callable
+        Called after each view; True ends the search with the views so far.
+    """
+    n, left = rows.n_rows, {}
+    count = next((folds for most, folds in _FOLDS if n <= most), 1)
+    paths: dict[str, Sequence[float]] = {}
+    if count == 1:
+        some = np.sort(seed.permutation(n)[:_LOOK])
+        few = rows.subset(some)
+        k = len(rows.classes)
+        if "gem" in names and k * (k - 1) > _MOST_PAIRS:
+            left["gem_ranks"] = f"more than {_MOST_PAIRS} pairs of classes beyond 5,000 samples"
+            names = [name for name in names if name != "gem_ranks"]
+        candidates, others = _candidates(names, few, table.subset(some), first, extractor, seed)
+        left |= others
+        look: dict[str, Sequence[float]] = dict.fromkeys(names, _LOOK_PENALTIES)
+        trials, codes, weight = _tried(candidates, few, logit, 2, seed, look, _never, one=True)
+        chosen = _forward(trials, codes, weight)
+        paths = {
+            one.name: _neighbours(trial.penalty)
+            for one, trial in zip(candidates, trials, strict=True)
+        }
+        best = {candidates[i].name for i in chosen} | {"gem"}  # better with more samples
+        left |= {one.name: "no gain in the first look" for one in candidates} | left
+        left = {name: why for name, why in left.items() if name not in best}
+        names = [name for name in names if name in best]
+        say(f"views that stay: {', '.join(names)}")
+        if names == ["gem"]:
+            return None
+    candidates, others = _candidates(names, rows, table, first, extractor, seed)
+    left |= others
+    trials, codes, weight = _tried(
+        candidates, rows, logit, count, seed, paths, stop, one=count == 1
+    )
+    left |= {one.name: "a callback ended the search" for one in candidates[len(trials) :]}
+    candidates = candidates[: len(trials)]
+    if count == 1:
+        chosen = _forward(trials, codes, weight)
+        dropped = [one.name for i, one in enumerate(candidates) if i not in chosen]
+        left |= dict.fromkeys(dropped, "no gain in the fold")
+        candidates, trials = [candidates[i] for i in chosen], [trials[i] for i in chosen]
+    weights = pool_weights([trial.logits for trial in trials], codes, weight)
+    return _assembled(candidates, trials, weights, left, rows, logit, say)
+
+
+def _forward(trials: Sequence[_Trial], codes: Codes, weight: _Array | None) -> list[int]:
+    """Numbers of the views that a pool takes one by one, while each lowers its log loss enough."""
+    chosen = [int(np.argmin([trial.log_loss for trial in trials]))]
+    loss = trials[chosen[0]].log_loss
+    while True:
+        rest = [i for i in range(len(trials)) if i not in chosen]
+        losses = [pool_loss([trials[j].logits for j in [*chosen, i]], codes, weight) for i in rest]
+        if not rest or min(losses) > (1.0 - _GAIN) * loss:
+            return chosen
+        loss = min(losses)
+        chosen.append(rest[int(np.argmin(losses))])
+
+
+def _never() -> bool:
+    return False
+
+
+def _neighbours(penalty: float) -> list[float]:
+    """A penalty and the next smaller one, for more samples."""
+    at = POOL_PENALTIES.index(penalty)
+    return list(POOL_PENALTIES[at : at + 2])
+
+
+def _candidates(
+    names: Sequence[str],
+    rows: MemoryRows,
+    table: Table,
+    first: GEM,
+    extractor: Callable[[str], GEM],
+    seed: np.random.RandomState,
+) -> tuple[list[_Candidate], dict[str, str]]:
+    """The views that can be had, and why others cannot."""
+    stat, k = table.statistics, len(rows.classes)
+    out: list[_Candidate] = []
+    left: dict[str, str] = {}
+    varying = int((stat.scale > 0).sum())
+    for name in names:
+        if name == "gem":
+            out.append(_FittedGem(rows, lambda: extractor(first.scale_), as_layer(first)))
+        elif varying == 0:
+            left[name] = "no column with spread"
+        elif name == "columns":
+            out.append(_Fixed(name, rows, table.columns))
+        elif name == "splines":
+            if len(stat.numeric) == 0:
+                left[name] = "no numeric column"
+            elif sum(one.c.shape[1] for one in stat.splines) > _MOST_SPLINES:
+                left[name] = f"more than {_MOST_SPLINES} features"
+            else:
+                out.append(_Fixed(name, rows, table.splines))
+        elif name == "gem_ranks":
+            out.append(_Gem(name, _with(rows, table.ranks), lambda: extractor("none")))
+        elif name == "kernel":
+            kernel = Kernel.fit(table.ranks, seed)
+            features = kernel.features(table.ranks, rows.n_threads)
+            out.append(_Fixed(name, rows, features, kernel))
+        elif not interactions_fit_in([count for count, _ in stat.bins], k):
+            left[name] = "too many columns, or only one"
+        else:
+            out.append(_Pairs(rows, table))
+    return out, left
+
+
+def _tried(
+    candidates: Sequence[_Candidate],
+    rows: MemoryRows,
+    logit: Callable[[bool], MultinomialLogit],
+    count: int,
+    seed: np.random.RandomState,
+    paths: dict[str, Sequence[float]],
+    stop: Callable[[], bool],
+    *,
+    one: bool,
+) -> tuple[list[_Trial], Codes, _Array | None]:
+    """Out-of-fold results of the views in so many folds, or in one of two, with the labels."""
+    parts = pool_folds(rows.codes, len(rows.classes), max(count, 2), seed)
+    if one:
+        parts = [(_thinned(parts[0][0], _TRAINED), _thinned(parts[0][1], _HELD))]
+    folds = _Folds(parts, rows.n_rows)
+    held = np.concatenate([part[1] for part in parts])
+    codes = np.asarray(rows.codes[held], dtype=np.intp)
+    weight = None if rows.block.weight is None else rows.block.weight[held]
+    trials = []
+    for view in candidates:
+        penalties = paths.get(view.name, POOL_PENALTIES)
+        trials.append(_trial(view, folds, logit(view.common), codes, weight, penalties))
+        if stop():
+            break
+    return trials, codes, weight
+
+
+def _trial(
+    candidate: _Candidate,
+    folds: _Folds,
+    logit: MultinomialLogit,
+    codes: Codes,
+    weight: _Array | None,
+    penalties: Sequence[float],
+) -> _Trial:
+    """Out-of-fold logits at the best penalty; later folds try the neighbours of the first's."""
+    found: list[list[_Array]] = []
+    weights: list[_Array] = []
+    for train, held in candidate.parts(folds):
+        logits_of, weights = held_out_logits_of(logit, train, held, penalties)
+        found.append(logits_of)
+        if len(found) == 1 and len(folds.parts) > 1 and folds.n > _EVERY:
+            n = len(found[0][0])
+            best = _best(found[0], codes[:n], None if weight is None else weight[:n])
+            near = slice(max(best - 1, 0), best + 2)
+            penalties, found = penalties[near], [found[0][near]]
+    logits = [np.concatenate(parts) for parts in zip(*found, strict=True)]
+    best = _best(logits, codes, weight)
+    start = weights[best] if folds.n > MOST_SMALL and candidate.lasting else None
+    return _Trial(
+        logits[best], penalties[best], loss_at_best(logits[best], codes, weight)[0], start
+    )
+
+
+def _best(logits: Sequence[_Array], codes: Codes, weight: _Array | None) -> int:
+    return int(np.argmin([loss_at_best(one, codes, weight)[0] for one in logits]))
+
+
+def _thinned(samples: Codes, most: int) -> Codes:
+    """At most so many of sorted numbers, evenly."""
+    if len(samples) <= most:
+        return samples
+    return samples[np.linspace(0, len(samples) - 1, most).astype(np.intp)]
+
+
+def _assembled(
+    candidates: Sequence[_Candidate],
+    trials: Sequence[_Trial],
+    weights: _Array,
+    left: dict[str, str],
+    rows: MemoryRows,
+    logit: Callable[[bool], MultinomialLogit],
+    say: Callable[[str], None],
+) -> ViewPool:
+    """Fit the views with weight to all samples, and put their logits side by side."""
+    done: dict[str, View] = {}
+    coefficients: list[_Array] = []
+    intercept: Any = 0.0
+    iterations = 0
+    combined = logit(True)
+    for one, trial, w in zip(candidates, trials, weights, strict=True):
+        if w == 0.0:
+            done[one.name] = View(one.name, 0.0, trial.log_loss, note="weight 0")
+            continue
+        learned, features = one.whole()
+        fitted = fit_near(logit(one.common), features, trial.penalty, trial.start)
+        coefficients.append(w * fitted.coef_)
+        intercept = intercept + w * fitted.intercept_
+        combined.classes_ = fitted.classes_
+        iterations = max(iterations, int(fitted.n_iter_[0]))
+        done[one.name] = View(
+            one.name,
+            float(w),
+            trial.log_loss,
+            fitted.coef_.shape[1],
+            trial.penalty,
+            learned=learned,
+        )
+        say(f"view {one.name}: weight {w:.2f}, out-of-fold log loss {trial.log_loss:.4g}")
+    for name, why in left.items():
+        done[name] = View(name, 0.0, note=why)
+    combined.coef_ = np.hstack(coefficients)
+    combined.intercept_ = np.asarray(intercept, dtype=np.float64)
+    combined.n_features_in_ = combined.coef_.shape[1]
+    combined.n_iter_ = np.array([iterations])
+    combined.temperature_ = 1.0
+    combined.penalty_ = max(done.values(), key=lambda view: view.weight).penalty
+    return ViewPool([done[name] for name in VIEWS if name in done], combined)

@@ -1,0 +1,466 @@
+r"""Views of a table: representations of its columns that a multinomial logit is linear in.
+
+=================  =================================================================================
+view               features of a sample
+=================  =================================================================================
+"columns"          the columns, standardised; categories one-hot
+"splines"          cubic B-splines of each numeric column, with knots at quantiles
+"gem"              GEM features of the columns (Karampatziakis and Mineiro 2014)
+"gem_ranks"        GEM features of the columns' ranks
+"kernel"           Gaussian kernel with at most 400 samples, of the columns' ranks, whitened
+                   (Nyström features, Williams and Seeger 2001)
+"interactions"     indicators of the cells of pairs of columns, in bins, that tell most about the
+                   class beyond their columns
+=================  =================================================================================
+
+Ranks are values of a column's empirical distribution function, scaled to variance 1, so that no
+column has a unit or a long tail; indicators of categories stay 0 and 1. What is learned without
+labels (means, quantiles, knots, landmarks) comes from all samples. Directions and pairs of columns
+need labels: out of fold, they come from the sums over the other folds alone.
+
+The pairs of columns are found from the second moments of each class: the moments ``N_c = B^T B`` of
+the bins' indicators B are the tables of counts of all pairs of columns. For columns i and j with
+bins a and b, twice the gain
+
+.. math:: G_{ij} = H(y | i) + H(y | j) - H(y) - H(y | i, j)
+
+times the number of samples is approximately chi-squared, with ``(k - 1) (cells - bins_i - bins_j +
+1)`` degrees of freedom, where the columns act additively on the logits; pairs with the largest
+standardised excess are taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.interpolate import BSpline
+
+from eigenfeat._base.lazy import cached_property
+from eigenfeat._base.saved import Saved, fits
+from eigenfeat.pencils.eigh import generalized_eigh
+from eigenfeat.rows.blocks import Block
+
+if TYPE_CHECKING:
+    from eigenfeat._base.types import Codes
+
+__all__ = ["VIEWS", "Interactions", "Kernel", "Table", "TableStatistics"]
+
+_Array = NDArray[np.float64]
+_Features = NDArray[np.float32]
+
+VIEWS = ("columns", "splines", "gem", "gem_ranks", "kernel", "interactions")
+
+_KNOTS = 6  # of a spline, with both ends
+_OUTER = 1  # quantiles beyond the outermost knots on each side
+_DEGREE = 3
+_FEW_VALUES = 3  # different values of a column, that need no spline and no bins
+_GRID = 201  # quantiles of a column that its ranks are read from
+_BINS, _FINE = 8, 20  # of a numeric column, for pairs of columns and for the column itself
+_LANDMARKS = 400
+_SPECTRUM = 1e-6  # of the largest eigenvalue of the landmarks' kernel: smaller ones are left out
+_MOST_BINS = 1200  # of all columns together
+_SPREAD = 64.0  # roundings of a column's size that its deviation must exceed
+
+
+@dataclass(frozen=True, eq=False)
+class TableStatistics(Saved):
+    """What views know of the columns without labels.
+
+    Attributes
+    ----------
+    mean, scale : (D,) arrays
+        Means and standard deviations; 0 for a column without spread.
+    indicator : (D,) array of bool
+        Columns of two values, which have neither splines nor ranks.
+    quantiles : (Q, D) array
+        Quantiles of the numeric columns at Q even probabilities.
+    groups : (D,) array of int
+        Number of the column of the table that each comes from; the indicator of the gaps of a
+        numeric column is of its group.
+    """
+
+    _saved: ClassVar[dict[str, str]] = {
+        "mean": "numbers D",
+        "scale": "numbers D",
+        "indicator": "flags D",
+        "quantiles": "numbers Q D",
+        "groups": "whole D",
+    }
+
+    mean: _Array
+    scale: _Array
+    indicator: NDArray[np.bool_]
+    quantiles: _Array
+    groups: NDArray[np.intp]
+
+    @classmethod
+    def fit(
+        cls, X: _Array, weight: _Array | None, groups: NDArray[np.intp] | None = None
+    ) -> TableStatistics:
+        """Of complete samples X (n, D) with positive weights."""
+        n, d = X.shape
+        w = np.ones(n) if weight is None else weight / weight.max()
+        total = w.sum()
+        size = np.abs(X).max(axis=0)
+        unit = np.where(size > 0, size, 1.0)  # so that squares stay finite
+        mean = (w[:, None] * (X / unit)).sum(axis=0) / total
+        spread = np.sqrt((w[:, None] * (X / unit - mean) ** 2).sum(axis=0) / total)
+        constant = spread <= _SPREAD * np.finfo(X.dtype).eps
+        at = np.linspace(0.0, 1.0, _GRID)
+        quantiles = np.empty((_GRID, d))
+        for j in range(d):
+            order = np.argsort(X[:, j], kind="stable")
+            below = np.cumsum(w[order])
+            place = np.searchsorted(below, at * below[-1] * (1 - 1e-12))
+            quantiles[:, j] = X[order[np.minimum(place, n - 1)], j]
+            quantiles[0, j], quantiles[-1, j] = X[order[0], j], X[order[-1], j]
+        return cls(
+            mean * unit,
+            np.where(constant, 0.0, spread * unit),
+            np.array([len(np.unique(column[:1000])) <= 2 and _is_two(column) for column in X.T]),
+            quantiles,
+            np.arange(d) if groups is None else groups,
+        )
+
+    @cached_property
+    def numeric(self) -> NDArray[np.intp]:
+        """Columns with more than a few values, which have splines and bins."""
+        several = (np.diff(np.sort(self.quantiles, axis=0), axis=0) > 0).sum(axis=0) >= _FEW_VALUES
+        return np.flatnonzero(several & (self.scale > 0) & ~self.indicator)
+
+    @cached_property
+    def others(self) -> NDArray[np.intp]:
+        """Columns with spread that have no splines."""
+        rest = self.scale > 0
+        rest[self.numeric] = False
+        return np.flatnonzero(rest)
+
+    @cached_property
+    def splines(self) -> list[BSpline]:
+        """For each numeric column a vector of B-splines, constant beyond the outermost knots."""
+        at = np.linspace(_OUTER, _GRID - 1 - _OUTER, _KNOTS).round().astype(np.intp)
+        return [_basis(self.quantiles[at, j]) for j in self.numeric]
+
+    def edges(self, count: int) -> list[_Array]:
+        """For each numeric column the inner bounds of so many bins, or fewer where it has ties."""
+        step = (_GRID - 1) // count
+        return [np.unique(self.quantiles[step:-1:step, j]) for j in self.numeric]
+
+    @cached_property
+    def bins(self) -> list[tuple[int, NDArray[np.intp]]]:
+        """Number of bins of each column of the table, and the columns here that they come from."""
+        edges = self.edges(_BINS)
+        numeric = {int(j): len(some) + 1 for j, some in zip(self.numeric, edges, strict=True)}
+        out = []
+        for group in np.unique(self.groups[self.scale > 0]):
+            columns = np.flatnonzero((self.groups == group) & (self.scale > 0))
+            first = int(columns[0])
+            if first in numeric:
+                out.append((numeric[first] + len(columns) - 1, columns))
+            elif len(columns) == 1:
+                out.append((len(np.unique(self.quantiles[:, first])), columns))
+            else:
+                out.append((len(columns) + 1, columns))
+        return out
+
+    def table(self, X: _Array) -> Table:
+        """Complete samples (n, D), as views read them."""
+        return Table(self, X)
+
+
+def _is_two(column: _Array) -> bool:
+    first = column[0]
+    other = column[column != first]
+    return len(other) == 0 or bool((other == other[0]).all())
+
+
+def _basis(knots: _Array) -> BSpline:
+    """All cubic B-splines on these knots, without the last, whose sum with the others is 1."""
+    inner = np.unique(knots)
+    if len(inner) == 1:
+        inner = np.array([inner[0], inner[0] + max(abs(inner[0]), 1.0)])
+    step = (inner[1] - inner[0], inner[-1] - inner[-2])
+    below = inner[0] - step[0] * np.arange(_DEGREE, 0, -1)
+    above = inner[-1] + step[1] * np.arange(1, _DEGREE + 1)
+    t = np.concatenate([below, inner, above])
+    count = len(t) - _DEGREE - 1
+    return BSpline(t, np.eye(count)[:, :-1], _DEGREE)
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Complete samples, and what views read of them, each computed when first needed."""
+
+    statistics: TableStatistics
+    X: _Array
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    def subset(self, some: Codes) -> Table:
+        """Some of the samples, by their numbers."""
+        return Table(self.statistics, self.X[some])
+
+    @cached_property
+    def columns(self) -> _Features:
+        """Standardised columns with spread."""
+        stat = self.statistics
+        some = np.flatnonzero(stat.scale > 0)
+        Z = (self.X[:, some] - stat.mean[some]) / stat.scale[some]
+        return np.clip(Z, -1e6, 1e6).astype(np.float32)
+
+    @cached_property
+    def splines(self) -> _Features:
+        """B-splines of numeric columns, and the others standardised."""
+        stat = self.statistics
+        parts = [
+            _clamped(basis, self.X[:, j])
+            for j, basis in zip(stat.numeric, stat.splines, strict=True)
+        ]
+        rest = (self.X[:, stat.others] - stat.mean[stat.others]) / stat.scale[stat.others]
+        return np.hstack([*parts, np.clip(rest, -1e6, 1e6)]).astype(np.float32)
+
+    @cached_property
+    def ranks(self) -> _Features:
+        """Ranks of the columns, of variance 1 for columns without ties; indicators as 0 and 1."""
+        stat = self.statistics
+        some = np.flatnonzero(stat.scale > 0)
+        out = np.empty((len(self.X), len(some)), dtype=np.float32)
+        for at, j in enumerate(some):
+            q, x = stat.quantiles[:, j], self.X[:, j]
+            if stat.indicator[j]:
+                out[:, at] = (x - q[0]) / (q[-1] - q[0]) if q[-1] > q[0] else 0.0
+            else:
+                out[:, at] = np.sqrt(12.0) * (_ranks(q, x) - 0.5)
+        return out
+
+    @cached_property
+    def bins(self) -> NDArray[np.int32]:
+        """The bin (n, G) that each column of the table has the samples in."""
+        stat = self.statistics
+        edges = dict(zip(stat.numeric.tolist(), stat.edges(_BINS), strict=True))
+        out = np.empty((len(self.X), len(stat.bins)), dtype=np.int32)
+        for at, (count, columns) in enumerate(stat.bins):
+            j = int(columns[0])
+            if j in edges:
+                out[:, at] = np.searchsorted(edges[j], self.X[:, j], side="right")
+                for gap in columns[1:]:
+                    out[self.X[:, gap] > 0, at] = count - 1
+            elif len(columns) > 1:
+                group = self.X[:, columns]
+                out[:, at] = np.where(group.any(axis=1), group.argmax(axis=1), count - 1)
+            else:
+                values = np.unique(stat.quantiles[:, j])
+                middle = (values[1:] + values[:-1]) / 2
+                out[:, at] = np.searchsorted(middle, self.X[:, j], side="right")
+        return out
+
+    @cached_property
+    def fine(self) -> _Features:
+        """Indicators of finer bins of the numeric columns."""
+        stat = self.statistics
+        parts = [
+            np.searchsorted(edges, self.X[:, j], side="right")[:, None] == np.arange(len(edges) + 1)
+            for j, edges in zip(stat.numeric, stat.edges(_FINE), strict=True)
+        ]
+        return np.hstack([np.empty((len(self.X), 0)), *parts]).astype(np.float32)
+
+
+def _clamped(basis: BSpline, x: _Array) -> _Array:
+    """The splines at x; beyond the outermost knots those of the nearest."""
+    out: _Array = basis(np.clip(x, basis.t[_DEGREE], basis.t[-_DEGREE - 1]))
+    return out
+
+
+def _ranks(quantiles: _Array, x: _Array) -> _Array:
+    """Values of the distribution function, the mean of those on both sides of a step."""
+    at = np.linspace(0.0, 1.0, len(quantiles))
+    above = np.interp(x, quantiles, at)
+    below = -np.interp(-x, -quantiles[::-1], -at[::-1])
+    return (above + below) / 2
+
+
+@dataclass(frozen=True, eq=False)
+class Kernel(Saved):
+    """Whitened Gaussian kernel with landmarks, on ranks.
+
+    Attributes
+    ----------
+    landmarks : (m, d) array
+    gamma : float
+        One over the total variance of the ranks.
+    whitening : (m, p) array
+        ``V diag(lambda)^(-1/2)`` of the landmarks' kernel.
+    """
+
+    _saved: ClassVar[dict[str, str]] = {
+        "landmarks": "numbers m d",
+        "gamma": "number",
+        "whitening": "numbers m p",
+    }
+
+    landmarks: _Features
+    gamma: float
+    whitening: _Features
+
+    @classmethod
+    def fit(cls, ranks: _Features, random: np.random.RandomState) -> Kernel:
+        """Of at most 400 samples, drawn."""
+        n = len(ranks)
+        some = np.sort(random.permutation(n)[: min(n, _LANDMARKS)])
+        variance = float(ranks.var(axis=0, dtype=np.float64).sum())
+        gamma = 1.0 / variance if variance > 0 else 1.0
+        landmarks = np.ascontiguousarray(ranks[some])
+        gram = _gaussian(landmarks, landmarks, gamma, 1).astype(np.float64)
+        found = generalized_eigh((gram + gram.T) / 2, np.eye(len(gram)), n_threads=1)
+        large = found.eigenvalues > _SPECTRUM * found.eigenvalues[0]
+        whitening = found.vectors[:, large] / np.sqrt(found.eigenvalues[large])
+        return cls(landmarks, gamma, whitening.astype(np.float32))
+
+    def features(self, ranks: _Features, n_threads: int | None = None) -> _Features:
+        """Features (n, p) of ranks."""
+        similarities = _gaussian(ranks, self.landmarks, self.gamma, n_threads)
+        return _product(similarities, self.whitening, n_threads)
+
+
+def _product(A: _Features, B: _Features, n_threads: int | None) -> _Features:
+    """``A B``, of the core, whose roundings depend neither on threads nor on the other samples."""
+    out: _Features = Block(A).scores(np.ascontiguousarray(B), False, n_threads)
+    return out
+
+
+def _gaussian(A: _Features, B: _Features, gamma: float, n_threads: int | None) -> _Features:
+    squares = np.einsum("ij,ij->i", A, A)[:, None] + np.einsum("ij,ij->i", B, B)
+    squares -= 2.0 * _product(A, B.T, n_threads)
+    out: _Features = np.exp(-gamma * np.maximum(squares, 0.0))
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class Interactions(Saved):
+    """Indicators of bins of columns and of cells of pairs of columns.
+
+    Attributes
+    ----------
+    counts : (G,) array of int
+        Bins of the columns.
+    pairs : (P, 2) array of int
+        The pairs of columns.
+    cells : list of (c,) array of int
+        Cells of each pair that had samples.
+    """
+
+    _saved: ClassVar[dict[str, str]] = {
+        "counts": "whole G",
+        "pairs": "whole P 2",
+        "cells": "value",
+    }
+
+    counts: NDArray[np.intp]
+    pairs: NDArray[np.intp]
+    cells: list[NDArray[np.intp]]
+
+    def _check_loaded(self) -> None:
+        fits((self.counts > 0).all(), "Interactions.counts")
+        fits(((self.pairs >= 0) & (self.pairs < len(self.counts))).all(), "Interactions.pairs")
+        cells, what = self.cells, "Interactions.cells"
+        fits(type(cells) is list and len(cells) == len(self.pairs), what)
+        fits(all(isinstance(one, np.ndarray) and one.dtype.kind == "i" for one in cells), what)
+        fits(all(one.ndim == 1 and len(one) for one in cells), what)
+
+    @classmethod
+    def fit(
+        cls, bins: NDArray[np.int32], counts: Sequence[int], tables: _Array, most: int
+    ) -> Interactions:
+        """Of the bins (n, G) of samples, and the classes' tables of counts (k, bins, bins).
+
+        The pairs that are chosen have at most `most` cells together.
+        """
+        sizes = np.asarray(counts, dtype=np.intp)
+        chosen, total = [], 0
+        for i, j, occupied in _ranked(tables, sizes):
+            if total + occupied > most:
+                break
+            chosen.append((i, j))
+            total += occupied
+        pairs = np.asarray(chosen, dtype=np.intp).reshape(-1, 2)
+        cells = [np.unique(bins[:, i] * sizes[j] + bins[:, j]) for i, j in pairs]
+        return cls(sizes, pairs, cells)
+
+    def features(self, bins: NDArray[np.int32], fine: _Features) -> _Features:
+        """Features (n, p) of samples: indicators of bins and of cells."""
+        return np.hstack([fine, self._indicators(bins)])
+
+    def _indicators(self, bins: NDArray[np.int32]) -> _Features:
+        width = int(self.counts.sum()) + sum(map(len, self.cells))
+        out = np.zeros((len(bins), width), dtype=np.float32)
+        at, every = 0, np.arange(len(bins))
+        for column, count in enumerate(self.counts):
+            out[every, at + bins[:, column]] = 1.0
+            at += int(count)
+        for (i, j), cells in zip(self.pairs, self.cells, strict=True):
+            code = bins[:, i].astype(np.intp) * self.counts[j] + bins[:, j]
+            place = np.minimum(np.searchsorted(cells, code), len(cells) - 1)
+            seen = cells[place] == code
+            out[every[seen], at + place[seen]] = 1.0
+            at += len(cells)
+        return out
+
+
+def bin_tables(
+    bins: NDArray[np.int32],
+    counts: Sequence[int],
+    codes: Codes,
+    n_classes: int,
+    weight: _Array | None,
+    n_threads: int | None = None,
+) -> _Array:
+    """Tables of counts (k, B, B) of all pairs of bins, for each class: second moments."""
+    starts = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.intp)
+    width = int(np.sum(counts))
+    out = np.zeros((n_classes, width, width))
+    for c in range(n_classes):
+        rows = np.flatnonzero(codes == c)
+        B = np.zeros((len(rows), width), dtype=np.float64 if weight is not None else np.float32)
+        B[np.arange(len(rows))[:, None], bins[rows] + starts] = 1.0
+        weighted = B if weight is None else B * weight[rows, None]
+        out[c] = Block(B).products(weighted, False, n_threads)
+    return out
+
+
+def interactions_fit_in(counts: Sequence[int], n_classes: int) -> bool:
+    """Whether tables of all pairs of bins are small enough."""
+    width = int(np.sum(counts)) if len(counts) else 0
+    return len(counts) > 1 and width <= _MOST_BINS and n_classes * width**2 <= 4e7
+
+
+def _ranked(tables: _Array, sizes: NDArray[np.intp]) -> list[tuple[int, int, int]]:
+    """Pairs of columns with their numbers of cells, by descending standardised gain."""
+    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.intp)
+    total = tables.sum(axis=0)
+
+    def blocks(matrix: _Array) -> _Array:
+        summed = np.add.reduceat(matrix, starts, axis=0)
+        out: _Array = np.add.reduceat(summed, starts, axis=1)
+        return out
+
+    def entropy(counts: _Array) -> _Array:  # x log x
+        return counts * np.log(np.where(counts > 0, counts, 1.0))
+
+    joint = blocks(entropy(total)) - sum(blocks(entropy(one)) for one in tables)  # n H(y | i, j)
+    occupied = blocks((total > 0).astype(np.float64))
+    own = np.diag(joint)  # n H(y | i): bins of one column meet themselves alone
+    classes = np.array([np.trace(one[: sizes[0], : sizes[0]]) for one in tables])
+    base = float(entropy(np.array([classes.sum()])).sum() - entropy(classes).sum())
+    gain = own[:, None] + own - base - joint
+    used = np.diag(occupied)
+    k = int((classes > 0).sum())
+    freedom = np.maximum((k - 1) * np.maximum(occupied - used[:, None] - used + 1, 1), 1)
+    score = (2.0 * gain - freedom) / np.sqrt(2.0 * freedom)
+    i, j = np.tril_indices(len(sizes), -1)
+    order = np.argsort(-score[i, j], kind="stable")
+    return [(int(i[o]), int(j[o]), int(occupied[i[o], j[o]])) for o in order]

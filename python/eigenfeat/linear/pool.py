@@ -1,0 +1,190 @@
+r"""Log-linear pools of multinomial logits, from their logits of samples that had no part in them.
+
+With out-of-fold log-probabilities of V classifiers, the pool (Genest and Zidek, "Combining
+probability distributions", Statistical Science 1, 1986) is
+
+.. math:: p(y | x) \propto \exp \Bigl(\sum_v w_v \log p_v(y | x)\Bigr), \qquad w_v \ge 0.
+
+The weights minimise the out-of-fold log loss, which is convex in w, plus ``|w|^2 / 2``, the weight
+of one sample, on smoothed targets as those of `eigenfeat.linear.temperature`. Their sum is an
+inverse temperature. As each ``log p_v`` is a row of logits less its normaliser, the pool of
+multinomial logits is a multinomial logit on their features, side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from eigenfeat._base.types import Codes
+from eigenfeat.linear.lbfgs import minimise
+from eigenfeat.linear.logistic import MultinomialLogit
+from eigenfeat.linear.logit_problem import LogitProblem
+from eigenfeat.linear.logit_steps import PENALTIES
+from eigenfeat.linear.temperature import log_loss, temperature
+from eigenfeat.linear.unseen import _objective, _solved
+
+if TYPE_CHECKING:
+    from eigenfeat.rows.labelled import LabelledRows
+
+__all__ = [
+    "POOL_PENALTIES",
+    "fit_near",
+    "held_out_logits_of",
+    "loss_at_best",
+    "pool_folds",
+    "pool_loss",
+    "pool_weights",
+]
+
+_Array = NDArray[np.float64]
+
+POOL_PENALTIES = PENALTIES
+_COARSE = 1e-3  # of a fold's minimum: with 1e-2, searches may end at the weights they start from
+_MOST_STEPS = 30
+_SAMPLE = 1.0  # weight of |w|^2 / 2: one sample's
+_FLOOR = -30.0  # of a log-probability, below which it counts no more
+_SMALL = 0.01  # weights that are left out
+_LEAST = 0.02  # the least sum of weights: one over the largest temperature
+
+
+def pool_folds(
+    codes: Codes, n_classes: int, count: int, random: np.random.RandomState
+) -> list[tuple[Codes, Codes]]:
+    """Numbers of samples to train on and to hold out, in so many folds, drawn class by class.
+
+    The only sample of a class is never held out.
+    """
+    n = len(codes)
+    drawn = random.permutation(n)
+    order = drawn[np.argsort(codes[drawn], kind="stable")]
+    fold = np.empty(n, dtype=np.intp)
+    fold[order] = np.arange(n) % count
+    fold[(np.bincount(codes, minlength=n_classes) == 1)[codes]] = -1
+    parts = [(np.flatnonzero(fold != i), np.flatnonzero(fold == i)) for i in range(count)]
+    return [(train, held) for train, held in parts if len(train) and len(held)]
+
+
+def held_out_logits_of(
+    logit: MultinomialLogit,
+    train: LabelledRows,
+    held: LabelledRows,
+    penalties: Sequence[float],
+) -> tuple[list[_Array], list[_Array]]:
+    """Logits (m, k) of `held`, and the weights (p, k), for each penalty, from large to small."""
+    problem = LogitProblem(train, constant=True)
+    k = problem.shape[1]
+    random = np.random.RandomState(0)
+    factor = logit._fold_metric(problem, min(max(penalties), 0.1), _COARSE, random=random)
+    rough = problem.rough()
+    W, out, weights = np.zeros(problem.shape), [], []
+    block = held.together()
+    for energy in penalties:
+        penalty = logit._weights(k, energy)
+        W = minimise(
+            _objective(problem, penalty),
+            partial(_solved, factor, problem.n_threads),
+            W,
+            tolerance=_COARSE,
+            max_iterations=_MOST_STEPS,
+            noise=float(np.finfo(problem.dtype).eps),
+            rough=None if rough is None else _objective(rough, penalty),
+        ).point
+        scores = block.scores(np.ascontiguousarray(W), True, held.n_threads)
+        out.append(np.asarray(scores, dtype=np.float64))
+        weights.append(W)
+    return out, weights
+
+
+def fit_near(
+    logit: MultinomialLogit, rows: LabelledRows, penalty: float, start: _Array | None
+) -> MultinomialLogit:
+    """Fit a logit, from weights (p, k) of some of its samples if they are given."""
+    if start is not None:
+        logit.classes_, logit.warm_start = rows.classes, True
+        logit._keep(start)
+    logit.fit_path(rows, None, [penalty])
+    logit.warm_start = False
+    return logit
+
+
+def loss_at_best(logits: _Array, codes: Codes, weight: _Array | None) -> tuple[float, float]:
+    """Log loss of logits (m, k) at their own temperature, and that temperature."""
+    one = [(logits, codes, weight)]
+    T = temperature(one)
+    return log_loss(one, T), T
+
+
+def pool_weights(logits: Sequence[_Array], codes: Codes, weight: _Array | None) -> _Array:
+    """Weights (V,) of classifiers with these logits (m, k) of the same samples.
+
+    Classifiers with less than a hundredth of the weights' sum get 0. Where none is better than
+    equal probabilities, the best one has weight 0.02.
+    """
+    L = np.stack([_log_probabilities(one) for one in logits])
+    keep = np.ones(len(L), dtype=bool)
+    w = np.zeros(len(L))
+    while keep.any():
+        w[:] = 0.0
+        w[keep] = _weights(L[keep], codes, weight)
+        small = keep & (w < _SMALL * w.sum())
+        if not small.any():
+            break
+        keep &= ~small
+    if not w.any():
+        best = int(np.argmin([loss_at_best(one, codes, weight)[0] for one in logits]))
+        w[best] = _LEAST
+    return w
+
+
+def pool_loss(logits: Sequence[_Array], codes: Codes, weight: _Array | None) -> float:
+    """Log loss of the pool of classifiers with these logits, at its weights."""
+    L = np.stack([_log_probabilities(one) for one in logits])
+    z = _combined(_weights(L, codes, weight), L)
+    return log_loss([(z, codes, weight)], 1.0)
+
+
+def _combined(w: _Array, L: _Array) -> _Array:
+    """Sum of the weighted logits, in the order of the classifiers: the same with any BLAS."""
+    out: _Array = w[0] * L[0]
+    for one, logits in zip(w[1:], L[1:], strict=True):
+        out += one * logits
+    return out
+
+
+def _log_probabilities(z: _Array) -> _Array:
+    z = z - z.max(axis=1, keepdims=True)
+    z -= np.log(np.exp(z).sum(axis=1, keepdims=True))
+    np.maximum(z, _FLOOR, out=z)
+    return z
+
+
+def _weights(L: _Array, codes: Codes, weight: _Array | None) -> _Array:
+    count, n, k = L.shape
+    share = np.full(n, 1.0 / n) if weight is None else weight / weight.sum()
+    samples = float(n) if weight is None else 1.0 / float((share * share).sum())
+    wrong = 1.0 / ((samples + 2.0) * (k - 1.0))  # the target of each label that is not the sample's
+    T = np.full((n, k), wrong)
+    T[np.arange(n), codes] = 1.0 - (k - 1.0) * wrong
+    T *= share[:, None]
+    aimed = np.einsum("vnk,nk->v", L, T)
+
+    def objective(w: _Array) -> tuple[float, _Array]:
+        z = _combined(w, L)
+        largest = z.max(axis=1, keepdims=True)
+        P = np.exp(z - largest)
+        total = P.sum(axis=1, keepdims=True)
+        P *= share[:, None] / total
+        value = (share * (np.log(total) + largest)[:, 0]).sum()
+        value += 0.5 * pull * (w @ w) - w @ aimed
+        return float(value), np.einsum("vnk,nk->v", L, P) - aimed + pull * w
+
+    pull = _SAMPLE / samples
+    start = np.full(count, 1.0 / count)
+    found = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=[(0.0, None)] * count)
+    return np.asarray(found.x, dtype=np.float64)

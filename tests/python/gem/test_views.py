@@ -1,0 +1,339 @@
+"""The pool of views of `GEMClassifier`: each view against plain definitions, and their pool."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+from functools import reduce
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import log_softmax
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine, make_classification
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss, mutual_info_score
+from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from eigenfeat import ClassMoments, GEMClassifier
+from eigenfeat.gem.views import VIEWS, Interactions, Kernel, TableStatistics, bin_tables
+from eigenfeat.gem.views import _ranked as ranked
+from eigenfeat.linear.pool import pool_folds, pool_loss, pool_weights
+
+EPS = np.finfo(np.float64).eps
+
+
+def columns(seed=0, n=200):
+    random = np.random.RandomState(seed)
+    X = np.column_stack(
+        [
+            random.randn(n),
+            np.exp(2 * random.randn(n)),
+            random.randint(0, 2, n),
+            random.randint(0, 5, n),
+            np.full(n, 0.1),
+        ]
+    )
+    return X.astype(np.float64)
+
+
+# ---- what is learned without labels --------------------------------------------------------------
+
+
+def test_statistics_are_those_of_repeated_samples():
+    X = columns()
+    weight = np.random.RandomState(1).randint(1, 4, len(X))
+    weighted = TableStatistics.fit(X, weight.astype(float))
+    repeated = TableStatistics.fit(np.repeat(X, weight, axis=0), None)
+    for name in ("mean", "scale", "quantiles"):
+        np.testing.assert_allclose(
+            getattr(weighted, name), getattr(repeated, name), rtol=100 * EPS, atol=100 * EPS
+        )
+
+
+def test_a_column_without_spread_is_in_no_view():
+    X = columns()
+    table = TableStatistics.fit(X, None).table(X)
+    assert table.statistics.scale[4] == 0.0
+    assert table.columns.shape[1] == table.ranks.shape[1] == 4
+    assert table.bins.shape[1] == 4
+
+
+def test_splines_sum_to_one_with_the_one_left_out_and_are_constant_beyond_the_knots():
+    X = columns()
+    statistics = TableStatistics.fit(X, None)
+    for basis in statistics.splines:
+        knots = basis.t[3:-3]
+        x = np.linspace(knots[0], knots[-1], 57)
+        values = basis(x)
+        assert (values >= -EPS).all()
+        assert (values.sum(axis=1) <= 1 + 100 * EPS).all()
+    far = X.copy()
+    far[0, :2] = 1e9
+    farther = X.copy()
+    farther[0, :2] = 2e9
+    splines = [statistics.table(one).splines[:, :-2] for one in (far, farther)]
+    np.testing.assert_array_equal(*splines)
+
+
+def test_ranks_do_not_depend_on_units_or_monotone_maps():
+    X = columns()
+    mapped = X.copy()
+    mapped[:, 1] = np.log(X[:, 1])
+    ranks = TableStatistics.fit(X, None).table(X).ranks
+    others = TableStatistics.fit(mapped, None).table(mapped).ranks
+    np.testing.assert_allclose(ranks, others, atol=0.06)  # between two of 201 quantiles
+    scaled = X * 1e-9
+    ours = TableStatistics.fit(scaled, None).table(scaled).ranks
+    np.testing.assert_allclose(ranks, ours, atol=1e-5)
+    assert np.var(ranks[:, 0]) == pytest.approx(1.0, rel=0.05)
+
+
+def test_kernel_features_have_the_kernel_of_all_samples_as_products():
+    ranks = TableStatistics.fit(columns(), None).table(columns()).ranks
+    kernel = Kernel.fit(ranks, np.random.RandomState(0))
+    features = kernel.features(ranks).astype(float)
+    A = ranks.astype(float)
+    squares = ((A[:, None] - A[None]) ** 2).sum(axis=2)
+    expected = np.exp(-squares / A.var(axis=0).sum())
+    np.testing.assert_allclose(features @ features.T, expected, atol=1e-3)
+
+
+# ---- interactions --------------------------------------------------------------------------------
+
+
+def entropy_gain(a, b, y):
+    """``n (H(y|a) + H(y|b) - H(y) - H(y|a,b))`` in plain mutual information."""
+    both = a * 1000 + b
+    own = mutual_info_score(a, y) + mutual_info_score(b, y)
+    return len(y) * (mutual_info_score(both, y) - own)
+
+
+def test_pairs_are_ranked_by_their_gain():
+    random = np.random.RandomState(0)
+    n = 400
+    X = random.randint(0, 3, size=(n, 5)).astype(float)
+    y = ((X[:, 1] + X[:, 3]) % 2 == 0).astype(np.int32)
+    table = TableStatistics.fit(X, None).table(X)
+    counts = [count for count, _ in table.statistics.bins]
+    tables = bin_tables(table.bins, counts, y, 2, None)
+    for c in range(2):
+        B = np.hstack([table.bins[:, [j]] == np.arange(counts[j]) for j in range(5)]).astype(float)
+        np.testing.assert_array_equal(tables[c], B[y == c].T @ B[y == c])
+    found = ranked(tables, np.asarray(counts))
+    assert found[0][:2] == (3, 1)
+    scores = []
+    for i, j, occupied in found:
+        a, b = table.bins[:, i], table.bins[:, j]
+        assert occupied == len(set(zip(a.tolist(), b.tolist(), strict=True)))
+        freedom = max(occupied - len(set(a.tolist())) - len(set(b.tolist())) + 1, 1)
+        scores.append((2 * entropy_gain(a, b, y) - freedom) / np.sqrt(2 * freedom))
+    assert (np.diff(scores) <= 1e-9).all()
+
+
+def test_cells_that_no_sample_had_have_no_indicator():
+    bins = np.array([[0, 0], [1, 1], [0, 0], [1, 1]], dtype=np.int32)
+    tables = bin_tables(bins, [2, 2], np.array([0, 1, 0, 1]), 2, None)
+    learned = Interactions.fit(bins, [2, 2], tables, 100)
+    fine = np.empty((1, 0), dtype=np.float32)
+    np.testing.assert_array_equal(
+        learned.features(np.array([[0, 1]], dtype=np.int32), fine), [[1, 0, 0, 1, 0, 0]]
+    )
+
+
+# ---- folds and weights ---------------------------------------------------------------------------
+
+
+def test_moments_of_other_folds_merge_to_those_outside_a_fold():
+    X, y = load_wine(return_X_y=True)
+    parts = pool_folds(y, 3, 5, np.random.RandomState(0))
+    moments = [ClassMoments().update(X[held], y[held]) for _, held in parts]
+    for at, (train, held) in enumerate(parts):
+        assert len(np.intersect1d(train, held)) == 0
+        assert len(train) + len(held) == len(X)
+        others = [one.copy() for i, one in enumerate(moments) if i != at]
+        merged = reduce(ClassMoments.merge, others)
+        direct = ClassMoments().update(X[train], y[train])
+        for c in range(3):
+            size = np.abs(direct.second_moment(c)).max()
+            error = np.abs(merged.second_moment(c) - direct.second_moment(c)).max()
+            assert error <= 100 * EPS * size
+
+
+def test_the_only_sample_of_a_class_is_never_held_out():
+    codes = np.array([0] * 10 + [1] * 10 + [2])
+    parts = pool_folds(codes, 3, 5, np.random.RandomState(0))
+    held = np.concatenate([part[1] for part in parts])
+    assert sorted(held.tolist()) == list(range(20))
+
+
+def logits(seed, count=3, n=150, k=4):
+    random = np.random.RandomState(seed)
+    y = random.randint(0, k, n)
+    good = np.eye(k)[y] * 2.0
+    L = [good * s + random.randn(n, k) for s in (1.0, 0.5, 0.0)][:count]
+    return L, y
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_pool_weights_minimise_the_penalised_log_loss(weighted):
+    L, y = logits(0)
+    n, k = L[0].shape
+    weight = np.random.RandomState(3).uniform(0.5, 2.0, n) if weighted else None
+    share = np.full(n, 1 / n) if weight is None else weight / weight.sum()
+    samples = 1 / (share @ share)
+    wrong = 1 / ((samples + 2) * (k - 1))
+    targets = np.full((n, k), wrong)
+    targets[np.arange(n), y] = 1 - (k - 1) * wrong
+    stacked = np.stack([np.maximum(log_softmax(one, axis=1), -30) for one in L])
+
+    def objective(w):
+        z = log_softmax(np.tensordot(w, stacked, 1), axis=1)
+        return -share @ (targets * z).sum(axis=1) + w @ w / (2 * samples)
+
+    best = minimize(objective, np.ones(3) / 3, bounds=[(0, None)] * 3, method="L-BFGS-B").fun
+    w = pool_weights(L, y, weight)
+    assert (w >= 0).all()
+    assert objective(w) <= best + 1e-4  # weights below a hundredth are left out
+
+
+def test_a_view_that_knows_nothing_gets_no_weight_and_a_good_one_lowers_the_loss():
+    L, y = logits(1)
+    flat = np.zeros_like(L[0])
+    w = pool_weights([L[0], flat], y, None)
+    assert w[1] == 0.0
+    assert pool_loss(L[:2], y, None) < pool_loss(L[:1], y, None)
+
+
+# ---- the classifier ------------------------------------------------------------------------------
+
+
+def test_a_pool_is_one_logit_on_features_side_by_side():
+    X, y = load_wine(return_X_y=True)
+    model = GEMClassifier().fit(X, y)
+    assert [view.name for view in model.views_] == list(VIEWS)
+    table = model.statistics_.table(X)
+    used = [view for view in model.views_ if view.weight > 0]
+    features = [view.features(table, X, 1) for view in used]
+    phi = np.hstack([f.toarray() if hasattr(f, "toarray") else f for f in features])
+    assert phi.shape[1] == model.logit_.coef_.shape[1] == sum(v.n_features for v in used)
+    expected = phi @ model.logit_.coef_.T + model.logit_.intercept_
+    np.testing.assert_allclose(model.decision_function(X), expected, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("load", [load_iris, load_wine, load_breast_cancer])
+def test_small_tables_have_the_log_loss_of_logistic_regression_or_less(load):
+    X, y = load(return_X_y=True)
+    ours, theirs = [], []
+    for seed in range(4):
+        A, B, a, b = train_test_split(X, y, train_size=80, stratify=y, random_state=seed)
+        linear = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+        ours.append(log_loss(b, GEMClassifier().fit(A, a).predict_proba(B)))
+        theirs.append(log_loss(b, linear.fit(A, a).predict_proba(B)))
+    assert np.mean(ours) <= np.mean(theirs) + 0.02
+
+
+def test_indicator_columns_with_rare_categories_are_fitted():
+    for seed in range(3):
+        random = np.random.RandomState(seed)
+        X = (random.rand(96, 69) < random.rand(69) ** 4).astype(float)
+        y = random.randint(0, 8, 96)
+        P = GEMClassifier().fit(X, y).predict_proba(X)
+        assert np.isfinite(P).all()
+
+
+def test_classes_with_fewer_samples_than_folds():
+    X, y = make_classification(60, 6, n_informative=4, random_state=0)
+    y = y.copy()
+    y[0] = 2
+    y[1:3] = 3
+    P = GEMClassifier().fit(X, y).predict_proba(X)
+    assert P.shape == (60, 4)
+    assert np.isfinite(P).all()
+
+
+def test_same_bits_for_every_number_of_threads_and_after_pickling():
+    X, y = load_wine(return_X_y=True)
+    results = [GEMClassifier(n_threads=t).fit(X, y) for t in (1, 2, 7)]
+    expected = results[0].decision_function(X)
+    for model in [*results, pickle.loads(pickle.dumps(results[0]))]:
+        np.testing.assert_array_equal(model.decision_function(X), expected)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e6])
+def test_weights_of_any_size(scale):
+    X, y = load_iris(return_X_y=True)
+    w = scale * np.random.RandomState(0).uniform(0.5, 2, len(y))
+    assert GEMClassifier().fit(X, y, w).score(X, y) > 0.9
+
+
+def test_samples_without_weight_have_no_part():
+    X, y = load_iris(return_X_y=True)
+    w = np.ones(len(y))
+    w[::7] = 0
+    some = w > 0
+    a = GEMClassifier().fit(X, y, w).decision_function(X)
+    b = GEMClassifier().fit(X[some], y[some], w[some]).decision_function(X)
+    np.testing.assert_array_equal(a, b)
+
+
+def test_chosen_views():
+    X, y = load_wine(return_X_y=True)
+    model = GEMClassifier(views=["columns", "kernel"]).fit(X, y)
+    assert [view.name for view in model.views_] == ["columns", "kernel"]
+    assert model.layers_ == []
+    paper = GEMClassifier(views="gem").fit(X, y)
+    assert len(paper.layers_) == 1
+    assert [view.name for view in paper.views_] == ["gem"]
+
+
+@pytest.mark.parametrize("views", ["trees", ["columns", "columns"], [], ["columns", "words"]])
+def test_unknown_views_are_refused(views):
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match="views"):
+        GEMClassifier(views=views).fit(X, y)
+
+
+def test_views_that_cannot_be_had_are_refused_by_name_or_left_out():
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match="views: expected 'auto' or 'gem'"):
+        GEMClassifier(views=["columns"], depth=2).fit(X, y)
+    model = GEMClassifier(depth=2).fit(X, y)
+    assert [view.name for view in model.views_] == ["gem"]
+    binary = GEMClassifier().fit((X.mean(axis=0) < X).astype(float), y)
+    note = {view.name: view.note for view in binary.views_}
+    assert note["splines"] == "no numeric column"
+
+
+def test_more_than_5000_samples_look_at_views_first():
+    X, y = make_classification(6_000, 8, n_informative=5, random_state=0)
+    model = GEMClassifier().fit(X[:5_500], y[:5_500])
+    assert {view.name for view in model.views_} <= set(VIEWS)
+    alone = GEMClassifier(views="gem").fit(X[:5_500], y[:5_500])
+    assert model.score(X[5_500:], y[5_500:]) >= alone.score(X[5_500:], y[5_500:]) - 0.02
+
+
+def test_a_refit_forgets_the_pool():
+    X, y = load_iris(return_X_y=True)
+    model = GEMClassifier().fit(X, y)
+    model.set_params(views="gem").fit(X, y)
+    assert not hasattr(model, "statistics_")
+    expected = GEMClassifier(views="gem").fit(X, y).decision_function(X)
+    np.testing.assert_array_equal(model.decision_function(X), expected)
+
+
+def test_missing_entries_are_a_bin_and_an_indicator_of_their_own():
+    random = np.random.RandomState(0)
+    X = random.randn(300, 3)
+    y = (X[:, 0] > 0).astype(int)
+    X[y == 1, 1] = np.where(random.rand((y == 1).sum()) < 0.8, np.nan, X[y == 1, 1])
+    X[:, 0] = random.randn(300)
+    model = GEMClassifier().fit(X[:200], y[:200])
+    assert model.score(X[200:], y[200:]) > 0.8
+
+
+def test_names_of_all_views_are_in_the_documentation():
+    for name in itertools.chain(VIEWS):
+        assert f'"{name}"' in GEMClassifier.__doc__
