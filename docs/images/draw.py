@@ -12,9 +12,10 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 from scipy.signal import butter, sosfiltfilt
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_digits, load_wine
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.inspection import permutation_importance
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsClassifier
@@ -31,6 +32,7 @@ from eigenfeat import (
     plotting,
 )
 from eigenfeat.demo.early import signals
+from eigenfeat.gem import contributions
 from eigenfeat.rayleigh import QuadraticDiscriminant
 
 HERE = Path(__file__).resolve().parent
@@ -225,6 +227,42 @@ def eeg_patterns(data):
     figure.savefig(HERE / "eeg_patterns.png", dpi=140)
 
 
+def explain(data):
+    """A sample of the wine data: contributions of views, effects and importance of columns."""
+    X, y = load_wine(return_X_y=True, as_frame=True)
+    X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
+    model = GEMClassifier().fit(X_train, y_train)
+    sample = X_test[:1]
+    parts = contributions(model, sample, background=X_train)
+    c = int(model.predict_proba(sample)[0].argmax())
+    whole = np.log(model.predict_proba(sample)[0, c])
+    effects = {}
+    for name in X.columns:
+        changed = sample.loc[sample.index.repeat(50)].reset_index(drop=True)
+        changed[name] = X_train[name].to_numpy()[:50]
+        effects[name] = whole - np.log(model.predict_proba(changed)[:, c]).mean()
+    importance = permutation_importance(
+        model, X_test, y_test, scoring="neg_log_loss", n_repeats=5, random_state=0
+    ).importances_mean
+    figure = Figure(figsize=(7.2, 6.4), layout="constrained")
+    axes = figure.subplot_mosaic([["views", "views"], ["sample", "all"]], height_ratios=[1, 1.5])
+    ax = axes["views"]
+    for number, color in enumerate([BLUE, RED, "#8a6d00"]):
+        at = np.arange(len(parts.views)) + 0.26 * (number - 1)
+        ax.bar(at, parts.by_view[0, :, number], 0.24, color=color, label=f"class {number}")
+    ax.axhline(0, color="black", linewidth=1)
+    ax.set_xticks(range(len(parts.views)), parts.views)
+    ax.set(ylabel="part of the logit", title="One sample, by view")
+    ax.legend(frameon=False, ncols=3, loc="upper right", fontsize=10)
+    order = np.argsort(importance)[-8:]
+    names = [X.columns[j].split("/")[0].replace("_", " ") for j in order]
+    axes["sample"].barh(names, [effects[X.columns[j]] for j in order], color=RED)
+    axes["sample"].set(title=f"The sample: for class {c}", xlabel="log-probability lost")
+    axes["all"].barh(names, importance[order], color=GRAY)
+    axes["all"].set(title="All test samples", xlabel="log loss gained", yticklabels=[])
+    figure.savefig(HERE / "explain.png", dpi=130)
+
+
 PICTURES = {
     "filters": filters,
     "early_decision": early_decision,
@@ -232,6 +270,7 @@ PICTURES = {
     "lda": lda,
     "calibration": calibration,
     "eeg_patterns": eeg_patterns,
+    "explain": explain,
 }
 
 if __name__ == "__main__":

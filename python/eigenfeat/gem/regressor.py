@@ -35,6 +35,10 @@ _Array = NDArray[np.float64]
 class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     """Ridge regression on GEM features of bins of the target.
 
+    Use it where the target depends on squares and products of columns; with few samples and a
+    linear target, ridge regression is better. Tune `n_bins`, then `n_directions`. User guide:
+    :doc:`/guide/regression`.
+
     The target, or each of several contractions ``y @ u`` of a target with many outputs, is divided
     into bins of about equal weight. GEM solves for directions along which the mean squares of two
     bins differ. A ridge regression is fitted to powers of both half waves of the projections,
@@ -93,6 +97,11 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         If rows, targets, weights or parameters are invalid.
     SingularDenominatorError
         If a bin's matrix is singular and `ridge` too small.
+
+    See Also
+    --------
+    GEMClassifier : Classes instead of numbers.
+    eigenfeat.rayleigh.SlicedInverseRegression : Directions for a target, by means alone.
 
     Notes
     -----

@@ -34,6 +34,9 @@ _Array = NDArray[np.float64]
 class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
     r"""Classify incomplete rows where the complete ones would be classified the same.
 
+    Use it where each early decision needs a promise. Choose `classifier` and `reliability` first;
+    the other defaults follow. User guide: :doc:`/guide/early`.
+
     A row is decided as class c if, given what is known of it, the complete row would be classified
     as c with probability at least `reliability`; otherwise it waits (Parrish 2012, chapter 5).
     Any entries may be missing.
@@ -180,6 +183,12 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
         If rows, labels or parameters are invalid, the rule needs discriminants that the classifier
         does not have, or the features are not affine (put these into a pipeline with the
         classifier).
+
+    See Also
+    --------
+    ReliableClassifierCV : Chooses by accuracy and earliness, without a promise.
+    MinimumCostClassifier : A cost of delay instead of a promise.
+    GaussianCompletion : The default model of complete samples.
 
     References
     ----------

@@ -14,6 +14,9 @@ __all__ = ["DirectLDA"]
 class DirectLDA(WeightedReducer):
     """Direct linear discriminant analysis, for many columns.
 
+    Use it with far more columns than samples. It has no parameter to tune. User guide:
+    :doc:`/guide/lda`.
+
     The null space of S_b, which has no information about classes, is removed first. In the
     remaining space S_b is whitened, and the directions of smallest S_w are kept. The cost is
     O(n d k) for every shape.
@@ -42,6 +45,12 @@ class DirectLDA(WeightedReducer):
     ValueError
         If there are fewer than two classes, their means are equal, rows are sparse or not finite,
         or `n_components` is larger than the number of directions.
+
+    See Also
+    --------
+    RegularizedFisher : With a ridge; better with noise.
+    GSVDDiscriminant : Exact in the null space.
+    eigenfeat.rayleigh.FisherLDA : Predicts.
 
     References
     ----------

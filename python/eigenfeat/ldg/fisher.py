@@ -29,6 +29,9 @@ LEAST_SHARE = 1e-8  # of a direction's variance that is taken to be within class
 class RegularizedFisher(WeightedReducer):
     """Fisher's discriminant directions with a ridge on the scatter within classes.
 
+    Use it for LDA with more columns than samples, before nearest neighbours. Tune `ridge`. User
+    guide: :doc:`/guide/lda`.
+
     The directions v maximise ``v^T S_b v / v^T (S_w + ridge tr(S_w) / d I) v``; there are at most
     k - 1. They are those of `eigenfeat.FisherLDA(scale="none")`. With fewer rows than columns they
     are computed in the span of the rows, where they all lie: O(n^2 d) instead of O(d^3).
@@ -63,6 +66,12 @@ class RegularizedFisher(WeightedReducer):
     SingularDenominatorError
         If S_w is singular and `ridge` too small; the message gives a sufficient ridge.
 
+    See Also
+    --------
+    eigenfeat.rayleigh.FisherLDA : Predicts, and takes batches and missing entries.
+    PCAFisher : Principal components instead of a ridge.
+    GSVDDiscriminant : No ridge.
+
     References
     ----------
     N. Parrish, thesis, University of Washington, 2012, equation 2.7 and section 3.5.
@@ -91,6 +100,9 @@ class RegularizedFisher(WeightedReducer):
 
 class PCAFisher(ClassReducer):
     """PCA followed by Fisher's discriminant ("Fisherfaces"), for fewer rows than columns.
+
+    Use it for images of few persons or spectra. It has no parameter to tune but `n_components`.
+    User guide: :doc:`/guide/lda`.
 
     The rows are first reduced to n - k principal components, the largest possible rank of the
     scatter within classes. Fisher's directions, at most k - 1, are found among these components.
@@ -121,6 +133,11 @@ class PCAFisher(ClassReducer):
     ValueError
         If there are fewer than two classes, the components do not separate their means, rows are
         sparse or not finite, or a parameter is out of range.
+
+    See Also
+    --------
+    RegularizedFisher : A ridge instead of PCA; often better.
+    DirectLDA : In the span of the class means.
 
     Notes
     -----

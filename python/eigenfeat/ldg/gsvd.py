@@ -20,6 +20,9 @@ __all__ = ["GSVDDiscriminant"]
 class GSVDDiscriminant(WeightedReducer):
     """Discriminant analysis by the generalized singular value decomposition (LDA/GSVD).
 
+    Use it with more columns than samples and little noise. It has no parameter to tune. User guide:
+    :doc:`/guide/lda`.
+
     The directions maximise the variance between classes over the variance within classes, which
     may be zero: neither a ridge nor PCA is needed. There are at most k - 1.
 
@@ -48,6 +51,11 @@ class GSVDDiscriminant(WeightedReducer):
     ValueError
         If there are fewer than two classes, their means are equal, rows are sparse or not finite,
         or `n_components` is larger than the number of directions.
+
+    See Also
+    --------
+    DirectLDA : Faster.
+    RegularizedFisher : With a ridge; better with noise.
 
     Notes
     -----

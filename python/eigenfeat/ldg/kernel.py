@@ -49,6 +49,9 @@ _LEARNT = (
 class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     r"""LDG in the feature space of a kernel: nonlinear directions.
 
+    Use it for curved classes with up to some thousand samples. Tune `kernel_gamma` first, then
+    `n_components`. User guide: :doc:`/guide/reduction`.
+
     With the centred kernel matrix :math:`K = Q \Lambda Q^T` of the n training rows, the rows of
     :math:`Y = Q \Lambda^{1/2}` have the inner products and distances of the feature space. `LDG` of
     them, the smallest eigenvectors W of :math:`Y^T (L_V - \gamma L_A) Y`, is the symmetric form of
@@ -105,6 +108,11 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         rows coincide in its feature space.
     MemoryError
         If the (n, n) matrices exceed the machine's memory.
+
+    See Also
+    --------
+    LDG : Linear directions.
+    sklearn.decomposition.KernelPCA : Without labels.
 
     References
     ----------

@@ -119,6 +119,10 @@ class Problem:
 class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     r"""Local discriminative Gaussian dimensionality reduction.
 
+    Use it to reduce dimensions before nearest neighbours or plots, also with more columns than
+    samples. Everything is chosen by default; set `n_components` first, then `gamma`. User guide:
+    :doc:`/guide/reduction`.
+
     The columns of B are the smallest eigenvectors of :math:`V - \gamma A` (3.12), where V sums
     outer products of rows about the mean of their nearest neighbours in their own class (3.9), and
     A those about the local means of all classes, weighted by priors (3.10). B is orthonormal, needs
@@ -184,6 +188,13 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     RuntimeWarning
         If some classes have too few rows for the given `n_neighbors`; it names them. With
         ``n_neighbors="cv"`` there is no warning; see `short_classes_`.
+
+    See Also
+    --------
+    KernelLDG : Curved classes.
+    SparseLDG : Directions of few columns.
+    DiscriminativeGaussian : Better in two or three dimensions, slower.
+    eigenfeat.rayleigh.FisherLDA : Class means; at most k - 1 directions, and predicts.
 
     Notes
     -----

@@ -37,6 +37,9 @@ __all__ = ["LocalFisher"]
 class LocalFisher(ClassReducer):
     """Local Fisher discriminant analysis (LFDA), with a ridge or after PCA.
 
+    Use it for classes of several modes. Tune `ridge`, then `n_components`. User guide:
+    :doc:`/guide/lda`.
+
     A variant of Fisher's discriminant that does not pull distant rows of a class together. The
     affinities use local scaling: ``A_ij = exp(-|x_i - x_j|^2 / (sigma_i sigma_j))`` with sigma the
     distance to the 7th nearest row of the same class. Unlike Fisher's discriminant, it has as many
@@ -85,6 +88,11 @@ class LocalFisher(ClassReducer):
         not finite, or a parameter is out of range.
     SingularDenominatorError
         If S_w is singular and `ridge` too small; the message gives a sufficient ridge.
+
+    See Also
+    --------
+    LDG : Needs no inverse.
+    RegularizedFisher : All samples of a class count.
 
     Notes
     -----

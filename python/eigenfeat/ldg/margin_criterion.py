@@ -14,6 +14,9 @@ __all__ = ["MaximumMarginCriterion"]
 class MaximumMarginCriterion(WeightedReducer):
     """Orthonormal directions of the largest scatter between classes less scatter within.
 
+    Use it for orthonormal directions with any number of columns. Tune `n_components`. User guide:
+    :doc:`/guide/lda`.
+
     They are the leading eigenvectors of ``S_b - S_w``. No matrix is inverted, so scatters may be
     singular. This is LDG at ``gamma = 1/3`` with all rows of a class, including the row itself, in
     place of its neighbours: then ``V - gamma A = 2/3 n (S_w - S_b)``.
@@ -43,6 +46,11 @@ class MaximumMarginCriterion(WeightedReducer):
     ValueError
         If there are fewer than two classes, rows are sparse or not finite, or `n_components` is
         larger than the number of directions.
+
+    See Also
+    --------
+    RegularizedFisher : The ratio instead of the difference.
+    LDG : Local means; more directions.
 
     Notes
     -----

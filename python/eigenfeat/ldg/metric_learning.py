@@ -52,6 +52,9 @@ _OF_ITML = ("slack", "n_pairs", "quantiles", "tol", "max_iter", "random_state")
 class ITML(Iterative, ClassReducer):
     """Information-theoretic metric learning (2.11) with features ranked by mutual information.
 
+    Use it for a Mahalanobis metric from pairs of samples, with up to some hundred columns. Tune
+    `slack`. User guide: :doc:`/guide/reduction`.
+
     The constraints, with slack, bound distances of random pairs of rows by quantiles of distances
     between random rows: from above for pairs of one class, from below for pairs of two classes.
     The cost is O(min(d, n)^2) for each pair and sweep.
@@ -95,6 +98,12 @@ class ITML(Iterative, ClassReducer):
     -----
     ConvergenceWarning
         If the multipliers have not converged after `max_iter` sweeps.
+
+    See Also
+    --------
+    LDG : Faster; any number of columns.
+    TransferITML : Two domains.
+    NCA : By gradients.
 
     References
     ----------
@@ -172,6 +181,8 @@ class ITML(Iterative, ClassReducer):
 class TransferITML(Iterative, PooledReducer):
     """ITML between two domains: pairs of a target row and a source row alone bound distances.
 
+    Use it for a metric between two domains. Tune `slack`. User guide: :doc:`/guide/reduction`.
+
     Distances across the domains become small between rows of one class, and large between rows of
     two. Each domain is standardised separately, the target by its labelled rows. Without a target
     this is `ITML` of the standardised source.
@@ -215,6 +226,11 @@ class TransferITML(Iterative, PooledReducer):
     -----
     ConvergenceWarning
         If the multipliers have not converged after `max_iter` sweeps.
+
+    See Also
+    --------
+    TransferLDG : Local means across domains.
+    ITML : One domain.
 
     References
     ----------

@@ -168,6 +168,8 @@ class PooledReducer(Reducer):
 class PooledPCA(PooledReducer):
     """PCA of the pooled rows of two domains, each standardised separately.
 
+    Use it as a baseline for two domains. Set `n_components`. User guide: :doc:`/guide/reduction`.
+
     Parameters
     ----------
     n_components : int or None, default=None
@@ -192,6 +194,11 @@ class PooledPCA(PooledReducer):
     ------
     ValueError
         If rows, domains or parameters are invalid, or no column varies in both domains.
+
+    See Also
+    --------
+    PooledFisher : With labels.
+    TransferLDG : Learns how much the domains share.
 
     References
     ----------
@@ -221,6 +228,9 @@ class PooledPCA(PooledReducer):
 class PooledFisher(PooledReducer):
     """Fisher's discriminant of the pooled rows of two domains, each standardised separately.
 
+    Use it as a baseline for two domains with labels. Tune `ridge`. User guide:
+    :doc:`/guide/reduction`.
+
     Parameters
     ----------
     n_components : int or None, default=None
@@ -248,6 +258,11 @@ class PooledFisher(PooledReducer):
         are invalid.
     SingularDenominatorError
         If the scatter within classes is singular and `ridge` too small.
+
+    See Also
+    --------
+    PooledPCA : Without labels.
+    TransferLDG : Learns how much the domains share.
 
     References
     ----------

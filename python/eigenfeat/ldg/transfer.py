@@ -150,6 +150,9 @@ class TwoDomains:
 class TransferLDG(PooledReducer):
     """LDG for transfer learning, from a source domain to a target domain with few labels.
 
+    Use it where one domain has many labels and the other few. Everything but `n_components` is
+    chosen by default. User guide: :doc:`/guide/reduction`.
+
     The directions are the smallest eigenvectors of ``V - gamma A`` with
     ``V = (1 - alpha) V_T + alpha V_S`` and ``A`` likewise (equation 4.3, but see `contrast`). These
     are the scatters of target rows (T) and source rows (S) about their local means, the means of
@@ -212,6 +215,12 @@ class TransferLDG(PooledReducer):
     ValueError
         If the source has fewer than two classes, the target has a class that the source does not
         have, or rows, domains or parameters are invalid.
+
+    See Also
+    --------
+    PooledFisher : Pools both domains.
+    TransferITML : A metric across domains.
+    LDG : One domain.
 
     References
     ----------

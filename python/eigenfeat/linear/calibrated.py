@@ -32,6 +32,9 @@ _Array = NDArray[np.float64]
 class CalibratedLeastSquares(Iterative, LinearClassifier):
     r"""Classifier that alternates least-squares steps and the fit of a link function.
 
+    Use it to reproduce the classifier of the GEM paper; `MultinomialLogit` is usually as accurate.
+    Tune `ridge`. User guide: :doc:`/guide/classifier`.
+
     With :math:`\Phi` (n, p) the features, Y (n, k) the labels' indicators and the metric
 
     .. math:: H = \tfrac12 \Phi^T \Phi + \lambda \sqrt n D^2,
@@ -97,6 +100,10 @@ class CalibratedLeastSquares(Iterative, LinearClassifier):
     ------
     ValueError
         If there are fewer than two classes, or rows, labels, weights or parameters are invalid.
+
+    See Also
+    --------
+    MultinomialLogit : Minimises the log loss.
 
     Notes
     -----

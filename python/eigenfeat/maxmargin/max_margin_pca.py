@@ -36,6 +36,9 @@ _Array = NDArray[np.float64]
 class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
     r"""Components that reconstruct rows and let an SVM tell their classes: max-margin PCA.
 
+    Use it for components for an SVM; try ``MaxMarginShift(PCA())`` first, which is faster. Set
+    `n_components` first. User guide: :doc:`/guide/reduction`.
+
     Minimises, over orthonormal components W, over features z of the rows, and over the weights of
     an SVM of these features,
 
@@ -116,6 +119,10 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
     -----
     ConvergenceWarning
         If the components still turned by more than `tol` in the last of `max_iter` sweeps.
+
+    See Also
+    --------
+    MaxMarginShift : Any extractor, one step.
 
     Notes
     -----

@@ -27,6 +27,9 @@ __all__ = ["MaxMarginShift"]
 class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
     r"""Fit any feature extractor to rows that an SVM has moved apart.
 
+    Use it to make PCA, NMF, k-means or an autoencoder discriminative. Choose `extractor` first; how
+    far samples move is chosen by default. User guide: :doc:`/guide/reduction`.
+
     A multiclass SVM with weights :math:`\eta_y` and multipliers :math:`\alpha_n^y` moves every
     row towards its own class,
 
@@ -117,6 +120,12 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
     ValueError
         If fewer than two classes have labelled rows, or rows or parameters are invalid. With
         "corrupted", if `sigma2` is so large that copies are hardly ever accepted.
+
+    See Also
+    --------
+    MaxMarginPCA : Components and SVM together; slower.
+    MulticlassSVM : The SVM that moves the samples.
+    eigenfeat.ldg.LDG : Supervised directions without an extractor.
 
     Notes
     -----

@@ -24,6 +24,9 @@ _Array = NDArray[np.float64]
 class ClassNearest(RowClassifier):
     r"""Predict the class whose `n_neighbors` nearest rows are nearest on average.
 
+    Use it with `ReliableClassifier` for nearest neighbours. Tune `n_neighbors`. User guide:
+    :doc:`/guide/early`.
+
     .. math:: f_g(x) = -\frac{1}{2 k} \sum_{i \in N_g(x)} |x - x_i|^2,
 
     where N_g(x) are the k rows of class g that are nearest to x. With one neighbour this is the
@@ -51,6 +54,11 @@ class ClassNearest(RowClassifier):
     ------
     ValueError
         If rows, labels or parameters are invalid.
+
+    See Also
+    --------
+    LocalQDA : With variances.
+    sklearn.neighbors.KNeighborsClassifier : Votes of the nearest samples of all classes.
 
     Examples
     --------

@@ -66,6 +66,9 @@ class CostDecisions(EarlyLabels):
 class MinimumCostClassifier(SeriesClassifier):
     r"""Decide each series when waiting is expected to cost more than it saves.
 
+    Use it where a delay has a cost. Set `delay_cost` first, then `classifier`, a dict of
+    candidates. User guide: :doc:`/guide/early_costs`.
+
     For each of several times, one classifier is fitted to the samples up to it. A series is
     decided as the class with the least expected cost at the first time t at which
 
@@ -125,6 +128,12 @@ class MinimumCostClassifier(SeriesClassifier):
     ------
     ValueError
         If rows, labels, costs or parameters are invalid, or no fold can be fitted.
+
+    See Also
+    --------
+    ReliableClassifier : A promise instead of a cost.
+    ReliableClassifierCV : A compromise without costs.
+    eigenfeat.signals.ConvolutionClassifier : A candidate for classes that differ in shape.
 
     References
     ----------

@@ -29,6 +29,9 @@ MANY_TIMES = 20
 class FixedTime(SeriesClassifier):
     """Classify every series by its first samples, all at the same time.
 
+    Use it as a baseline. Set `classifier`, and the time if it is known. User guide:
+    :doc:`/guide/early_costs`.
+
     Parameters
     ----------
     classifier : estimator or None, default=None
@@ -63,6 +66,11 @@ class FixedTime(SeriesClassifier):
     ------
     ValueError
         If rows, labels or parameters are invalid, or the times are not those of the series.
+
+    See Also
+    --------
+    ReliableClassifier : A time for each series.
+    ECTS : Another baseline.
 
     References
     ----------
