@@ -37,15 +37,11 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
     Use it where each early decision needs a promise. Choose `classifier` and `reliability` first;
     the other defaults follow. User guide: :doc:`/guide/early`.
 
-    A row is decided as class c if, given what is known of it, the complete row would be classified
-    as c with probability at least `reliability`; otherwise it waits (Parrish 2012, chapter 5).
-    Any entries may be missing.
-
-    The promise has two parts. `rule` keeps it where the completion's model is right, by
-    the theorem or bound named with each rule. Models of few rows are seldom right. Therefore
-    `correct` tests the rule on held-out training rows, as series that are known up to some entry.
-    Rows wait until enough entries are known: so many that sufficiently many held-out rows were not
-    decided wrongly from there on.
+    A sample is decided as class c if, given its known entries, the complete sample would be
+    classified as c with probability at least `reliability`; otherwise there is no label (Parrish
+    2012, chapter 5). `rule` is a theorem if the completion's model is right. `correct` tests the
+    rule on held-out training samples, and requires so many known entries that sufficiently many of
+    them were not decided wrongly from there on.
 
     Parameters
     ----------
@@ -66,31 +62,15 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
         1 - (1 - `correct`) / m, so that the bounds of all m hold at once with confidence `correct`
         (union bound); with folds "average" is refused. `fit` takes some m + 1 times as long.
     rule : str, default="auto"
-        The rule that decides a row.
+        The rule that decides a sample; the user guide has the theorem behind each.
 
-        - "pairwise": :math:`1 - \sum_h P(f_c(X) < f_h(X) | z) \ge \tau`. Exact for two classes with
-          linear discriminants, a bound for more; under a mixture, with the mixture's tails.
-          Quadratic discriminants use `tail`.
-        - "chebyshev" (5.3), "mahalanobis", "quadratic" (5.4), "box" (5.5): c dominates on a set of
-          probability at least tau: by Chebyshev's inequality for every distribution; by the exact
-          chi-square radius of the whole covariance; by the quantile of a weighted sum of
-          chi-squares; by Sidak's inequality (and, with QDA, Royen's). The last three assume that
-          the missing entries are Gaussian, of any correlation. Under a mixture each part has its
-          own set, and by the law of total probability their union has probability at least tau.
-        - "ideal": the probability (5.1) itself by sampling, with Clopper and Pearson's one-sided
-          99 per cent confidence bound, of the label that the complete row gets, for every
-          classifier. In `predict_early` and streams, sampling of a row stops as soon as too many
-          samples disagree.
-        - "sampled": the same probability, by a sequential test that also stops as soon as tau is
-          reached. 32 independent completions choose the class. After 32, 64, 128, ... others,
-          Clopper and Pearson's bounds, at a level divided among these stages (Bonferroni), test
-          whether P(the complete row is of this class | known entries) is at least tau. With
-          probability 0.99 over the samples none of a row's bounds is too large, however early the
-          test stops: this is the error of one look at a row, not of all looks together.
-        - "learned": the probability that the current label is the final one, estimated by a
-          logistic regression out of folds from the labels of 32 completions, the classifier's
-          margin at the completed mean and the share of missing entries. It is no bound and assumes
-          no distribution; after `correct` it is a bound, by exchangeability.
+        - "pairwise": one minus the sum of the probabilities that another class scores higher is at
+          least tau; exact for two classes with linear discriminants. Quadratic ones use `tail`.
+        - "chebyshev", "mahalanobis", "quadratic", "box": the class has the highest score
+          on all of a set of probability at least tau.
+        - "ideal", "sampled": the probability itself by sampling, for any classifier; "sampled"
+          stops as soon as its test is clear.
+        - "learned": an estimate of the probability, learned out of folds; a bound after `correct`.
         - "auto": "pairwise" for linear discriminants, "ideal" for local ones, "quadratic" for other
           quadratic ones, "sampled" for classifiers without discriminants.
     reliability : float in (0, 1), default=0.95
@@ -107,20 +87,11 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
         For "pairwise" with quadratic discriminants: Chernoff's bound; the tail itself by Davies's
         inversion, with a bound of its error added; or Lugannani and Rice's approximation.
     correct : bool, float in (0, 1) or "average", default=True
-        Whether held-out rows correct the rule. A number is the confidence, over training sets, that
-        at least a share tau of new series that become known entry by entry are decided as they
-        would be when complete, by Clopper and Pearson's bound; True is 0.9. "average": the share is
-        tau on average over training sets, by exchangeability (cross-conformal prediction). Both are
-        theorems about rows that the model has not seen, looked at after `decision_times_` samples:
-        see `held_out`. With folds they hold only as nearly as the folds' models resemble the final
-        one.
-        Rows with other patterns of missing entries wait for as many known entries.
-        At least log(1 - confidence) / log(tau) rows are needed (45 for 0.95, 230 for 0.99, 2,302
-        for 0.999); with fewer, rows are decided when they are complete. False uses the rule of the
-        thesis alone.
-        "learned" is corrected in another way: rows wait for a score instead of a number of entries,
-        one that sufficiently many held-out rows never had with a wrong label (split conformal
-        prediction; with a confidence, Wilks's tolerance limits).
+        Whether held-out samples correct the rule, so that at least a share tau of new series keep
+        their early label: with this confidence over training sets (True: 0.9), or on average. With
+        `held_out` this is a theorem, with folds an approximation. At least log(1 - confidence) /
+        log(tau) samples are needed (45 for 0.95, 230 for 0.99); with fewer, series are decided at
+        their end. False uses the rule alone.
     held_out : float in (0, 1) or None, default=None
         Share of the rows, drawn at random, that are excluded from the fit and used only to correct
         the rule. The promise is then the theorem's for rows drawn as these were, whatever their

@@ -17,6 +17,9 @@ class DirectLDA(WeightedReducer):
     Use it with far more columns than samples. It has no parameter to tune. User guide:
     :doc:`/guide/lda`.
 
+    Use it with far more columns than samples. It has no parameter to tune. User guide:
+    :doc:`/guide/lda`.
+
     The null space of S_b, which has no information about classes, is removed first. In the
     remaining space S_b is whitened, and the directions of smallest S_w are kept. The cost is
     O(n d k) for every shape.
@@ -63,8 +66,11 @@ class DirectLDA(WeightedReducer):
     >>> from sklearn.datasets import load_iris
     >>> from eigenfeat.ldg import DirectLDA
     >>> X, y = load_iris(return_X_y=True)
-    >>> DirectLDA().fit_transform(X, y).shape
-    (150, 2)
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from sklearn.pipeline import make_pipeline
+    >>> model = make_pipeline(DirectLDA(), KNeighborsClassifier(3))
+    >>> round(model.fit(X[::2], y[::2]).score(X[1::2], y[1::2]), 2)
+    0.83
     """
 
     def __init__(self, n_components: int | None = None) -> None:

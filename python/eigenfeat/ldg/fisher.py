@@ -32,6 +32,9 @@ class RegularizedFisher(WeightedReducer):
     Use it for LDA with more columns than samples, before nearest neighbours. Tune `ridge`. User
     guide: :doc:`/guide/lda`.
 
+    Use it for LDA with more columns than samples, before nearest neighbours. Tune `ridge`. User
+    guide: :doc:`/guide/lda`.
+
     The directions v maximise ``v^T S_b v / v^T (S_w + ridge tr(S_w) / d I) v``; there are at most
     k - 1. They are those of `eigenfeat.FisherLDA(scale="none")`. With fewer rows than columns they
     are computed in the span of the rows, where they all lie: O(n^2 d) instead of O(d^3).
@@ -81,8 +84,11 @@ class RegularizedFisher(WeightedReducer):
     >>> from sklearn.datasets import load_iris
     >>> from eigenfeat.ldg import RegularizedFisher
     >>> X, y = load_iris(return_X_y=True)
-    >>> RegularizedFisher(ridge=0.01).fit_transform(X, y).shape
-    (150, 2)
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from sklearn.pipeline import make_pipeline
+    >>> model = make_pipeline(RegularizedFisher(ridge=0.01), KNeighborsClassifier(3))
+    >>> round(model.fit(X[::2], y[::2]).score(X[1::2], y[1::2]), 2)
+    0.95
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

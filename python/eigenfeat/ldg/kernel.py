@@ -124,9 +124,12 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     >>> from sklearn.datasets import load_wine
     >>> from eigenfeat.ldg import KernelLDG
     >>> X, y = load_wine(return_X_y=True)
-    >>> model = KernelLDG(2, kernel="rbf", kernel_gamma=1e-5, n_neighbors=8).fit(X, y)
-    >>> model.transform(X).shape
-    (178, 2)
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from sklearn.pipeline import make_pipeline
+    >>> reducer = KernelLDG(2, kernel="rbf", kernel_gamma=1e-5, n_neighbors=8)
+    >>> model = make_pipeline(reducer, KNeighborsClassifier(3))
+    >>> round(model.fit(X[::2], y[::2]).score(X[1::2], y[1::2]), 2)
+    0.85
     """
 
     _saved: ClassVar[dict[str, str]] = {

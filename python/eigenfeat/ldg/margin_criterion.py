@@ -17,6 +17,9 @@ class MaximumMarginCriterion(WeightedReducer):
     Use it for orthonormal directions with any number of columns. Tune `n_components`. User guide:
     :doc:`/guide/lda`.
 
+    Use it for orthonormal directions with any number of columns. Tune `n_components`. User guide:
+    :doc:`/guide/lda`.
+
     They are the leading eigenvectors of ``S_b - S_w``. No matrix is inverted, so scatters may be
     singular. This is LDG at ``gamma = 1/3`` with all rows of a class, including the row itself, in
     place of its neighbours: then ``V - gamma A = 2/3 n (S_w - S_b)``.
@@ -67,8 +70,11 @@ class MaximumMarginCriterion(WeightedReducer):
     >>> from sklearn.datasets import load_iris
     >>> from eigenfeat.ldg import MaximumMarginCriterion
     >>> X, y = load_iris(return_X_y=True)
-    >>> MaximumMarginCriterion(n_components=2).fit_transform(X, y).shape
-    (150, 2)
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from sklearn.pipeline import make_pipeline
+    >>> model = make_pipeline(MaximumMarginCriterion(n_components=2), KNeighborsClassifier(3))
+    >>> round(model.fit(X[::2], y[::2]).score(X[1::2], y[1::2]), 2)
+    0.92
     """
 
     def __init__(self, n_components: int | None = None) -> None:

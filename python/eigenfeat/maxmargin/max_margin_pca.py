@@ -146,8 +146,11 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
     >>> from sklearn.datasets import load_iris
     >>> from eigenfeat.maxmargin import MaxMarginPCA
     >>> X, y = load_iris(return_X_y=True)
-    >>> MaxMarginPCA(2, sigma2=1.0).fit(X, y).transform(X).shape
-    (150, 2)
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from sklearn.pipeline import make_pipeline
+    >>> model = make_pipeline(MaxMarginPCA(2, sigma2=1.0), KNeighborsClassifier(3))
+    >>> round(model.fit(X[::2], y[::2]).score(X[1::2], y[1::2]), 2)
+    0.99
     """
 
     _saved: ClassVar[dict[str, str]] = {

@@ -169,8 +169,11 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
     >>> from sklearn.decomposition import PCA
     >>> from eigenfeat.maxmargin import MaxMarginShift
     >>> X, y = load_digits(return_X_y=True)
-    >>> MaxMarginShift(PCA(5), sigma2=1.0).fit(X, y).transform(X).shape
-    (1797, 5)
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from sklearn.pipeline import make_pipeline
+    >>> model = make_pipeline(MaxMarginShift(PCA(5), sigma2=1.0), KNeighborsClassifier(3))
+    >>> round(model.fit(X[::2], y[::2]).score(X[1::2], y[1::2]), 2)
+    0.9
     """
 
     _saved: ClassVar[dict[str, str]] = {

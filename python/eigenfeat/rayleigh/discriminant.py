@@ -95,8 +95,11 @@ class FisherLDA(FromLogits, ClassifierMixin, SupervisedRayleigh):
     >>> from sklearn.datasets import load_iris
     >>> from eigenfeat.rayleigh.rayleigh import FisherLDA
     >>> X, y = load_iris(return_X_y=True)
-    >>> FisherLDA().fit(X, y).directions_.shape
-    (4, 2)
+    >>> model = FisherLDA().fit(X[::2], y[::2])
+    >>> round(model.score(X[1::2], y[1::2]), 2)
+    0.97
+    >>> model.transform(X).shape
+    (150, 2)
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -154,6 +157,9 @@ class FisherLDA(FromLogits, ClassifierMixin, SupervisedRayleigh):
 
 class SlicedInverseRegression(SupervisedRayleigh):
     """Sliced inverse regression: S = between-slice covariance of the means, N = Cov[x].
+
+    Use it to reduce dimensions before a regression. Tune `ridge`, then `n_slices`. User guide:
+    :doc:`/guide/regression`.
 
     Use it to reduce dimensions before a regression. Tune `ridge`, then `n_slices`. User guide:
     :doc:`/guide/regression`.

@@ -52,6 +52,9 @@ class RayleighPCA(UnsupervisedRayleigh):
     Use it for PCA of batches, weighted or sparse samples, and files. Tune `n_components`. User
     guide: :doc:`/guide/reduction`.
 
+    Use it for PCA of batches, weighted or sparse samples, and files. Tune `n_components`. User
+    guide: :doc:`/guide/reduction`.
+
     The subspace is that of scikit-learn's ``PCA``, computed from moments. Batches, weights, and
     sparse rows with centring are supported; memory is d * d for any number of rows. For few rows
     with very many columns, use scikit-learn's ``PCA``, which never forms a (d, d) matrix.
@@ -109,8 +112,8 @@ class RayleighPCA(UnsupervisedRayleigh):
     >>> from sklearn.datasets import load_iris
     >>> from eigenfeat.rayleigh.rayleigh import RayleighPCA
     >>> X, _ = load_iris(return_X_y=True)
-    >>> RayleighPCA(n_components=2).fit_transform(X).shape
-    (150, 2)
+    >>> RayleighPCA(n_components=2).fit(X).eigenvalues_.round(2)  # variances
+    array([4.2 , 0.24])
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -139,6 +142,9 @@ class RayleighPCA(UnsupervisedRayleigh):
 
 class VanishingComponents(RayleighPCA):
     """Directions along which the rows (nearly) vanish: S = I, N = Cov[x] or E[x x^T].
+
+    Use it to find linear relations between columns. Tune `n_components`. User guide:
+    :doc:`/guide/reduction`.
 
     Use it to find linear relations between columns. Tune `n_components`. User guide:
     :doc:`/guide/reduction`.

@@ -32,6 +32,9 @@ class FixedTime(SeriesClassifier):
     Use it as a baseline. Set `classifier`, and the time if it is known. User guide:
     :doc:`/guide/early_costs`.
 
+    Use it as a baseline. Set `classifier`, and the time if it is known. User guide:
+    :doc:`/guide/early_costs`.
+
     Parameters
     ----------
     classifier : estimator or None, default=None
