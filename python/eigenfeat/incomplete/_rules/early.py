@@ -1,4 +1,4 @@
-"""Series decided as early as may be: every row at every time, in batches of bounded memory."""
+"""Early decisions of series: every sample at every time, in batches of bounded memory."""
 
 from __future__ import annotations
 
