@@ -252,7 +252,8 @@ def explain(data):
         ax.bar(at, parts.by_view[0, :, number], 0.24, color=color, label=f"class {number}")
     ax.axhline(0, color="black", linewidth=1)
     ax.set_xticks(range(len(parts.views)), parts.views)
-    ax.set(ylabel="part of the logit", title="One sample, by view")
+    top = np.abs(parts.by_view[0]).max()
+    ax.set(ylabel="part of the logit", title="One sample, by view", ylim=(-top, 1.5 * top))
     ax.legend(frameon=False, ncols=3, loc="upper right", fontsize=10)
     order = np.argsort(importance)[-8:]
     names = [X.columns[j].split("/")[0].replace("_", " ") for j in order]

@@ -125,7 +125,7 @@ class QuadraticDiscriminant(FromLogits, ClassifierMixin, OfMomentsOfClasses):
     See Also
     --------
     FisherLDA : One covariance for all classes.
-    GEMClassifier : Learns the weights of squared projections.
+    eigenfeat.GEMClassifier : Learns the weights of squared projections.
     sklearn.discriminant_analysis.QuadraticDiscriminantAnalysis : Without shrinkage towards the
         pooled covariance.
 
