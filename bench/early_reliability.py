@@ -31,7 +31,13 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from eigenfeat import GEMClassifier
-from eigenfeat.incomplete import EarlyLabels, LocalQDA, MixtureCompletion, ReliableClassifier
+from eigenfeat.incomplete import (
+    EarlyLabels,
+    LocalQDA,
+    MixtureCompletion,
+    ReliableClassifier,
+    Sampled,
+)
 
 TAUS = (0.5, 0.8, 0.9, 0.95, 0.99, 0.999)
 SMALL = (1e-10, 1e-8, 1e-6, 1e-4, 1e-3, 0.01, 0.1)  # for curves: sets hold more than is asked
@@ -67,18 +73,16 @@ def _lda() -> Any:
 def _rules(threads: int) -> dict[str, Callable[[], ReliableClassifier]]:
     """By name, in the order of what they cost."""
 
-    def rule(
-        classifier: Callable[[], Any], kind: str, mixture: bool = False, held_out: Any = None
-    ) -> Any:
+    def rule(classifier: Callable[[], Any], kind: str | Sampled, mixture: bool = False) -> Any:
         return lambda: ReliableClassifier(
             classifier(),
             MixtureCompletion(n_threads=threads) if mixture else None,
             kind,
             TAUS[0],
-            held_out=held_out,
-            n_samples=1024 if kind == "sampled" else 512,
             n_threads=threads,
         )
+
+    sampled = Sampled(1024)
 
     def local() -> LocalQDA:
         return LocalQDA(n_threads=threads)
@@ -100,13 +104,10 @@ def _rules(threads: int) -> dict[str, Callable[[], ReliableClassifier]]:
         "naive Bayes, box": rule(GaussianNB, "box"),
         "local QDA, quadratic": rule(local, "quadratic"),
         "local QDA, box": rule(local, "box"),
-        "local QDA, ideal": rule(local, "ideal"),
-        "GEM, sampled": rule(gem, "sampled"),
-        "GEM, learned": rule(gem, "learned"),
-        "LDA pipeline, sampled": rule(scaled, "sampled"),
-        "LDA, sampled": rule(_lda, "sampled"),
-        "LDA, learned, mixture": rule(_lda, "learned", True),
-        "LDA, learned, mixture, held out": rule(_lda, "learned", True, 0.5),
+        "local QDA, sampled": rule(local, sampled),
+        "GEM, sampled": rule(gem, sampled),
+        "LDA pipeline, sampled": rule(scaled, sampled),
+        "LDA, sampled": rule(_lda, sampled),
     }
 
 
@@ -155,7 +156,7 @@ def _lines(
     corrected = "corrected" if options.correct is True else options.correct
     for told, one in (("raw", model.uncorrected()), (corrected, model)):
         # From one look at every time, where there are enough for that; samples stop early at one.
-        curve = told == "raw" and model.rule_ not in ("ideal", "sampled") and options.tau == TAUS
+        curve = told == "raw" and model.rule_ != "sampled" and options.tau == TAUS
         taus = (*SMALL, *TAUS) if curve else options.tau
         begun = time.process_time()
         # A correction holds for the times that it was learned at.

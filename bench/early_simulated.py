@@ -33,6 +33,7 @@ from eigenfeat.incomplete import (
     LocalQDA,
     MixtureCompletion,
     ReliableClassifier,
+    Sampled,
 )
 
 TAUS = (0.5, 0.8, 0.9, 0.95, 0.99, 0.999)
@@ -94,9 +95,8 @@ def _lines(correlation: float, mixture: bool, options: argparse.Namespace) -> An
             model = ReliableClassifier(
                 classifier,
                 completion,
-                rule=rule,
+                rule=Sampled(options.samples) if rule == "sampled" else rule,
                 correct=False,
-                n_samples=options.samples,
                 n_threads=1,
             )
             try:

@@ -22,7 +22,7 @@ from sklearn.naive_bayes import GaussianNB
 from threadpoolctl import threadpool_limits
 
 from eigenfeat import GEMClassifier
-from eigenfeat.incomplete import MixtureCompletion, ReliableClassifier
+from eigenfeat.incomplete import MixtureCompletion, ReliableClassifier, Sampled
 
 SAMPLES, TRAINING, CLASSES = 150, 300, 3
 
@@ -30,12 +30,12 @@ SAMPLES, TRAINING, CLASSES = 150, 300, 3
 def rules() -> dict[str, Callable[[], ReliableClassifier]]:
     """By name."""
 
-    def rule(make: Callable[[], Any], kind: str, **options: Any) -> Callable[[], Any]:
+    def rule(make: Callable[[], Any], kind: str | Sampled, **options: Any) -> Callable[[], Any]:
         chosen = {"correct": False, "reliability": 0.99} | options
         return lambda: ReliableClassifier(make(), rule=kind, n_threads=1, **chosen)
 
     mixture = MixtureCompletion(n_threads=1)
-    sampled = {"reliability": 0.95, "n_samples": 1024}
+    sampled = {"reliability": 0.95}
     return {
         "LDA, pairwise, raw": rule(_lda, "pairwise"),
         "LDA, pairwise, corrected": rule(_lda, "pairwise", correct=True, reliability=0.95),
@@ -46,8 +46,10 @@ def rules() -> dict[str, Callable[[], ReliableClassifier]]:
         "LDA, box": rule(_lda, "box"),
         "naive Bayes, quadratic": rule(GaussianNB, "quadratic"),
         "naive Bayes, box": rule(GaussianNB, "box"),
-        "LDA, sampled": rule(_lda, "sampled", **sampled),
-        "GEM, sampled": rule(lambda: GEMClassifier(views="gem", n_threads=1), "sampled", **sampled),
+        "LDA, sampled": rule(_lda, Sampled(1024), **sampled),
+        "GEM, sampled": rule(
+            lambda: GEMClassifier(views="gem", n_threads=1), Sampled(1024), **sampled
+        ),
     }
 
 

@@ -8,7 +8,7 @@ most 4,000 training samples; there are three. The twelve are the files of DIR th
 and two that scikit-learn brings, all of numbers: official splits where there are such, otherwise
 random halves. Logistic regression and the SVM get one-hot categories, means for missing numbers and
 standardised columns; forests get codes of the categories and means; boosted trees read the table as
-it is, and so does `GEMClassifier`. Each fit runs in a process of its own, on one thread. FILE keeps
+it is, and so does `GEMClassifier`. Each split has a process of its own, on one thread. FILE keeps
 what is finished, and a run goes on where the last one ended. LightGBM and CatBoost come with ``pip
 install ".[bench]"``; without them they are left out.
 
@@ -193,9 +193,9 @@ MODELS = {
 }
 
 
-def run(folder, group, name, split, model):
+def run(data, group, name, split, model):
     """One fit, as a line of the file."""
-    X, y, X_test, y_test = load(folder, group, name, split)
+    X, y, X_test, y_test = data
     classifier = MODELS[model](X)
     started = time.perf_counter()
     classifier.fit(X, y)
@@ -223,16 +223,30 @@ def run(folder, group, name, split, model):
     }
 
 
-def cells(options):
-    """What there is to run: group, table, split, model."""
+def splits(options):
+    """What there is to run: group, table, split."""
     files = sorted((options.data / "tables").glob("*.csv.gz"))
     tables = [("shown", file.name.removesuffix(".csv.gz"), 3) for file in files]
-    tables += [("twelve", name, splits) for name, (_, _, splits) in TWELVE.items()]
-    for group, name, splits in tables:
+    tables += [("twelve", name, count) for name, (_, _, count) in TWELVE.items()]
+    for group, name, count in tables:
         if options.only in (None, group):
-            for split in range(splits):
-                for model in MODELS:
-                    yield group, name, split, model
+            yield from ((group, name, split) for split in range(count))
+
+
+def run_models(options, group, name, split, models):
+    """Print the lines of some models; the first fit of a process warms the libraries up."""
+    data = load(options.data, group, name, int(split))
+    for model in models:
+        try:
+            MODELS[model](data[0])
+        except ImportError:
+            continue
+        if len(data[0]) < 1000:
+            MODELS[model](data[0]).fit(*data[:2])
+        try:
+            print(json.dumps(run(data, group, name, int(split), model)), flush=True)
+        except Exception as error:
+            print(group, name, split, model, error, sep=", ", file=sys.stderr, flush=True)
 
 
 def run_all(options):
@@ -244,21 +258,17 @@ def run_all(options):
     done = {(line["group"], line["table"], int(line["split"]), line["model"]) for line in lines}
     variables = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     environment = os.environ | dict.fromkeys(variables, str(options.threads))
-    here = [sys.executable, "-W", "ignore", __file__, "--data", str(options.data), "--cell"]
-    missing = set()
-    for cell in cells(options):
-        if cell in done or cell[3] in missing:
+    here = [sys.executable, "-W", "ignore", __file__, "--data", str(options.data), "--split"]
+    for split in splits(options):
+        models = [model for model in MODELS if (*split, model) not in done]
+        if not models:
             continue
-        command = [*options.prefix.split(), *here, *map(str, cell)]
-        made = subprocess.run(command, env=environment, capture_output=True, text=True)
-        if made.returncode != 0:
-            what = made.stderr.strip().splitlines()[-1]
-            print(*cell, what, sep=", ", file=sys.stderr, flush=True)
-            if "ModuleNotFoundError" in what:
-                missing.add(cell[3])
-            continue
-        lines.append(json.loads(made.stdout.splitlines()[-1]))
-        print(*lines[-1].values(), sep=", ", file=sys.stderr, flush=True)
+        command = [*options.prefix.split(), *here, *map(str, split), *models]
+        made = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True)
+        new = [json.loads(line) for line in made.stdout.splitlines() if line.startswith("{")]
+        for line in new:
+            print(*line.values(), sep=", ", file=sys.stderr, flush=True)
+        lines += new
         with options.csv.open("w", newline="", encoding="utf-8") as file:
             writer = csv.DictWriter(file, FIELDS)
             writer.writeheader()
@@ -305,11 +315,11 @@ def main():
     parser.add_argument("--only", choices=["shown", "twelve"])
     parser.add_argument("--threads", type=int, default=1, metavar="N")
     parser.add_argument("--prefix", default="", metavar="COMMAND", help="put before every fit")
-    parser.add_argument("--cell", nargs=4, help=argparse.SUPPRESS)
+    parser.add_argument("--split", nargs="+", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.cell:
-        group, name, split, model = options.cell
-        print(json.dumps(run(options.data, group, name, int(split), model)))
+    if options.split:
+        group, name, split, *models = options.split
+        run_models(options, group, name, split, models)
         return
     lines = run_all(options)
     for group in ("shown", "twelve"):

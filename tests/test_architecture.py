@@ -47,7 +47,6 @@ RANK_OF = {folder: rank for rank, folders in enumerate(RANKS) for folder in fold
 
 # From the bottom up: folders within a folder; "" is its own files. But for _base, for it alone.
 INNER_RANKS = {
-    "incomplete": ("_series", "_completion", "_classifiers", "_rules", "_early", ""),
     "ldg": ("_solving", ""),
     "_base": ("", "files"),
 }

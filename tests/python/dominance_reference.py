@@ -12,11 +12,10 @@ from dataclasses import replace
 import numpy as np
 import region_reference as reference
 
-from eigenfeat.incomplete._classifiers.discriminants import Gaussians, Linear, Quadratic
-from eigenfeat.incomplete._completion.conditional import Conditional
-from eigenfeat.incomplete._completion.sets import SETS
-from eigenfeat.incomplete._rules.rule import Case, square_roots
-from eigenfeat.incomplete._rules.set_rule import SetRule
+from eigenfeat.incomplete.discriminants import Gaussians, Linear, Quadratic
+from eigenfeat.incomplete.mixture import Conditional
+from eigenfeat.incomplete.rules import RuleInput, SetRule, square_roots
+from eigenfeat.incomplete.sets import SETS
 from eigenfeat.regions.dominance import SeparableClasses, box_minimum
 
 EPS = float(np.finfo(float).eps)
@@ -181,7 +180,7 @@ def attack_rule(rng, name, kind):
     functions, centre = discriminants(rng, kind, 2, d)
     known = known_to(rng, centre, 10.0 ** rng.integers(-8, 1), 1, d)
     tau = rng.choice([1e-6, 0.1, 0.9, 0.999], 1)
-    case = Case(functions, known, d, False, 1)
+    case = RuleInput(functions, known, d, False, 1)
     radius = case.radius(chosen, tau)
     root = square_roots(known.covariances[:, 0])[0]
     at = (chosen, case.mean, 0, 1, radius, root, known.variances[0, 0])
@@ -190,14 +189,14 @@ def attack_rule(rng, name, kind):
     offsets = functions.offsets.copy()
     offsets[..., 1] += float(least[0] + beside * size[0])
     functions = replace(functions, offsets=offsets)
-    result = SetRule(chosen).judge(Case(functions, known, d, False, 1), tau, None)
+    result = SetRule(chosen).evaluate(RuleInput(functions, known, d, False, 1), tau, None)
     least, size = over_set(functions, *at)
     decided, clear = bool(result.decided[0]), least[0] > FAR * size[0]
-    wrong = decided and result.guess[0] == 0 and not least[0] >= -1e-17 * size[0]
+    wrong = decided and result.best[0] == 0 and not least[0] >= -1e-17 * size[0]
     return Counter(
         decided=int(decided),
         clear=int(clear),
-        open=int(result.open[0] > 0),
+        open=int(result.undecided_checks[0] > 0),
         wrong=int(wrong),
         missed=int(clear and not decided),
     )

@@ -141,16 +141,17 @@ MODELS = {
     "ReliableClassifier, QDA": lambda: _reliable(
         QuadraticDiscriminantAnalysis(), incomplete.MixtureCompletion(), rule="pairwise"
     ),
-    "ReliableClassifier, Bayes": lambda: _reliable(GaussianNB(), tail="saddlepoint"),
+    "ReliableClassifier, Bayes": lambda: _reliable(GaussianNB(), rule="pairwise"),
     "ReliableClassifier, SVC": lambda: _reliable(LinearSVC(), rule="chebyshev"),
     "ReliableClassifier, logit": lambda: _reliable(LogisticRegression(), rule="box"),
     "ReliableClassifier, 1-NN": lambda: _reliable(KNeighborsClassifier(1)),
     "ReliableClassifier, local": lambda: _reliable(incomplete.LocalQDA()),
-    "ReliableClassifier, ideal": lambda: _reliable(
-        ef.MultinomialLogit(), rule="ideal", features=PCA(2), n_samples=128
+    "ReliableClassifier, features": lambda: _reliable(
+        ef.MultinomialLogit(), rule=incomplete.Sampled(128), features=PCA(2)
     ),
-    "ReliableClassifier, sampled": lambda: _reliable(ef.GEMClassifier(), n_samples=128),
-    "ReliableClassifier, learned": lambda: _reliable(GaussianNB(), rule="learned"),
+    "ReliableClassifier, sampled": lambda: _reliable(
+        ef.GEMClassifier(), rule=incomplete.Sampled(128)
+    ),
     "ReliableClassifierCV": lambda: incomplete.ReliableClassifierCV(n_folds=2).fit(X, Y),
     "Pipeline": lambda: make_pipeline(
         ef.GEM(n_directions=2), StandardScaler(), LogisticRegression()

@@ -1,6 +1,6 @@
 """The pool of views of a table: out-of-fold logits of each view, weights, and one logit of all.
 
-Up to 5,000 samples every view is fitted to the samples outside each of two to five folds, with all
+Up to 5,000 samples every view is fitted to the samples outside each of two to ten folds, with all
 penalties in the first fold (in every fold up to 1,000 samples). Beyond, a first look at 4,000
 samples leaves out views that get no weight there, and the others have one fold. What a view learns
 with labels (directions, pairs of columns) comes from the moments outside the fold: those of the
@@ -31,6 +31,7 @@ from eigenfeat.gem.views import (
 from eigenfeat.linear.logistic import MultinomialLogit
 from eigenfeat.linear.pool import (
     POOL_PENALTIES,
+    damping,
     fit_near,
     held_out_logits_of,
     loss_at_best,
@@ -61,18 +62,21 @@ __all__ = [
 _Array = NDArray[np.float64]
 _Parts: TypeAlias = "Sequence[tuple[LabelledRows, LabelledRows]]"
 
-_FOLDS = ((1_000, 5), (2_500, 3), (5_000, 2))  # samples, and folds up to so many
+_FOLDS = ((300, 10), (1_000, 5), (2_500, 3), (5_000, 2))  # samples, and folds up to so many
 _LOOK = 4_000  # samples of the first look, half of which are held out
 _GAIN = 0.02  # of the log loss, that a view must gain in the first look and in the fold
 _LOOK_PENALTIES = (0.3, 0.03, 0.003)  # of it
 _TRAINED, _HELD = 10_000, 5_000  # samples of the one fold beyond 5,000
 _MOST_PAIRS = 20  # of classes beyond 5,000 samples, for GEM features of ranks
-_EVERY = 300  # samples, up to which all folds try all penalties
+_TRIED = 60  # samples held out, that all penalties are tried on
 _CELLS, _FEW_CELLS = 1_500, 600  # indicators of pairs of columns up to 5,000 samples and beyond
 MOST_SMALL = 5_000  # samples of folds that all views take part in
 MOST_COLUMNS = 200  # beyond so many samples, for other views than GEM's
 MOST_CLASSES = 100
 _MOST_SPLINES = 1_500  # features
+# Of views whose features are correlated, so that squares of weights are a better penalty than the
+# energy of the logits.
+_RIDGES = {"columns": 100.0, "splines": 100.0}
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,6 +203,7 @@ class _Candidate:
 
     name: str
     common = False  # whether its features have one unit
+    ridge = 0.5  # of its logit
     lasting = False  # whether its features of all samples are those of a fold beyond 5,000 samples
 
     def parts(self, folds: _Folds) -> _Parts:
@@ -239,6 +244,7 @@ class _Fixed(_Candidate):
     def __init__(self, name: str, rows: MemoryRows, features: Any, learned: Any = None) -> None:
         self.name, self.learned = name, learned
         self.common = name == "kernel"
+        self.ridge = _RIDGES.get(name, 0.5)
         self._rows = _with(rows, features)
 
     def parts(self, folds: _Folds) -> _Parts:
@@ -364,7 +370,7 @@ def fit_pool(
     table: Table,
     first: GEM,
     extractor: Callable[[str], GEM],
-    logit: Callable[[bool], MultinomialLogit],
+    logit: Callable[[bool, float], MultinomialLogit],
     seed: np.random.RandomState,
     say: Callable[[str], None],
     stop: Callable[[], bool],
@@ -384,7 +390,8 @@ def fit_pool(
     extractor : callable
         ``extractor(scale)``, an extractor that has not been fitted.
     logit : callable
-        ``logit(common)``, a logit that has not been fitted, for features of one unit or not.
+        ``logit(common, ridge)``, a logit that has not been fitted, for features of one unit or
+        not.
     seed : RandomState
     say : callable
         Where lines about the progress go.
@@ -499,7 +506,7 @@ def _candidates(
 def _tried(
     candidates: Sequence[_Candidate],
     rows: MemoryRows,
-    logit: Callable[[bool], MultinomialLogit],
+    logit: Callable[[bool, float], MultinomialLogit],
     count: int,
     seed: np.random.RandomState,
     paths: dict[str, Sequence[float]],
@@ -518,7 +525,8 @@ def _tried(
     trials = []
     for view in candidates:
         penalties = paths.get(view.name, POOL_PENALTIES)
-        trials.append(_trial(view, folds, logit(view.common), codes, weight, penalties))
+        one_logit = logit(view.common, view.ridge)
+        trials.append(_trial(view, folds, one_logit, codes, weight, penalties))
         if stop():
             break
     return trials, codes, weight
@@ -532,17 +540,18 @@ def _trial(
     weight: _Array | None,
     penalties: Sequence[float],
 ) -> _Trial:
-    """Out-of-fold logits at the best penalty; later folds try the neighbours of the first's."""
+    """Out-of-fold logits at the best penalty; later folds try its neighbours."""
     found: list[list[_Array]] = []
     weights: list[_Array] = []
     for train, held in candidate.parts(folds):
         logits_of, weights = held_out_logits_of(logit, train, held, penalties)
         found.append(logits_of)
-        if len(found) == 1 and len(folds.parts) > 1 and folds.n > _EVERY:
-            n = len(found[0][0])
-            best = _best(found[0], codes[:n], None if weight is None else weight[:n])
+        n = sum(len(part[0]) for part in found)
+        if len(found) < len(folds.parts) and len(penalties) > 3 and n >= _TRIED:
+            first = [np.concatenate(parts) for parts in zip(*found, strict=True)]
+            best = _best(first, codes[:n], None if weight is None else weight[:n])
             near = slice(max(best - 1, 0), best + 2)
-            penalties, found = penalties[near], [found[0][near]]
+            penalties, found = penalties[near], [part[near] for part in found]
     logits = [np.concatenate(parts) for parts in zip(*found, strict=True)]
     best = _best(logits, codes, weight)
     start = weights[best] if folds.n > MOST_SMALL and candidate.lasting else None
@@ -568,7 +577,7 @@ def _assembled(
     weights: _Array,
     left: dict[str, str],
     rows: MemoryRows,
-    logit: Callable[[bool], MultinomialLogit],
+    logit: Callable[[bool, float], MultinomialLogit],
     say: Callable[[str], None],
 ) -> ViewPool:
     """Fit the views with weight to all samples, and put their logits side by side."""
@@ -576,13 +585,14 @@ def _assembled(
     coefficients: list[_Array] = []
     intercept: Any = 0.0
     iterations = 0
-    combined = logit(True)
+    combined = logit(True, 0.5)
     for one, trial, w in zip(candidates, trials, weights, strict=True):
         if w == 0.0:
             done[one.name] = View(one.name, 0.0, trial.log_loss, note="weight 0")
             continue
         learned, features = one.whole()
-        fitted = fit_near(logit(one.common), features, trial.penalty, trial.start)
+        own = logit(one.common, one.ridge)
+        fitted = fit_near(own, features, trial.penalty / damping(own), trial.start)
         coefficients.append(w * fitted.coef_)
         intercept = intercept + w * fitted.intercept_
         combined.classes_ = fitted.classes_
@@ -592,7 +602,7 @@ def _assembled(
             float(w),
             trial.log_loss,
             fitted.coef_.shape[1],
-            trial.penalty,
+            fitted.penalty_,
             learned=learned,
         )
         say(f"view {one.name}: weight {w:.2f}, out-of-fold log loss {trial.log_loss:.4g}")

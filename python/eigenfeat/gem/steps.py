@@ -225,8 +225,9 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
             gem.scale, gem.verbose = scale, 0
             return gem
 
-        def logit(common: bool) -> MultinomialLogit:
+        def logit(common: bool, ridge: float) -> MultinomialLogit:
             return MultinomialLogit(
+                ridge=ridge,
                 ridge_scale="common" if common else "columns",
                 tol=self.tol,
                 random_state=self.random_state,

@@ -3,30 +3,27 @@
 Parrish (2012), chapter 5.
 """
 
-from eigenfeat.incomplete._classifiers.class_nearest import ClassNearest
-from eigenfeat.incomplete._classifiers.local_qda import LocalQDA
-from eigenfeat.incomplete._completion.conditional import Conditional, PrefixConditional
-from eigenfeat.incomplete._completion.models import GaussianCompletion, MixtureCompletion
 from eigenfeat.incomplete._early.costs import CostDecisions, MinimumCostClassifier
-from eigenfeat.incomplete._early.ects import ECTS
-from eigenfeat.incomplete._early.effective_length import EffectiveLength, effective_length
-from eigenfeat.incomplete._early.fixed_time import FixedTime
 from eigenfeat.incomplete._early.intervals import interval_summaries
-from eigenfeat.incomplete._early.metrics import (
+from eigenfeat.incomplete.calibration import Calibration, NotCertifiedError, calibrate
+from eigenfeat.incomplete.completion import GaussianCompletion, MixtureCompletion
+from eigenfeat.incomplete.decisions import Decisions, EarlyDecisions, EarlyLabels, StreamDecision
+from eigenfeat.incomplete.ects import ECTS
+from eigenfeat.incomplete.fixed_time import FixedTime
+from eigenfeat.incomplete.local_qda import ClassNearest, LocalQDA
+from eigenfeat.incomplete.mixture import Conditional, PrefixConditional
+from eigenfeat.incomplete.reliable import ReliableClassifier
+from eigenfeat.incomplete.reliable_search import ReliableClassifierCV
+from eigenfeat.incomplete.sampling import Sampled
+from eigenfeat.incomplete.scores import (
     EarlyCurve,
     EarlyScores,
     early_scores,
     harmonic_mean,
     reliability_curve,
 )
-from eigenfeat.incomplete._early.sprt import SPRT
-from eigenfeat.incomplete._rules.calibration import Calibration, NotCertifiedError, calibrate
-from eigenfeat.incomplete._series.early_result import EarlyLabels
-from eigenfeat.incomplete._series.results import Decisions, EarlyDecisions, StreamDecision
-from eigenfeat.incomplete.decision import ReliableClassifier
-from eigenfeat.incomplete.search import ReliableClassifierCV
-from eigenfeat.incomplete.stream import Stream
-from eigenfeat.incomplete.streams import Streams
+from eigenfeat.incomplete.sprt import SPRT
+from eigenfeat.incomplete.streams import Stream, Streams
 
 __all__ = [
     "ECTS",
@@ -40,7 +37,6 @@ __all__ = [
     "EarlyDecisions",
     "EarlyLabels",
     "EarlyScores",
-    "EffectiveLength",
     "FixedTime",
     "GaussianCompletion",
     "LocalQDA",
@@ -50,12 +46,12 @@ __all__ = [
     "PrefixConditional",
     "ReliableClassifier",
     "ReliableClassifierCV",
+    "Sampled",
     "Stream",
     "StreamDecision",
     "Streams",
     "calibrate",
     "early_scores",
-    "effective_length",
     "harmonic_mean",
     "interval_summaries",
     "reliability_curve",

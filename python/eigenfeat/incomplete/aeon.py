@@ -14,8 +14,8 @@ from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from eigenfeat._base.types import Estimator
-from eigenfeat.incomplete._early.metrics import harmonic_mean
-from eigenfeat.incomplete.decision import ReliableClassifier
+from eigenfeat.incomplete.reliable import ReliableClassifier
+from eigenfeat.incomplete.scores import harmonic_mean
 
 __all__ = ["AeonEarlyClassifier"]
 
@@ -126,7 +126,7 @@ class AeonEarlyClassifier(BaseEarlyClassifier):
 
     @classmethod
     def _get_test_params(cls, parameter_set: str = "default") -> Any:
-        from eigenfeat.incomplete._early.ects import ECTS
+        from eigenfeat.incomplete.ects import ECTS
 
         return [{}, {"estimator": ECTS()}] if parameter_set == "default" else {}
 

@@ -10,15 +10,14 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.validation import show
-from eigenfeat.incomplete._classifiers.discriminants import Linear
-from eigenfeat.incomplete._rules.pairwise import PairwiseRule
-from eigenfeat.incomplete._rules.rule import pair_variances
-from eigenfeat.incomplete._series.steps import looks_of, taus_of
+from eigenfeat.incomplete.discriminants import Linear
+from eigenfeat.incomplete.rules import PairwiseRule, pair_variances
+from eigenfeat.incomplete.series import decision_times, taus_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from eigenfeat.incomplete.decision import ReliableClassifier
+    from eigenfeat.incomplete.reliable import ReliableClassifier
 
 __all__ = ["StreamTables", "stream_tables"]
 
@@ -38,8 +37,8 @@ class StreamTables:
         Labels.
     channels, length : int
         Numbers in a sample, and samples in a complete series.
-    held : bool
-        Whether the last samples stand for what a shorter series lacks.
+    padded : bool
+        Whether shorter series are padded with their last samples.
     tau : float
         Reliability of the decisions.
     looks : (p,) array of int
@@ -61,7 +60,7 @@ class StreamTables:
     classes: NDArray[Any]
     channels: int
     length: int
-    held: bool
+    padded: bool
     tau: float
     looks: NDArray[np.int64]
     weights: _Array
@@ -98,38 +97,38 @@ def stream_tables(
     """
     check_is_fitted(model)
     tau = float(taus_of(model, reliability, 1)[0])
-    core = model.fitted_
-    looks = looks_of(model, steps, core.layout.length)
-    rule = getattr(core.rule, "rule", core.rule)
-    if not isinstance(rule, PairwiseRule) or not isinstance(core.discriminants, Linear):
+    fitted = model.fitted_
+    looks = decision_times(model, steps, fitted.layout.length)
+    rule = getattr(fitted.rule, "rule", fitted.rule)
+    if not isinstance(rule, PairwiseRule) or not isinstance(fitted.discriminants, Linear):
         raise ValueError(
             "model: expected the rule 'pairwise' with linear discriminants (such as "
             "LinearDiscriminantAnalysis or LogisticRegression), got the rule "
-            f"{core.rule_name!r} with {show(core.classifier)}"
+            f"{fitted.rule_name!r} with {show(fitted.classifier)}"
         )
-    if core.scores is None or len(core.discriminants.labels) != len(core.classes):
+    if fitted.scores is None or len(fitted.discriminants.labels) != len(fitted.classes):
         raise ValueError(
             "model: expected one discriminant for each class, got "
-            f"{core.discriminants.count} of {show(core.classifier)}"
+            f"{fitted.discriminants.count} of {show(fitted.classifier)}"
         )
-    entries = looks * core.layout.channels
+    entries = looks * fitted.layout.channels
     looks = looks[
-        (looks > 0) & (looks < core.layout.length) & (entries >= core.rule.least_known(tau))
+        (looks > 0) & (looks < fitted.layout.length) & (entries >= fitted.rule.least_known(tau))
     ]
-    mixture = core.completion.mixture_
-    gaussians = mixture.prefix_models(core.scores, n_threads=core.completion.n_threads)
-    k = core.discriminants.count
+    mixture = fitted.completion.mixture_
+    gaussians = mixture.prefix_models(fitted.scores, n_threads=fitted.completion.n_threads)
+    k = fitted.discriminants.count
     deviations = np.zeros((len(looks), len(gaussians), k, k))
     for g, one in enumerate(gaussians):
         for i, t in enumerate(looks):
-            covariance = one.covariances(int(t) * core.layout.channels)
+            covariance = one.covariances(int(t) * fitted.layout.channels)
             variances = pair_variances(np.repeat(covariance, k, axis=0), np.arange(k))
             deviations[i, g] = np.sqrt(variances)
     return StreamTables(
-        classes=core.classes,
-        channels=core.layout.channels,
-        length=core.layout.length,
-        held=core.layout.held,
+        classes=fitted.classes,
+        channels=fitted.layout.channels,
+        length=fitted.layout.length,
+        padded=fitted.layout.padded,
         tau=tau,
         looks=looks,
         weights=np.asarray(mixture.weights, dtype=np.float64),

@@ -5,32 +5,151 @@ from __future__ import annotations
 import copy
 import threading
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from eigenfeat._base.lazy import ProcessLock
 from eigenfeat._base.validation import check_whole, real_array, show
-from eigenfeat.incomplete._series.results import StreamDecision
-from eigenfeat.incomplete._series.steps import looks_of, taus_of
-from eigenfeat.incomplete._stream_plan import Pushed, plan_of
+from eigenfeat.incomplete.decisions import StreamDecision
+from eigenfeat.incomplete.fitted import FittedModel
+from eigenfeat.incomplete.mixture import Conditional, spectra_of
+from eigenfeat.incomplete.rules import RuleInput, Shared, pair_variances
+from eigenfeat.incomplete.series import decision_times, taus_of
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
-    from eigenfeat.incomplete._rules.rule import Case
+    from eigenfeat.regions.prefix_gaussian import PrefixGaussian
 
-__all__ = ["Streams"]
+__all__ = ["Stream", "Streams"]
 
 _Array = NDArray[np.float64]
 _Codes = NDArray[np.intp]
+
 _Given = ArrayLike | None
 
 _NONE = np.empty(0, dtype=np.intp)
 _NOTHING = _NONE, _NONE, np.empty(0)
-_MADE = "_lock", "_plan"  # anew, where streams are loaded
+_REBUILT = "_lock", "_plan"  # where streams are loaded
+
+MAX_NUMBERS = 2**22  # of all times' covariances; more are computed time by time
+
+
+# ---- what all streams of a fitted model share
+
+
+class Plan:
+    """What all streams of a fitted model share: its Gaussians, and spreads at every time."""
+
+    def __init__(self, model: FittedModel) -> None:
+        d = model.n_features
+        completion = model.completion
+        self.models: list[PrefixGaussian] = completion.mixture_.prefix_models(
+            model.conditioned_map, n_threads=completion.n_threads
+        )
+        times = np.arange(d + 1)
+        self.variances = np.stack([one.variance_table for one in self.models], axis=1)
+        self.start = np.stack([one.feature_mean for one in self.models])
+        ell = self.start.shape[1]
+        self.needs_covariance = model.needs_covariance
+        few = len(times) * len(self.models) * ell * ell <= MAX_NUMBERS
+        self.covariances = None
+        if self.needs_covariance and few:
+            stacks = [one.covariances(times) for one in self.models]
+            self.covariances = np.stack(stacks, axis=1)
+        self.by_spectra = model.needs_spectra
+        self._paired = self.covariances is not None and model.scores is not None
+        self._cached: list[tuple[dict[str, Any], Shared] | None] = [None] * (d + 1)
+
+    def covariance(self, t: int) -> _Array | None:
+        """(1, parts, ell, ell) after t entries, if the rule needs it."""
+        if not self.needs_covariance:
+            return None
+        if self.covariances is not None:
+            return self.covariances[t : t + 1]
+        return np.stack([one.covariances(t) for one in self.models], axis=1)
+
+    def after(self, t: int) -> tuple[dict[str, Any], Shared]:
+        """What conditionals and rule inputs have in common after t entries, computed once."""
+        shared = self._cached[t]
+        if shared is None:
+            common = {
+                "variances": self.variances[t : t + 1],
+                "covariances": None if self.covariances is None else self.covariance(t),
+                "missing": np.array([len(self._cached) - 1 - t], dtype=np.intp),
+                "spectra": spectra_of([(self.models, t)]) if self.by_spectra else None,
+                "gaussians": [(self.models, t)],
+            }
+            shared = self._cached[t] = common, Shared(self._pair_variances(t))
+        return shared
+
+    def _pair_variances(self, t: int) -> _Array | None:
+        """(parts, k, k) of differences of scores."""
+        if not self._paired:
+            return None
+        covariance = self.covariance(t)
+        assert covariance is not None
+        k = covariance.shape[-1]
+        every = np.arange(k)
+        return np.stack(
+            [pair_variances(np.repeat(one[None], k, axis=0), every) for one in covariance[0]]
+        )
+
+    def rule_input(
+        self, model: FittedModel, entries: int, means: _Array, densities: _Array
+    ) -> RuleInput:
+        """What the rule receives: of (parts, m, ell) means, after so many entries."""
+        m, alone = means.shape[1], len(means) == 1
+        common, shared = self.after(entries)
+        if self.needs_covariance and self.covariances is None:
+            common = common | {"covariances": self.covariance(entries)}
+        conditional = Conditional(
+            weights=np.ones((m, 1)) if alone else model.completion.mixture_.posterior(densities.T),
+            means=np.ascontiguousarray(means.transpose(1, 0, 2)),
+            pattern=np.zeros(m, dtype=np.intp),
+            **common,
+        )
+        return model.input_of(conditional, shared)
+
+
+@dataclass(eq=False, slots=True)
+class Update:
+    """One more sample of some series that have received as many, and those that it decides."""
+
+    time: int
+    rows: NDArray[np.intp]
+    entries: slice
+    samples: _Array
+    gaps: NDArray[np.bool_]
+    innovations: _Array
+    means: _Array
+    densities: _Array
+    items: NDArray[np.intp]
+    code: NDArray[np.intp]
+    reliability: _Array
+
+
+_PLANS: WeakKeyDictionary[Any, Plan] = WeakKeyDictionary()
+_PLANS_LOCK = ProcessLock()
+
+
+def plan_of(model: FittedModel) -> Plan:
+    """The model's plan, by its rule, which every fit makes anew."""
+    with _PLANS_LOCK():
+        plan = _PLANS.get(model.rule)
+    if plan is None:
+        plan = Plan(model)
+        with _PLANS_LOCK():
+            plan = _PLANS.setdefault(model.rule, plan)
+    return plan
+
+
+# ---- streams
 
 
 class Streams:
@@ -75,14 +194,14 @@ class Streams:
         check_is_fitted(model)
         n = check_whole(n_series, "n_series", at_least=1)
         self._tau = taus_of(model, reliability, n)
-        self._core = core = replace(model.fitted_, n_threads=model.n_threads)
-        self._layout, d, length = core.layout, core.layout.width, core.layout.length
-        self._looks = np.zeros(length + 1, dtype=bool)
-        self._looks[looks_of(model, steps, length)] = True
-        self._plan = plan = plan_of(core)
+        self._model = fitted = replace(model.fitted_, n_threads=model.n_threads)
+        self._layout, d, length = fitted.layout, fitted.layout.width, fitted.layout.length
+        self._decision_steps = np.zeros(length + 1, dtype=bool)
+        self._decision_steps[decision_times(model, steps, length)] = True
+        self._plan = plan = plan_of(fitted)
         parts = len(plan.models)
         self._rows = np.full((n, d), np.nan)
-        self._holes = np.zeros(n, dtype=bool)
+        self._gaps = np.zeros(n, dtype=bool)
         self._innovations = np.zeros((parts, n, d))
         self._means = np.repeat(plan.start[:, None], n, axis=1)
         self._densities = np.zeros((parts, n))
@@ -97,12 +216,12 @@ class Streams:
 
     def __getstate__(self) -> dict[str, Any]:
         with self._lock:
-            kept = {name: value for name, value in vars(self).items() if name not in _MADE}
-            return {name: copy.copy(value) for name, value in kept.items()}
+            state = {name: value for name, value in vars(self).items() if name not in _REBUILT}
+            return {name: copy.copy(value) for name, value in state.items()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._plan = plan_of(self._core)
+        self._plan = plan_of(self._model)
         self._lock = threading.RLock()
 
     @property
@@ -115,7 +234,7 @@ class Streams:
     def labels(self) -> NDArray[np.object_]:
         """(n,) array of objects: the labels, None where undecided."""
         with self._lock:
-            out = self._core.classes[np.maximum(self._code, 0)].astype(object)
+            out = self._model.classes[np.maximum(self._code, 0)].astype(object)
             out[self._code < 0] = None
             return out
 
@@ -136,7 +255,7 @@ class Streams:
         with self._lock:
             if self._code[number] < 0:
                 return None
-            label = self._core.classes[self._code[number]]
+            label = self._model.classes[self._code[number]]
             return StreamDecision(label, int(self._time[number]), float(self._reliability[number]))
 
     @property
@@ -192,12 +311,12 @@ class Streams:
             raise ValueError(
                 f"values: expected finite numbers or NaN, got {given[k, j]} for series {where[k]}"
             )
-        pushed = [
-            self._pushed(int(t), where[k], given[k]) for t, k in _by(times, self._seen[where])
+        updates = [
+            self._update_of(int(t), where[k], given[k]) for t, k in _by(times, self._seen[where])
         ]
         # Nothing fails from here on.
-        fresh = [self._keep(one) for one in pushed]
-        return fresh[0] if len(fresh) == 1 else np.sort(np.concatenate([_NONE, *fresh]))
+        decided = [self._apply(one) for one in updates]
+        return decided[0] if len(decided) == 1 else np.sort(np.concatenate([_NONE, *decided]))
 
     def finish(self, at: _Given = None) -> _Codes:
         """Decide series that have ended, from their known samples.
@@ -229,10 +348,10 @@ class Streams:
                 raise ValueError(
                     f"at: expected series with known samples, got {where[int(empty.argmax())]}"
                 )
-            if self._layout.held:
+            if self._layout.padded:
                 for row, seen in zip(rows, self._seen[where], strict=True):
-                    self._layout.hold(row.reshape(-1, self._layout.channels), int(seen))
-            code, reliability = self._core.at_the_end(rows)
+                    self._layout.pad(row.reshape(-1, self._layout.channels), int(seen))
+            code, reliability = self._model.final_decisions(rows)
             self._decide(where, code, reliability, self._seen[where])
             return where
 
@@ -249,16 +368,16 @@ class Streams:
             waiting = np.flatnonzero(code < 0)
             for t, k in _by(self._seen[waiting]):
                 rows = waiting[k]
-                for some, case in self._cases(
+                for some, rule_input in self._inputs(
                     int(t),
-                    self._holes[rows],
+                    self._gaps[rows],
                     self._rows[rows],
                     self._means[:, rows],
                     self._densities[:, rows],
                 ):
-                    reliability[rows[some]], score = self._core.rule.largest(case, None)
-                    code[rows[some]] = self._core.discriminants.labels[score]
-            return self._core.classes[code], reliability
+                    reliability[rows[some]], score = self._model.rule.largest_tau(rule_input, None)
+                    code[rows[some]] = self._model.discriminants.labels[score]
+            return self._model.classes[code], reliability
 
     def reset(self, at: _Given = None) -> None:
         """Restart some or all series.
@@ -270,7 +389,7 @@ class Streams:
         """
         with self._lock:
             where = self._numbers(at)
-            self._rows[where], self._holes[where] = np.nan, False
+            self._rows[where], self._gaps[where] = np.nan, False
             self._means[:, where] = self._plan.start[:, None]
             self._densities[:, where] = 0.0
             self._seen[where] = self._time[where] = 0
@@ -315,39 +434,39 @@ class Streams:
             )
         return times
 
-    def _pushed(self, time: int, rows: _Codes, samples: _Array) -> Pushed:
-        """What the sample makes of series that have seen as many, of which nothing changes yet."""
+    def _update_of(self, time: int, rows: _Codes, samples: _Array) -> Update:
+        """The update by a sample of series that have received as many; nothing changes yet."""
         channels, seen = self._layout.channels, int(self._seen[rows[0]])
         entries = slice((time - 1) * channels, time * channels)
         one_alone = len(self) == 1
         whole = self._rows.copy() if one_alone else self._rows[rows]
         whole[:, entries] = samples
         absent = np.isnan(samples)
-        holes = self._holes[rows] | absent.any(axis=1)
+        gaps = self._gaps[rows] | absent.any(axis=1)
         if time > seen + 1:
-            holes[:] = True
-        if one_alone:  # innovations that were not kept yet are written over, and read by nobody
+            gaps[:] = True
+        if one_alone:  # innovations not yet applied are overwritten, and read by nobody
             innovations = self._innovations
             means, densities = self._means.copy(), self._densities.copy()
         else:
             innovations = np.ascontiguousarray(self._innovations[:, rows])
             means = np.ascontiguousarray(self._means[:, rows])
             densities = np.ascontiguousarray(self._densities[:, rows])
-        if not holes.all():  # means of series with holes are not used any more
+        if not gaps.all():  # means of series with gaps are not used any more
             given = np.where(absent, 0.0, samples)
             for j in range(channels):
                 t, sample = entries.start + j, np.ascontiguousarray(given[:, j])
                 for g, one in enumerate(self._plan.models):
                     one.step(t, sample, innovations[g], means[g], densities[g])
-        items, code, reliability = self._judged(time, rows, holes, whole, means, densities)
-        return Pushed(
-            time, rows, entries, samples, holes, innovations, means, densities,
+        items, code, reliability = self._evaluate(time, rows, gaps, whole, means, densities)
+        return Update(
+            time, rows, entries, samples, gaps, innovations, means, densities,
             items, code, reliability,
         )  # fmt: skip
 
-    def _keep(self, one: Pushed) -> _Codes:
+    def _apply(self, one: Update) -> _Codes:
         rows = one.rows
-        self._rows[rows, one.entries], self._holes[rows] = one.samples, one.holes
+        self._rows[rows, one.entries], self._gaps[rows] = one.samples, one.gaps
         if one.innovations is self._innovations:
             self._means, self._densities = one.means, one.densities
         else:
@@ -361,52 +480,52 @@ class Streams:
     def _decide(self, where: _Codes, code: _Codes, reliability: _Array, time: Any) -> None:
         self._code[where], self._reliability[where], self._time[where] = code, reliability, time
 
-    def _judged(
+    def _evaluate(
         self,
         time: int,
         rows: _Codes,
-        holes: NDArray[np.bool_],
+        gaps: NDArray[np.bool_],
         whole: _Array,
         means: _Array,
         densities: _Array,
     ) -> tuple[_Codes, _Codes, _Array]:
-        """Which of some series are decided now, as what, and how surely."""
-        core, n = self._core, len(rows)
+        """Which of some series are decided now, their classes, and the largest taus."""
+        fitted, n = self._model, len(rows)
         if time == self._layout.length:
-            return np.arange(n), *core.at_the_end(whole)
-        if not self._looks[time]:
+            return np.arange(n), *fitted.final_decisions(whole)
+        if not self._decision_steps[time]:
             return _NOTHING
         tau = self._tau[rows]
-        if time * self._layout.channels < core.rule.least_known(float(tau.min())):
+        if time * self._layout.channels < fitted.rule.least_known(float(tau.min())):
             return _NOTHING
         code, reliability = np.full(n, -1, dtype=np.intp), np.zeros(n)
-        for some, case in self._cases(time, holes, whole, means, densities):
-            found = core.rule.decides(case, tau[some])
-            at = found.decided.nonzero()[0]
+        for some, rule_input in self._inputs(time, gaps, whole, means, densities):
+            output = fitted.rule.decide(rule_input, tau[some])
+            at = output.decided.nonzero()[0]
             if len(at):
-                code[some[at]] = core.discriminants.labels[found.guess[at]]
-                reliability[some[at]] = core.rule.surely(case, found, at)
+                code[some[at]] = fitted.discriminants.labels[output.best[at]]
+                reliability[some[at]] = fitted.rule.certified_tau(rule_input, output, at)
         items = (code >= 0).nonzero()[0]
         return items, code[items], reliability[items]
 
-    def _cases(
+    def _inputs(
         self,
         seen: int,
-        holes: NDArray[np.bool_],
+        gaps: NDArray[np.bool_],
         rows: _Array,
         means: _Array,
         densities: _Array,
-    ) -> Iterator[tuple[_Codes, Case]]:
-        """Some of the series, and what is known of them: by their means, or by patterns."""
+    ) -> Iterator[tuple[_Codes, RuleInput]]:
+        """Some of the series, and their rule inputs: by their means, or by patterns."""
         entries, plan = seen * self._layout.channels, self._plan
-        if not holes.any():
-            yield np.arange(len(holes)), plan.case(self._core, entries, means, densities)
+        if not gaps.any():
+            yield np.arange(len(gaps)), plan.rule_input(self._model, entries, means, densities)
             return
-        plain = (~holes).nonzero()[0]
+        plain = (~gaps).nonzero()[0]
         if len(plain):
-            yield plain, plan.case(self._core, entries, means[:, plain], densities[:, plain])
-        for part in self._core.open_parts(holes.astype(np.intp)):
-            yield part, self._core.case(rows[part])
+            yield plain, plan.rule_input(self._model, entries, means[:, plain], densities[:, plain])
+        for part in self._model.incomplete_parts(gaps.astype(np.intp)):
+            yield part, self._model.rule_input(rows[part])
 
 
 def _by(*keys: NDArray[np.int64]) -> Iterator[tuple[np.int64, _Codes]]:
@@ -419,3 +538,95 @@ def _by(*keys: NDArray[np.int64]) -> Iterator[tuple[np.int64, _Codes]]:
     distinct, which = np.unique(np.stack(keys, axis=1), axis=0, return_inverse=True)
     for k, values in enumerate(distinct):
         yield values[0], np.flatnonzero(which.reshape(-1) == k)
+
+
+class Stream:
+    """Decide one series that arrives sample by sample: see `Streams`.
+
+    Parameters
+    ----------
+    model : ReliableClassifier
+        Fitted model.
+    reliability : float, optional
+        tau; the model's by default.
+    steps : ascending integers in ``1..n_timepoints_``, optional
+        Numbers of samples after which the series may be decided.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+    >>> from eigenfeat.incomplete import ReliableClassifier
+    >>> y = np.repeat([0, 1], 50)
+    >>> X = np.random.default_rng(0).standard_normal((100, 8)) + 3 * y[:, None]
+    >>> stream = ReliableClassifier(LinearDiscriminantAnalysis()).fit(X, y).stream()
+    >>> [decision and decision.label.item() for decision in map(stream.push, [0.1, 0.2, -0.4])]
+    [None, 0, 0]
+    """
+
+    def __init__(
+        self,
+        model: BaseEstimator,
+        reliability: float | None = None,
+        *,
+        steps: ArrayLike | None = None,
+    ) -> None:
+        self._streams = Streams(model, 1, reliability, steps=steps)
+        self._channels = int(model.n_channels_)
+
+    @property
+    def seen(self) -> int:
+        """Number of samples up to and including the one that decided the series."""
+        return int(self._streams.seen[0])
+
+    @property
+    def decision(self) -> StreamDecision | None:
+        """The decision, once there is one."""
+        return self._streams.decision(0)
+
+    def push(self, value: ArrayLike, *, time: int | None = None) -> StreamDecision | None:
+        """Push the next sample.
+
+        Parameters
+        ----------
+        value : float or (channels,) array-like
+            Sample; NaN is missing and counts as one time step. Ignored once the series is decided.
+        time : int, optional
+            Number of the sample, starting at 1; skipped samples are missing. The next by default.
+
+        Returns
+        -------
+        StreamDecision or None
+            The decision, from the deciding sample on; None before.
+
+        Raises
+        ------
+        ValueError
+            If the sample is infinite or of another shape, or its time has passed; then nothing is
+            pushed.
+        """
+        given = real_array(value, "value", np.dtype(np.float64))
+        channels = self._channels
+        shape = () if channels == 1 else (channels,)
+        if given.shape != shape:
+            wanted = "a number" if channels == 1 else f"shape {shape}"
+            raise ValueError(f"value: expected {wanted}, got shape {given.shape}")
+        if np.isinf(given).any() and self.decision is None:
+            raise ValueError(f"value: expected finite numbers or NaN, got {given}")
+        return self._streams.push_one(0, given.reshape(channels), time)
+
+    def finish(self) -> StreamDecision:
+        """Decide the series, which has ended, from its known samples: see `Streams.finish`."""
+        self._streams.finish()
+        decision = self.decision
+        assert decision is not None
+        return decision
+
+    def outlook(self) -> StreamDecision:
+        """Return the label that the series would get now, and the largest tau for it."""
+        label, reliability = self._streams.outlook()
+        return StreamDecision(label[0], self.seen, float(reliability[0]))
+
+    def reset(self) -> None:
+        """Start a new series."""
+        self._streams.reset()

@@ -190,6 +190,9 @@ def minimise(
     return Minimum(state.point, state.objective, gap, norm, iteration, evaluations, reason, history)
 
 
+_ONE_THREAD = 5_000  # entries, for which no BLAS takes more than one
+
+
 def _evaluated(evaluate: Evaluate, solve: Solve, point: _Array) -> _State:
     objective, gradient = evaluate(point)
     return _State(point, objective, gradient, solve(gradient))
@@ -217,6 +220,8 @@ def _model_gap(state: _State, direction: _Array) -> float:
 
 def _dot(a: _Array, b: _Array) -> float:
     """Inner product in one thread: a threaded BLAS spins beside the core's own threads."""
+    if a.size <= _ONE_THREAD:
+        return float(np.dot(a.ravel(), b.ravel()))
     return float(np.einsum("i,i->", a.ravel(), b.ravel()))
 
 

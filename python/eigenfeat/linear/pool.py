@@ -5,10 +5,10 @@ probability distributions", Statistical Science 1, 1986) is
 
 .. math:: p(y | x) \propto \exp \Bigl(\sum_v w_v \log p_v(y | x)\Bigr), \qquad w_v \ge 0.
 
-The weights minimise the out-of-fold log loss, which is convex in w, plus ``|w|^2 / 2``, the weight
-of one sample, on smoothed targets as those of `eigenfeat.linear.temperature`. Their sum is an
-inverse temperature. As each ``log p_v`` is a row of logits less its normaliser, the pool of
-multinomial logits is a multinomial logit on their features, side by side.
+The weights minimise the out-of-fold log loss, which is convex in w, plus ``|w - 1 / V|^2 / 2`` with
+the weight of five samples, on smoothed targets as those of `eigenfeat.linear.temperature`. Their
+sum is an inverse temperature. As each ``log p_v`` is a row of logits less its normaliser, the pool
+of multinomial logits is a multinomial logit on their features, side by side.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "POOL_PENALTIES",
+    "damping",
     "fit_near",
     "held_out_logits_of",
     "loss_at_best",
@@ -47,7 +48,7 @@ _Array = NDArray[np.float64]
 POOL_PENALTIES = PENALTIES
 _COARSE = 1e-3  # of a fold's minimum: with 1e-2, searches may end at the weights they start from
 _MOST_STEPS = 30
-_SAMPLE = 1.0  # weight of |w|^2 / 2: one sample's
+_SAMPLES = 5.0  # weight of |w - 1 / V|^2 / 2, in samples
 _FLOOR = -30.0  # of a log-probability, below which it counts no more
 _SMALL = 0.01  # weights that are left out
 _LEAST = 0.02  # the least sum of weights: one over the largest temperature
@@ -76,7 +77,11 @@ def held_out_logits_of(
     held: LabelledRows,
     penalties: Sequence[float],
 ) -> tuple[list[_Array], list[_Array]]:
-    """Logits (m, k) of `held`, and the weights (p, k), for each penalty, from large to small."""
+    """Logits (m, k) of `held`, and the weights (p, k), for each penalty, from large to small.
+
+    Penalties are divided by `damping`.
+    """
+    penalties = [one / damping(logit) for one in penalties]
     problem = LogitProblem(train, constant=True)
     k = problem.shape[1]
     random = np.random.RandomState(0)
@@ -101,6 +106,11 @@ def held_out_logits_of(
     return out, weights
 
 
+def damping(logit: MultinomialLogit) -> float:
+    """What penalties are divided by where the ridge is more than the energy of the logits."""
+    return max(2.0 * logit.ridge, 1.0)
+
+
 def fit_near(
     logit: MultinomialLogit, rows: LabelledRows, penalty: float, start: _Array | None
 ) -> MultinomialLogit:
@@ -123,11 +133,12 @@ def loss_at_best(logits: _Array, codes: Codes, weight: _Array | None) -> tuple[f
 def pool_weights(logits: Sequence[_Array], codes: Codes, weight: _Array | None) -> _Array:
     """Weights (V,) of classifiers with these logits (m, k) of the same samples.
 
-    Classifiers with less than a hundredth of the weights' sum get 0. Where none is better than
+    Classifiers with less than a hundredth of the weights' sum, and those that have equal
+    probabilities for all samples, get 0. Where none is better than
     equal probabilities, the best one has weight 0.02.
     """
     L = np.stack([_log_probabilities(one) for one in logits])
-    keep = np.ones(len(L), dtype=bool)
+    keep = np.ptp(L, axis=2).max(axis=1) > 1e-6
     w = np.zeros(len(L))
     while keep.any():
         w[:] = 0.0
@@ -181,10 +192,10 @@ def _weights(L: _Array, codes: Codes, weight: _Array | None) -> _Array:
         total = P.sum(axis=1, keepdims=True)
         P *= share[:, None] / total
         value = (share * (np.log(total) + largest)[:, 0]).sum()
-        value += 0.5 * pull * (w @ w) - w @ aimed
-        return float(value), np.einsum("vnk,nk->v", L, P) - aimed + pull * w
+        value += 0.5 * pull * ((w - start) @ (w - start)) - w @ aimed
+        return float(value), np.einsum("vnk,nk->v", L, P) - aimed + pull * (w - start)
 
-    pull = _SAMPLE / samples
+    pull = _SAMPLES / samples
     start = np.full(count, 1.0 / count)
     found = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=[(0.0, None)] * count)
     return np.asarray(found.x, dtype=np.float64)

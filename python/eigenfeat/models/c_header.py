@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from eigenfeat._base.saved_files import replacing
 from eigenfeat._base.validation import check_path, show
 from eigenfeat._base.version import __version__
-from eigenfeat.incomplete.decision import ReliableClassifier
-from eigenfeat.incomplete.search import ReliableClassifierCV
+from eigenfeat.incomplete.reliable import ReliableClassifier
+from eigenfeat.incomplete.reliable_search import ReliableClassifierCV
 from eigenfeat.incomplete.stream_tables import StreamTables, stream_tables
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def _filled(tables: StreamTables, name: str, dtype: str) -> str:
         "STATE_BYTES": str(size * (parts * (d + k + 1) + tables.channels) + 8),
         "TABLE_BYTES": str(size * sum(one.size for one in arrays.values()) + 2 * len(looks)),
         **{key: numbers(array) for key, array in arrays.items()},
-        **_at_the_end(tables.held, name),
+        **_at_the_end(tables.padded, name),
     }
     template = files("eigenfeat.models").joinpath(_TEMPLATE).read_text(encoding="utf-8")
     return re.sub(r"@([A-Z_]+)@", lambda found: words[found.group(1)], template)

@@ -27,8 +27,8 @@ from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.gem.ensemble import GEMEnsemble
 from eigenfeat.gem.gem import GEM
 from eigenfeat.gem.search import GEMClassifierCV
-from eigenfeat.incomplete.decision import ReliableClassifier
-from eigenfeat.incomplete.search import ReliableClassifierCV
+from eigenfeat.incomplete.reliable import ReliableClassifier
+from eigenfeat.incomplete.reliable_search import ReliableClassifierCV
 from eigenfeat.incomplete.stream_tables import stream_tables
 from eigenfeat.ldg.direct import DirectLDA
 from eigenfeat.ldg.fisher import PCAFisher, RegularizedFisher

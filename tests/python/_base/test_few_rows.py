@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 import eigenfeat as ef
 from eigenfeat.gem.hidden import hidden_pairs
 from eigenfeat.incomplete import MinimumCostClassifier, ReliableClassifier, ReliableClassifierCV
-from eigenfeat.incomplete._series.folds import held_out
+from eigenfeat.incomplete.series import fold_masks
 
 SIZES = [(1, 20), (1, 1, 20), (2, 20), (2, 2), (3, 3), (5, 5), (1, 2, 3, 5), (1, 1, 320)]
 # The only errors: they name the class, or the parameter that asks for more.
@@ -63,13 +63,13 @@ def test_defaults_of_gem_with_one_class_of_many_rows():
 
 def test_the_only_row_of_a_class_is_in_no_fold():
     y = np.array([0, 1, 1, 2, 0, 3, 1])
-    folds = list(held_out(y, 3))
+    folds = list(fold_masks(y, 3))
     alone = np.isin(y, [2, 3])
     assert not np.any([held[alone] for held in folds])
     assert np.sum(folds, axis=0)[~alone].tolist() == [1] * 5
     for held in folds:
         assert set(y[~held]) == {0, 1, 2, 3}
-    assert list(held_out(np.arange(4), 3)) == []
+    assert list(fold_masks(np.arange(4), 3)) == []
 
 
 @pytest.mark.parametrize(

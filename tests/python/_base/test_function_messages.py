@@ -104,13 +104,6 @@ def test_reliability_curve(reliable, name):
     assert unnamed(call, name) == {}
 
 
-@pytest.mark.parametrize("name", ["X", "y", "classifier", "times", "level", "n_folds"])
-def test_effective_length(name):
-    given = {"X": X, "y": Y}
-    call = lambda value: incomplete.effective_length(**{**given, name: value})  # noqa: E731
-    assert unnamed(call, name) == {}
-
-
 @pytest.mark.parametrize("name", ["model", "path"])
 def test_save(tmp_path, name, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -106,7 +106,7 @@ def test_the_correction_counts_held_out_rows_once(rows):
     """Scaled weights are the same models, and so the same counts, also in folds' models."""
     X, y, weight = rows
     weight = weight + 1
-    for options in ({}, {"held_out": 0.3}, {"rule": "learned"}):
+    for options in ({}, {"held_out": 0.3}, {"rule": "quadratic"}):
         given = {"reliability": 0.8, **options}
         model = ReliableClassifier(GaussianNB(), shared(X), **given).fit(X, y, 4 * weight)
         other = ReliableClassifier(GaussianNB(), shared(X), **given).fit(X, y, weight)

@@ -157,7 +157,7 @@ def test_equal_rows_and_blocks(rng, monkeypatch):
     assert_array_equal(model.predict_early(X[:2]).label, ["a", "a"])
     X, y = series(rng, 30, 8, True)
     early = ECTS().fit(X, y).predict_early(X)
-    monkeypatch.setattr("eigenfeat.incomplete._early.ects.BLOCK_NUMBERS", 1)
+    monkeypatch.setattr("eigenfeat.incomplete.ects.BLOCK_NUMBERS", 1)
     one_by_one = ECTS().fit(X, y).predict_early(X)
     assert_array_equal(one_by_one.time, early.time)
     assert_array_equal(one_by_one.label, early.label)

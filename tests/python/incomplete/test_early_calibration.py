@@ -13,8 +13,8 @@ from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from eigenfeat.incomplete import EarlyDecisions, NotCertifiedError, ReliableClassifier, calibrate
-from eigenfeat.incomplete._rules.calibration import last_rejected, lower_bound
-from eigenfeat.incomplete._series.traces import runs
+from eigenfeat.incomplete.calibration import last_rejected, lower_bound
+from eigenfeat.incomplete.scores import runs
 
 
 @pytest.mark.parametrize("n", [1, 7, 200])

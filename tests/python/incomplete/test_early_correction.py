@@ -19,10 +19,10 @@ from eigenfeat.incomplete import (
     LocalQDA,
     MixtureCompletion,
     ReliableClassifier,
+    Sampled,
 )
-from eigenfeat.incomplete._rules.calibration import lower_bound
-from eigenfeat.incomplete._rules.correction import Correction
-from eigenfeat.incomplete._rules.ideal import IdealRule
+from eigenfeat.incomplete.calibration import lower_bound
+from eigenfeat.incomplete.correction import Correction
 
 
 def walks(random, n, d=30):
@@ -39,15 +39,15 @@ def lda(**options):
 
 
 def test_shares_are_ranks():
-    since = np.array([[0, 2, 5, 9], [0, 0, 2, 5]])
-    found = Correction(np.array([1e-12, 0.9]), since, 10, 0.0)
+    stable_from = np.array([[0, 2, 5, 9], [0, 0, 2, 5]])
+    found = Correction(np.array([1e-12, 0.9]), stable_from, 10, 0.0)
     assert found.n == 4
     tau, known = np.array([0.5, 0.5, 0.95, 0.95]), np.array([1, 5, 1, 5])
     assert_allclose(found.share(tau, known), np.array([1, 3, 2, 4]) / 5)
     assert found.least_known(0.2) == 0
     assert found.least_known(0.6) == 5
     assert found.least_known(0.9) == 10  # 4 rows show no more than 0.8
-    bound = Correction(found.tau, since, 10, 0.8)
+    bound = Correction(found.tau, stable_from, 10, 0.8)
     assert_allclose(bound.share(tau, known), lower_bound([1, 3, 2, 4], 4, 0.8))
     assert_allclose(
         found.cap(np.array([0.7, 0.7, 0.5, 0.0]), np.array([1, 5, 5, 5])), [0.2, 0.6, 0.5, 0]
@@ -114,18 +114,18 @@ def test_labels_that_move_with_the_row(rng):
     X[:, 6:] += np.sin(3 * X[:, 6:])
     fresh, _ = walks(rng, 200, 12)
     fresh[:, 6:] += np.sin(3 * fresh[:, 6:])
-    for rule, name in (("auto", "ideal"), ("quadratic", "quadratic")):
-        model = ReliableClassifier(LocalQDA(8), rule=rule, reliability=0.9, n_samples=128)
+    for rule, name in ((Sampled(128), "sampled"), ("quadratic", "quadratic")):
+        model = ReliableClassifier(LocalQDA(8), rule=rule, reliability=0.9)
         model.fit(X, y)
         assert model.rule_ == name
         agreed = np.mean(model.predict_early(fresh).label == model.predict(fresh))
         assert agreed >= 0.9 - 2 * np.sqrt(0.09 / 200)
 
 
-@pytest.mark.parametrize("rule", ["pairwise", "quadratic", "ideal"])
+@pytest.mark.parametrize("rule", ["pairwise", "quadratic", Sampled(64)], ids=str)
 def test_all_ways_of_asking_agree(rng, rule, tmp_path):
     X, y = walks(rng, 40, 20)
-    model = lda(rule=rule, reliability=0.8, n_samples=64).fit(X, y)
+    model = lda(rule=rule, reliability=0.8).fit(X, y)
     fresh, _ = walks(rng, 30, 20)
     early = model.predict_early(fresh)
     gate = model.correction_.least_known(0.8)
@@ -150,29 +150,12 @@ def test_all_ways_of_asking_agree(rng, rule, tmp_path):
     assert_array_equal(again.predict_early(fresh).time, early.time)
     assert again.held_out_agreement_ == model.held_out_agreement_
     same = clone(model).fit(X, y)
-    assert_array_equal(same.correction_.since, model.correction_.since)
+    assert_array_equal(same.correction_.stable_from, model.correction_.stable_from)
     plain = clone(model).set_params(correct=False).fit(X, y)
     assert not hasattr(plain, "correction_")
     assert_array_equal(
         plain.predict_early(fresh).time, model.uncorrected().predict_early(fresh).time
     )
-
-
-def test_a_curtailed_test_decides_as_the_whole_one(rng):
-    X, y = walks(rng, 60, 10)
-    model = lda(rule="ideal", n_samples=256, correct=False).fit(X, y)
-    assert isinstance(model.fitted_.rule, IdealRule)
-    rows, _ = walks(rng, 60, 10)
-    case = model.fitted_.early_case(rows, np.array([2, 6, 8]))
-    for tau in (0.3, 0.9, 0.97, 0.999):
-        taus = np.full(180, tau)
-        whole, curtailed = (
-            model.fitted_.rule.judge(case, taus, None),
-            model.fitted_.rule.decides(case, taus),
-        )
-        assert_array_equal(curtailed.decided, whole.decided)
-        assert_array_equal(curtailed.guess[whole.decided], whole.guess[whole.decided])
-        assert_array_equal(curtailed.reliability[whole.decided], whole.reliability[whole.decided])
 
 
 def test_few_rows_wait(rng):

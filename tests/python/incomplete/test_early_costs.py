@@ -17,7 +17,6 @@ from eigenfeat.incomplete import (
     MinimumCostClassifier,
     ReliableClassifier,
     early_scores,
-    effective_length,
     interval_summaries,
 )
 from eigenfeat.incomplete._early.cost_tables import cost_tables
@@ -205,23 +204,6 @@ def test_two_classes_and_nothing_else(rng):
     for bad in (0.7, (0.1, 0.2, 0.3), 0.0):
         with pytest.raises(ValueError, match="error"):
             SPRT(bad).fit(X, np.arange(30) % 2)
-
-
-def test_the_rest_adds_nothing():
-    random = np.random.default_rng(6)
-    X, y, _ = told_late(random, 300, at=6, d=20)
-    found = effective_length(X, y, GaussianNB(), times=[2, 4, 6, 10, 20])
-    assert found.length == 6
-    assert np.all(found.p_value[:2] < 1e-6)
-    assert np.all(found.p_value[2:] > 0.05)
-    assert effective_length(X[:, ::-1][:, :5], y, GaussianNB()).length == 1  # noise alone
-    for options, message in (
-        ({"level": 1.0}, "level"),
-        ({"times": [0, 3]}, "times"),
-        ({"n_folds": 1}, "n_folds"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            effective_length(X, y, GaussianNB(), **options)
 
 
 @pytest.mark.parametrize("delay", [0.1, "harmonic"])

@@ -22,9 +22,15 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import eigenfeat as ef
-from eigenfeat.incomplete import GaussianCompletion, LocalQDA, MixtureCompletion, ReliableClassifier
-from eigenfeat.incomplete._classifiers.discriminants import Opaque
-from eigenfeat.incomplete._rules.sampled import SampledRule
+from eigenfeat.incomplete import (
+    GaussianCompletion,
+    LocalQDA,
+    MixtureCompletion,
+    ReliableClassifier,
+    Sampled,
+)
+from eigenfeat.incomplete.discriminants import Opaque
+from eigenfeat.incomplete.sampling import SampledRule
 
 D = 10
 CLASSIFIERS = {
@@ -47,20 +53,22 @@ def walks(random, n, d=D):
 
 
 @pytest.mark.parametrize("share", [0.3, 0.5, 0.9, 0.97])
-def test_the_largest_bound_of_all_stages_holds(share):
-    """Over seeds, a bound of any stage is too large in one per cent of the rows at most."""
+def test_the_largest_bound_of_all_stages_holds(share, monkeypatch):
+    """Over seeds, a bound of any stage is too large in a share RISK of the rows at most."""
+    monkeypatch.setattr("eigenfeat.incomplete.sampling.RISK", 0.1)
     known = GaussianCompletion(shrinkage=0, ridge=1e-9).fit([[-1.0, -1], [1, -1], [-1, 1], [1, 1]])
     classifier = Threshold(norm.isf(share))
-    model = ReliableClassifier(classifier, known, rule="sampled", correct=False, n_samples=256)
+    model = ReliableClassifier(classifier, known, rule=Sampled(256), correct=False)
     model.fit(np.array([[-1.0, -1], [1, -1], [-1, 1], [1, 1]]), [0, 0, 1, 1])
     rule, too_large, n = model.fitted_.rule, 0, 2000
-    case = model.fitted_.case(np.array([[0.0, np.nan]]))
+    rule_input = model.fitted_.rule_input(np.array([[0.0, np.nan]]))
+    conditional = rule_input.conditional
     truth = 1 - norm.cdf(
-        (classifier.at - case.known.mean[0, 1]) / np.sqrt(case.known.variance[0, 1])
+        (classifier.at - conditional.mean[0, 1]) / np.sqrt(conditional.variance[0, 1])
     )
     for seed in range(n):
-        fresh = SampledRule(rule.predict, rule.n_samples, 0.1, seed)
-        too_large += fresh.largest(case, 1)[0][0] > truth
+        fresh = SampledRule(rule.predict, rule.n_samples, seed)
+        too_large += fresh.largest_tau(rule_input, 1)[0][0] > truth
     assert binom.sf(too_large - 1, n, 0.1) > 1e-3
     assert too_large > 0  # and is not much too small
 
@@ -95,9 +103,9 @@ def test_tau_holds_where_the_model_is_right(correlation, mixture, name):
     completion, X, y, draw = right_model(random, correlation, mixture)
     fresh = draw(300)
     masks = [np.arange(X.shape[1]) < 3, random.permutation(X.shape[1]) < 5]
-    model = ReliableClassifier(
-        CLASSIFIERS[name], completion, rule="sampled", correct=False, n_samples=512
-    ).fit(X[:500], y[:500])
+    model = ReliableClassifier(CLASSIFIERS[name], completion, rule=Sampled(512), correct=False).fit(
+        X[:500], y[:500]
+    )
     model.completion_ = completion
     decided = 0
     for mask in masks:
@@ -112,7 +120,7 @@ def test_tau_holds_where_the_model_is_right(correlation, mixture, name):
 def test_any_classifier_in_all_ways_of_asking(rng, name, tmp_path):
     X, y = walks(rng, 90)
     model = ReliableClassifier(
-        CLASSIFIERS[name], rule="sampled", reliability=0.7, n_samples=64, correct=False
+        CLASSIFIERS[name], rule=Sampled(64), reliability=0.7, correct=False
     ).fit(X, y)
     rows, _ = walks(rng, 12)
     early = model.predict_early(rows, trace=True)
@@ -143,14 +151,13 @@ def test_any_classifier_in_all_ways_of_asking(rng, name, tmp_path):
 def test_auto_is_sampled_where_there_are_no_discriminants(rng):
     X, y = walks(rng, 60)
     for name in ("gem", "pipeline", "forest", "neighbours", "svc"):
-        model = ReliableClassifier(CLASSIFIERS[name], n_samples=128, correct=False).fit(X, y)
+        model = ReliableClassifier(CLASSIFIERS[name], correct=False).fit(X, y)
         assert model.rule_ == "sampled"
         assert isinstance(model.fitted_.discriminants, Opaque)
     assert ReliableClassifier(LogisticRegression(), correct=False).fit(X, y).rule_ == "pairwise"
-    ideal = ReliableClassifier(CLASSIFIERS["forest"], rule="ideal", n_samples=128, correct=False)
-    assert ideal.fit(X, y).decide(X[:3]).decided.all()
+    assert ReliableClassifier(LocalQDA(4), correct=False).fit(X, y).rule_ == "sampled"
     frozen = FrozenEstimator(CLASSIFIERS["forest"].fit(X, y))
-    assert ReliableClassifier(frozen, n_samples=128, correct=False).fit(X, y).rule_ == "sampled"
+    assert ReliableClassifier(frozen, correct=False).fit(X, y).rule_ == "sampled"
 
 
 def test_bounds_are_near_those_of_the_closed_form(rng):
@@ -158,11 +165,11 @@ def test_bounds_are_near_those_of_the_closed_form(rng):
     rows, _ = walks(rng, 40)
     rows[:, 6:] = np.nan
     for completion in (GaussianCompletion(), MixtureCompletion()):
-        options = {"completion": completion, "correct": False, "n_samples": 4096}
+        options = {"completion": completion, "correct": False}
         two = y != "flat"  # for two classes the tail is exact
         closed = ReliableClassifier(LinearDiscriminantAnalysis(), **options).fit(X[two], y[two])
         exact, label = closed.reliabilities(rows), closed.decide(rows).label
-        sampled = clone(closed).set_params(rule="sampled").fit(X[two], y[two])
+        sampled = clone(closed).set_params(rule=Sampled(4096)).fit(X[two], y[two])
         found = sampled.decide(rows)
         same = found.label == label
         assert same.mean() > 0.9
@@ -174,9 +181,9 @@ def test_the_test_stops_early_and_decides_the_same(rng):
     X, y = walks(rng, 90)
     rows, _ = walks(rng, 30)
     model = ReliableClassifier(
-        CLASSIFIERS["pipeline"], MixtureCompletion(), n_samples=512, correct=False
+        CLASSIFIERS["pipeline"], MixtureCompletion(), Sampled(512), correct=False
     ).fit(X, y)
-    case = model.fitted_.early_case(rows, np.array([2, 5, 8]))
+    rule_input = model.fitted_.prefix_input(rows, np.array([2, 5, 8]))
     asked = []
 
     def counted(inputs):
@@ -187,24 +194,27 @@ def test_the_test_stops_early_and_decides_the_same(rng):
     for tau in (0.3, 0.9, 0.97, 0.999):
         taus = np.full(90, tau)
         asked.clear()
-        whole = model.fitted_.rule.judge(case, taus, None)
+        whole = model.fitted_.rule.evaluate(rule_input, taus, None)
         most = sum(asked)
         assert most == 90 * (512 + 32)
         asked.clear()
-        stopped = model.fitted_.rule.decides(case, taus)
+        stopped = model.fitted_.rule.decide(rule_input, taus)
         assert sum(asked) < 0.7 * most
         assert_array_equal(stopped.decided, whole.decided)
-        assert_array_equal(stopped.guess, whole.guess)
+        assert_array_equal(stopped.best, whole.best)
     grid = np.array([1e-12, 0.5, 0.9, 0.97])
-    for tau, (decided, _) in zip(grid, model.fitted_.rule.over(case, grid), strict=True):
+    for tau, (decided, _) in zip(
+        grid, model.fitted_.rule.evaluate_grid(rule_input, grid), strict=True
+    ):
         assert_array_equal(
-            decided, model.fitted_.rule.judge(case, np.full(90, tau), None).decided | (tau < 0.1)
+            decided,
+            model.fitted_.rule.evaluate(rule_input, np.full(90, tau), None).decided | (tau < 0.1),
         )
 
 
 def test_corrected_out_of_fold(rng):
     X, y = walks(rng, 150)
-    model = ReliableClassifier(CLASSIFIERS["pipeline"], reliability=0.8, n_samples=64).fit(X, y)
+    model = ReliableClassifier(CLASSIFIERS["pipeline"], rule=Sampled(64), reliability=0.8).fit(X, y)
     assert model.rule_ == "sampled"
     assert 0 < model.held_out_agreement_bound_ < model.held_out_agreement_ <= 1
     fresh, _ = walks(rng, 200)
@@ -218,13 +228,11 @@ def test_saved_or_refused_clearly(rng, tmp_path):
     X, y = walks(rng, 90)
     rows, _ = walks(rng, 12)
     for name in ("gem", "linear", "pipeline"):
-        model = ReliableClassifier(
-            CLASSIFIERS[name], rule="sampled", reliability=0.7, n_samples=64
-        ).fit(X, y)
+        model = ReliableClassifier(CLASSIFIERS[name], rule=Sampled(64), reliability=0.7).fit(X, y)
         ef.save(model, tmp_path / "model.npz")
         again = ef.load(tmp_path / "model.npz")
         assert_array_equal(again.predict_early(rows).time, model.predict_early(rows).time)
-    forest = ReliableClassifier(CLASSIFIERS["forest"], n_samples=128, correct=False).fit(X, y)
+    forest = ReliableClassifier(CLASSIFIERS["forest"], rule=Sampled(128), correct=False).fit(X, y)
     ef.save(forest, tmp_path / "model.npz")
     with pytest.raises(
         ef.exceptions.FileFormatError, match=r"not trusted: sklearn\.tree\._tree\.Tree"

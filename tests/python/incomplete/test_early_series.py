@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import eigenfeat as ef
-from eigenfeat.incomplete import GaussianCompletion, MixtureCompletion, ReliableClassifier
+from eigenfeat.incomplete import GaussianCompletion, MixtureCompletion, ReliableClassifier, Sampled
 
 T, CHANNELS = 9, 3
 
@@ -58,7 +58,7 @@ def test_channels(rng, kind):
             make_pipeline(StandardScaler(), LinearDiscriminantAnalysis()),
             correct=False,
             reliability=0.8,
-            n_samples=64,
+            rule=Sampled(64),
         ),
         "corrected": lda(correct="average"),
     }[kind].fit(X[:110], y[:110])
@@ -89,7 +89,7 @@ def test_channels(rng, kind):
 def test_one_channel_is_rows(rng):
     X, y = sensors(rng, 100)
     rows = X[:, 0]
-    for options in ({}, {"correct": "average"}, {"rule": "sampled", "n_samples": 64}):
+    for options in ({}, {"correct": "average"}, {"rule": Sampled(64)}):
         plain, series = lda(**options).fit(rows[:70], y[:70]), lda(**options)
         series.fit(X[:70, :1], y[:70])
         early, found = plain.predict_early(rows[70:]), series.predict_early(X[70:, :1])
@@ -206,7 +206,7 @@ def test_nothing_known_is_the_prior(rng):
 
 def test_saved(rng, tmp_path):
     X, y = sensors(rng, 120)
-    for options in ({"correct": 0.5}, {"horizon": T, "rule": "sampled", "n_samples": 64}):
+    for options in ({"correct": 0.5}, {"horizon": T, "rule": Sampled(64)}):
         model = lda(**options).fit(unequal(rng, X), y)
         ef.save(model, tmp_path / "model.npz")
         again = ef.load(tmp_path / "model.npz")
@@ -277,9 +277,9 @@ class Failing(LinearDiscriminantAnalysis):
 
 def test_a_stream_is_as_it_was_after_an_error_in_the_middle(rng):
     X, y = sensors(rng, 80)
-    model = ReliableClassifier(
-        Failing(), rule="sampled", n_samples=64, correct=False, reliability=0.8
-    ).fit(X, y)
+    model = ReliableClassifier(Failing(), rule=Sampled(64), correct=False, reliability=0.8).fit(
+        X, y
+    )
     streams = model.streams(4)
     streams.push(X[:4, :, 0])
     streams.push(X[:2, :, 1], [0, 1])  # at two times, so that a push has two steps

@@ -15,7 +15,14 @@ from sklearn.discriminant_analysis import (
     QuadraticDiscriminantAnalysis,
 )
 
-from eigenfeat.incomplete import LocalQDA, MixtureCompletion, ReliableClassifier, Stream, Streams
+from eigenfeat.incomplete import (
+    LocalQDA,
+    MixtureCompletion,
+    ReliableClassifier,
+    Sampled,
+    Stream,
+    Streams,
+)
 
 D = 14
 
@@ -38,11 +45,11 @@ def model_of(kind):
         "box": lambda: ReliableClassifier(LocalQDA(8), rule="box", reliability=0.5),
         "quadratic": lambda: ReliableClassifier(LocalQDA(8), rule="quadratic", reliability=0.3),
         "qda": lambda: ReliableClassifier(qda(reg_param=0.1), rule="pairwise", features=PCA(3)),
-        "ideal": lambda: ReliableClassifier(lda(), rule="ideal", n_samples=64, reliability=0.8),
+        "sampled": lambda: ReliableClassifier(lda(), rule=Sampled(64), reliability=0.8),
     }[kind]()
 
 
-KINDS = ("pairwise", "mixture", "features", "chebyshev", "box", "quadratic", "qda", "ideal")
+KINDS = ("pairwise", "mixture", "features", "chebyshev", "box", "quadratic", "qda", "sampled")
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from sklearn.utils import all_estimators
 
 from eigenfeat import MultinomialLogit
 from eigenfeat.incomplete import ReliableClassifier
-from eigenfeat.incomplete._classifiers.discriminants import Linear, discriminants_of
+from eigenfeat.incomplete.discriminants import Linear, discriminants_of
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of scikit-learn, about convergence and names
 

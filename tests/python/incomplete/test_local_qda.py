@@ -85,7 +85,7 @@ def test_blocks_and_threads_do_not_matter(rng, monkeypatch):
         model = LocalQDA(n_threads=threads).fit(X, y)
         assert model.cv_errors_ == expected.cv_errors_
         assert model.decision_function(X).tobytes() == scores.tobytes()
-    monkeypatch.setattr("eigenfeat.incomplete._series.row_blocks.BLOCK_NUMBERS", 5000)
+    monkeypatch.setattr("eigenfeat.incomplete.series.BLOCK_NUMBERS", 5000)
     small = LocalQDA(n_threads=1).fit(X, y)
     assert small.cv_errors_ == expected.cv_errors_
     assert_allclose(small.decision_function(X), scores, rtol=1e-12)

@@ -15,7 +15,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.naive_bayes import GaussianNB
 
 from eigenfeat.incomplete import GaussianCompletion, ReliableClassifier
-from eigenfeat.incomplete._completion.chi_squares import (
+from eigenfeat.incomplete.chi_squares import (
     _inverted,
     bounded_quantile,
     bounded_tail,
@@ -26,7 +26,7 @@ from eigenfeat.incomplete._completion.chi_squares import (
     tail,
     tails,
 )
-from eigenfeat.incomplete._completion.tails import quadratic_tail
+from eigenfeat.incomplete.quadratic_tails import quadratic_tail
 
 
 def one_factor(random, n, d, share):
@@ -79,24 +79,20 @@ def test_tau_holds_where_the_model_is_right(correlation, mixture, name):
     fresh = draw(150 if mixture else 400)
     d = X.shape[1]
     masks = [np.arange(d) < 3, random.permutation(d) < 5]
-    kinds = ("chernoff", "davies") if name != "linear" else ("chernoff",)
-    rules = [(rule, "chernoff") for rule in ("quadratic", "mahalanobis", "box")]
     decided = {}
-    for rule, kind in [*rules, *(("pairwise", kind) for kind in kinds)]:
-        model = ReliableClassifier(
-            CLASSIFIERS[name], completion, rule=rule, tail=kind, correct=False
-        )
+    for rule in ("quadratic", "mahalanobis", "box", "pairwise"):
+        model = ReliableClassifier(CLASSIFIERS[name], completion, rule=rule, correct=False)
         model.fit(X, y)
-        for mask in masks[:1] if kind == "davies" and mixture else masks:
+        for mask in masks[:1] if rule == "pairwise" and mixture else masks:
             for tau in TAUS:
                 realised, count = agreement(model, fresh, mask, tau)
                 # Some 250 figures: two standard errors are passed by chance in some.
                 chance = binom.cdf(round(realised * count), count, tau)
-                assert chance >= 1e-3, (rule, kind, mask, tau, realised, count)
-                decided[rule, kind] = decided.get((rule, kind), 0) + count
+                assert chance >= 1e-3, (rule, mask, tau, realised, count)
+                decided[rule] = decided.get(rule, 0) + count
     assert min(decided.values()) > 0
-    if name != "linear" and not mixture:  # a sharper tail decides more
-        assert decided["pairwise", "davies"] > decided["pairwise", "chernoff"]
+    if name != "linear" and not mixture:  # its tails are those of the classes, not of a set
+        assert decided["pairwise"] > decided["quadratic"]
 
 
 def test_weighted_chi_squares(rng):
@@ -122,7 +118,7 @@ def test_weighted_chi_squares(rng):
         assert_allclose(tail(several, found), wanted, rtol=1e-6)
         # Davies's bounds hold the same between them.
         zero = np.zeros_like(several)
-        above = quadratic_tail(found, -several, zero, "davies")
+        above = quadratic_tail(found, -several, zero)
         chernoff = quadratic_tail(found, -several, zero, "chernoff")
         assert np.all((above >= wanted * (1 - 1e-5)) & (above <= chernoff + 1e-6))
         # Laurent and Massart's are never below.
@@ -177,14 +173,14 @@ def test_quantiles_of_many_and_tiny_weights_are_bounds(rng):
 
 
 def test_davies_bounds(rng):
-    normal = quadratic_tail(np.array([4.0]), np.zeros((1, 2)), np.array([[1.0, 0]]), "davies")
+    normal = quadratic_tail(np.array([4.0]), np.zeros((1, 2)), np.array([[1.0, 0]]))
     assert_allclose(normal, norm.cdf(-2), rtol=1e-4)
     for d in (2, 6, 30):
         a, g = rng.standard_normal((2, 50, d))
         c = rng.standard_normal(50) * d + 2 * np.sqrt(d)
         draws = rng.standard_normal((40000, d))
         truth = np.mean(c + draws**2 @ a.T + 2 * draws @ g.T < 0, axis=0)
-        found = quadratic_tail(c, a, g, "davies")
+        found = quadratic_tail(c, a, g)
         error = 4.5 * np.sqrt(truth * (1 - truth) / len(draws)) + 1e-4
         assert np.all(np.abs(found - truth) <= error)
         assert np.all(found <= quadratic_tail(c, a, g, "chernoff") + 1e-6)
@@ -193,7 +189,7 @@ def test_davies_bounds(rng):
 def test_many_features_take_the_bound(monkeypatch, latent):
     """Without eigenvalues the radius is larger, and the promise holds as well."""
     classifier, X, fresh = latent
-    monkeypatch.setattr("eigenfeat.incomplete._completion.mixture.MANY_FEATURES", 50)
+    monkeypatch.setattr("eigenfeat.incomplete.mixture.MANY_FEATURES", 50)
     model = ReliableClassifier(
         FrozenEstimator(classifier),
         GaussianCompletion(shrinkage=0),

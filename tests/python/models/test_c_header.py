@@ -267,7 +267,7 @@ def test_the_best_of_a_search_and_the_same_text_again():
     [
         (ReliableClassifier(GaussianNB(), correct=False), "rule 'quadratic'"),
         (ReliableClassifier(lda(), rule="mahalanobis"), "rule 'mahalanobis'"),
-        (ReliableClassifier(lda(), rule="learned"), "rule 'learned'"),
+        (ReliableClassifier(lda(), rule="sampled"), "rule 'sampled'"),
         (ReliableClassifier(KNeighborsClassifier(1)), "one discriminant for each class"),
         (lda(), "expected a fitted ReliableClassifier"),
     ],

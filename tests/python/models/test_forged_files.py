@@ -439,7 +439,7 @@ def use_if_loaded(path):
 
 
 NOT_OURS = ("moments", "moments of few", "Pipeline")
-SLOW = ("QDA", "SVC", "1-NN", "local", "ideal", "sampled")
+SLOW = ("QDA", "SVC", "1-NN", "local", "features", "sampled")
 
 
 @pytest.mark.parametrize(

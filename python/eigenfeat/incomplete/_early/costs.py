@@ -23,15 +23,14 @@ from eigenfeat._base.threads import count_cores
 from eigenfeat._base.types import Estimator, Labels
 from eigenfeat._base.validation import MOST, real_array, show
 from eigenfeat.incomplete._early.cost_tables import cost_tables
-from eigenfeat.incomplete._early.metrics import given_times, harmonic_mean
 from eigenfeat.incomplete._early.waiting import Regression, fitted_policy, views_of
-from eigenfeat.incomplete._series.classifier import SeriesClassifier
-from eigenfeat.incomplete._series.early_result import EarlyLabels
-from eigenfeat.incomplete._series.folds import held_out, of_few_rows
-from eigenfeat.incomplete._series.layout import series_of
+from eigenfeat.incomplete.decisions import EarlyLabels
+from eigenfeat.incomplete.scores import given_times, harmonic_mean
+from eigenfeat.incomplete.series import fold_masks, ignore_single_sample_warning, series_of
+from eigenfeat.incomplete.series_classifier import SeriesClassifier
 
 if TYPE_CHECKING:
-    from eigenfeat.incomplete.decision import ReliableClassifier
+    from eigenfeat.incomplete.reliable import ReliableClassifier
 
 __all__ = ["CostDecisions", "MinimumCostClassifier"]
 
@@ -188,7 +187,7 @@ class MinimumCostClassifier(SeriesClassifier):
         self.n_times = n_times
         self.n_folds = n_folds
 
-    @of_few_rows()
+    @ignore_single_sample_warning()
     def _learn(self, X: _Array, y: Labels, codes: NDArray[np.intp]) -> None:
         check_two_labels(self.classes_)
         for name in ("harmonic_mean_", "best_candidate_", "candidate_scores_"):
@@ -354,7 +353,7 @@ class MinimumCostClassifier(SeriesClassifier):
         parts: list[list[_Array]] = []
         rows: list[NDArray[np.intp]] = []
         failure = None
-        for held in held_out(y, self.n_folds):
+        for held in fold_masks(y, self.n_folds):
             try:
                 at_times = []
                 for t in self.times_:
@@ -400,7 +399,7 @@ class MinimumCostClassifier(SeriesClassifier):
         right = np.zeros((len(prices), len(codes)), dtype=bool)
         time = np.zeros((len(prices), len(codes)))
         cost = np.zeros(len(codes))
-        for out in held_out(y, self.n_folds):
+        for out in fold_masks(y, self.n_folds):
             kept, fresh = [p[~out] for p in held], [p[out] for p in held]
             regressions = [Regression(views_of(p)) for p in kept[:-1]]
             for i, price in enumerate(prices):

@@ -1,1 +1,0 @@
-"""Classifiers by nearest neighbours, whose discriminants move with the row."""

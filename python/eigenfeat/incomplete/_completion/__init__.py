@@ -1,1 +1,0 @@
-"""Completion of missing entries by Gaussians and mixtures, and the sets that hold it."""

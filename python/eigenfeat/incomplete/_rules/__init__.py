@@ -1,1 +1,0 @@
-"""Rules that decide incomplete rows, their correction and calibration."""

@@ -1,1 +1,0 @@
-"""Rows, series and results that all of this family share."""

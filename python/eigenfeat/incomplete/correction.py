@@ -1,0 +1,321 @@
+r"""The correction of a rule by held-out samples, and the rule that waits for it.
+
+Every held-out row is evaluated by a rule that was fitted without it, at several times and
+reliabilities. Its `stable_from` is the number of known entries from which on the rule is never
+wrong about it: the label that it would decide is always that of the complete row. A new row's
+number is as likely to have any rank among those of n held-out rows (exchangeability), so that the
+share of rows whose number is at most the j-th smallest is at least j / (n + 1) on average: the
+argument of conformal prediction (Vovk, Gammerman and Shafer 2005), here across folds (Vovk 2015),
+whose models are not quite the one that is used. With a confidence, the share is Clopper and
+Pearson's lower bound for j of n, which held-out rows of one fixed model would exceed with that
+confidence (a tolerance limit, Wilks 1941).
+
+A row waits until that share reaches tau.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenfeat._base.lazy import cached_property
+from eigenfeat._base.saved import Saved, fits
+from eigenfeat._base.types import Labels
+from eigenfeat.incomplete.fitted import FittedModel
+from eigenfeat.incomplete.rules import Rule, RuleInput, RuleOutput, binomial_share
+from eigenfeat.incomplete.series import Rows, fold_masks, spread_over_classes, spread_steps
+
+__all__ = ["CorrectedRule", "Correction", "HeldOutResult", "correct_rule"]
+
+_Array = NDArray[np.float64]
+_Codes = NDArray[np.intp]
+
+# A tau between two of them is corrected as the smaller one, which may be decided much later.
+GRID = (1e-12, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999)
+MAX_TIMES = 48  # at which held-out rows are evaluated
+MAX_SAMPLED_TIMES = 16  # by rules that sample
+MAX_ROWS = 3000
+MAX_PREDICTIONS = 4e6  # of rules that sample
+SLACK = 1e-12  # shares are compared with tau
+MAX_CACHED = 64  # reliabilities whose least numbers of entries are cached
+
+
+@dataclass(frozen=True, eq=False)
+class Correction(Saved):
+    """From how many known entries on held-out rows are never decided wrongly.
+
+    Attributes
+    ----------
+    tau : (p,) array
+        Reliabilities at which the rule was tried, ascending.
+    stable_from : (p, n) array of int
+        By reliability, ascending: numbers of known entries; d for rows that are wrong up to the
+        last time.
+    length : int
+        How many entries complete rows have, d.
+    confidence : float
+        Of the bounds; 0 for shares on average.
+    """
+
+    _saved: ClassVar[dict[str, str]] = {
+        "tau": "numbers p",
+        "stable_from": "whole p n",
+        "length": "count",
+        "confidence": "number",
+    }
+
+    tau: _Array
+    stable_from: NDArray[np.int64]
+    length: int
+    confidence: float
+
+    @property
+    def n(self) -> int:
+        """How many rows were held out."""
+        return int(self.stable_from.shape[1])
+
+    def share(self, tau: _Array, known: _Codes) -> _Array:
+        """(m,): the supported agreement at tau (m,) with so many known entries (m,)."""
+        at = np.maximum(np.searchsorted(self.tau, tau, side="right") - 1, 0)
+        return self._share_at(at, known)
+
+    def cap(self, reliability: _Array, known: _Codes) -> _Array:
+        """(m,): the largest tau up to a rule's `reliability` that `share` supports; 0 if none."""
+        out = np.zeros(len(known))
+        upper = np.append(self.tau[1:], 1.0)
+        for k, (low, high) in enumerate(zip(self.tau, upper, strict=True)):
+            share = self._share_at(np.full(len(known), k), known) + SLACK
+            largest = np.minimum(np.minimum(reliability, high), share)
+            reached = np.where(largest >= low, np.minimum(largest, reliability), 0.0)
+            out = np.maximum(out, reached)
+        return np.where(known >= self.length, reliability, out)
+
+    def least_known(self, tau: float) -> int:
+        """From how many known entries on rows may be decided at tau."""
+        least = self._least.get(tau)
+        if least is None:
+            counts = np.arange(self.length)
+            enough = self.share(np.full(self.length, tau), counts) >= tau - SLACK
+            least = int(enough.argmax()) if enough.any() else self.length
+            if len(self._least) >= MAX_CACHED:
+                self._least.clear()
+            self._least[tau] = least
+        return least
+
+    @cached_property
+    def _least(self) -> dict[float, int]:
+        return {}
+
+    def _share_at(self, at: _Codes, known: _Codes) -> _Array:
+        stable = np.empty(len(known), dtype=np.intp)
+        for k in np.unique(at):
+            some = at == k
+            stable[some] = np.searchsorted(self.stable_from[k], known[some], side="right")
+        return binomial_share(stable, self.n, self.confidence)
+
+    def _check_loaded(self) -> None:
+        tau, stable = self.tau, self.stable_from
+        sound = len(tau) > 0 and tau[0] > 0 and tau[-1] < 1 and np.all(np.diff(tau) > 0)
+        fits(sound and np.all(np.diff(stable, axis=1) >= 0), "Correction")
+        inside = not stable.size or (stable.min() >= 0 and stable.max() <= self.length)
+        fits(inside, "Correction.stable_from")
+        fits(self.length >= 1 and 0 <= self.confidence < 1, "Correction")
+
+
+class CorrectedRule(Rule):
+    """A rule that waits as long as held-out rows do not support it."""
+
+    _saved: ClassVar[dict[str, str]] = {
+        "rule": "of SetRule PairwiseRule SampledRule",
+        "correction": "of Correction",
+    }
+
+    def __init__(self, rule: Rule, correction: Correction) -> None:
+        self.rule = rule
+        self.correction = correction
+
+    @property
+    def cost(self) -> int:  # type: ignore[override]
+        """As of `Rule`."""
+        return self.rule.cost
+
+    def evaluate(self, rule_input: RuleInput, tau: _Array, target: int | None) -> RuleOutput:
+        """As `Rule.evaluate`."""
+        return self._corrected(rule_input, tau, self.rule.evaluate(rule_input, tau, target))
+
+    def decide(self, rule_input: RuleInput, tau: _Array) -> RuleOutput:
+        """As `Rule.decide`."""
+        output = self.rule.decide(rule_input, tau)
+        if output.decided.any():
+            return self._corrected(rule_input, tau, output)
+        return output
+
+    def largest_tau(self, rule_input: RuleInput, target: int | None) -> tuple[_Array, _Codes]:
+        """As `Rule.largest_tau`."""
+        largest, best = self.rule.largest_tau(rule_input, target)
+        return self.correction.cap(largest, self._known(rule_input)), best
+
+    def certified_tau(self, rule_input: RuleInput, output: RuleOutput, items: _Codes) -> _Array:
+        """As `Rule.certified_tau`."""
+        largest = self.rule.certified_tau(rule_input, output, items)
+        capped = self.correction.cap(largest, self._known(rule_input)[items])
+        return np.maximum(capped, output.reliability[items])
+
+    def least_known(self, tau: float) -> int:
+        """As `Rule.least_known`."""
+        return self.correction.least_known(tau)
+
+    def _corrected(self, rule_input: RuleInput, tau: _Array, output: RuleOutput) -> RuleOutput:
+        known = self._known(rule_input)
+        supported = self.correction.share(tau, known) >= tau - SLACK
+        decided = output.decided & (supported | (known >= self.correction.length))
+        reliability = self.correction.cap(output.reliability, known)
+        return RuleOutput(output.best, decided, reliability, output.checks, output.undecided_checks)
+
+    def _known(self, rule_input: RuleInput) -> _Codes:
+        conditional = rule_input.conditional
+        return self.correction.length - conditional.missing[conditional.pattern]
+
+
+class HeldOutResult(NamedTuple):
+    """Number of held-out rows that the corrected rule decides as the complete row, of n."""
+
+    agreed: int
+    n: int
+
+
+# Fits to all rows but those whose flags it is given.
+Refit = Callable[[NDArray[np.bool_]], FittedModel]
+
+
+def correct_rule(
+    model: FittedModel,
+    refit: Refit,
+    rows: Rows,
+    y: Labels,
+    tau: float,
+    n_folds: int,
+    confidence: float,
+    held_out: Rows | None = None,
+) -> tuple[Correction, HeldOutResult, NDArray[np.int64]]:
+    """Learn a correction of a model's rule from folds, or from rows that it was not fitted to.
+
+    Parameters
+    ----------
+    model : FittedModel
+    refit : callable
+        Fits to all rows but those whose flags it is given.
+    rows, y
+        Rows and labels of the fit.
+    tau : float
+        The reliability that is promised.
+    n_folds : int
+    confidence : float
+        As in `Correction`.
+    held_out : Rows, optional
+        They take the place of the folds.
+
+    Returns
+    -------
+    Correction, HeldOutResult
+    steps : (p,) array of int
+        Numbers of samples at which rows were evaluated.
+    """
+    n, d = (rows if held_out is None else held_out).rows.shape
+    grid = np.union1d(GRID, [tau])
+    if model.rule.cost > 1:  # looser ones take more samples; the first of the grid serves them
+        grid = grid[(grid >= tau) | (grid == grid[0])]
+    channels, length = model.layout.channels, model.layout.length
+    n_rows, n_times = _sizes(model.rule.cost, n, length, _least_rows(tau, confidence))
+    steps = spread_steps(length, n_times)
+    times = steps * channels
+    trials = []
+    if len(times) and held_out is not None:
+        trials = [_evaluate_held_out(model, held_out.take(slice(0, n_rows)), grid, times)]
+    elif len(times):
+        for other, own in _fold_models(refit, rows, y, n_rows, n_folds):
+            trials.append(_evaluate_held_out(other, own, grid, times))
+    if not trials:
+        warnings.warn(
+            "correct: expected folds that the classifier can be fitted to, got none; rows are "
+            "decided when they are complete",
+            UserWarning,
+            stacklevel=5,
+        )
+        none = np.empty((len(grid), 0), np.int64)
+        return Correction(grid, none, d, confidence), HeldOutResult(0, 0), steps
+    decided = np.concatenate([trial[0] for trial in trials], axis=1)
+    wrong = np.concatenate([trial[1] for trial in trials], axis=1)
+    stable_from = np.sort(_stable_from(wrong, times, d), axis=1)
+    correction = Correction(grid, stable_from, d, confidence)
+    at = int(np.searchsorted(grid, tau))
+    late = times >= correction.least_known(tau)
+    first = (decided[at] & late).argmax(axis=1)
+    early = (decided[at] & late).any(axis=1)
+    disagreed = early & wrong[at][np.arange(len(first)), first]
+    return correction, HeldOutResult(int(len(first) - disagreed.sum()), len(first)), steps
+
+
+def _fold_models(
+    refit: Refit, rows: Rows, y: Labels, n_rows: int, n_folds: int
+) -> Iterator[tuple[FittedModel, Rows]]:
+    """For each fold the model without it, and rows of it, at most so many over all folds."""
+    chosen = spread_over_classes(y, n_rows)
+    for fold in fold_masks(y, n_folds):
+        own = np.flatnonzero(fold & chosen)
+        if not len(own):
+            continue
+        try:
+            model = refit(fold)
+        except ValueError:  # such as a class that is too small without the fold
+            continue
+        yield model, rows.take(own)
+
+
+def _evaluate_held_out(
+    model: FittedModel, rows: Rows, grid: _Array, times: NDArray[np.int64]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """(p, m, times): whether rows outside the fit would be decided, and wrongly."""
+    full = model.fill(rows.rows)
+    final = model.predict_codes(full)
+    shown = np.where(rows.have_gaps[:, None], rows.rows, full)
+    ends = rows.ends[:, None]
+    decided = np.empty((len(grid), len(final), len(times)), dtype=bool)
+    wrong = np.empty_like(decided)
+    for begin in range(0, len(times), 8):
+        at = slice(begin, min(begin + 8, len(times)))
+        rule_input = model.prefix_input(shown, times[at])
+        shape = len(final), at.stop - at.start
+        for k, (yes, score) in enumerate(model.rule.evaluate_grid(rule_input, grid)):
+            label = model.discriminants.labels[score].reshape(shape)
+            decided[k, :, at] = yes.reshape(shape) & (times[at] < ends)
+            wrong[k, :, at] = decided[k, :, at] & (label != final[:, None])
+    return decided, wrong
+
+
+def _stable_from(wrong: NDArray[np.bool_], times: NDArray[np.int64], d: int) -> NDArray[np.int64]:
+    """Entries from which on rows (..., times) are not decided wrongly; d if wrong at the last."""
+    last = wrong.shape[-1] - wrong[..., ::-1].argmax(axis=-1)  # the time after the last wrong one
+    return np.where(wrong.any(axis=-1), np.append(times, d)[last], 0)
+
+
+def _sizes(cost: int, n: int, length: int, least: int) -> tuple[int, int]:
+    """How many rows to evaluate, and at how many times."""
+    times = min(length - 1, MAX_TIMES)
+    if cost > 1:  # some millions of predictions, but rows enough to support what is promised
+        times = min(times, MAX_SAMPLED_TIMES)
+        rows = max(100, int(MAX_PREDICTIONS / (cost * max(times, 1))))
+        return min(n, rows if n < least else max(rows, 2 * least)), times
+    return min(n, MAX_ROWS), times
+
+
+def _least_rows(tau: float, confidence: float) -> int:
+    """How many rows can support tau, if all of them agree."""
+    if confidence > 0:
+        return int(np.ceil(np.log1p(-confidence) / np.log(tau)))
+    return int(np.ceil(tau / (1 - tau)))

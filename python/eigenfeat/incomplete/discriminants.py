@@ -1,0 +1,427 @@
+"""Discriminants of fitted classifiers: ``predict`` is the argmax of linear or quadratic functions.
+
+Of each kind there is one class here. All evaluate scores at points, hand out what the core's
+dominance kernels take where differences are separable, and what differences look like otherwise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenfeat._base.saved import Saved, fits
+from eigenfeat._base.validation import show
+from eigenfeat.regions.dominance import SeparableClasses
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+    from eigenfeat.incomplete.local_qda import ClassNearest, LocalQDA
+
+__all__ = ["ClassCodes", "Discriminants", "Linear", "Opaque", "Quadratic", "discriminants_of"]
+
+_Array = NDArray[np.float64]
+_Codes = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class ClassCodes(Saved):
+    """Class indices of rows of features, by a classifier's `predict`."""
+
+    _saved: ClassVar[dict[str, str]] = {"classes": "labels k", "classifier": "estimator"}
+
+    classes: NDArray[Any]
+    classifier: Any
+
+    def __call__(self, inputs: _Array) -> NDArray[np.intp]:
+        """Class indices of rows of features."""
+        labels = np.asarray(self.classifier.predict(inputs))
+        if labels.shape != (len(inputs),):
+            raise ValueError(
+                f"classifier: expected predict to return {len(inputs)} labels, got shape "
+                f"{labels.shape}"
+            )
+        codes = np.minimum(np.searchsorted(self.classes, labels), len(self.classes) - 1)
+        strange = self.classes[codes] != labels
+        if np.any(strange):
+            known, got = show(self.classes.tolist()), show(labels[np.argmax(strange)])
+            raise ValueError(f"classifier: expected predict to return some of {known}, got {got}")
+        return codes
+
+
+@dataclass(frozen=True, eq=False)
+class Discriminants(Saved):
+    """f_1, ..., f_k; score c stands for the class ``labels[c]``, an index of the classifier's."""
+
+    _saved: ClassVar[dict[str, str]] = {"labels": "whole m"}
+
+    labels: _Codes
+
+    pair_axes: ClassVar[bool] = False  # whether boxes have axes of each pair's own
+
+    @property
+    def count(self) -> int:
+        """How many, k."""
+        return len(self.labels)
+
+    @property
+    def groups(self) -> NDArray[np.int32] | None:
+        """The classes, where several scores stand for one."""
+        distinct = len(np.unique(self.labels)) == len(self.labels)
+        return None if distinct else self.labels.astype(np.int32)
+
+    @property
+    def width(self) -> int | None:
+        """How many columns the functions take, if that is known."""
+        return None
+
+    def about(self, points: _Array) -> Discriminants:
+        """The functions that local ones are about each point; of others themselves."""
+        return self
+
+    def take(self, rows: _Codes) -> Discriminants:
+        """Those about some of the points, where each point has its own; else themselves."""
+        return self
+
+    def scores(self, points: _Array) -> _Array:
+        """(n, k) values."""
+        raise NotImplementedError
+
+    def magnitudes(self, points: _Array) -> _Array:
+        """(n, k) sums of the magnitudes that scores are added up from."""
+        raise NotImplementedError
+
+    def separable(self) -> SeparableClasses | None:
+        """What the dominance kernels take, if all differences are separable."""
+        raise NotImplementedError
+
+    def difference(
+        self, points: _Array, rows: _Codes, c: _Codes, h: _Codes
+    ) -> tuple[_Array, _Array]:
+        """``f_c - f_h`` about some of the points: V (m, d, d), half gradients (m, d)."""
+        raise NotImplementedError
+
+    def difference_sizes(
+        self, points: _Array, rows: _Codes, c: _Codes, h: _Codes
+    ) -> tuple[_Array, _Array]:
+        """(m,) lengths of the magnitudes that V and half gradients are added up from."""
+        raise NotImplementedError
+
+    def _check_loaded(self) -> None:
+        fits(len(self.labels) and self.labels.min() >= 0, "discriminants.labels")
+
+
+@dataclass(frozen=True, eq=False)
+class Opaque(Discriminants):
+    """No discriminants: only the labels of the classifier are used."""
+
+
+@dataclass(frozen=True, eq=False)
+class Linear(Discriminants):
+    """``f = slopes @ x + offsets``."""
+
+    _saved: ClassVar[dict[str, str]] = {
+        "labels": "whole m",
+        "slopes": "numbers m w",
+        "offsets": "floats m",
+    }
+
+    slopes: _Array
+    offsets: _Array
+
+    @property
+    def width(self) -> int:
+        """As `Discriminants.width`."""
+        return int(self.slopes.shape[-1])
+
+    def scores(self, points: _Array) -> _Array:
+        """As `Discriminants.scores`."""
+        return np.asarray(np.einsum("ni,ki->nk", points, self.slopes) + self.offsets)
+
+    def magnitudes(self, points: _Array) -> _Array:
+        """As `Discriminants.magnitudes`."""
+        return np.asarray(np.abs(points) @ np.abs(self.slopes.T) + np.abs(self.offsets))
+
+    def separable(self) -> SeparableClasses:
+        """As `Discriminants.separable`."""
+        return SeparableClasses(self.offsets[None], self.slopes, groups=self.groups)
+
+
+@dataclass(frozen=True, eq=False)
+class Gaussians(Discriminants):
+    """``f_c = offset_c - 1/2 sum_i (x_i - mean_ci)^2 / variance_ci``, for each point or for all."""
+
+    _saved: ClassVar[dict[str, str]] = {
+        "labels": "whole m",
+        "offsets": "floats n m",
+        "means": "numbers n m w",
+        "variances": "numbers n m w",
+    }
+
+    offsets: _Array  # (n or 1, k)
+    means: _Array  # (n or 1, k, d)
+    variances: _Array  # (n or 1, k, d)
+
+    @property
+    def width(self) -> int:
+        """As `Discriminants.width`."""
+        return int(self.means.shape[-1])
+
+    def take(self, rows: _Codes) -> Gaussians:
+        """As `Discriminants.take`."""
+        if len(self.means) == 1:
+            return self
+        return Gaussians(self.labels, self.offsets[rows], self.means[rows], self.variances[rows])
+
+    def scores(self, points: _Array) -> _Array:
+        """As `Discriminants.scores`."""
+        apart = points[:, None] - self.means
+        return np.asarray(self.offsets - 0.5 * (apart**2 / self.variances).sum(axis=2))
+
+    def magnitudes(self, points: _Array) -> _Array:
+        """As `Discriminants.magnitudes`."""
+        apart = points[:, None] - self.means
+        return np.asarray(np.abs(self.offsets) + 0.5 * (apart**2 / self.variances).sum(axis=2))
+
+    def separable(self) -> SeparableClasses:
+        """As `Discriminants.separable`."""
+        precisions = 0.5 / self.variances
+        return SeparableClasses(self.offsets, None, precisions, self.means, groups=self.groups)
+
+    def difference(
+        self, points: _Array, rows: _Codes, c: _Codes, h: _Codes
+    ) -> tuple[_Array, _Array]:
+        """As `Discriminants.difference`."""
+        at = rows if len(self.means) > 1 else np.zeros(len(rows), dtype=np.intp)
+        pc, ph = 0.5 / self.variances[at, c], 0.5 / self.variances[at, h]
+        x, every = points[rows], np.arange(points.shape[1])
+        V = np.zeros((len(rows), len(every), len(every)))
+        V[:, every, every] = ph - pc
+        return V, ph * (x - self.means[at, h]) - pc * (x - self.means[at, c])
+
+    def difference_sizes(
+        self, points: _Array, rows: _Codes, c: _Codes, h: _Codes
+    ) -> tuple[_Array, _Array]:
+        """As `Discriminants.difference_sizes`."""
+        at = rows if len(self.means) > 1 else np.zeros(len(rows), dtype=np.intp)
+        curved, sloped = np.zeros(len(rows)), np.zeros(len(rows))
+        for i in (c, h):
+            precisions = 0.5 / self.variances[at, i]
+            curved += np.linalg.norm(precisions, axis=1)
+            sloped += np.linalg.norm(precisions * (points[rows] - self.means[at, i]), axis=1)
+        return curved, sloped
+
+
+@dataclass(frozen=True, eq=False)
+class Local(Discriminants):
+    """`Gaussians` of the neighbours of each point."""
+
+    _saved: ClassVar[dict[str, str]] = {"labels": "whole m", "model": "of LocalQDA"}
+
+    model: LocalQDA
+
+    @property
+    def width(self) -> int:
+        """As `Discriminants.width`."""
+        return int(self.model.n_features_in_)
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        fits(self.count == len(self.model.classes_), "discriminants.labels")
+
+    def about(self, points: _Array) -> Gaussians:
+        """As `Discriminants.about`."""
+        means, variances = self.model.local_gaussians(points)
+        return Gaussians(self.labels, self.model.offsets(variances), means, variances)
+
+    def scores(self, points: _Array) -> _Array:
+        """As `Discriminants.scores`."""
+        return self.about(points).scores(points)
+
+
+@dataclass(frozen=True, eq=False)
+class LocalMeans(Discriminants):
+    """The means of the nearest rows of each class to each point, at unit variance."""
+
+    _saved: ClassVar[dict[str, str]] = {"labels": "whole m", "model": "of ClassNearest"}
+
+    model: ClassNearest
+
+    @property
+    def width(self) -> int:
+        """As `Discriminants.width`."""
+        return int(self.model.n_features_in_)
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        fits(self.count == len(self.model.classes_), "discriminants.labels")
+
+    def about(self, points: _Array) -> Gaussians:
+        """As `Discriminants.about`."""
+        means, offsets = self.model.local_means(points)
+        return Gaussians(self.labels, offsets, means, np.ones_like(means))
+
+    def scores(self, points: _Array) -> _Array:
+        """As `Discriminants.scores`."""
+        return self.about(points).scores(points)
+
+
+@dataclass(frozen=True, eq=False)
+class Quadratic(Discriminants):
+    """``f_c = offset_c - 1/2 (x - mean_c)^T P_c (x - mean_c)``."""
+
+    _saved: ClassVar[dict[str, str]] = {
+        "labels": "whole m",
+        "offsets": "floats m",
+        "means": "numbers m w",
+        "precisions": "numbers m w w",
+    }
+
+    pair_axes: ClassVar[bool] = True
+
+    offsets: _Array
+    means: _Array
+    precisions: _Array
+
+    @property
+    def width(self) -> int:
+        """As `Discriminants.width`."""
+        return int(self.means.shape[-1])
+
+    def scores(self, points: _Array) -> _Array:
+        """As `Discriminants.scores`."""
+        apart = points[:, None] - self.means
+        quadratic = _forms(apart, self.precisions)
+        return np.asarray(self.offsets - 0.5 * quadratic)
+
+    def magnitudes(self, points: _Array) -> _Array:
+        """As `Discriminants.magnitudes`."""
+        apart = np.abs(points[:, None] - self.means)
+        quadratic = _forms(apart, np.abs(self.precisions))
+        return np.asarray(np.abs(self.offsets) + 0.5 * quadratic)
+
+    def separable(self) -> SeparableClasses | None:
+        """As `Discriminants.separable`."""
+        return None
+
+    def difference(
+        self, points: _Array, rows: _Codes, c: _Codes, h: _Codes
+    ) -> tuple[_Array, _Array]:
+        """As `Discriminants.difference`."""
+        x, pc, ph = points[rows], self.precisions[c], self.precisions[h]
+        gradient = np.einsum("nij,nj->ni", ph, x - self.means[h])
+        gradient -= np.einsum("nij,nj->ni", pc, x - self.means[c])
+        return 0.5 * (ph - pc), 0.5 * gradient
+
+    def difference_sizes(
+        self, points: _Array, rows: _Codes, c: _Codes, h: _Codes
+    ) -> tuple[_Array, _Array]:
+        """As `Discriminants.difference_sizes`."""
+        lengths = 0.5 * np.linalg.norm(self.precisions, axis=(1, 2))
+        sloped = np.zeros(len(rows))
+        for i in (c, h):
+            sloped += lengths[i] * np.linalg.norm(points[rows] - self.means[i], axis=1)
+        return lengths[c] + lengths[h], sloped
+
+
+def _forms(apart: _Array, precisions: _Array) -> _Array:
+    """(n, k) of x^T P x in two stages, each a sum over d."""
+    return np.asarray(np.einsum("nki,nki->nk", np.einsum("nki,kij->nkj", apart, precisions), apart))
+
+
+def discriminants_of(classifier: BaseEstimator, X: _Array) -> Discriminants:
+    """Read them from a fitted classifier, and compare their argmax with its `predict` on rows.
+
+    Raises
+    ------
+    ValueError
+        If the classifier is of no kind that is known, or predicts something else.
+    """
+    functions = _read(classifier)
+    if functions is None:
+        raise ValueError(
+            "classifier: expected one with linear or quadratic discriminants (coef_ and intercept_ "
+            "for each class, QDA, GaussianNB, LocalQDA, or the nearest neighbour), got "
+            f"{show(classifier)}"
+        )
+    scores = functions.scores(X)
+    expected = np.searchsorted(classifier.classes_, classifier.predict(X))
+    got = functions.labels[scores.argmax(axis=1)]
+    of_class = np.where(functions.labels == expected[:, None], scores, -np.inf).max(axis=1)
+    close = scores.max(axis=1) - of_class <= 1e-6 * (1 + np.abs(scores).max(axis=1))
+    if not np.all((got == expected) | close):
+        row = int(np.argmin((got == expected) | close))
+        raise ValueError(
+            "classifier: expected predict to be the argmax of its discriminants, got "
+            f"{show(classifier.classes_[expected[row]])} in place of "
+            f"{show(classifier.classes_[got[row]])} in row {row} from {show(classifier)}"
+        )
+    return functions
+
+
+def _read(classifier: Any) -> Discriminants | None:
+    if hasattr(classifier, "local_gaussians"):  # LocalQDA
+        return Local(np.arange(len(classifier.classes_)), classifier)
+    if hasattr(classifier, "local_means"):  # ClassNearest
+        return LocalMeans(np.arange(len(classifier.classes_)), classifier)
+    if hasattr(classifier, "rotations_") and hasattr(classifier, "scalings_"):
+        return _from_qda(classifier)
+    if hasattr(classifier, "theta_") and hasattr(classifier, "var_"):
+        return _from_naive_bayes(classifier)
+    if hasattr(classifier, "coef_") and hasattr(classifier, "intercept_"):
+        return _from_coefficients(classifier)
+    if hasattr(classifier, "kneighbors") and hasattr(classifier, "_fit_X"):
+        return _from_nearest(classifier)
+    return None
+
+
+def _from_coefficients(classifier: Any) -> Discriminants | None:
+    coef = classifier.coef_
+    coef = np.asarray(coef.toarray() if hasattr(coef, "toarray") else coef, dtype=np.float64)
+    coef = np.atleast_2d(coef)  # (d,) of two classes in RidgeClassifier
+    offsets = np.ravel(np.asarray(classifier.intercept_, dtype=np.float64))
+    if coef.ndim != 2 or len(offsets) not in (1, len(coef)):
+        return None
+    offsets = np.broadcast_to(offsets, len(coef))
+    k = len(classifier.classes_)
+    if hasattr(classifier, "dual_coef_") and k > 2:  # one for each pair: no argmax
+        return None
+    if len(coef) == 1 and k == 2:
+        slopes = np.vstack([-coef, coef]) / 2
+        return Linear(np.arange(2), slopes, np.concatenate([-offsets, offsets]) / 2)
+    if len(coef) != k:
+        return None
+    return Linear(np.arange(k), np.ascontiguousarray(coef), offsets.copy())
+
+
+def _from_qda(classifier: Any) -> Discriminants:
+    offsets, precisions = [], []
+    for prior, rotation, scaling in zip(
+        classifier.priors_, classifier.rotations_, classifier.scalings_, strict=True
+    ):
+        with np.errstate(divide="ignore"):
+            offsets.append(np.log(prior) - 0.5 * np.log(scaling).sum())
+        root = rotation / np.sqrt(scaling)
+        precisions.append(np.einsum("ir,jr->ij", root, root))
+    means = np.asarray(classifier.means_, dtype=np.float64)
+    return Quadratic(np.arange(len(means)), np.array(offsets), means, np.stack(precisions))
+
+
+def _from_naive_bayes(classifier: Any) -> Discriminants:
+    means = np.asarray(classifier.theta_, dtype=np.float64)
+    variances = np.asarray(classifier.var_, dtype=np.float64)
+    with np.errstate(divide="ignore"):
+        offsets = np.log(classifier.class_prior_) - 0.5 * np.log(variances).sum(axis=1)
+    return Gaussians(np.arange(len(means)), offsets[None], means[None], variances[None])
+
+
+def _from_nearest(classifier: Any) -> Discriminants | None:
+    """Every training row a class of its own: conservative (Parrish 2012, (5.7))."""
+    euclidean = classifier.effective_metric_ == "euclidean"
+    if classifier.n_neighbors != 1 or not euclidean or hasattr(classifier._fit_X, "toarray"):
+        return None
+    rows = np.asarray(classifier._fit_X, dtype=np.float64)
+    return Linear(np.asarray(classifier._y, dtype=np.intp), 2.0 * rows, -(rows**2).sum(axis=1))

@@ -1,0 +1,345 @@
+"""Discriminants from the nearest rows of each class: local QDA, and the class nearest to a row."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from eigenfeat._base.labels import check_two_labels
+from eigenfeat._base.saved import fits
+from eigenfeat._base.spread import mean_variance
+from eigenfeat._base.types import Floats, Labels, Rows
+from eigenfeat._base.validation import MOST, check_vector
+from eigenfeat.incomplete.series import blocks
+from eigenfeat.incomplete.series_classifier import RowClassifier
+from eigenfeat.neighbours.local_means import local_discriminants, local_gaussians, local_neighbours
+from eigenfeat.rows.out_of_core import FromLogits
+
+__all__ = ["ClassNearest", "LocalQDA"]
+
+_Array = NDArray[np.float64]
+
+
+class LocalQDA(FromLogits, RowClassifier):
+    r"""Quadratic discriminants from the nearest training rows of each class.
+
+    Use it where the boundary is curved and there are some hundred samples of each class. Tune
+    `n_neighbors`, which is chosen by default. User guide: :doc:`/guide/early`.
+
+    For a row x, the mean :math:`\mu_g` and diagonal variances :math:`s_g^2` of class g are those of
+    its `n_neighbors` training rows nearest to x, where `variance_floor` is added to the variances,
+    and
+
+    .. math::
+
+        f_g(x) = \log p_g - \tfrac12 \sum_i (x_i - \mu_{gi})^2 / s_{gi}^2
+                 - \tfrac12 \sum_i \log s_{gi}^2
+
+    (Parrish 2012, sections 2.1.2 and 5.6.1, up to the factor 2).
+
+    Parameters
+    ----------
+    n_neighbors : int or "cv", default="cv"
+        Neighbours in each class; smaller classes use all rows. "cv" chooses among 1, 2, 4, ..., 128
+        the number with the fewest errors in cross-validation, the smallest on ties.
+    variance_floor : float > 0, default=1e-4
+        Added to the variances, as a fraction of the mean variance of the training rows' columns;
+        constant columns do not count. The thesis adds it to variances of standardised columns.
+    priors : (G,) array-like or None, default=None
+        Probabilities of the classes; None: their frequencies in the training rows.
+    n_folds : int >= 2, default=5
+        Folds of the cross-validation, stratified by class.
+    n_threads : int or None, default=None
+        Threads for distances; None uses all OpenMP threads. Results do not depend on it.
+
+    Attributes
+    ----------
+    classes_ : (G,) array
+        Labels, sorted.
+    n_neighbors_ : int
+        The number of neighbours that is used.
+    cv_errors_ : dict of int to float
+        With "cv", the error rate for each number of neighbours.
+    priors_ : (G,) array
+        Probabilities of the classes.
+    n_features_in_ : int
+        Number of columns, d.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two classes, or rows, labels or parameters are invalid.
+
+    See Also
+    --------
+    eigenfeat.rayleigh.QuadraticDiscriminant : One Gaussian for each class.
+    ClassNearest : Distances alone.
+
+    References
+    ----------
+    N. Parrish, "Supervised Dimensionality Reduction for Different Learning Architectures", PhD
+    thesis, University of Washington, 2012. E. K. Garcia et al., "Completely lazy learning",
+    IEEE TKDE 2010.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from eigenfeat.incomplete import LocalQDA
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = LocalQDA().fit(X, y)
+    >>> model.n_neighbors_, model.score(X, y) > 0.95
+    (8, True)
+    """
+
+    _saved: ClassVar[dict[str, str]] = {
+        "classes_": "labels k",
+        "priors_": "numbers k",
+        "n_neighbors_": "count",
+        "_rows": "numbers n d",
+        "_codes": "whole n",
+        "_floor": "number",
+        "_threads": "count?",
+    }
+
+    CANDIDATES: ClassVar[tuple[int, ...]] = (1, 2, 4, 8, 16, 32, 64, 128)
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_neighbors": [Interval(Integral, 1, MOST, closed="both"), StrOptions({"cv"})],
+        "variance_floor": [Interval(Real, 0, None, closed="neither")],
+        "priors": ["array-like", None],
+        "n_folds": [Interval(Integral, 2, MOST, closed="both")],
+        "n_threads": [Interval(Integral, 1, None, closed="left"), None],
+    }
+
+    def __init__(
+        self,
+        n_neighbors: int | str = "cv",
+        *,
+        variance_floor: float = 1e-4,
+        priors: ArrayLike | None = None,
+        n_folds: int = 5,
+        n_threads: int | None = None,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.variance_floor = variance_floor
+        self.priors = priors
+        self.n_folds = n_folds
+        self.n_threads = n_threads
+
+    def _learn(self, X: _Array, y: Labels, codes: NDArray[np.intp]) -> None:
+        check_two_labels(self.classes_)
+        self.priors_ = self._priors(codes)
+        self._floor = float(self.variance_floor) * mean_variance(X)
+        self._rows, self._codes, self._threads = X, codes, self.n_threads
+        self.__dict__.pop("cv_errors_", None)
+        if self.n_neighbors == "cv":
+            self.cv_errors_ = self._errors(X, codes)
+            self.n_neighbors_ = min(self.cv_errors_, key=lambda m: (self.cv_errors_[m], m))
+        else:
+            self.n_neighbors_ = int(self.n_neighbors)
+
+    def decision_function(self, X: Rows) -> Floats:
+        """Return the discriminants.
+
+        Parameters
+        ----------
+        X : (n, d) array-like
+            Finite rows.
+
+        Returns
+        -------
+        (n, G) array, or (n,) with two classes
+            :math:`f_g`; with two classes, that of the second less that of the first.
+        """
+        rows = self._checked(X)
+        scores = np.empty((len(rows), len(self.classes_)))
+        for part in blocks(len(rows), self._numbers_per_row()):
+            scores[part] = self._scores(rows[part], [self.n_neighbors_], self._rows, self._codes)[0]
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    def local_gaussians(self, points: ArrayLike) -> tuple[_Array, _Array]:
+        """Return means and variances of the neighbours in each class.
+
+        Parameters
+        ----------
+        points : (n, d) array-like
+            Finite rows, such as the means of completed rows.
+
+        Returns
+        -------
+        means, variances : (n, G, d) arrays
+            Variances include the floor.
+        """
+        rows = self._checked(points)
+        shape = (len(rows), len(self.classes_), rows.shape[1])
+        means, variances = np.empty(shape), np.empty(shape)
+        for part in blocks(len(rows), self._numbers_per_row()):
+            near = self._neighbours(rows[part], self.n_neighbors_, self._rows, self._codes)
+            means[part], variances[part] = local_gaussians(
+                self._rows, near, ridge=self._floor, queries=rows[part], n_threads=self._threads
+            )
+        return means, variances
+
+    def offsets(self, variances: _Array) -> _Array:
+        """Return the part of the discriminants that does not depend on x, (n, G).
+
+        Parameters
+        ----------
+        variances : (n, G, d) array
+            From `local_gaussians`.
+
+        Returns
+        -------
+        (n, G) array
+        """
+        check_is_fitted(self)
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.priors_) - 0.5 * np.log(variances).sum(axis=2))
+
+    def _neighbours(
+        self, points: _Array, count: int, rows: _Array, codes: NDArray[np.intp]
+    ) -> NDArray[np.int64]:
+        return local_neighbours(
+            rows, codes, len(self.classes_), count, queries=points, n_threads=self._threads
+        )
+
+    def _scores(
+        self, points: _Array, counts: list[int], rows: _Array, codes: NDArray[np.intp]
+    ) -> _Array:
+        """Discriminants (numbers of neighbours, n, G) from one search for the largest number."""
+        near = self._neighbours(points, counts[-1], rows, codes)
+        scores = local_discriminants(
+            rows, near, counts, ridge=self._floor, queries=points, n_threads=self._threads
+        )
+        with np.errstate(divide="ignore"):
+            return np.asarray(scores + np.log(self.priors_))
+
+    def _numbers_per_row(self) -> int:
+        return len(self.classes_) * (self.n_neighbors_ + 3 * self.n_features_in_)
+
+    def _priors(self, codes: NDArray[np.intp]) -> _Array:
+        if self.priors is None:
+            return np.asarray(np.bincount(codes) / len(codes))
+        priors = check_vector(self.priors, len(self.classes_), "priors", positive=False)
+        if (priors < 0).any() or abs(priors.sum() - 1) > 1e-8:
+            raise ValueError(f"priors: expected probabilities that sum to 1, got {priors.tolist()}")
+        return priors
+
+    def _errors(self, X: _Array, codes: NDArray[np.intp]) -> dict[int, float]:
+        """Share of errors for each candidate, every row classified without its own fold."""
+        largest = int(np.bincount(codes).max())
+        counts = [m for m in self.CANDIDATES if m == 1 or m <= largest]
+        folds = np.empty(len(codes), dtype=np.intp)
+        for g in range(len(self.classes_)):
+            members = np.flatnonzero(codes == g)
+            folds[members] = np.arange(len(members)) % self.n_folds
+        wrong = np.zeros(len(counts))
+        for fold in range(min(self.n_folds, len(codes))):
+            held = np.flatnonzero(folds == fold)
+            kept = np.flatnonzero(folds != fold)
+            if not len(held) or not len(kept):
+                continue
+            X_kept, codes_kept = X[kept], codes[kept]
+            for part in blocks(len(held), len(self.classes_) * (counts[-1] + len(counts))):
+                rows = held[part]
+                scores = self._scores(X[rows], counts, X_kept, codes_kept)
+                wrong += (scores.argmax(axis=2) != codes[rows]).sum(axis=1)
+        return {m: float(w) / len(codes) for m, w in zip(counts, wrong, strict=True)}
+
+    def _check_loaded(self) -> None:
+        rows, codes, k = self._rows, self._codes, len(self.classes_)
+        inside = len(codes) > 0 and codes.min() >= 0 and codes.max() < k  # before they are counted
+        fits(inside and np.bincount(codes, minlength=k).min() >= 1, "LocalQDA._codes")
+        fits(codes.dtype == np.intp and rows.dtype == np.float64, "LocalQDA._rows")
+        fits(self._floor >= 0 and self.n_neighbors_ >= 1, "LocalQDA.n_neighbors_")
+
+
+class ClassNearest(RowClassifier):
+    r"""Predict the class whose `n_neighbors` nearest rows are nearest on average.
+
+    Use it with `ReliableClassifier` for nearest neighbours. Tune `n_neighbors`. User guide:
+    :doc:`/guide/early`.
+
+    .. math:: f_g(x) = -\frac{1}{2 k} \sum_{i \in N_g(x)} |x - x_i|^2,
+
+    where N_g(x) are the k rows of class g that are nearest to x. With one neighbour this is the
+    nearest neighbour classifier, (5.7) of Parrish (2012). In `ReliableClassifier` sets use the
+    neighbours of the completed row, one discriminant for each class. This is the simpler method of
+    section 5.3, which the thesis calls not strictly conservative, as the complete row may have
+    other neighbours. The conservative method is ``KNeighborsClassifier(1)``, where every row is a
+    class of its own; ``rule="ideal"``, the default, tests the label of the complete row itself.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=1
+        k; classes with fewer rows use all of them.
+    n_threads : int or None, default=None
+        Number of threads; None uses all OpenMP threads. Results do not depend on it.
+
+    Attributes
+    ----------
+    classes_ : (G,) array
+        Labels, sorted.
+    n_features_in_ : int
+        Number of columns, d.
+
+    Raises
+    ------
+    ValueError
+        If rows, labels or parameters are invalid.
+
+    See Also
+    --------
+    LocalQDA : With variances.
+    sklearn.neighbors.KNeighborsClassifier : Votes of the nearest samples of all classes.
+
+    Examples
+    --------
+    >>> from eigenfeat.incomplete import ClassNearest
+    >>> ClassNearest().fit([[0.0], [1.0], [4.0]], ["a", "a", "b"]).predict([[1.9], [3.0]])
+    array(['a', 'b'], dtype='<U1')
+    """
+
+    _saved: ClassVar[dict[str, str]] = {"classes_": "labels k", "_near": "of LocalQDA"}
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_neighbors": [Interval(Integral, 1, MOST, closed="both")],
+        "n_threads": [Interval(Integral, 1, None, closed="left"), None],
+    }
+
+    def __init__(self, n_neighbors: int = 1, *, n_threads: int | None = None) -> None:
+        self.n_neighbors = n_neighbors
+        self.n_threads = n_threads
+
+    def _learn(self, X: _Array, y: Labels, codes: NDArray[np.intp]) -> None:
+        self._near = LocalQDA(int(self.n_neighbors), n_threads=self.n_threads).fit(X, y)
+
+    def _labels(self, rows: _Array) -> Labels:
+        means, offsets = self.local_means(rows)
+        scores = offsets - 0.5 * ((rows[:, None] - means) ** 2).sum(axis=2)
+        return np.asarray(self.classes_[scores.argmax(axis=1)])
+
+    def local_means(self, points: _Array) -> tuple[_Array, _Array]:
+        """Return means (m, G, d) of the nearest rows of each class, and offsets (m, G) of ``f``.
+
+        Parameters
+        ----------
+        points : (m, d) array
+
+        Returns
+        -------
+        means, offsets
+            ``f_g(x) = offset_g - |x - mean_g|^2 / 2`` at each point.
+        """
+        check_is_fitted(self)
+        means, variances = self._near.local_gaussians(points)
+        return means, -0.5 * variances.sum(axis=2)
+
+    def _check_loaded(self) -> None:
+        fits(np.array_equal(self._near.classes_, self.classes_), "ClassNearest._near")
+        fits(self._near.n_features_in_ == self.n_features_in_, "ClassNearest._near")

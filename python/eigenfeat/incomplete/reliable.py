@@ -1,0 +1,703 @@
+"""`ReliableClassifier`: classify incomplete samples where the complete ones get the same label."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from functools import partial
+from numbers import Integral, Real
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin, clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+
+from eigenfeat._base.labels import check_two_labels
+from eigenfeat._base.saved import fits
+from eigenfeat._base.types import Estimator, Labels, RandomState
+from eigenfeat._base.validation import MOST, show
+from eigenfeat.incomplete.calibration import NotCertifiedError, calibrate
+from eigenfeat.incomplete.completion import GaussianCompletion
+from eigenfeat.incomplete.correction import CorrectedRule, correct_rule
+from eigenfeat.incomplete.decisions import Decisions, EarlyDecisions
+from eigenfeat.incomplete.discriminants import (
+    ClassCodes,
+    Discriminants,
+    Linear,
+    Local,
+    LocalMeans,
+    Opaque,
+    discriminants_of,
+)
+from eigenfeat.incomplete.fitted import EarlyRun, FittedModel, fill
+from eigenfeat.incomplete.mixture import Affine, affine_of
+from eigenfeat.incomplete.rules import PairwiseRule, Rule, SetRule, lower_bound
+from eigenfeat.incomplete.sampling import Sampled, SampledRule, largest_bound, samples_of
+from eigenfeat.incomplete.series import (
+    Layout,
+    Rows,
+    decision_times,
+    ignore_single_sample_warning,
+    known_rows,
+    taus_of,
+    training_rows,
+    whole_rows,
+)
+from eigenfeat.incomplete.sets import SETS
+from eigenfeat.incomplete.streams import Stream, Streams
+from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error, validate_data
+from eigenfeat.rows.row_weights import weighted_rows
+
+__all__ = ["ReliableClassifier"]
+
+_Array = NDArray[np.float64]
+_Model = TypeVar("_Model", bound="ReliableClassifier")
+
+CONFIDENCE = 0.9  # of corrections with correct=True
+# With at most so many scores their covariances are kept: k^2 numbers for each pattern.
+MAX_SCORES = 64
+COMPLETION_METHODS = ("fit", "condition", "condition_prefixes")
+
+# Attributes of the correction and the calibration.
+_CORRECTED = (
+    "reliability_",
+    "calibration_",
+    "correction_",
+    "held_out_agreement_",
+    "held_out_agreement_bound_",
+    "decision_times_",
+)
+
+
+class ReliableClassifier(ClassifierMixin, BaseEstimator):
+    r"""Classify incomplete samples where the complete ones would be classified the same.
+
+    Use it where each early decision needs a promise. Choose `classifier` and `reliability` first;
+    the other defaults follow. User guide: :doc:`/guide/early`.
+
+    A sample is decided as class c if, given its known entries, the complete sample would be
+    classified as c with probability at least `reliability`; otherwise it waits (Parrish 2012,
+    chapter 5). Any entries may be missing.
+
+    `rule` keeps this promise where the completion's model is right, by the theorem or bound named
+    with each rule. Models of few samples are seldom right. Therefore `correct` tests the rule on
+    held-out training samples, as series that are known up to some entry: samples wait until so many
+    entries are known that sufficiently many held-out ones were not decided wrongly from there on.
+
+    Tune `rule`, `reliability` and `completion` first. The user guide has the situation in which
+    each rule is the right choice.
+
+    Parameters
+    ----------
+    classifier : estimator
+        Any with `fit` and `predict`, including pipelines: "sampled" needs only labels. The other
+        rules need linear or quadratic discriminants whose argmax is `predict`: ``coef_`` and
+        ``intercept_`` for each class (LDA, LinearSVC, LogisticRegression, MultinomialLogit), QDA,
+        GaussianNB, `LocalQDA`, or the nearest neighbour. It is cloned and fitted, unless it is a
+        fitted one in scikit-learn's ``FrozenEstimator``. Rules without sampling use a local
+        classifier at the mean of the completed sample, although the complete one has neighbours of
+        its own: no theorem covers its label then.
+    completion : completion or None, default=None
+        The distribution of complete samples, such as `GaussianCompletion`, which is None's, or
+        `MixtureCompletion`.
+    rule : str or Sampled, default="auto"
+        The rule that decides a sample.
+
+        - "pairwise": :math:`1 - \sum_h P(f_c(X) < f_h(X) | z) \ge \tau`. Exact for two classes with
+          linear discriminants, a bound for more; with quadratic ones tails by Davies's inversion.
+        - "mahalanobis", "quadratic" (5.4), "box" (5.5), "chebyshev" (5.3): c dominates on a set of
+          probability at least tau: by the exact chi-square radius of the whole covariance; by the
+          quantile of a weighted sum of chi-squares; by Sidak's inequality (and, with QDA, Royen's);
+          by Chebyshev's inequality for every distribution. The first three assume that the missing
+          entries are Gaussian, of any correlation. Under a mixture each part has its own set, and
+          by the law of total probability their union has probability at least tau.
+        - "sampled": the probability (5.1) itself, for every classifier, by a sequential test of
+          sampled completions. With probability 0.99 over the samples none of a sample's bounds is
+          too large, however early the test stops. ``Sampled(n_samples=...)`` sets their number.
+        - "auto": "pairwise" for linear discriminants, "quadratic" for quadratic ones, "sampled" for
+          local ones and for classifiers without discriminants.
+    reliability : float in (0, 1), default=0.95
+        tau.
+    horizon : int or None, default=None
+        Defines a complete series. None: a series that has ended. Rows are as long as the longest
+        training series, and shorter series are padded with each channel's last sample. A number: a
+        series of this many samples. Missing samples of shorter series are filled by the completion
+        where a classifier needs complete rows.
+    features : transformer or None, default=None
+        A linear map of samples to the features that are classified, such as LDG or PCA; cloned and
+        fitted with labels, like the classifier.
+    correct : bool, float in (0, 1) or "average", default=True
+        Whether held-out samples correct the rule. A number is the confidence, over training sets,
+        that at least a share tau of new series that become known entry by entry are decided as they
+        would be when complete, by Clopper and Pearson's bound; True is 0.9. "average": the share is
+        tau on average over training sets, by exchangeability (cross-conformal prediction). Both are
+        theorems about samples that the model was not fitted to, decided after `decision_times_`
+        samples. Others wait for as many known entries. At least log(1 - confidence) / log(tau)
+        held-out samples are needed (45 for 0.95, 230 for 0.99, 2,302 for 0.999); with fewer,
+        samples are decided when they are complete. False uses the rule of the thesis alone.
+    held_out : int >= 2 or float in (0, 1), default=5
+        The samples that correct the rule. An integer: each of so many folds in turn, and all
+        samples are fitted; the theorem then holds as nearly as the folds' models resemble the final
+        one. A float: this share, drawn at random and excluded from the fit; the promise is then the
+        theorem's, whatever the distribution and the classifier, which learns from fewer samples.
+    random_state : int, RandomState or None, default=0
+        For "sampled", which draws the same numbers for every sample, and a share of `held_out`.
+    n_threads : int or None, default=None
+        Number of threads; None uses all OpenMP threads. Results do not depend on it.
+
+    Attributes
+    ----------
+    classes_ : (G,) array
+        Labels.
+    classifier_, completion_, features_ : estimators
+        Fitted; `features_` may be None.
+    rule_ : str
+        The rule that is used.
+    n_samples_ : int
+        Maximum number of completions for each sample; 0 if the rule does not draw any.
+    largest_reliability_ : float
+        The largest tau at which incomplete samples can be decided with this number.
+    reliability_ : float
+        The tau that is promised and used by default, if the rule is corrected or calibrated.
+    held_out_agreement_, held_out_agreement_bound_ : float
+        Share of held-out samples whose decision at that tau was that of the complete one, and
+        Clopper and Pearson's lower bound of it with confidence 0.9; they are the samples that
+        correct the rule. NaN and 0 if no fold could be fitted.
+    correction_ : Correction
+        ``correction_.least_known(tau)`` is the number of entries that must be known at tau.
+    decision_times_ : (p,) array of int
+        The numbers of samples after which held-out series were evaluated. They are the default for
+        series; `n_timepoints_` is the last.
+    calibration_ : Calibration
+        After `calibrate`, which replaces the correction: the evidence for `reliability_`.
+    fitted_ : object
+        The immutable fitted model; streams and files share it.
+    n_features_in_ : int
+        Number of columns, d; for series ``n_channels_ * n_timepoints_``: all channels of the first
+        sample, then all of the second, as the classifier receives them.
+    n_channels_, n_timepoints_ : int
+        Shape of the series; 1 and d where `fit` was given rows.
+
+    Raises
+    ------
+    ValueError
+        If samples, labels or parameters are invalid, the rule needs discriminants that the
+        classifier does not have, or the features are not affine (put these into a pipeline with the
+        classifier).
+
+    See Also
+    --------
+    ReliableClassifierCV : Chooses classifier, completion and tau by cross-validation.
+    MinimumCostClassifier : Weighs the cost of waiting, without a promise about single decisions.
+
+    References
+    ----------
+    N. Parrish, "Supervised Dimensionality Reduction for Different Learning Architectures", PhD
+    thesis, University of Washington, 2012, chapter 5.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+    >>> from eigenfeat.incomplete import ReliableClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = ReliableClassifier(LinearDiscriminantAnalysis()).fit(X, y)
+    >>> model.decide([[5.0, 3.4, 1.4, np.nan], [6.0, 2.9, np.nan, np.nan]]).labels
+    array([0, None], dtype=object)
+    """
+
+    _saved: ClassVar[dict[str, str]] = {
+        "classes_": "labels k",
+        "classifier_": "estimator",
+        "completion_": "of GaussianCompletion MixtureCompletion",
+        "features_": "estimator?",
+        "rule_": "text",
+        "fitted_": "of FittedModel",
+        "n_channels_": "count",
+        "n_timepoints_": "count",
+        "correction_": "of Correction?",
+        "decision_times_": "whole p?",
+        "held_out_agreement_": "number?",
+        "n_samples_": "count?",
+        "largest_reliability_": "number?",
+        "held_out_agreement_bound_": "number?",
+        "reliability_": "number?",
+        "calibration_": "of Calibration?",
+    }
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "classifier": [HasMethods(["fit", "predict"])],
+        "completion": [HasMethods([*COMPLETION_METHODS]), None],
+        "rule": [StrOptions({"auto", "pairwise", *SETS, "sampled"}), Sampled],
+        "reliability": [Interval(Real, 0, 1, closed="neither")],
+        "horizon": [Interval(Integral, 1, MOST, closed="both"), None],
+        "features": [HasMethods(["fit", "transform"]), None],
+        "correct": ["boolean", Interval(Real, 0, 1, closed="neither"), StrOptions({"average"})],
+        "held_out": [
+            Interval(Integral, 2, MOST, closed="both"),
+            Interval(Real, 0, 1, closed="neither"),
+        ],
+        "random_state": ["random_state"],
+        "n_threads": [Interval(Integral, 1, None, closed="left"), None],
+    }
+
+    def __init__(
+        self,
+        classifier: Estimator,
+        completion: Estimator | None = None,
+        rule: str | Sampled = "auto",
+        reliability: float = 0.95,
+        *,
+        horizon: int | None = None,
+        features: Estimator | None = None,
+        correct: bool | float | str = True,
+        held_out: int | float = 5,
+        random_state: RandomState = 0,
+        n_threads: int | None = None,
+    ) -> None:
+        self.classifier = classifier
+        self.completion = completion
+        self.rule = rule
+        self.reliability = reliability
+        self.horizon = horizon
+        self.features = features
+        self.correct = correct
+        self.held_out = held_out
+        self.random_state = random_state
+        self.n_threads = n_threads
+
+    # ---- fit
+
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> ReliableClassifier:
+        """Fit completion, features and classifier, and correct the rule.
+
+        Parameters
+        ----------
+        X : (n, d) or (n, channels, samples) array-like, or list of series
+            Complete rows, or series: one of shape (samples,) or (channels, samples) each, of any
+            lengths (see `horizon`). Missing samples of series (NaN) are filled by the completion.
+            Rows must be filled by the caller: ``GaussianCompletion().fit(X).transform(X)``.
+        y : (n,) array-like
+            Labels.
+        sample_weight : (n,) array-like, optional
+            Nonnegative weights for the fits of completion, features and classifier, which must take
+            weights or be frozen. The correction counts every held-out row once: its promise is
+            about rows drawn as these were, without weights.
+
+        Returns
+        -------
+        ReliableClassifier
+            The estimator itself.
+        """
+        return self._fit_subset(X, y, slice(None), sample_weight)
+
+    def _fit_subset(self, X: Any, y: Any, subset: Any, sample_weight: Any = None) -> Any:
+        """Fit to some of the rows, whose series are laid out as all of them would be."""
+        self._validate_params()
+        with unchanged_on_error(self):
+            rows, y, layout = training_rows(self, X, y, self.horizon)
+            rows, y = rows.take(subset), y[subset]
+            if sample_weight is not None:
+                numbers, y, weight = weighted_rows(np.arange(len(y))[:, None], y, sample_weight)
+                rows = replace(rows.take(numbers[:, 0]), weight=weight)
+            check_classification_targets(y)
+            check_two_labels(np.unique(y))
+            for name in _CORRECTED:
+                self.__dict__.pop(name, None)
+            held_out = None
+            if self.correct is not False and isinstance(self.held_out, float):
+                mask = self._held_out_mask(len(y))
+                held_out, rows, y = rows.take(mask), rows.take(~mask), y[~mask]
+            self._fit_parts(rows, y, layout)
+            if self.correct is not False:
+                self._correct(rows, y, held_out)
+        return self
+
+    def _held_out_mask(self, n: int) -> NDArray[np.bool_]:
+        """(n,): a random share of the rows."""
+        m = round(self.held_out * n)
+        if not 1 <= m <= n - 2:
+            raise ValueError(
+                f"held_out: expected a share that leaves rows on both sides, got {self.held_out} "
+                f"of {n} rows"
+            )
+        mask = np.zeros(n, dtype=bool)
+        mask[check_random_state(self.random_state).permutation(n)[:m]] = True
+        return mask
+
+    def _fit_parts(self, rows: Rows, y: Labels, layout: Layout) -> None:
+        """Fit everything but the correction to rows that are checked; NaN is missing."""
+        model = self.fitted_ = _fit_model(self, rows, y, layout)
+        self.n_features_in_ = layout.width
+        self.n_channels_, self.n_timepoints_ = layout.channels, layout.length
+        self.completion_, self.features_ = model.completion, model.features
+        self.classifier_, self.classes_, self.rule_ = (
+            model.classifier,
+            model.classes,
+            model.rule_name,
+        )
+        sampled = model.rule if isinstance(model.rule, SampledRule) else None
+        self.n_samples_ = 0 if sampled is None else sampled.n_samples
+        self.largest_reliability_ = 1.0 if sampled is None else largest_bound(sampled.n_samples)
+
+    def _correct(self, rows: Rows, y: Labels, held_out: Rows | None) -> None:
+        """Correct the rule by folds, or by rows that were held out from the fit."""
+        confidence = CONFIDENCE if self.correct is True else self.correct
+        confidence = 0.0 if isinstance(confidence, str) else float(confidence)  # on average
+        n_folds = int(self.held_out) if held_out is None else 0
+        model, tau = self.fitted_, float(self.reliability)
+        refit = partial(_fit_without, self, rows, y, model.layout)
+        correction, result, steps = correct_rule(
+            model, refit, rows, y, tau, n_folds, confidence, held_out
+        )
+        self.reliability_ = tau
+        self.correction_ = correction
+        self.fitted_ = replace(model, rule=CorrectedRule(model.rule, correction))
+        self.decision_times_ = np.append(steps, model.layout.length)
+        self.held_out_agreement_, self.held_out_agreement_bound_ = float("nan"), 0.0
+        if result.n:
+            self.held_out_agreement_ = result.agreed / result.n
+            self.held_out_agreement_bound_ = float(lower_bound(*result, CONFIDENCE))
+
+    # ---- use
+
+    def predict(self, X: ArrayLike) -> Labels:
+        """Predict the labels of complete rows.
+
+        Parameters
+        ----------
+        X : (n, d) or (n, channels, samples) array-like, or list of series
+            Complete rows, unlike `decide`, or series that have ended. Missing samples of series are
+            filled by their conditional means.
+
+        Returns
+        -------
+        (n,) array
+        """
+        model = self._model()
+        rows = model.transform(model.fill(whole_rows(self, X, model.layout).rows))
+        return np.asarray(model.classifier.predict(rows))
+
+    def decide(
+        self, X: ArrayLike, reliability: ArrayLike | None = None, *, target: object = None
+    ) -> Decisions:
+        """Decide rows, or let them wait.
+
+        Parameters
+        ----------
+        X : (n, d) or (n, channels, samples) array-like, or list of series
+            Rows, or the known samples of series so far; NaN is missing.
+        reliability : float or (n,) array-like, optional
+            tau in (0, 1); that of the estimator by default.
+        target : label, optional
+            Test only this class: rows are decided as this class or wait.
+
+        Returns
+        -------
+        Decisions
+            Labels and reliabilities.
+        """
+        model, rows = self._model(), self._rows(X)
+        tau = taus_of(self, reliability, len(rows))
+        out, missing = model.decide(rows, tau, self._target(target))
+        return Decisions(
+            out.decided,
+            self.classes_[out.best],
+            out.reliability,
+            out.checks,
+            out.undecided_checks,
+            missing,
+        )
+
+    def reliabilities(self, X: ArrayLike, *, target: object = None) -> _Array:
+        """Return the largest tau at which each row would be decided now.
+
+        Parameters
+        ----------
+        X : (n, d) or (n, channels, samples) array-like, or list of series
+            As in `decide`.
+        target : label, optional
+            Test only this class.
+
+        Returns
+        -------
+        (n,) array
+            0 where a row would not be decided at any tau; 1 for complete rows.
+        """
+        model, rows = self._model(), self._rows(X)
+        return model.largest_tau(rows, self._target(target))
+
+    def predict_early(
+        self,
+        X: ArrayLike,
+        reliability: ArrayLike | None = None,
+        *,
+        steps: ArrayLike | None = None,
+        trace: bool = False,
+    ) -> EarlyDecisions:
+        """Decide time series as early as possible; with all samples every row is decided.
+
+        Parameters
+        ----------
+        X : (n, d) or (n, channels, samples) array-like, or list of series
+            Series. At each time only the samples up to it are used; at its own end each series is
+            decided. Only arrays with channels and lists may have missing samples.
+        reliability : float or (n,) array-like, optional
+            tau; that of the estimator by default.
+        steps : ascending integers in ``1..n_timepoints_``, optional
+            Times of decision; the end is always included. By default `decision_times_`, for which a
+            correction holds, and every sample where the rule is not corrected.
+        trace : bool, default=False
+            Whether to return classes and largest taus at all times.
+
+        Returns
+        -------
+        EarlyDecisions
+            Labels, times and reliabilities.
+        """
+        model = self._model()
+        series = whole_rows(self, X, layout := model.layout)
+        tau = taus_of(self, reliability, len(series.rows))
+        at = decision_times(self, steps, layout.length)
+        times = np.union1d(at[at > 0], [layout.length]).astype(np.int64) * layout.channels
+        if not trace:
+            least = model.rule.least_known(float(tau.min(initial=1.0)))
+            times = times[np.searchsorted(times[:-1], least) :]
+        return EarlyRun(model, series, tau, times, trace).run()
+
+    def stream(self, reliability: float | None = None, *, steps: ArrayLike | None = None) -> Stream:
+        """Open a stream for one series that arrives sample by sample.
+
+        Parameters
+        ----------
+        reliability : float, optional
+            tau; that of the estimator by default.
+        steps : ascending integers in 1..d, optional
+            Numbers of samples after which the series may be decided; by default as in
+            `predict_early`.
+
+        Returns
+        -------
+        Stream
+            Its `push` returns None until there is a decision.
+        """
+        return Stream(self, reliability, steps=steps)
+
+    def streams(
+        self, n_series: int, reliability: ArrayLike | None = None, *, steps: ArrayLike | None = None
+    ) -> Streams:
+        """Open streams for many series that arrive sample by sample.
+
+        Parameters
+        ----------
+        n_series : int
+            Number of series.
+        reliability : float or (n_series,) array-like, optional
+            tau; that of the estimator by default.
+        steps : ascending integers in 1..d, optional
+            As in `stream`.
+
+        Returns
+        -------
+        Streams
+            Their `push` returns the indices of the series that it decides.
+        """
+        return Streams(self, n_series, reliability, steps=steps)
+
+    def calibrate(self: _Model, X: ArrayLike, y: ArrayLike | None = None, **options: Any) -> _Model:
+        """Set the default tau to the smallest one whose agreement held-out rows certify.
+
+        Sets `reliability_` and `calibration_`, which the next fit removes. It replaces the
+        correction that `fit` learns.
+
+        Parameters
+        ----------
+        X : (n, d) array-like
+            Complete rows that were not used for fitting.
+        y : (n,) array-like, optional
+            Labels, for the accuracy in the result.
+        **options
+            Further arguments of the function `calibrate`, such as
+            ``agreement=0.95, confidence=0.9``.
+
+        Returns
+        -------
+        ReliableClassifier
+            The estimator itself.
+
+        Raises
+        ------
+        NotCertifiedError
+            If no tau is certified; the estimator is then unchanged.
+        ValueError
+            If parameters are invalid, or rows and labels do not match.
+        """
+        check_is_fitted(self)
+        calibration = calibrate(self, X, y, **options)
+        if calibration.chosen < 0:
+            raise NotCertifiedError(calibration)
+        self.__dict__ = dict(vars(self.uncorrected()))
+        self.reliability_, self.calibration_ = calibration.reliability, calibration
+        return self
+
+    def uncorrected(self: _Model) -> _Model:
+        """Return a copy that uses the rule alone, without the correction of `fit`.
+
+        Returns
+        -------
+        ReliableClassifier
+            Copy that shares the fitted parts; its default tau is `reliability`.
+        """
+        check_is_fitted(self)
+        plain = copy.copy(self)
+        for name in _CORRECTED:
+            plain.__dict__.pop(name, None)
+        rule = self.fitted_.rule
+        plain.fitted_ = replace(self.fitted_, rule=getattr(rule, "rule", rule))
+        return plain
+
+    def _model(self) -> FittedModel:
+        """The fitted model, with the present number of threads."""
+        check_is_fitted(self)
+        return replace(self.fitted_, n_threads=self.n_threads)
+
+    def _rows(self, X: Any) -> _Array:
+        check_is_fitted(self)
+        if (rows := known_rows(X, self.fitted_.layout)) is not None:
+            return rows
+        options = {"dtype": np.float64, "order": "C", "ensure_all_finite": "allow-nan"}
+        return np.asarray(validate_data(self, X, reset=False, **options))
+
+    def _target(self, target: Any) -> int | None:
+        if target is None:
+            return None
+        codes = np.flatnonzero(self.classes_ == target)
+        if not len(codes):
+            expected = f"expected one of {show(self.classes_.tolist())}"
+            raise ValueError(f"target: {expected}, got {show(target)}")
+        return int(codes[0])
+
+    def _check_loaded(self) -> None:
+        layout = self.fitted_.layout
+        fits(self.n_features_in_ == layout.width, "Layout")
+        fits((self.n_channels_, self.n_timepoints_) == (layout.channels, layout.length), "Layout")
+        fits(np.array_equal(self.classes_, self.fitted_.classes), "ReliableClassifier.classes_")
+
+
+# ---- the parts of a fit, in their order
+
+
+def _fit_model(estimator: ReliableClassifier, rows: Rows, y: Labels, layout: Layout) -> FittedModel:
+    """Fit completion, features and classifier to rows, and make the rule; NaN is missing."""
+    completion = GaussianCompletion(n_threads=estimator.n_threads)
+    if estimator.completion is not None:
+        completion = clone(estimator.completion)
+    completion = _fit_part("completion", completion, rows.rows, y, rows.weight)
+    X = fill(completion, rows.rows)
+    features = None
+    if estimator.features is not None:
+        features = _fit_part("features", clone(estimator.features), X, y, rows.weight)
+    affine = affine_of(features, X.shape[1])
+    inputs = X if features is None else features.transform(X)
+    classifier = _fit_part("classifier", clone(estimator.classifier), inputs, y, rows.weight)
+    classes = _classes_of(classifier, y)
+    name = "sampled" if isinstance(estimator.rule, Sampled) else estimator.rule
+    discriminants = _discriminants(name, classifier, classes, inputs)
+    name = name if name != "auto" else _default_rule(discriminants)
+    scores = None
+    by_scores = name in ("pairwise", "chebyshev", "mahalanobis")
+    if by_scores and isinstance(discriminants, Linear) and discriminants.count <= MAX_SCORES:
+        scores = _scores_of(discriminants, affine)
+    return FittedModel(
+        layout=layout,
+        classes=classes,
+        classifier=classifier,
+        completion=completion,
+        features=features,
+        rule_name=name,
+        affine=affine,
+        scores=scores,
+        discriminants=discriminants,
+        rule=_rule(estimator, name, ClassCodes(classes, classifier)),
+        n_threads=estimator.n_threads,
+    )
+
+
+def _fit_without(
+    estimator: ReliableClassifier, rows: Rows, y: Labels, layout: Layout, fold: NDArray[np.bool_]
+) -> FittedModel:
+    """Fit to the rows outside a fold; ValueError where that cannot be done."""
+    return _fit_model(clone(estimator), rows.take(~fold), y[~fold], layout)
+
+
+def _fit_part(name: str, part: Any, X: _Array, y: Labels, weight: _Array | None) -> Any:
+    """A part, fitted with weights if there are any; ValueError if it takes none."""
+    with ignore_single_sample_warning():
+        if weight is None or isinstance(part, FrozenEstimator):
+            return part.fit(X, y)
+        if not has_fit_parameter(part, "sample_weight"):
+            kind = type(part).__name__
+            raise ValueError(
+                f"sample_weight: expected None, as the {name} {kind} takes no weights, got weights"
+            )
+        return part.fit(X, y, sample_weight=weight)
+
+
+def _classes_of(classifier: Any, y: Labels) -> NDArray[Any]:
+    classes = np.asarray(getattr(classifier, "classes_", np.unique(y)))
+    if classes.ndim != 1 or not np.all(classes[:-1] < classes[1:]):
+        raise ValueError(f"classifier: expected ascending classes_, got {show(classes.tolist())}")
+    return classes
+
+
+def _discriminants(
+    name: str, classifier: Any, classes: NDArray[Any], inputs: _Array
+) -> Discriminants:
+    """The classifier's discriminants, where the rule needs any."""
+    opaque = Opaque(np.arange(len(classes)))
+    if name == "sampled":
+        return opaque
+    plain = classifier.estimator if isinstance(classifier, FrozenEstimator) else classifier
+    try:
+        return discriminants_of(plain, inputs)
+    except ValueError:
+        if name != "auto":
+            raise
+        return opaque
+
+
+def _default_rule(discriminants: Discriminants) -> str:
+    """The rule that decides earliest of those whose promise is about the complete row's label."""
+    if isinstance(discriminants, Local | LocalMeans | Opaque):  # another row has other neighbours
+        return "sampled"
+    return "pairwise" if isinstance(discriminants, Linear) else "quadratic"
+
+
+def _scores_of(discriminants: Linear, affine: Affine | None) -> Affine:
+    """Linear discriminants as a map of rows.
+
+    About their mean, so that what scores have in common takes no digits from differences.
+    """
+    slopes = discriminants.slopes - discriminants.slopes.mean(axis=0)
+    offsets = discriminants.offsets - discriminants.offsets.mean()
+    if affine is None:
+        return Affine(np.ascontiguousarray(slopes.T), offsets)
+    return affine.then(slopes, offsets)
+
+
+def _rule(estimator: ReliableClassifier, name: str, predict: ClassCodes) -> Rule:
+    if name in SETS:
+        return SetRule(SETS[name])
+    if name == "pairwise":
+        return PairwiseRule()
+    sampled = estimator.rule if isinstance(estimator.rule, Sampled) else Sampled()
+    seed = int(check_random_state(estimator.random_state).randint(2**31 - 1))
+    return SampledRule(predict, samples_of(sampled, float(estimator.reliability)), seed)

@@ -1,0 +1,314 @@
+r"""The probability (5.1) of the final label for any classifier, by a sequential test.
+
+Of each row completions are drawn, independent given the known entries, and labelled by the
+classifier's `predict`. 32 of them choose the class that is tested, and are not counted. Of 32, 64,
+128, ..., n others it is counted how many are of that class; after each stage Clopper and Pearson's
+lower bound of its probability, at the level ``risk / stages``, is compared with tau. By the union
+bound over the stages (Bonferroni) the probability that any of them exceeds P(the complete row is of
+that class | known entries) is at most `risk`, whatever that probability is: the rule may stop at
+the first that reaches tau. It also stops where none can any more.
+
+Where all n samples of a row are of one class, the bound of the last of k stages is
+``(risk / k) ** (1 / n)``: no larger tau can be decided with n samples, however certain the class.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenfeat._base.saved import Saved, fits
+from eigenfeat._base.validation import show
+from eigenfeat.incomplete.discriminants import ClassCodes
+from eigenfeat.incomplete.mixture import Conditional
+from eigenfeat.incomplete.rules import Rule, RuleInput, RuleOutput, first_scores, lower_bounds
+from eigenfeat.incomplete.series import BLOCK_NUMBERS
+
+__all__ = ["Sampled", "SampledRule", "largest_bound", "samples_of"]
+
+_Array = NDArray[np.float64]
+_Codes = NDArray[np.intp]
+
+MIN_SAMPLES = 1024  # of "auto"
+MAX_SAMPLES = 2**20
+RISK = 0.01  # probability, over the samples of one row, that any of its bounds is too large
+PILOT = 32  # samples that choose the class
+FIRST = 32  # samples of the first stage
+CHUNK = 512  # samples that are drawn at once
+
+
+@dataclass(frozen=True)
+class Sampled(Saved):
+    """The rule "sampled" of `ReliableClassifier` with a number of samples.
+
+    Parameters
+    ----------
+    n_samples : int or "auto", default="auto"
+        Power of two, at most 2^20: the largest number of samples for each row. It limits the tau
+        that can be decided: with all n samples of one class the bound is (0.01 / k)^(1/n) in the
+        k-th and last stage. "auto": 1,024, or as many as reach half-way from `reliability` to 1
+        (0.99: 2,048; 0.999: 16,384). With a number that cannot reach `reliability`, `fit` warns.
+
+    Raises
+    ------
+    ValueError
+        If the number is not such a power of two.
+    """
+
+    _saved: ClassVar[dict[str, str]] = {"n_samples": "value"}
+
+    n_samples: int | str = "auto"
+
+    def __post_init__(self) -> None:
+        n = self.n_samples
+        whole = isinstance(n, Integral) and not isinstance(n, bool) and 2 <= n <= MAX_SAMPLES
+        if n != "auto" and not (whole and int(n) & (int(n) - 1) == 0):
+            raise ValueError(
+                f"n_samples: expected a power of two in 2..{MAX_SAMPLES} or 'auto', got {show(n)}"
+            )
+
+
+class SampledRule(Rule):
+    """Time-uniform lower bounds of P(g(X) = c | z), from independent samples.
+
+    Parameters
+    ----------
+    predict : ClassCodes
+        From rows of features to class indices.
+    n_samples : int
+        A power of two, at most, for each row.
+    seed : int
+        The same numbers serve every row.
+    """
+
+    _saved: ClassVar[dict[str, str]] = {
+        "predict": "of ClassCodes",
+        "n_samples": "count",
+        "seed": "count",
+    }
+
+    def __init__(self, predict: ClassCodes, n_samples: int, seed: int) -> None:
+        self.predict = predict
+        self.n_samples = n_samples
+        self.seed = seed
+
+    @property
+    def cost(self) -> int:  # type: ignore[override]
+        """As of `Rule`."""
+        return self.n_samples
+
+    def largest_tau(self, rule_input: RuleInput, target: int | None) -> tuple[_Array, _Codes]:
+        """As `Rule.largest_tau`."""
+        n = len(rule_input.conditional.pattern)
+        tested = self._tested(rule_input, target)
+        # No bound reaches 1, and all reach 0: all samples are drawn.
+        bound = self._bounds(rule_input, tested, np.zeros(n), np.ones(n))
+        return bound, first_scores(rule_input, tested)
+
+    def decide(self, rule_input: RuleInput, tau: _Array) -> RuleOutput:
+        """As `Rule.decide`."""
+        tested = self._tested(rule_input, None)
+        bound = self._bounds(rule_input, tested, tau, tau)
+        return RuleOutput.by_bound(first_scores(rule_input, tested), bound, tau)
+
+    def certified_tau(self, rule_input: RuleInput, output: RuleOutput, items: _Codes) -> _Array:
+        """The bound at which each row's test ended; no further samples are drawn."""
+        return output.reliability[items]
+
+    def evaluate_grid(
+        self, rule_input: RuleInput, grid: _Array
+    ) -> Iterator[tuple[NDArray[np.bool_], _Codes]]:
+        """All rows are decided at the first of the grid, as what the samples drawn so far say."""
+        tested = self._tested(rule_input, None)
+        score = first_scores(rule_input, tested)
+        yield np.ones(len(tested), dtype=bool), score
+        if len(grid) > 1:
+            ends = (np.full(len(tested), tau) for tau in (grid[1], grid[-1]))
+            bound = self._bounds(rule_input, tested, *ends)
+            for tau in grid[1:]:
+                yield bound >= tau, score
+
+    def _bounds(
+        self, rule_input: RuleInput, tested: _Codes, least: _Array, enough: _Array
+    ) -> _Array:
+        """(n,): the largest bound of the stages.
+
+        A row's test ends once a bound is `enough`, or `least` is out of reach.
+        """
+        sizes = _stages(self.n_samples)
+        tables = [lower_bounds(size, RISK / len(sizes)) for size in sizes]
+        votes, bound = np.zeros(len(tested), dtype=np.intp), np.zeros(len(tested))
+        running, done = np.arange(len(tested)), 0
+        for size, table in zip(sizes, tables, strict=True):
+            samples = range(PILOT + done, PILOT + size)
+            votes[running] += self._agreeing(rule_input, running, tested, samples)
+            bound[running] = np.maximum(bound[running], table[votes[running]])
+            done = size
+            running = running[bound[running] < enough[running]]
+            best = self._best_end(votes[running], done, sizes, tables)
+            running = running[np.maximum(best, bound[running]) >= least[running]]
+            if not len(running):
+                break
+        return bound
+
+    def _best_end(self, votes: _Codes, done: int, sizes: list[int], tables: list[_Array]) -> _Array:
+        """The largest bound if all samples to come agree."""
+        best = np.zeros(len(votes))
+        for size, table in zip(sizes, tables, strict=True):
+            if size > done:
+                best = np.maximum(best, table[votes + size - done])
+        return best
+
+    def _tested(self, rule_input: RuleInput, target: int | None) -> _Codes:
+        """(n,): the class that is tested of each row."""
+        n = len(rule_input.conditional.pattern)
+        if target is not None:
+            return np.full(n, target, dtype=np.intp)
+        count = int(rule_input.discriminants.labels.max()) + 1
+        votes = np.zeros((n, count), dtype=np.intp)
+        for rows, codes in self._labelled(rule_input, np.arange(n), range(PILOT)):
+            for row, labels in zip(rows, codes, strict=True):
+                votes[row] += np.bincount(labels, minlength=count)
+        return np.asarray(votes.argmax(axis=1))
+
+    def _agreeing(
+        self, rule_input: RuleInput, rows: _Codes, tested: _Codes, samples: range
+    ) -> _Codes:
+        """(m,): how many of the samples are of the class that is tested."""
+        votes = np.zeros(len(tested), dtype=np.intp)
+        for some, codes in self._labelled(rule_input, rows, samples):
+            votes[some] += (codes == tested[some][:, None]).sum(axis=1)
+        return votes[rows]
+
+    def _labelled(
+        self, rule_input: RuleInput, rows: _Codes, samples: range
+    ) -> Iterator[tuple[_Codes, NDArray[Any]]]:
+        """Rows, and classes (b, s) of their completions, labelled in one batch."""
+        for some, drawn in _completions(rule_input.conditional, rows, self.seed, samples):
+            flat = drawn.reshape(-1, drawn.shape[2])
+            yield some, self.predict(flat).reshape(drawn.shape[:2])
+
+    def _check_loaded(self) -> None:
+        n = self.n_samples
+        fits(2 <= n <= 2**24 and n & (n - 1) == 0, "SampledRule.n_samples")
+
+
+def _stages(n_samples: int) -> list[int]:
+    sizes = [min(FIRST, n_samples)]
+    while sizes[-1] < n_samples:
+        sizes.append(2 * sizes[-1])
+    return sizes
+
+
+def largest_bound(n_samples: int) -> float:
+    """The largest bound there is: all samples are of the class."""
+    return float((RISK / len(_stages(n_samples))) ** (1 / n_samples))
+
+
+def samples_of(sampled: Sampled, tau: float) -> int:
+    """How many samples to take for tau, with a warning where the given number cannot reach it.
+
+    "auto" takes as many as can show a reliability half-way between tau and 1, so that rows are
+    decided of which some samples are of other classes.
+    """
+    n = MIN_SAMPLES if sampled.n_samples == "auto" else int(sampled.n_samples)
+    if sampled.n_samples == "auto":
+        while n < MAX_SAMPLES and largest_bound(n) < (1 + tau) / 2:
+            n *= 2
+    if largest_bound(n) < tau:
+        enough = n
+        while enough < MAX_SAMPLES and largest_bound(enough) < tau:
+            enough *= 2
+        hint = f"at least {enough}" if largest_bound(enough) >= tau else "a smaller reliability"
+        warnings.warn(
+            f"n_samples: expected {hint} for a reliability of {tau:g}, got {n}, which can decide "
+            f"up to {largest_bound(n):.6f}; at {tau:g} rows are decided when they are complete",
+            UserWarning,
+            stacklevel=6,
+        )
+    return n
+
+
+# ---- completions ---------------------------------------------------------------------------------
+
+
+def _completions(
+    conditional: Conditional, rows: _Codes, seed: int, samples: range
+) -> Iterator[tuple[_Codes, _Array]]:
+    """Completions of some rows, in blocks of bounded memory.
+
+    Given the first t entries of a row, in some order, the row is ``mean + gains[t:].T @ e[t:]``
+    with independent normal ``e`` (see `PrefixGaussian`). One Cholesky factor serves all prefixes,
+    and the innovation of an entry that is still missing is the same number at all times.
+
+    Parameters
+    ----------
+    conditional : Conditional
+        With its `gaussians`.
+    rows : (m,) array of int
+    seed : int
+        Of all numbers.
+    samples : range
+        Which of the samples, counted from 0; those of a number are always the same.
+
+    Yields
+    ------
+    (b,) array, (b, s, ell) array
+        Numbers of rows, and some of their completions.
+    """
+    assert conditional.gaussians is not None
+    ell = conditional.means.shape[2]
+    # Rows of a pattern share their noise.
+    rows = rows[np.argsort(conditional.pattern[rows], kind="stable")]
+    ends = np.flatnonzero(np.diff(conditional.pattern[rows])) + 1
+    for group in np.split(rows, ends) if len(rows) else []:
+        models, t = conditional.gaussians[int(conditional.pattern[group[0]])]
+        for begin, end in _chunks(samples):
+            normal, share = _numbers(seed, len(models[0].mean), begin, end)
+            noise = [normal[:, t:] @ model.gains[t:] for model in models]
+            width = max(1, BLOCK_NUMBERS // (len(share) * ell))
+            for first in range(0, len(group), width):
+                some = group[first : first + width]
+                yield some, _drawn(conditional, some, noise, share)
+
+
+def _drawn(conditional: Conditional, rows: _Codes, noise: list[_Array], share: _Array) -> _Array:
+    if len(noise) == 1:
+        return np.asarray(conditional.means[rows, 0][:, None] + noise[0])
+    ends = np.cumsum(conditional.weights[rows], axis=1)
+    parts = (share[None] * ends[:, -1:])[:, :, None] >= ends[:, None, :-1]
+    part = parts.sum(axis=2)  # (b, s)
+    drawn = conditional.means[rows[:, None], part]
+    for g, of_part in enumerate(noise):
+        row, sample = np.nonzero(part == g)
+        drawn[row, sample] += of_part[sample]
+    return np.asarray(drawn)
+
+
+def _chunks(samples: range) -> Iterator[tuple[int, int]]:
+    begin = samples.start
+    while begin < samples.stop:
+        end = min(samples.stop, (begin // CHUNK + 1) * CHUNK)
+        yield begin, end
+        begin = end
+
+
+def _numbers(seed: int, d: int, begin: int, end: int) -> tuple[_Array, _Array]:
+    """Normal numbers (end - begin, d), and numbers in (0, 1) that choose parts of mixtures."""
+    chunk = begin // CHUNK
+    normal, share = _chunk(seed, d, chunk)
+    some = slice(begin - chunk * CHUNK, end - chunk * CHUNK)
+    return normal[some], share[some]
+
+
+@lru_cache(maxsize=8)
+def _chunk(seed: int, d: int, chunk: int) -> tuple[_Array, _Array]:
+    random = np.random.default_rng([seed, d, chunk])
+    return random.standard_normal((CHUNK, d)), random.random(CHUNK)
