@@ -89,9 +89,6 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
     held-out training samples, as series that are known up to some entry: samples wait until so many
     entries are known that sufficiently many held-out ones were not decided wrongly from there on.
 
-    Tune `rule`, `reliability` and `completion` first. The user guide has the situation in which
-    each rule is the right choice.
-
     Parameters
     ----------
     classifier : estimator
