@@ -275,7 +275,7 @@ class GaussianCompletion(Completion):
     --------
     MixtureCompletion : One Gaussian for each class.
     ReliableClassifier : Decides with it.
-    sklearn.impute.IterativeImputer : Regressions of each column on others.
+    sklearn.impute.SimpleImputer : Means or medians.
 
     References
     ----------
