@@ -138,7 +138,8 @@ def _candidates() -> dict[str, Any]:
 OURS: dict[str, Callable[[], Any]] = {
     "LDA, pairwise, tau 0.95": lambda: ReliableClassifier(_lda(), correct=False, n_threads=1),
     "ReliableClassifierCV": lambda: ReliableClassifierCV(n_threads=1),
-    "minimum cost, LDA": lambda: MinimumCostClassifier(None, "harmonic"),
+    "minimum cost, LDA": lambda: MinimumCostClassifier(_lda(), "harmonic"),
+    "minimum cost, convolutions": lambda: MinimumCostClassifier(None, "harmonic"),
     "minimum cost, trees": lambda: MinimumCostClassifier(_trees(), "harmonic"),
     "minimum cost, chosen": lambda: MinimumCostClassifier(_candidates(), "harmonic"),
     "ECTS": ECTS,

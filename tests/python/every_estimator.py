@@ -76,7 +76,9 @@ ESTIMATORS = {
     "ECTS": incomplete.ECTS,
     "FixedTime": lambda: incomplete.FixedTime(n_folds=2),
     "ClassNearest": incomplete.ClassNearest,
-    "MinimumCostClassifier": lambda: incomplete.MinimumCostClassifier(n_times=2, n_folds=2),
+    "MinimumCostClassifier": lambda: incomplete.MinimumCostClassifier(
+        LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"), n_times=2, n_folds=2
+    ),
     "ReliableClassifier": lambda: incomplete.ReliableClassifier(LinearDiscriminantAnalysis()),
     "ReliableClassifier, local": lambda: incomplete.ReliableClassifier(
         incomplete.LocalQDA(), incomplete.MixtureCompletion()

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.validation import show
-from eigenfeat.cli.models import forget_names, opened
+from eigenfeat.cli.models import opened
 from eigenfeat.cli.output import Output
 from eigenfeat.cli.sampled_rows import some_rows
 from eigenfeat.report.evidence import N_NEIGHBORS, features_of, neighbour_labels
+from eigenfeat.rows.out_of_core import without_names
 from eigenfeat.tables import FileRows
 
 __all__ = ["evaluate"]
@@ -34,7 +35,7 @@ def evaluate(options: SimpleNamespace) -> int:
     if not hasattr(model, "classes_"):
         raise ValueError(f"{options.model}: expected a classifier, got {type(model).__name__}")
     classes = np.asarray(model.classes_)
-    forget_names(model)
+    model = without_names(model)
     confusion = np.zeros((len(classes), len(classes)), dtype=np.int64)
     unknown: dict[Any, int] = {}
     loss, probable = 0.0, callable(getattr(model, "predict_proba", None))
@@ -77,7 +78,7 @@ def _early(model: Any, X: Any, y: NDArray[Any], complete: NDArray[Any]) -> NDArr
 
 def _of_features(options: SimpleNamespace, model: Any, rows: FileRows, output: Output) -> int:
     """What the features of a transformer are worth to the nearest neighbours."""
-    forget_names(model)
+    model = without_names(model)
     X, y, n = some_rows(rows, MOST_ROWS, output)
     classes, codes = np.unique(y, return_inverse=True)
     k = len(classes)

@@ -122,6 +122,12 @@ def _estimator(model: Any) -> dict[str, Any]:
         found["features"] = int(model.n_features_in_)
     if hasattr(model, "feature_names_in_"):
         found["feature_names"] = [str(name) for name in model.feature_names_in_]
+    if hasattr(model, "columns_"):
+        encoders = model.columns_.encoders_
+        found["categories"] = {
+            str(name): [str(one) for one in encoder.categories_[0]]
+            for name, encoder in encoders.items()
+        }
     if hasattr(model, "classes_"):
         found["classes"] = np.asarray(model.classes_).tolist()
     if hasattr(model, "layers_"):

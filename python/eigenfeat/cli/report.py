@@ -11,6 +11,7 @@ from eigenfeat.cli.models import opened
 from eigenfeat.cli.options import check_output, files_of
 from eigenfeat.cli.output import Output, UsageError
 from eigenfeat.cli.sampled_rows import some_rows
+from eigenfeat.rows.out_of_core import without_names
 
 __all__ = ["report"]
 
@@ -35,6 +36,10 @@ def report(options: SimpleNamespace) -> int:
         raise UsageError(
             f"--image-shape: expected {X.shape[1]} pixels, got {shape[0]} x {shape[1]}"
         )
+    encoder = getattr(model, "columns_", None)
+    if encoder is not None:  # the page is about the encoded columns
+        model = without_names(model)
+        model.feature_names_in_ = encoder.feature_names_
     try:
         write_report(
             model, X, y, options.output, title=options.title, image_shape=shape, sources=sources

@@ -284,7 +284,7 @@ class GEMClassifier(ClassifierSteps):
         X : (n, d) array-like, sparse matrix or RowBlocks
             Rows; NaN is a missing entry. Blocks and memory-mapped arrays are read again for every
             layer and in every iteration of the logit; neither rows nor projections are kept in
-            memory.
+            memory. Files (`open_rows`) whose features take at most 64 MB are read into memory.
         y : (n,) array-like
             Labels; None with blocks, which contain labels and weights.
         sample_weight : (n,) array-like, optional

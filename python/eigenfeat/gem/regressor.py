@@ -19,7 +19,8 @@ from eigenfeat._base.types import Labels, Pairs, RandomState
 from eigenfeat._base.validation import FLOATS, show
 from eigenfeat.expansion.features import check_powers, expand
 from eigenfeat.gem.gem import GEM
-from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error, validate_data
+from eigenfeat.rows.columns import validate_columns
+from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error
 from eigenfeat.rows.row_weights import weighted_rows
 from eigenfeat.rows.targets import supervised_contractions, target_groups
 
@@ -34,6 +35,10 @@ _Array = NDArray[np.float64]
 
 class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     """Ridge regression on GEM features of bins of the target.
+
+    Use it where the target depends on squares and products of columns; with few samples and a
+    linear target, ridge regression is better. Tune `n_bins`, then `n_directions`. User guide:
+    :doc:`/guide/regression`.
 
     Use it where the target depends on squares and products of columns; with few samples and a
     linear target, ridge regression is better. Tune `n_bins`, then `n_directions`. User guide:
@@ -75,6 +80,9 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         Ridge of the regression on standardised features, relative to the weight of all rows. "auto"
         chooses the best of 33 values by the leave-one-out error, computed for all of them from one
         decomposition.
+    categorical_features : "from_dtype" or None, default="from_dtype"
+        As in :class:`GEMClassifier`: columns of text and categories in data frames become columns
+        of zeros and ones.
     random_state : int, RandomState or None, default=0
         Seed for `scale` and for random contractions.
     n_threads : int or None, default=None
@@ -82,6 +90,9 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     Attributes
     ----------
+    columns_ : TableColumns
+        Encoder of the columns; only if `fit` had a data frame with categories. Then `directions_`
+        has a row for each encoded column.
     directions_ : (d, F) array
         Directions of all contractions, one per column.
     offset_ : (F,) array
@@ -131,7 +142,8 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     _saved: ClassVar[dict[str, str]] = {
         "n_features_in_": "count",
-        "directions_": "numbers d F",
+        "columns_": "of TableColumns?",
+        "directions_": "numbers * F",
         "offset_": "numbers F",
         "coef_": "value",
         "intercept_": "value",
@@ -152,6 +164,7 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         "powers": ["array-like"],
         "include_input": ["boolean"],
         "penalty": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
+        "categorical_features": [StrOptions({"from_dtype"}), None],
         "random_state": ["random_state"],
         "n_threads": GEM._parameter_constraints["n_threads"],
     }
@@ -171,6 +184,7 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         powers: Sequence[int] = (1, 2, 3),
         include_input: bool = True,
         penalty: float | str = "auto",
+        categorical_features: str | None = "from_dtype",
         random_state: RandomState = 0,
         n_threads: int | None = None,
     ) -> None:
@@ -186,6 +200,7 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.powers = powers
         self.include_input = include_input
         self.penalty = penalty
+        self.categorical_features = categorical_features
         self.random_state = random_state
         self.n_threads = n_threads
 
@@ -212,7 +227,7 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         check_powers(self.powers)
         with unchanged_on_error(self):
             options = {"dtype": FLOATS, "order": "C", "multi_output": True, "y_numeric": True}
-            rows, labels = validate_data(self, X, _numbers(y), **options)
+            rows, labels = validate_columns(self, X, _numbers(y), reset=True, **options)
             rows, labels, weight = weighted_rows(
                 rows, np.asarray(labels, dtype=np.float64), sample_weight
             )
@@ -235,7 +250,7 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         (n,) or (n, q) array of float64
         """
         check_is_fitted(self, "coef_")
-        rows = validate_data(self, X, dtype=FLOATS, order="C", reset=False)
+        rows = validate_columns(self, X, reset=False, dtype=FLOATS, order="C")
         found: NDArray[Any] = self._features(rows) @ self.coef_.T + self.intercept_
         return found
 
@@ -317,6 +332,10 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.intercept_ = float(intercept[0]) if self._one_output else intercept
 
     def _check_loaded(self) -> None:
+        d = self.n_features_in_
+        if hasattr(self, "columns_"):
+            d = len(self.columns_.feature_names_)
+        fits(self.directions_.shape[0] == d, "GEMRegressor.directions_")
         coef, intercept = np.asarray(self.coef_), np.asarray(self.intercept_)
         sound = coef.dtype.kind == intercept.dtype.kind == "f" and coef.ndim in (1, 2)
         fits(sound and intercept.shape == coef.shape[:-1], "GEMRegressor.coef_")

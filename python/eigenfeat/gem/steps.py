@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 from sklearn.base import ClassifierMixin
-from sklearn.utils import check_array, check_random_state, check_X_y, validation
+from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 
 from eigenfeat._base.labels import check_two_labels, plain_labels
@@ -30,9 +30,9 @@ from eigenfeat.gem.views import VIEWS, TableStatistics
 from eigenfeat.linear.logistic import MultinomialLogit
 from eigenfeat.pencils.wide_rows import is_wide
 from eigenfeat.rows.blocks import ArrayBlocks, RowBlocks
-from eigenfeat.rows.columns import TableColumns, has_categories, is_table
+from eigenfeat.rows.columns import validate_columns
 from eigenfeat.rows.completion import ALLOW_NAN, complete, keep_completion
-from eigenfeat.rows.estimator import BaseEstimator, Iterative, steps_of, validate_data
+from eigenfeat.rows.estimator import BaseEstimator, Iterative, steps_of
 from eigenfeat.rows.memory import MemoryRows
 from eigenfeat.rows.out_of_core import FromLogits, given_blocks, keep_columns
 from eigenfeat.rows.row_weights import class_weighted, weighted_rows
@@ -122,9 +122,14 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
                 f"joint_epochs: expected 0 with {X.shape[1]} columns, got {self.joint_epochs}"
             )
         blocks = None if wide else given_blocks(X, y, sample_weight, estimator=self)
-        if blocks is not None:
+        whole = None if blocks is None or events is not None else blocks.in_memory()
+        if blocks is not None and (whole is None or whole.y is None or not len(whole)):
             return self._block_rows(blocks, events, moments)
+        if whole is not None:
+            X, y, sample_weight = whole.X, whole.y, whole.weight
         X, y = self._checked(X, reset=True, y=y)
+        if whole is not None:
+            keep_columns(self, blocks, X.shape[1])
         check_classification_targets(y)
         if events is not None and self.n_clusters > 1:
             raise ValueError("events: expected None with n_clusters > 1, which makes events itself")
@@ -181,22 +186,7 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
         """Samples as numbers, categories one-hot; with `y`, both."""
         small = getattr(X, "dtype", None) in (np.uint8, np.int8, np.uint16, np.int16, np.bool_)
         options = ALLOW_NAN | {"dtype": np.float32 if small else FLOATS}
-        if reset:
-            self.__dict__.pop("columns_", None)
-            if self.categorical_features is not None and has_categories(X):
-                self.columns_ = TableColumns().fit(X)
-        if not hasattr(self, "columns_"):
-            return validate_data(self, X, y, reset=reset, **options)
-        if not is_table(X):
-            raise ValueError(
-                "X: expected a table with the columns of the fit, some of which are categories, "
-                f"got {type(X).__name__}"
-            )
-        validation.validate_data(self, X, reset=reset, skip_check_array=True)
-        encoded = self.columns_.transform(X)
-        if isinstance(y, str):
-            return check_array(encoded, **options)
-        return check_X_y(encoded, plain_labels(y), **options)
+        return validate_columns(self, X, y, reset=reset, **options)
 
     def _fit_views(self, rows: LabelledRows, groups: LabelledRows, first: GEM) -> bool:
         """Fit the pool of views; whether it is better than GEM features of the columns alone."""

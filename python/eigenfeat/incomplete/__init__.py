@@ -3,8 +3,12 @@
 Parrish (2012), chapter 5.
 """
 
-from eigenfeat.incomplete._early.costs import CostDecisions, MinimumCostClassifier
-from eigenfeat.incomplete._early.intervals import interval_summaries
+from eigenfeat.incomplete._early.costs import (
+    CostDecision,
+    CostDecisions,
+    CostStream,
+    MinimumCostClassifier,
+)
 from eigenfeat.incomplete.calibration import Calibration, NotCertifiedError, calibrate
 from eigenfeat.incomplete.completion import GaussianCompletion, MixtureCompletion
 from eigenfeat.incomplete.decisions import Decisions, EarlyDecisions, EarlyLabels, StreamDecision
@@ -24,6 +28,7 @@ from eigenfeat.incomplete.scores import (
 )
 from eigenfeat.incomplete.sprt import SPRT
 from eigenfeat.incomplete.streams import Stream, Streams
+from eigenfeat.signals.intervals import interval_summaries
 
 __all__ = [
     "ECTS",
@@ -31,7 +36,9 @@ __all__ = [
     "Calibration",
     "ClassNearest",
     "Conditional",
+    "CostDecision",
     "CostDecisions",
+    "CostStream",
     "Decisions",
     "EarlyCurve",
     "EarlyDecisions",

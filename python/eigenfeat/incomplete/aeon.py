@@ -84,7 +84,7 @@ class AeonEarlyClassifier(BaseEarlyClassifier):
         return harmonic_mean(accuracy, earliness), accuracy, earliness
 
     def _look(self, X: Any, before: Any) -> tuple[NDArray[np.int64], _Array]:
-        """The state, which is kept, and how sure decisions are."""
+        """The state, which is stored, and whether series are decided."""
         rows = _rows_of(X)
         seen = rows.shape[1]
         if seen > self._length:

@@ -60,13 +60,13 @@ TOLERANCE = 1e-6  # of a tail
 BLOCK = 2**20  # complex numbers at a time
 FEW = 96  # points of one sum that are not worth a table
 NODES_OF_TABLES = 81
-MOST_KEPT = 20_000
+MAX_CACHED = 20_000
 
 BELOW = 5e-7  # share of a level that quantiles leave for errors
 # Quantiles are moved out by such shares, with so many nodes, until their tails are shown.
 WIDER = ((0.0, NODES), (0.0, 2 * NODES), (0.0, 4 * NODES), (1e-4, 4 * NODES), (1e-2, 4 * NODES))
 
-_KEPT: dict[tuple[bytes, float], float] = {}
+_CACHE: dict[tuple[bytes, float], float] = {}
 
 
 def tail(weights: _Array, x: _Array) -> _Array:
@@ -82,8 +82,8 @@ def tail(weights: _Array, x: _Array) -> _Array:
     -------
     (n,) array
     """
-    value, _, sure = _tails(weights, x)
-    return np.where(sure, value, np.minimum(bounded_tail(moments_of(weights), x), 1.0))
+    value, _, accurate = _tails(weights, x)
+    return np.where(accurate, value, np.minimum(bounded_tail(moments_of(weights), x), 1.0))
 
 
 def tails(weights: _Array, which: NDArray[np.intp], x: _Array) -> _Array:
@@ -132,7 +132,7 @@ def _from_table(weights: _Array, x: _Array) -> _Array:
 
 
 def quantile(weights: _Array, level: _Array) -> _Array:
-    """`fresh_quantile`, of which the last 20,000 or so are kept."""
+    """`fresh_quantile`, of which the last 20,000 or so are cached."""
     out = np.empty(len(level))
     keys = [
         (blake2b(row.tobytes(), digest_size=16).digest(), float(one))
@@ -140,17 +140,17 @@ def quantile(weights: _Array, level: _Array) -> _Array:
     ]
     new = []
     for i, key in enumerate(keys):
-        found = _KEPT.get(key)
-        if found is None:
+        cached = _CACHE.get(key)
+        if cached is None:
             new.append(i)
         else:
-            out[i] = found
+            out[i] = cached
     if new:
         out[new] = fresh_quantile(weights[new], level[new])
-        if len(_KEPT) + len(new) > MOST_KEPT:
-            _KEPT.clear()
+        if len(_CACHE) + len(new) > MAX_CACHED:
+            _CACHE.clear()
         for i in new:
-            _KEPT[keys[i]] = float(out[i])
+            _CACHE[keys[i]] = float(out[i])
     return out
 
 
@@ -173,12 +173,12 @@ def fresh_quantile(weights: _Array, level: _Array) -> _Array:
     low, high = np.zeros_like(bound), bound.copy()
     # Chi-squares of the same mean and variance, cube roots of which are nearly normal.
     x = np.clip(_wilson_hilferty(moments, level), 1e-6 * bound, bound)
-    sure = np.ones(len(x), dtype=bool)
+    accurate = np.ones(len(x), dtype=bool)
     active = np.flatnonzero(bound > 0)
     for _ in range(30):
         if not len(active):
             break
-        value, density, sure[active] = _tails(weights[active], x[active], (NODES,))
+        value, density, accurate[active] = _tails(weights[active], x[active], (NODES,))
         above = value > level[active]
         low[active] = np.where(above, x[active], low[active])
         high[active] = np.where(above, high[active], x[active])
@@ -189,9 +189,9 @@ def fresh_quantile(weights: _Array, level: _Array) -> _Array:
         trial = np.where(inside, trial, 0.5 * (low[active] + high[active]))
         ended = np.abs(trial - x[active]) <= 1e-8 * x[active]
         x[active] = trial
-        active = active[~ended & sure[active]]
+        active = active[~ended & accurate[active]]
     out = bounded_quantile(moments, wanted)
-    left = np.flatnonzero(sure & (bound > 0))
+    left = np.flatnonzero(accurate & (bound > 0))
     for wider, nodes in WIDER:
         trial = x[left] * (1 + wider)
         shown = certified_tail(weights[left], trial, nodes) <= wanted[left]
@@ -230,7 +230,7 @@ def _tails(
     """Tails, densities, and whether both are accurate."""
     n, m = weights.shape
     value, density = np.ones(n), np.zeros(n)
-    sure = np.ones(n, dtype=bool)
+    accurate = np.ones(n, dtype=bool)
     largest = weights.max(axis=1, initial=0.0)
     value[(largest == 0) & (x >= 0)] = 0.0
     some = np.flatnonzero((largest > 0) & (x > 0))
@@ -239,11 +239,11 @@ def _tails(
         for begin in range(0, len(some), width):
             rows = some[begin : begin + width]
             scale = largest[rows]
-            found = _inverted(weights[rows] / scale[:, None], x[rows] / scale, nodes)
-            value[rows], sure[rows] = found.value, found.sure
-            density[rows] = found.density / scale
-        some = some[~sure[some]]
-    return value, density, sure
+            inverted = _inverted(weights[rows] / scale[:, None], x[rows] / scale, nodes)
+            value[rows], accurate[rows] = inverted.value, inverted.accurate
+            density[rows] = inverted.density / scale
+        some = some[~accurate[some]]
+    return value, density, accurate
 
 
 def certified_tail(weights: _Array, x: _Array, nodes: int = NODES) -> _Array:
@@ -269,10 +269,10 @@ def certified_tail(weights: _Array, x: _Array, nodes: int = NODES) -> _Array:
         rows = some[begin : begin + width]
         # A little more weight, and as much less x, than rounding here can take away.
         w = weights[rows] / largest[rows, None] * (1 + 1e-14)
-        found = _inverted(w, x[rows] / largest[rows] * (1 - 1e-14), nodes)
-        error = error_bound(w, *found.rule)
+        inverted = _inverted(w, x[rows] / largest[rows] * (1 - 1e-14), nodes)
+        error = error_bound(w, *inverted.rule)
         with np.errstate(over="ignore", invalid="ignore"):
-            upper = found.value + error * found.scale
+            upper = inverted.value + error * inverted.scale
         out[rows] = np.where(np.isfinite(upper), np.minimum(upper, 1.0), 1.0)
     return out
 
@@ -283,7 +283,7 @@ class _Inverted:
 
     value: _Array
     density: _Array
-    sure: NDArray[np.bool_]
+    accurate: NDArray[np.bool_]
     scale: _Array
     rule: tuple[Any, ...]
 
@@ -317,11 +317,11 @@ def _inverted(w: _Array, x: _Array, count: int) -> _Inverted:
         value, density = total * scale
         left = np.abs(every_third[0] / total[0] - 1)
     # Three times the step: the cube root of the error, at most.
-    sure = np.isfinite(left) & (left**3 <= TOLERANCE)
+    accurate = np.isfinite(left) & (left**3 <= TOLERANCE)
     value = np.where(upper, -value, 1.0 - value)
     rule = x, p, bend, reach / count, nodes, np.abs(over)
     clipped = np.clip(value, 0.0, 1.0), np.maximum(density, 0.0)
-    return _Inverted(*clipped, sure, scale, rule)
+    return _Inverted(*clipped, accurate, scale, rule)
 
 
 def _log_product(factors: NDArray[np.complex128]) -> NDArray[np.complex128]:
@@ -433,8 +433,8 @@ def error_bound(
             most = values * np.exp(growth) * along / (1 - near)
             fits = ((turn < 0.99) & (near < 0.99)).all(axis=1) & (4 * bend * a < 1)
             whole = 2 * step * most.sum(axis=1) + 2 * _beyond(w, x, p, bend, end - step, a)
-            found = 2 * whole / np.expm1(2 * np.pi * a / step) / (2 * np.pi)
-        best = np.where(fits & np.isfinite(found), np.minimum(best, found), best)
+            bound = 2 * whole / np.expm1(2 * np.pi * a / step) / (2 * np.pi)
+        best = np.where(fits & np.isfinite(bound), np.minimum(best, bound), best)
     # Each node's exponent is a sum of m logarithms and of x s.
     digits = 8 * EPS * (w.shape[1] + len(nodes) + np.abs(s).max(axis=1) * x)
     rounding = digits * (step * values.sum(axis=1)) / np.pi
@@ -496,5 +496,5 @@ def _least(
     turn = w * squeeze / bend[:, None]
     first = np.sqrt(low_side**2 + 4 * w**2 * squeeze * low[:, None])
     last = np.sqrt(high_side**2 + 4 * w**2 * squeeze * high[:, None])
-    found = np.where(high_side >= turn, last, np.where(low_side <= turn, first, 0.0))
-    return np.asarray(np.where(high_side >= 0, found, 0.0))
+    least = np.where(high_side >= turn, last, np.where(low_side <= turn, first, 0.0))
+    return np.asarray(np.where(high_side >= 0, least, 0.0))

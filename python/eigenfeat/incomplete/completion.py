@@ -106,7 +106,7 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """Return conditional distributions of complete rows, or of linear features of them.
 
         One Cholesky factor serves all rows of which only the last entries are missing; every other
-        pattern needs its own factor, which is kept for later calls.
+        pattern needs its own factor, which is cached for later calls.
 
         Parameters
         ----------
@@ -228,7 +228,7 @@ class GaussianCompletion(Completion):
 
     (Parrish 2012, (5.19)). With :math:`\Sigma = L L^T` in the order of the columns, the factor L
     serves every prefix. Any other pattern of missing entries needs its own factor, which rows with
-    the same pattern share, and which is kept (up to 128 MB) for later calls.
+    the same pattern share, and which is cached (up to 128 MB) for later calls.
 
     Training rows may also be incomplete, if entries are missing at random. Mean and covariance are
     then estimated by expectation-maximisation (Little and Rubin, "Statistical analysis with missing
@@ -337,6 +337,9 @@ class MixtureCompletion(Completion):
     Appendix C).
 
     Training rows may be incomplete, as in `GaussianCompletion`; labels must be known.
+
+    The right choice where classes differ in covariance and each has rows enough to estimate its
+    own: with LDA decisions come earlier on ChlorineConcentration, and later on nine of eleven sets.
 
     Parameters
     ----------

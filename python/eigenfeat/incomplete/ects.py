@@ -24,7 +24,7 @@ _Array = NDArray[np.float64]
 _Flags = NDArray[np.bool_]
 _Codes = NDArray[np.intp]
 
-BLOCK_NUMBERS = 2**21  # distances that are held at a time
+BLOCK_NUMBERS = 2**21  # distances at a time
 
 
 class ECTS(SeriesClassifier):
@@ -180,14 +180,14 @@ class ECTS(SeriesClassifier):
 
     def _votes(self, squares: _Array, length: int) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
         """Classes of nearest neighbours that may predict, and where there is one."""
-        found = nearest(squares)
+        neighbours = nearest(squares)
         ready = self.lengths_ <= length
-        codes, decided = self._codes[found.first], ready[found.first]
-        if len(found.tied):
-            voters = (found.among & ready).astype(np.float64)
+        codes, decided = self._codes[neighbours.first], ready[neighbours.first]
+        if len(neighbours.tied):
+            voters = (neighbours.among & ready).astype(np.float64)
             ballots = voters @ np.eye(len(self.classes_))[self._codes]
-            codes[found.tied] = ballots.argmax(axis=1)
-            decided[found.tied] = voters.any(axis=1)
+            codes[neighbours.tied] = ballots.argmax(axis=1)
+            decided[neighbours.tied] = voters.any(axis=1)
         return codes, decided
 
     def _blocks(self, m: int) -> Iterator[slice]:
@@ -291,11 +291,11 @@ def _to_others(n: int) -> _Array:
     return squares
 
 
-def _rightly_placed(found: Nearest, codes: _Codes) -> _Flags:
+def _rightly_placed(neighbours: Nearest, codes: _Codes) -> _Flags:
     """Rows that have a nearest neighbour of their own class."""
-    right = np.asarray(codes[found.first] == codes)
-    same = codes[found.tied, None] == codes
-    right[found.tied] = (found.among & same).any(axis=1)
+    right = np.asarray(codes[neighbours.first] == codes)
+    same = codes[neighbours.tied, None] == codes
+    right[neighbours.tied] = (neighbours.among & same).any(axis=1)
     return right
 
 
@@ -308,7 +308,7 @@ def _pure_clusters(squares: _Array, codes: _Codes, least_size: _Codes) -> _Flags
     filled = squares.copy()
     np.fill_diagonal(filled, 0.0)
     members: list[_Codes | None] = [np.array([i]) for i in range(n)]
-    found: list[_Codes] = []
+    clusters: list[_Codes] = []
     for left, right in linkage(squareform(filled, checks=False), "single")[:, :2].astype(int):
         a, b = members[left], members[right]
         if a is None or b is None or codes[a[0]] != codes[b[0]]:
@@ -317,9 +317,9 @@ def _pure_clusters(squares: _Array, codes: _Codes, least_size: _Codes) -> _Flags
         both = np.concatenate([a, b])
         members.append(both)
         if len(both) >= least_size[codes[a[0]]]:
-            found.append(both)
-    sets = np.zeros((len(found), n), dtype=bool)
-    for row, rows in enumerate(found):
+            clusters.append(both)
+    sets = np.zeros((len(clusters), n), dtype=bool)
+    for row, rows in enumerate(clusters):
         sets[row, rows] = True
     return sets
 

@@ -38,6 +38,9 @@ class FixedTime(SeriesClassifier):
     Use it as a baseline. Set `classifier`, and the time if it is known. User guide:
     :doc:`/guide/early_costs`.
 
+    Use it as a baseline. Set `classifier`, and the time if it is known. User guide:
+    :doc:`/guide/early_costs`.
+
     Parameters
     ----------
     classifier : estimator or None, default=None
@@ -184,9 +187,9 @@ class FixedTime(SeriesClassifier):
     def _right(self, X: _Array, y: NDArray[Any]) -> int:
         """How many rows are classified right by what the other folds teach."""
         right = 0
-        for held in fold_masks(y, self.n_folds):
-            model = self._new().fit(X[~held], y[~held])
-            right += int(np.sum(np.asarray(model.predict(X[held])) == y[held]))
+        for fold in fold_masks(y, self.n_folds):
+            model = self._new().fit(X[~fold], y[~fold])
+            right += int(np.sum(np.asarray(model.predict(X[fold])) == y[fold]))
         return right
 
     def _check_loaded(self) -> None:

@@ -240,14 +240,14 @@ class LocalQDA(FromLogits, RowClassifier):
             folds[members] = np.arange(len(members)) % self.n_folds
         wrong = np.zeros(len(counts))
         for fold in range(min(self.n_folds, len(codes))):
-            held = np.flatnonzero(folds == fold)
-            kept = np.flatnonzero(folds != fold)
-            if not len(held) or not len(kept):
+            test = np.flatnonzero(folds == fold)
+            train = np.flatnonzero(folds != fold)
+            if not len(test) or not len(train):
                 continue
-            X_kept, codes_kept = X[kept], codes[kept]
-            for part in blocks(len(held), len(self.classes_) * (counts[-1] + len(counts))):
-                rows = held[part]
-                scores = self._scores(X[rows], counts, X_kept, codes_kept)
+            X_train, codes_train = X[train], codes[train]
+            for part in blocks(len(test), len(self.classes_) * (counts[-1] + len(counts))):
+                rows = test[part]
+                scores = self._scores(X[rows], counts, X_train, codes_train)
                 wrong += (scores.argmax(axis=2) != codes[rows]).sum(axis=1)
         return {m: float(w) / len(codes) for m, w in zip(counts, wrong, strict=True)}
 
@@ -261,6 +261,9 @@ class LocalQDA(FromLogits, RowClassifier):
 
 class ClassNearest(RowClassifier):
     r"""Predict the class whose `n_neighbors` nearest rows are nearest on average.
+
+    Use it with `ReliableClassifier` for nearest neighbours. Tune `n_neighbors`. User guide:
+    :doc:`/guide/early`.
 
     Use it with `ReliableClassifier` for nearest neighbours. Tune `n_neighbors`. User guide:
     :doc:`/guide/early`.

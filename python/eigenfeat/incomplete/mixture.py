@@ -87,14 +87,16 @@ def affine_of(features: BaseEstimator | None, n_columns: int) -> Affine | None:
         mean = np.zeros(n_columns) if mean is None else np.asarray(mean, dtype=np.float64)
         scale = getattr(features, "scale_", None)
         components = components if scale is None else components / scale
-        found = _of(components.T, -np.einsum("ji,i->j", components, mean))
+        affine = _of(components.T, -np.einsum("ji,i->j", components, mean))
     elif hasattr(features, "directions_") and hasattr(features, "offset_"):
-        found = _of(features.directions_, features.offset_)
+        affine = _of(features.directions_, features.offset_)
     else:
-        found = _probed(features, n_columns)
-    if found.B.shape[0] != n_columns:
-        raise ValueError(f"features: expected a map of {n_columns} columns, got {found.B.shape[0]}")
-    return _checked(features, found)
+        affine = _probed(features, n_columns)
+    if affine.B.shape[0] != n_columns:
+        raise ValueError(
+            f"features: expected a map of {n_columns} columns, got {affine.B.shape[0]}"
+        )
+    return _checked(features, affine)
 
 
 def _of(B: Any, b: Any) -> Affine:
@@ -107,15 +109,15 @@ def _probed(features: Any, n_columns: int) -> Affine:
     return _of(images - origin, origin[0])
 
 
-def _checked(features: Any, found: Affine) -> Affine:
+def _checked(features: Any, affine: Affine) -> Affine:
     """Compare the map with the transformer at points that are nothing special."""
-    d = len(found.B)
+    d = len(affine.B)
     points = np.sin(np.arange(3 * d, dtype=float).reshape(3, d) * 1.3 + 0.7)
-    scale = np.abs(points) @ np.abs(found.B) + np.abs(found.b)
-    error = np.abs(np.asarray(features.transform(points), dtype=np.float64) - found(points))
+    scale = np.abs(points) @ np.abs(affine.B) + np.abs(affine.b)
+    error = np.abs(np.asarray(features.transform(points), dtype=np.float64) - affine(points))
     if not np.all(error <= 1e-5 * scale + 1e-300):
         raise ValueError(f"features: expected an affine map of the rows, got {show(features)}")
-    return found
+    return affine
 
 
 class Pattern:
@@ -397,11 +399,11 @@ class GaussianMixture(Saved):
         variances: list[_Array] = []
         covariances: list[_Array] = []
         missing: list[int] = []
-        kept: list[tuple[list[PrefixGaussian], int]] = []
-        for found, members in patterns_of(~np.isnan(rows)):
-            t = found.known
-            chosen = rows[np.ix_(members, found.order[:t])]
-            models = self.models(found, affine, n_threads=n_threads)
+        gaussians: list[tuple[list[PrefixGaussian], int]] = []
+        for entries, members in patterns_of(~np.isnan(rows)):
+            t = entries.known
+            chosen = rows[np.ix_(members, entries.order[:t])]
+            models = self.models(entries, affine, n_threads=n_threads)
             innovations = [model.innovations(chosen, t) for model in models]
             pairs = list(zip(models, innovations, strict=True))
             for g, (model, e) in enumerate(pairs):
@@ -410,8 +412,8 @@ class GaussianMixture(Saved):
                 densities = [model.log_densities(e, t)[:, 0] for model, e in pairs]
                 weights[members] = self.posterior(np.stack(densities, axis=-1))
             pattern[members] = len(missing)
-            missing.append(found.missing)
-            kept.append((models, t))
+            missing.append(entries.missing)
+            gaussians.append((models, t))
             variances.append(np.stack([model.variance_table[t] for model in models]))
             if covariance:
                 covariances.append(np.stack([model.covariances(t)[0] for model in models]))
@@ -423,8 +425,8 @@ class GaussianMixture(Saved):
             np.stack(covariances) if q and covariance else None,
             pattern,
             np.array(missing, dtype=np.intp),
-            spectra_of(kept) if q and spectra else None,
-            kept,
+            spectra_of(gaussians) if q and spectra else None,
+            gaussians,
         )
 
     def after(
@@ -513,11 +515,13 @@ def moments_of(weights: _Array) -> _Array:
     )
 
 
-def spectra_of(kept: list[tuple[list[PrefixGaussian], int]]) -> Spectra:
+def spectra_of(gaussians: list[tuple[list[PrefixGaussian], int]]) -> Spectra:
     """Of the parts' Gaussians, each after a number of entries."""
-    if kept[0][0][0].gains.shape[1] > MANY_FEATURES:
-        return Spectra(None, np.stack([[m.correlation_moments(t) for m in ms] for ms, t in kept]))
-    values = np.stack([[m.correlation_eigenvalues(t) for m in ms] for ms, t in kept])
+    if gaussians[0][0][0].gains.shape[1] > MANY_FEATURES:
+        return Spectra(
+            None, np.stack([[m.correlation_moments(t) for m in ms] for ms, t in gaussians])
+        )
+    values = np.stack([[m.correlation_eigenvalues(t) for m in ms] for ms, t in gaussians])
     return Spectra(values, moments_of(values))
 
 

@@ -242,10 +242,10 @@ class Rule(Saved):
         """`evaluate` without classes of rows that wait and without counts, where that is faster."""
         return self.evaluate(rule_input, tau, None)
 
-    def certified_tau(self, rule_input: RuleInput, found: RuleOutput, items: _Codes) -> _Array:
+    def certified_tau(self, rule_input: RuleInput, output: RuleOutput, items: _Codes) -> _Array:
         """The largest tau at which some of the rows that `decide` decided are certified."""
         largest = self.largest_tau(rule_input.take(items), None)[0]
-        return np.maximum(largest, found.reliability[items])
+        return np.maximum(largest, output.reliability[items])
 
     def evaluate_grid(
         self, rule_input: RuleInput, grid: _Array
@@ -311,6 +311,9 @@ class PairwiseRule(Rule):
 
     Differences of linear discriminants have exact normal tails, and those of quadratic ones tails
     of generalised chi-squares by Davies's inversion. Under a mixture each tail is the mixture's.
+
+    The right choice for linear discriminants: on 21 sets the earliest rule at an agreement of .9.
+    Where the completion's model is right it decides most rows with quadratic ones, too.
     """
 
     def evaluate(self, rule_input: RuleInput, tau: _Array, target: int | None) -> RuleOutput:

@@ -78,6 +78,9 @@ class Sampled(Saved):
 class SampledRule(Rule):
     """Time-uniform lower bounds of P(g(X) = c | z), from independent samples.
 
+    The right choice for classifiers without discriminants, and for local ones: the only rule about
+    the label that the classifier gives to the complete row.
+
     Parameters
     ----------
     predict : ClassCodes

@@ -314,15 +314,19 @@ def taus_of(model: BaseEstimator, reliability: ArrayLike | None, n: int) -> NDAr
 # ---- folds and blocks
 
 
-def fold_masks(y: Labels, n_folds: int) -> Iterator[NDArray[np.bool_]]:
+def fold_masks(y: Labels, n_folds: int, repeat: int = 0) -> Iterator[NDArray[np.bool_]]:
     """Which rows each fold leaves out; folds that leave out none or all are skipped.
 
     Rows of each class are dealt to the folds in turn, and the classes start at different folds. The
-    only row of a class is never left out, so that all classes are in what is left.
+    only row of a class is never left out, so that all classes are in what is left. Repeats other
+    than 0 deal the rows in other orders.
     """
     _, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
+    order = np.arange(len(codes))
+    if repeat:
+        order = np.random.default_rng(repeat).permutation(len(codes))
     turn = np.empty(len(codes), dtype=np.intp)
-    turn[np.argsort(codes, kind="stable")] = np.arange(len(codes))
+    turn[order[np.argsort(codes[order], kind="stable")]] = np.arange(len(codes))
     turn[(counts == 1)[codes]] = -1
     for fold in range(min(n_folds, len(codes))):
         mask = (turn >= 0) & (turn % n_folds == fold)

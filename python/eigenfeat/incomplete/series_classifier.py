@@ -90,13 +90,13 @@ class SeriesClassifier(RowClassifier):
     def _training_rows(self, X: ArrayLike, y: ArrayLike) -> tuple[_Array, Labels]:
         if series_of(X) is None:
             return super()._training_rows(X, y)
-        found, labels, layout = training_rows(self, X, y, None)
+        series, labels, layout = training_rows(self, X, y, None)
         if layout.channels > 1:
             raise ValueError(
                 f"X: expected series of one channel, got {layout.channels} channels, which "
                 "ReliableClassifier takes"
             )
-        return _without_holes(found.rows), labels
+        return _without_gaps(series.rows), labels
 
     def _series(self, X: Any) -> tuple[_Array, NDArray[np.int64]]:
         """Complete rows of series that have ended, and after how many samples each did."""
@@ -105,14 +105,14 @@ class SeriesClassifier(RowClassifier):
             return rows, np.full(len(rows), self.n_features_in_, dtype=np.int64)
         check_is_fitted(self)
         count_cores()  # before a classifier inside asks
-        found = whole_rows(self, X, Layout(1, self.n_features_in_, True))
-        return _without_holes(found.rows), found.ends
+        series = whole_rows(self, X, Layout(1, self.n_features_in_, True))
+        return _without_gaps(series.rows), series.ends
 
     def _checked(self, X: Any) -> _Array:
         return self._series(X)[0]
 
 
-def _without_holes(rows: _Array) -> _Array:
+def _without_gaps(rows: _Array) -> _Array:
     if np.isnan(rows).any():
         i, j = np.argwhere(np.isnan(rows))[0].tolist()
         raise ValueError(

@@ -77,11 +77,11 @@ class ConfidenceSet(Saved, ABC):
         """
         asked, count = np.asarray(tau, dtype=float), np.asarray(degrees, dtype=float)
         if self.by_spectra and spectra is not None and pattern is not None:
-            found = _weighted_radius(asked, spectra, pattern)
+            radius = _weighted_radius(asked, spectra, pattern)
         else:
             with np.errstate(divide="ignore"):
-                found = self._radius(asked, count)
-        return np.where(count == 0, 0.0, np.minimum(found, LIMIT))
+                radius = self._radius(asked, count)
+        return np.where(count == 0, 0.0, np.minimum(radius, LIMIT))
 
     def reliability(
         self,
@@ -93,11 +93,11 @@ class ConfidenceSet(Saved, ABC):
         """The probability that belongs to a radius; 1 without degrees of freedom."""
         given, count = np.asarray(radius, dtype=float), np.asarray(degrees, dtype=float)
         if self.by_spectra and spectra is not None and pattern is not None:
-            found = _weighted_reliability(given, spectra, pattern)
+            tau = _weighted_reliability(given, spectra, pattern)
         else:
             with np.errstate(divide="ignore", invalid="ignore"):
-                found = self._reliability(given, count)
-        return np.where(count == 0, 1.0, found)
+                tau = self._reliability(given, count)
+        return np.where(count == 0, 1.0, tau)
 
     @abstractmethod
     def _radius(self, tau: _Array, degrees: _Array) -> _Array:
@@ -109,7 +109,14 @@ class ConfidenceSet(Saved, ABC):
 
 
 class ChebyshevSet(ConfidenceSet):
-    """``(x - m)^T R^-1 (x - m) <= ell / (1 - tau)``, whatever the distribution (5.3)."""
+    """``(x - m)^T R^-1 (x - m) <= ell / (1 - tau)``, whatever the distribution (5.3).
+
+    ell is the rank of R or a bound of it (`RuleInput.degrees`): for linear discriminants
+    min(missing entries, classes - 1), the dimension of the differences of scores, and not d.
+
+    The right choice for completions far from Gaussian: without a correction none of 21 sets is
+    below a tau of .99 or less, at the price of deciding later than "mahalanobis".
+    """
 
     full_covariance = True
     any_distribution = True
@@ -123,7 +130,11 @@ class ChebyshevSet(ConfidenceSet):
 
 
 class MahalanobisSet(ConfidenceSet):
-    """``(x - m)^T R^-1 (x - m)`` up to the chi-square quantile of tau, exact for Gaussians."""
+    """``(x - m)^T R^-1 (x - m)`` up to the chi-square quantile of tau, exact for Gaussians.
+
+    The right choice for linear discriminants without a correction and with few samples: at a tau
+    of .95 one of 21 sets is below it, with the pairwise rule seven.
+    """
 
     full_covariance = True
 
@@ -140,6 +151,9 @@ class QuadraticSet(MahalanobisSet):
     The sum is one of chi-squares weighted by the eigenvalues of the conditional correlation, whose
     quantile is computed, or bounded where there are no eigenvalues. Without spectra it is the
     thesis's chi-square, which holds for uncorrelated components alone.
+
+    The right choice for quadratic discriminants: on 21 sets naive Bayes and local QDA decide
+    earlier than with boxes at every tau, and its checks are separable.
     """
 
     full_covariance = False
@@ -149,7 +163,12 @@ class QuadraticSet(MahalanobisSet):
 class BoxSet(ConfidenceSet):
     """``|x_i - m_i| <= z sqrt(R_ii)``, tau^(1/ell) for each entry (5.5).
 
-    Sidak's inequality makes the probability at least tau for Gaussians of any correlation.
+    Sidak's inequality makes the probability at least tau for Gaussians of any correlation. ell
+    counts the components with a variance, q; quadratic discriminants, whose pairs have boxes in
+    axes of their own, need (classes - 1) q intervals at once (Royen).
+
+    The right choice for a tau of .999 without a correction: with LDA none of 21 sets is below it,
+    and decisions come earlier than with Chebyshev's sets.
     """
 
     shape = "box"

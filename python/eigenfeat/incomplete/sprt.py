@@ -34,6 +34,9 @@ class SPRT(SeriesClassifier):
     Use it for two classes whose values are independent over time. Set `error`. User guide:
     :doc:`/guide/early_costs`.
 
+    Use it for two classes whose values are independent over time. Set `error`. User guide:
+    :doc:`/guide/early_costs`.
+
     .. math:: S_k = S_{k-1} + \log p(x_k | y_1) - \log p(x_k | y_2),
 
     which is (5.21) of Parrish (2012) with equal priors. A series is decided as the first class as

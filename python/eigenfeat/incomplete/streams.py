@@ -246,7 +246,7 @@ class Streams:
 
     @property
     def reliability(self) -> _Array:
-        """(n,): the largest tau that held at the time of decision; 0 where undecided."""
+        """(n,): the largest tau at the time of decision; 0 where undecided."""
         with self._lock:
             return self._reliability.copy()
 

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from scipy.sparse import csr_array
 
+    from eigenfeat.rows.columns import TableColumns
+
     _Blocks: TypeAlias = "RowBlocks | Iterator[Any] | Callable[[], Iterable[Any]]"
 
 __all__ = [
@@ -119,6 +121,15 @@ class RowBlocks(ABC):
     @property
     def layout(self) -> dict[str, Any] | None:
         """What a fitted model remembers of rows without names, to find its columns in others."""
+        return None
+
+    @property
+    def encoder(self) -> TableColumns | None:
+        """What has made the columns of those of a table with categories, if they are encoded."""
+        return None
+
+    def in_memory(self) -> Block | None:
+        """All rows as one block, where they are few; None where they stay in blocks."""
         return None
 
     def prepared_for(self, estimator: Any, *, fitted: bool) -> RowBlocks:

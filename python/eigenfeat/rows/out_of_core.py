@@ -86,12 +86,15 @@ def given_blocks(
 
 
 def keep_columns(estimator: Any, blocks: RowBlocks | None, n_features: int) -> None:
-    """Keep number and names of the columns of blocks that an estimator was fitted to."""
-    for name in ("feature_names_in_", "file_layout_"):
+    """Keep number, names and encoder of the columns of blocks that an estimator was fitted to."""
+    for name in ("feature_names_in_", "file_layout_", "columns_"):
         estimator.__dict__.pop(name, None)
     estimator.n_features_in_ = n_features
     if blocks is None:
         return
+    if blocks.encoder is not None:
+        estimator.columns_ = blocks.encoder
+        estimator.n_features_in_ = len(blocks.encoder.names_)
     if blocks.column_names is not None:
         estimator.feature_names_in_ = np.array(blocks.column_names, dtype=object)
     if blocks.layout is not None:
@@ -99,9 +102,16 @@ def keep_columns(estimator: Any, blocks: RowBlocks | None, n_features: int) -> N
 
 
 def without_names(estimator: Any) -> Any:
-    """A shallow copy without names of columns, for blocks, in which they have been matched."""
+    """A shallow copy for the rows of blocks, whose columns have been found by name and encoded."""
     found = copy.copy(estimator)
     found.__dict__.pop("feature_names_in_", None)
+    encoder = found.__dict__.pop("columns_", None)
+    if encoder is not None:
+        found.n_features_in_ = len(encoder.feature_names_)
+        if hasattr(found, "best_estimator_"):
+            found.best_estimator_ = without_names(found.best_estimator_)
+        if hasattr(found, "members_"):
+            found.members_ = [without_names(member) for member in found.members_]
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -10,7 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
-from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import (
+    ClassifierMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    clone,
+)
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
@@ -20,18 +25,28 @@ from eigenfeat._base.core import core
 from eigenfeat._base.labels import check_two_labels, plain_labels
 from eigenfeat._base.plain_rows import plain_rows
 from eigenfeat._base.saved import fits
+from eigenfeat._base.spread import is_rounding
 from eigenfeat._base.types import Floats, Labels, Seed
 from eigenfeat._base.validation import MOST, random_generator, real_array, show
 from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error
+from eigenfeat.signals.intervals import interval_summaries
 
-__all__ = ["ConvolutionClassifier", "ConvolutionFeatures", "read_series"]
+__all__ = [
+    "ConvolutionClassifier",
+    "ConvolutionFeatures",
+    "fit_prefixes",
+    "logit_factor",
+    "prefix_probabilities",
+    "read_series",
+]
 
 _Array = NDArray[np.float64]
 _Places = NDArray[np.int64]
 _KERNELS = 84
 _TAPS = 9
 _GOLDEN = (np.sqrt(5.0) + 1.0) / 2.0
-_BLOCK = 1 << 25  # features of a block of series
+_WEIGHTS = (0.0, 0.03, 0.1, 0.3, 1.0)  # of interval summaries
+_BLOCK = 1 << 25  # features computed at once
 
 
 class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -314,6 +329,10 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
     alphas : sequence of float > 0 or None, default=None
         Penalties to choose from, on standardised features. None: ten from 1e-3 to 1e3 times the
         number of features over 1000.
+    intervals : bool, default=False
+        Whether to add the `interval_summaries` of the series, which know levels and trends. Their
+        weight, from nothing to as much as all convolution features have, is chosen with the
+        penalty. Series then have one length.
     random_state : int, RandomState, Generator or None, default=None
         Of `ConvolutionFeatures`.
     n_threads : int or None, default=None
@@ -326,9 +345,12 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
     features_ : ConvolutionFeatures
         Fitted.
     coef_ : (k, F) array
+        Of the convolution features, then of the summaries.
     intercept_ : (k,) array
     alpha_ : float
         The chosen penalty.
+    interval_weight_ : float
+        The chosen weight of the summaries, of 0, 0.03, 0.1, 0.3 and 1; 0 without them.
     loo_scores_ : (n, k) array
         Leave-one-out scores of the training series.
     factor_ : float
@@ -362,6 +384,7 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_features": [Interval(Integral, _KERNELS, None, closed="left")],
         "alphas": ["array-like", None],
+        "intervals": ["boolean"],
         "random_state": ["random_state", np.random.Generator],
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
     }
@@ -373,6 +396,7 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
         "intercept_": "numbers k",
         "loo_scores_": "numbers n k",
         "alpha_": "number",
+        "interval_weight_": "number",
         "factor_": "number",
     }
 
@@ -382,6 +406,7 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
     intercept_: _Array
     loo_scores_: _Array
     alpha_: float
+    interval_weight_: float
     factor_: float
 
     def __init__(
@@ -389,11 +414,13 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
         n_features: int = 10000,
         *,
         alphas: Sequence[float] | None = None,
+        intervals: bool = False,
         random_state: Seed = None,
         n_threads: int | None = None,
     ) -> None:
         self.n_features = n_features
         self.alphas = alphas
+        self.intervals = intervals
         self.random_state = random_state
         self.n_threads = n_threads
 
@@ -414,29 +441,9 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
         """
         with unchanged_on_error(self):
             self._validate_params()
-            labels = np.asarray(plain_labels(y))
-            check_classification_targets(labels)
-            features = ConvolutionFeatures(
-                self.n_features, random_state=self.random_state, n_threads=self.n_threads
-            )
+            features = self._new_features()
             values = features.fit_transform(X)
-            if labels.shape != (len(values),):
-                raise ValueError(
-                    f"y: expected {len(values)} labels, one for each series, got shape "
-                    f"{labels.shape}"
-                )
-            self.classes_, codes = np.unique(labels, return_inverse=True)
-            check_two_labels(self.classes_)
-            if self.alphas is None:
-                alphas = np.logspace(-3, 3, 10) * values.shape[1] / 1000
-            else:
-                alphas = np.asarray(self.alphas, dtype=np.float64)
-                if alphas.ndim != 1 or not len(alphas) or not (alphas > 0).all():
-                    raise ValueError(f"alphas: expected positive numbers, got {show(self.alphas)}")
-            self.features_ = features
-            targets = np.where(codes[:, None] == np.arange(len(self.classes_)), 1.0, -1.0)
-            self._solve(values, targets, alphas)
-            self.factor_ = _factor(self.loo_scores_, codes)
+            self._learn(features, values, X, y)
         return self
 
     def decision_function(self, X: ArrayLike | Sequence[ArrayLike]) -> _Array:
@@ -479,49 +486,205 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.three_d_array = True
         return tags
 
+    def _new_features(self) -> ConvolutionFeatures:
+        return ConvolutionFeatures(
+            self.n_features, random_state=self.random_state, n_threads=self.n_threads
+        )
+
+    def _learn(self, features: ConvolutionFeatures, values: Floats, X: Any, y: ArrayLike) -> None:
+        """Fit the ridge to features (n, F) of series X."""
+        labels = np.asarray(plain_labels(y))
+        check_classification_targets(labels)
+        if labels.shape != (len(values),):
+            raise ValueError(
+                f"y: expected {len(values)} labels, one for each series, got shape {labels.shape}"
+            )
+        self.classes_, codes = np.unique(labels, return_inverse=True)
+        check_two_labels(self.classes_)
+        if self.alphas is None:
+            alphas = np.logspace(-3, 3, 10) * values.shape[1] / 1000
+        else:
+            alphas = np.asarray(self.alphas, dtype=np.float64)
+            if alphas.ndim != 1 or not len(alphas) or not (alphas > 0).all():
+                raise ValueError(f"alphas: expected positive numbers, got {show(self.alphas)}")
+        self.features_ = features
+        targets = np.where(codes[:, None] == np.arange(len(self.classes_)), 1.0, -1.0)
+        self._solve([values, *self._summaries(X)], targets, alphas)
+        self.factor_ = logit_factor(self.loo_scores_, codes)
+
+    def _summaries(self, X: Any) -> list[Floats]:
+        """Summaries of intervals, or nothing."""
+        if not self.intervals:
+            return []
+        series, lengths = read_series(X)
+        if (lengths < series.shape[2]).any():
+            raise ValueError("X: expected series of one length with intervals=True, got several")
+        return [interval_summaries(series)]
+
     def _scores(self, X: Any) -> _Array:
         check_is_fitted(self, "coef_")
-        values = self.features_.transform(X)
-        return (values @ self.coef_.T).astype(np.float64) + self.intercept_
+        return self._scored([self.features_.transform(X), *self._summaries(X)])
 
-    def _solve(self, values: Floats, targets: _Array, alphas: _Array) -> None:
+    def _scored(self, blocks: list[Floats]) -> _Array:
+        scores = np.zeros((len(blocks[0]), len(self.classes_)))
+        first = 0
+        for block in blocks:
+            coef = self.coef_[:, first : first + block.shape[1]]
+            scores += block @ coef.T
+            first += block.shape[1]
+        return scores + self.intercept_
+
+    def _solve(self, blocks: list[Floats], targets: _Array, alphas: _Array) -> None:
         """Ridge with centred, standardised features Z: alpha by ``e_i / (1 - 1/n - h_i)``.
 
-        The spectrum is that of ``Z Z^T`` or ``Z^T Z``, whichever is smaller.
+        Each block of features weighs as much as the first would if none of its were constant, and
+        a second one that much times a weight that is chosen with alpha. The spectrum is that of
+        ``Z Z^T`` or ``Z^T Z``, whichever is smaller.
         """
-        n, width = values.shape
-        mean = values.mean(axis=0, dtype=np.float64)
-        scale = values.std(axis=0, dtype=np.float64)
-        scale[scale < 1e-7] = np.inf  # constant: no weight
-        Z = ((values - mean) / scale).astype(values.dtype)
+        n, first_width = blocks[0].shape
+        dtype = blocks[0].dtype
+        parts, means, scales = [], [], []
+        for block in blocks:
+            mean = block.mean(axis=0, dtype=np.float64)
+            scale = block.std(axis=0, dtype=np.float64)
+            constant = is_rounding(scale, np.abs(block).max(axis=0), n, dtype)
+            scale *= np.sqrt(max(np.count_nonzero(~constant), 1) / first_width)
+            scale[constant] = np.inf  # no weight
+            parts.append(((block - mean) / scale).astype(dtype))
+            means.append(mean)
+            scales.append(scale)
         level = targets.mean(axis=0)
         Y = targets - level
-        if n <= width:
-            spectrum, U = np.linalg.eigh((Z @ Z.T).astype(np.float64))
-        else:
-            spectrum, V = np.linalg.eigh((Z.T @ Z).astype(np.float64))
-            inside = spectrum > 1e-12 * max(spectrum[-1], 1e-300)
-            spectrum = spectrum[inside]
-            U = (Z @ V[:, inside]) / np.sqrt(spectrum)
-        spectrum = np.maximum(spectrum, 0.0)
-        projected = U.T @ Y
         best = np.inf
-        for alpha in alphas:
-            shares = spectrum / (spectrum + alpha)
-            fitted = U @ (shares[:, None] * projected)
-            leverage = 1.0 / n + np.square(U) @ shares
-            left = (Y - fitted) / np.maximum(1.0 - leverage, 1e-10)[:, None]
-            loss = float(np.square(left).mean())
-            if loss < best:
-                best, self.alpha_, self.loo_scores_ = loss, float(alpha), targets - left
-        dual = U @ (projected / (spectrum + self.alpha_)[:, None])
-        weights = (Z.T @ dual.astype(values.dtype)).astype(np.float64) / scale[:, None]
-        self.coef_ = np.ascontiguousarray(weights.T.astype(values.dtype))
-        self.intercept_ = level - mean @ weights
+        for weight, spectrum, U in _spectra(parts):
+            projected = U.T @ Y
+            for alpha in alphas:
+                shares = spectrum / (spectrum + alpha)
+                fitted = U @ (shares[:, None] * projected)
+                leverage = 1.0 / n + np.square(U) @ shares
+                left = (Y - fitted) / np.maximum(1.0 - leverage, 1e-10)[:, None]
+                loss = float(np.square(left).mean())
+                if loss < best:
+                    best, self.alpha_, self.interval_weight_ = loss, float(alpha), weight
+                    self.loo_scores_ = targets - left
+                    dual = U @ (projected / (spectrum + alpha)[:, None])
+        gains = [1.0] if len(parts) == 1 else [1.0, self.interval_weight_]
+        weights = np.concatenate(
+            [
+                gain * (part.T @ dual.astype(dtype)).astype(np.float64) / scale[:, None]
+                for gain, part, scale in zip(gains, parts, scales, strict=True)
+            ]
+        )
+        self.coef_ = np.ascontiguousarray(weights.T.astype(dtype))
+        self.intercept_ = level - np.concatenate(means) @ weights
 
 
-def _factor(scores: _Array, codes: NDArray[np.intp]) -> float:
-    """The factor of scores with the least log loss, in [0.1, 30]."""
+def _spectra(parts: list[Floats]) -> Iterator[tuple[float, _Array, _Array]]:
+    """By weight of the second block: eigenvalues of Z Z^T and eigenvectors, but for zeros."""
+    widths = [part.shape[1] for part in parts]
+    weights = (0.0,) if len(parts) == 1 else _WEIGHTS
+    if len(parts[0]) <= sum(widths):
+        grams = [(part @ part.T).astype(np.float64) for part in parts]
+        for weight in weights:
+            gram = grams[0] if len(parts) == 1 else grams[0] + weight * grams[1]
+            spectrum, U = np.linalg.eigh(gram)
+            yield weight, np.maximum(spectrum, 0.0), U
+        return
+    Z = parts[0] if len(parts) == 1 else np.hstack(parts)
+    gram = (Z.T @ Z).astype(np.float64)
+    for weight in weights:
+        gain = np.ones(len(gram))
+        gain[widths[0] :] = np.sqrt(weight)
+        spectrum, V = np.linalg.eigh(gain[:, None] * gram * gain)
+        inside = spectrum > 1e-12 * max(spectrum[-1], 1e-300)
+        spectrum = spectrum[inside]
+        yield weight, spectrum, (Z @ (gain[:, None] * V[:, inside])) / np.sqrt(spectrum)
+
+
+def fit_prefixes(
+    classifier: ConvolutionClassifier, X: ArrayLike, y: ArrayLike, times: ArrayLike
+) -> list[ConvolutionClassifier]:
+    """Fit a classifier to the beginnings of series, for all of them with the same features.
+
+    Parameters
+    ----------
+    classifier : ConvolutionClassifier
+        Its parameters are used.
+    X : (n, channels, d) array-like
+    y : (n,) array-like
+    times : (p,) array of ascending int in 1..d
+
+    Returns
+    -------
+    list of p ConvolutionClassifier
+        For the first t samples each. Thresholds and dilations are those of the whole series.
+    """
+    features = classifier._new_features()
+    series, _ = read_series(X)
+    features.fit(series)
+    models = []
+    for some, values in _prefix_blocks(features, series, np.asarray(times)):
+        for t, at_time in zip(some, values, strict=True):
+            model = clone(classifier)
+            model._learn(features, at_time, series[:, :, :t], y)
+            models.append(model)
+    return models
+
+
+def prefix_probabilities(
+    models: Sequence[ConvolutionClassifier], X: ArrayLike, times: ArrayLike
+) -> _Array:
+    """Compute what classifiers of `fit_prefixes` say of beginnings, in one pass.
+
+    Parameters
+    ----------
+    models : sequence of p ConvolutionClassifier
+    X : (n, channels, d) array-like
+    times : (p,) array of ascending int in 1..d
+
+    Returns
+    -------
+    (p, n, k) array
+        ``models[j].predict_proba(X[..., :times[j]])`` for each j.
+    """
+    features = models[0].features_
+    series, _ = read_series(X, features.n_channels_)
+    cuts = np.asarray(times)
+    out = np.empty((len(cuts), len(series), len(models[0].classes_)))
+    rows = max(1, _BLOCK // (len(cuts) * len(features.thresholds_)))
+    for begin in range(0, len(series), rows):
+        part = series[begin : begin + rows]
+        done = 0
+        for some, values in _prefix_blocks(features, part, cuts):
+            for t, at_time in zip(some, values, strict=True):
+                model = models[done]
+                scores = model._scored([at_time, *model._summaries(part[:, :, :t])])
+                out[done, begin : begin + rows] = softmax(model.factor_ * scores, axis=1)
+                done += 1
+    return out
+
+
+def _prefix_blocks(
+    features: ConvolutionFeatures, series: Floats, times: _Places
+) -> Iterator[tuple[_Places, Floats]]:
+    """Times, and their features (times, n, F), as many at once as memory should hold."""
+    together = max(1, _BLOCK // (len(series) * len(features.thresholds_)))
+    for begin in range(0, len(times), together):
+        some = times[begin : begin + together]
+        values = features.transform_prefixes(series[:, :, : some[-1]], some)
+        yield some, np.ascontiguousarray(values.swapaxes(0, 1))
+
+
+def logit_factor(scores: _Array, codes: NDArray[np.intp]) -> float:
+    """Return the factor of scores with the least log loss, in [0.1, 30].
+
+    Parameters
+    ----------
+    scores : (n, k) array
+        Of series that were not fitted to.
+    codes : (n,) array of int
+        Indices of the true classes.
+    """
     rows = np.arange(len(codes))
 
     def loss(exponent: float) -> float:

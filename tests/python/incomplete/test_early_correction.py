@@ -141,7 +141,8 @@ def test_all_ways_of_asking_agree(rng, rule, tmp_path):
         rows[:, t:] = np.nan
         found = model.decide(rows)
         assert_array_equal(found.decided & (early.time >= t), early.time == t)
-        assert np.all(found.decided == (found.reliability >= 0.8))
+        # Held-out rows may support a larger tau with fewer known entries than 0.8.
+        assert np.all(found.decided <= (found.reliability >= 0.8))
         largest = model.reliabilities(rows)
         assert np.all(largest[found.decided] >= 0.8 - 1e-6)
         assert np.all(largest <= model.uncorrected().reliabilities(rows) + 1e-12)

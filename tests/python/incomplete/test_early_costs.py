@@ -122,7 +122,7 @@ def test_tables_of_costs():
 )
 def test_bad_costs_leave_the_model_as_it_was(options, message, rng):
     X, y, _ = told_late(rng, 60)
-    model = MinimumCostClassifier(n_times=2, n_folds=2).fit(X, y)
+    model = MinimumCostClassifier(GaussianNB(), n_times=2, n_folds=2).fit(X, y)
     before = model.predict_early(X)
     kept = dict(vars(model))
     model.set_params(**options)
@@ -138,7 +138,7 @@ def test_bad_costs_leave_the_model_as_it_was(options, message, rng):
 def test_the_promise_is_kept_beside_the_cost(rng):
     X, y, _ = told_late(rng, 200)
     promise = ReliableClassifier(LinearDiscriminantAnalysis(), correct=False).fit(X, y)
-    model = MinimumCostClassifier(delay_cost=2.0).fit(X, y)
+    model = MinimumCostClassifier(LinearDiscriminantAnalysis(), 2.0).fit(X, y)
     alone, kept = model.predict_early(X), model.predict_early(X, promise=promise)
     own = promise.predict_early(X, steps=model.times_)
     assert np.all(kept.time >= own.time)
@@ -228,15 +228,15 @@ def test_the_best_candidate_out_of_folds_is_taken(delay):
         assert model.harmonic_mean_ == model.candidate_scores_["bayes"] == alone.harmonic_mean_
     else:
         assert -1.1 < model.candidate_scores_["bayes"] < 0
-    again = model.set_params(classifier=None).fit(X, y)
+    again = model.set_params(classifier=GaussianNB()).fit(X, y)
     assert not hasattr(again, "best_candidate_")
 
 
 def test_candidates_have_to_be_classifiers():
     random = np.random.default_rng(3)
     X, y, _ = told_late(random, 40)
-    for given in ({}, {"a": StandardScaler()}, {1: GaussianNB()}):
-        with pytest.raises(ValueError, match="classifier: expected names with classifiers"):
+    for given in ({}, [], StandardScaler(), {"a": StandardScaler()}, {1: GaussianNB()}, {"a": []}):
+        with pytest.raises(ValueError, match="classifier: expected a classifier with predict_pro"):
             MinimumCostClassifier(given).fit(X, y)
     with pytest.raises(
         ValueError, match="classifier: expected one that can be fitted to the series"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -9,41 +10,49 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.dummy import DummyClassifier
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.plain_rows import plain_rows
 from eigenfeat._base.saved import fits
-from eigenfeat._base.spread import is_rounding
 from eigenfeat._base.threads import count_cores
 from eigenfeat._base.types import Estimator, Labels
 from eigenfeat._base.validation import MOST, real_array, show
 from eigenfeat.incomplete._early.cost_tables import cost_tables
-from eigenfeat.incomplete._early.waiting import Regression, fitted_policy, views_of
+from eigenfeat.incomplete._early.stages import (
+    CannotFitError,
+    HeldOut,
+    fitted_stages,
+    held_out_stages,
+    onset_of,
+    stage_probabilities,
+)
+from eigenfeat.incomplete._early.waiting import Regression, fitted_policy, stops_of_prices, views_of
 from eigenfeat.incomplete.decisions import EarlyLabels
-from eigenfeat.incomplete.scores import given_times, harmonic_mean
-from eigenfeat.incomplete.series import fold_masks, ignore_single_sample_warning, series_of
-from eigenfeat.incomplete.series_classifier import SeriesClassifier
+from eigenfeat.incomplete.scores import given_times
+from eigenfeat.incomplete.series import (
+    Layout,
+    fold_masks,
+    ignore_single_sample_warning,
+    series_of,
+    training_rows,
+    whole_rows,
+)
+from eigenfeat.incomplete.series_classifier import RowClassifier
+from eigenfeat.signals.convolutions import ConvolutionClassifier
 
 if TYPE_CHECKING:
     from eigenfeat.incomplete.reliable import ReliableClassifier
 
-__all__ = ["CostDecisions", "MinimumCostClassifier"]
+__all__ = ["CostDecision", "CostDecisions", "CostStream", "MinimumCostClassifier"]
 
 _Array = NDArray[np.float64]
+_Candidate = Any  # an estimator, or a list of them
 
 PRICES = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0)
-
-
-def _onset(X: _Array) -> int:
-    """Number of leading samples in which all series are the same, to rounding."""
-    half_range = X.max(axis=0) / 2 - X.min(axis=0) / 2
-    varies = ~is_rounding(half_range, np.abs(X).max(initial=0.0), len(X))
-    return int(varies.argmax()) if varies.any() else X.shape[1]
+_REPEATED = 150  # series below which the folds of policies are repeated
+_REPEATS = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +71,16 @@ class CostDecisions(EarlyLabels):
     cost: _Array
 
 
-class MinimumCostClassifier(SeriesClassifier):
+@dataclass(frozen=True)
+class CostDecision:
+    """Label of a series, number of samples used, and expected cost at that time."""
+
+    label: Any
+    time: int
+    cost: float
+
+
+class MinimumCostClassifier(RowClassifier):
     r"""Decide each series when waiting is expected to cost more than it saves.
 
     Use it where a delay has a cost. Set `delay_cost` first, then `classifier`, a dict of
@@ -74,30 +92,35 @@ class MinimumCostClassifier(SeriesClassifier):
     .. math:: E[\text{value later} - \text{cost of deciding now} \mid p_t] \ge 0,
 
     where p_t are the classifier's probabilities. The expectation is a kernel ridge regression on
-    held-out rows, by backward induction from the last time. It makes no promise about single
-    decisions; `predict_early` accepts a `ReliableClassifier`, whose promise then holds as well.
+    series that the classifiers have not seen, by backward induction from the last time. It makes
+    no promise about single decisions; `predict_early` accepts a `ReliableClassifier`, whose
+    promise then holds as well.
 
     Parameters
     ----------
-    classifier : estimator, dict of str to estimator, or None, default=None
-        Classifier with `predict_proba`; cloned for each time. None: shrinkage LDA. A dict:
-        candidates, of which the best in cross-validation is chosen: by the harmonic mean with
-        delay_cost="harmonic", otherwise by the cost of its decisions.
+    classifier : estimator, list, dict of str to either, or None, default=None
+        Classifier with `predict_proba` or `decision_function`; cloned for each time. A list: the
+        mean of their probabilities. A dict: candidates, of which the best in cross-validation is
+        chosen: by the harmonic mean with delay_cost="harmonic", otherwise by the cost of its
+        decisions. None: ``ConvolutionClassifier(intervals=True, random_state=0)``, whose features
+        are computed once for all times.
     delay_cost : float, callable, array-like or "harmonic", default=0.5
         Cost of waiting. A number: the cost of the whole series, to which shorter times are
-        proportional. A function of the number of samples. A table of shape (d,) by samples - 1, or
-        (d, G, G), also by the true and the decided class. "harmonic": the number whose decisions
+        proportional. A function of the number of samples. A table of shape (T,) by samples - 1, or
+        (T, G, G), also by the true and the decided class. "harmonic": the number whose decisions
         have the largest cross-validated harmonic mean of accuracy and 1 - earliness.
     misclassification_cost : float, (G, G) array-like or None, default=None
         Cost of a wrong label; a table is indexed by the true class, then the decided one, classes
         sorted. None: 1.
-    times : ascending integers in 1..d or None, default=None
-        Times of decision; d is always included, and times up to `onset_` are left out. None: up
-        to `n_times`, closer at first.
+    times : ascending integers in 1..T or None, default=None
+        Times of decision; T is always included. Times up to `onset_` are left out, and with a
+        warning those that the classifier cannot take. None: up to `n_times`, equally spaced.
     n_times : int, default=20
-        Maximum number of times if `times` is None.
+        Maximum number of times if `times` is None: the first is after a 20th of the series.
     n_folds : int >= 2, default=5
-        Folds that hold out rows from the classifiers, stratified by class.
+        Folds that hold out series from the classifiers, stratified by class. Fewer than 150 series
+        are dealt to folds more than once. Leave-one-out scores take their place for
+        `ConvolutionClassifier`, and out-of-bag probabilities for forests with ``oob_score=True``.
 
     Attributes
     ----------
@@ -120,13 +143,28 @@ class MinimumCostClassifier(SeriesClassifier):
     candidate_scores_ : dict of str to float
         With candidates, harmonic means, or negative mean costs; NaN for those that could not be
         fitted.
+    n_channels_, n_timepoints_ : int
+        Channels of the series, and samples of the longest, T.
     n_features_in_ : int
-        Number of samples of a series, d.
+        ``n_channels_ * n_timepoints_``.
 
     Raises
     ------
     ValueError
-        If rows, labels, costs or parameters are invalid, or no fold can be fitted.
+        If series, labels, costs or parameters are invalid, or no fold can be fitted.
+
+    See Also
+    --------
+    ReliableClassifier : Decisions with a promise.
+    eigenfeat.signals.ConvolutionClassifier : Its features are computed once for all times.
+
+    Notes
+    -----
+    A series that is shorter than the longest is complete at its own end: its last sample stands
+    for what it lacks. A missing sample is replaced by the channel's last known one, and before the
+    first known one by the mean of the training series at that time, so that nothing later is used.
+    Classifiers and pipelines that take three dimensions get series (n, channels, t); others get
+    rows of ``channels * t`` entries in the order of time.
 
     See Also
     --------
@@ -143,12 +181,14 @@ class MinimumCostClassifier(SeriesClassifier):
     Examples
     --------
     >>> import numpy as np
+    >>> from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
     >>> from eigenfeat.incomplete import MinimumCostClassifier
     >>> random = np.random.default_rng(0)
     >>> y = np.repeat([0, 1], 40)
     >>> X = np.outer(2 * y - 1, np.arange(10)) / 3 + random.standard_normal((80, 10))
-    >>> slow = MinimumCostClassifier(delay_cost=0.01).fit(X, y).predict_early(X)
-    >>> fast = MinimumCostClassifier(delay_cost=2.0).fit(X, y).predict_early(X)
+    >>> lda = LinearDiscriminantAnalysis()
+    >>> slow = MinimumCostClassifier(lda, delay_cost=0.01).fit(X, y).predict_early(X)
+    >>> fast = MinimumCostClassifier(lda, delay_cost=2.0).fit(X, y).predict_early(X)
     >>> bool(fast.time.mean() < slow.time.mean())
     True
     """
@@ -158,11 +198,14 @@ class MinimumCostClassifier(SeriesClassifier):
         "onset_": "count",
         "times_": "whole p",
         "costs_": "numbers p k k",
+        "n_channels_": "count",
+        "n_timepoints_": "count",
+        "_start": "numbers t c",
         "_policy": "of Policy",
     }
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "classifier": [HasMethods(["fit", "predict_proba"]), dict, None],
+        "classifier": [HasMethods(["fit"]), dict, list, None],
         "delay_cost": [Real, callable, "array-like", StrOptions({"harmonic"})],
         "misclassification_cost": [Real, "array-like", None],
         "times": ["array-like", None],
@@ -170,9 +213,12 @@ class MinimumCostClassifier(SeriesClassifier):
         "n_folds": [Interval(Integral, 2, MOST, closed="both")],
     }
 
+    n_channels_: int
+    n_timepoints_: int
+
     def __init__(
         self,
-        classifier: Estimator | dict[str, Estimator] | None = None,
+        classifier: Estimator | list[Estimator] | dict[str, Any] | None = None,
         delay_cost: ArrayLike | Callable[[int], float] = 0.5,
         misclassification_cost: ArrayLike | None = None,
         *,
@@ -187,25 +233,50 @@ class MinimumCostClassifier(SeriesClassifier):
         self.n_times = n_times
         self.n_folds = n_folds
 
+    def _training_rows(self, X: ArrayLike, y: ArrayLike) -> tuple[_Array, Labels]:
+        """Series (n, channels, T) without missing samples, and labels."""
+        found, labels, layout = training_rows(self, X, y, None)
+        self.n_channels_, self.n_timepoints_ = layout.channels, layout.length
+        rows = found.rows.reshape(-1, layout.length, layout.channels)
+        known = ~np.isnan(rows)
+        counts = known.sum(axis=0)
+        total = np.where(known, rows, 0.0).sum(axis=0)
+        start = np.where(counts > 0, total / np.maximum(counts, 1), np.nan)
+        self._start = np.nan_to_num(_carried(start[None])[0])
+        return self._filled(rows), labels
+
     @ignore_single_sample_warning()
     def _learn(self, X: _Array, y: Labels, codes: NDArray[np.intp]) -> None:
         check_two_labels(self.classes_)
+        if len(codes) == len(self.classes_):
+            raise ValueError("y: expected a class of two rows or more, got one row of each")
         for name in ("harmonic_mean_", "best_candidate_", "candidate_scores_"):
             self.__dict__.pop(name, None)
         count_cores()
-        self.onset_ = _onset(X)
-        if self.onset_ == X.shape[1]:
+        self.onset_ = onset_of(X)
+        if self.onset_ == X.shape[2]:
             raise ValueError("X: expected series that differ at some time, got the same in all")
-        self.times_ = self._chosen_times(X.shape[1])
-        chosen, held, seen = self._chosen(X, y, codes)
-        self.costs_ = self._tables(self.delay_cost_)
-        regressions = [Regression(views_of(p)) for p in held[:-1]]
-        paid = self._paid(self.costs_, held, codes[seen])
-        self._policy = fitted_policy(regressions, held, paid)
-        self.classifiers_ = [self._fitted(chosen, X, y, t) for t in self.times_]
+        X = np.ascontiguousarray(X[:, :, self.onset_ :])
+        chosen, held = self._chosen(X, y, codes)
+        if held.skipped and self.times is not None:
+            left_out = np.setdiff1d(self._chosen_times(), held.times + self.onset_)
+            warnings.warn(
+                f"times: left out {left_out.tolist()}, which the classifier cannot take: "
+                f"{held.skipped}",
+                UserWarning,
+                stacklevel=3,
+            )
+        self.times_ = held.times + self.onset_
+        self.costs_ = self._tables(self.delay_cost_, self.times_)
+        probabilities, rows = held.stacked()
+        regressions = [Regression(views_of(p)) for p in probabilities[:-1]]
+        paid = _paid(self.costs_, probabilities, codes[rows])
+        self._policy = fitted_policy(regressions, probabilities, paid)
+        self.classifiers_ = fitted_stages(chosen, X, y, self.classes_, held)
 
     def _labels(self, rows: _Array) -> Labels:
-        return self.classes_[self._decided(len(self.times_) - 1, rows)[0]]
+        last = len(self.times_) - 1
+        return self.classes_[(self._stage(last, rows) @ self.costs_[last]).argmin(axis=1)]
 
     def predict_early(
         self, X: ArrayLike, *, promise: ReliableClassifier | None = None
@@ -214,9 +285,9 @@ class MinimumCostClassifier(SeriesClassifier):
 
         Parameters
         ----------
-        X : (m, d) array-like, or list of series
+        X : (m, T) or (m, channels, T) array-like, or list of series
             Complete series; at each time only the samples up to it are used. A shorter one is
-            decided at its own end.
+            decided at its own end. Only arrays with channels and lists may have missing samples.
         promise : ReliableClassifier, optional
             Fitted model. Series then wait until it decides them as well, and get its label, which
             is that of the complete series as often as it promises.
@@ -226,26 +297,31 @@ class MinimumCostClassifier(SeriesClassifier):
         CostDecisions
             Labels, times and expected costs.
         """
-        rows, ends = self._series(X)
-        code = np.zeros(len(rows), dtype=np.intp)
-        time = np.zeros(len(rows), dtype=np.int64)
-        cost = np.zeros(len(rows))
-        waiting = np.ones(len(rows), dtype=bool)
-        given = rows if series_of(X) is None else X  # with their own ends
-        kept = None if promise is None else promise.predict_early(given, steps=self.times_)
-        for k, t in enumerate(self.times_):
-            left = np.flatnonzero(waiting if kept is None else waiting & (kept.time <= t))
-            if not len(left):
-                continue
-            code[left], cost[left], probability = self._decided(k, rows[left])
-            if kept is not None:  # its label is what is decided, and paid for
-                code[left] = np.searchsorted(self.classes_, kept.label[left])
-                cost[left] = np.einsum("ni,in->n", probability, self.costs_[k][:, code[left]])
-            stop = np.ones(len(left), dtype=bool)
-            if k < len(self.times_) - 1:
-                stop = (self._policy.saving(k, probability) <= 0) | (ends[left] <= t)
-            time[left[stop]] = np.minimum(t, ends[left[stop]])
-            waiting[left[stop]] = False
+        series, ends = self._series(X)
+        code = np.zeros(len(series), dtype=np.intp)
+        time = np.zeros(len(series), dtype=np.int64)
+        cost = np.zeros(len(series))
+        waiting = np.ones(len(series), dtype=bool)
+        kept = None if promise is None else promise.predict_early(X, steps=self.times_)
+        together = 2  # times whose probabilities are computed at once; most decisions are early
+        begin = 0
+        while begin < len(self.times_) and waiting.any():
+            group = slice(begin, begin + together)
+            asked = np.flatnonzero(waiting)
+            found = self._stages(group, series[asked])
+            for k, probabilities in enumerate(found, begin):
+                t = self.times_[k]
+                open_ = waiting[asked] if kept is None else waiting[asked] & (kept.time[asked] <= t)
+                left, probability = asked[open_], probabilities[open_]
+                expected = probability @ self.costs_[k]
+                code[left] = expected.argmin(axis=1)
+                if kept is not None:  # its label is what is decided, and paid for
+                    code[left] = np.searchsorted(self.classes_, kept.label[left])
+                cost[left] = expected[np.arange(len(left)), code[left]]
+                stop = self._stops(k, probability) | (ends[left] <= t)
+                time[left[stop]] = np.minimum(t, ends[left[stop]])
+                waiting[left[stop]] = False
+            begin, together = begin + together, 2 * together
         return CostDecisions(self.classes_[code], time, cost)
 
     def waiting_saves(self, X: ArrayLike) -> _Array:
@@ -253,8 +329,8 @@ class MinimumCostClassifier(SeriesClassifier):
 
         Parameters
         ----------
-        X : (m, t) array-like
-            The first t samples, t among `times_`.
+        X : (m, t) or (m, channels, t) array-like
+            The first t samples, t among `times_`. Only arrays with channels may have missing ones.
 
         Returns
         -------
@@ -262,162 +338,181 @@ class MinimumCostClassifier(SeriesClassifier):
             Positive where it is better to wait; 0 for complete series.
         """
         check_is_fitted(self)
-        rows = real_array(plain_rows(X), "X", np.dtype(np.float64))
-        known = rows.shape[1] if rows.ndim == 2 else -1
+        given = series_of(X)
+        if given is None:
+            rows = real_array(plain_rows(X), "X", np.dtype(np.float64))
+            series = rows[:, None] if rows.ndim == 2 and np.isfinite(rows).all() else rows
+        else:
+            same = len({one.shape for one in given}) == 1
+            series = np.array(given) if same else np.empty(0)
+        known = series.shape[2] if series.ndim == 3 else -1
         k = int(np.searchsorted(self.times_, known))
-        if k == len(self.times_) or self.times_[k] != known or not np.isfinite(rows).all():
+        if k == len(self.times_) or self.times_[k] != known or series.shape[1] != self.n_channels_:
             raise ValueError(
-                f"X: expected finite rows of as many samples as one of times_, got {rows.shape}"
+                f"X: expected finite rows of as many samples as one of times_, got {series.shape}"
             )
         if k == len(self.times_) - 1:
-            return np.zeros(len(rows))
-        return self._policy.saving(k, self._probability(self.classifiers_[k], rows))
+            return np.zeros(len(series))
+        filled = self._filled(series.swapaxes(1, 2))
+        return self._policy.saving(k, self._stage(k, filled))
 
-    def _candidates(self) -> dict[str, Any]:
+    def stream(self) -> CostStream:
+        """Open a stream for one series that arrives sample by sample.
+
+        Returns
+        -------
+        CostStream
+            Its `push` returns None until there is a decision, as `predict_early` makes it.
+        """
+        return CostStream(self)
+
+    def _series(self, X: Any) -> tuple[_Array, NDArray[np.int64]]:
+        """Series (n, channels, T) without missing samples, and their numbers of samples."""
+        check_is_fitted(self)
+        count_cores()  # before a classifier inside asks
+        layout = Layout(self.n_channels_, self.n_timepoints_, True)
+        found = whole_rows(self, X, layout)
+        rows = found.rows.reshape(-1, layout.length, layout.channels)
+        return self._filled(rows), found.ends // layout.channels
+
+    def _checked(self, X: Any) -> _Array:
+        return self._series(X)[0]
+
+    def _filled(self, rows: _Array) -> _Array:
+        """(n, channels, t) of (n, t, channels): missing samples by the last known, or the mean."""
+        if np.isnan(rows).any():
+            rows = _carried(rows)
+            rows = np.where(np.isnan(rows), self._start[: rows.shape[1]], rows)
+        return np.ascontiguousarray(rows.swapaxes(1, 2))
+
+    def _stages(self, which: slice, series: _Array) -> _Array:
+        """Probabilities (p, n, G) at some times, of series (n, channels, T)."""
+        onset = self.onset_
+        return stage_probabilities(
+            self.classifiers_[which],
+            series[:, :, onset:],
+            self.times_[which] - onset,
+            self.classes_,
+        )
+
+    def _stage(self, k: int, series: _Array) -> _Array:
+        return np.asarray(self._stages(slice(k, k + 1), series)[0])
+
+    def _stops(self, k: int, probability: _Array) -> NDArray[np.bool_]:
+        """Whether waiting at the k-th time saves nothing."""
+        if k == len(self.times_) - 1:
+            return np.ones(len(probability), dtype=bool)
+        return np.asarray(self._policy.saving(k, probability) <= 0)
+
+    def _candidates(self) -> dict[str, _Candidate]:
         if self.classifier is None:
-            return {"LDA": LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")}
+            return {"default": ConvolutionClassifier(intervals=True, random_state=0)}
         if not isinstance(self.classifier, dict):
-            return {"classifier": self.classifier}
-        found = self.classifier
-        if not found or not all(
-            isinstance(name, str) and hasattr(one, "fit") and hasattr(one, "predict_proba")
-            for name, one in found.items()
-        ):
-            raise ValueError(
-                "classifier: expected names with classifiers that have predict_proba, at least "
-                f"one, got {show(found)}"
-            )
-        return found
+            found = {"classifier": self.classifier}
+        else:
+            found = self.classifier
+        for name, one in found.items():
+            parts = one if isinstance(one, list) else [one]
+            sound = isinstance(name, str) and parts and all(map(_is_classifier, parts))
+            if not sound:
+                break
+        else:
+            if found:
+                return found
+        raise ValueError(
+            "classifier: expected a classifier with predict_proba or decision_function, a list of "
+            f"such, or names with either, at least one, got {show(self.classifier)}"
+        )
 
     def _chosen(
         self, X: _Array, y: NDArray[Any], codes: NDArray[np.intp]
-    ) -> tuple[Any, list[_Array], NDArray[np.intp]]:
-        """The classifier, its probabilities by time of rows it has not seen, and which they are."""
+    ) -> tuple[_Candidate, HeldOut]:
+        """The classifier, and what it says of series that it has not seen."""
         candidates = self._candidates()
+        times = self._chosen_times() - self.onset_
         self.delay_cost_ = self.delay_cost
         prices = PRICES if isinstance(self.delay_cost, str) else (self.delay_cost,)
-        best: tuple[float, str, Any, list[_Array], NDArray[np.intp]] | None = None
+        best: tuple[float, str, Any, HeldOut] | None = None
         scores, failure = {}, None
         for name, candidate in candidates.items():
             try:
-                held, seen = self._held_out(candidate, X, y)
-            except ValueError as error:
+                held = held_out_stages(candidate, X, y, self.classes_, times, self.n_folds)
+            except CannotFitError as error:
                 scores[name], failure = float("nan"), failure or error
                 continue
             price, score = self.delay_cost, 0.0
             if len(prices) > 1 or len(candidates) > 1:
-                price, score = self._tried(prices, held, codes[seen], y[seen])
+                price, score = self._tried(prices, held, codes, y)
             scores[name] = score
             if best is None or score > best[0]:
-                best = score, name, price, held, seen
+                best = score, name, price, held
         if best is None:
             assert failure is not None
             raise failure
-        score, name, self.delay_cost_, held, seen = best
+        score, name, self.delay_cost_, held = best
         if len(prices) > 1:
             self.harmonic_mean_ = score
         if isinstance(self.classifier, dict):
             self.best_candidate_, self.candidate_scores_ = name, scores
-        return candidates[name], held, seen
+        return candidates[name], held
 
-    def _chosen_times(self, d: int) -> NDArray[np.int64]:
+    def _chosen_times(self) -> NDArray[np.int64]:
         """Times of decision, without those at which all series are still the same."""
+        d = self.n_timepoints_
         if self.times is not None:
             times = given_times(self.times, d)
             return times[times > self.onset_]
         count = min(int(self.n_times), d - self.onset_)
-        share = (np.arange(1, count + 1) / count) ** 1.5
+        share = np.arange(1, count + 1) / count
         later = np.maximum(np.ceil(share * (d - self.onset_) - 1e-9), 1)
         return np.unique(self.onset_ + later).astype(np.int64)
 
-    def _fitted(self, model: Any, X: _Array, y: NDArray[Any], t: int) -> Any:
-        """The classifier at a time; class frequencies where these series do not differ yet."""
-        seen = X[:, self.onset_ : t]
-        if len(seen) and _onset(X) >= t:
-            return DummyClassifier(strategy="prior").fit(seen, y)
-        return clone(model).fit(seen, y)
-
-    def _probability(self, model: Any, rows: _Array) -> _Array:
-        """(n, G), of all classes, also those that a fold had none of."""
-        out = np.zeros((len(rows), len(self.classes_)))
-        found = np.asarray(model.predict_proba(rows[:, self.onset_ :]), dtype=float)
-        found = np.nan_to_num(found)
-        out[:, np.searchsorted(self.classes_, model.classes_)] = found
-        total = out.sum(axis=1, keepdims=True)
-        return np.where(total > 0, out / np.where(total > 0, total, 1.0), 1 / out.shape[1])
-
-    def _held_out(
-        self, model: Any, X: _Array, y: NDArray[Any]
-    ) -> tuple[list[_Array], NDArray[np.intp]]:
-        """Probabilities by time of rows that were not seen, and which rows these are."""
-        parts: list[list[_Array]] = []
-        rows: list[NDArray[np.intp]] = []
-        failure = None
-        for held in fold_masks(y, self.n_folds):
-            try:
-                at_times = []
-                for t in self.times_:
-                    fitted = self._fitted(model, X[~held], y[~held], t)
-                    at_times.append(self._probability(fitted, X[held][:, :t]))
-                parts.append(at_times)
-                rows.append(np.flatnonzero(held))
-            except ValueError as error:  # such as a class that is too small without the fold
-                failure = f"{error} (by the first {t} samples)"
-        if not parts:
-            if failure is None:
-                raise ValueError("y: expected a class of two rows or more, got one row of each")
-            raise ValueError(
-                "classifier: expected one that can be fitted to the series outside a fold, got "
-                f"{show(model)}: {failure}"
-            )
-        return [np.concatenate(p) for p in zip(*parts, strict=True)], np.concatenate(rows)
-
-    def _tables(self, delay_cost: Any) -> _Array:
-        d, k = self.n_features_in_, len(self.classes_)
-        return cost_tables(delay_cost, self.misclassification_cost, self.times_, d, k)
-
-    def _paid(self, tables: _Array, held: list[_Array], codes: NDArray[np.intp]) -> _Array:
-        """(p, n): what deciding at each time would have cost."""
-        return np.stack(
-            [
-                table[codes, (p @ table).argmin(axis=1)]
-                for table, p in zip(tables, held, strict=True)
-            ]
-        )
-
-    def _decided(self, k: int, rows: _Array) -> tuple[NDArray[np.intp], _Array, _Array]:
-        """Classes of least expected cost, that cost, and probabilities."""
-        probability = self._probability(self.classifiers_[k], rows[:, : self.times_[k]])
-        expected = probability @ self.costs_[k]
-        code = expected.argmin(axis=1)
-        return code, expected[np.arange(len(code)), code], probability
+    def _tables(self, delay_cost: Any, times: NDArray[np.int64]) -> _Array:
+        d, k = self.n_timepoints_, len(self.classes_)
+        return cost_tables(delay_cost, self.misclassification_cost, times, d, k)
 
     def _tried(
-        self, prices: Any, held: list[_Array], codes: NDArray[np.intp], y: NDArray[Any]
+        self, prices: Any, held: HeldOut, codes: NDArray[np.intp], y: NDArray[Any]
     ) -> tuple[Any, float]:
-        """The price whose decisions do best, by policies of other folds, and how well."""
-        right = np.zeros((len(prices), len(codes)), dtype=bool)
-        time = np.zeros((len(prices), len(codes)))
-        cost = np.zeros(len(codes))
-        for out in fold_masks(y, self.n_folds):
-            kept, fresh = [p[~out] for p in held], [p[out] for p in held]
-            regressions = [Regression(views_of(p)) for p in kept[:-1]]
-            for i, price in enumerate(prices):
-                tables = self._tables(price)
-                paid = self._paid(tables, kept, codes[~out])
-                stop = fitted_policy(regressions, kept, paid).stops(fresh)
-                labels = np.stack(
-                    [(p @ t).argmin(axis=1) for p, t in zip(fresh, tables, strict=True)]
+        """The price whose decisions do best, by policies of other folds, and how well.
+
+        The folds of few series are repeated, as one order of few series says little.
+        """
+        probabilities, rows = held.stacked()
+        times = held.times + self.onset_
+        truth = codes[rows]
+        tables = np.stack([self._tables(price, times) for price in prices])
+        paid = np.stack([_paid(one, probabilities, truth) for one in tables], axis=2)
+        decided = np.stack(
+            [
+                [(p @ table).argmin(axis=1) for table, p in zip(one, probabilities, strict=True)]
+                for one in tables
+            ],
+            axis=2,
+        )
+        repeats = _REPEATS if len(y) < _REPEATED else 1
+        right = np.zeros(len(prices))
+        time = np.zeros(len(prices))
+        cost = np.zeros(len(prices))
+        counted = 0
+        every = np.arange(len(prices))
+        for repeat in range(repeats):
+            for fold in fold_masks(y, self.n_folds, repeat):
+                out = fold[rows]
+                if not out.any() or out.all():
+                    continue
+                stop = stops_of_prices(
+                    [p[~out] for p in probabilities], [p[out] for p in probabilities], paid[:, ~out]
                 )
-                right[i, out] = labels[stop, np.arange(len(stop))] == codes[out]
-                time[i, out] = self.times_[stop]
-                cost[out] = self._paid(tables, fresh, codes[out])[stop, np.arange(len(stop))]
+                some = np.arange(len(stop))[:, None]
+                right += (decided[:, out][stop, some, every] == truth[out, None]).sum(axis=0)
+                time += times[stop].sum(axis=0)
+                cost += paid[:, out][stop, some, every].sum(axis=0)
+                counted += len(stop)
         if len(prices) == 1:
-            return prices[0], -float(cost.mean())
-        means = [
-            harmonic_mean(float(r.mean()), float(t.mean()) / self.n_features_in_)
-            for r, t in zip(right, time, strict=True)
-        ]
+            return prices[0], -float(cost[0] / counted)
+        right, saved = right / counted, 1 - time / (counted * self.n_timepoints_)
+        means = 2 * right * saved / np.maximum(right + saved, 1e-300)
         best = int(np.argmax(means))
         return prices[best], float(means[best])
 
@@ -426,7 +521,10 @@ class MinimumCostClassifier(SeriesClassifier):
         sound = len(self.classifiers_) == p > 0
         sound = sound and all(hasattr(one, "predict_proba") for one in self.classifiers_)
         fits(sound, "MinimumCostClassifier.classifiers_")
-        fits(self.times_[-1] == self.n_features_in_, "MinimumCostClassifier.times_")
+        shape = (self.n_timepoints_, self.n_channels_)
+        fits(self._start.shape == shape, "MinimumCostClassifier._start")
+        fits(self.n_features_in_ == shape[0] * shape[1], "MinimumCostClassifier.n_features_in_")
+        fits(self.times_[-1] == self.n_timepoints_, "MinimumCostClassifier.times_")
         fits(
             self.times_[0] > self.onset_ and np.all(np.diff(self.times_) > 0),
             "MinimumCostClassifier.times_",
@@ -435,3 +533,138 @@ class MinimumCostClassifier(SeriesClassifier):
         fits(sound, "MinimumCostClassifier._policy")
         for one, (coefficients, _) in zip(policy.regressions, policy.fitted, strict=True):
             fits(one.known.shape == (len(coefficients), k + 2), "MinimumCostClassifier._policy")
+
+
+class CostStream:
+    """Decide one series that arrives sample by sample: see `MinimumCostClassifier.stream`.
+
+    Parameters
+    ----------
+    model : MinimumCostClassifier
+        Fitted model.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+    >>> from eigenfeat.incomplete import MinimumCostClassifier
+    >>> y = np.repeat([0, 1], 50)
+    >>> X = np.random.default_rng(0).standard_normal((100, 8)) + 3 * y[:, None]
+    >>> model = MinimumCostClassifier(LinearDiscriminantAnalysis(), delay_cost=0.2).fit(X, y)
+    >>> stream = model.stream()
+    >>> [decision and decision.label.item() for decision in map(stream.push, [1.4, 0.1, -0.4])]
+    [None, 0, 0]
+    """
+
+    def __init__(self, model: MinimumCostClassifier) -> None:
+        check_is_fitted(model)
+        self._model = model
+        self.reset()
+
+    @property
+    def seen(self) -> int:
+        """Number of samples up to and including the one that decided the series."""
+        return self._seen
+
+    @property
+    def decision(self) -> CostDecision | None:
+        """The decision, once there is one."""
+        return self._decision
+
+    def push(self, value: ArrayLike, *, time: int | None = None) -> CostDecision | None:
+        """Push the next sample.
+
+        Parameters
+        ----------
+        value : float or (channels,) array-like
+            Sample; NaN is missing and counts as one time step. Ignored once the series is decided.
+        time : int, optional
+            Number of the sample, starting at 1; skipped samples are missing. The next by default.
+
+        Returns
+        -------
+        CostDecision or None
+            The decision, from the deciding sample on; None before.
+
+        Raises
+        ------
+        ValueError
+            If the sample is infinite or of another shape, or its time has passed; then nothing is
+            pushed.
+        """
+        given = real_array(value, "value", np.dtype(np.float64))
+        channels, length = self._model.n_channels_, self._model.n_timepoints_
+        shape = () if channels == 1 else (channels,)
+        if given.shape != shape:
+            wanted = "a number" if channels == 1 else f"shape {shape}"
+            raise ValueError(f"value: expected {wanted}, got shape {given.shape}")
+        if self._decision is not None:
+            return self._decision
+        if np.isinf(given).any():
+            raise ValueError(f"value: expected finite numbers or NaN, got {given}")
+        at = self._seen + 1 if time is None else time
+        if not isinstance(at, Integral) or isinstance(at, bool) or not self._seen < at <= length:
+            raise ValueError(
+                f"time: expected an integer in {self._seen + 1}..{length}, got {show(time)}"
+            )
+        times = self._model.times_
+        for k in np.flatnonzero((times > self._seen) & (times < at)):  # skipped samples are missing
+            if self._decide(int(k), int(times[k])) is not None:
+                return self._decision
+        self._seen = int(at)
+        self._samples[self._seen - 1] = given
+        k = int(np.searchsorted(times, self._seen))
+        return self._decide(k, self._seen) if times[k] == self._seen else None
+
+    def finish(self) -> CostDecision:
+        """Decide the series, which has ended, from its known samples."""
+        if self._decision is None:
+            if np.isnan(self._samples).all():
+                raise ValueError("finish: expected at least one known sample, got none")
+            k = int(np.searchsorted(self._model.times_, self._seen))
+            self._decide(k, self._seen, ended=True)
+        assert self._decision is not None
+        return self._decision
+
+    def reset(self) -> None:
+        """Start a new series."""
+        shape = self._model.n_timepoints_, self._model.n_channels_
+        self._samples = np.full(shape, np.nan)
+        self._seen, self._decision = 0, None
+
+    _samples: _Array
+    _seen: int
+    _decision: CostDecision | None
+
+    def _decide(self, k: int, seen: int, *, ended: bool = False) -> CostDecision | None:
+        """Decide at the k-th time, if waiting saves nothing, or the series has ended."""
+        model = self._model
+        probability = model._stage(k, model._filled(self._samples[None]))
+        if ended or model._stops(k, probability)[0]:
+            expected = (probability @ model.costs_[k])[0]
+            code = int(expected.argmin())
+            self._seen = seen
+            self._decision = CostDecision(model.classes_[code], seen, float(expected[code]))
+        return self._decision
+
+
+def _is_classifier(one: Any) -> bool:
+    scored = hasattr(one, "predict_proba") or hasattr(one, "decision_function")
+    return hasattr(one, "fit") and scored
+
+
+def _paid(tables: _Array, probabilities: list[_Array], codes: NDArray[np.intp]) -> _Array:
+    """(p, n): what deciding at each time would have cost."""
+    return np.stack(
+        [
+            table[codes, (p @ table).argmin(axis=1)]
+            for table, p in zip(tables, probabilities, strict=True)
+        ]
+    )
+
+
+def _carried(rows: _Array) -> _Array:
+    """Series (n, t, channels) with the last known sample in place of missing ones."""
+    place = np.where(np.isnan(rows), 0, np.arange(rows.shape[1])[:, None])
+    last = np.maximum.accumulate(place, axis=1)
+    return np.take_along_axis(rows, last, axis=1)

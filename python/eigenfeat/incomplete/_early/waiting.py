@@ -20,7 +20,7 @@ from scipy.linalg import cho_factor, cho_solve
 from eigenfeat._base.saved import Saved
 from eigenfeat._base.spread import deviations
 
-__all__ = ["Policy", "Regression", "fitted_policy", "views_of"]
+__all__ = ["Policy", "Regression", "fitted_policy", "stops_of_prices", "views_of"]
 
 _Array = NDArray[np.float64]
 
@@ -58,15 +58,19 @@ class Regression(Saved):
         kernel[np.diag_indices_from(kernel)] += RIDGE
         self._factor = cho_factor(kernel, lower=True)
 
-    def fit(self, target: _Array) -> tuple[_Array, float]:
-        """Coefficients and mean of a target (n,)."""
+    def fit(self, target: _Array) -> tuple[_Array, Any]:
+        """Coefficients and means of a target (n,), or of the columns of a target (n, P)."""
         chosen = target[self.kept]
-        mean = float(chosen.mean())
+        mean = chosen.mean(axis=0)
         return np.asarray(cho_solve(self._factor, chosen - mean)), mean
 
-    def predict(self, views: _Array, fitted: tuple[_Array, float]) -> _Array:
-        """(m,) at other views."""
-        return np.asarray(self._kernel((views - self.mean) / self.scale) @ fitted[0] + fitted[1])
+    def predict(self, views: _Array, fitted: tuple[_Array, Any]) -> _Array:
+        """(m,) or (m, P) at other views."""
+        return np.asarray(self.kernel(views) @ fitted[0] + fitted[1])
+
+    def kernel(self, views: _Array) -> _Array:
+        """(m, n) between other views and those that were fitted."""
+        return self._kernel((views - self.mean) / self.scale)
 
     def _kernel(self, views: _Array) -> _Array:
         squares = (views**2).sum(axis=1)[:, None] + (self.known**2).sum(axis=1)
@@ -122,11 +126,49 @@ def fitted_policy(
     -------
     Policy
     """
-    fitted: list[Any] = [None] * (len(probabilities) - 1)
+    kernels = [
+        one.kernel(views_of(p)) for one, p in zip(regressions, probabilities[:-1], strict=True)
+    ]
+    fitted = _induced(regressions, kernels, costs)
+    return Policy(regressions, [(coefficients, float(mean)) for coefficients, mean in fitted])
+
+
+def stops_of_prices(
+    known: Sequence[_Array], fresh: Sequence[_Array], costs: _Array
+) -> NDArray[np.intp]:
+    """When rows are decided by the policies of several prices, which other rows teach.
+
+    Parameters
+    ----------
+    known, fresh : sequences of (n, G) and (m, G) arrays
+        Probabilities by time.
+    costs : (T, n, P) array
+        What deciding each row of `known` at each time costs, by price.
+
+    Returns
+    -------
+    (m, P) array of int
+        Indices of times.
+    """
+    regressions = [Regression(views_of(p)) for p in known[:-1]]
+    kernels = [one.kernel(views_of(p)) for one, p in zip(regressions, known[:-1], strict=True)]
+    fitted = _induced(regressions, kernels, costs)
+    out = np.full((len(fresh[0]), costs.shape[2]), len(fitted), dtype=np.intp)
+    waiting = np.ones(out.shape, dtype=bool)
+    for k, (one, of) in enumerate(zip(regressions, fitted, strict=True)):
+        stop = waiting & (one.predict(views_of(fresh[k]), of) >= 0)
+        out[stop] = k
+        waiting &= ~stop
+    return out
+
+
+def _induced(
+    regressions: Sequence[Regression], kernels: Sequence[_Array], costs: _Array
+) -> list[tuple[_Array, Any]]:
+    """By time, the regression of what waiting costs more; costs (T, n), or (T, n, P)."""
+    fitted: list[Any] = [None] * len(kernels)
     value = costs[-1].copy()
     for k in range(len(fitted) - 1, -1, -1):
-        fitted[k] = regressions[k].fit(value - costs[k])
-        views = views_of(probabilities[k])
-        wait = regressions[k].predict(views, fitted[k]) < 0
-        value = np.where(wait, value, costs[k])
-    return Policy(regressions, fitted)
+        fitted[k] = coefficients, mean = regressions[k].fit(value - costs[k])
+        value = np.where(kernels[k] @ coefficients + mean < 0, value, costs[k])
+    return fitted

@@ -1,0 +1,443 @@
+"""Classifiers at several times: fits, and probabilities of series that were not fitted to.
+
+Series are arrays (n, channels, d). A classifier at a time t is fitted to ``X[:, :, :t]``. Its
+probabilities of training series come out of folds, out of bags, or from leave-one-out scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import softmax
+from sklearn.base import ClassifierMixin, clone
+from sklearn.dummy import DummyClassifier
+from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
+
+from eigenfeat._base.saved import fits
+from eigenfeat._base.spread import is_rounding
+from eigenfeat._base.types import Labels
+from eigenfeat._base.validation import show
+from eigenfeat.incomplete.series import fold_masks
+from eigenfeat.rows.estimator import BaseEstimator
+from eigenfeat.signals.convolutions import (
+    ConvolutionClassifier,
+    fit_prefixes,
+    logit_factor,
+    prefix_probabilities,
+)
+
+__all__ = [
+    "AveragedClassifier",
+    "CannotFitError",
+    "HeldOut",
+    "ScoredClassifier",
+    "fitted_stages",
+    "held_out_stages",
+    "onset_of",
+    "stage_probabilities",
+]
+
+_Array = NDArray[np.float64]
+_Times = NDArray[np.int64]
+
+# What classifiers raise where they cannot be fitted to beginnings.
+_FAILURES = (ValueError, ArithmeticError, LookupError)
+_REPEATED = 150  # series below which folds are repeated
+_MOST_REPEATS = 3
+
+
+class CannotFitError(ValueError):
+    """A classifier cannot be fitted to the series outside of any fold."""
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """What a classifier says of training series, at each time without having been fitted to them.
+
+    Attributes
+    ----------
+    times : (p,) array of int
+        Times that the classifier can take.
+    probabilities : (R, p, n, G) array
+        By repeat of the folds. NaN for series that are never left out.
+    factors : (p,) array
+        Scores times this are logits, for classifiers without `predict_proba`; otherwise 1.
+    skipped : str
+        Why times were left out, if any were.
+    models : list or None
+        Classifiers of all series, where these are fitted anyway.
+    parts : sequence of HeldOut
+        Of a mean, what it is the mean of.
+    """
+
+    times: _Times
+    probabilities: _Array
+    factors: _Array
+    skipped: str = ""
+    models: list[Any] | None = None
+    parts: Sequence[HeldOut] = ()
+
+    @classmethod
+    def mean_of(cls, parts: Sequence[HeldOut]) -> HeldOut:
+        """The mean of several classifiers' probabilities, at the times that all can take."""
+        times = parts[0].times
+        for part in parts[1:]:
+            times = np.intersect1d(times, part.times)
+        repeats = max(len(part.probabilities) for part in parts)
+        chosen = [part.probabilities[:, np.isin(part.times, times)] for part in parts]
+        mean = np.mean([one[np.arange(repeats) % len(one)] for one in chosen], axis=0)
+        skipped = next((part.skipped for part in parts if part.skipped), "")
+        return cls(times, np.asarray(mean), np.ones(len(times)), skipped, parts=parts)
+
+    def at(self, times: _Times) -> HeldOut:
+        """Only at some of the times."""
+        some = np.isin(self.times, times)
+        models = self.models
+        if models is not None:
+            models = [model for model, keep in zip(models, some, strict=True) if keep]
+        return HeldOut(times, self.probabilities[:, some], self.factors[some], "", models)
+
+    def stacked(self) -> tuple[list[_Array], NDArray[np.intp]]:
+        """Probabilities (m, G) by time, repeats below each other, and which series they are of."""
+        repeats, p, n, _ = self.probabilities.shape
+        rows = np.tile(np.arange(n), repeats)
+        flat = self.probabilities.swapaxes(0, 1).reshape(p, repeats * n, -1)
+        known = ~np.isnan(flat).any(axis=(0, 2))
+        return list(flat[:, known]), rows[known]
+
+
+class ScoredClassifier(ClassifierMixin, BaseEstimator):
+    """A fitted classifier without `predict_proba`: probabilities are the softmax of its scores.
+
+    Parameters
+    ----------
+    classifier : estimator
+        Fitted, with `decision_function`.
+    factor : float
+        Scores times this are logits.
+    """
+
+    _saved: ClassVar[dict[str, str]] = {"classes_": "labels k"}
+
+    def __init__(self, classifier: Any, factor: float = 1.0) -> None:
+        self.classifier = classifier
+        self.factor = factor
+        self.classes_ = classifier.classes_
+
+    def predict_proba(self, X: Any) -> _Array:
+        """Probabilities (n, G)."""
+        return np.asarray(softmax(self.factor * _scores(self.classifier, X), axis=1))
+
+    def predict(self, X: Any) -> Labels:
+        """The labels (n,)."""
+        return np.asarray(self.classes_[_scores(self.classifier, X).argmax(axis=1)])
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def __sklearn_tags__(self) -> Any:
+        return get_tags(self.classifier)
+
+
+class AveragedClassifier(ClassifierMixin, BaseEstimator):
+    """The mean of fitted classifiers' probabilities.
+
+    Parameters
+    ----------
+    classifiers : list of estimators
+        Fitted to the same series.
+    classes : (G,) array
+    """
+
+    _saved: ClassVar[dict[str, str]] = {"classes_": "labels k"}
+
+    def __init__(self, classifiers: list[Any], classes: Labels) -> None:
+        self.classifiers = classifiers
+        self.classes = classes
+        self.classes_ = classes
+
+    def predict_proba(self, X: Any) -> _Array:
+        """Probabilities (n, G) of series (n, t) or (n, channels, t)."""
+        series = np.asarray(X)
+        series = series[:, None] if series.ndim == 2 else series
+        parts = [_probability(one, series, self.classes_) for one in self.classifiers]
+        return np.asarray(np.mean(parts, axis=0))
+
+    def predict(self, X: Any) -> Labels:
+        """The labels (n,)."""
+        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        return tags
+
+    def _check_loaded(self) -> None:
+        sound = isinstance(self.classifiers, list) and len(self.classifiers) > 0
+        sound = sound and all(hasattr(one, "predict_proba") for one in self.classifiers)
+        fits(sound, "AveragedClassifier.classifiers")
+
+
+def onset_of(X: _Array) -> int:
+    """Number of leading samples in which all series (n, channels, d) are the same, to rounding."""
+    half_range = X.max(axis=0) / 2 - X.min(axis=0) / 2
+    varies = ~is_rounding(half_range, np.abs(X).max(initial=0.0), len(X)).all(axis=0)
+    return int(varies.argmax()) if varies.any() else X.shape[2]
+
+
+def held_out_stages(
+    candidate: Any, X: _Array, y: Labels, classes: Labels, times: _Times, n_folds: int
+) -> HeldOut:
+    """Probabilities of training series by classifiers that were not fitted to them.
+
+    Parameters
+    ----------
+    candidate : estimator, or list of them whose probabilities are averaged
+    X : (n, channels, d) array
+    y : (n,) array
+    classes : (G,) array
+        Sorted.
+    times : (p,) array of ascending int
+        The last of them is d.
+    n_folds : int
+
+    Returns
+    -------
+    HeldOut
+
+    Raises
+    ------
+    CannotFitError
+        If no fold can be fitted.
+    """
+    if isinstance(candidate, list):
+        return HeldOut.mean_of(
+            [held_out_stages(one, X, y, classes, times, n_folds) for one in candidate]
+        )
+    codes = np.searchsorted(classes, y)
+    if isinstance(candidate, ConvolutionClassifier):
+        try:
+            return _left_one_out(fit_prefixes(candidate, X, y, times), times, codes)
+        except _FAILURES as error:
+            raise _cannot_fit(candidate, str(error)) from error
+    if _last_step(candidate, "oob_score") and _last_step(candidate, "bootstrap"):
+        return _out_of_bags(candidate, X, y, classes, times)
+    return _out_of_folds(candidate, X, y, classes, times, n_folds)
+
+
+def fitted_stages(
+    candidate: Any, X: _Array, y: Labels, classes: Labels, held: HeldOut
+) -> list[Any]:
+    """Classifiers with `predict_proba`, fitted to all series up to each of `held.times`."""
+    if isinstance(candidate, list):
+        parts = [
+            fitted_stages(one, X, y, classes, part.at(held.times))
+            for one, part in zip(candidate, held.parts, strict=True)
+        ]
+        return [AveragedClassifier(list(some), classes) for some in zip(*parts, strict=True)]
+    if held.models is not None:
+        return held.models
+    models = [_fitted(candidate, X[:, :, :t], y) for t in held.times]
+    if hasattr(candidate, "predict_proba"):
+        return models
+    return [
+        model if hasattr(model, "predict_proba") else ScoredClassifier(model, float(factor))
+        for model, factor in zip(models, held.factors, strict=True)
+    ]
+
+
+def stage_probabilities(models: Sequence[Any], X: _Array, times: _Times, classes: Labels) -> _Array:
+    """Probabilities (p, n, G) of series (n, channels, d) after each of several times.
+
+    Convolution features are computed once for all of them.
+    """
+    first = models[0]
+    if isinstance(first, AveragedClassifier):
+        parts = zip(*(one.classifiers for one in models), strict=True)
+        found = [stage_probabilities(some, X, times, classes) for some in parts]
+        return np.asarray(np.mean(found, axis=0))
+    if isinstance(first, ConvolutionClassifier) and _shared(models):
+        return prefix_probabilities(models, X, times)
+    return np.stack(
+        [_probability(model, X[:, :, :t], classes) for model, t in zip(models, times, strict=True)]
+    )
+
+
+def _shared(models: Sequence[ConvolutionClassifier]) -> bool:
+    """Whether features are the same; those of files may be copies."""
+    first = models[0].features_
+    return all(
+        one.features_ is first or np.array_equal(one.features_.thresholds_, first.thresholds_)
+        for one in models
+    )
+
+
+def _left_one_out(
+    models: Sequence[ConvolutionClassifier], times: _Times, codes: NDArray[np.intp]
+) -> HeldOut:
+    found = np.stack([softmax(one.factor_ * one.loo_scores_, axis=1) for one in models])
+    found[:, np.bincount(codes)[codes] == 1] = np.nan  # without it there is no such class
+    return HeldOut(times, found[None], np.ones(len(times)), models=list(models))
+
+
+def _out_of_bags(candidate: Any, X: _Array, y: Labels, classes: Labels, times: _Times) -> HeldOut:
+    """Of a forest with `oob_score`, which has left each series out of some trees."""
+    found, kept, models, reason = [], [], [], ""
+    for t in times:
+        try:
+            model = _fitted(candidate, X[:, :, :t], y)
+            if isinstance(model, DummyClassifier):
+                at_time = _probability(model, X[:, :, :t], classes)
+            else:
+                at_time = np.asarray(_last(model).oob_decision_function_, dtype=float)
+            found.append(at_time)
+            kept.append(t)
+            models.append(model)
+        except _FAILURES as error:
+            reason = f"{error} (by the first {t} samples)"
+    if not kept or kept[-1] != times[-1]:
+        raise _cannot_fit(candidate, reason)
+    stacked = np.stack(found)
+    stacked[np.isnan(stacked).any(axis=2)] = np.nan  # in all bags
+    single = np.bincount(np.searchsorted(classes, y))[np.searchsorted(classes, y)] == 1
+    stacked[:, single] = np.nan
+    return HeldOut(np.array(kept), stacked[None], np.ones(len(kept)), reason, models)
+
+
+def _out_of_folds(
+    candidate: Any, X: _Array, y: Labels, classes: Labels, times: _Times, n_folds: int
+) -> HeldOut:
+    """By folds; on few series, by folds of several orders.
+
+    A fold that cannot be fitted to whole series is left out, and so is a time that the classifier
+    cannot take in one of the others.
+    """
+    of_scores = not hasattr(candidate, "predict_proba")
+    repeats = 1 if len(y) >= _REPEATED else min(_MOST_REPEATS, 1 + _REPEATED // len(y))
+    out = np.full((repeats, len(times), len(y), len(classes)), np.nan)
+    usable = np.ones(len(times), dtype=bool)
+    failure, skipped, folds = "", "", 0
+    for repeat, held in _folds(y, n_folds, repeats):
+        for k in range(len(times) - 1, -1, -1):  # whole series first: a fold may have too few
+            if not usable[k]:
+                continue
+            t = int(times[k])
+            try:
+                model = _fitted(candidate, X[~held][:, :, :t], y[~held])
+                value = _probability if not of_scores else _class_scores
+                found = value(model, X[held][:, :, :t], classes)
+            except _FAILURES as error:
+                failure = f"{error} (by the first {t} samples)"
+                if k == len(times) - 1:
+                    break
+                usable[k], skipped = False, skipped or failure
+                continue
+            out[repeat, k, held] = found
+            folds += k == len(times) - 1
+    if not folds:
+        raise _cannot_fit(candidate, failure)
+    out, left = out[:, usable], times[usable]
+    factors = np.ones(len(left))
+    if of_scores:
+        codes = np.searchsorted(classes, y)
+        for k in range(len(left)):
+            known = ~np.isnan(out[:, k]).any(axis=2)
+            truth = np.broadcast_to(codes, known.shape)[known]
+            scale = float(np.std(out[:, k][known])) or 1.0
+            factors[k] = logit_factor(out[:, k][known] / scale, truth) / scale
+            out[:, k] = softmax(factors[k] * out[:, k], axis=2)
+    return HeldOut(left, out, factors, skipped)
+
+
+def _folds(y: Labels, n_folds: int, repeats: int) -> Iterator[tuple[int, NDArray[np.bool_]]]:
+    for repeat in range(repeats):
+        for held in fold_masks(y, n_folds, repeat):
+            yield repeat, held
+
+
+def _fitted(candidate: Any, X: _Array, y: Labels) -> Any:
+    """A clone fitted; class frequencies where these series do not differ."""
+    if onset_of(X) == X.shape[2]:
+        return DummyClassifier(strategy="prior").fit(_flat(X), y)
+    return clone(candidate).fit(_input(candidate, X), y)
+
+
+def _probability(model: Any, X: _Array, classes: Labels) -> _Array:
+    """(n, G), of all classes, also those that a fold had none of."""
+    out = np.zeros((len(X), len(classes)))
+    found = np.nan_to_num(np.asarray(model.predict_proba(_input(model, X)), dtype=float))
+    out[:, np.searchsorted(classes, model.classes_)] = found
+    total = out.sum(axis=1, keepdims=True)
+    return np.where(total > 0, out / np.where(total > 0, total, 1.0), 1 / out.shape[1])
+
+
+def _class_scores(model: Any, X: _Array, classes: Labels) -> _Array:
+    """(n, G) scores; a class that a fold had none of has the least."""
+    if isinstance(model, DummyClassifier):
+        return np.zeros((len(X), len(classes)))
+    found = _scores(model, _input(model, X))
+    out = np.repeat(found.min(axis=1, keepdims=True), len(classes), axis=1)
+    out[:, np.searchsorted(classes, model.classes_)] = found
+    return out
+
+
+def _scores(model: Any, X: Any) -> _Array:
+    """(n, G) of `decision_function`."""
+    found = np.asarray(model.decision_function(X), dtype=float)
+    if found.ndim == 1:
+        found = np.column_stack([-found, found]) / 2
+    if found.shape[1:] != (len(model.classes_),):
+        raise ValueError(
+            f"classifier: expected one score for each of {len(model.classes_)} classes, got "
+            f"{found.shape[1]} of {show(model)}"
+        )
+    return found
+
+
+def _input(model: Any, X: _Array) -> _Array:
+    """Series of one channel as rows; of several as they are for models that take them."""
+    if X.shape[1] > 1 and _takes_series(model):
+        return X
+    return _flat(X)
+
+
+def _flat(X: _Array) -> _Array:
+    """Rows in the order of time: all channels of the first sample, then all of the second."""
+    if X.shape[1] == 1:
+        return X[:, 0]
+    return np.ascontiguousarray(X.swapaxes(1, 2)).reshape(len(X), -1)
+
+
+def _takes_series(model: Any) -> bool:
+    """Whether the model, or a pipeline's first step, takes arrays of three dimensions."""
+    first = model.steps[0][1] if isinstance(model, Pipeline) else model
+    if hasattr(first, "get_tag"):  # aeon's
+        return bool(first.get_tag("capability:multivariate", False, raise_error=False))
+    try:
+        tags = get_tags(first)
+    except (AttributeError, TypeError):  # an estimator without tags
+        return False
+    return bool(tags.input_tags.three_d_array or (tags.no_validation and first is not model))
+
+
+def _last(model: Any) -> Any:
+    return model.steps[-1][1] if isinstance(model, Pipeline) else model
+
+
+def _last_step(candidate: Any, name: str) -> Any:
+    return getattr(_last(candidate), name, False)
+
+
+def _cannot_fit(candidate: Any, failure: str) -> CannotFitError:
+    return CannotFitError(
+        "classifier: expected one that can be fitted to the series outside a fold, got "
+        f"{show(candidate)}: {failure}"
+    )

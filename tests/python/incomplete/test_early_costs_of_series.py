@@ -1,0 +1,332 @@
+"""Decisions of least cost for channels, several lengths, missing samples, streams, any model."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import softmax
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.ensemble import ExtraTreesClassifier
+from sklearn.linear_model import Ridge, RidgeClassifierCV
+from sklearn.model_selection import LeaveOneOut, cross_val_predict
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.svm import SVC, LinearSVC
+
+from eigenfeat.demo.early import signals
+from eigenfeat.incomplete import MinimumCostClassifier, interval_summaries
+from eigenfeat.incomplete._early.stages import fitted_stages, held_out_stages, stage_probabilities
+from eigenfeat.signals import ConvolutionClassifier
+from eigenfeat.signals.convolutions import fit_prefixes, logit_factor, prefix_probabilities
+
+
+def lda():
+    return LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
+
+
+def two_channels(n=60, seed=0):
+    rng = np.random.default_rng(seed)
+    X, y = signals(n, rng)
+    return np.stack([X, rng.standard_normal(X.shape) + np.arange(X.shape[1]) / 10], axis=1), y
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    X, y = two_channels()
+    return MinimumCostClassifier(lda(), 0.3, n_times=8).fit(X, y)
+
+
+def test_one_channel_is_the_same_in_every_form():
+    X, y = signals(50, np.random.default_rng(0))
+    rows = MinimumCostClassifier(lda(), 0.3, n_times=5).fit(X, y)
+    found = rows.predict_early(X)
+    for form in (X[:, None], [x[None] for x in X]):
+        model = MinimumCostClassifier(lda(), 0.3, n_times=5).fit(form, y)
+        again = model.predict_early(form)
+        assert_array_equal(again.label, found.label)
+        assert_array_equal(again.time, found.time)
+        assert_array_equal(again.cost, found.cost)
+        assert_array_equal(rows.predict_early(form).time, found.time)
+        assert (model.n_channels_, model.n_timepoints_) == (1, X.shape[1])
+        assert_array_equal(model.predict(form), rows.predict(X))
+
+
+def test_channels_are_used(fitted):
+    N, t = two_channels(40, 1)
+    found = fitted.predict_early(N)
+    assert np.mean(found.label == t) > 0.8
+    assert (fitted.n_channels_, fitted.n_timepoints_) == N.shape[1:]
+    assert fitted.n_features_in_ == N.shape[1] * N.shape[2]
+    late = N.copy()
+    late[np.arange(N.shape[2]) >= found.time[:, None, None] * np.ones((1, 2, 1))] = 1e6
+    again = fitted.predict_early(late)  # nothing after the decision is used
+    assert_array_equal(again.label, found.label)
+    assert_array_equal(again.time, found.time)
+    k = 2
+    saved = fitted.waiting_saves(N[:, :, : fitted.times_[k]])
+    assert saved.shape == (40,)
+    assert (saved[found.time > fitted.times_[k]] > 0).all()
+    with pytest.raises(ValueError, match=r"^X: expected finite rows of as many samples as one of"):
+        fitted.waiting_saves(N[:, :1, : fitted.times_[k]])
+    with pytest.raises(ValueError, match=r"^X\[0\]: expected 2 channels, got 3"):
+        fitted.predict_early(np.zeros((2, 3, 60)))
+
+
+def test_five_percent_steps_by_default():
+    X, y = signals(40, np.random.default_rng(0))
+    model = MinimumCostClassifier(GaussianNB()).fit(X, y)
+    assert_array_equal(model.times_, np.arange(3, 61, 3))
+
+
+def test_missing_samples_are_the_last_known_ones(fitted):
+    N, _ = two_channels(20, 2)
+    holes = N.copy()
+    holes[3, 0, 5:9] = np.nan
+    holes[4, 1, :4] = np.nan
+    holes[5] = np.nan  # nothing known: the training mean
+    filled = N.copy()
+    filled[3, 0, 5:9] = N[3, 0, 4]
+    X, _ = two_channels()
+    filled[4, 1, :4] = X[:, 1, :4].mean(axis=0)
+    filled[5] = X.mean(axis=0)
+    found, wanted = fitted.predict_early(holes), fitted.predict_early(filled)
+    assert_array_equal(found.label, wanted.label)
+    assert_array_equal(found.time, wanted.time)
+    assert_allclose(found.cost, wanted.cost)
+
+
+def test_training_series_with_holes_and_several_lengths():
+    X, y = two_channels()
+    given = [x[:, : x.shape[1] - i % 7].copy() for i, x in enumerate(X)]
+    given[3][0, 5:9] = np.nan
+    model = MinimumCostClassifier(lda(), 0.05, n_times=8).fit(given, y)
+    held = np.array([np.pad(x, ((0, 0), (0, 60 - x.shape[1])), mode="edge") for x in given])
+    held[3, 0, 5:9] = held[3, 0, 4]
+    wanted = MinimumCostClassifier(lda(), 0.05, n_times=8).fit(held, y)
+    found, other = model.predict_early(given), wanted.predict_early(held)
+    assert_array_equal(found.label, other.label)
+    ends = np.array([x.shape[1] for x in given])
+    assert_array_equal(found.time, np.minimum(other.time, ends))
+    empty = [*given[:-1], np.full((2, 9), np.nan)]
+    with pytest.raises(ValueError, match=r"^X: expected known samples, got none in series 59"):
+        model.fit(empty, y)
+
+
+def test_a_stream_decides_as_predict_early_does(fitted):
+    N, _ = two_channels(25, 3)
+    N[3, :, 2:20] = np.nan
+    N[4, 1, :9] = np.nan
+    found = fitted.predict_early(N)
+    stream = fitted.stream()
+    for i, one in enumerate(N):
+        stream.reset()
+        assert stream.decision is None
+        for t, value in enumerate(one.T, 1):
+            if i == 3 and 2 < t <= 20:
+                continue  # skipped samples are missing
+            decision = stream.push(value, time=t)
+            if decision is not None:
+                break
+        assert (decision.label, decision.time) == (found.label[i], found.time[i])
+        assert_allclose(decision.cost, found.cost[i])
+        assert stream.push([np.inf, 0.0]) is decision
+        assert stream.seen == decision.time
+
+
+def test_a_stream_that_ends(fitted):
+    N, _ = two_channels(10, 4)
+    for end in (1, 4, 17):
+        short = [x[:, :end] for x in N]
+        found = fitted.predict_early(short)
+        for i, one in enumerate(short):
+            stream = fitted.stream()
+            for value in one.T:
+                stream.push(value)
+            decision = stream.finish()
+            assert (decision.label, decision.time) == (found.label[i], found.time[i])
+    stream = fitted.stream()
+    with pytest.raises(ValueError, match="finish: expected at least one known sample"):
+        stream.finish()
+    for value, message in ((1.0, "value: expected shape"), ([np.inf, 0], "value: expected finite")):
+        with pytest.raises(ValueError, match=message):
+            stream.push(value)
+    stream.push([0.0, 0.0])
+    for time in (1, 61, 2.5, True):
+        with pytest.raises(ValueError, match=r"time: expected an integer in 2\.\.60"):
+            stream.push([0.0, 0.0], time=time)
+    assert stream.seen == 1
+
+
+@pytest.mark.parametrize("classifier", [RidgeClassifierCV(), LinearSVC(C=0.1), SVC()])
+def test_classifiers_with_scores_alone(classifier):
+    X, y = signals(60, np.random.default_rng(0))
+    N, t = signals(60, np.random.default_rng(1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = MinimumCostClassifier(classifier, 0.2, times=[15, 30, 60]).fit(X, y)
+    found = model.predict_early(N)
+    assert np.mean(found.label == t) > 0.7
+    probability = model.classifiers_[-1].predict_proba(N)
+    assert_allclose(probability.sum(axis=1), 1.0)
+    assert_array_equal(model.classifiers_[-1].predict(N), model.predict(N))
+    loss = -np.log(probability[np.arange(60), np.searchsorted(model.classes_, t)]).mean()
+    assert loss < 0.9  # of three classes; log 3 is 1.1
+    copy = pickle.loads(pickle.dumps(model))
+    assert_array_equal(copy.predict_early(N).cost, found.cost)
+
+
+def test_two_classes_of_scores_are_calibrated_out_of_folds():
+    X, y = signals(60, np.random.default_rng(0))
+    X, y = X[y != y[0]][:, None], y[y != y[0]]
+    classes = np.unique(y)
+    svm = LinearSVC(C=0.1, random_state=0)
+    held = held_out_stages(svm, X, y, classes, np.array([10, 60]), 5)
+    model = fitted_stages(svm, X, y, classes, held)[0]
+    score = svm.fit(X[:, 0, :10], y).decision_function(X[:, 0, :10])
+    logits = held.factors[0] * np.column_stack([-score, score]) / 2
+    assert_allclose(model.predict_proba(X[:, 0, :10]), softmax(logits, axis=1), atol=1e-9)
+    probabilities, rows = held.stacked()
+    again = logit_factor(np.log(probabilities[0]), np.searchsorted(classes, y)[rows])
+    assert_allclose(again, 1.0, atol=1e-3)  # no other factor has a smaller log loss
+
+
+class _Picky(ClassifierMixin, BaseEstimator):
+    """Takes 7 samples or more."""
+
+    def fit(self, X, y):
+        if X.shape[1] < 7:
+            raise ZeroDivisionError("too short")
+        self.model_ = GaussianNB().fit(X, y)
+        self.classes_ = self.model_.classes_
+        return self
+
+    def predict_proba(self, X):
+        return self.model_.predict_proba(X)
+
+
+def test_times_that_a_classifier_cannot_take_are_skipped():
+    X, y = signals(60, np.random.default_rng(0))
+    model = MinimumCostClassifier(_Picky()).fit(X, y)
+    assert_array_equal(model.times_, np.arange(9, 61, 3))
+    assert model.predict_early(X).time.min() >= 9
+    with pytest.warns(
+        UserWarning, match=r"^times: left out \[2, 6\], which .*: too short \(by the"
+    ):
+        model = MinimumCostClassifier(_Picky(), times=[2, 6, 10]).fit(X, y)
+    assert model.times_.tolist() == [10, 60]
+    both = MinimumCostClassifier([_Picky(), GaussianNB()], n_times=10).fit(X, y)
+    assert both.times_[0] == 12
+    chosen = MinimumCostClassifier({"picky": _Picky(), "bayes": GaussianNB()}, n_times=10)
+    assert np.isfinite(list(chosen.fit(X, y).candidate_scores_.values())).all()
+    with pytest.raises(ValueError, match=r"^classifier: expected one that can be fitted to the"):
+        MinimumCostClassifier(_Picky()).fit(X[:, :5], y)
+
+
+def test_a_list_is_the_mean():
+    X, y = signals(60, np.random.default_rng(0))
+    classes, times = np.unique(y), np.array([20, 60])
+    parts = [held_out_stages(c, X[:, None], y, classes, times, 5) for c in (lda(), GaussianNB())]
+    both = held_out_stages([lda(), GaussianNB()], X[:, None], y, classes, times, 5)
+    mean = (parts[0].probabilities + parts[1].probabilities) / 2
+    assert_allclose(both.probabilities, mean)
+    model = MinimumCostClassifier([lda(), GaussianNB()], times=times).fit(X, y)
+    wanted = [c.fit(X[:, :20], y).predict_proba(X[:, :20]) for c in (lda(), GaussianNB())]
+    assert_allclose(model.classifiers_[0].predict_proba(X[:, :20]), np.mean(wanted, axis=0))
+
+
+def test_forests_are_held_out_by_their_bags():
+    X, y = signals(80, np.random.default_rng(0))
+    classes, times = np.unique(y), np.array([30, 60])
+    forest = ExtraTreesClassifier(60, bootstrap=True, oob_score=True, random_state=0)
+    candidate = make_pipeline(FunctionTransformer(interval_summaries), forest)
+    held = held_out_stages(candidate, X[:, None], y, classes, times, 5)
+    alone = forest.fit(interval_summaries(X[:, :30]), y)
+    assert_array_equal(held.probabilities[0, 0], alone.oob_decision_function_)
+    models = fitted_stages(candidate, X[:, None], y, classes, held)
+    wanted = alone.predict_proba(interval_summaries(X[:, :30]))
+    assert_array_equal(models[0].predict_proba(X[:, :30]), wanted)
+    channels, labels = two_channels()
+    early = MinimumCostClassifier(candidate, times=times).fit(channels, labels)
+    assert (
+        early.classifiers_[0].steps[-1][1].n_features_in_
+        == interval_summaries(channels[:, :, :30]).shape[1]
+    )
+
+
+@pytest.mark.parametrize("intervals", [False, True])
+@pytest.mark.parametrize("channels", [1, 2])
+def test_prefixes_are_fitted_with_the_same_features(channels, intervals, monkeypatch):
+    X, y = two_channels(30)
+    X = X[:, :channels]
+    times = np.array([2, 9, 30, 60])
+    classifier = ConvolutionClassifier(168, intervals=intervals, random_state=0)
+    models = fit_prefixes(classifier, X, y, times)
+    found = prefix_probabilities(models, X, times)
+    for model, t, rows in zip(models, times, found, strict=True):
+        assert model.features_ is models[0].features_
+        assert_allclose(model.predict_proba(X[:, :, :t]), rows, atol=1e-12)
+    whole = ConvolutionClassifier(168, intervals=intervals, random_state=0).fit(X, y)
+    assert_allclose(whole.loo_scores_, models[-1].loo_scores_, atol=1e-9)
+    monkeypatch.setattr("eigenfeat.signals.convolutions._BLOCK", 168 * 31)  # a time, a few series
+    for model, small in zip(models, fit_prefixes(classifier, X, y, times), strict=True):
+        assert_array_equal(model.coef_, small.coef_)
+    assert_allclose(prefix_probabilities(models, X, times), found, atol=1e-12)
+    copies = pickle.loads(pickle.dumps(list(models[:2]))) + models[2:]
+    again = stage_probabilities(copies, X, times, np.unique(y))
+    assert_allclose(again, found, atol=1e-12)
+
+
+def test_the_summaries_know_levels(rng):
+    y = np.arange(120) % 2
+    X = rng.standard_normal((120, 40)) + 0.7 * y[:, None]
+    model = ConvolutionClassifier(840, intervals=True, random_state=0).fit(X[:60], y[:60])
+    assert model.score(X[60:], y[60:]) > 0.9
+    summaries = interval_summaries(X)
+    assert model.coef_.shape[1] == 840 + summaries.shape[1]
+    scores = model.features_.transform(X) @ model.coef_[:, :840].T
+    scores += summaries @ model.coef_[:, 840:].T + model.intercept_
+    assert_allclose(model.decision_function(X), scores[:, 1])
+    with pytest.raises(ValueError, match="X: expected series of one length with intervals=True"):
+        model.fit([X[0], X[1, :30]], y[:2])
+
+
+@pytest.mark.parametrize("n", [24, 400])  # fewer series than features, and more
+def test_the_weight_of_the_summaries_has_the_least_loo_error(rng, n):
+    y = np.arange(n) % 3
+    X = rng.standard_normal((n, 30)) + 0.3 * y[:, None]
+    model = ConvolutionClassifier(84, alphas=[3.0], intervals=True, random_state=0).fit(X, y)
+    blocks = [model.features_.transform(X), interval_summaries(X)]
+    scaled = []
+    for block in blocks:
+        block = StandardScaler().fit_transform(block)
+        scaled.append(block * np.sqrt(84 / max(np.count_nonzero(block.std(axis=0) > 0), 1)))
+    targets = np.where(y[:, None] == model.classes_, 1.0, -1.0)
+    losses, scores = [], []
+    for weight in (0.0, 0.03, 0.1, 0.3, 1.0):
+        Z = np.hstack([scaled[0], np.sqrt(weight) * scaled[1]])
+        found = cross_val_predict(Ridge(alpha=3.0), Z, targets, cv=LeaveOneOut())
+        losses.append(np.square(found - targets).mean())
+        scores.append(found)
+    best = int(np.argmin(losses))
+    assert model.interval_weight_ == (0.0, 0.03, 0.1, 0.3, 1.0)[best]
+    assert_allclose(model.loo_scores_, scores[best], atol=1e-6)
+    Z = np.hstack([scaled[0], np.sqrt(model.interval_weight_) * scaled[1]])
+    ridge = Ridge(alpha=3.0).fit(Z, targets)
+    assert_allclose(model.decision_function(X), ridge.predict(Z), atol=1e-6)
+
+
+def test_the_default_takes_channels_and_is_repeatable():
+    X, y = two_channels(40)
+    N, t = two_channels(40, 5)
+    model = MinimumCostClassifier(delay_cost="harmonic", n_times=4).fit(X, y)
+    found = model.predict_early(N)
+    assert np.mean(found.label == t) > 0.6
+    again = MinimumCostClassifier(delay_cost="harmonic", n_times=4).fit(X, y).predict_early(N)
+    assert_array_equal(found.cost, again.cost)
+    assert 0.5 < model.harmonic_mean_ < 1
