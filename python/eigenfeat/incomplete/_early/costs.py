@@ -155,8 +155,9 @@ class MinimumCostClassifier(RowClassifier):
 
     See Also
     --------
-    ReliableClassifier : Decisions with a promise.
-    eigenfeat.signals.ConvolutionClassifier : Its features are computed once for all times.
+    ReliableClassifier : A promise instead of a cost.
+    ReliableClassifierCV : A compromise without costs.
+    eigenfeat.signals.ConvolutionClassifier : The default; computed once for all times.
 
     Notes
     -----
@@ -165,12 +166,6 @@ class MinimumCostClassifier(RowClassifier):
     first known one by the mean of the training series at that time, so that nothing later is used.
     Classifiers and pipelines that take three dimensions get series (n, channels, t); others get
     rows of ``channels * t`` entries in the order of time.
-
-    See Also
-    --------
-    ReliableClassifier : A promise instead of a cost.
-    ReliableClassifierCV : A compromise without costs.
-    eigenfeat.signals.ConvolutionClassifier : A candidate for classes that differ in shape.
 
     References
     ----------
