@@ -547,7 +547,7 @@ class CostStream:
     >>> X = np.random.default_rng(0).standard_normal((100, 8)) + 3 * y[:, None]
     >>> model = MinimumCostClassifier(LinearDiscriminantAnalysis(), delay_cost=0.2).fit(X, y)
     >>> stream = model.stream()
-    >>> [decision and decision.label.item() for decision in map(stream.push, [1.4, 0.1, -0.4])]
+    >>> [decision and decision.label.item() for decision in map(stream.push, [1.4, -1.0, -1.0])]
     [None, 0, 0]
     """
 
