@@ -65,10 +65,8 @@ def main() -> None:
 
 def ranks(ax: Axes) -> None:
     """Mean rank of the errors over the tables, against the time of all fits."""
-    measured = BENCH / "tables.csv"
-    results = pd.read_csv(measured if measured.is_file() else BENCH / "twelve.csv")
-    if "group" in results:
-        results = results[results["group"] == "shown"]
+    results = pd.read_csv(BENCH / "tables.csv")
+    results = results[results["group"] == "shown"]
     every = results.groupby("model")["table"].nunique()
     results = results[results["model"].isin(every[every == every.max()].index)]
     by_split = results.pivot_table(index=["table", "split"], columns="model", values="error")
