@@ -35,15 +35,6 @@ class ClassComponents(GEM):
     Use it to compare GEM with principal components of each class. Tune `n_directions`. User guide:
     :doc:`/guide/reduction`.
 
-    Use it to compare GEM with principal components of each class. Tune `n_directions`. User guide:
-    :doc:`/guide/reduction`.
-
-    Use it to compare GEM with principal components of each class. Tune `n_directions`. User guide:
-    :doc:`/guide/reduction`.
-
-    Use it to compare GEM with principal components of each class. Tune `n_directions`. User guide:
-    :doc:`/guide/reduction`.
-
     For each class c, the directions are the unit vectors with the largest ("principal") or smallest
     ("vanishing") mean square ``v^T C_c v`` of the rows of the class. These are PCA by class, as in
     SIMCA, and the linear polynomials of vanishing component analysis. Projections are expanded as

@@ -39,18 +39,6 @@ class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     `GEMClassifier`. Tune `patch_size` first, then `pool` and `padding`. User guide:
     :doc:`/guide/images_and_signals`.
 
-    Use it where objects shift in images or signals; where the position of a value matters, use
-    `GEMClassifier`. Tune `patch_size` first, then `pool` and `padding`. User guide:
-    :doc:`/guide/images_and_signals`.
-
-    Use it where objects shift in images or signals; where the position of a value matters, use
-    `GEMClassifier`. Tune `patch_size` first, then `pool` and `padding`. User guide:
-    :doc:`/guide/images_and_signals`.
-
-    Use it where objects shift in images or signals; where the position of a value matters, use
-    `GEMClassifier`. Tune `patch_size` first, then `pool` and `padding`. User guide:
-    :doc:`/guide/images_and_signals`.
-
     Each patch of a row has the label of the row. `GEM` is fitted on the patches of all rows, whose
     second moments are summed in blocks. Its features are computed at every place of a row, as in a
     convolution, and pooled by their mean or maximum within each cell of a coarse grid. An object

@@ -40,18 +40,6 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     linear target, ridge regression is better. Tune `n_bins`, then `n_directions`. User guide:
     :doc:`/guide/regression`.
 
-    Use it where the target depends on squares and products of columns; with few samples and a
-    linear target, ridge regression is better. Tune `n_bins`, then `n_directions`. User guide:
-    :doc:`/guide/regression`.
-
-    Use it where the target depends on squares and products of columns; with few samples and a
-    linear target, ridge regression is better. Tune `n_bins`, then `n_directions`. User guide:
-    :doc:`/guide/regression`.
-
-    Use it where the target depends on squares and products of columns; with few samples and a
-    linear target, ridge regression is better. Tune `n_bins`, then `n_directions`. User guide:
-    :doc:`/guide/regression`.
-
     The target, or each of several contractions ``y @ u`` of a target with many outputs, is divided
     into bins of about equal weight. GEM solves for directions along which the mean squares of two
     bins differ. A ridge regression is fitted to powers of both half waves of the projections,

@@ -32,6 +32,10 @@ class ECTS(SeriesClassifier):
 
     Use it as a baseline. Tune `min_support`. User guide: :doc:`/guide/early_costs`.
 
+    A baseline of the literature and of Parrish (2012). Of 21 sets it has a larger harmonic mean of
+    accuracy and earliness saved than `ReliableClassifierCV` on Symbols (.661 and .643), whose
+    classes differ in shape and have few training series.
+
     A training series may predict from its minimum prediction length (MPL) on. With :math:`RNN^l(S)`
     the series outside S whose nearest neighbour by prefixes of l samples is in S, the MPL of a set
     S is the least k such that for all l from k to d

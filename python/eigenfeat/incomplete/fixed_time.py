@@ -32,14 +32,9 @@ class FixedTime(SeriesClassifier):
     Use it as a baseline. Set `classifier`, and the time if it is known. User guide:
     :doc:`/guide/early_costs`.
 
-    Use it as a baseline. Set `classifier`, and the time if it is known. User guide:
-    :doc:`/guide/early_costs`.
-
-    Use it as a baseline. Set `classifier`, and the time if it is known. User guide:
-    :doc:`/guide/early_costs`.
-
-    Use it as a baseline. Set `classifier`, and the time if it is known. User guide:
-    :doc:`/guide/early_costs`.
+    A baseline: an early classifier is worth its effort where series differ in the time that they
+    need. Where they do not, it is the right choice (on Wafer its harmonic mean with the nearest
+    neighbour is .960, that of `ReliableClassifierCV` .937).
 
     Parameters
     ----------

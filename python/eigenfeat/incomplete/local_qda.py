@@ -265,9 +265,6 @@ class ClassNearest(RowClassifier):
     Use it with `ReliableClassifier` for nearest neighbours. Tune `n_neighbors`. User guide:
     :doc:`/guide/early`.
 
-    Use it with `ReliableClassifier` for nearest neighbours. Tune `n_neighbors`. User guide:
-    :doc:`/guide/early`.
-
     .. math:: f_g(x) = -\frac{1}{2 k} \sum_{i \in N_g(x)} |x - x_i|^2,
 
     where N_g(x) are the k rows of class g that are nearest to x. With one neighbour this is the

@@ -64,8 +64,8 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
         each class ("LDA, mixture"). All are used with ``correct=False``, since the tau that
         maximises the harmonic mean is not a promise that folds could correct.
     tau : ascending numbers in (0, 1) or None, default=None
-        Candidate reliabilities. None: 23 from 1e-12 to 0.99. More than 8 need only one look at
-        every time, so their number hardly affects the cost.
+        Candidate reliabilities. None: 23 from 1e-12 to 0.99. More than 8 are evaluated
+        together at every time, so their number hardly affects the cost.
     n_folds : int >= 2, default=5
         Folds of the cross-validation, stratified by class.
     n_threads : int or None, default=None

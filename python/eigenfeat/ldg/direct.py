@@ -17,15 +17,6 @@ class DirectLDA(WeightedReducer):
     Use it with far more columns than samples. It has no parameter to tune. User guide:
     :doc:`/guide/lda`.
 
-    Use it with far more columns than samples. It has no parameter to tune. User guide:
-    :doc:`/guide/lda`.
-
-    Use it with far more columns than samples. It has no parameter to tune. User guide:
-    :doc:`/guide/lda`.
-
-    Use it with far more columns than samples. It has no parameter to tune. User guide:
-    :doc:`/guide/lda`.
-
     The null space of S_b, which has no information about classes, is removed first. In the
     remaining space S_b is whitened, and the directions of smallest S_w are kept. The cost is
     O(n d k) for every shape.

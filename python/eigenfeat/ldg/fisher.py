@@ -32,15 +32,6 @@ class RegularizedFisher(WeightedReducer):
     Use it for LDA with more columns than samples, before nearest neighbours. Tune `ridge`. User
     guide: :doc:`/guide/lda`.
 
-    Use it for LDA with more columns than samples, before nearest neighbours. Tune `ridge`. User
-    guide: :doc:`/guide/lda`.
-
-    Use it for LDA with more columns than samples, before nearest neighbours. Tune `ridge`. User
-    guide: :doc:`/guide/lda`.
-
-    Use it for LDA with more columns than samples, before nearest neighbours. Tune `ridge`. User
-    guide: :doc:`/guide/lda`.
-
     The directions v maximise ``v^T S_b v / v^T (S_w + ridge tr(S_w) / d I) v``; there are at most
     k - 1. They are those of `eigenfeat.FisherLDA(scale="none")`. With fewer rows than columns they
     are computed in the span of the rows, where they all lie: O(n^2 d) instead of O(d^3).

@@ -23,15 +23,6 @@ class GSVDDiscriminant(WeightedReducer):
     Use it with more columns than samples and little noise. It has no parameter to tune. User guide:
     :doc:`/guide/lda`.
 
-    Use it with more columns than samples and little noise. It has no parameter to tune. User guide:
-    :doc:`/guide/lda`.
-
-    Use it with more columns than samples and little noise. It has no parameter to tune. User guide:
-    :doc:`/guide/lda`.
-
-    Use it with more columns than samples and little noise. It has no parameter to tune. User guide:
-    :doc:`/guide/lda`.
-
     The directions maximise the variance between classes over the variance within classes, which
     may be zero: neither a ridge nor PCA is needed. There are at most k - 1.
 

@@ -123,18 +123,6 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     samples. Everything is chosen by default; set `n_components` first, then `gamma`. User guide:
     :doc:`/guide/reduction`.
 
-    Use it to reduce dimensions before nearest neighbours or plots, also with more columns than
-    samples. Everything is chosen by default; set `n_components` first, then `gamma`. User guide:
-    :doc:`/guide/reduction`.
-
-    Use it to reduce dimensions before nearest neighbours or plots, also with more columns than
-    samples. Everything is chosen by default; set `n_components` first, then `gamma`. User guide:
-    :doc:`/guide/reduction`.
-
-    Use it to reduce dimensions before nearest neighbours or plots, also with more columns than
-    samples. Everything is chosen by default; set `n_components` first, then `gamma`. User guide:
-    :doc:`/guide/reduction`.
-
     The columns of B are the smallest eigenvectors of :math:`V - \gamma A` (3.12), where V sums
     outer products of rows about the mean of their nearest neighbours in their own class (3.9), and
     A those about the local means of all classes, weighted by priors (3.10). B is orthonormal, needs

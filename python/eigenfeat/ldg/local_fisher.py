@@ -40,15 +40,6 @@ class LocalFisher(ClassReducer):
     Use it for classes of several modes. Tune `ridge`, then `n_components`. User guide:
     :doc:`/guide/lda`.
 
-    Use it for classes of several modes. Tune `ridge`, then `n_components`. User guide:
-    :doc:`/guide/lda`.
-
-    Use it for classes of several modes. Tune `ridge`, then `n_components`. User guide:
-    :doc:`/guide/lda`.
-
-    Use it for classes of several modes. Tune `ridge`, then `n_components`. User guide:
-    :doc:`/guide/lda`.
-
     A variant of Fisher's discriminant that does not pull distant rows of a class together. The
     affinities use local scaling: ``A_ij = exp(-|x_i - x_j|^2 / (sigma_i sigma_j))`` with sigma the
     distance to the 7th nearest row of the same class. Unlike Fisher's discriminant, it has as many

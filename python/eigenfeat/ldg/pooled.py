@@ -231,15 +231,6 @@ class PooledFisher(PooledReducer):
     Use it as a baseline for two domains with labels. Tune `ridge`. User guide:
     :doc:`/guide/reduction`.
 
-    Use it as a baseline for two domains with labels. Tune `ridge`. User guide:
-    :doc:`/guide/reduction`.
-
-    Use it as a baseline for two domains with labels. Tune `ridge`. User guide:
-    :doc:`/guide/reduction`.
-
-    Use it as a baseline for two domains with labels. Tune `ridge`. User guide:
-    :doc:`/guide/reduction`.
-
     Parameters
     ----------
     n_components : int or None, default=None

@@ -35,15 +35,6 @@ class SparseLDG(LDG):
     Use it for directions that people have to read. Set `n_components` and `sparsity` first. User
     guide: :doc:`/guide/reduction`.
 
-    Use it for directions that people have to read. Set `n_components` and `sparsity` first. User
-    guide: :doc:`/guide/reduction`.
-
-    Use it for directions that people have to read. Set `n_components` and `sparsity` first. User
-    guide: :doc:`/guide/reduction`.
-
-    Use it for directions that people have to read. Set `n_components` and `sparsity` first. User
-    guide: :doc:`/guide/reduction`.
-
     Each direction in turn solves the semidefinite relaxation of a smallest eigenvector of
     :math:`Z = V - \gamma A` with at most s columns (3.32),
 

@@ -38,15 +38,6 @@ class Autoencoder(Iterative, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     Use it as an extractor of `MaxMarginShift`, as in the paper. Set `n_components` first. User
     guide: :doc:`/guide/reduction`.
 
-    Use it as an extractor of `MaxMarginShift`, as in the paper. Set `n_components` first. User
-    guide: :doc:`/guide/reduction`.
-
-    Use it as an extractor of `MaxMarginShift`, as in the paper. Set `n_components` first. User
-    guide: :doc:`/guide/reduction`.
-
-    Use it as an extractor of `MaxMarginShift`, as in the paper. Set `n_components` first. User
-    guide: :doc:`/guide/reduction`.
-
     Minimises, over W, b, V and c, on rows with each column scaled to (0.1, 0.9),
 
     .. math:: \frac{1}{n} \sum_n |x_n - \phi(V \phi(W x_n + b) + c)|^2 + \alpha (|W|^2 + |V|^2)

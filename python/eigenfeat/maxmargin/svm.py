@@ -39,15 +39,6 @@ class MulticlassSVM(Iterative, Speaks, LinearModel):
     Use it for a linear SVM with many dense samples, or for its dual variables. Tune `C`. User
     guide: :doc:`/guide/reduction`.
 
-    Use it for a linear SVM with many dense samples, or for its dual variables. Tune `C`. User
-    guide: :doc:`/guide/reduction`.
-
-    Use it for a linear SVM with many dense samples, or for its dual variables. Tune `C`. User
-    guide: :doc:`/guide/reduction`.
-
-    Use it for a linear SVM with many dense samples, or for its dual variables. Tune `C`. User
-    guide: :doc:`/guide/reduction`.
-
     Minimises, over one weight vector for each class,
 
     .. math::

@@ -161,15 +161,6 @@ class SlicedInverseRegression(SupervisedRayleigh):
     Use it to reduce dimensions before a regression. Tune `ridge`, then `n_slices`. User guide:
     :doc:`/guide/regression`.
 
-    Use it to reduce dimensions before a regression. Tune `ridge`, then `n_slices`. User guide:
-    :doc:`/guide/regression`.
-
-    Use it to reduce dimensions before a regression. Tune `ridge`, then `n_slices`. User guide:
-    :doc:`/guide/regression`.
-
-    Use it to reduce dimensions before a regression. Tune `ridge`, then `n_slices`. User guide:
-    :doc:`/guide/regression`.
-
     It finds the directions along which the mean of the whitened rows depends on y. Slices are
     classes, or bins of a continuous target. With classes and ``ridge=0``, the directions are those
     of Fisher with another scale, and the eigenvalues are ``lambda / (1 + lambda)``. scikit-learn

@@ -52,15 +52,6 @@ class RayleighPCA(UnsupervisedRayleigh):
     Use it for PCA of batches, weighted or sparse samples, and files. Tune `n_components`. User
     guide: :doc:`/guide/reduction`.
 
-    Use it for PCA of batches, weighted or sparse samples, and files. Tune `n_components`. User
-    guide: :doc:`/guide/reduction`.
-
-    Use it for PCA of batches, weighted or sparse samples, and files. Tune `n_components`. User
-    guide: :doc:`/guide/reduction`.
-
-    Use it for PCA of batches, weighted or sparse samples, and files. Tune `n_components`. User
-    guide: :doc:`/guide/reduction`.
-
     The subspace is that of scikit-learn's ``PCA``, computed from moments. Batches, weights, and
     sparse rows with centring are supported; memory is d * d for any number of rows. For few rows
     with very many columns, use scikit-learn's ``PCA``, which never forms a (d, d) matrix.
@@ -148,15 +139,6 @@ class RayleighPCA(UnsupervisedRayleigh):
 
 class VanishingComponents(RayleighPCA):
     """Directions along which the rows (nearly) vanish: S = I, N = Cov[x] or E[x x^T].
-
-    Use it to find linear relations between columns. Tune `n_components`. User guide:
-    :doc:`/guide/reduction`.
-
-    Use it to find linear relations between columns. Tune `n_components`. User guide:
-    :doc:`/guide/reduction`.
-
-    Use it to find linear relations between columns. Tune `n_components`. User guide:
-    :doc:`/guide/reduction`.
 
     Use it to find linear relations between columns. Tune `n_components`. User guide:
     :doc:`/guide/reduction`.
