@@ -32,6 +32,9 @@ __all__ = ["ClassComponents"]
 class ClassComponents(GEM):
     """Features from the principal or vanishing components of each class.
 
+    Use it to compare GEM with principal components of each class. Tune `n_directions`. User guide:
+    :doc:`/guide/reduction`.
+
     For each class c, the directions are the unit vectors with the largest ("principal") or smallest
     ("vanishing") mean square ``v^T C_c v`` of the samples of the class. These are PCA by class, as
     in SIMCA, and the linear polynomials of vanishing component analysis. Projections are expanded
@@ -74,6 +77,11 @@ class ClassComponents(GEM):
     ------
     ValueError
         If there are fewer than two classes, or samples, labels, weights or parameters are invalid.
+
+    See Also
+    --------
+    GEM : Ratios of two classes; made fewer errors.
+    eigenfeat.rayleigh.RayleighPCA : All samples together.
 
     References
     ----------

@@ -67,85 +67,71 @@ __all__ = ["GEMClassifier", "with_gaps"]
 class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimator):
     """Classifier of tables, images and signals: a pool of views of the features.
 
+    Use it first for any table: numbers, text, categories and gaps need no preparation. It needs no
+    tuning on most tables; with ``views="gem"``, tune `ridge`, `penalty` and `n_directions`. User
+    guide: :doc:`/guide/classifier`.
+
     Each view is a representation of the features with a multinomial logit on it. Views are pooled
-    by weights that minimise the log loss of out-of-fold probabilities, which also calibrates them;
-    the pool is one multinomial logit on the features of all views. ``views="gem"`` is the
-    classifier of Karampatziakis and Mineiro (2014): a multinomial logit on GEM features, which are
-    never stored.
+    by weights that minimise the log loss of out-of-fold probabilities, which also calibrates them.
+    ``views="gem"`` is the classifier of Karampatziakis and Mineiro (2014): a multinomial logit on
+    GEM features, which are never stored.
 
     Parameters
     ----------
     views : "auto", the name of a view, or a list of names, default="auto"
         "columns" (standardised, categories one-hot), "splines" (of each numeric column), "gem" (GEM
-        features of the features), "gem_ranks" (of their ranks), "kernel" (a Gaussian kernel of the
-        ranks) and "interactions" (pairs of columns, in bins). "auto" pools all that the samples
-        allow; GEM features of the features alone with `depth` over 1, `joint_epochs`, `n_clusters`,
+        features of the features), "gem_ranks" (of their ranks), "kernel" (Gaussian, of the ranks)
+        and "interactions" (pairs of columns, in bins). "auto" pools all that the samples allow; GEM
+        features of the features alone with `depth` over 1, `joint_epochs`, `n_clusters`,
         `include_input`, `events`, sparse samples, blocks, more than 100 classes, or more than 200
-        columns and 5,000 samples. `views_` says which are used.
+        columns and 5,000 samples. Parameters marked * have an effect with ``views="gem"`` only.
     ridge, pairs, denominator, constant, scale
         As in :class:`GEM`.
     n_directions : int >= 1 or "auto", default="auto"
-        Maximum number of directions to keep for a pair. "auto": 10; with more than 300 pairs 3,000
-        divided by their number, but at least 3; with more than 3,000 pairs, and of random groups,
-        which "auto" takes of more than 50 classes, 1. So F is at most some 7,400, and 600 with more
-        than 50 classes.
+        Maximum number of directions of a pair. "auto": 10 for up to 300 pairs, 3,000 divided by
+        their number (at least 3) for up to 3,000, and 1 beyond and for random groups.
     threshold : float, "auto" or None, default=1.5
-        Directions of the last layer with a smaller eigenvalue are dropped; see :class:`GEM`.
+        Smallest eigenvalue of the last layer's directions; see :class:`GEM`.
     expansion : {"auto", "half_wave", "shifted", "polynomial"}, default="auto"
-        Expansion of the projections, as in :class:`GEM`. "auto" is "half_wave" with `depth` 1, and
-        "shifted", which is smooth at 0, with a larger `depth` and with `joint_epochs`.
+        As in :class:`GEM`. "auto": "half_wave"; "shifted" with `depth` over 1 or `joint_epochs`.
     powers : distinct numbers out of 1, 2, 3, default=(1, 2, 3)
         Exponents of the expansion.
     include_input : bool, default=False
-        Whether the logit also uses the input of the last layer: the columns of X or, with `depth`
-        over 1, the features of the previous layer.
+        Whether the logit also uses the input of the last layer.*
     penalty : float >= 0 or "auto", default=0.03
-        Weight of the energy of the logits, see :class:`MultinomialLogit`.
+        Weight of the energy of the logits, see :class:`MultinomialLogit`; "auto" takes that of six
+        with the least log loss of held-out samples.*
     tol : float > 0, default=1e-3
-        Tolerance of the logit, see :class:`MultinomialLogit`. Smaller values hardly change held-out
-        errors.
+        Tolerance of the logit.
     depth : int >= 1, default=1
-        Number of layers. Hidden layers output 1 and ``sqrt(1 + max(0, s p)) - 1`` for both signs s.
+        Number of layers; each takes the expanded projections of the one before.*
     hidden_directions : int >= 1 or "auto", default="auto"
-        Number of directions per pair in the hidden layers, which have no threshold. "auto": 20, or
-        fewer such that the next layer's moments take at most 2 GB; where one direction of all pairs
-        is too much for that, as with 33 classes or more, ``pairs="auto"`` are random groups' there,
-        at most 600, and the moments take at most 0.5 GB. There are no more directions than samples,
-        and no more of a pair than features and the constant.
+        Directions per pair in hidden layers. "auto": 20, or fewer so that the next layer's moments
+        take at most 2 GB.*
     hidden_ridge : float >= 0, "auto" or None, default=None
-        Ridge of the hidden layers; None means `ridge`. On MNIST, three to four times `ridge` works.
+        Ridge of the hidden layers; None means `ridge`.*
     n_clusters : int >= 1, default=1
-        Number of clusters of each class. The first layer solves for directions between clusters of
-        different classes, with ``pairs="all"`` or ``("random", n)``. This gives more and finer
-        moments for classes of several shapes; see :mod:`eigenfeat.gem.clusters`.
+        Clusters of each class, between which the first layer solves for directions.*
     categorical_features : "from_dtype" or None, default="from_dtype"
-        Columns of text and categories in data frames: one-hot, where a missing category is one of
-        its own, those that occur once are pooled, and unknown ones are zeros; columns of dates and
+        Columns of text and categories in data frames become one-hot; a missing category is one of
+        its own, those that occur once are pooled, and unknown ones are zeros. Columns of dates and
         of text that nearly always differs are left out with a warning. None refuses them.
     class_weight : dict, "balanced" or None, default=None
-        Factors of the sample weights by label; "balanced" gives all classes the same weight. They
-        change the logit and the mean and deviations of all samples, but not the moments of a class.
+        Factors of the sample weights by label. They change the logit, not the moments of a class.
     temperature : float > 0 or "auto", default="auto"
-        Number that the logits are divided by, which changes probabilities and no labels. "auto"
-        minimises the log loss of samples that had no part in the logit's weights, see Notes.
+        Divisor of the logits; "auto" minimises the log loss of held-out samples.*
     logit_solver : {"auto", "lbfgs", "gaussian"}, default="auto"
-        How the logit's weights are found. "lbfgs" minimises the penalised log loss; "gaussian"
-        takes those of Gaussian classes that share a covariance, in closed form, with a shrinkage
-        that is chosen by leave-one-out instead of `penalty`. "auto" is "gaussian" with more than
-        100 classes and the default `penalty`. See :class:`MultinomialLogit`.
+        "lbfgs" minimises the penalised log loss; "gaussian" is a closed form, which "auto" uses
+        beyond 100 classes. See :class:`MultinomialLogit`.*
     joint_epochs : int >= 0, default=0
-        Passes over the samples in which directions, offsets and weights of all layers are improved
-        together, from those that have been fitted one after the other. See Notes.
+        Passes over the samples in which all layers are improved together.*
     perturbation : float >= 0, default=0.15
-        With `joint_epochs`, length of the shift of each sample to where its loss is larger,
-        relative to the root of the total variance of the (scaled) columns. 0: no shifted samples.
+        Length of the adversarial shifts in `joint_epochs`, relative to the root of the total
+        variance.*
     learning_rate : float > 0, default=0.02
-        With `joint_epochs`, typical change of directions and weights in a step, relative to their
-        root mean square (single entries may move six times as far, offsets move five times as
-        far). It rises in the first steps, and then falls to zero.
+        Typical relative change of directions and weights in a step of `joint_epochs`.*
     random_state : int, RandomState or None, default=0
-        Seed for `scale`, clusters, random pairs, the samples of the logit's metric, the folds of
-        the temperature, and the order of samples in `joint_epochs`.
+        Seed for folds, `scale`, clusters, random pairs and the order of samples.
     n_threads : int or None, default=None
         Number of threads; None means all OpenMP threads. Results do not depend on it.
     verbose : int, default=0
@@ -154,28 +140,24 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
     Attributes
     ----------
     views_ : list of View
-        Name, weight in the pool, out-of-fold log loss, number of features and penalty of each view,
-        and a note on why a view is not used.
+        Name, weight, out-of-fold log loss, number of features and penalty of each view, and a note
+        on why a view is not used.
     layers_ : list of Layer
         Directions, offsets, eigenvalues and pairs of each layer of the view "gem"; empty if it has
         no weight.
     logit_ : MultinomialLogit
         The classifier on the features of the views with weight, side by side.
-    penalty_ : float
-        The penalty that was chosen or given, of the view with the largest weight; of Gaussian
-        classes, the shrinkage.
-    temperature_ : float
-        Number that the logits were divided by; 1 for a pool, whose weights calibrate it.
-    columns_ : TableColumns
-        Encoder of the features; only if `fit` had a data frame with categories.
+    penalty_, temperature_ : float
+        The values chosen or given, of the view with the largest weight; the temperature of a pool
+        is 1.
     classes_ : (k,) array
         Labels, sorted.
-    n_features_in_ : int
-        Number of input features, d.
-    feature_names_in_ : (d,) array of str
-        Names of the input features, if they had names.
+    n_features_in_, feature_names_in_
+        Number of input features, and their names if they had names.
+    columns_ : TableColumns
+        Encoder of the features; only if `fit` had a data frame with categories.
     completion_ : GaussianRows
-        The Gaussian that missing entries are completed by; only if the rows of `fit` had some.
+        The Gaussian that missing numbers are completed by; only if `fit` had some.
 
     Raises
     ------
@@ -187,60 +169,32 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
     Warns
     -----
     ConvergenceWarning
-        If the loss, of samples and shifted samples, has more than doubled in `joint_epochs`.
+        If the loss has more than doubled in `joint_epochs`.
 
-    Notes
-    -----
-    A pool chooses a penalty for each view; `penalty`, `temperature` and `logit_solver` have an
-    effect with ``views="gem"`` only. Up to 5,000 samples there are ten to two folds, and
-    what a view learns with labels comes from the samples outside the fold. Beyond, 4,000 samples
-    show which views lower the log loss by 2%, and one fold of 10,000 and 5,000 samples gives the
-    weights. The pool keeps at most 2,000 features per view but GEM's, float32.
-
-    Integer samples of up to 16 bits are converted to float32, which is exact; float64 samples keep
-    their precision up to the projections. Missing entries are completed by a Gaussian of all
-    samples, estimated by expectation-maximisation, and the first layer's moments are those of the
-    expected products of samples.
-
-    The temperature is that of held-out logits: the logit is fitted again, to a coarse tolerance, to
-    the samples outside each of three folds (up to 1,000 samples) or two, or to a half of at most
-    20,000 samples beyond 5,000. The directions are those of all samples, so that where they are
-    nearly as many as a class has samples, probabilities remain somewhat too confident.
-    ``penalty="auto"`` takes that of six penalties with the least log loss of held-out samples.
-
-    `joint_epochs` lower ``sum_i w_i (loss(x_i) + loss(x_i + r_i))`` by Adam's steps of up to 250
-    samples, in float32, where `r_i` is the shift of the given length that raises the loss of sample
-    i most, to first order. All layers need the shifted expansion. There is no penalty beyond that
-    of the start, which sets the size of the weights' steps, and no temperature: `temperature_` is
-    1. `eigenvalues`, pairs and ranks of the layers are those of the directions that the steps began
-    with. An epoch takes 10 n M flops for the first layer and 12 n M for others, M the product of a
-    layer's inputs and directions (4 and 6 without shifts), and memory 16 M bytes, and 12 p for each
-    of at most 4,000 samples with p features. Samples must be readable in any order: blocks of an
-    array or a memory-mapped file are, others are not.
-
-    Memory beyond the samples, with F directions on the last layer and p features: 4 n F bytes for
-    projections, and at most 4 F min(n, 30,000) for those of a fold; 4 p^2 for the logit's metric,
-    or 2 m^2 if that is of m samples, fewer than p, and again for a fold's unless it has
-    the same metric (see :class:`MultinomialLogit`); 320 p k for its search; and 16 k d^2 for
-    moments, where d is the width of the widest layer's input, 2 F' + 1 with F' directions on the
-    layer before. For 20,000 samples of 1,000 classes in 200 columns (F = 420, p =
-    2,520) that is 1.5 GB without folds. With more than 100 classes, in place of metric, search and
-    folds: 14 p^2 + 40 p k bytes and 100 MB; there 1.0 GB in all were measured.
+    See Also
+    --------
+    GEMClassifierCV : Search over the parameters of ``views="gem"``.
+    GEM : The features alone, for other classifiers.
+    FisherLDA : Linear discriminants; the fastest with many classes.
+    eigenfeat.gem.contributions : What a prediction rests on.
+    eigenfeat.plotting.ViewsDisplay : Weights and log losses of the views.
 
     References
     ----------
     N. Karampatziakis and P. Mineiro, "Discriminative Features via Generalized Eigenvectors",
     ICML 2014: Algorithm 1; section 4.1 (depth). C. Guo, G. Pleiss, Y. Sun and K. Weinberger, "On
-    calibration of modern neural networks", ICML 2017: temperature. D. Kingma and J. Ba, "Adam: a
-    method for stochastic optimization", ICLR 2015; I. Goodfellow, J. Shlens and C. Szegedy,
-    "Explaining and harnessing adversarial examples", ICLR 2015: `joint_epochs`.
+    calibration of modern neural networks", ICML 2017: temperature. I. Goodfellow, J. Shlens and C.
+    Szegedy, "Explaining and harnessing adversarial examples", ICLR 2015: `joint_epochs`.
 
     Examples
     --------
-    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.datasets import load_wine
     >>> from eigenfeat import GEMClassifier
-    >>> X, y = load_digits(return_X_y=True)
-    >>> GEMClassifier().fit(X[:1000], y[:1000]).score(X[1000:], y[1000:]) > 0.95
+    >>> X, y = load_wine(return_X_y=True, as_frame=True)
+    >>> model = GEMClassifier().fit(X[::2], y[::2])
+    >>> model.score(X[1::2], y[1::2]) > 0.95
+    True
+    >>> sum(view.weight > 0 for view in model.views_) > 1
     True
     """
 

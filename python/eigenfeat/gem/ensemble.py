@@ -36,6 +36,9 @@ __all__ = ["GEMEnsemble"]
 class GEMEnsemble(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimator):
     r"""Ensemble of randomised GEM classifiers, with the geometric mean of their probabilities.
 
+    Use it for the last points of accuracy and log loss, at `n_members` times the time. Tune the
+    `estimator` alone first. User guide: :doc:`/guide/classifier`.
+
     The members differ in their random draws: pairs of classes (hypercubes) or, in a pipeline,
     random features before the classifier.
 
@@ -79,6 +82,11 @@ class GEMEnsemble(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimator
         If there are fewer than two classes, or samples, labels, weights or parameters are invalid.
     SingularDenominatorError
         If a class's matrix is singular and `ridge` too small; the message gives a sufficient ridge.
+
+    See Also
+    --------
+    GEMClassifier : One member.
+    sklearn.ensemble.VotingClassifier : Arithmetic means, other classifiers.
 
     Notes
     -----

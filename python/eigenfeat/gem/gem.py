@@ -50,6 +50,9 @@ __all__ = ["GEM"]
 class GEM(Verbose, FittedDirections, LazySolution, TransformerMixin, BaseEstimator):
     """Discriminative features from generalized eigenvectors, for any linear classifier.
 
+    Use it before a linear classifier of your own, where classes differ in variances and not only in
+    means. Tune `ridge` first, then `n_directions` and `threshold`. User guide: :doc:`/guide/gem`.
+
     For ordered pairs (i, j) of classes, GEM solves ``C_i u = lambda (C_j + r_j I) u``. The
     projections on `u` have mean square lambda for samples of class i, and 1 for class j with its
     ridge. By default `C_c` is the second moment of samples ``(x - m, 1)``, m the mean of all
@@ -149,6 +152,12 @@ class GEM(Verbose, FittedDirections, LazySolution, TransformerMixin, BaseEstimat
         If there are fewer than two classes, or samples, labels, weights or parameters are invalid.
     SingularDenominatorError
         If a class's matrix is singular and `ridge` too small; the message gives a sufficient ridge.
+
+    See Also
+    --------
+    GEMClassifier : GEM and other views with a classifier, without storing the features.
+    eigenfeat.gem.GEMPatches : The same on patches of images and signals.
+    FisherLDA : Directions between class means.
 
     Notes
     -----

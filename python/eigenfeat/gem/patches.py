@@ -35,6 +35,10 @@ _BLOCK = 1 << 22  # numbers in the patches and features that are held at a time
 class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """GEM's features of small patches, pooled over the regions of an image or a signal.
 
+    Use it where objects shift in images or signals; where the position of a value matters, use
+    `GEMClassifier`. Tune `patch_size` first, then `pool` and `padding`. User guide:
+    :doc:`/guide/images_and_signals`.
+
     Each patch of a sample has the label of the sample. `GEM` is fitted on the patches of all
     samples, whose second moments are summed in blocks. Its features are computed at every place of
     a sample, as in a convolution, and pooled by their mean or maximum within each cell of a coarse
@@ -84,6 +88,11 @@ class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     ValueError
         If X does not have this grid, is not finite or differs in shape from that of `fit`; if there
         are fewer than two classes; or if parameters are invalid.
+
+    See Also
+    --------
+    GEM : Features of whole samples.
+    eigenfeat.signals.ConvolutionFeatures : Random convolutions of series.
 
     Notes
     -----

@@ -36,6 +36,10 @@ _Array = NDArray[np.float64]
 class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     """Ridge regression on GEM features of bins of the target.
 
+    Use it where the target depends on squares and products of columns; with few samples and a
+    linear target, ridge regression is better. Tune `n_bins`, then `n_directions`. User guide:
+    :doc:`/guide/regression`.
+
     The target, or each of several contractions ``y @ u`` of a target with many outputs, is divided
     into bins of about equal weight. GEM solves for directions along which the mean squares of two
     bins differ. A ridge regression is fitted to powers of both half waves of the projections,
@@ -75,8 +79,8 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     Attributes
     ----------
     columns_ : TableColumns
-        Encoder of the columns; only if `fit` had a data frame with categories. Then `directions_`
-        has a row for each encoded column.
+        Encoder of the features; only if `fit` had a data frame with categories. Then `directions_`
+        has a sample for each encoded column.
     directions_ : (d, F) array
         Directions of all contractions, one per column.
     offset_ : (F,) array
@@ -100,6 +104,11 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         If samples, targets, weights or parameters are invalid.
     SingularDenominatorError
         If a bin's matrix is singular and `ridge` too small.
+
+    See Also
+    --------
+    GEMClassifier : Classes instead of numbers.
+    eigenfeat.rayleigh.SlicedInverseRegression : Directions for a target, by means alone.
 
     Notes
     -----

@@ -38,6 +38,9 @@ GRID = {"ridge": (0.1, 0.5), "threshold": (1.0, 1.5), "penalty": (0.02, 0.1, 0.4
 class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
     """GEM classifier with parameters chosen on held-out samples, then fitted to all samples.
 
+    Use it where a search over `ridge`, `threshold` and `penalty` pays: it shares most computations
+    of its candidates. Give it a grid of few values first. User guide: :doc:`/guide/classifier`.
+
     Candidates share computations. Moments are computed once per split. Directions and projections
     are computed once per ridge, with the lowest threshold and the largest number of directions; all
     other candidates use a subset of them. One Gram matrix serves all penalties, and each fit starts
@@ -94,6 +97,11 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
     ValueError
         If the grid has a name that is not a parameter of the estimator, samples or labels are
         invalid, or a split has no training samples of some class.
+
+    See Also
+    --------
+    GEMClassifier : Needs no search on most tables.
+    sklearn.model_selection.GridSearchCV : Any estimator; shares nothing.
 
     References
     ----------

@@ -29,6 +29,9 @@ LEAST_SHARE = 1e-8  # of a direction's variance that is taken to be within class
 class RegularizedFisher(WeightedReducer):
     """Fisher's discriminant directions with a ridge on the scatter within classes.
 
+    Use it for LDA with more features than samples, before nearest neighbours. Tune `ridge`. User
+    guide: :doc:`/guide/lda`.
+
     The directions v maximise ``v^T S_b v / v^T (S_w + ridge tr(S_w) / d I) v``; there are at most
     k - 1. They are those of `eigenfeat.FisherLDA(scale="none")`. With fewer samples than features
     they are computed in the span of the samples, where they all lie: O(n^2 d) instead of O(d^3).
@@ -44,7 +47,7 @@ class RegularizedFisher(WeightedReducer):
     Attributes
     ----------
     components_ : (ell, d) array
-        Directions, one per row, of unit variance within classes (the ridge counts as variance).
+        Directions, one per sample, of unit variance within classes (the ridge counts as variance).
         The entry of largest magnitude is positive.
     eigenvalues_ : (ell,) array
         Variance between classes over variance within, descending.
@@ -63,6 +66,12 @@ class RegularizedFisher(WeightedReducer):
     SingularDenominatorError
         If S_w is singular and `ridge` too small; the message gives a sufficient ridge.
 
+    See Also
+    --------
+    eigenfeat.rayleigh.FisherLDA : Predicts, and takes batches and missing entries.
+    PCAFisher : Principal components instead of a ridge.
+    GSVDDiscriminant : No ridge.
+
     References
     ----------
     N. Parrish, thesis, University of Washington, 2012, equation 2.7 and section 3.5.
@@ -72,8 +81,11 @@ class RegularizedFisher(WeightedReducer):
     >>> from sklearn.datasets import load_iris
     >>> from eigenfeat.ldg import RegularizedFisher
     >>> X, y = load_iris(return_X_y=True)
-    >>> RegularizedFisher(ridge=0.01).fit_transform(X, y).shape
-    (150, 2)
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from sklearn.pipeline import make_pipeline
+    >>> model = make_pipeline(RegularizedFisher(ridge=0.01), KNeighborsClassifier(3))
+    >>> round(model.fit(X[::2], y[::2]).score(X[1::2], y[1::2]), 2)
+    0.95
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -92,6 +104,9 @@ class RegularizedFisher(WeightedReducer):
 class PCAFisher(ClassReducer):
     """PCA followed by Fisher's discriminant ("Fisherfaces"), for fewer samples than features.
 
+    Use it for images of few persons or spectra. It has no parameter to tune but `n_components`.
+    User guide: :doc:`/guide/lda`.
+
     The samples are first reduced to n - k principal components, the largest possible rank of the
     scatter within classes. Fisher's directions, at most k - 1, are found among these components.
 
@@ -106,7 +121,7 @@ class PCAFisher(ClassReducer):
     Attributes
     ----------
     components_ : (ell, d) array
-        Directions, one per row, of unit variance within classes. Where the share of variance
+        Directions, one per sample, of unit variance within classes. Where the share of variance
         within classes is below 1e-8, the direction is scaled as if it were 1e-8. The entry of
         largest magnitude is positive.
     eigenvalues_ : (ell,) array
@@ -121,6 +136,11 @@ class PCAFisher(ClassReducer):
     ValueError
         If there are fewer than two classes, the components do not separate their means, samples are
         sparse or not finite, or a parameter is out of range.
+
+    See Also
+    --------
+    RegularizedFisher : A ridge instead of PCA; often better.
+    DirectLDA : In the span of the class means.
 
     Notes
     -----

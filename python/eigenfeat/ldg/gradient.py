@@ -25,6 +25,9 @@ __all__ = ["DiscriminativeGaussian"]
 class DiscriminativeGaussian(Iterative, Verbose, LDG):
     r"""Directions that minimise a smooth leave-one-out error of local Gaussians.
 
+    Use it for two or three dimensions, if some seconds do not matter. Set `n_components` first,
+    then `n_neighbors`. User guide: :doc:`/guide/reduction`.
+
     Algorithm 1: a gradient search over matrices B with :math:`B^T B = I` for a minimum of
 
     .. math::
@@ -61,7 +64,7 @@ class DiscriminativeGaussian(Iterative, Verbose, LDG):
     Attributes
     ----------
     components_ : (n_components, d) array
-        Orthonormal directions in standardised features, one per row.
+        Orthonormal directions in standardised features, one per sample.
     eigenvalues_ : (n_components,) array
         Ascending eigenvalues of B^T times the gradient. The directions are the basis of the
         subspace in which this matrix is diagonal.
@@ -90,6 +93,11 @@ class DiscriminativeGaussian(Iterative, Verbose, LDG):
         If `max_iter` ended the search.
     RuntimeWarning
         As `LDG`.
+
+    See Also
+    --------
+    LDG : One eigenproblem; its start.
+    NCA : Random neighbours instead of local Gaussians.
 
     References
     ----------

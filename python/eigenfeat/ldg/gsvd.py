@@ -20,6 +20,10 @@ __all__ = ["GSVDDiscriminant"]
 class GSVDDiscriminant(WeightedReducer):
     """Discriminant analysis by the generalized singular value decomposition (LDA/GSVD).
 
+    Use it with more features than samples and little noise. It has no parameter to tune. User
+    guide:
+    :doc:`/guide/lda`.
+
     The directions maximise the variance between classes over the variance within classes, which
     may be zero: neither a ridge nor PCA is needed. There are at most k - 1.
 
@@ -31,7 +35,7 @@ class GSVDDiscriminant(WeightedReducer):
     Attributes
     ----------
     components_ : (ell, d) array
-        Directions, one per row, of unit variance over all samples. The entry of largest
+        Directions, one per sample, of unit variance over all samples. The entry of largest
         magnitude is positive.
     alphas_, betas_ : (ell,) arrays
         Generalized singular values: standard deviations between and within classes of the
@@ -48,6 +52,11 @@ class GSVDDiscriminant(WeightedReducer):
     ValueError
         If there are fewer than two classes, their means are equal, samples are sparse or not
         finite, or `n_components` is larger than the number of directions.
+
+    See Also
+    --------
+    DirectLDA : Faster.
+    RegularizedFisher : With a ridge; better with noise.
 
     Notes
     -----

@@ -49,6 +49,9 @@ _LEARNT = (
 class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     r"""LDG in the feature space of a kernel: nonlinear directions.
 
+    Use it for curved classes with up to some thousand samples. Tune `kernel_gamma` first, then
+    `n_components`. User guide: :doc:`/guide/reduction`.
+
     With the centred kernel matrix :math:`K = Q \Lambda Q^T` of the n training samples, the samples
     of
     :math:`Y = Q \Lambda^{1/2}` have the inner products and distances of the feature space. `LDG` of
@@ -107,6 +110,11 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     MemoryError
         If the (n, n) matrices exceed the machine's memory.
 
+    See Also
+    --------
+    LDG : Linear directions.
+    sklearn.decomposition.KernelPCA : Without labels.
+
     References
     ----------
     N. Parrish, thesis, University of Washington, 2012, section 3.3.2. B. Schölkopf et al.,
@@ -117,9 +125,12 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     >>> from sklearn.datasets import load_wine
     >>> from eigenfeat.ldg import KernelLDG
     >>> X, y = load_wine(return_X_y=True)
-    >>> model = KernelLDG(2, kernel="rbf", kernel_gamma=1e-5, n_neighbors=8).fit(X, y)
-    >>> model.transform(X).shape
-    (178, 2)
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from sklearn.pipeline import make_pipeline
+    >>> reducer = KernelLDG(2, kernel="rbf", kernel_gamma=1e-5, n_neighbors=8)
+    >>> model = make_pipeline(reducer, KNeighborsClassifier(3))
+    >>> round(model.fit(X[::2], y[::2]).score(X[1::2], y[1::2]), 2)
+    0.85
     """
 
     _saved: ClassVar[dict[str, str]] = {

@@ -118,6 +118,10 @@ class Problem:
 class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     r"""Local discriminative Gaussian dimensionality reduction.
 
+    Use it to reduce dimensions before nearest neighbours or plots, also with more features than
+    samples. Everything is chosen by default; set `n_components` first, then `gamma`. User guide:
+    :doc:`/guide/reduction`.
+
     The columns of B are the smallest eigenvectors of :math:`V - \gamma A` (3.12), where V sums
     outer products of samples about the mean of their nearest neighbours in their own class (3.9),
     and A those about the local means of all classes, weighted by priors (3.10). B is orthonormal,
@@ -155,7 +159,7 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     Attributes
     ----------
     components_ : (n_components, d) array
-        Orthonormal directions in standardised features, one per row.
+        Orthonormal directions in standardised features, one per sample.
     mean_, scale_ : (d,) arrays
         Samples become ``(X - mean_) / scale_``. Scales are 1 without `standardize` and for constant
         columns, which have weight 0 in every direction.
@@ -184,6 +188,13 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         If some classes have too few samples for the given `n_neighbors`; it names them. With
         ``n_neighbors="cv"`` there is no warning; see `short_classes_`.
 
+    See Also
+    --------
+    KernelLDG : Curved classes.
+    SparseLDG : Directions of few columns.
+    DiscriminativeGaussian : Better in two or three dimensions, slower.
+    eigenfeat.rayleigh.FisherLDA : Class means; at most k - 1 directions, and predicts.
+
     Notes
     -----
     With at least as many columns as samples (less one), directions fitted to all samples separate
@@ -203,8 +214,11 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     >>> from sklearn.datasets import load_wine
     >>> from eigenfeat.ldg import LDG
     >>> X, y = load_wine(return_X_y=True)
-    >>> LDG(n_components=2, n_neighbors=8).fit(X, y).transform(X).shape
-    (178, 2)
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from sklearn.pipeline import make_pipeline
+    >>> model = make_pipeline(LDG(n_components=2, n_neighbors=8), KNeighborsClassifier(3))
+    >>> round(model.fit(X[::2], y[::2]).score(X[1::2], y[1::2]), 2)
+    0.94
     """
 
     _saved: ClassVar[dict[str, str]] = {

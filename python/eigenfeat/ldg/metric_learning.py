@@ -52,6 +52,9 @@ _OF_ITML = ("slack", "n_pairs", "quantiles", "tol", "max_iter", "random_state")
 class ITML(Iterative, ClassReducer):
     """Information-theoretic metric learning (2.11) with features ranked by mutual information.
 
+    Use it for a Mahalanobis metric from pairs of samples, with up to some hundred columns. Tune
+    `slack`. User guide: :doc:`/guide/reduction`.
+
     The constraints, with slack, bound distances of random pairs of samples by quantiles of
     distances between random samples: from above for pairs of one class, from below for pairs of two
     classes. The cost is O(min(d, n)^2) for each pair and sweep.
@@ -76,7 +79,7 @@ class ITML(Iterative, ClassReducer):
     Attributes
     ----------
     components_ : (ell, d) array
-        Rows of ``Lambda^(1/2) L^T``: distances between features are those of the metric.
+        Samples of ``Lambda^(1/2) L^T``: distances between features are those of the metric.
     metric_ : (d, d) array
         M.
     bounds_ : (2,) array
@@ -96,6 +99,12 @@ class ITML(Iterative, ClassReducer):
     ConvergenceWarning
         If the multipliers have not converged after `max_iter` sweeps.
 
+    See Also
+    --------
+    LDG : Faster; any number of features.
+    TransferITML : Two domains.
+    NCA : By gradients.
+
     References
     ----------
     J. Davis, B. Kulis, P. Jain, S. Sra and I. Dhillon, "Information-theoretic metric learning",
@@ -106,8 +115,11 @@ class ITML(Iterative, ClassReducer):
     >>> from sklearn.datasets import load_iris
     >>> from eigenfeat.ldg import ITML
     >>> X, y = load_iris(return_X_y=True)
-    >>> ITML(n_components=2).fit_transform(X, y).shape
-    (150, 2)
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from sklearn.pipeline import make_pipeline
+    >>> model = make_pipeline(ITML(n_components=2), KNeighborsClassifier(3))
+    >>> round(model.fit(X[::2], y[::2]).score(X[1::2], y[1::2]), 2)
+    0.96
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -172,6 +184,8 @@ class ITML(Iterative, ClassReducer):
 class TransferITML(Iterative, PooledReducer):
     """ITML between two domains: pairs of a target sample and a source sample alone bound distances.
 
+    Use it for a metric between two domains. Tune `slack`. User guide: :doc:`/guide/reduction`.
+
     Distances across the domains become small between samples of one class, and large between
     samples of two. Each domain is standardised separately, the target by its labelled samples.
     Without a target this is `ITML` of the standardised source.
@@ -193,7 +207,7 @@ class TransferITML(Iterative, PooledReducer):
     Attributes
     ----------
     components_ : (ell, d) array
-        Rows of ``Lambda^(1/2) L^T``, for standardised samples; 0 for columns that are constant
+        Samples of ``Lambda^(1/2) L^T``, for standardised samples; 0 for columns that are constant
         in either domain. Distances between features are those of the metric.
     metric_ : (d', d') array
         M, for the d' columns that vary in both domains.
@@ -215,6 +229,11 @@ class TransferITML(Iterative, PooledReducer):
     -----
     ConvergenceWarning
         If the multipliers have not converged after `max_iter` sweeps.
+
+    See Also
+    --------
+    TransferLDG : Local means across domains.
+    ITML : One domain.
 
     References
     ----------

@@ -34,6 +34,9 @@ _Columns = NDArray[np.intp]
 class PartitionedReducer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     r"""Reduce the columns part by part, and put the features of all parts side by side.
 
+    Use it where all columns together do not fit into memory. Choose `reducer` and `part_size`
+    first. User guide: :doc:`/guide/reduction`.
+
     Methods that solve eigenproblems take a matrix of all d columns or of all n samples: where both
     are many, its memory and the time of the solver (d^3 or n^3) are out of reach. A partition of
     the columns into p parts takes p problems of d / p columns, :math:`p^2` times less arithmetic in
@@ -69,6 +72,11 @@ class PartitionedReducer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     ------
     ValueError
         If samples, labels or parameters are invalid, no column varies, or a part cannot be reduced.
+
+    See Also
+    --------
+    LDG : All columns at once.
+    sklearn.compose.ColumnTransformer : Parts that you name.
 
     Notes
     -----

@@ -168,6 +168,8 @@ class PooledReducer(Reducer):
 class PooledPCA(PooledReducer):
     """PCA of the pooled samples of two domains, each standardised separately.
 
+    Use it as a baseline for two domains. Set `n_components`. User guide: :doc:`/guide/reduction`.
+
     Parameters
     ----------
     n_components : int or None, default=None
@@ -176,7 +178,7 @@ class PooledPCA(PooledReducer):
     Attributes
     ----------
     components_ : (ell, d) array
-        Orthonormal directions, one per row, for standardised samples; 0 for columns that are
+        Orthonormal directions, one per sample, for standardised samples; 0 for columns that are
         constant in either domain. The entry of largest magnitude is positive.
     eigenvalues_ : (ell,) array
         Variances of the pooled standardised samples along the directions, descending.
@@ -192,6 +194,11 @@ class PooledPCA(PooledReducer):
     ------
     ValueError
         If samples, domains or parameters are invalid, or no column varies in both domains.
+
+    See Also
+    --------
+    PooledFisher : With labels.
+    TransferLDG : Learns how much the domains share.
 
     References
     ----------
@@ -221,6 +228,9 @@ class PooledPCA(PooledReducer):
 class PooledFisher(PooledReducer):
     """Fisher's discriminant of the pooled samples of two domains, each standardised separately.
 
+    Use it as a baseline for two domains with labels. Tune `ridge`. User guide:
+    :doc:`/guide/reduction`.
+
     Parameters
     ----------
     n_components : int or None, default=None
@@ -231,7 +241,7 @@ class PooledFisher(PooledReducer):
     Attributes
     ----------
     components_ : (ell, d) array
-        Directions, one per row, for standardised samples, of unit variance within classes (the
+        Directions, one per sample, for standardised samples, of unit variance within classes (the
         ridge counts as variance); 0 for columns that are constant in either domain. The entry of
         largest magnitude is positive.
     eigenvalues_ : (ell,) array
@@ -248,6 +258,11 @@ class PooledFisher(PooledReducer):
         parameters are invalid.
     SingularDenominatorError
         If the scatter within classes is singular and `ridge` too small.
+
+    See Also
+    --------
+    PooledPCA : Without labels.
+    TransferLDG : Learns how much the domains share.
 
     References
     ----------

@@ -32,6 +32,9 @@ _MATRICES = 12  # (d, d), at the same time
 class SparseLDG(LDG):
     r"""LDG with sparse directions: each has nonzero weights on few columns.
 
+    Use it for directions that people have to read. Set `n_components` and `sparsity` first. User
+    guide: :doc:`/guide/reduction`.
+
     Each direction in turn solves the semidefinite relaxation of a smallest eigenvector of
     :math:`Z = V - \gamma A` with at most s columns (3.32),
 
@@ -71,7 +74,7 @@ class SparseLDG(LDG):
     Attributes
     ----------
     components_ : (n_components, d) array
-        Unit directions in standardised features, one per row; exactly 0 in columns not used.
+        Unit directions in standardised features, one per sample; exactly 0 in columns not used.
     eigenvalues_ : (n_components,) array
         ``b^T (V - gamma A) b`` of the directions b, in the order in which they were found.
     sparsity_ : (n_components,) array of int
@@ -103,6 +106,11 @@ class SparseLDG(LDG):
         If `max_iter` ended the search for a direction.
     RuntimeWarning
         As `LDG`.
+
+    See Also
+    --------
+    LDG : Dense directions, much faster.
+    sklearn.decomposition.SparsePCA : Without labels.
 
     References
     ----------

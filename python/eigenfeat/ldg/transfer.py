@@ -154,6 +154,9 @@ class TwoDomains:
 class TransferLDG(PooledReducer):
     """LDG for transfer learning, from a source domain to a target domain with few labels.
 
+    Use it where one domain has many labels and the other few. Everything but `n_components` is
+    chosen by default. User guide: :doc:`/guide/reduction`.
+
     The directions are the smallest eigenvectors of ``V - gamma A`` with
     ``V = (1 - alpha) V_T + alpha V_S`` and ``A`` likewise (equation 4.3, but see `contrast`). These
     are the scatters of target samples (T) and source samples (S) about their local means, the means
@@ -193,7 +196,7 @@ class TransferLDG(PooledReducer):
     Attributes
     ----------
     components_ : (ell, d) array
-        Orthonormal directions, one per row, for standardised samples; 0 for columns left out.
+        Orthonormal directions, one per sample, for standardised samples; 0 for columns left out.
         The entry of largest magnitude is positive.
     eigenvalues_ : (ell,) array
         Eigenvalues of ``V - gamma A``, ascending.
@@ -216,6 +219,12 @@ class TransferLDG(PooledReducer):
     ValueError
         If the source has fewer than two classes, the target has a class that the source does not
         have, or samples, domains or parameters are invalid.
+
+    See Also
+    --------
+    PooledFisher : Pools both domains.
+    TransferITML : A metric across domains.
+    LDG : One domain.
 
     References
     ----------

@@ -212,6 +212,9 @@ def _indicators(labels: NDArray[np.int32], k: int, dtype: Any = np.float64) -> N
 class CalibratedLeastSquares(Iterative, LinearClassifier):
     r"""Classifier that alternates least-squares steps and the fit of a link function.
 
+    Use it to reproduce the classifier of the GEM paper; `MultinomialLogit` is usually as accurate.
+    Tune `ridge`. User guide: :doc:`/guide/classifier`.
+
     With :math:`\Phi` (n, p) the features, Y (n, k) the labels' indicators and the metric
 
     .. math:: H = \tfrac12 \Phi^T \Phi + \lambda \sqrt n D^2,
@@ -277,6 +280,10 @@ class CalibratedLeastSquares(Iterative, LinearClassifier):
     ------
     ValueError
         If there are fewer than two classes, or samples, labels, weights or parameters are invalid.
+
+    See Also
+    --------
+    MultinomialLogit : Minimises the log loss.
 
     Notes
     -----

@@ -35,6 +35,9 @@ _Objective = Callable[[NDArray[np.float64]], tuple[float, NDArray[np.float64]]]
 class Autoencoder(Iterative, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     r"""Features ``h = sigmoid(W x + b)`` from which the samples can be reconstructed.
 
+    Use it as an extractor of `MaxMarginShift`, as in the paper. Set `n_components` first. User
+    guide: :doc:`/guide/reduction`.
+
     Minimises, over W, b, V and c, on samples with each column scaled to (0.1, 0.9),
 
     .. math:: \frac{1}{n} \sum_n |x_n - \phi(V \phi(W x_n + b) + c)|^2 + \alpha (|W|^2 + |V|^2)
@@ -68,6 +71,10 @@ class Autoencoder(Iterative, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         The objective.
     n_iter_ : int
     n_features_in_ : int
+
+    See Also
+    --------
+    MaxMarginShift : Makes it discriminative.
 
     References
     ----------

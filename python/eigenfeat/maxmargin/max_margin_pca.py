@@ -36,6 +36,9 @@ _Array = NDArray[np.float64]
 class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
     r"""Components that reconstruct samples and let an SVM tell their classes: max-margin PCA.
 
+    Use it for components for an SVM; try ``MaxMarginShift(PCA())`` first, which is faster. Set
+    `n_components` first. User guide: :doc:`/guide/reduction`.
+
     Minimises, over orthonormal components W, over features z of the samples, and over the weights
     of an SVM of these features,
 
@@ -118,6 +121,10 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
     ConvergenceWarning
         If the components still turned by more than `tol` in the last of `max_iter` sweeps.
 
+    See Also
+    --------
+    MaxMarginShift : Any extractor, one step.
+
     Notes
     -----
     This is block coordinate descent. For fixed W, the labelled samples' z are eliminated and L-BFGS
@@ -141,8 +148,11 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
     >>> from sklearn.datasets import load_iris
     >>> from eigenfeat.maxmargin import MaxMarginPCA
     >>> X, y = load_iris(return_X_y=True)
-    >>> MaxMarginPCA(2, sigma2=1.0).fit(X, y).transform(X).shape
-    (150, 2)
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from sklearn.pipeline import make_pipeline
+    >>> model = make_pipeline(MaxMarginPCA(2, sigma2=1.0), KNeighborsClassifier(3))
+    >>> round(model.fit(X[::2], y[::2]).score(X[1::2], y[1::2]), 2)
+    0.99
     """
 
     _saved: ClassVar[dict[str, str]] = {

@@ -27,6 +27,9 @@ __all__ = ["MaxMarginShift"]
 class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
     r"""Fit any feature extractor to samples that an SVM has moved apart.
 
+    Use it to make PCA, NMF, k-means or an autoencoder discriminative. Choose `extractor` first; how
+    far samples move is chosen by default. User guide: :doc:`/guide/reduction`.
+
     A multiclass SVM with weights :math:`\eta_y` and multipliers :math:`\alpha_n^y` moves every
     sample towards its own class,
 
@@ -118,6 +121,12 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
         If fewer than two classes have labelled samples, or samples or parameters are invalid. With
         "corrupted", if `sigma2` is so large that copies are hardly ever accepted.
 
+    See Also
+    --------
+    MaxMarginPCA : Components and SVM together; slower.
+    MulticlassSVM : The SVM that moves the samples.
+    eigenfeat.ldg.LDG : Supervised directions without an extractor.
+
     Notes
     -----
     Sparse samples become dense. For nonlinear features put a kernel approximation first, as in
@@ -162,8 +171,11 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
     >>> from sklearn.decomposition import PCA
     >>> from eigenfeat.maxmargin import MaxMarginShift
     >>> X, y = load_digits(return_X_y=True)
-    >>> MaxMarginShift(PCA(5), sigma2=1.0).fit(X, y).transform(X).shape
-    (1797, 5)
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from sklearn.pipeline import make_pipeline
+    >>> model = make_pipeline(MaxMarginShift(PCA(5), sigma2=1.0), KNeighborsClassifier(3))
+    >>> round(model.fit(X[::2], y[::2]).score(X[1::2], y[1::2]), 2)
+    0.9
     """
 
     _saved: ClassVar[dict[str, str]] = {

@@ -36,6 +36,9 @@ PATIENCE = 30  # epochs without progress that end a fit
 class MulticlassSVM(Iterative, Verbose, LinearModel):
     r"""Multiclass SVM, solved in its dual until the duality gap is small.
 
+    Use it for a linear SVM with many dense samples, or for its dual variables. Tune `C`. User
+    guide: :doc:`/guide/reduction`.
+
     Minimises, over one weight vector for each class,
 
     .. math::
@@ -114,6 +117,11 @@ class MulticlassSVM(Iterative, Verbose, LinearModel):
     -----
     ConvergenceWarning
         If the gap is not reached in `max_iter` epochs, or is too small for the arithmetic.
+
+    See Also
+    --------
+    MaxMarginShift : Moves samples by its dual variables.
+    sklearn.svm.LinearSVC : liblinear; sparse samples.
 
     Notes
     -----

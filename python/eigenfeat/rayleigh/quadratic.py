@@ -74,6 +74,9 @@ class ClassGaussians(Saved):
 class QuadraticDiscriminant(FromLogits, ClassifierMixin, OfMomentsOfClasses):
     """Quadratic discriminant analysis from moments, regularised towards a common covariance.
 
+    Use it for nearly Gaussian classes of different covariances. It needs no tuning; `shrinkage` and
+    `ridge` are the parameters to try. User guide: :doc:`/guide/lda`.
+
     Classes are Gaussian, with covariances ``(1 - s) S_c + s S + r I``: S_c is that of class c, S
     the pooled one, s the shrinkage, and r the ridge. Shrinkage 1 is linear discriminant analysis,
     as by :class:`FisherLDA`. With no shrinkage and no ridge it is scikit-learn's
@@ -118,6 +121,13 @@ class QuadraticDiscriminant(FromLogits, ClassifierMixin, OfMomentsOfClasses):
         If there are fewer than two classes, or samples, labels, weights or parameters are invalid.
     SingularDenominatorError
         If a class's matrix is singular; the message names the class.
+
+    See Also
+    --------
+    FisherLDA : One covariance for all classes.
+    eigenfeat.GEMClassifier : Learns the weights of squared projections.
+    sklearn.discriminant_analysis.QuadraticDiscriminantAnalysis : Without shrinkage towards the
+        pooled covariance.
 
     Notes
     -----

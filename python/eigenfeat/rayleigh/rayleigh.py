@@ -49,6 +49,9 @@ __all__ = [
 class RayleighPCA(UnsupervisedRayleigh):
     """Directions of largest variance: S = Cov[x] or E[x x^T], N = I.
 
+    Use it for PCA of batches, weighted or sparse samples, and files. Tune `n_components`. User
+    guide: :doc:`/guide/reduction`.
+
     The subspace is that of scikit-learn's ``PCA``, computed from moments. Batches, weights, and
     sparse samples with centring are supported; memory is d * d for any number of samples. For few
     samples with very many columns, use scikit-learn's ``PCA``, which never forms a (d, d) matrix.
@@ -90,6 +93,12 @@ class RayleighPCA(UnsupervisedRayleigh):
     ValueError
         If samples, weights or parameters are invalid.
 
+    See Also
+    --------
+    VanishingComponents : The other end of the spectrum.
+    OrientedPCA : With a covariance of noise.
+    sklearn.decomposition.PCA : Few samples of very many columns.
+
     References
     ----------
     N. Karampatziakis and P. Mineiro, "Discriminative Features via Generalized Eigenvectors",
@@ -100,8 +109,8 @@ class RayleighPCA(UnsupervisedRayleigh):
     >>> from sklearn.datasets import load_iris
     >>> from eigenfeat.rayleigh.rayleigh import RayleighPCA
     >>> X, _ = load_iris(return_X_y=True)
-    >>> RayleighPCA(n_components=2).fit_transform(X).shape
-    (150, 2)
+    >>> RayleighPCA(n_components=2).fit(X).eigenvalues_.round(2)  # variances
+    array([4.2 , 0.24])
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -131,6 +140,9 @@ class RayleighPCA(UnsupervisedRayleigh):
 class VanishingComponents(RayleighPCA):
     """Directions along which the samples (nearly) vanish: S = I, N = Cov[x] or E[x x^T].
 
+    Use it to find linear relations between columns. Tune `n_components`. User guide:
+    :doc:`/guide/reduction`.
+
     These are the linear polynomials of vanishing component analysis: the directions of smallest
     variance, PCA with signal and noise swapped. They have unit length, not unit noise, and are
     computed as the eigenvectors of N with the smallest eigenvalues. N may be singular. If all of a
@@ -155,6 +167,11 @@ class VanishingComponents(RayleighPCA):
     ValueError
         If samples, weights or parameters are invalid.
 
+    See Also
+    --------
+    RayleighPCA : Directions of largest variance.
+    eigenfeat.gem.ClassComponents : Vanishing components of each class.
+
     References
     ----------
     N. Karampatziakis and P. Mineiro (ICML 2014), Table 1. R. Livni et al., "Vanishing component
@@ -175,6 +192,9 @@ class VanishingComponents(RayleighPCA):
 
 class OrientedPCA(UnsupervisedRayleigh):
     """Directions of large signal and small noise: S = Cov[x] or E[x x^T], N = E[z z^T].
+
+    Use it where samples of the noise, or of distortions, are at hand. Tune `ridge`, then
+    `n_components`. User guide: :doc:`/guide/reduction`.
 
     The noise is given by samples `z` in `fit` and `partial_fit`, such as differences between
     distorted samples and their originals, or by its matrix. Without either, N = I and the result is
@@ -215,6 +235,11 @@ class OrientedPCA(UnsupervisedRayleigh):
         If samples, weights or parameters are invalid.
     SingularDenominatorError
         If N is singular and `ridge` too small; the message gives a sufficient ridge.
+
+    See Also
+    --------
+    RayleighPCA : Without noise.
+    FisherLDA : The noise is the scatter within classes.
 
     References
     ----------

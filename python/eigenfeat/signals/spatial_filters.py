@@ -39,6 +39,9 @@ _Array = NDArray[np.float64]
 class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Common spatial patterns (CSP) of epochs, for two or more classes.
 
+    Use it for band-passed EEG, MEG or EMG with few clear sources, and for SSVEP. Tune `n_filters`
+    first, then `bands` and `ridge`. User guide: :doc:`/guide/images_and_signals`.
+
     Each problem has a class i against the others, or two classes i and j. Its filters w solve
     ``C_i w = lambda (C_i + C_j) w`` with the mean covariances of the classes' epochs. If lambda is
     near 1, only epochs of class i have power; if it is near 0, only the other epochs have. The

@@ -43,6 +43,9 @@ _UNITS = 1e3  # channels whose amplitudes differ by more than that have differen
 class TangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Logarithms of epochs' covariances at their mean, as vectors for linear classifiers.
 
+    Use it for epochs of EEG, MEG or EMG before a linear classifier; try it first. Tune `bands`,
+    then `shrinkage`. User guide: :doc:`/guide/images_and_signals`.
+
     Epoch i with covariance C_i becomes ``log(G^(-1/2) C_i G^(-1/2))``, where G is the mean of the
     covariances: the upper triangle row by row, off-diagonal entries times sqrt(2). The norm of the
     vector is the affine-invariant distance of C_i and G, so that a linear model of these vectors
