@@ -209,9 +209,9 @@ def eeg_patterns(data):
     labels = np.where(y[some] == 3, "fists", "feet")
     found = SpatialFilters(4, covariance="epoch").fit(epochs, labels)
     places = positions(names)
-    figure = Figure(figsize=(7.4, 2.5), layout="constrained")
+    figure = Figure(figsize=(4.8, 5.2), layout="constrained")
     for ax, pattern, value in zip(
-        figure.subplots(1, 4), found.patterns_[:4], found.evals_[:4], strict=True
+        figure.subplots(2, 2).flat, found.patterns_[:4], found.evals_[:4], strict=True
     ):
         pattern = pattern * np.sign(pattern[np.abs(pattern).argmax()])
         size = np.abs(pattern).max()
@@ -221,7 +221,7 @@ def eeg_patterns(data):
         ax.plot([-0.12, 0, 0.12], [0.99, 1.13, 0.99], color="black")
         stronger = "feet" if value > 0.5 else "fists"
         ax.set(title=f"more power: {stronger}", xlim=(-1.2, 1.2), ylim=(-1.2, 1.2))
-        ax.title.set_fontsize(11.5)
+        ax.title.set_fontsize(13)
         ax.set_aspect("equal")
         ax.axis("off")
     figure.savefig(HERE / "eeg_patterns.png", dpi=140)
