@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from declared_checks import DECLARED, WEIGHTS
+from declared_checks import DECLARED
 from every_estimator import ESTIMATORS
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -20,6 +20,11 @@ from eigenfeat import incomplete, ldg
 
 PAGE = Path(__file__).parents[3] / "docs" / "api" / "checks.rst"
 SVM = ef.MulticlassSVM(C=0.01, max_iter=20)
+OF_WEIGHTS = (
+    *(f"check_sample_weights_{what}" for what in ("pandas_series", "not_an_array", "list")),
+    *(f"check_sample_weights_{what}" for what in ("shape", "not_overwritten")),
+    "check_sample_weight_equivalence_on_dense_data",
+)
 LDA = incomplete.ReliableClassifier(
     LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"), correct=False
 )
@@ -82,7 +87,7 @@ def declared_of(estimator):
     if getattr(estimator, "pairs", None) == "hypercube" and "depth" in estimator.get_params():
         declared["check_methods_sample_order_invariance"] = "it sets n_clusters=2"
     if getattr(estimator, "rule", None) is not None and estimator.correct is not False:
-        declared.update(dict.fromkeys(WEIGHTS, "their classifiers take no weights"))
+        declared.update(dict.fromkeys(OF_WEIGHTS, "their classifiers take no weights"))
     if getattr(estimator, "solver", None) == "frank_wolfe":
         declared["check_class_weight_classifiers"] = "costs that differ by 1e7 take more epochs"
     return {} if getattr(estimator, "variance_floor", None) == 0.1 else declared

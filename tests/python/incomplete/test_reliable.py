@@ -31,11 +31,6 @@ from eigenfeat.incomplete import (
 from eigenfeat.incomplete.quadratic_tails import quadratic_tail
 from eigenfeat.incomplete.sets import SETS
 
-OF_WEIGHTS = (
-    *(f"check_sample_weights_{what}" for what in ("pandas_series", "not_an_array", "list")),
-    *(f"check_sample_weights_{what}" for what in ("shape", "not_overwritten")),
-    "check_sample_weight_equivalence_on_dense_data",
-)
 RULES = ("pairwise", "chebyshev", "mahalanobis", "quadratic", "box", "sampled")
 FIRST_RULES = [
     rule if rule in ("pairwise", "quadratic") else pytest.param(rule, marks=pytest.mark.long)
