@@ -227,7 +227,7 @@ def _means(X: Rows, y: Any, pair: Pair, shape: tuple[int, int]) -> Floats:
     samples: Any = X if hasattr(X, "tocsr") else np.asarray(X)
     labels = np.asarray(y)
     if labels.shape != (samples.shape[0],):
-        raise ValueError(f"y: expected {samples.shape[0]} labels, one per row, got {show(y)}")
+        raise ValueError(f"y: expected {samples.shape[0]} labels, one per sample, got {show(y)}")
     found = []
     for label in pair:
         own = samples[labels == label]

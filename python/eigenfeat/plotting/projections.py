@@ -170,7 +170,7 @@ class ProjectionsDisplay:
                 f"projections: expected finite numbers in one dimension, got {show(projections)}"
             )
         if labels.shape != values.shape:
-            raise ValueError(f"y: expected {len(values)} labels, one per row, got {show(y)}")
+            raise ValueError(f"y: expected {len(values)} labels, one per sample, got {show(y)}")
         return cls(values, labels, check_pair(pair, "pair"), rank).plot(ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> ProjectionsDisplay:

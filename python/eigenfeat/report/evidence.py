@@ -115,7 +115,7 @@ def case_of(model: Any, X: Any, y: NDArray[Any], image_shape: Any, random_state:
         raise ValueError(f"X: expected at least two dimensions, got shape {np.shape(X)}")
     d = int(X.shape[1])
     if X.shape[0] != len(y):
-        raise ValueError(f"y: expected {X.shape[0]} labels, one per row, got {show(y)}")
+        raise ValueError(f"y: expected {X.shape[0]} labels, one per sample, got {show(y)}")
     names = names if len(names) == d else [f"column {j}" for j in range(d)]
     shape = image_shape_of(image_shape, X, d)
     none = np.empty(0)
