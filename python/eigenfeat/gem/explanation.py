@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat.expansion.layers import Layer, layer_features
-from eigenfeat.gem.steps import with_gaps
+from eigenfeat.gem.classifier import with_gaps
 from eigenfeat.rows.completion import complete
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ __all__ = ["DirectLDA"]
 class DirectLDA(WeightedReducer):
     """Direct linear discriminant analysis, for many columns.
 
-    Use it with far more columns than samples. It has no parameter to tune. User guide:
+    Use it with far more features than samples. It has no parameter to tune. User guide:
     :doc:`/guide/lda`.
 
     The null space of S_b, which has no information about classes, is removed first. In the
@@ -29,12 +29,12 @@ class DirectLDA(WeightedReducer):
     Attributes
     ----------
     components_ : (ell, d) array
-        Directions, one per row, in the span of the class means, of unit variance between classes.
-        The entry of largest magnitude is positive.
+        Directions, one per sample, in the span of the class means, of unit variance between
+        classes. The entry of largest magnitude is positive.
     eigenvalues_ : (ell,) array
         Variance within classes of the projections, ascending.
     mean_ : (d,) array
-        Mean of the rows.
+        Mean of the samples.
     classes_ : (k,) array
         Labels, sorted.
     n_features_in_ : int
@@ -43,8 +43,8 @@ class DirectLDA(WeightedReducer):
     Raises
     ------
     ValueError
-        If there are fewer than two classes, their means are equal, rows are sparse or not finite,
-        or `n_components` is larger than the number of directions.
+        If there are fewer than two classes, their means are equal, samples are sparse or not
+        finite, or `n_components` is larger than the number of directions.
 
     See Also
     --------

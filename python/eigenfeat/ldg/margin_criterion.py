@@ -14,28 +14,28 @@ __all__ = ["MaximumMarginCriterion"]
 class MaximumMarginCriterion(WeightedReducer):
     """Orthonormal directions of the largest scatter between classes less scatter within.
 
-    Use it for orthonormal directions with any number of columns. Tune `n_components`. User guide:
+    Use it for orthonormal directions with any number of features. Tune `n_components`. User guide:
     :doc:`/guide/lda`.
 
     They are the leading eigenvectors of ``S_b - S_w``. No matrix is inverted, so scatters may be
-    singular. This is LDG at ``gamma = 1/3`` with all rows of a class, including the row itself, in
-    place of its neighbours: then ``V - gamma A = 2/3 n (S_w - S_b)``.
+    singular. This is LDG at ``gamma = 1/3`` with all samples of a class, including the sample
+    itself, in place of its neighbours: then ``V - gamma A = 2/3 n (S_w - S_b)``.
 
     Parameters
     ----------
     n_components : int or None, default=None
-        Directions to keep, at most the rank of the rows. By default those with positive
+        Directions to keep, at most the rank of the samples. By default those with positive
         eigenvalues, of which there are fewer than classes, or one if there is none.
 
     Attributes
     ----------
     components_ : (ell, d) array
-        Orthonormal directions, one per row, in the span of the rows. The entry of largest magnitude
-        is positive.
+        Orthonormal directions, one per sample, in the span of the samples. The entry of largest
+        magnitude is positive.
     eigenvalues_ : (ell,) array
         Variance between classes less variance within, descending.
     mean_ : (d,) array
-        Mean of the rows.
+        Mean of the samples.
     classes_ : (k,) array
         Labels, sorted.
     n_features_in_ : int
@@ -44,7 +44,7 @@ class MaximumMarginCriterion(WeightedReducer):
     Raises
     ------
     ValueError
-        If there are fewer than two classes, rows are sparse or not finite, or `n_components` is
+        If there are fewer than two classes, samples are sparse or not finite, or `n_components` is
         larger than the number of directions.
 
     See Also
@@ -54,8 +54,8 @@ class MaximumMarginCriterion(WeightedReducer):
 
     Notes
     -----
-    Directions outside the span of the centred rows, on which all rows are equal, have eigenvalue 0.
-    They are left out, although 0 is larger than the negative eigenvalues.
+    Directions outside the span of the centred samples, on which all samples are equal, have
+    eigenvalue 0. They are left out, although 0 is larger than the negative eigenvalues.
 
     References
     ----------
