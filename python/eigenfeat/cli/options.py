@@ -98,6 +98,13 @@ def _parameter(text: str) -> Any:
     return "none" if value is None else text if isinstance(value, bool) else value
 
 
+def _powers(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise ValueError(f"expected whole numbers with commas, got {text!r}") from None
+
+
 def _character(text: str) -> str:
     character = {"tab": "\t", "\\t": "\t", "space": " "}.get(text, text)
     if len(character) != 1:
@@ -309,7 +316,7 @@ def parameter_options() -> Decorator:
         ("--denominator", OneOf(["second_moment", "covariance"]), "Denominator of pairs."),
         ("--scale", OneOf(["auto", "none", "columns"]), "Standardise columns (default auto)."),
         ("--expansion", Parsed(str, "NAME"), "auto, half_wave, shifted, or polynomial."),
-        ("--powers", Parsed(_parameter, "1,2,3"), "Exponents of the expansion."),
+        ("--powers", Parsed(_powers, "1,2,3"), "Exponents of the expansion."),
         ("--penalty", number, "Penalty of the regression (default 0.03), or auto."),
         ("--tol", number, "Tolerance of the regression (default 0.001)."),
         ("--depth", integer, "Number of layers (default 1)."),
