@@ -188,7 +188,9 @@ def fresh_quantile(weights: _Array, level: _Array) -> _Array:
             trial = x[active] + apart * value / density
         inside = (trial > low[active]) & (trial < high[active])
         trial = np.where(inside, trial, 0.5 * (low[active] + high[active]))
-        ended = (np.abs(trial - x[active]) <= 1e-8 * x[active]) | (np.abs(apart) <= 0.02 * BELOW)
+        there = np.abs(apart) <= 0.02 * BELOW
+        trial = np.where(there, x[active], trial)  # which a bracket may not contain any more
+        ended = there | (np.abs(trial - x[active]) <= 1e-8 * x[active])
         x[active] = trial
         active = active[~ended & accurate[active]]
     out = bounded_quantile(moments, wanted)

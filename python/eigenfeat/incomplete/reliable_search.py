@@ -46,6 +46,9 @@ TAUS = (*SMALL, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 0
 class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
     r"""Early classification with the largest harmonic mean of accuracy and earliness saved.
 
+    Use it where the average of accuracy and earliness matters, and no single decision needs a
+    promise. Give `candidates` of your own first. User guide: :doc:`/guide/early_costs`.
+
     Each candidate is fitted to all folds but one and decides the series of that fold at every tau.
     The candidate and the tau with the largest harmonic mean
 
@@ -99,6 +102,11 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
     ------
     ValueError
         If rows, labels or parameters are invalid, or no candidate can be fitted.
+
+    See Also
+    --------
+    ReliableClassifier : A promise for each decision.
+    MinimumCostClassifier : Often better with many samples.
 
     References
     ----------

@@ -25,6 +25,9 @@ FLOOR = 1e-9  # of variances, as a share of a column's
 class SPRT(SeriesClassifier):
     r"""The sequential probability ratio test of two classes whose samples are independent.
 
+    Use it for two classes whose values are independent over time. Set `error`. User guide:
+    :doc:`/guide/early_costs`.
+
     .. math:: S_k = S_{k-1} + \log p(x_k | y_1) - \log p(x_k | y_2),
 
     which is (5.21) of Parrish (2012) with equal priors. A series is decided as the first class as
@@ -57,6 +60,10 @@ class SPRT(SeriesClassifier):
     ------
     ValueError
         If rows or labels are invalid, or there are not two classes.
+
+    See Also
+    --------
+    ReliableClassifier : Dependent values, several classes.
 
     References
     ----------

@@ -266,11 +266,6 @@ def _all_classes(model: Any) -> tuple[Any, Any]:
 
 
 def _gem_classifier(graph: Graph, model: GEMClassifier, rows: str) -> str:
-    if hasattr(model, "columns_"):
-        raise ValueError(
-            "model: expected a classifier of columns of numbers, got one of a table with "
-            "categories, which has no operators here; encode them first, and fit to numbers"
-        )
     if hasattr(model, "statistics_"):
         coef, intercept = _all_classes(model.logit_)
         given = graph, model.views_, model.statistics_, coef, rows

@@ -182,9 +182,9 @@ def with_steps(fit: _Fit) -> _Fit:
         # Before anything that an error would undo.
         context = self._init_callback_context(max_subtasks=self._most_steps())
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
-        found = fit(self, X, *arguments, **options)
+        result = fit(self, X, *arguments, **options)
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
-        return found
+        return result
 
-    found = followed if _theirs is None else wraps(fit)(_theirs.with_callbacks(followed))
-    return cast("_Fit", found)
+    result = followed if _theirs is None else wraps(fit)(_theirs.with_callbacks(followed))
+    return cast("_Fit", result)

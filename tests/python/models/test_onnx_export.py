@@ -175,10 +175,6 @@ def test_names_of_columns_are_kept():
 def test_errors(tmp_path, monkeypatch):
     with pytest.raises(NotFittedError):
         to_onnx(ef.GEMClassifier())
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame({"a": X[TRAIN, 20], "word": NAMES[y[TRAIN]]})
-    with pytest.raises(ValueError, match="got one of a table with categories, which has no op"):
-        to_onnx(ef.GEMClassifier().fit(frame, y[TRAIN]))
     with pytest.raises(ValueError, match="dtype: expected 'float32' or 'float64', got 'float16'"):
         to_onnx(fitted("logit"), dtype="float16")
     tree = DecisionTreeClassifier().fit(X[TRAIN], y[TRAIN])
