@@ -26,7 +26,6 @@ from eigenfeat.cli.kinds import (
 from eigenfeat.cli.options import (
     STANDARD,
     check_output,
-    column_names,
     files_of,
     open_data,
     open_labelled,
@@ -36,15 +35,16 @@ from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.gem.gem import GEM
 from eigenfeat.models.saving import load, save
 from eigenfeat.moments.class_moments import ClassMoments
-from eigenfeat.rows.blocks import Block, joined
-from eigenfeat.tables import FileRows, open_rows
+from eigenfeat.rows.blocks import Block
+from eigenfeat.rows.out_of_core import keep_columns, without_names
+from eigenfeat.tables import FileRows, GatheredRows, open_rows
 from eigenfeat.tables.rows import finite_rows
 from eigenfeat.tables.writers import SUFFIXES, open_writer
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
-__all__ = ["fit", "forget_names", "gathered", "opened", "predict", "transform"]
+__all__ = ["fit", "fit_whole", "gathered", "opened", "predict", "transform"]
 
 
 # ---- fit -----------------------------------------------------------------------------------------
@@ -61,13 +61,13 @@ def fit(options: SimpleNamespace) -> int:
         raise UsageError("expected files of rows, or --moments, got neither")
     rows = open_labelled(options)
     check_output(options.output, files_of(rows))
-    names = column_names(rows)
+    rows = rows.prepared_for(model, fitted=False)
     with ExitStack() as stack:
-        rows = rows.prepared_for(model, fitted=False)
         whole = gathered(rows, options.memory * 1e9, output)
         if whole is not None:
             kept = "in memory"
-            model.fit(whole.X, whole.y)
+            fit_whole(model, rows, whole)
+            keep_columns(model, rows, model.n_features_in_)
         elif options.model_kind != "gem":
             raise ValueError(
                 f"--memory: expected rows that fit into it with --model {options.model_kind}, got "
@@ -81,11 +81,10 @@ def fit(options: SimpleNamespace) -> int:
                 )
             kept = "block by block"
             output.say("more rows than --memory: fitting block by block")
-            model.fit(_spooled(rows, options, stack, output))
-    if names is not None:
-        model.feature_names_in_ = np.array(names, dtype=object)
-    elif rows.layout is not None:
-        model.file_layout_ = rows.layout
+            copied = _spooled(rows, options, stack, output)
+            copied.memory = 0.0
+            model.fit(copied)
+            keep_columns(model, rows, rows.n_features)
     save(model, options.output)
     _report_fit(
         options,
@@ -127,21 +126,25 @@ def _fit_moments(options: SimpleNamespace, model: Any, output: Output) -> int:
     return 0
 
 
+def fit_whole(model: Any, rows: FileRows, whole: Block) -> None:
+    """Fit a model to rows that have been read."""
+    if rows.encoder is not None:
+        model.fit(GatheredRows(rows, whole))
+    else:
+        model.fit(whole.X, whole.y)
+
+
 def gathered(rows: FileRows, limit: float, output: Output) -> Block | None:
     """All rows as one block; None if they take more than `limit` bytes."""
-    parts, size = [], 0
     with output.rows("reading") as advance:
-        for block, position in rows.blocks():
-            size += block.X.data.nbytes
-            if size > limit:
-                advance.cancel()
-                return None
-            parts.append(Block(block.X.copy(), block.y, None, block.start))
-            advance(len(block), rows.fraction(position))
-    if not parts:
+        found = rows.gathered(limit, advance)
+        if found is None:
+            advance.cancel()
+            return None
+    if not len(found):
         skipped = f"; {rows.n_skipped:,} bad rows were left out" if rows.n_skipped else ""
         raise ValueError(f"expected at least one row, got none{skipped}")
-    return joined(parts)
+    return found
 
 
 def _spooled(
@@ -204,7 +207,7 @@ def predict(options: SimpleNamespace) -> int:
     if options.early:
         return _predict_early(options, output)
     model, rows = opened(options, "predict_proba" if options.proba else "predict")
-    forget_names(model)
+    model = without_names(model)
     classes = np.asarray(getattr(model, "classes_", []))
     only_one = options.output.suffix.lower() == ".npy"
     if options.skip_bad and only_one and not options.proba and classes.dtype.kind in "biu":
@@ -233,7 +236,7 @@ def _predict_early(options: SimpleNamespace, output: Output) -> int:
     if options.output.suffix.lower() == ".npy":
         raise UsageError("--output: expected .csv or .parquet with --early, got .npy")
     model, rows = opened(options, "predict_early")
-    forget_names(model)
+    model = without_names(model)
     classes = np.asarray(model.classes_)
 
     def found(X: Any) -> list[npt.NDArray[Any]]:
@@ -257,7 +260,7 @@ def transform(options: SimpleNamespace) -> int:
         names = [str(name) for name in model.get_feature_names_out()]
     except (AttributeError, ValueError):
         names = []
-    forget_names(model)
+    model = without_names(model)
     if not names:
         probe = model.transform(np.zeros((1, model.n_features_in_)))
         names = [f"feature{j}" for j in range(probe.shape[1])]
@@ -285,9 +288,10 @@ def opened(
         }.get(method, "a classifier")
         raise ValueError(f"{options.model}: expected {hint}, got {type(model).__name__}")
     rows = _rows_for(options, model, labelled)
-    if rows.n_features != model.n_features_in_:
+    width = without_names(model).n_features_in_
+    if rows.n_features != width:
         raise ValueError(
-            f"{rows.sources[0].path}: expected the {model.n_features_in_} columns of "
+            f"{rows.sources[0].path}: expected the {width} columns of "
             f"{options.model}, got {rows.n_features}; --columns or --drop chooses them"
         )
     return model, rows
@@ -299,11 +303,6 @@ def _rows_for(options: SimpleNamespace, model: Any, labelled: bool) -> FileRows:
         return open_labelled(options).prepared_for(model, fitted=True)
     chosen = {"skip_bad": False, "mark_bad": options.skip_bad, "labels": "none"}
     return open_data(options, **chosen).prepared_for(model, fitted=True)
-
-
-def forget_names(model: BaseEstimator) -> None:
-    """Columns were matched by name when the file was opened; blocks have none."""
-    model.__dict__.pop("feature_names_in_", None)
 
 
 def _plain(labels: Any, classes: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -13,12 +13,13 @@ from sklearn.pipeline import make_pipeline
 
 from eigenfeat._base.validation import show
 from eigenfeat.cli.kinds import estimator_of, grid_values, new_model
-from eigenfeat.cli.models import gathered
-from eigenfeat.cli.options import check_output, column_names, files_of, open_labelled
+from eigenfeat.cli.models import fit_whole, gathered
+from eigenfeat.cli.options import check_output, files_of, open_labelled
 from eigenfeat.cli.output import Output, UsageError
 from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.gem.search import GEMClassifierCV
 from eigenfeat.models.saving import save
+from eigenfeat.rows.out_of_core import keep_columns
 
 __all__ = ["search"]
 
@@ -33,18 +34,15 @@ def search(options: SimpleNamespace) -> int:
     grid = grid_values(options.grid)
     makes = {"gem": _gem, "ldg": _ldg, "reliable": _reliable, "shift": _shift}
     found = makes[options.model_kind](options, grid)
-    rows = open_labelled(options).prepared_for(found, fitted=False)
+    reader = found._base() if isinstance(found, GEMClassifierCV) else found
+    rows = open_labelled(options).prepared_for(reader, fitted=False)
     check_output(options.output, files_of(rows))
-    names = column_names(rows)
     whole = gathered(rows, options.memory * 1e9, output)
     if whole is None:
         raise ValueError("--memory: expected rows that fit into it, since search reads them often")
-    found.fit(whole.X, whole.y)
+    fit_whole(found, rows, whole)
     model = _best(found)
-    if names is not None:
-        model.feature_names_in_ = np.array(names, dtype=object)
-    elif rows.layout is not None:
-        model.file_layout_ = rows.layout
+    keep_columns(model, rows, model.n_features_in_)
     save(model, options.output)
     table = _table(found)
     result = {

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from eigenfeat._base.labels import plain_labels
+from eigenfeat._base.plain_rows import naming_text
 from eigenfeat._base.validation import show
 from eigenfeat.distributed._cluster import computed
 from eigenfeat.distributed._dask import is_array, is_collection, is_frame, is_series, module
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
     from dask.array import Array
     from dask.dataframe import DataFrame, Series
 
-__all__ = ["Partitions", "partitions"]
+    from eigenfeat.rows.columns import TableColumns
+
+__all__ = ["Partitions", "encoded_frame", "encoder_of", "partitions"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +70,38 @@ def partitions(
     return _of_arrays(X, y, sample_weight, None)
 
 
+# ---- data frames with categories -----------------------------------------------------------------
+
+
+def encoder_of(frame: DataFrame, *others: Any) -> TableColumns | None:
+    """The encoder of a frame's columns but `others`; None if all are numbers."""
+    # Workers that read arrays start without scikit-learn.
+    from eigenfeat.rows.columns import TableColumns, column_counts, has_categories
+
+    features = _features(frame, *others)
+    if not has_categories(frame._meta_nonempty[features]):
+        return None
+    count = module("dask").delayed(column_counts, pure=False)
+    parts = computed([count(part) for part in frame[features].to_delayed()])
+    return TableColumns().fit_parts(features, parts)
+
+
+def encoded_frame(frame: DataFrame, encoder: TableColumns, *others: Any) -> DataFrame:
+    """The frame with encoded columns in place of the encoder's, and those named in `others`."""
+    apart = [name for name in others if isinstance(name, str)]
+    _features(frame, *apart)
+    meta = _encoded_part(frame._meta_nonempty, encoder, apart)[:0]
+    return frame.map_partitions(  # type: ignore[no-untyped-call, unused-ignore]
+        _encoded_part, encoder, apart, meta=meta
+    )
+
+
+def _encoded_part(part: Any, encoder: TableColumns, apart: list[str]) -> Any:
+    encoded = encoder.transform(part)
+    frame = type(part)(encoded, index=part.index).add_prefix("encoded column ")
+    return frame.assign(**{name: part[name] for name in apart})
+
+
 # ---- data frames with the labels among their columns ---------------------------------------------
 
 
@@ -103,8 +138,12 @@ def _column_of(frame: Any, column: Any) -> Any:
 
 
 def _read_frame(features: list[Any], target: str | None, weight: str | None, frame: Any) -> Block:
+    rows = frame[features].to_numpy()
+    if rows.dtype.kind == "O":
+        with naming_text(frame[features]):
+            rows = rows.astype(np.float64)
     return Block(
-        frame[features].to_numpy(),
+        rows,
         None if target is None else frame[target],
         None if weight is None else np.asarray(frame[weight]),
     )

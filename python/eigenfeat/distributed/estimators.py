@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from eigenfeat._base.types import Rows
-from eigenfeat.distributed._dask import is_collection
+from eigenfeat.distributed._dask import is_collection, is_frame
+from eigenfeat.distributed._partitions import encoded_frame, encoder_of
 from eigenfeat.distributed.blocks import DaskBlocks
 from eigenfeat.distributed.pencils import solve_pencils_if_many
 from eigenfeat.distributed.predictions import apply
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from dask.typing import DaskCollection as Collection
 
     from eigenfeat.rows.blocks import RowBlocks
+    from eigenfeat.rows.columns import TableColumns
 
 __all__ = ["GEM", "GEMClassifier", "GEMClassifierCV", "MultinomialLogit"]
 
@@ -47,10 +49,16 @@ class _OnDask:
         """
         if not is_collection(X):
             return super().fit(X, y, sample_weight, **options)  # type: ignore[misc]
-        blocks = self._blocks(X, y, sample_weight)
+        encoder = None
+        if is_frame(X) and self._takes_categories():
+            encoder = encoder_of(X, y, sample_weight)
+        blocks = self._blocks(X, y, sample_weight, encoder)
         super().fit(blocks, **options)  # type: ignore[misc]
-        self._keep_names(blocks.feature_names)
+        self._keep_names(blocks.feature_names if encoder is None else encoder.names_, encoder)
         return self
+
+    def _takes_categories(self) -> bool:
+        return getattr(self, "categorical_features", None) is not None
 
     def to_local(self) -> Any:
         """Convert to the same class outside `eigenfeat.distributed`.
@@ -68,14 +76,26 @@ class _OnDask:
         """What workers need for predictions."""
         return self.to_local()
 
-    def _blocks(self, X: Any, y: Any, sample_weight: Any) -> DaskBlocks:
+    def _blocks(
+        self, X: Any, y: Any, sample_weight: Any, encoder: TableColumns | None
+    ) -> DaskBlocks:
         if y is None:
             raise ValueError("y: expected labels, or the name of a column, got None")
+        if encoder is not None:
+            if not is_frame(X):
+                raise ValueError(
+                    "X: expected a data frame with the columns of the fit, some of which are "
+                    "categories, got a dask array"
+                )
+            X = encoded_frame(X, encoder, y, sample_weight)
         return DaskBlocks(X, y, sample_weight)
 
-    def _keep_names(self, names: list[str] | None) -> None:
-        """Remember a data frame's columns, as scikit-learn does."""
-        self.__dict__.pop("feature_names_in_", None)
+    def _keep_names(self, names: list[str] | None, encoder: TableColumns | None) -> None:
+        """Remember a data frame's columns, as scikit-learn does, and their encoder."""
+        for name in ("feature_names_in_", "columns_"):
+            self.__dict__.pop(name, None)
+        if encoder is not None:
+            self.columns_, self.n_features_in_ = encoder, len(encoder.names_)
         if names is not None:
             self.feature_names_in_ = np.array(names, dtype=object)
 
@@ -114,7 +134,9 @@ class _ClassifierOnDask(_OnDask):
         """
         if not is_collection(X):
             return float(super().score(X, y, sample_weight))  # type: ignore[misc]
-        return float(self._sent().score(self._blocks(X, y, sample_weight)))
+        return float(
+            self._sent().score(self._blocks(X, y, sample_weight, getattr(self, "columns_", None)))
+        )
 
     def _of_rows(self, method: str, X: Any) -> Any:
         if is_collection(X):
@@ -199,7 +221,10 @@ class GEMClassifierCV(_ClassifierOnDask, search.GEMClassifierCV):
         known = isinstance(base, classifier.GEMClassifier)
         return GEMClassifier(**base.get_params(deep=False)) if known else base
 
-    def _keep_names(self, names: list[str] | None) -> None:
-        super()._keep_names(names)
+    def _takes_categories(self) -> bool:
+        return self._base()._takes_categories()
+
+    def _keep_names(self, names: list[str] | None, encoder: TableColumns | None) -> None:
+        super()._keep_names(names, encoder)
         if hasattr(self, "best_estimator_"):
-            self.best_estimator_._keep_names(names)
+            self.best_estimator_._keep_names(names, encoder)

@@ -19,7 +19,8 @@ from eigenfeat._base.types import Labels, Pairs, RandomState
 from eigenfeat._base.validation import FLOATS, show
 from eigenfeat.expansion.features import check_powers, expand
 from eigenfeat.gem.gem import GEM
-from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error, validate_data
+from eigenfeat.rows.columns import validate_columns
+from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error
 from eigenfeat.rows.row_weights import weighted_rows
 from eigenfeat.rows.targets import supervised_contractions, target_groups
 
@@ -34,6 +35,10 @@ _Array = NDArray[np.float64]
 
 class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     """Ridge regression on GEM features of bins of the target.
+
+    Use it where the target depends on squares and products of columns; with few samples and a
+    linear target, ridge regression is better. Tune `n_bins`, then `n_directions`. User guide:
+    :doc:`/guide/regression`.
 
     The target, or each of several contractions ``y @ u`` of a target with many outputs, is divided
     into bins of about equal weight. GEM solves for directions along which the mean squares of two
@@ -60,9 +65,12 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     include_input : bool, default=True
         Whether the regression also uses the columns of X.
     penalty : float >= 0 or "auto", default="auto"
-        Ridge of the regression on standardised features, relative to the weight of all rows. "auto"
-        chooses the best of 33 values by the leave-one-out error, computed for all of them from one
-        decomposition.
+        Ridge of the regression on standardised features, relative to the weight of all samples.
+        "auto" chooses the best of 33 values by the leave-one-out error, computed for all of them
+        from one decomposition.
+    categorical_features : "from_dtype" or None, default="from_dtype"
+        As in :class:`GEMClassifier`: columns of text and categories in data frames become columns
+        of zeros and ones.
     random_state : int, RandomState or None, default=0
         Seed for `scale` and for random contractions.
     n_threads : int or None, default=None
@@ -70,6 +78,9 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     Attributes
     ----------
+    columns_ : TableColumns
+        Encoder of the features; only if `fit` had a data frame with categories. Then `directions_`
+        has a sample for each encoded column.
     directions_ : (d, F) array
         Directions of all contractions, one per column.
     offset_ : (F,) array
@@ -81,22 +92,27 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         The penalty that was chosen or given.
     loo_error_ : float
         Mean square of the leave-one-out residuals divided by the variance of the outputs. It is
-        somewhat too small, since the directions are fitted to all rows.
+        somewhat too small, since the directions are fitted to all samples.
     n_features_in_ : int
-        Number of input columns, d.
+        Number of input features, d.
     feature_names_in_ : (d,) array of str
-        Names of the input columns, if they had names.
+        Names of the input features, if they had names.
 
     Raises
     ------
     ValueError
-        If rows, targets, weights or parameters are invalid.
+        If samples, targets, weights or parameters are invalid.
     SingularDenominatorError
         If a bin's matrix is singular and `ridge` too small.
 
+    See Also
+    --------
+    GEMClassifier : Classes instead of numbers.
+    eigenfeat.rayleigh.SlicedInverseRegression : Directions for a target, by means alone.
+
     Notes
     -----
-    The features of all rows are stored: ``8 n p`` bytes, and ``8 min(n, p)^2`` more.
+    The features of all samples are stored: ``8 n p`` bytes, and ``8 min(n, p)^2`` more.
 
     References
     ----------
@@ -114,7 +130,8 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     _saved: ClassVar[dict[str, str]] = {
         "n_features_in_": "count",
-        "directions_": "numbers d F",
+        "columns_": "of TableColumns?",
+        "directions_": "numbers * F",
         "offset_": "numbers F",
         "coef_": "value",
         "intercept_": "value",
@@ -135,6 +152,7 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         "powers": ["array-like"],
         "include_input": ["boolean"],
         "penalty": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
+        "categorical_features": [StrOptions({"from_dtype"}), None],
         "random_state": ["random_state"],
         "n_threads": GEM._parameter_constraints["n_threads"],
     }
@@ -154,6 +172,7 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         powers: Sequence[int] = (1, 2, 3),
         include_input: bool = True,
         penalty: float | str = "auto",
+        categorical_features: str | None = "from_dtype",
         random_state: RandomState = 0,
         n_threads: int | None = None,
     ) -> None:
@@ -169,6 +188,7 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.powers = powers
         self.include_input = include_input
         self.penalty = penalty
+        self.categorical_features = categorical_features
         self.random_state = random_state
         self.n_threads = n_threads
 
@@ -180,11 +200,11 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         Parameters
         ----------
         X : (n, d) array-like
-            Finite rows.
+            Finite samples.
         y : (n,) or (n, q) array-like
             Finite targets.
         sample_weight : (n,) array-like, optional
-            Nonnegative weights of the rows.
+            Nonnegative weights of the samples.
 
         Returns
         -------
@@ -195,7 +215,7 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         check_powers(self.powers)
         with unchanged_on_error(self):
             options = {"dtype": FLOATS, "order": "C", "multi_output": True, "y_numeric": True}
-            rows, labels = validate_data(self, X, _numbers(y), **options)
+            rows, labels = validate_columns(self, X, _numbers(y), reset=True, **options)
             rows, labels, weight = weighted_rows(
                 rows, np.asarray(labels, dtype=np.float64), sample_weight
             )
@@ -211,16 +231,16 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         Parameters
         ----------
         X : (n, d) array-like
-            Finite rows.
+            Finite samples.
 
         Returns
         -------
         (n,) or (n, q) array of float64
         """
         check_is_fitted(self, "coef_")
-        rows = validate_data(self, X, dtype=FLOATS, order="C", reset=False)
-        found: NDArray[Any] = self._features(rows) @ self.coef_.T + self.intercept_
-        return found
+        rows = validate_columns(self, X, reset=False, dtype=FLOATS, order="C")
+        result: NDArray[Any] = self._features(rows) @ self.coef_.T + self.intercept_
+        return result
 
     def _directions(self, X: Any, outputs: _Array, weight: Any) -> tuple[_Array, _Array]:
         """Of all contractions that vary, side by side."""
@@ -237,9 +257,9 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             outputs, self.n_bins, self.n_contractions, seed,
             sample_weight=weight, contractions=vectors,
         )  # fmt: skip
-        found = [self._gem(seed).fit(X, groups, weight) for groups in groupings]
-        directions = np.ascontiguousarray(np.hstack([one.directions_ for one in found]))
-        return directions, np.concatenate([one.offset_ for one in found])
+        result = [self._gem(seed).fit(X, groups, weight) for groups in groupings]
+        directions = np.ascontiguousarray(np.hstack([one.directions_ for one in result]))
+        return directions, np.concatenate([one.offset_ for one in result])
 
     def _gem(self, seed: int) -> GEM:
         return GEM(
@@ -300,6 +320,10 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.intercept_ = float(intercept[0]) if self._one_output else intercept
 
     def _check_loaded(self) -> None:
+        d = self.n_features_in_
+        if hasattr(self, "columns_"):
+            d = len(self.columns_.feature_names_)
+        fits(self.directions_.shape[0] == d, "GEMRegressor.directions_")
         coef, intercept = np.asarray(self.coef_), np.asarray(self.intercept_)
         sound = coef.dtype.kind == intercept.dtype.kind == "f" and coef.ndim in (1, 2)
         fits(sound and intercept.shape == coef.shape[:-1], "GEMRegressor.coef_")

@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 
 from eigenfeat._base.lazy import cached_property
 from eigenfeat._base.saved import Saved, fits
-from eigenfeat._base.speaking import progress_bar, warn_caller
 from eigenfeat._base.types import Labels
+from eigenfeat._base.verbose import progress_bar, warn_caller
 from eigenfeat.incomplete.fitted import FittedModel
 from eigenfeat.incomplete.rules import Rule, RuleInput, RuleOutput, binomial_share
 from eigenfeat.incomplete.series import Rows, fold_masks, spread_over_classes, spread_steps

@@ -77,6 +77,9 @@ _CORRECTED = (
 class ReliableClassifier(ClassifierMixin, BaseEstimator):
     r"""Classify incomplete samples where the complete ones would be classified the same.
 
+    Use it where each early decision needs a promise. Choose `classifier` and `reliability` first;
+    the other defaults follow. User guide: :doc:`/guide/early`.
+
     A sample is decided as class c if, given its known entries, the complete sample would be
     classified as c with probability at least `reliability`; otherwise it waits (Parrish 2012,
     chapter 5). Any entries may be missing.
@@ -85,9 +88,6 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
     with each rule. Models of few samples are seldom right. Therefore `correct` tests the rule on
     held-out training samples, as series that are known up to some entry: samples wait until so many
     entries are known that sufficiently many held-out ones were not decided wrongly from there on.
-
-    Tune `rule`, `reliability` and `completion` first. The user guide has the situation in which
-    each rule is the right choice.
 
     Parameters
     ----------

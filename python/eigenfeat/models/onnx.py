@@ -119,7 +119,15 @@ def to_onnx(
 
 
 def _refuse_completion(model: Any) -> None:
-    """ValueError for models that complete rows, which these operators cannot."""
+    """ValueError for models that encode or complete rows, which these operators cannot."""
+    encoder = getattr(model, "columns_", None)
+    if encoder is not None:
+        names = ", ".join(map(repr, encoder.encoders_))
+        raise ValueError(
+            "model: expected one that was fitted to columns of numbers, got one that encodes "
+            f"categories ({names}) or leaves columns out; encode them first, with scikit-learn's "
+            "OneHotEncoder say, and fit to the numbers"
+        )
     if isinstance(model, ReliableClassifier | ReliableClassifierCV):
         return  # whose decisions on prefixes they can
     if hasattr(model, "completion_"):

@@ -145,13 +145,13 @@ def _are_plain(rows: RealArray | CsrRows, weights: _Array | None, n_columns: int
 
 
 def _formed(parts: _Parts, n_classes: int, d: int) -> core.ClassMoments:
-    found = core.ClassMoments(n_classes, d)
+    result = core.ClassMoments(n_classes, d)
     for part in parts:
         if isinstance(part, _Batch):
-            update_core(found, part.rows, part.codes, part.weights, part.n_threads)
+            update_core(result, part.rows, part.codes, part.weights, part.n_threads)
         else:
-            found.merge(_formed(part.parts, part.n_classes, d), part.class_map, part.n_threads)
-    return found
+            result.merge(_formed(part.parts, part.n_classes, d), part.class_map, part.n_threads)
+    return result
 
 
 def _flat(parts: _Parts) -> list[tuple[_Array, npt.NDArray[np.int32], _Array]]:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from scipy.sparse import csr_array
 
+    from eigenfeat.rows.columns import TableColumns
+
     _Blocks: TypeAlias = "RowBlocks | Iterator[Any] | Callable[[], Iterable[Any]]"
 
 __all__ = [
@@ -121,6 +123,15 @@ class RowBlocks(ABC):
         """What a fitted model remembers of rows without names, to find its columns in others."""
         return None
 
+    @property
+    def encoder(self) -> TableColumns | None:
+        """What has made the columns of those of a table with categories, if they are encoded."""
+        return None
+
+    def in_memory(self) -> Block | None:
+        """All rows as one block, where they are few; None where they stay in blocks."""
+        return None
+
     def prepared_for(self, estimator: Any, *, fitted: bool) -> RowBlocks:
         """The same rows as an estimator reads them, before or after its fit.
 
@@ -154,13 +165,13 @@ class RowBlocks(ABC):
             If there are no blocks.
         """
         total: _Result | None = None
-        found = False
+        solution = False
         for block in self:
             result = function(block, *arguments)
             del block  # or two would be there while the next is made
-            total = merge(total, result) if found else result  # type: ignore[arg-type]
-            found = True
-        if not found:
+            total = merge(total, result) if solution else result  # type: ignore[arg-type]
+            solution = True
+        if not solution:
             raise ValueError("X: expected at least one block of rows, got none")
         return total  # type: ignore[return-value]
 

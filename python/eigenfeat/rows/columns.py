@@ -8,22 +8,34 @@ scikit-learn's `OneHotEncoder`, which does the encoding.
 from __future__ import annotations
 
 import numbers
-from collections.abc import Hashable, Iterable
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.preprocessing import OneHotEncoder
+from sklearn.utils import validation
 
+from eigenfeat._base.labels import plain_labels
 from eigenfeat._base.saved import Saved, fits
-from eigenfeat._base.speaking import warn_caller
+from eigenfeat._base.verbose import warn_caller
+from eigenfeat.rows.estimator import validate_data
 
-__all__ = ["TableColumns", "has_categories", "is_table"]
+__all__ = [
+    "TableColumns",
+    "column_counts",
+    "count_categories",
+    "has_categories",
+    "is_table",
+    "validate_columns",
+]
 
 _RARE = 2  # samples of a category, below which it is pooled with others
 _MOST_CATEGORIES = 255  # of one column; the rarest beyond are pooled
 _FEW = 50  # samples, of which different values do not make an identifier
 _NEARLY_ALL = 0.9  # of the samples with different values: an identifier or free text
+_MOST_DIFFERENT = 1 << 18  # values of a column that are counted; more are free text
 
 _Column = NDArray[Any]
 
@@ -86,44 +98,69 @@ class TableColumns(Saved):
             If columns are left out: dates, and text whose values nearly all differ. The message
             names them.
         """
-        self.names_ = _names(X)
-        _check_unique(self.names_)
+        return self.fit_parts(_names(X), [column_counts(X)])
+
+    def fit_parts(
+        self, names: Sequence[Any], parts: Sequence[list[tuple[str, Counter[str | None]]]]
+    ) -> TableColumns:
+        """Learn columns from what `column_counts` has found in the parts of a table."""
+        kinds: list[str] = []
+        counts: dict[Any, Counter[str | None]] = {}
+        for at, name in enumerate(names):
+            found = {part[at][0] for part in parts}
+            kinds.append(min(found))  # words in one part are words in all
+            if kinds[-1] == "category":
+                counts[name] = sum((part[at][1] for part in parts), Counter())
+        return self.fit_counts(names, kinds, counts)
+
+    def fit_counts(
+        self,
+        names: Sequence[Any],
+        kinds: Sequence[str],
+        counts: Mapping[Any, Mapping[str | None, int]],
+    ) -> TableColumns:
+        """Learn columns from their names, their kinds and the counts of their categories.
+
+        Parameters
+        ----------
+        names : sequence
+            Names of the columns, which differ.
+        kinds : sequence of {"number", "category", "date"}
+        counts : mapping of name to mapping
+            Number of samples of each category of the columns of categories; None is a missing one.
+        """
+        _check_unique(list(names))
+        self.names_ = list(names)
         self.kinds_: list[str] = []
         self.encoders_: dict[Hashable, OneHotEncoder] = {}
-        names: list[str] = []
+        encoded: list[str] = []
         groups: list[int] = []
         indicator: list[bool] = []
-        dates: list[Any] = []
-        different: list[Any] = []
-        for at, name in enumerate(self.names_):
-            kind, values = _values(X, name)
-            if kind == "category" and _is_identifier(values):
-                different.append(name)
-            elif kind == "date":
-                dates.append(name)
-            left_out = kind == "date" or name in different[-1:]
+        dates = [name for name, kind in zip(names, kinds, strict=True) if kind == "date"]
+        different = [name for name in counts if _is_identifier(counts[name])]
+        for at, (name, kind) in enumerate(zip(names, kinds, strict=True)):
+            left_out = kind == "date" or name in different
             self.kinds_.append("left out" if left_out else kind)
+            new = [str(name)] if self.kinds_[-1] == "number" else []
             if self.kinds_[-1] == "category":
-                encoder = OneHotEncoder(
-                    min_frequency=_RARE,
-                    max_categories=_MOST_CATEGORIES,
-                    handle_unknown="ignore",
-                    sparse_output=False,
-                ).fit(values[:, None])
-                self.encoders_[name] = encoder
-                new = [str(one) for one in encoder.get_feature_names_out([str(name)])]
-            else:
-                new = [str(name)] if self.kinds_[-1] == "number" else []
-            names += new
+                self.encoders_[name] = _encoder(counts[name])
+                found = self.encoders_[name].get_feature_names_out([str(name)])
+                new = [str(one) for one in found]
+            encoded += new
             groups += [at] * len(new)
             indicator += [self.kinds_[-1] == "category"] * len(new)
         _warn_left_out(dates, different)
-        self.feature_names_ = np.asarray(names, dtype=object)
+        self.feature_names_ = np.asarray(encoded, dtype=object)
         self.groups_ = np.asarray(groups, dtype=np.intp)
         self.indicator_ = np.asarray(indicator, dtype=bool)
-        if not names:
+        if not encoded:
             raise ValueError("X: expected a column of numbers or categories, got none")
         return self
+
+    @property
+    def used(self) -> list[int]:
+        """Indices of the columns that are not left out."""
+        return [at for at, kind in enumerate(self.kinds_) if kind != "left out"]
 
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Encoded columns (n, D); NaN is a missing number.
@@ -136,17 +173,92 @@ class TableColumns(Saved):
         lacking = [name for name in self.names_ if name not in set(_names(X))]
         if lacking:
             raise ValueError(f"X: expected the columns of the fit, got none named {lacking[0]!r}")
-        parts: list[NDArray[np.float64]] = []
-        for name, kind in zip(self.names_, self.kinds_, strict=True):
-            if kind == "left out":
-                continue
+        parts = []
+        for at in self.used:
+            name = self.names_[at]
             found, values = _values(X, name)
-            if kind == "number":
-                parts.append(_numbers(found, values, name)[:, None])
-            else:
-                values = _text(values) if found != "category" else values
-                parts.append(np.asarray(self.encoders_[name].transform(values[:, None])))
+            parts.append(_numbers(found, values, name) if self.kinds_[at] == "number" else values)
+        return self.encoded(parts)
+
+    def encoded(self, columns: Sequence[_Column]) -> NDArray[np.float64]:
+        """Encoded columns (n, D) of the values of the columns in use."""
+        parts = []
+        for at, column in zip(self.used, columns, strict=True):
+            if self.kinds_[at] == "number":
+                parts.append(np.asarray(column, dtype=np.float64)[:, None])
+                continue
+            codes: dict[Any, int] = {}  # of the values that differ, which alone are encoded
+            values = column.tolist()
+            code = [codes.setdefault(value, len(codes)) for value in values]
+            different = _text(np.fromiter(codes, dtype=object, count=len(codes)))
+            table = self.encoders_[self.names_[at]].transform(different[:, None])
+            parts.append(np.asarray(table)[code] if values else np.empty((0, table.shape[1])))
         return np.ascontiguousarray(np.hstack(parts), dtype=np.float64)
+
+
+def validate_columns(
+    estimator: Any, X: Any, y: Any = "no_validation", *, reset: bool, **options: Any
+) -> Any:
+    """As `validate_data`, of an estimator that takes tables with categories, which become numbers.
+
+    With ``categorical_features="from_dtype"``, a fit to a table with columns that are no numbers
+    leaves their encoder in `columns_`.
+    """
+    if reset:
+        estimator.__dict__.pop("columns_", None)
+        if estimator.categorical_features is not None and has_categories(X):
+            estimator.columns_ = TableColumns().fit(X)
+    if not hasattr(estimator, "columns_"):
+        return validate_data(estimator, X, y, reset=reset, **options)
+    if not is_table(X):
+        raise ValueError(
+            "X: expected a table with the columns of the fit, some of which are categories, "
+            f"got {type(X).__name__}"
+        )
+    validation.validate_data(estimator, X, reset=reset, skip_check_array=True)
+    encoded = estimator.columns_.transform(X)
+    if isinstance(y, str):
+        return validation.check_array(encoded, **options)
+    what = "target" if options.get("y_numeric") else "label"
+    return validation.check_X_y(encoded, plain_labels(y, what=what), **options)
+
+
+def column_counts(X: Any) -> list[tuple[str, Counter[str | None]]]:
+    """Kind of each column of a table, and number of samples of each category."""
+    names = _names(X)
+    _check_unique(names)
+    found: list[tuple[str, Counter[str | None]]] = []
+    for name in names:
+        kind, values = _values(X, name)
+        plain = getattr(getattr(X[name], "dtype", None), "kind", "O") in "biuf"
+        # Numbers among objects may be words in another part of the table.
+        some = kind == "category" or (kind == "number" and not plain)
+        found.append((kind, Counter(_text(values).tolist() if some else ())))
+    return found
+
+
+def count_categories(counts: Counter[str | None], values: _Column) -> None:
+    """Add the values of some samples to the counts of the categories of a column."""
+    if len(counts) <= _MOST_DIFFERENT:
+        for value, count in Counter(values.tolist()).items():
+            counts[None if _is_missing(value) else _name(value)] += count
+
+
+def _encoder(counts: Mapping[str | None, int]) -> OneHotEncoder:
+    """The encoder of samples with these counts.
+
+    Which categories are pooled depends on the order of the counts alone, and on which are below
+    `_RARE`: each distinct count is therefore replaced by its rank, and few samples are made.
+    """
+    ranks = {count: rank for rank, count in enumerate(sorted({*counts.values()} - {1}), _RARE)}
+    names = sorted(counts, key=lambda name: (name is None, name))
+    repeated = [name for name in names for _ in range(ranks.get(counts[name], 1))]
+    return OneHotEncoder(
+        min_frequency=_RARE,
+        max_categories=_MOST_CATEGORIES,
+        handle_unknown="ignore",
+        sparse_output=False,
+    ).fit(np.array(repeated, dtype=object)[:, None])
 
 
 def _names(X: Any) -> list[Any]:
@@ -217,17 +329,21 @@ def _text(values: Iterable[Any]) -> _Column:
     return np.array(out, dtype=object)
 
 
-def _name(value: Any) -> str:
-    """The text of a category: that of 1.0 is that of 1, as gaps turn whole numbers into floats."""
+def _name(value: Any) -> str | None:
+    """The text of a category: that of 1.0 is that of 1, as gaps turn whole numbers into floats.
+
+    Blanks around text have no meaning, as in files; nothing else is a missing category.
+    """
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
-    return str(value)
+    return str(value).strip() or None
 
 
-def _is_identifier(values: _Column) -> bool:
+def _is_identifier(counts: Mapping[str | None, int]) -> bool:
     """Whether nearly all values differ, as those of identifiers and of free text."""
-    known = [one for one in values.tolist() if one is not None]
-    return len(known) >= _FEW and len(set(known)) > _NEARLY_ALL * len(known)
+    known = sum(count for name, count in counts.items() if name is not None)
+    different = len(counts) - (None in counts)
+    return different > _MOST_DIFFERENT or (known >= _FEW and different > _NEARLY_ALL * known)
 
 
 def _numbers(kind: str, values: _Column, name: Any) -> NDArray[np.float64]:

@@ -2,11 +2,12 @@
 
 from eigenfeat.tables.errors import BadRowError, OptionError
 from eigenfeat.tables.opening import described, listed_files, open_rows
-from eigenfeat.tables.rows import FileRows, Position
+from eigenfeat.tables.rows import FileRows, GatheredRows, Position
 
 __all__ = [
     "BadRowError",
     "FileRows",
+    "GatheredRows",
     "OptionError",
     "Position",
     "described",

@@ -39,8 +39,8 @@ _TYPES = {"int": np.int64, "uint": np.uint64, "float": np.float64, "bool": np.bo
 class Options:
     """Arguments of `open_rows`, checked.
 
-    ``names`` are the columns of a fitted model, which say what a header is; ``missing`` whether
-    empty cells are NaN or bad.
+    ``missing`` says whether empty cells are NaN or bad, ``categories`` which columns, by names or
+    places, are text to the model that reads them.
     """
 
     target: str | int | None = None
@@ -62,6 +62,7 @@ class Options:
     zero_based: bool | None = None
     dtype: str | None = None
     block_rows: int | None = None
+    categories: tuple[str | int, ...] = ()
     any_type: bool = False  # columns may be no numbers, and without names: nobody reads them
 
 

@@ -90,6 +90,10 @@ class DelimitedSource(TableSource):
         if known is not None:  # the same columns in another order
             kinds = dict(zip(known.names, known.kinds, strict=True))
             self.kinds = [kinds.get(n, k) for n, k in zip(self.names, self.kinds, strict=True)]
+        asked = {*options.categories}
+        for j, name in enumerate(self.names):
+            if name in asked or j in asked:
+                self.kinds[j] = "text"
         self._choose()
         goal = self.choice.target
         if first is not None and first.label_kind is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -12,12 +13,14 @@ import numpy.typing as npt
 from eigenfeat._base.types import DType, Floats
 from eigenfeat._base.validation import show
 from eigenfeat.rows.blocks import Block, RowBlocks, joined
+from eigenfeat.rows.columns import TableColumns, count_categories
 from eigenfeat.tables.columns import Chunk, Mask, Options, Source
 from eigenfeat.tables.flow import Buffers, read_ahead
 
-__all__ = ["FileRows", "Position", "finite_rows"]
+__all__ = ["FileRows", "GatheredRows", "Position", "finite_rows"]
 
 _BLOCK_BYTES = 32e6
+_MEMORY_BYTES = 64e6  # of rows that estimators of blocks read into memory at once
 _SPARSE_ROWS = 16384
 _Open = Callable[[Options], Sequence[Source]]
 
@@ -42,6 +45,14 @@ class Position:
     skipped: int = 0
 
 
+@dataclass(frozen=True, eq=False)
+class _Encoded:
+    """How the columns of a table become numbers, and the rows before."""
+
+    encoder: TableColumns
+    plain: FileRows
+
+
 class FileRows(RowBlocks):
     """Rows of files in blocks of a fixed number of rows; created by `open_rows`.
 
@@ -58,17 +69,21 @@ class FileRows(RowBlocks):
         Number of rows in every block except the last.
     n_skipped : int or None
         Number of bad rows skipped in the latest complete pass.
+    memory : float
+        Bytes of all rows up to which a classifier reads them into memory, as it would an array.
     """
 
     n_skipped: int | None = None
+    memory: float = _MEMORY_BYTES
 
-    def __init__(self, options: Options, open_sources: _Open) -> None:
-        self._open_sources = open_sources
-        self._reopen(options)
-
-    def _reopen(self, options: Options) -> None:
-        self.options, self.sources = options, [*self._open_sources(options)]
+    def __init__(
+        self, options: Options, open_sources: _Open, encoded: _Encoded | None = None
+    ) -> None:
+        self._open_sources, self._encoded = open_sources, encoded
+        self.options, self.sources = options, [*open_sources(options)]
         found = np.result_type(*(source.dtype for source in self.sources))
+        if encoded is not None:
+            found = np.dtype(np.float64)
         self.dtype: DType = np.dtype(options.dtype) if options.dtype else found
         self.block_rows = options.block_rows or self._default_rows()
         self._n_rows: int | None = None
@@ -84,17 +99,28 @@ class FileRows(RowBlocks):
 
     @property
     def feature_names(self) -> list[str]:
-        """Names of the feature columns; numbers, as strings, if the files have no names."""
+        """Names of the features; numbers, as strings, if the files have no names."""
+        if self._encoded is not None:
+            return [str(name) for name in self._encoded.encoder.feature_names_]
         return list(self.sources[0].feature_names)
 
     @property
+    def encoder(self) -> TableColumns | None:
+        """What makes features of the columns, if some of these are text."""
+        return None if self._encoded is None else self._encoded.encoder
+
+    @property
     def column_names(self) -> tuple[str, ...] | None:
-        """Names of the feature columns; None if the files have no names."""
-        return tuple(self.feature_names) if self.sources[0].named else None
+        """Names of the columns in the files that are read, or left out by a fit; None without."""
+        if not self.sources[0].named:
+            return None
+        return tuple(self.feature_names if self.encoder is None else self.encoder.names_)
 
     @property
     def layout(self) -> dict[str, Any] | None:
         """What a model has to remember of files without names, to find its columns in others."""
+        if self._encoded is not None:
+            return self._encoded.plain.layout
         source = self.sources[0]
         if source.named:
             return None
@@ -104,7 +130,9 @@ class FileRows(RowBlocks):
 
     @property
     def n_features(self) -> int:
-        """Number of feature columns."""
+        """Number of features."""
+        if self._encoded is not None:
+            return len(self._encoded.encoder.feature_names_)
         return self.sources[0].n_features
 
     @property
@@ -122,29 +150,92 @@ class FileRows(RowBlocks):
         """The same rows as an estimator reads them.
 
         Empty cells are missing values if it takes these. The columns are those that it was fitted
-        to, found by their names or, in files without names, by their places.
+        to, found by their names or, in files without names, by their places. Columns of text become
+        numbers if it takes them: as in its fit, or after a first pass, which counts categories.
 
         Raises
         ------
         ValueError
             If columns of the fitted estimator are not in the files.
         """
+        encodes = not fitted and getattr(estimator, "categorical_features", None) == "from_dtype"
+        if self._encoded is not None:
+            if encodes:
+                return self
+            return self._encoded.plain.prepared_for(estimator, fitted=fitted)
         changed: dict[str, Any] = {
             "missing": self.options.missing or takes_missing(estimator, fitted)
         }
+        encoder = getattr(estimator, "columns_", None) if fitted else None
         if fitted:
-            changed |= self._columns_of(estimator)
-        if all(getattr(self.options, name) == value for name, value in changed.items()):
-            return self
-        return FileRows(replace(self.options, **changed), self._open_sources)
+            changed |= self._columns_of(estimator, encoder)
+        if encoder is not None:
+            rows = FileRows(
+                replace(self.options, **changed), self._open_sources, _Encoded(encoder, self)
+            )
+        elif all(getattr(self.options, name) == value for name, value in changed.items()):
+            rows = self
+        else:
+            rows = FileRows(replace(self.options, **changed), self._open_sources)
+        rows.memory = self.memory
+        return rows._encoded_rows() if encodes else rows
 
-    def _columns_of(self, estimator: Any) -> dict[str, Any]:
+    def _encoded_rows(self) -> FileRows:
+        """The same rows with categories in place of text, if there is any; needs a pass."""
+        source = self.sources[0]
+        if source.sparse:
+            return self
+        places = [*source.choice.features]
+        word = {"text": "category", "date": "date"}
+        kinds = [word.get(source.kinds[j], "number") for j in places]
+        if {*kinds} == {"number"}:
+            return self
+        asked = [source.names[j] if source.named else j for j in places]
+        coded = [one for one, kind in zip(asked, kinds, strict=True) if kind == "category"]
+        counts: dict[Any, Counter[str | None]] = {}
+        if coded:
+            found = self._category_counts(coded)
+            names = [
+                source.names[j] for j, kind in zip(places, kinds, strict=True) if kind == "category"
+            ]
+            counts = dict(zip(names, found, strict=True))
+        encoder = TableColumns().fit_counts([*source.feature_names], kinds, counts)
+        changed: dict[str, Any] = {"columns": tuple(asked[at] for at in encoder.used), "drop": ()}
+        left = {encoder.names_[at] for at, kind in enumerate(encoder.kinds_) if kind == "left out"}
+        changed["categories"] = tuple(
+            one for one, name in zip(coded, counts, strict=True) if name not in left
+        )
+        rows = FileRows(
+            replace(self.options, **changed), self._open_sources, _Encoded(encoder, self)
+        )
+        rows.memory = self.memory
+        return rows
+
+    def _category_counts(self, columns: list[str | int]) -> list[Counter[str | None]]:
+        """Number of rows of each category of some columns, which alone are read."""
+        changed: dict[str, Any] = {"columns": tuple(columns), "drop": (), "target": None}
+        if self.sources[0].format == "csv":
+            changed["header"] = self.sources[0].named
+        counts: list[Counter[str | None]] = [Counter() for _ in columns]
+        for source in self._open_sources(replace(self.options, **changed)):
+            for chunk in source.chunks(0):
+                for count, values in zip(counts, chunk.columns or (), strict=True):
+                    count_categories(count, values if chunk.bad is None else values[~chunk.bad])
+        return counts
+
+    def _columns_of(self, estimator: Any, encoder: TableColumns | None) -> dict[str, Any]:
+        """Options that choose the columns that an estimator was fitted to."""
         source, options = self.sources[0], self.options
         classes = getattr(estimator, "classes_", None)
         changed: dict[str, Any] = {}
         if options.labels == "auto" and getattr(classes, "dtype", np.dtype(float)).kind in "OU":
             changed["labels"] = "str"  # "1" is not 1 to a model that knows "1" and "a"
         layout = getattr(estimator, "file_layout_", None) or {}
+        if encoder is not None and (source.sparse or source.format == "npy"):
+            raise ValueError(
+                f"{source.path}: expected a table with the columns of the fit, some of which are "
+                f"categories, got {'sparse samples' if source.sparse else 'an array'}"
+            )
         if source.sparse:
             if "zero_based" in layout and options.zero_based is None:
                 changed["zero_based"] = layout["zero_based"]
@@ -152,19 +243,36 @@ class FileRows(RowBlocks):
                 changed["n_features"] = int(estimator.n_features_in_)
             return changed
         known = getattr(estimator, "feature_names_in_", None)
-        if options.columns is not None and (
-            known is None or {*self.feature_names} != {str(name) for name in known}
-        ):
-            return changed
-        if known is not None:
-            return changed | self._named([str(name) for name in known])
+        names = None if known is None else [str(name) for name in known]
         places = layout.get("columns")
         same = layout.get("n_columns") == len(source.names)
-        if places is not None and same and not options.drop and source.choice.target not in places:
-            changed["columns"] = tuple(places)
+        chosen: dict[str, Any] = {}
+        if options.columns is not None and (names is None or {*self.feature_names} != {*names}):
+            chosen = {"columns": options.columns} if encoder is not None else {}
+        elif names is not None:
+            used = names if encoder is None else [names[at] for at in encoder.used]
+            chosen = self._named(used)
+        elif (
+            places is not None and same and not options.drop and source.choice.target not in places
+        ):
+            chosen = {"columns": tuple(places)}
         elif source.n_features != estimator.n_features_in_:
             raise ValueError(_other_width(source, estimator.n_features_in_))
-        return changed
+        if encoder is None:
+            return changed | chosen
+        return changed | self._of_encoder(encoder, chosen)
+
+    def _of_encoder(self, encoder: TableColumns, chosen: dict[str, Any]) -> dict[str, Any]:
+        """Likewise, of the columns that the estimator uses, and which of these are categories."""
+        source = self.sources[0]
+        columns = chosen.get("columns", tuple(source.choice.features))
+        if len(columns) == len(encoder.names_):  # the columns left out are among them
+            columns = tuple(columns[at] for at in encoder.used)
+        if len(columns) != len(encoder.used):
+            raise ValueError(_other_width(source, len(encoder.names_)))
+        kinds = [encoder.kinds_[at] for at in encoder.used]
+        coded = [one for one, kind in zip(columns, kinds, strict=True) if kind == "category"]
+        return chosen | {"columns": columns, "drop": (), "categories": tuple(coded)}
 
     def _named(self, known: list[str]) -> dict[str, Any]:
         """Options that choose columns by their names."""
@@ -189,7 +297,10 @@ class FileRows(RowBlocks):
     def check_numbers(self) -> None:
         """ValueError that names a feature column of text or dates."""
         for source in self.sources[:1]:
+            coded = {*self.options.categories} if self.encoder is not None else set()
             for j in source.choice.features if not source.sparse else ():
+                if source.names[j] in coded or j in coded:
+                    continue
                 if source.kinds[j] in ("text", "date"):
                     name, what = source.names[j], {"text": "text", "date": "dates"}[source.kinds[j]]
                     raise ValueError(
@@ -235,6 +346,28 @@ class FileRows(RowBlocks):
             return read_ahead(self._sparse_blocks(start))
         return read_ahead(self._dense_blocks(start, raw))
 
+    def in_memory(self) -> Block | None:
+        """All rows as one block, if they take at most `memory` bytes and are not sparse."""
+        return None if self.sources[0].sparse else self.gathered(self.memory)
+
+    def gathered(
+        self, limit: float, advance: Callable[[int, float | None], object] | None = None
+    ) -> Block | None:
+        """All rows as one block, be it of none; None if they take more than `limit` bytes."""
+        known = [source.n_rows for source in self.sources if source.n_rows is not None]
+        least = sum(known) * self.n_features * self.dtype.itemsize
+        if least > limit and not self.options.skip_bad and not self.sources[0].sparse:
+            return None
+        parts, size = [], 0
+        for block, position in self.blocks():
+            size += block.X.data.nbytes
+            if size > limit:
+                return None
+            parts.append(Block(block.X.copy(), block.y, None, block.start))
+            if advance is not None:
+                advance(len(block), self.fraction(position))
+        return joined(parts) if parts else Block(np.empty((0, self.n_features)), np.empty(0))
+
     def fraction(self, position: Position) -> float | None:
         """Fraction of all bytes before a position, from 0 to 1, if known."""
         if self._ends is None:
@@ -275,13 +408,17 @@ class FileRows(RowBlocks):
 
     def _dense_blocks(self, start: Position, raw: bool) -> Iterator[tuple[Block, Position]]:
         size = self.block_rows
+        raw = raw and self.encoder is None
         pool = Buffers(size, self.n_features, self.dtype, raw and self.sources[0].columnar)
         out, filled, labels = pool.take(), 0, []
         rows, skipped = start.rows, start.skipped
         last, self._left = start, size
         for number, source, chunk, part in self._pieces(start):
             target = out[filled : filled + part.stop - part.start]
-            chunk.write(part, target)
+            if self.encoder is None:
+                chunk.write(part, target)
+            else:
+                target[:] = self.encoder.encoded([values[part] for values in chunk.columns or ()])
             y = None if chunk.y is None or self.options.mark_bad else chunk.y[part]
             bad = None if chunk.bad is None else chunk.bad[part]
             if self.options.mark_bad:
@@ -328,6 +465,8 @@ class FileRows(RowBlocks):
         flags = np.isinf(x) if self.options.missing else ~np.isfinite(x)
         column = int(np.argmax(flags)) if flags.any() or bad else None
         value = None if column is None else x[column]
+        if column is not None and self.encoder is not None:
+            column = self.encoder.used.index(int(self.encoder.groups_[column]))
         if column is None and chunk.y is not None:
             value = chunk.y[row] if chunk.label_of is None else chunk.label_of(row)
         raise source.complaint(
@@ -364,6 +503,35 @@ class FileRows(RowBlocks):
         self._n_rows, self.n_skipped = rows + filled, skipped
         if filled:
             yield joined(parts), last
+
+
+class GatheredRows(RowBlocks):
+    """Rows of files that have been read into memory."""
+
+    def __init__(self, rows: FileRows, block: Block) -> None:
+        self._rows, self._block = rows, block
+
+    def __iter__(self) -> Iterator[Block]:
+        yield self._block
+
+    @property
+    def column_names(self) -> tuple[str, ...] | None:
+        """Names of the columns in the files."""
+        return self._rows.column_names
+
+    @property
+    def layout(self) -> dict[str, Any] | None:
+        """What a model remembers of files without names."""
+        return self._rows.layout
+
+    @property
+    def encoder(self) -> TableColumns | None:
+        """What has made features of the columns, if some of these are text."""
+        return self._rows.encoder
+
+    def in_memory(self) -> Block:
+        """All rows."""
+        return self._block
 
 
 def _other_width(source: Source, width: int) -> str:

@@ -56,5 +56,5 @@ def test_pictures_name_the_extra():
 def test_commands_name_the_extra_before_any_work(module, command):
     done = python(f"from {module} import main; sys.exit(main({command}))")
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("eigenfeat: rich: expected to be installed for ")
-    assert done.stderr.endswith('as by pip install "eigenfeat[cli]"\n')
+    assert done.stderr.startswith("eigenfeat: matplotlib: expected to be installed for ")
+    assert done.stderr.endswith('as by pip install "eigenfeat[plot]"\n')

@@ -154,14 +154,16 @@ def test_scales_are_tried_on_the_same_rows(digits):
     assert_allclose(spread.eigenvalues_, local.eigenvalues_, rtol=1e-8)
 
 
-@pytest.mark.parametrize("name", ["FisherLDA", "OrientedPCA", "GEMEnsemble"])
-def test_other_estimators_take_the_blocks(digits, name):
+@pytest.mark.parametrize(
+    "kind", [eigenfeat.FisherLDA, eigenfeat.rayleigh.OrientedPCA, eigenfeat.GEMEnsemble]
+)
+def test_other_estimators_take_the_blocks(digits, kind):
     X, y = digits
     dX, dy = on_dask(X, y)
-    options = {"n_members": 2} if name == "GEMEnsemble" else {}
-    local = getattr(eigenfeat, name)(**options).fit(ArrayBlocks(X, y, block_rows=250))
-    spread = getattr(eigenfeat, name)(**options).fit(DaskBlocks(dX, dy))
-    method = "predict_proba" if name == "GEMEnsemble" else "transform"
+    options = {"n_members": 2} if kind is eigenfeat.GEMEnsemble else {}
+    local = kind(**options).fit(ArrayBlocks(X, y, block_rows=250))
+    spread = kind(**options).fit(DaskBlocks(dX, dy))
+    method = "predict_proba" if kind is eigenfeat.GEMEnsemble else "transform"
     found = distributed.apply(spread, method, dX).compute()
     expected = getattr(local, method)(X)
     assert_allclose(found, expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max())
@@ -256,3 +258,54 @@ def test_scikit_learns_checks_of_ordinary_rows_hold():
     expected = {f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in kinds}
     model = distributed.MultinomialLogit()
     check_estimator(model, expected_failed_checks=expected, on_fail="raise", on_skip=None)
+
+
+def loans(n=300):
+    random = np.random.RandomState(0)
+    age = random.randint(18, 80, n).astype(float)
+    job = random.choice(["clerk", "smith", "nurse"], n)
+    frame = pd.DataFrame(
+        {
+            "age": np.where(random.rand(n) < 0.1, np.nan, age),
+            "job": pd.Series(job).where(random.rand(n) > 0.1, None),
+            "town": pd.Categorical(random.choice(["Ulm", "Bern", "Graz"], n)),
+            "owner": random.rand(n) < 0.5,
+        }
+    )
+    frame.loc[:99, "job"] = frame.loc[:99, "job"].mask(frame.loc[:99, "job"] == "nurse", None)
+    return frame.assign(kind=np.where((job == "smith") ^ (age > 50), "bad", "good"))
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_frames_with_words_and_gaps(named):
+    frame = loans()
+    X, y = frame.drop(columns="kind"), frame["kind"]
+    local = eigenfeat.GEMClassifier(views="gem").fit(X, y)
+    lazy = dd.from_pandas(frame, npartitions=3)
+    given = (lazy, "kind") if named else (lazy.drop(columns="kind"), lazy["kind"])
+    spread = distributed.GEMClassifier().fit(*given)
+    assert spread.columns_.feature_names_.tolist() == local.columns_.feature_names_.tolist()
+    assert spread.feature_names_in_.tolist() == list(X)
+    assert spread.n_features_in_ == 4
+    rows = lazy.drop(columns="kind")
+    found = spread.predict_proba(rows).compute()
+    assert chance(found, local.predict_proba(X)) < 0.02
+    assert spread.score(*given) == spread.score(X, y)
+    assert spread.to_local().predict(X).tolist() == spread.predict(rows).compute().tolist()
+    with pytest.raises(ValueError, match="categories, got a dask array"):
+        spread.score(da.zeros((10, 4)), da.zeros(10))
+
+
+def test_a_search_of_frames_with_words():
+    frame = loans()
+    lazy = dd.from_pandas(frame, npartitions=3)
+    search = distributed.GEMClassifierCV(grid={"penalty": [0.03, 0.3]}).fit(lazy, "kind")
+    X = frame.drop(columns="kind")
+    assert search.score(lazy, "kind") == search.score(X, frame["kind"]) > 0.7
+    assert search.best_estimator_.columns_ is search.columns_
+
+
+def test_words_are_refused_by_other_estimators_on_dask():
+    lazy = dd.from_pandas(loans(), npartitions=3)
+    with pytest.raises(ValueError, match="'job'"):
+        distributed.MultinomialLogit().fit(lazy, "kind")

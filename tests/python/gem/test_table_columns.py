@@ -7,7 +7,8 @@ import datetime
 import numpy as np
 import pytest
 
-from eigenfeat import GEMClassifier, GEMClassifierCV, GEMEnsemble
+import eigenfeat as ef
+from eigenfeat import GEMClassifier, GEMClassifierCV, GEMEnsemble, GEMRegressor
 from eigenfeat.rows.columns import TableColumns, has_categories
 
 pd = pytest.importorskip("pandas", reason="pandas is not installed")
@@ -149,3 +150,24 @@ def test_columns_of_one_name_are_refused():
     frame = pd.DataFrame([[1, "a"], [2, "b"]], columns=["x", "x"])
     with pytest.raises(ValueError, match="two named 'x'"):
         TableColumns().fit(frame)
+
+
+def test_the_regressor_takes_words(tmp_path):
+    frame, _ = credit(300)
+    frame = frame.fillna({"age": 40.0, "debts": 0}).assign(phone=True)
+    y = frame["age"] * 0.1 + (frame["job"] == "smith") * 5.0
+    model = GEMRegressor().fit(frame[:200], y[:200])
+    assert model.score(frame[200:], y[200:]) > 0.95
+    assert (model.n_features_in_, list(model.feature_names_in_)) == (6, list(frame.columns))
+    assert GEMRegressor().fit(frame[["age", "debts"]], y).score(frame[["age", "debts"]], y) < 0.6
+    ef.save(model, tmp_path / "model.efm")
+    again = ef.load(tmp_path / "model.efm")
+    np.testing.assert_array_equal(again.predict(frame), model.predict(frame))
+    new = frame[:2].assign(job=["pilot", None])
+    assert np.isfinite(model.predict(new)).all()
+    with pytest.raises(ValueError, match="'job'"):
+        GEMRegressor(categorical_features=None).fit(frame, y)
+    with pytest.raises(ValueError, match="expected a table with the columns of the fit"):
+        model.predict(np.zeros((3, 6)))
+    model.fit(frame[["age", "debts"]], y)
+    assert not hasattr(model, "columns_")

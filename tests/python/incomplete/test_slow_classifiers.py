@@ -46,7 +46,7 @@ def test_completions_of_several_times_are_one_batch(monkeypatch):
 
 def test_no_more_completions_are_drawn_than_tau_takes():
     model = fitted(reliability=0.9)
-    assert Counted.samples < 90 * 16 * 160  # of 1,056
+    assert Counted.samples < 90 * 16 * 320  # of 1,056 each
     np.testing.assert_array_equal(model.correction_.tau, [1e-12, 0.9])
     strict = model.predict_early(signals(30, np.random.default_rng(1))[0], 0.97)
     usual = model.predict_early(signals(30, np.random.default_rng(1))[0])

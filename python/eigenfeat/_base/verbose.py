@@ -13,7 +13,7 @@ from typing import Any
 
 from eigenfeat._base.extras import installed
 
-__all__ = ["LOGGER", "Speaks", "progress_bar", "warn_caller"]
+__all__ = ["LOGGER", "Verbose", "progress_bar", "warn_caller"]
 
 LOGGER = logging.getLogger("eigenfeat")
 LOGGER.addHandler(logging.NullHandler())  # silent until a program asks for messages
@@ -35,12 +35,12 @@ def _is_inside(path: str) -> bool:
     return path.startswith(_HERE) or any(name in path for name in decorators)
 
 
-class Speaks:
+class Verbose:
     """An estimator that says how far it is: on stderr with `verbose`, and to the logger."""
 
     verbose: Any
 
-    def _say(self, text: str, started: float | None = None) -> None:
+    def _log(self, text: str, started: float | None = None) -> None:
         """Tell a line, with the seconds since `started`, of `time.perf_counter`, if given."""
         took = "" if started is None else f" ({time.perf_counter() - started:.1f} s)"
         LOGGER.info("%s: %s%s", type(self).__name__, text, took)
