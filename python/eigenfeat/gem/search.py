@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -15,11 +13,10 @@ from sklearn.model_selection import ParameterGrid, StratifiedShuffleSplit
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._base.extras import installed
 from eigenfeat._base.feature_names import take_names
 from eigenfeat._base.saved import fits
 from eigenfeat._base.types import CrossValidation, Floats, Labels, RandomState, Rows
-from eigenfeat._base.verbose import LOGGER
+from eigenfeat._base.verbose import progress_bar
 from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.gem.search_rows import SearchRows
 from eigenfeat.rows.estimator import BaseEstimator, Iterative, with_steps
@@ -218,10 +215,10 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
         """Fill in the `splits` of every trial; if it ends early, `results_` is partial."""
         splits = list(self._splits(rows))
         try:
-            with _bar(len(trials) * len(splits), self.verbose) as advance:
+            with progress_bar(len(trials) * len(splits), "GEMClassifierCV", self.verbose) as bar:
 
                 def done(trial: Trial) -> None:
-                    advance(trial)
+                    bar(_told(trial), 1)
                     self._step_done()
 
                 for train, held_out in splits:
@@ -336,32 +333,3 @@ def _told(trial: dict[str, Any]) -> str:
     """A candidate and its error on the last split, for whoever waits."""
     chosen = ", ".join(f"{k}={v}" for k, v in trial["params"].items())
     return f"{chosen}: {100 * trial['splits'][-1]['error']:.2f}%"
-
-
-@contextmanager
-def _bar(total: int, verbose: int) -> Iterator[Any]:
-    """A function to call after each candidate, which moves a progress bar on stderr."""
-    if not verbose:
-        yield lambda trial: LOGGER.info("GEMClassifierCV: %s", _told(trial))
-        return
-    if not installed("rich"):
-        yield lambda trial: print(_told(trial), file=sys.stderr, flush=True)
-        return
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    console = Console(file=sys.stderr)
-    with Progress(*columns, TextColumn("{task.description}"), console=console) as progress:
-        task = progress.add_task("moments and directions", total=total)
-
-        def advance(trial: dict[str, Any]) -> None:
-            progress.update(task, advance=1, description=_told(trial))
-
-        yield advance

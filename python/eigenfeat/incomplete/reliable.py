@@ -146,6 +146,9 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         For "sampled", which draws the same numbers for every sample, and a share of `held_out`.
     n_threads : int or None, default=None
         Number of threads; None uses all OpenMP threads. Results do not depend on it.
+    verbose : int, default=0
+        Whether to show a progress bar of the held-out samples on stderr. A warning has an estimate
+        if `fit` will take minutes.
 
     Attributes
     ----------
@@ -242,6 +245,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         ],
         "random_state": ["random_state"],
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
+        "verbose": ["verbose"],
     }
 
     def __init__(
@@ -257,6 +261,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         held_out: int | float = 5,
         random_state: RandomState = 0,
         n_threads: int | None = None,
+        verbose: int = 0,
     ) -> None:
         self.classifier = classifier
         self.completion = completion
@@ -268,6 +273,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         self.held_out = held_out
         self.random_state = random_state
         self.n_threads = n_threads
+        self.verbose = verbose
 
     # ---- fit
 
@@ -353,7 +359,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         model, tau = self.fitted_, float(self.reliability)
         refit = partial(_fit_without, self, rows, y, model.layout)
         correction, result, steps = correct_rule(
-            model, refit, rows, y, tau, n_folds, confidence, held_out
+            model, refit, rows, y, tau, n_folds, confidence, held_out, self.verbose
         )
         self.reliability_ = tau
         self.correction_ = correction
