@@ -13,6 +13,7 @@ of multinomial logits is a multinomial logit on their features, side by side.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
+from sklearn.exceptions import ConvergenceWarning
 
 from eigenfeat._base.types import Codes
 from eigenfeat.linear.held_out import _objective, _solved, log_loss, temperature
@@ -116,7 +118,10 @@ def fit_near(
     if start is not None:
         logit.classes_, logit.warm_start = rows.classes, True
         logit._keep(start)
-    logit.fit_path(rows, None, [penalty])
+    with warnings.catch_warnings():
+        # Out of fold, the searches end after some tens of steps as well.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        logit.fit_path(rows, None, [penalty])
     logit.warm_start = False
     return logit
 

@@ -23,11 +23,11 @@ from eigenfeat.moments.state import update_core
 if TYPE_CHECKING:
     from eigenfeat._base.validation import RealArray
 
-__all__ = ["FewSamples"]
+__all__ = ["FEWEST_COLUMNS", "FewSamples"]
 
 _Array = npt.NDArray[np.float64]
 
-_FEWEST_COLUMNS = 200  # below, matrices are small
+FEWEST_COLUMNS = 200  # below, matrices are small
 _MOST_SPARSE_COLUMNS = 20_000  # of sparse samples, which the span needs as an array
 _LARGEST = 1e100  # whose squares and their sums are finite; larger ones are the core's to refuse
 
@@ -102,7 +102,7 @@ class FewSamples:
         return _formed(self._parts, n_classes, self.n_features)
 
     def _are_few(self, count: int) -> bool:
-        return self.n_features >= _FEWEST_COLUMNS and 2 * count <= self.n_features
+        return self.n_features >= FEWEST_COLUMNS and 2 * count <= self.n_features
 
     @cached_property
     def samples(self) -> tuple[_Array, npt.NDArray[np.int32], _Array]:

@@ -27,6 +27,7 @@ from eigenfeat._base.saved import Saved, fits
 from eigenfeat._base.types import Floats, Rows
 from eigenfeat._base.validation import show
 from eigenfeat.expansion.features import expand
+from eigenfeat.moments.few_samples import FEWEST_COLUMNS
 from eigenfeat.pencils import rayleigh_matrices as matrices
 from eigenfeat.pencils import scale as _scale
 from eigenfeat.pencils.class_matrices import SingularDenominatorError
@@ -214,7 +215,10 @@ class QuadraticDiscriminant(FromLogits, ClassifierMixin, OfMomentsOfClasses):
         if self._solution.is_ready:
             result, shape = self._solution(), (len(self.classes_), d)
             fits(type(result) is ClassGaussians, "QuadraticDiscriminant._solution")
+            r = result.whiteners.shape[2]  # fewer than d: the span of few samples
             fits(result.whiteners.shape[:2] == shape, "QuadraticDiscriminant._solution")
+            in_span = d >= FEWEST_COLUMNS and r < d
+            fits(r == d or in_span, "QuadraticDiscriminant._solution")
 
 
 def class_gaussians(

@@ -34,7 +34,9 @@ def test_fits_need_neither_and_say_how_far_they_are():
     assert done.returncode == 0, done.stderr
     lines = done.stderr.splitlines()
     assert len(lines) == 2
-    assert all(line.startswith("penalty=") and line.endswith("%") for line in lines)
+    assert all(
+        line.startswith("[GEMClassifierCV] penalty=") and line.endswith("%") for line in lines
+    )
 
 
 def test_pictures_name_the_extra():
