@@ -5,6 +5,7 @@ pages open at two widths without errors on the console, pictures of them are kep
 the search finds `GEMClassifier`, and formulas are typeset.
 """
 
+import importlib
 import shutil
 import subprocess
 import sys
@@ -16,11 +17,16 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import unquote, urldefrag
 
+from sklearn.base import BaseEstimator
+
 PAGES = [
     "index.html",
     "quick_start.html",
     "guide/choose.html",
     "guide/early.html",
+    "guide/tables.html",
+    "guide/explain.html",
+    "guide/lda.html",
     "auto_examples/index.html",
     "auto_examples/features/plot_digit_filters.html",
     "api/generated/eigenfeat.GEMClassifier.html",
@@ -58,6 +64,20 @@ def broken_links(site):
             missing = not target.is_file()
             if missing or (target in pages and unquote(anchor) not in pages[target].anchors):
                 yield f"{path.relative_to(site)}: {link}"
+
+
+def missing_methods(site):
+    """Methods of estimators, inherited ones too, that their pages do not list."""
+    for path in sorted((site / "api" / "generated").glob("eigenfeat.*.html")):
+        module, _, name = path.stem.rpartition(".")
+        if module.endswith(".aeon"):
+            continue  # which is an extra
+        kind = getattr(importlib.import_module(module), name, None)
+        if isinstance(kind, type) and issubclass(kind, BaseEstimator):
+            anchors = Page(path.read_text()).anchors
+            for method in ("fit", "predict", "transform", "score"):
+                if hasattr(kind, method) and f"{path.stem}.{method}" not in anchors:
+                    yield f"{path.name}: {method} is not listed"
 
 
 class Quiet(SimpleHTTPRequestHandler):
@@ -111,7 +131,7 @@ def look(chromium, site):
 
 def main():
     site = Path(sys.argv[1]).resolve()
-    wrong = list(broken_links(site))
+    wrong = [*broken_links(site), *missing_methods(site)]
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     if chromium:
         wrong += look(chromium, site)

@@ -10,6 +10,8 @@
 | early | bench/peers/early.csv | bench/early.py |
 | reliability | bench/early_reliability.csv | bench/early_reliability.py |
 | speed | bench/speed.csv | bench/run.py |
+| classes | bench/classes.csv | bench/classes.py |
+| files | bench/files.csv | bench/files.py |
 
 Text is dark on white, and large enough for a picture of 360 pixels' width.
 """
@@ -63,8 +65,8 @@ def main() -> None:
 
 def ranks(ax: Axes) -> None:
     """Mean rank of the errors over the tables, against the time of all fits."""
-    measured = BENCH / "tables.csv"
-    results = pd.read_csv(measured if measured.is_file() else BENCH / "twelve.csv")
+    results = pd.read_csv(BENCH / "tables.csv")
+    results = results[results["group"] == "shown"]
     every = results.groupby("model")["table"].nunique()
     results = results[results["model"].isin(every[every == every.max()].index)]
     by_split = results.pivot_table(index=["table", "split"], columns="model", values="error")
@@ -185,6 +187,44 @@ def speed(ax: Axes) -> None:
     ax.figure.legend(frameon=False, loc="outside upper right", ncols=3, fontsize=10.5)
 
 
+def classes(ax: Axes) -> None:
+    """Seconds of a fit with many classes, with the errors above the bars."""
+    table = pd.read_csv(BENCH / "classes.csv")
+    names = list(dict.fromkeys(table["table"]))
+    for number, (solver, color) in enumerate({"L-BFGS": PEER, "closed form": OURS}.items()):
+        some = table[table["solver"] == solver].set_index("table").loc[names]
+        at = np.arange(len(names)) + 0.38 * (number - 0.5)
+        ax.bar(at, some["seconds"], 0.36, color=color, label=solver)
+        for place, seconds, error in zip(at, some["seconds"], some["error"], strict=True):
+            ax.text(place, seconds + 0.5, f"{100 * error:.1f}%", ha="center", fontsize=11)
+    counts = table.drop_duplicates("table").set_index("table")["classes"]
+    ax.set(
+        xticks=range(len(names)),
+        xticklabels=[f"{name}\n{counts[name]:,} classes" for name in names],
+        ylabel="seconds of a fit",
+        ylim=(0, 42),
+        title="Many classes: time, and test errors",
+    )
+    ax.grid(axis="x", visible=False)
+    ax.legend(frameon=False, loc="upper left")
+
+
+def files(ax: Axes) -> None:
+    """Samples a second, read and added to moments, by format."""
+    table = pd.read_csv(BENCH / "files.csv").iloc[::-1]
+    ax.barh(table["format"], table["samples_per_second"] / 1e6, 0.6, color=SECOND)
+    for place, (rate, peak) in enumerate(
+        zip(table["samples_per_second"] / 1e6, table["peak_megabytes"], strict=True)
+    ):
+        ax.text(rate + 0.07, place, f"{peak} MB", va="center", fontsize=11)
+    ax.set(
+        xlabel="million samples of 100 columns a second",
+        title="Reading, and peak memory",
+        xlim=(0, 4.9),
+    )
+    ax.grid(axis="y", visible=False)
+
+
 def _scatter(ax: Axes, x: pd.Series, y: pd.Series, ours: dict[str, bool]) -> None:
     """Dots with names, ours in red: each name stands where it covers the least."""
     for name in y.index:
@@ -251,6 +291,8 @@ CHARTS: dict[str, Callable[[Axes], None]] = {
     "early": early,
     "reliability": reliability,
     "speed": speed,
+    "classes": classes,
+    "files": files,
 }
 
 if __name__ == "__main__":

@@ -6,11 +6,11 @@ The shown tables are the CSV files of DIR/tables: the column `class` is the labe
 names end in ":cat" are categories, and empty cells are missing. A split is a stratified half of at
 most 4,000 training samples; there are three. The twelve are the files of DIR that the papers use
 and two that scikit-learn brings, all of numbers: official splits where there are such, otherwise
-random halves. Logistic regression and the SVM get one-hot categories, means for missing numbers and
-standardised columns; forests get codes of the categories and means; boosted trees read the table as
-it is, and so does `GEMClassifier`. Each split has a process of its own, on one thread. FILE keeps
-what is finished, and a run goes on where the last one ended. LightGBM and CatBoost come with ``pip
-install ".[bench]"``; without them they are left out.
+random halves. Logistic regression and the SVM get one-hot categories, and standardised numbers,
+with means for missing ones; forests get codes of the categories and means; boosted trees read the
+table as it is, and so does `GEMClassifier`. Each split has a process of its own, on one thread.
+FILE keeps what is finished, and a run goes on where the last one ended. LightGBM and CatBoost come
+with ``pip install ".[bench]"``; without them they are left out.
 
 Prints mean ranks, mean errors, log losses and seconds.
 """
@@ -121,8 +121,8 @@ def prepared(X, encoder, *, scaled):
     """Complete columns of numbers from categories and numbers."""
     words = categories(X)
     numbers = [name for name in X if name not in words]
-    parts = make_column_transformer((encoder, words), (SimpleImputer(), numbers))
-    return make_pipeline(parts, StandardScaler()) if scaled else parts
+    complete = make_pipeline(SimpleImputer(), StandardScaler()) if scaled else SimpleImputer()
+    return make_column_transformer((encoder, words), (complete, numbers))
 
 
 def one_hot(classifier, X):
@@ -149,7 +149,7 @@ class AsCategories:
             words = X[name].where(X[name].isna(), X[name].astype(str))
             typed = pd.Categorical(words, categories=self.known[name])
             X[name] = words.fillna("missing").astype(str) if self.text else typed
-        return X.rename(columns=lambda name: name.replace(":", "_"))
+        return X.set_axis([f"x{j}" for j in range(X.shape[1])], axis=1)
 
     def fit(self, X, y):
         self.booster.fit(self.typed(X), y)
@@ -171,7 +171,7 @@ def lightgbm(X):
 def catboost(X):
     from catboost import CatBoostClassifier
 
-    words = [name.replace(":", "_") for name in categories(X)]
+    words = [f"x{j}" for j, name in enumerate(X) if name in categories(X)]
     options = {"cat_features": words, "thread_count": 1, "random_seed": 0, "verbose": 0}
     return AsCategories(CatBoostClassifier(**options, allow_writing_files=False), X, text=True)
 

@@ -46,7 +46,8 @@ autodoc_mock_imports = ["aeon"]  # the adapter's page needs no aeon
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 
-myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "substitution"]
+myst_substitutions = {"release": release}
 myst_heading_anchors = 3
 suppress_warnings = ["config.cache"]
 
@@ -101,7 +102,7 @@ if Path(__file__).with_name("_build").joinpath("static", "mathjax").is_dir():
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 # Pages without pages below them have nothing to show at the side.
-html_sidebars = {page: [] for page in ("quick_start", "benchmarks", "scaling")}
+html_sidebars = {page: [] for page in ("quick_start", "benchmarks")}
 html_theme_options = {
     "logo": {"text": "eigenfeat"},
     "show_prev_next": False,

@@ -35,7 +35,7 @@ RANKS = tuple(
         "_base",
         "moments expansion neighbours regions",
         "pencils rows",
-        "linear signals",
+        "linear wide signals",
         "gem rayleigh ldg incomplete maxmargin",
         "tables models distributed plotting",
         "demo report",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from importlib import import_module
 from pathlib import Path
 
 from eigenfeat._base.extras import MissingExtraError, require
-from eigenfeat.cli.options import count
-from eigenfeat.cli.output import Parser, UsageError, quiet_interrupts, report_error
+from eigenfeat.cli.options import whole
+from eigenfeat.cli.output import UsageError, quiet_interrupts, report_error
 
 DESCRIPTION = """\
 Runs an experiment of a paper and prints errors, seconds and memory beside the paper's figures.
@@ -55,12 +56,19 @@ TASKS = {
 }
 
 
+def count(text: str) -> int:
+    """Read an integer from 1."""
+    try:
+        return whole(1)(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
 def main(arguments=None):
     """Run one experiment and return the exit status."""
     try:
         with quiet_interrupts(False):
             options = _parser().parse_args(arguments)
-            require("rich", "tables")
             require("matplotlib", "pictures")
             from bench.papers import protocol, runner
 
@@ -75,7 +83,11 @@ def main(arguments=None):
 
 
 def _parser():
-    parser = Parser(prog="python -m bench.papers", description=DESCRIPTION)
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.papers",
+        description=DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     add = parser.add_argument
     add("task", choices=list(TASKS), metavar="TASK", help=" | ".join(TASKS))
     add("--data", type=Path, required=True, metavar="DIR", help="folder of the data files")

@@ -55,6 +55,30 @@ py::tuple certified(const Array<double>& a, const Array<double>& g, const Array<
   return py::make_tuple(verdicts, lower, upper, passes);
 }
 
+// forms (p, d, d), widths (q, d), groups (m, 2), begins (m + 1,), slopes (n, d), constants and radii
+// (n, t), limits (n,).
+py::tuple levels(const Array<double>& forms, const Array<double>& widths,
+                 const Array<index_t>& groups, const Array<index_t>& begins,
+                 const Array<double>& slopes, const Array<double>& constants,
+                 const Array<double>& radii, const Array<index_t>& limits, int n_threads) {
+  SharedQuadratics problem;
+  problem.forms = stacked_rows(forms, "forms");
+  problem.widths = matrix_view(widths, "widths");
+  problem.groups = matrix_view(groups, "groups");
+  problem.begins = vector_view(begins, "begins");
+  problem.slopes = matrix_view(slopes, "slopes");
+  problem.constants = matrix_view(constants, "constants");
+  problem.radii = matrix_view(radii, "radii");
+  problem.limits = vector_view(limits, "limits");
+  auto proved = allocate<int>({problem.slopes.rows}), open = allocate<int>({problem.slopes.rows});
+  const VectorView<int> proved_view = flat_output(proved), open_view = flat_output(open);
+  {
+    const Unlocked unlocked;
+    proved_levels(problem, proved_view, open_view, n_threads);
+  }
+  return py::make_tuple(proved, open);
+}
+
 }  // namespace
 
 void register_trust_region(py::module_& module) {
@@ -62,6 +86,10 @@ void register_trust_region(py::module_& module) {
              py::arg("radius").noconvert(), "n_threads"_a);
   module.def("certify_over_ball", &certified, py::arg("A").noconvert(), py::arg("g").noconvert(),
              py::arg("constant").noconvert(), py::arg("radius").noconvert(), "n_threads"_a);
+  module.def("proved_levels", &levels, py::arg("forms").noconvert(), py::arg("widths").noconvert(),
+             py::arg("groups").noconvert(), py::arg("begins").noconvert(),
+             py::arg("slopes").noconvert(), py::arg("constants").noconvert(),
+             py::arg("radii").noconvert(), py::arg("limits").noconvert(), "n_threads"_a);
 }
 
 }  // namespace eigenfeat::bindings

@@ -247,6 +247,17 @@ def minimise_over_ball(
 def certify_over_ball(
     A: _F64, g: _F64, constant: _F64, radius: _F64, n_threads: int
 ) -> tuple[_I32, _F64, _F64, _I32]: ...  # verdicts, lower, upper, passes: (n,) each
+def proved_levels(
+    forms: _F64,  # (p, d, d)
+    widths: _F64,  # (q, d)
+    groups: _I64,  # (m, 2)
+    begins: _I64,  # (m + 1,)
+    slopes: _F64,  # (n, d)
+    constants: _F64,  # (n, t)
+    radii: _F64,  # (n, t)
+    limits: _I64,  # (n,)
+    n_threads: int,
+) -> tuple[_I32, _I32]: ...  # proved levels, whether the next is open: (n,) each
 def minimise_over_box(
     A: _F64,  # diagonals (m, d), m = 1 or n
     g: _F64,  # (n, d)

@@ -87,4 +87,24 @@ struct Certificates {
 void certify_over_ball(const BallProblem& problem, VectorView<const double> constants,
                        const Certificates& certificates, int n_threads);
 
+// Quadratics of many items in m groups: x^T W V W x + 2 (W g)^T x + c, W = diag(w), where V and w
+// are a group's and g, c and r an item's. A group has one eigendecomposition, of the entries with
+// w > 0, and each item costs O(d^2) for its slopes and O(d) a pass.
+struct SharedQuadratics {
+  MatrixView<const double> forms;      // (p d, d): V, stacked
+  MatrixView<const double> widths;     // (q, d), >= 0: w
+  MatrixView<const index_t> groups;    // (m, 2): which form and which widths
+  VectorView<const index_t> begins;    // (m + 1,): first item of each group, and n
+  MatrixView<const double> slopes;     // (n, d): g
+  MatrixView<const double> constants;  // (n, t): c at each of t levels
+  MatrixView<const double> radii;      // (n, t), ascending
+  VectorView<const index_t> limits;    // (n,): levels to look at, the first so many of the t
+};
+
+// For how many levels each item is proved to be nonnegative over the ball, by bisection: what is
+// proved for a ball holds for smaller ones, with constants that are no less. open: 1 where the next
+// level is undecided, 0 where it is negative, or where there is none.
+void proved_levels(const SharedQuadratics& problem, VectorView<int> levels, VectorView<int> open,
+                   int n_threads);
+
 }  // namespace eigenfeat

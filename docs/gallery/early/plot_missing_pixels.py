@@ -25,7 +25,7 @@ complete = model.predict(X_test)
 
 # %%
 # Sixteen known pixels of 64 are enough for most digits. Missing pixels are white. The title is the
-# label, or "wait" if the row waits.
+# label, or "wait" if it is undecided.
 
 rng = np.random.default_rng(0)
 order = rng.random(X_test.shape).argsort(axis=1).argsort(axis=1)

@@ -51,6 +51,6 @@ for place, (alone, together) in enumerate(found.values()):
 ax.set(yticks=range(len(found)), yticklabels=list(found), xlabel="accuracy in three folds")
 ax.plot([], [], "o", color="tab:gray", label="boosted trees")
 ax.plot([], [], "o", color="tab:blue", label="with GEM projections")
-ax.legend(loc="upper left")
+ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False)
 ax.margins(y=0.2)
 plt.show()

@@ -53,5 +53,5 @@ ax.axhline(
     label="GEMClassifier on whole images",
 )
 ax.set(xlabel="width of a patch", ylabel="accuracy", xticks=list(accuracies))
-ax.legend()
+ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False)
 plt.show()

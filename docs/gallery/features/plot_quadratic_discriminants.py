@@ -84,7 +84,9 @@ for ax, n_different in zip(axes, (0, 2, 16), strict=True):
                 model.fit(*draw(n_rows, 16, n_different, np.random.default_rng([n_rows, j])))
                 errors[i, j] = 1 - model.score(X_new, y_new)
         ax.plot(tried, 100 * errors.mean(axis=1), "o-", label=title)
-    ax.set(xscale="log", xlabel="training rows", title=f"different in {n_different} of 16 columns")
+    ax.set(
+        xscale="log", xlabel="training samples", title=f"different in {n_different} of 16 columns"
+    )
 axes[0].set_ylabel("test error in %")
 axes[0].legend()
 plt.show()

@@ -43,7 +43,7 @@ print("accuracy in five folds", cross_val_score(model, epochs, np.array(names)[y
 # A row of ``patterns_`` contains the strength of a filter's source in each channel. MNE's
 # topographic plots accept these patterns; here the cap is drawn with matplotlib.
 
-filters = SpatialFilters(2).fit(epochs, np.array(names)[y])
+filters = SpatialFilters(2, pairs="one_vs_rest").fit(epochs, np.array(names)[y])
 fig, axes = plt.subplots(1, 4, figsize=(11, 3), layout="constrained")
 for ax, source, name in zip(axes, sources, names, strict=True):
     one = [row for row, pair in enumerate(filters.pairs_) if pair[0] == name]

@@ -21,14 +21,14 @@ def checked_names(names: Iterable[str] | None, n_columns: int | None = None) -> 
     """Names as a tuple, None for None; ValueError unless distinct strings, one per column."""
     if names is None:
         return None
-    found = () if isinstance(names, str) else tuple(names)
-    if not found or not all(isinstance(name, str) for name in found):
+    result = () if isinstance(names, str) else tuple(names)
+    if not result or not all(isinstance(name, str) for name in result):
         raise ValueError(f"feature_names: expected strings, one per column, got {show(names)}")
-    if len(set(found)) != len(found):
+    if len(set(result)) != len(result):
         raise ValueError(f"feature_names: expected distinct names, got {show(names)}")
-    if n_columns not in (None, len(found)):
-        raise ValueError(f"feature_names: expected {n_columns} names, got {len(found)}")
-    return tuple(str(name) for name in found)
+    if n_columns not in (None, len(result)):
+        raise ValueError(f"feature_names: expected {n_columns} names, got {len(result)}")
+    return tuple(str(name) for name in result)
 
 
 def names_of(X: object) -> Names | None:
@@ -58,8 +58,8 @@ def check_same_names(wanted: Names | None, got: Names | None, name: str) -> Name
     """The names of both, if only one side has any those; ValueError where they differ."""
     if wanted is None or got is None:
         return got if wanted is None else wanted
-    if found := differing_name(wanted, got):
-        raise ValueError(f"{name}: expected {found[1]} as column {found[0]}, got {found[2]}")
+    if result := differing_name(wanted, got):
+        raise ValueError(f"{name}: expected {result[1]} as column {result[0]}, got {result[2]}")
     return wanted
 
 

@@ -53,13 +53,13 @@ def _homes(stub: str) -> dict[str, str]:
 
 
 def _submodule(package: str, name: str) -> Any:
-    found = f"{package}.{name}"
+    result = f"{package}.{name}"
     if not name.startswith("_"):
         from importlib import import_module
 
         try:
-            return import_module(found)
+            return import_module(result)
         except ModuleNotFoundError as error:
-            if error.name != found:
+            if error.name != result:
                 raise
     raise AttributeError(f"module {package!r} has no attribute {name!r}")

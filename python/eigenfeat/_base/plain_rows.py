@@ -99,10 +99,10 @@ def naming_text(X: object) -> Iterator[None]:
     try:
         yield
     except (ValueError, TypeError) as error:
-        found = _first_text(X)
-        if found is None:
+        result = _first_text(X)
+        if result is None:
             raise
-        column, row, what, shown = found
+        column, row, what, shown = result
         if what == "complex numbers":
             raise ValueError(
                 f"X: expected real numbers, got {what} in column {column!r} ({shown} in row "

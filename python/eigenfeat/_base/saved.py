@@ -87,22 +87,22 @@ def check_attributes(value: Any) -> None:
     table: Mapping[str, str] | None = cls._saved
     if table is None:
         return
-    held, name = value.__getstate__(), cls.__name__
+    state, name = value.__getstate__(), cls.__name__
     is_estimator = hasattr(cls, "_get_param_names")
     if is_estimator:
         parameters = _parameters(cls)  # type: ignore[arg-type]
-        for attribute in held.keys() - table.keys() - parameters - _OF_SKLEARN:
+        for attribute in state.keys() - table.keys() - parameters - _OF_SKLEARN:
             if not _FITTED.fullmatch(attribute) or hasattr(cls, attribute):
                 raise ValueError(f"{name}: expected known attributes, got {attribute[:40]}")
-        fits(set(cls._get_param_names()) <= held.keys(), f"{name}'s parameters")
-        if not held.keys() - parameters - _OF_SKLEARN:
+        fits(set(cls._get_param_names()) <= state.keys(), f"{name}'s parameters")
+        if not state.keys() - parameters - _OF_SKLEARN:
             return  # not fitted
-    lengths = _own_lengths(name, held) if is_estimator else {}
+    lengths = _own_lengths(name, state) if is_estimator else {}
     for attribute, what in table.items():
-        found = held.get(attribute)
-        if found is None and what.endswith("?"):
+        result = state.get(attribute)
+        if result is None and what.endswith("?"):
             continue
-        fits(_is_kind(found, what.rstrip("?").split(), lengths), f"{name}.{attribute}")
+        fits(_is_kind(result, what.rstrip("?").split(), lengths), f"{name}.{attribute}")
     if hasattr(cls, "_check_loaded"):
         value._check_loaded()
 
@@ -110,24 +110,24 @@ def check_attributes(value: Any) -> None:
 @cache
 def _parameters(cls: type[Any]) -> frozenset[str]:
     """An estimator's parameters, and those that its base classes set."""
-    found = (base._get_param_names() for base in cls.__mro__ if hasattr(base, "_get_param_names"))
-    return frozenset().union(*found)
+    result = (base._get_param_names() for base in cls.__mro__ if hasattr(base, "_get_param_names"))
+    return frozenset().union(*result)
 
 
-def _own_lengths(owner: str, held: dict[str, Any]) -> dict[str, int]:
+def _own_lengths(owner: str, state: dict[str, Any]) -> dict[str, int]:
     """`d` and `k`, and checks of the attributes that they are taken from."""
     lengths = {}
-    if "n_features_in_" in held:
-        d = held["n_features_in_"]
+    if "n_features_in_" in state:
+        d = state["n_features_in_"]
         fits(isinstance(d, Integral) and not isinstance(d, bool) and int(d) >= 0, "n_features_in_")
         lengths["d"] = int(d)
-    if held.get("classes_") is not None:
-        classes = held["classes_"]
+    if state.get("classes_") is not None:
+        classes = state["classes_"]
         fits(isinstance(classes, np.ndarray) and classes.ndim == 1, f"{owner}.classes_")
         fits(np.all(classes[1:] > classes[:-1]), f"{owner}.classes_")
         lengths["k"] = len(classes)
-    if "feature_names_in_" in held:
-        names = held["feature_names_in_"]
+    if "feature_names_in_" in state:
+        names = state["feature_names_in_"]
         fits(isinstance(names, np.ndarray) and names.dtype == object, "feature_names_in_")
         fits(names.shape == (lengths.get("d"),), "feature_names_in_")
         fits(all(type(name) is str for name in names), "feature_names_in_")
@@ -158,8 +158,8 @@ def _is_array(value: Any, kind: str, shape: list[str], lengths: dict[str, int]) 
         return False
     if kind != "labels" and value.dtype.kind not in _KINDS[kind]:
         return False
-    for found, length in zip(value.shape, shape, strict=True):
-        wanted = int(length) if length.isdigit() else lengths.setdefault(length, found)
-        if length != "*" and found != wanted:
+    for result, length in zip(value.shape, shape, strict=True):
+        wanted = int(length) if length.isdigit() else lengths.setdefault(length, result)
+        if length != "*" and result != wanted:
             return False
     return kind != "numbers" or bool(np.isfinite(value).all())

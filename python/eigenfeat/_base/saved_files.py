@@ -365,10 +365,10 @@ class ArrayReader:
         if member not in self._unread:
             raise ValueError(f"array {name} is missing")
         self._unread.discard(member)
-        found = self._read(member)
-        if found.shape != tuple(shape) or found.dtype.str != dtype:
+        result = self._read(member)
+        if result.shape != tuple(shape) or result.dtype.str != dtype:
             raise ValueError(f"array {name} has an unexpected shape or dtype")
-        return np.ascontiguousarray(found)
+        return np.ascontiguousarray(result)
 
     def skip(self) -> None:
         """Ask for no arrays."""

@@ -70,15 +70,15 @@ def show_versions(as_dict: bool = False) -> dict[str, Any] | None:
         ``"libraries"``: the BLAS and OpenMP libraries of this process, as reported by
         threadpoolctl.
     """
-    found = _versions()
+    result = _versions()
     if as_dict:
-        return found
+        return result
     for title in ("system", "core", "dependencies"):
         print(f"\n{title}:")
-        for name, value in found[title].items():
+        for name, value in result[title].items():
             print(f"{name:>18}: {value}")
     print("\nlibraries:")
-    for library in found["libraries"]:
+    for library in result["libraries"]:
         kernels = library.get("architecture")
         about = [str(library.get("version")), f"{library['num_threads']} threads"]
         about += [f"kernels {kernels}"] if kernels else []

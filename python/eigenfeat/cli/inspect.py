@@ -12,7 +12,7 @@ import numpy as np
 
 from eigenfeat._base.saved_files import META, FileFormatError, read_arrays
 from eigenfeat._base.validation import show
-from eigenfeat.cli import checkpoint
+from eigenfeat.cli.moments import KIND, read_checkpoint
 from eigenfeat.cli.output import Output
 from eigenfeat.models.saving import SCHEMA, load
 from eigenfeat.moments.class_moments import ClassMoments
@@ -83,8 +83,8 @@ def _saved(path: Path) -> dict[str, Any]:
     with read_arrays(path, None) as file:
         kind, about = file.kind, file.meta
         file.skip()
-    if kind == checkpoint.KIND:
-        moments, progress = checkpoint.read_checkpoint(path)
+    if kind == KIND:
+        moments, progress = read_checkpoint(path)
         try:
             position = progress["position"]
             files = [entry["path"] for entry in progress["identity"]["files"]]

@@ -23,6 +23,7 @@ __all__ = [
     "assignment",
     "estimator_of",
     "grid_values",
+    "literal",
     "new_model",
     "refuse_gem_options",
     "set_parameters",
@@ -92,21 +93,22 @@ def assignment(text: str) -> tuple[str, str]:
 
 def assigned(given: Sequence[tuple[str, str]] | None) -> dict[str, object]:
     """Values by name: numbers, true, false, none, lists in brackets; all else is text."""
-    return {name: _value(text) for name, text in given or ()}
+    return {name: literal(text) for name, text in given or ()}
 
 
 def grid_values(given: Sequence[tuple[str, str]] | None) -> dict[str, list[object]]:
     """Lists of values by name, from NAME=A,B,C."""
     found: dict[str, list[Any]] = {}
     for name, text in given or ():
-        listed = _value(text)
+        listed = literal(text)
         whole = isinstance(listed, (list, tuple))
-        values = list(listed) if whole else [_value(part) for part in text.split(",") if part]
+        values = list(listed) if whole else [literal(part) for part in text.split(",") if part]
         found.setdefault(name, []).extend(values)
     return found
 
 
-def _value(text: str) -> Any:
+def literal(text: str) -> Any:
+    """A number, true, false, none, a list, or else the text."""
     constants = {"none": None, "null": None, "true": True, "false": False}
     if text.strip().lower() in constants:
         return constants[text.strip().lower()]

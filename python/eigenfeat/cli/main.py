@@ -424,7 +424,7 @@ eigenfeat search rows.csv --target kind -o early.efm --model reliable --grid rul
 
 _command(
     "report",
-    "report",
+    "evaluate",
     "report",
     opt.inputs(),
     opt.output_option("of the page"),

@@ -67,6 +67,7 @@ def fit(options: SimpleNamespace) -> int:
         if whole is not None:
             kept = "in memory"
             fit_whole(model, rows, whole)
+            keep_columns(model, rows, model.n_features_in_)
         elif options.model_kind != "gem":
             raise ValueError(
                 f"--memory: expected rows that fit into it with --model {options.model_kind}, got "
@@ -126,12 +127,11 @@ def _fit_moments(options: SimpleNamespace, model: Any, output: Output) -> int:
 
 
 def fit_whole(model: Any, rows: FileRows, whole: Block) -> None:
-    """Fit a model to rows that have been read, and let it remember their columns."""
+    """Fit a model to rows that have been read."""
     if rows.encoder is not None:
         model.fit(GatheredRows(rows, whole))
-        return
-    model.fit(whole.X, whole.y)
-    keep_columns(model, rows, model.n_features_in_)
+    else:
+        model.fit(whole.X, whole.y)
 
 
 def gathered(rows: FileRows, limit: float, output: Output) -> Block | None:

@@ -13,7 +13,6 @@ from typing import Any
 from eigenfeat._base.feature_names import differing_name
 from eigenfeat._base.saved_files import FileFormatError
 from eigenfeat._base.validation import show
-from eigenfeat.cli.checkpoint import read_checkpoint, write_checkpoint
 from eigenfeat.cli.options import check_output, column_names, files_of, open_labelled
 from eigenfeat.cli.output import (
     Advance,
@@ -30,6 +29,23 @@ from eigenfeat.tables import FileRows, Position
 __all__ = ["merge_files", "moments_of_files"]
 
 _SECONDS = 60.0
+
+
+KIND = "moments checkpoint"
+
+
+def write_checkpoint(path: Path, moments: ClassMoments, progress: dict[str, Any]) -> None:
+    """Write the exact state of `moments`, and anything that JSON can hold, atomically."""
+    moments._save_with(path, KIND, {"progress": progress})
+
+
+def read_checkpoint(path: str | Path) -> tuple[ClassMoments, dict[str, Any]]:
+    """Read what `write_checkpoint` wrote; FileFormatError for anything else."""
+    moments, about = ClassMoments._load_with(path, KIND)
+    progress = about.get("progress")
+    if not isinstance(progress, dict):
+        raise FileFormatError(f"{path}: cannot be loaded: it does not say how far it has come")
+    return moments, progress
 
 
 class Checkpoint:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
-from eigenfeat.cli.kinds import CLASSIFIERS, EXTRACTORS, KINDS, PAIRS, assignment
+from eigenfeat.cli.kinds import CLASSIFIERS, EXTRACTORS, KINDS, PAIRS, assignment, literal
 from eigenfeat.cli.output import UsageError
 
 if TYPE_CHECKING:
@@ -92,36 +92,10 @@ def whole(least: int, most: int = 2**31 - 1) -> Callable[[str], int]:
     return read
 
 
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise ValueError(f"expected a number, got {text!r}") from None
-
-
-def _integer(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise ValueError(f"expected a whole number, got {text!r}") from None
-
-
-def _or_auto(text: str) -> Any:
-    try:
-        return "auto" if text == "auto" else float(text)
-    except ValueError:
-        raise ValueError(f"expected a number or auto, got {text!r}") from None
-
-
-def _threshold(text: str) -> Any:
-    return "none" if text == "none" else _or_auto(text)
-
-
-def _count(text: str) -> Any:
-    try:
-        return "auto" if text == "auto" else int(text)
-    except ValueError:
-        raise ValueError(f"expected a whole number or auto, got {text!r}") from None
+def _parameter(text: str) -> Any:
+    """A parameter, which the estimator's constraints judge; `None` is told apart from not given."""
+    value = literal(text)
+    return "none" if value is None else text if isinstance(value, bool) else value
 
 
 def _powers(text: str) -> tuple[int, ...]:
@@ -141,10 +115,10 @@ def _character(text: str) -> str:
 
 
 def _amount(text: str) -> float:
-    value = _number(text)
-    if not value >= 0:
+    value = literal(text)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0:
         raise ValueError(f"expected a number of gigabytes, got {text!r}")
-    return value
+    return float(value)
 
 
 def _image_shape(text: str) -> tuple[int, int] | str | None:
@@ -333,18 +307,17 @@ def model_options() -> Decorator:
 
 def parameter_options() -> Decorator:
     """Parameters of GEMClassifier and GEM."""
-    number, integer = Parsed(_number, "X"), Parsed(_integer, "N")
-    auto = Parsed(_or_auto, "X")
+    number, integer = Parsed(_parameter, "X"), Parsed(_parameter, "N")
     options: list[tuple[str, Any, str]] = [
-        ("--ridge", auto, "Relative ridge of denominators (default 0.2), or auto."),
-        ("--n-directions", Parsed(_count, "N"), "Maximum directions of a pair, or auto."),
-        ("--threshold", Parsed(_threshold, "X"), "Minimum eigenvalue (1.5), none, or auto."),
+        ("--ridge", number, "Relative ridge of denominators (default 0.2), or auto."),
+        ("--n-directions", integer, "Maximum directions of a pair, or auto."),
+        ("--threshold", number, "Minimum eigenvalue (1.5), none, or auto."),
         ("--pairs", OneOf(PAIRS), "Pairs of classes (default auto)."),
         ("--denominator", OneOf(["second_moment", "covariance"]), "Denominator of pairs."),
         ("--scale", OneOf(["auto", "none", "columns"]), "Standardise columns (default auto)."),
         ("--expansion", Parsed(str, "NAME"), "auto, half_wave, shifted, or polynomial."),
         ("--powers", Parsed(_powers, "1,2,3"), "Exponents of the expansion."),
-        ("--penalty", auto, "Penalty of the regression (default 0.03), or auto."),
+        ("--penalty", number, "Penalty of the regression (default 0.03), or auto."),
         ("--tol", number, "Tolerance of the regression (default 0.001)."),
         ("--depth", integer, "Number of layers (default 1)."),
         ("--hidden-directions", integer, "Directions of a pair before the last layer."),

@@ -15,10 +15,10 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, TextIO
 
+import click
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from rich.progress import Progress
 
 __all__ = [
     "InterruptedRunError",
@@ -33,6 +33,7 @@ __all__ = [
 
 FAILURE, USAGE = 1, 2
 _LINE_SECONDS = 5.0
+_STEPS = 1000  # of a bar
 
 
 class UsageError(ValueError):
@@ -153,7 +154,8 @@ class Output:
         if not self._progress:
             yield Advance(what)
         elif self._terminal:
-            with _bar() as bar:
+            bar = click.progressbar(length=_STEPS, label=what, item_show_func=str, file=sys.stderr)
+            with bar:
                 yield _BarAdvance(what, bar)
         else:
             lines = _LineAdvance(what)
@@ -219,39 +221,15 @@ class _LineAdvance(Advance):
 class _BarAdvance(Advance):
     """Moves a bar."""
 
-    def __init__(self, what: str, bar: Progress) -> None:
+    def __init__(self, what: str, bar: Any) -> None:
         super().__init__(what)
-        self._bar, self._task = bar, bar.add_task(what, total=None, rate="")
+        self._bar = bar
 
     def __call__(self, rows: int, fraction: float | None) -> None:
         super().__call__(rows, fraction)
-        rate = f"{self.rows:,} rows, {self.rate:,.0f} rows/s"
-        total = None if fraction is None else 1.0
-        self._bar.update(self._task, completed=fraction or 0.0, total=total, rate=rate)
-
-
-def _bar() -> Progress:
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        TaskProgressColumn,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TextColumn("{task.fields[rate]}"),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        transient=True,
-    )
+        place = int(_STEPS * (fraction or 0.0))
+        told = f"{self.rows:,} rows, {self.rate:,.0f} rows/s"
+        self._bar.update(max(place - self._bar.pos, 0), told)
 
 
 class Interrupts:

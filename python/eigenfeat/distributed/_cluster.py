@@ -65,12 +65,12 @@ def workers_of(client: Client) -> dict[str, Any]:
         If the client has been closed.
     """
     try:
-        found = client.scheduler_info(n_workers=-1)
+        result = client.scheduler_info(n_workers=-1)
     except TypeError:  # Dask before 2025.4 has no such argument, and tells of all
-        found = client.scheduler_info()
-    if "workers" not in found:  # a client that is being closed knows nothing
+        result = client.scheduler_info()
+    if "workers" not in result:  # a client that is being closed knows nothing
         raise RuntimeError("client: expected an open client, got one closed during the computation")
-    return cast("dict[str, Any]", found["workers"])
+    return cast("dict[str, Any]", result["workers"])
 
 
 def computed(tasks: Sequence[Delayed]) -> list[Any]:

@@ -52,8 +52,8 @@ class _Worker:
     memory: float
 
     @classmethod
-    def of(cls, told: dict[str, Any]) -> _Worker:
-        return cls(told["nthreads"], told["memory_limit"] or np.inf)
+    def of(cls, details: dict[str, Any]) -> _Worker:
+        return cls(details["nthreads"], details["memory_limit"] or np.inf)
 
 
 @dataclass(frozen=True)
@@ -88,8 +88,8 @@ class _Holding:
             chosen = min(candidates, key=lambda a: len(mine[a]) / workers[a].n_threads)
             mine[chosen].append(number)
         # Only of what is held: the scheduler has no answer for keys that it does not know yet.
-        found = client.nbytes([future.key for future in rows], summary=False)
-        return cls(workers, mine, [float(found.get(future.key, 0)) for future in rows])
+        result = client.nbytes([future.key for future in rows], summary=False)
+        return cls(workers, mine, [float(result.get(future.key, 0)) for future in rows])
 
     def shares(self) -> list[Share] | None:
         """A task a thread, or more where its rows are large; None if the rows are far from even."""
@@ -145,10 +145,10 @@ class Held:
         if "distributed" not in sys.modules:
             return None
         sources = list(sources)
-        found = [tuple(None if part is None else _future(part) for part in row) for row in sources]
-        pairs = zip(sources, found, strict=True)
+        result = [tuple(None if part is None else _future(part) for part in row) for row in sources]
+        pairs = zip(sources, result, strict=True)
         lazy = any((a is None) != (b is None) for row in pairs for a, b in zip(*row, strict=True))
-        return None if lazy else cls(found)
+        return None if lazy else cls(result)
 
     def reduced(
         self,
@@ -172,11 +172,11 @@ class Held:
         tree = Tree(len(self.futures), fan_in, merge)
         run = partial(of_bundle, leaf, merge, (len(self.futures), fan_in))
         parts = [[*first, *row] for first, row in zip(arguments, self.futures, strict=True)]
-        for found in _by_workers(client, run, shares, parts):
-            if found is None:
+        for solution in _by_workers(client, run, shares, parts):
+            if solution is None:
                 self._large.add(kind)
                 return None
-            for node, result in found.items():
+            for node, result in solution.items():
                 tree.put(node, result)
         return tree
 
@@ -192,7 +192,7 @@ class Held:
         return None if holding is None else holding.shares()
 
     def _found(self, client: Any) -> _Holding | None:
-        workers = {address: _Worker.of(told) for address, told in workers_of(client).items()}
+        workers = {address: _Worker.of(details) for address, details in workers_of(client).items()}
         if self._holding is None or self._holding.workers != workers:
             self._holding = _Holding.of(client, [row[0] for row in self.futures], workers)
         return self._holding

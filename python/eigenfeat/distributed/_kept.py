@@ -11,7 +11,7 @@ import numpy as np
 from eigenfeat._base.validation import physical_memory
 from eigenfeat.distributed._cluster import client_in_use, workers_of
 from eigenfeat.rows.blocks import Block, RowBlocks
-from eigenfeat.rows.reading import Reading, Receipt, merge_read
+from eigenfeat.rows.reading import Checksum, RowTransform, merge_read
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,9 +24,9 @@ _Result = TypeVar("_Result")
 
 @dataclass(frozen=True, eq=False)
 class Kept:
-    """One block as every pass reads it: pieces of features by their projections, and a receipt."""
+    """One block as every pass reads it: pieces of features by their projections, and a checksum."""
 
-    receipt: Receipt
+    checksum: Checksum
     pieces: list[Block]
 
     def __sizeof__(self) -> int:
@@ -34,7 +34,7 @@ class Kept:
         return object.__sizeof__(self) + sum(array.nbytes for array in arrays)
 
 
-def keeps(reading: Reading, n_rows: int, share: float) -> bool:
+def keeps(reading: RowTransform, n_rows: int, share: float) -> bool:
     """Whether projections of so many rows take that share of the workers' memory at most.
 
     Rows that are not projected cost little to read.
@@ -47,14 +47,14 @@ def keeps(reading: Reading, n_rows: int, share: float) -> bool:
     return 4.0 * n_rows * width <= share * _memory()
 
 
-def kept_of(blocks: RowBlocks, reading: Reading) -> list[Kept]:
+def kept_of(blocks: RowBlocks, reading: RowTransform) -> list[Kept]:
     """What `eigenfeat.rows.reading.read` reads of blocks, before any function is called."""
-    found = []
+    result = []
     for block in blocks:
         checked = reading.checked(block)
         pieces = list(reading.features(reading.kept(checked)))
-        found.append(Kept(Receipt.of(checked.X), pieces))
-    return found
+        result.append(Kept(Checksum.of(checked.X), pieces))
+    return result
 
 
 def reduced(
@@ -62,15 +62,15 @@ def reduced(
     function: Callable[..., _Result],
     merge: Callable[[_Result, _Result], _Result],
     arguments: Sequence[Any],
-) -> tuple[Receipt, _Result | None] | None:
+) -> tuple[Checksum, _Result | None] | None:
     """As `eigenfeat.rows.reading.read` for each of the blocks, merged: the same bits."""
     total: Any = None
     for block in kept:
-        found: Any = None
+        solution: Any = None
         for piece in block.pieces:
             result = function(piece, *arguments)
-            found = result if found is None else merge(found, result)
-        pair = block.receipt, found
+            solution = result if solution is None else merge(solution, result)
+        pair = block.checksum, solution
         total = pair if total is None else merge_read(merge, total, pair)
     return total
 

@@ -16,11 +16,12 @@ from eigenfeat.distributed._cluster import computed
 from eigenfeat.distributed._dask import is_array, is_collection, is_frame, is_series, module
 from eigenfeat.distributed._held import Held
 from eigenfeat.rows.blocks import Block
-from eigenfeat.rows.columns import TableColumns, column_counts, has_categories
 
 if TYPE_CHECKING:
     from dask.array import Array
     from dask.dataframe import DataFrame, Series
+
+    from eigenfeat.rows.columns import TableColumns
 
 __all__ = ["Partitions", "encoded_frame", "encoder_of", "partitions"]
 
@@ -74,6 +75,9 @@ def partitions(
 
 def encoder_of(frame: DataFrame, *others: Any) -> TableColumns | None:
     """The encoder of a frame's columns but `others`; None if all are numbers."""
+    # Workers that read arrays start without scikit-learn.
+    from eigenfeat.rows.columns import TableColumns, column_counts, has_categories
+
     features = _features(frame, *others)
     if not has_categories(frame._meta_nonempty[features]):
         return None

@@ -20,7 +20,7 @@ from eigenfeat.distributed._held import Held
 from eigenfeat.distributed._kept import Kept, keeps, kept_of, reduced
 from eigenfeat.distributed._partitions import Partitions, partitions
 from eigenfeat.rows.blocks import ArrayBlocks, Block, RowBlocks, joined
-from eigenfeat.rows.reading import Reading, read
+from eigenfeat.rows.reading import RowTransform, read
 
 if TYPE_CHECKING:
     from dask.array import Array
@@ -88,7 +88,7 @@ class DaskBlocks(RowBlocks):
         self.n_threads = check_whole(n_threads, "n_threads", at_least=1)
         self.keep = check_number(keep, "keep", at_least=0.0)
         self._kept: _KeptRows | None = None
-        self._last: Reading | None = None
+        self._last: RowTransform | None = None
         self._partitions: Partitions = partitions(X, y, sample_weight)
 
     @property
@@ -134,14 +134,14 @@ class DaskBlocks(RowBlocks):
         rows = self._partitions
         return self._merged(pass_, _of_partition, starts, rows.sources, rows.held)
 
-    def _keeps(self, reading: Reading) -> bool:
+    def _keeps(self, reading: RowTransform) -> bool:
         """Whether to read by what workers keep: of masked rows, when they are read again."""
         again = self._last is reading or (self._kept is not None and self._kept.reading is reading)
         self._last = reading
         return (again or reading.mask is None) and keeps(reading, self.n_rows, self.keep)
 
     def _reduced_kept(
-        self, merge: Any, reading: Reading, function: Any, merge_inside: Any, *arguments: Any
+        self, merge: Any, reading: RowTransform, function: Any, merge_inside: Any, *arguments: Any
     ) -> Any:
         """A pass of `eigenfeat.rows.reading.read`, by what the workers keep of an earlier one."""
         if self._kept is None or self._kept.reading is not reading:
@@ -242,7 +242,7 @@ class _Pass:
 class _KeptRows:
     """What workers keep of the rows, read in one way."""
 
-    reading: Reading
+    reading: RowTransform
     parts: list[tuple[Any, ...]]
     held: Held | None
 

@@ -188,9 +188,9 @@ def expand(
     return core.expand_dense(rows, matrix, shift, *options)
 
 
-def _check_expansion(found: object) -> None:
-    if not (isinstance(found, str) and found in EXPANSIONS):
-        raise ValueError(f"expansion: expected one of {', '.join(EXPANSIONS)}, got {show(found)}")
+def _check_expansion(result: object) -> None:
+    if not (isinstance(result, str) and result in EXPANSIONS):
+        raise ValueError(f"expansion: expected one of {', '.join(EXPANSIONS)}, got {show(result)}")
 
 
 def column_suffixes(expansion: str, powers: Sequence[int]) -> list[str]:
@@ -341,8 +341,8 @@ class ExpandedRows:
             arguments["directions"] = np.ascontiguousarray(self.directions, dtype=dtype)
             if self.offset is not None:
                 arguments["offset"] = np.ascontiguousarray(self.offset, dtype=dtype)
-        found: CoreRows = _core_class(dtype)(**arguments)
-        return found
+        result: CoreRows = _core_class(dtype)(**arguments)
+        return result
 
 
 def core_rows(X: Rows | ExpandedRows, constant: bool) -> CoreRows:
@@ -350,8 +350,8 @@ def core_rows(X: Rows | ExpandedRows, constant: bool) -> CoreRows:
     if isinstance(X, ExpandedRows):
         return X.core(constant)
     rows = check_rows(X)
-    found: CoreRows = _core_class(rows.dtype)(**row_arguments(rows), constant=constant)
-    return found
+    result: CoreRows = _core_class(rows.dtype)(**row_arguments(rows), constant=constant)
+    return result
 
 
 def take_rows(

@@ -138,13 +138,14 @@ class Layer(Directions):
         )
 
     def _check_loaded(self) -> None:
-        found, what = self.directions, "Layer.directions"
-        if not is_wide_columns(found):
+        result, what = self.directions, "Layer.directions"
+        if not is_wide_columns(result):
             fits(
-                isinstance(found, np.ndarray) and found.ndim == 2 and found.dtype.kind == "f", what
+                isinstance(result, np.ndarray) and result.ndim == 2 and result.dtype.kind == "f",
+                what,
             )
-            fits(np.isfinite(found).all(), what)
-        fits(found.shape[1] == len(self.offset), what)
+            fits(np.isfinite(result).all(), what)
+        fits(result.shape[1] == len(self.offset), what)
         fits(self.expansion in EXPANSIONS and type(self.powers) is tuple, "Layer.expansion")
         check_powers(self.powers)
 
@@ -156,8 +157,8 @@ class _Extractor(Protocol):
 
 def as_layer(gem: _Extractor) -> Layer:
     """Convert a fitted extractor to a layer."""
-    kept = {field.name: getattr(gem, f"{field.name}_") for field in fields(Directions)}
-    return Layer(**kept, expansion=gem.expansion, powers=tuple(gem.powers))
+    selected = {field.name: getattr(gem, f"{field.name}_") for field in fields(Directions)}
+    return Layer(**selected, expansion=gem.expansion, powers=tuple(gem.powers))
 
 
 def row_blocks(n: int, width: int, most: float = _BLOCK_BYTES) -> Iterator[slice]:
@@ -186,12 +187,12 @@ def project_rows(
     n, last = X.shape[0], layers[-1]
     out: NDArray[np.float32] | None = None
     for rows, block in hidden_features(X, layers[:-1], n_threads):
-        found = _projected(block, last, n_threads)
-        if len(found) == n:
-            return found
+        result = _projected(block, last, n_threads)
+        if len(result) == n:
+            return result
         if out is None:
             out = np.empty((n, len(last.offset)), dtype=np.float32)
-        out[rows] = found
+        out[rows] = result
     return np.empty((0, len(last.offset)), dtype=np.float32) if out is None else out
 
 

@@ -32,11 +32,14 @@ __all__ = ["ClassComponents"]
 class ClassComponents(GEM):
     """Features from the principal or vanishing components of each class.
 
+    Use it to compare GEM with principal components of each class. Tune `n_directions`. User guide:
+    :doc:`/guide/reduction`.
+
     For each class c, the directions are the unit vectors with the largest ("principal") or smallest
-    ("vanishing") mean square ``v^T C_c v`` of the rows of the class. These are PCA by class, as in
-    SIMCA, and the linear polynomials of vanishing component analysis. Projections are expanded as
-    in :class:`GEM`, which uses the ratio of two classes' mean squares instead and made fewer errors
-    on all data sets of the comparison in the user guide.
+    ("vanishing") mean square ``v^T C_c v`` of the samples of the class. These are PCA by class, as
+    in SIMCA, and the linear polynomials of vanishing component analysis. Projections are expanded
+    as in :class:`GEM`, which uses the ratio of two classes' mean squares instead and made fewer
+    errors on all data sets of the comparison in the user guide.
 
     Parameters
     ----------
@@ -46,7 +49,7 @@ class ClassComponents(GEM):
         Number of directions of a class, at most d. Principal directions without variance are
         dropped.
     center : {"class", "all"}, default="class"
-        The origin of ``C_c``: the class's mean (a covariance) or the mean of all rows.
+        The origin of ``C_c``: the class's mean (a covariance) or the mean of all samples.
     scale : {"none", "columns"}, default="columns"
         Whether to divide columns by their standard deviations first. Directions have unit length in
         these units.
@@ -63,8 +66,8 @@ class ClassComponents(GEM):
     offset_ : (F,) array
         Negative projections of the origins.
     eigenvalues_ : (F,) array
-        Mean squares of the projections over the rows of their class; within a class, descending if
-        principal, else ascending.
+        Mean squares of the projections over the samples of their class; within a class, descending
+        if principal, else ascending.
     pairs_ : (F, 2) array
         Class of each direction, in both columns.
     ranks_, classes_, moments_, column_scale_, n_features_in_, feature_names_in_
@@ -73,7 +76,12 @@ class ClassComponents(GEM):
     Raises
     ------
     ValueError
-        If there are fewer than two classes, or rows, labels, weights or parameters are invalid.
+        If there are fewer than two classes, or samples, labels, weights or parameters are invalid.
+
+    See Also
+    --------
+    GEM : Ratios of two classes; made fewer errors.
+    eigenfeat.rayleigh.RayleighPCA : All samples together.
 
     References
     ----------
@@ -161,12 +169,12 @@ def _by_class(moments: ClassMoments, settings: matrices.Parameters, smallest: bo
         size = np.trace(matrix) + np.sum((mean / scale) ** 2)
         if not np.trace(matrix) > (100 * np.finfo(np.float64).eps) ** 2 * size:
             matrix = np.zeros_like(matrix)  # what rounding leaves of equal rows is no variance
-        found, vectors = _ends(matrix, m, settings, smallest)
+        result, vectors = _ends(matrix, m, settings, smallest)
         vectors = vectors / scale[:, None]
         directions.append(vectors)
         offsets.append(-(origin @ vectors))
-        values.append(found)
-        ranks.append(np.arange(len(found)))
+        values.append(result)
+        ranks.append(np.arange(len(result)))
     return Solution(
         np.ascontiguousarray(np.hstack(directions)),
         np.concatenate(offsets),

@@ -17,9 +17,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.feature_names import take_names
 from eigenfeat._base.saved import fits
-from eigenfeat._base.speaking import Speaks
 from eigenfeat._base.types import Floats, RandomState, Rows
 from eigenfeat._base.validation import MOST, show
+from eigenfeat._base.verbose import Verbose
 from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.rows.blocks import is_blocks
 from eigenfeat.rows.estimator import BaseEstimator, Iterative, with_steps
@@ -33,8 +33,11 @@ if TYPE_CHECKING:
 __all__ = ["GEMEnsemble"]
 
 
-class GEMEnsemble(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstimator):
+class GEMEnsemble(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimator):
     r"""Ensemble of randomised GEM classifiers, with the geometric mean of their probabilities.
+
+    Use it for the last points of accuracy and log loss, at `n_members` times the time. Tune the
+    `estimator` alone first. User guide: :doc:`/guide/classifier`.
 
     The members differ in their random draws: pairs of classes (hypercubes) or, in a pipeline,
     random features before the classifier.
@@ -44,8 +47,8 @@ class GEMEnsemble(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstimator)
 
     .. math:: q_c \propto \prod_m p_{m,c}^{1/M},
 
-    Their logits are the means of the members' logits. For each row, their cross-entropy is at most
-    the mean of the members' cross-entropies.
+    Their logits are the means of the members' logits. For each sample, their cross-entropy is at
+    most the mean of the members' cross-entropies.
 
     Parameters
     ----------
@@ -69,16 +72,21 @@ class GEMEnsemble(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstimator)
     classes_ : (k,) array
         Labels, sorted.
     n_features_in_ : int
-        Number of input columns, d.
+        Number of input features, d.
     feature_names_in_ : (d,) array of str
-        Names of the input columns, if they had names.
+        Names of the input features, if they had names.
 
     Raises
     ------
     ValueError
-        If there are fewer than two classes, or rows, labels, weights or parameters are invalid.
+        If there are fewer than two classes, or samples, labels, weights or parameters are invalid.
     SingularDenominatorError
         If a class's matrix is singular and `ridge` too small; the message gives a sufficient ridge.
+
+    See Also
+    --------
+    GEMClassifier : One member.
+    sklearn.ensemble.VotingClassifier : Arithmetic means, other classifiers.
 
     Notes
     -----
@@ -192,7 +200,7 @@ class GEMEnsemble(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstimator)
             given = {f"{last}__{name}": part for name, part in others.items() if part is not None}
             member.fit(X, y, **given)
             count = member[-1].layers_[-1].directions.shape[1]
-            self._say(f"member {number + 1}: {count} directions", started)
+            self._log(f"member {number + 1}: {count} directions", started)
             if self._step_done():
                 break
         return number + 1
@@ -217,7 +225,7 @@ class GEMEnsemble(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstimator)
             own = gem if number == 0 else self._sibling(member, gem, groups, started)
             member._fit(rows, groups, own)
             take_names(member, first)
-            self._say(f"member {number + 1}: {len(own.ranks_)} directions", started)
+            self._log(f"member {number + 1}: {len(own.ranks_)} directions", started)
             if self._step_done():
                 break
         return number + 1
@@ -237,7 +245,7 @@ class GEMEnsemble(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstimator)
         Parameters
         ----------
         X : (n, d) array-like, sparse matrix or RowBlocks
-            Finite rows. For blocks, an iterator over the results of the blocks is returned.
+            Finite samples. For blocks, an iterator over the results of the blocks is returned.
 
         Returns
         -------

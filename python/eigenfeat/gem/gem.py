@@ -9,48 +9,54 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from eigenfeat._base.feature_names import take_names
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.lazy import Lazy, LazySolution
 from eigenfeat._base.saved import check_solution, fits
-from eigenfeat._base.speaking import Speaks
 from eigenfeat._base.types import Floats, Pairs, RandomState, Rows, Targets, Weights
-from eigenfeat.expansion.features import check_powers, expand
-from eigenfeat.gem.names import NamedFeatures
-from eigenfeat.gem.wide import expand_wide, refuse_moments, solve_wide
-from eigenfeat.gem.wide_directions import WideDirections
+from eigenfeat._base.verbose import Verbose
+from eigenfeat.expansion.features import check_powers, column_suffixes, expand
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils.contrasts import KINDS, Contrasts
 from eigenfeat.pencils.fitted_directions import FittedDirections, solve
 from eigenfeat.pencils.scale_trial import tried_scales
 from eigenfeat.pencils.solution import Settings, Solution
-from eigenfeat.pencils.wide_rows import is_wide
 from eigenfeat.rows.blocks import RowBlocks
 from eigenfeat.rows.completion import ALLOW_NAN, complete, keep_completion, refuse_missing
 from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error, validate_data
-from eigenfeat.rows.memory import MemoryRows
+from eigenfeat.rows.memory import MemoryRows, scan_blocks
 from eigenfeat.rows.out_of_core import given_blocks, keep_columns, over_blocks
 from eigenfeat.rows.row_weights import weighted_rows
-from eigenfeat.rows.surveyed import surveyed
+from eigenfeat.wide.directions import WideDirections
+from eigenfeat.wide.pencils import expand_wide, refuse_moments, solve_wide
+from eigenfeat.wide.rows import is_wide
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from eigenfeat.pencils.scale import ScaleReport
     from eigenfeat.rows.labelled import LabelledRows
 
+__all__ = ["GEM"]
 
-class GEM(Speaks, NamedFeatures, FittedDirections, LazySolution, TransformerMixin, BaseEstimator):
+
+class GEM(Verbose, FittedDirections, LazySolution, TransformerMixin, BaseEstimator):
     """Discriminative features from generalized eigenvectors, for any linear classifier.
 
+    Use it before a linear classifier of your own, where classes differ in variances and not only in
+    means. Tune `ridge` first, then `n_directions` and `threshold`. User guide: :doc:`/guide/gem`.
+
     For ordered pairs (i, j) of classes, GEM solves ``C_i u = lambda (C_j + r_j I) u``. The
-    projections on `u` have mean square lambda for rows of class i, and 1 for class j with its
-    ridge. By default `C_c` is the second moment of rows ``(x - m, 1)``, m the mean of all rows:
-    ``[[M_c, a_c], [a_c^T, 1]]`` with ``M_c = E[(x - m)(x - m)^T | y = c]`` and
+    projections on `u` have mean square lambda for samples of class i, and 1 for class j with its
+    ridge. By default `C_c` is the second moment of samples ``(x - m, 1)``, m the mean of all
+    samples: ``[[M_c, a_c], [a_c^T, 1]]`` with ``M_c = E[(x - m)(x - m)^T | y = c]`` and
     ``a_c = E[x - m | y = c]``. The ridge is added only to M_j, ``r_j = ridge * trace(M_j) / d``.
     The features are powers ``max(0, s p)^(a/2)`` of both half waves (s = 1 and -1) of the
     projections ``p = u^T (x - m, 1)``.
@@ -59,7 +65,7 @@ class GEM(Speaks, NamedFeatures, FittedDirections, LazySolution, TransformerMixi
     ----------
     ridge : float >= 0, "auto" or None, default=None
         Multiple of a denominator's mean eigenvalue that is added to its diagonal. 0 needs more
-        independent rows than columns in every class. "auto": between .03 and 1 by each class's
+        independent samples than features in every class. "auto": between .03 and 1 by each class's
         spectrum, see :func:`eigenfeat.pencils.pair_directions`. None: .2; .2 d / n_c with
         "randomized".
     n_directions : int >= 1 or "auto", default="auto"
@@ -80,27 +86,27 @@ class GEM(Speaks, NamedFeatures, FittedDirections, LazySolution, TransformerMixi
     denominator : {"second_moment", "covariance"}, default="second_moment"
         Denominator matrix. With "covariance", both are about class j's mean; see `pair_directions`.
     constant : bool, default=True
-        Whether rows are ``(x - m, 1)``, so that a direction has an offset and may cancel a class's
-        mean. If False, `C_c` is the second moment of x. It has no effect with "covariance".
+        Whether samples are ``(x - m, 1)``, so that a direction has an offset and may cancel a
+        class's mean. If False, `C_c` is the second moment of x. It has no effect with "covariance".
     scale : {"auto", "none", "columns"}, default="auto"
         Whether to divide columns by their standard deviations before solving for directions. Use
         "none" for columns of one unit (pixels) and "columns" for columns of mixed units. "auto"
-        tries both on at most 3,000 rows, half of which are held out in turn, and uses "none" on a
-        tie. With fewer than 300 rows, with more than 5,000 columns and in `fit_moments` it uses
-        "columns" if the largest deviation exceeds five times the median one.
+        tries both on at most 3,000 samples, half of which are held out in turn, and uses "none" on
+        a tie. With fewer than 300 samples, with more than 5,000 columns and in `fit_moments` it
+        uses "columns" if the largest deviation exceeds five times the median one.
     expansion : {"half_wave", "shifted", "polynomial", "none"}, default="half_wave"
         In this order: ``max(0, s p)^(a/2)``; ``(sqrt(1 + max(0, s p)) - 1)^a``, which is smooth at
         0; ``p^a``; or the projections ``p = v^T x + offset`` themselves, for trees and networks.
     powers : distinct numbers out of 1, 2, 3, default=(1, 2, 3)
         The exponents `a`.
     include_input : bool, default=False
-        Whether the features are preceded by the input columns.
+        Whether the features are preceded by the input features.
     solver : {"auto", "full", "subset", "krylov", "randomized"}, default="auto"
-        See :func:`eigenfeat.generalized_eigh`. "randomized" works on the rows themselves, without
-        moments or any d x d matrix; "auto" chooses it for sparse and memory-mapped rows with more
-        than 20,000 columns.
+        See :func:`eigenfeat.generalized_eigh`. "randomized" works on the samples themselves,
+        without moments or any d x d matrix; "auto" chooses it for sparse and memory-mapped samples
+        with more than 20,000 columns.
     random_state : int, RandomState or None, default=0
-        Seed for drawing the rows on which `scale` is decided, and for random pairs.
+        Seed for drawing the samples on which `scale` is decided, and for random pairs.
     n_threads : int or None, default=None
         Number of threads; None means all OpenMP threads. Results do not depend on it.
     verbose : int, default=0
@@ -127,30 +133,36 @@ class GEM(Speaks, NamedFeatures, FittedDirections, LazySolution, TransformerMixi
     scale_ : {"none", "columns"}
         The choice made.
     column_scale_ : (d,) array
-        Divisors of the columns in the solved problems.
+        Divisors of the features in the solved problems.
     scale_report_ : ScaleReport
-        Reasons for the choice: basis, held-out errors, rows.
+        Reasons for the choice: basis, held-out errors, samples.
     pair_conditions_ : PairConditions
         Crawford number of each pair's pencil, and an estimate of the sampling error of its
         matrices. Computed at each access; not available with "randomized".
     eigenvalue_bounds_ : (F, 2) array
-        Interval of each eigenvalue for infinitely many rows, if that estimate holds.
+        Interval of each eigenvalue for infinitely many samples, if that estimate holds.
     n_features_in_ : int
-        Number of input columns, d.
+        Number of input features, d.
     feature_names_in_ : (d,) array of str
-        Names of the input columns, if they had names.
+        Names of the input features, if they had names.
 
     Raises
     ------
     ValueError
-        If there are fewer than two classes, or rows, labels, weights or parameters are invalid.
+        If there are fewer than two classes, or samples, labels, weights or parameters are invalid.
     SingularDenominatorError
         If a class's matrix is singular and `ridge` too small; the message gives a sufficient ridge.
 
+    See Also
+    --------
+    GEMClassifier : GEM and other views with a classifier, without storing the features.
+    eigenfeat.gem.GEMPatches : The same on patches of images and signals.
+    FisherLDA : Directions between class means.
+
     Notes
     -----
-    Sparse rows are never densified as a whole. float32 rows give float32 features. Directions are
-    computed at the end of `fit` and `fit_moments`, and after `partial_fit` when first needed.
+    Sparse samples are never densified as a whole. float32 samples give float32 features. Directions
+    are computed at the end of `fit` and `fit_moments`, and after `partial_fit` when first needed.
     Several threads may trigger this computation at once, but not during a concurrent `partial_fit`.
 
     References
@@ -238,11 +250,11 @@ class GEM(Speaks, NamedFeatures, FittedDirections, LazySolution, TransformerMixi
         Parameters
         ----------
         X : (n, d) array-like, sparse matrix or RowBlocks
-            Rows; NaN is a missing entry. Blocks are read one to four times.
+            Samples; NaN is a missing entry. Blocks are read one to four times.
         y : (n,) array-like
             Labels of any sortable type; None with blocks, which contain labels and weights.
         sample_weight : (n,) array-like, optional
-            Nonnegative weights of the rows.
+            Nonnegative weights of the samples.
 
         Returns
         -------
@@ -261,7 +273,9 @@ class GEM(Speaks, NamedFeatures, FittedDirections, LazySolution, TransformerMixi
                 checked, labels, weight = self._checked(X, y, sample_weight, reset=True)
                 rows = MemoryRows.completed(checked, labels, weight, self.n_threads)
             else:
-                rows = surveyed(blocks, moments=True, allows_missing=True, n_threads=self.n_threads)
+                rows = scan_blocks(
+                    blocks, moments=True, allows_missing=True, n_threads=self.n_threads
+                )
                 keep_columns(self, blocks, rows.n_features)
             self._learn(rows, started)
         return self
@@ -269,9 +283,9 @@ class GEM(Speaks, NamedFeatures, FittedDirections, LazySolution, TransformerMixi
     def partial_fit(
         self, X: Rows, y: Targets, classes: Targets = None, sample_weight: Weights = None
     ) -> GEM:
-        """Add a batch of rows to the moments; directions are computed when next needed.
+        """Add a batch of samples to the moments; directions are computed when next needed.
 
-        If `scale` is "auto" and the first batch has at least 300 rows, the choice is made on it.
+        If `scale` is "auto" and the first batch has at least 300 samples, the choice is made on it.
 
         Parameters
         ----------
@@ -279,7 +293,7 @@ class GEM(Speaks, NamedFeatures, FittedDirections, LazySolution, TransformerMixi
             As in `fit`.
         classes : array-like, optional
             All labels, given with the first batch; any other label is then an error. Without it,
-            any batch may add labels. Classes without rows are in no pair.
+            any batch may add labels. Classes without samples are in no pair.
 
         Returns
         -------
@@ -323,7 +337,7 @@ class GEM(Speaks, NamedFeatures, FittedDirections, LazySolution, TransformerMixi
             return self._learn_wide(rows)
         moments = rows.moments() if known is None else known
         if known is None:
-            self._say(f"moments: {rows.n_rows} rows, {rows.n_features} columns", started)
+            self._log(f"moments: {rows.n_rows} rows, {rows.n_features} columns", started)
         return self._adopt(moments, rows)
 
     def _learn_wide(self, rows: MemoryRows) -> GEM:
@@ -333,15 +347,15 @@ class GEM(Speaks, NamedFeatures, FittedDirections, LazySolution, TransformerMixi
         started = time.perf_counter()
         seed, y = self._draw_seed(), rows.classes[rows.codes]
         settings = Settings.of(self, seed, "auto")
-        found = solve_wide(rows.block.X, y, rows.block.weight, settings, self._say)
+        result = solve_wide(rows.block.X, y, rows.block.weight, settings, self._log)
         self.__dict__.pop("moments_", None)
         self._seed = seed
         self._trial: ScaleReport | None = None
         self.classes_ = np.unique(y)
-        self.residuals_ = found.residuals
-        self._solution = Lazy.of(found)
-        worst = found.residuals.max(initial=0.0)
-        self._say(f"{found.steps} vectors solved for, largest residual {worst:.1e}", started)
+        self.residuals_ = result.residuals
+        self._solution = Lazy.of(result)
+        worst = result.residuals.max(initial=0.0)
+        self._log(f"{result.steps} vectors solved for, largest residual {worst:.1e}", started)
         return self
 
     def _adopt(self, moments: ClassMoments, rows: LabelledRows | None = None) -> GEM:
@@ -360,12 +374,12 @@ class GEM(Speaks, NamedFeatures, FittedDirections, LazySolution, TransformerMixi
 
     @over_blocks
     def transform(self, X: Rows | RowBlocks) -> Floats:
-        """Expand rows into features.
+        """Expand samples into features.
 
         Parameters
         ----------
         X : (n, d) array-like, sparse matrix or RowBlocks
-            Rows; NaN only if `fit` had some. For blocks, an iterator over results is returned.
+            Samples; NaN only if `fit` had some. For blocks, an iterator over results is returned.
 
         Returns
         -------
@@ -373,12 +387,12 @@ class GEM(Speaks, NamedFeatures, FittedDirections, LazySolution, TransformerMixi
             ``[input, if included | for s in (+, -): for a in powers: F columns]``; with
             ``expansion="none"`` F columns.
         """
-        found = self._found()
+        result = self._found()
         rows = validate_data(self, X, reset=False, **ALLOW_NAN)
         rows = complete(getattr(self, "completion_", None), rows, self.n_threads)
-        if isinstance(found.directions, WideDirections):
+        if isinstance(result.directions, WideDirections):
             return expand_wide(
-                found,
+                result,
                 rows,
                 expansion=self.expansion,
                 powers=self.powers,
@@ -386,8 +400,8 @@ class GEM(Speaks, NamedFeatures, FittedDirections, LazySolution, TransformerMixi
             )
         return expand(
             rows,
-            found.directions,
-            found.offset if found.offset.any() else None,
+            result.directions,
+            result.offset if result.offset.any() else None,
             expansion=self.expansion,
             powers=check_powers(self.powers),
             include_input=self.include_input,
@@ -422,7 +436,7 @@ class GEM(Speaks, NamedFeatures, FittedDirections, LazySolution, TransformerMixi
         refuse_missing(X)
         moments = ClassMoments(classes) if first else self.moments_
         moments.update(X, y, weight, n_threads=self.n_threads)
-        self._say(f"moments: {X.shape[0]} rows, {X.shape[1]} columns", started)
+        self._log(f"moments: {X.shape[0]} rows, {X.shape[1]} columns", started)
         if first:
             self._seed = self._draw_seed()
             rows = MemoryRows.of(X, y, weight, self.n_threads)
@@ -442,10 +456,10 @@ class GEM(Speaks, NamedFeatures, FittedDirections, LazySolution, TransformerMixi
 
     def _solve_now(self) -> None:
         started = time.perf_counter()
-        found = self._solution()
-        self._say(f"scale: {found.scale}")
-        pairs = len({tuple(pair) for pair in found.pairs.tolist()})
-        self._say(f"directions: {len(found.ranks)} of {pairs} class pairs", started)
+        result = self._solution()
+        self._log(f"scale: {result.scale}")
+        pairs = len({tuple(pair) for pair in result.pairs.tolist()})
+        self._log(f"directions: {len(result.ranks)} of {pairs} class pairs", started)
 
     def _check_parameters(self) -> None:
         self._validate_params()
@@ -456,10 +470,39 @@ class GEM(Speaks, NamedFeatures, FittedDirections, LazySolution, TransformerMixi
         if hasattr(self, "moments_"):
             check_solution(self, Solution)
             return
-        found: Any = self._solution() if self._solution.is_ready else None
+        result: Any = self._solution() if self._solution.is_ready else None
         fits(
-            isinstance(found, Solution)
-            and isinstance(found.directions, WideDirections | np.ndarray),
+            isinstance(result, Solution)
+            and isinstance(result.directions, WideDirections | np.ndarray),
             "GEM._solution",
         )
-        fits(found.directions.shape == (self.n_features_in_, len(found.offset)), "GEM._solution")
+        fits(result.directions.shape == (self.n_features_in_, len(result.offset)), "GEM._solution")
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
+        """Name the columns of `transform`, as in "gem_3_vs_2_rank0_pos_pow1".
+
+        Parameters
+        ----------
+        input_features : (d,) array-like of str, optional
+            Names of the input features; they must be those seen in `fit`, if it saw names.
+
+        Returns
+        -------
+        (columns,) array of str
+            Numerator and denominator label (or name, as in "gem_3_vs_rest_rank0_pos_pow1"), rank
+            within the pair, half wave, and power.
+        """
+        result = self._found()
+        inputs = _check_feature_names_in(self, input_features)
+        ranked = zip(result.pairs, result.ranks, strict=True)
+        stems = [self._stem(pair, rank) for pair, rank in ranked]
+        suffixes = column_suffixes(self.expansion, check_powers(self.powers))
+        names = [stem + suffix for suffix in suffixes for stem in stems]
+        return np.asarray([*inputs, *names] if self.include_input else names, dtype=object)
+
+    def _stem(self, pair: Any, rank: int) -> str:
+        return f"gem_{pair[0]}_vs_{pair[1]}_rank{rank}"
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.get_feature_names_out())

@@ -20,7 +20,7 @@ from sklearn.utils import check_random_state
 
 from eigenfeat._base import threads
 from eigenfeat._base.core import core
-from eigenfeat._base.speaking import warn_caller
+from eigenfeat._base.verbose import warn_caller
 from eigenfeat.pencils.scale import column_deviations, shares_and_means
 
 if TYPE_CHECKING:
@@ -317,7 +317,7 @@ class _Start:
         self, training: core.LayerTraining32, layers: Sequence[Layer], logit: MultinomialLogit
     ) -> tuple[list[Layer], MultinomialLogit]:
         """Layers and logit in the rows' own units."""
-        found = []
+        result = []
         for number, layer in enumerate(layers):
             directions, offset = (
                 part.astype(np.float64) for part in training.layer(number, *layer.directions.shape)
@@ -325,7 +325,7 @@ class _Start:
             if number == 0:
                 directions /= self.units.scale[:, None]
                 offset -= self.units.mean @ directions
-            found.append(replace(layer, directions=directions, offset=offset))
+            result.append(replace(layer, directions=directions, offset=offset))
         weights, intercept = (
             part.astype(np.float64) for part in training.logit(*self.weights.shape)
         )
@@ -335,7 +335,7 @@ class _Start:
             weights, intercept = weights[:, 1:] - weights[:, :1], intercept[1:] - intercept[:1]
         trained = copy.copy(logit)
         trained.coef_, trained.intercept_ = np.ascontiguousarray(weights.T), intercept
-        return found, trained
+        return result, trained
 
 
 def _single(values: _Array) -> NDArray[np.float32]:

@@ -35,10 +35,14 @@ _BLOCK = 1 << 22  # numbers in the patches and features that are held at a time
 class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """GEM's features of small patches, pooled over the regions of an image or a signal.
 
-    Each patch of a row has the label of the row. `GEM` is fitted on the patches of all rows, whose
-    second moments are summed in blocks. Its features are computed at every place of a row, as in a
-    convolution, and pooled by their mean or maximum within each cell of a coarse grid. An object
-    that moves within a cell keeps its features.
+    Use it where objects shift in images or signals; where the position of a value matters, use
+    `GEMClassifier`. Tune `patch_size` first, then `pool` and `padding`. User guide:
+    :doc:`/guide/images_and_signals`.
+
+    Each patch of a sample has the label of the sample. `GEM` is fitted on the patches of all
+    samples, whose second moments are summed in blocks. Its features are computed at every place of
+    a sample, as in a convolution, and pooled by their mean or maximum within each cell of a coarse
+    grid. An object that moves within a cell keeps its features.
 
     Parameters
     ----------
@@ -56,11 +60,11 @@ class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     pooling : {"mean", "max"}, default="mean"
         Pooling of a feature within a cell.
     grid_shape : tuple of 1 or 2 int, or None, default=None
-        Length and, for images, width of the grid, if rows of X are flat or have channels. With
+        Length and, for images, width of the grid, if samples of X are flat or have channels. With
         None, X of shape (n, T) has signals, (n, H, W) images, and (n, H, W, C) images with
         channels.
     channels : {"last", "first"}, default="last"
-        Position of the channel axis, if rows have channels in addition to ``grid_shape``.
+        Position of the channel axis, if samples have channels in addition to ``grid_shape``.
 
     Attributes
     ----------
@@ -77,7 +81,7 @@ class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     classes_ : (k,) array
         Labels, sorted.
     n_features_in_ : int
-        Number of values in a row: grid size times number of channels.
+        Number of values in a sample: grid size times number of channels.
 
     Raises
     ------
@@ -85,11 +89,16 @@ class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         If X does not have this grid, is not finite or differs in shape from that of `fit`; if there
         are fewer than two classes; or if parameters are invalid.
 
+    See Also
+    --------
+    GEM : Features of whole samples.
+    eigenfeat.signals.ConvolutionFeatures : Random convolutions of series.
+
     Notes
     -----
     Features are ordered by cell, row by row, then as those of `gem_`. With ``stride=1``, the cost
-    for each row is that of one product of a ``places x patch`` and a ``patch x directions`` matrix.
-    Apart from the result, memory does not grow with the number of rows.
+    for each sample is that of one product of a ``places x patch`` and a ``patch x directions``
+    matrix. Apart from the result, memory does not grow with the number of samples.
 
     References
     ----------
@@ -161,16 +170,16 @@ class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         self.channels = channels
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> GEMPatches:
-        """Fit `gem` on the patches of all rows.
+        """Fit `gem` on the patches of all samples.
 
         Parameters
         ----------
         X : array-like of shape (n, T), (n, H, W), (n, H, W, C), or as set by `grid_shape`
-            Finite rows.
+            Finite samples.
         y : (n,) array-like
             Labels.
         sample_weight : (n,) array-like, optional
-            Nonnegative weights of the rows.
+            Nonnegative weights of the samples.
 
         Returns
         -------
@@ -189,7 +198,7 @@ class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> GEMPatches:
-        """Add the patches of a batch of rows; `gem_` is available once there are two classes.
+        """Add the patches of a batch of samples; `gem_` is available once there are two classes.
 
         Parameters
         ----------

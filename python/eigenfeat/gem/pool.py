@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from eigenfeat._base.saved import Saved, fits
 from eigenfeat.expansion.layers import Layer, as_layer, layer_features
 from eigenfeat.gem.views import (
+    MOST_BINS,
     VIEWS,
     Interactions,
     Kernel,
@@ -486,7 +487,7 @@ def _candidates(
         elif name == "splines":
             if len(stat.numeric) == 0:
                 left[name] = "no numeric column"
-            elif sum(one.c.shape[1] for one in stat.splines) > _MOST_SPLINES:
+            elif stat.has_more_splines_than(_MOST_SPLINES):
                 left[name] = f"more than {_MOST_SPLINES} features"
             else:
                 out.append(_Fixed(name, rows, table.splines))
@@ -496,7 +497,7 @@ def _candidates(
             kernel = Kernel.fit(table.ranks, seed)
             features = kernel.features(table.ranks, rows.n_threads)
             out.append(_Fixed(name, rows, features, kernel))
-        elif not interactions_fit_in([count for count, _ in stat.bins], k):
+        elif varying > MOST_BINS or not interactions_fit_in([count for count, _ in stat.bins], k):
             left[name] = "too many columns, or only one"
         else:
             out.append(_Pairs(rows, table))

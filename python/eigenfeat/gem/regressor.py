@@ -36,6 +36,10 @@ _Array = NDArray[np.float64]
 class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     """Ridge regression on GEM features of bins of the target.
 
+    Use it where the target depends on squares and products of columns; with few samples and a
+    linear target, ridge regression is better. Tune `n_bins`, then `n_directions`. User guide:
+    :doc:`/guide/regression`.
+
     The target, or each of several contractions ``y @ u`` of a target with many outputs, is divided
     into bins of about equal weight. GEM solves for directions along which the mean squares of two
     bins differ. A ridge regression is fitted to powers of both half waves of the projections,
@@ -61,9 +65,9 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     include_input : bool, default=True
         Whether the regression also uses the columns of X.
     penalty : float >= 0 or "auto", default="auto"
-        Ridge of the regression on standardised features, relative to the weight of all rows. "auto"
-        chooses the best of 33 values by the leave-one-out error, computed for all of them from one
-        decomposition.
+        Ridge of the regression on standardised features, relative to the weight of all samples.
+        "auto" chooses the best of 33 values by the leave-one-out error, computed for all of them
+        from one decomposition.
     categorical_features : "from_dtype" or None, default="from_dtype"
         As in :class:`GEMClassifier`: columns of text and categories in data frames become columns
         of zeros and ones.
@@ -75,8 +79,8 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     Attributes
     ----------
     columns_ : TableColumns
-        Encoder of the columns; only if `fit` had a data frame with categories. Then `directions_`
-        has a row for each encoded column.
+        Encoder of the features; only if `fit` had a data frame with categories. Then `directions_`
+        has a sample for each encoded column.
     directions_ : (d, F) array
         Directions of all contractions, one per column.
     offset_ : (F,) array
@@ -88,22 +92,27 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         The penalty that was chosen or given.
     loo_error_ : float
         Mean square of the leave-one-out residuals divided by the variance of the outputs. It is
-        somewhat too small, since the directions are fitted to all rows.
+        somewhat too small, since the directions are fitted to all samples.
     n_features_in_ : int
-        Number of input columns, d.
+        Number of input features, d.
     feature_names_in_ : (d,) array of str
-        Names of the input columns, if they had names.
+        Names of the input features, if they had names.
 
     Raises
     ------
     ValueError
-        If rows, targets, weights or parameters are invalid.
+        If samples, targets, weights or parameters are invalid.
     SingularDenominatorError
         If a bin's matrix is singular and `ridge` too small.
 
+    See Also
+    --------
+    GEMClassifier : Classes instead of numbers.
+    eigenfeat.rayleigh.SlicedInverseRegression : Directions for a target, by means alone.
+
     Notes
     -----
-    The features of all rows are stored: ``8 n p`` bytes, and ``8 min(n, p)^2`` more.
+    The features of all samples are stored: ``8 n p`` bytes, and ``8 min(n, p)^2`` more.
 
     References
     ----------
@@ -191,11 +200,11 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         Parameters
         ----------
         X : (n, d) array-like
-            Finite rows.
+            Finite samples.
         y : (n,) or (n, q) array-like
             Finite targets.
         sample_weight : (n,) array-like, optional
-            Nonnegative weights of the rows.
+            Nonnegative weights of the samples.
 
         Returns
         -------
@@ -222,7 +231,7 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         Parameters
         ----------
         X : (n, d) array-like
-            Finite rows.
+            Finite samples.
 
         Returns
         -------
@@ -230,8 +239,8 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         """
         check_is_fitted(self, "coef_")
         rows = validate_columns(self, X, reset=False, dtype=FLOATS, order="C")
-        found: NDArray[Any] = self._features(rows) @ self.coef_.T + self.intercept_
-        return found
+        result: NDArray[Any] = self._features(rows) @ self.coef_.T + self.intercept_
+        return result
 
     def _directions(self, X: Any, outputs: _Array, weight: Any) -> tuple[_Array, _Array]:
         """Of all contractions that vary, side by side."""
@@ -248,9 +257,9 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             outputs, self.n_bins, self.n_contractions, seed,
             sample_weight=weight, contractions=vectors,
         )  # fmt: skip
-        found = [self._gem(seed).fit(X, groups, weight) for groups in groupings]
-        directions = np.ascontiguousarray(np.hstack([one.directions_ for one in found]))
-        return directions, np.concatenate([one.offset_ for one in found])
+        result = [self._gem(seed).fit(X, groups, weight) for groups in groupings]
+        directions = np.ascontiguousarray(np.hstack([one.directions_ for one in result]))
+        return directions, np.concatenate([one.offset_ for one in result])
 
     def _gem(self, seed: int) -> GEM:
         return GEM(

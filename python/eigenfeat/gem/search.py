@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -15,11 +13,10 @@ from sklearn.model_selection import ParameterGrid, StratifiedShuffleSplit
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._base.extras import installed
 from eigenfeat._base.feature_names import take_names
 from eigenfeat._base.saved import fits
-from eigenfeat._base.speaking import LOGGER
 from eigenfeat._base.types import CrossValidation, Floats, Labels, RandomState, Rows
+from eigenfeat._base.verbose import progress_bar
 from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.gem.search_rows import SearchRows
 from eigenfeat.rows.estimator import BaseEstimator, Iterative, with_steps
@@ -36,7 +33,10 @@ GRID = {"ridge": (0.1, 0.5), "threshold": (1.0, 1.5), "penalty": (0.02, 0.1, 0.4
 
 
 class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
-    """GEM classifier with parameters chosen on held-out rows, then fitted to all rows.
+    """GEM classifier with parameters chosen on held-out samples, then fitted to all samples.
+
+    Use it where a search over `ridge`, `threshold` and `penalty` pays: it shares most computations
+    of its candidates. Give it a grid of few values first. User guide: :doc:`/guide/classifier`.
 
     Candidates share computations. Moments are computed once per split. Directions and projections
     are computed once per ridge, with the lowest threshold and the largest number of directions; all
@@ -53,13 +53,13 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
         Values to try for each parameter. By default ``ridge`` 0.1 and 0.5, ``threshold`` 1 and 1.5,
         ``penalty`` 0.02, 0.1 and 0.4.
     cv : int, splitter or None, default=None
-        Number of folds, or a splitter. None holds out one part of the rows.
+        Number of folds, or a splitter. None holds out one part of the samples.
     validation_fraction : float, default=1/6
-        Fraction of rows held out with ``cv=None``, class by class.
+        Fraction of samples held out with ``cv=None``, class by class.
     scoring : {"error", "log_loss"}, default="error"
         Criterion to minimise; the other one breaks ties.
     refit : bool, default=True
-        Whether the best candidate is fitted to all rows.
+        Whether the best candidate is fitted to all samples.
     random_state : int, RandomState or None, default=0
         Seed for drawing the held-out part.
     verbose : int, default=0
@@ -74,7 +74,7 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
         each split), `n_directions_kept`, `n_iter` and `seconds` of the logit. Best first. After
         Ctrl-C or an error, it holds the finished candidates in the order in which they were tried.
         For blocks, penalties of the same features are scored together, in one more pass over the
-        rows, also after Ctrl-C; a second Ctrl-C stops at once.
+        samples, also after Ctrl-C; a second Ctrl-C stops at once.
     cv_results_ : dict
         The same by column, as ``GridSearchCV`` of scikit-learn has it, in the order of the grid:
         "params", "param_NAME", "split0_test_score", "mean_test_score", "std_test_score",
@@ -84,16 +84,21 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
     best_index_ : int
         The best candidate's place in `cv_results_`.
     best_score_ : float
-        Its mean score on held-out rows, the larger the better.
+        Its mean score on held-out samples, the larger the better.
     best_estimator_ : GEMClassifier
-        The best candidate fitted to all rows; only with `refit`.
+        The best candidate fitted to all samples; only with `refit`.
     classes_ : (k,) array
 
     Raises
     ------
     ValueError
-        If the grid has a name that is not a parameter of the estimator, rows or labels are invalid,
-        or a split has no training rows of some class.
+        If the grid has a name that is not a parameter of the estimator, samples or labels are
+        invalid, or a split has no training samples of some class.
+
+    See Also
+    --------
+    GEMClassifier : Needs no search on most tables.
+    sklearn.model_selection.GridSearchCV : Any estimator; shares nothing.
 
     References
     ----------
@@ -153,17 +158,17 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
         y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> GEMClassifierCV:
-        """Try every candidate on held-out rows and fit the best to all.
+        """Try every candidate on held-out samples and fit the best to all.
 
         Parameters
         ----------
         X : (n, d) array-like, sparse matrix or RowBlocks
-            Finite rows. Blocks and memory-mapped arrays are read many times, as by `GEMClassifier`,
-            and once more to score each path of penalties.
+            Finite samples. Blocks and memory-mapped arrays are read many times, as by
+            `GEMClassifier`, and once more to score each path of penalties.
         y : (n,) array-like
             Labels; None with blocks, which contain labels and weights.
         sample_weight : (n,) array-like, optional
-            Nonnegative weights of the rows, used for fitting and for scoring.
+            Nonnegative weights of the samples, used for fitting and for scoring.
 
         Returns
         -------
@@ -210,14 +215,14 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
         """Fill in the `splits` of every trial; if it ends early, `results_` is partial."""
         splits = list(self._splits(rows))
         try:
-            with _bar(len(trials) * len(splits), self.verbose) as advance:
+            with progress_bar(len(trials) * len(splits), "GEMClassifierCV", self.verbose) as bar:
 
                 def done(trial: Trial) -> None:
-                    advance(trial)
+                    bar(_told(trial), 1)
                     self._step_done()
 
-                for train, held in splits:
-                    rows.split(train, held).run(trials, done)
+                for train, held_out in splits:
+                    rows.split(train, held_out).run(trials, done)
         except (Exception, KeyboardInterrupt) as error:
             finished = [_summary(trial) for trial in trials if trial["splits"]]
             if finished or isinstance(error, KeyboardInterrupt):
@@ -328,32 +333,3 @@ def _told(trial: dict[str, Any]) -> str:
     """A candidate and its error on the last split, for whoever waits."""
     chosen = ", ".join(f"{k}={v}" for k, v in trial["params"].items())
     return f"{chosen}: {100 * trial['splits'][-1]['error']:.2f}%"
-
-
-@contextmanager
-def _bar(total: int, verbose: int) -> Iterator[Any]:
-    """A function to call after each candidate, which moves a progress bar on stderr."""
-    if not verbose:
-        yield lambda trial: LOGGER.info("GEMClassifierCV: %s", _told(trial))
-        return
-    if not installed("rich"):
-        yield lambda trial: print(_told(trial), file=sys.stderr, flush=True)
-        return
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    console = Console(file=sys.stderr)
-    with Progress(*columns, TextColumn("{task.description}"), console=console) as progress:
-        task = progress.add_task("moments and directions", total=total)
-
-        def advance(trial: dict[str, Any]) -> None:
-            progress.update(task, advance=1, description=_told(trial))
-
-        yield advance

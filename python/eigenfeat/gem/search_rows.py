@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from eigenfeat._base.feature_names import take_names
 from eigenfeat._base.types import Codes, Rows, Targets
 from eigenfeat.gem.search_splits import Split, Trial, candidate
-from eigenfeat.rows.memory import MemoryRows
-from eigenfeat.rows.surveyed import SurveyedBlocks
+from eigenfeat.rows.memory import BlockRows, MemoryRows
 
 if TYPE_CHECKING:
     from sklearn.model_selection import BaseCrossValidator
@@ -74,8 +73,8 @@ class SearchRows:
         given[kept] = labels
         number = np.cumsum(kept) - 1
         for parts in splitter.split(np.empty((len(kept), 0)), given):
-            train, held = (number[rows[kept[rows]]] for rows in map(_numbers, parts))
-            yield train, held
+            train, held_out = (number[rows[kept[rows]]] for rows in map(_numbers, parts))
+            yield train, held_out
 
     @property
     def n_given(self) -> int:
@@ -85,7 +84,7 @@ class SearchRows:
     @property
     def _kept(self) -> NDArray[np.bool_] | None:
         """Which rows were given with weight, if not all were."""
-        if isinstance(self.rows, SurveyedBlocks):
+        if isinstance(self.rows, BlockRows):
             return self.rows.kept
         weight = self._given[2]
         kept = np.ones(1, bool) if weight is None else np.asarray(weight) > 0
@@ -95,10 +94,10 @@ class SearchRows:
         """Fit a classifier to all rows."""
         model.fit(*self._given)
 
-    def split(self, train: ArrayLike, held: ArrayLike) -> Split:
+    def split(self, train: ArrayLike, held_out: ArrayLike) -> Split:
         """The candidates' work on a part to train on and a part held out, by rows' numbers."""
-        train, held = _numbers(train), _numbers(held)
-        if not len(held):
+        train, held_out = _numbers(train), _numbers(held_out)
+        if not len(held_out):
             raise ValueError("cv: expected rows held out in every split, got none")
         lacking = np.bincount(self.codes[train], minlength=len(self.classes)) == 0
         if lacking.any():
@@ -107,14 +106,14 @@ class SearchRows:
                 "cv: expected rows of every class to train on in every split, got none of "
                 f"class {label!r}"
             )
-        for rows in (train, held):
+        for rows in (train, held_out):
             twice = np.flatnonzero(rows[1:] == rows[:-1])
             if not self.rows.in_memory and len(twice):
                 raise ValueError(
                     "cv: expected splits that take a row once, of blocks, got row "
                     f"{rows[twice[0]]} twice"
                 )
-        return Split(self.base, self.rows.subset(train), self.rows.subset(held))
+        return Split(self.base, self.rows.subset(train), self.rows.subset(held_out))
 
 
 def _numbers(rows: Any) -> NDArray[np.int64]:

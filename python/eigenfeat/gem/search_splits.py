@@ -42,8 +42,8 @@ class Split:
     train, held : LabelledRows
     """
 
-    def __init__(self, base: GEMClassifier, train: LabelledRows, held: LabelledRows) -> None:
-        self.base, self.train, self.held = base, train, held
+    def __init__(self, base: GEMClassifier, train: LabelledRows, held_out: LabelledRows) -> None:
+        self.base, self.train, self.held = base, train, held_out
         self.scales: dict[str, str] = {}
         self.moments: dict[Any, ClassMoments] = {}
 
@@ -62,8 +62,10 @@ class Split:
             for model, mask, same_features in self._same_features(same_solution, layers[-1]):
                 expansion, powers = model._expansion()
                 last = replace(layers[-1].kept(mask), expansion=expansion, powers=powers)
-                train, held = (part.narrowed(last, mask, model.include_input) for part in projected)
-                for trial, result in self._path(same_features, model, train, held):
+                train, held_out = (
+                    part.narrowed(last, mask, model.include_input) for part in projected
+                )
+                for trial, result in self._path(same_features, model, train, held_out):
                     trial["splits"].append(result | {"n_directions_kept": int(mask.sum())})
                     advance(trial)
 
@@ -116,7 +118,7 @@ class Split:
         return layers
 
     def _path(
-        self, trials: list[Trial], model: GEMClassifier, train: Any, held: Any
+        self, trials: list[Trial], model: GEMClassifier, train: Any, held_out: Any
     ) -> Iterator[tuple[Trial, dict[str, Any]]]:
         """All penalties on the same features, from large to small."""
 
@@ -126,9 +128,9 @@ class Split:
         penalties = sorted(set(map(penalty, trials)), reverse=True)
         logit = model._logit(model.penalty).set_params(temperature=1.0)
         fits = _timed(logit.iterate_path(train, None, penalties))
-        for batch in _batches(fits, held):
+        for batch in _batches(fits, held_out):
             logits = [fitted for fitted, _ in batch]
-            losses, total = held.reduce(held_out_losses, reductions.add, logits)
+            losses, total = held_out.reduce(held_out_losses, reductions.add, logits)
             for (fitted, seconds), (error, loss) in zip(batch, losses / total, strict=True):
                 result = {
                     "error": float(error),
@@ -139,12 +141,14 @@ class Split:
                 yield from ((one, result) for one in trials if penalty(one) == fitted.penalty)
 
 
-def _batches(fits: Iterable[tuple[MultinomialLogit, float]], held: LabelledRows) -> Iterator[Fits]:
+def _batches(
+    fits: Iterable[tuple[MultinomialLogit, float]], held_out: LabelledRows
+) -> Iterator[Fits]:
     """Those of a path that are scored together: all, where scores need another pass over blocks.
 
     After Ctrl-C what is finished of it.
     """
-    if held.in_memory:
+    if held_out.in_memory:
         yield from ([fit] for fit in fits)
         return
     finished: Fits = []

@@ -47,7 +47,7 @@ from eigenfeat.rows.blocks import Block
 if TYPE_CHECKING:
     from eigenfeat._base.types import Codes
 
-__all__ = ["VIEWS", "Interactions", "Kernel", "Table", "TableStatistics"]
+__all__ = ["MOST_BINS", "VIEWS", "Interactions", "Kernel", "Table", "TableStatistics"]
 
 _Array = NDArray[np.float64]
 _Features = NDArray[np.float32]
@@ -62,7 +62,9 @@ _GRID = 201  # quantiles of a column that its ranks are read from
 _BINS, _FINE = 8, 20  # of a numeric column, for pairs of columns and for the column itself
 _LANDMARKS = 400
 _SPECTRUM = 1e-6  # of the largest eigenvalue of the landmarks' kernel: smaller ones are left out
-_MOST_BINS = 1200  # of all columns together
+MOST_BINS = 1200  # of all columns together
+_FEW = 64  # samples that are compared with all quantiles at once
+_NUMBERS = 1 << 20  # compared at a time
 _SPREAD = 64.0  # roundings of a column's size that its deviation must exceed
 
 
@@ -111,17 +113,23 @@ class TableStatistics(Saved):
         spread = np.sqrt((w[:, None] * (X / unit - mean) ** 2).sum(axis=0) / total)
         constant = spread <= _SPREAD * np.finfo(X.dtype).eps
         at = np.linspace(0.0, 1.0, _GRID)
-        quantiles = np.empty((_GRID, d))
-        for j in range(d):
-            order = np.argsort(X[:, j], kind="stable")
-            below = np.cumsum(w[order])
+        order = np.argsort(X, axis=0, kind="stable")
+        ascending = np.take_along_axis(X, order, axis=0)
+        if weight is None:
+            below = np.cumsum(w)
             place = np.searchsorted(below, at * below[-1] * (1 - 1e-12))
-            quantiles[:, j] = X[order[np.minimum(place, n - 1)], j]
-            quantiles[0, j], quantiles[-1, j] = X[order[0], j], X[order[-1], j]
+            quantiles = ascending[np.minimum(place, n - 1)]
+        else:
+            quantiles = np.empty((_GRID, d))
+            for j in range(d):
+                below = np.cumsum(w[order[:, j]])
+                place = np.searchsorted(below, at * below[-1] * (1 - 1e-12))
+                quantiles[:, j] = ascending[np.minimum(place, n - 1), j]
+        quantiles[0], quantiles[-1] = ascending[0], ascending[-1]
         return cls(
             mean * unit,
             np.where(constant, 0.0, spread * unit),
-            np.array([len(np.unique(column[:1000])) <= 2 and _is_two(column) for column in X.T]),
+            (np.diff(ascending, axis=0) > 0).sum(axis=0) <= 1,
             quantiles,
             np.arange(d) if groups is None else groups,
         )
@@ -145,10 +153,34 @@ class TableStatistics(Saved):
         at = np.linspace(_OUTER, _GRID - 1 - _OUTER, _KNOTS).round().astype(np.intp)
         return [_basis(self.quantiles[at, j]) for j in self.numeric]
 
+    def has_more_splines_than(self, most: int) -> bool:
+        """Whether the splines have more features; a column has at least as many as their degree."""
+        if _DEGREE * len(self.numeric) > most:
+            return True
+        return sum(one.c.shape[1] for one in self.splines) > most
+
     def edges(self, count: int) -> list[_Array]:
         """For each numeric column the inner bounds of so many bins, or fewer where it has ties."""
         step = (_GRID - 1) // count
         return [np.unique(self.quantiles[step:-1:step, j]) for j in self.numeric]
+
+    @cached_property
+    def fine_edges(self) -> list[_Array]:
+        """For each numeric column the inner bounds of its finer bins."""
+        return self.edges(_FINE)
+
+    @cached_property
+    def bin_edges(self) -> list[tuple[int, _Array]]:
+        """Column and inner bounds of the bins of each group of one column."""
+        edges = dict(zip(self.numeric.tolist(), self.edges(_BINS), strict=True))
+        out = []
+        for _, columns in self.bins:
+            j = int(columns[0])
+            if j not in edges:
+                values = np.unique(self.quantiles[:, j])
+                edges[j] = (values[1:] + values[:-1]) / 2
+            out.append((j, edges[j]))
+        return out
 
     @cached_property
     def bins(self) -> list[tuple[int, NDArray[np.intp]]]:
@@ -170,12 +202,6 @@ class TableStatistics(Saved):
     def table(self, X: _Array) -> Table:
         """Complete samples (n, D), as views read them."""
         return Table(self, X)
-
-
-def _is_two(column: _Array) -> bool:
-    first = column[0]
-    other = column[column != first]
-    return len(other) == 0 or bool((other == other[0]).all())
 
 
 def _basis(knots: _Array) -> BSpline:
@@ -229,34 +255,35 @@ class Table:
         """Ranks of the columns, of variance 1 for columns without ties; indicators as 0 and 1."""
         stat = self.statistics
         some = np.flatnonzero(stat.scale > 0)
+        two = stat.indicator[some]
         out = np.empty((len(self.X), len(some)), dtype=np.float32)
-        for at, j in enumerate(some):
-            q, x = stat.quantiles[:, j], self.X[:, j]
-            if stat.indicator[j]:
-                out[:, at] = (x - q[0]) / (q[-1] - q[0]) if q[-1] > q[0] else 0.0
-            else:
-                out[:, at] = np.sqrt(12.0) * (_ranks(q, x) - 0.5)
+        x, q = self.X[:, some[two]], stat.quantiles[:, some[two]]
+        apart = q[-1] - q[0]
+        out[:, two] = np.where(apart > 0, x - q[0], 0.0) / np.where(apart > 0, apart, 1.0)
+        x, q = self.X[:, some[~two]], stat.quantiles[:, some[~two]]
+        width = max(1, _NUMBERS // max(len(q) * len(x), 1))
+        columns = np.flatnonzero(~two)
+        for begin in range(0, len(columns), width):
+            part = slice(begin, begin + width)
+            out[:, columns[part]] = np.sqrt(12.0) * (_ranks(q[:, part], x[:, part]) - 0.5)
         return out
 
     @cached_property
     def bins(self) -> NDArray[np.int32]:
         """The bin (n, G) that each column of the table has the samples in."""
         stat = self.statistics
-        edges = dict(zip(stat.numeric.tolist(), stat.edges(_BINS), strict=True))
+        numeric = set(stat.numeric.tolist())
         out = np.empty((len(self.X), len(stat.bins)), dtype=np.int32)
-        for at, (count, columns) in enumerate(stat.bins):
-            j = int(columns[0])
-            if j in edges:
-                out[:, at] = np.searchsorted(edges[j], self.X[:, j], side="right")
+        for at, ((count, columns), (j, edges)) in enumerate(
+            zip(stat.bins, stat.bin_edges, strict=True)
+        ):
+            if j in numeric or len(columns) == 1:
+                out[:, at] = np.searchsorted(edges, self.X[:, j], side="right")
                 for gap in columns[1:]:
                     out[self.X[:, gap] > 0, at] = count - 1
-            elif len(columns) > 1:
+            else:
                 group = self.X[:, columns]
                 out[:, at] = np.where(group.any(axis=1), group.argmax(axis=1), count - 1)
-            else:
-                values = np.unique(stat.quantiles[:, j])
-                middle = (values[1:] + values[:-1]) / 2
-                out[:, at] = np.searchsorted(middle, self.X[:, j], side="right")
         return out
 
     @cached_property
@@ -265,7 +292,7 @@ class Table:
         stat = self.statistics
         parts = [
             np.searchsorted(edges, self.X[:, j], side="right")[:, None] == np.arange(len(edges) + 1)
-            for j, edges in zip(stat.numeric, stat.edges(_FINE), strict=True)
+            for j, edges in zip(stat.numeric, stat.fine_edges, strict=True)
         ]
         return np.hstack([np.empty((len(self.X), 0)), *parts]).astype(np.float32)
 
@@ -277,11 +304,24 @@ def _clamped(basis: BSpline, x: _Array) -> _Array:
 
 
 def _ranks(quantiles: _Array, x: _Array) -> _Array:
-    """Values of the distribution function, the mean of those on both sides of a step."""
-    at = np.linspace(0.0, 1.0, len(quantiles))
-    above = np.interp(x, quantiles, at)
-    below = -np.interp(-x, -quantiles[::-1], -at[::-1])
-    return (above + below) / 2
+    """Values (n, D) of the distribution functions, the mean of those on both sides of a step."""
+    last = len(quantiles) - 1
+    if len(x) <= _FEW:
+        up = (quantiles[:, None] <= x).sum(axis=0)
+        low = (quantiles[:, None] < x).sum(axis=0)
+    else:
+        pairs = list(zip(quantiles.T, x.T, strict=True))
+        up = np.stack([np.searchsorted(q, v, side="right") for q, v in pairs], axis=1)
+        low = np.stack([np.searchsorted(q, v, side="left") for q, v in pairs], axis=1)
+    total = np.zeros(x.shape)
+    for above in (up, low):
+        right = np.clip(above, 1, last)
+        a = np.take_along_axis(quantiles, right - 1, axis=0)
+        b = np.take_along_axis(quantiles, right, axis=0)
+        with np.errstate(over="ignore"):  # of columns whose range is beyond the largest number
+            share = (x - a) / np.where(b > a, b - a, 1.0)
+        total += np.where(right == above, (right - 1 + share) / last, above > last)
+    return total / 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -435,7 +475,7 @@ def bin_tables(
 def interactions_fit_in(counts: Sequence[int], n_classes: int) -> bool:
     """Whether tables of all pairs of bins are small enough."""
     width = int(np.sum(counts)) if len(counts) else 0
-    return len(counts) > 1 and width <= _MOST_BINS and n_classes * width**2 <= 4e7
+    return len(counts) > 1 and width <= MOST_BINS and n_classes * width**2 <= 4e7
 
 
 def _ranked(tables: _Array, sizes: NDArray[np.intp]) -> list[tuple[int, int, int]]:

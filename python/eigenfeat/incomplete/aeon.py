@@ -27,7 +27,7 @@ SEEN, DECIDED, CODE, TIME = range(4)
 class AeonEarlyClassifier(BaseEarlyClassifier):
     """Early classifier of this package with the interface of aeon.
 
-    Series have one channel and equal lengths. `predict` looks at every time, so that calls with
+    Series have one channel and equal lengths. `predict` evaluates every time, so that calls with
     longer and longer series decide as `predict_early` does.
 
     Parameters

@@ -168,6 +168,7 @@ def fresh_quantile(weights: _Array, level: _Array) -> _Array:
         Mostly to within some `BELOW` of the level; 0 where all weights are.
     """
     wanted, level = level, (1 - BELOW) * level
+    weights = weights[:, weights.any(axis=0)]  # of entries that none of the patterns knows
     moments = moments_of(weights)
     bound = bounded_quantile(moments, level)
     low, high = np.zeros_like(bound), bound.copy()
@@ -183,11 +184,13 @@ def fresh_quantile(weights: _Array, level: _Array) -> _Array:
         low[active] = np.where(above, x[active], low[active])
         high[active] = np.where(above, high[active], x[active])
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            step = np.log(value / level[active]) * value / density
-            trial = x[active] + step
+            apart = np.log(value / level[active])
+            trial = x[active] + apart * value / density
         inside = (trial > low[active]) & (trial < high[active])
         trial = np.where(inside, trial, 0.5 * (low[active] + high[active]))
-        ended = np.abs(trial - x[active]) <= 1e-8 * x[active]
+        there = np.abs(apart) <= 0.02 * BELOW
+        trial = np.where(there, x[active], trial)  # which a bracket may not contain any more
+        ended = there | (np.abs(trial - x[active]) <= 1e-8 * x[active])
         x[active] = trial
         active = active[~ended & accurate[active]]
     out = bounded_quantile(moments, wanted)
@@ -303,10 +306,7 @@ def _inverted(w: _Array, x: _Array, count: int) -> _Inverted:
     y = (reach / count)[:, None] * nodes
     at = p[:, None] - bend[:, None] * y**2 + 1j * y
     along = 1j - 2 * bend[:, None] * y
-    exponent = at * x[:, None]
-    for start in range(0, w.shape[1], 64):
-        part = w[:, start : start + 64]
-        exponent -= 0.5 * _log_product(1 + 2 * at[:, :, None] * part[:, None])
+    exponent = at * x[:, None] - 0.5 * _log_product(at, w)
     size = p * x - 0.5 * np.log1p(2 * p[:, None] * w).sum(axis=1)
     integrand = np.exp(exponent - size[:, None]) * along
     over = integrand / at
@@ -324,15 +324,30 @@ def _inverted(w: _Array, x: _Array, count: int) -> _Inverted:
     return _Inverted(*clipped, accurate, scale, rule)
 
 
-def _log_product(factors: NDArray[np.complex128]) -> NDArray[np.complex128]:
-    """Sums of the logarithms along the last axis, of arguments within (0, pi)."""
-    if factors.shape[-1] % 2:
-        factors = np.concatenate([factors, np.ones_like(factors[..., :1])], axis=-1)
-    pairs = factors[..., ::2] * factors[..., 1::2]  # of arguments within (0, 2 pi)
-    turn = np.arctan2(pairs.imag, pairs.real)
-    turn += np.where(turn < 0, 2 * np.pi, 0.0)
-    length = np.log(pairs.real**2 + pairs.imag**2)
-    return np.asarray(0.5 * length.sum(axis=-1) + 1j * turn.sum(axis=-1))
+def _log_product(at: NDArray[np.complex128], w: _Array) -> NDArray[np.complex128]:
+    """(n, nodes): sums of ``log(1 + 2 p w_i)`` over weights (n, m), at nodes p (n, nodes).
+
+    Arguments are within (0, pi). That of a partial product grows by less than pi with each factor:
+    it passes a multiple of pi where the imaginary part changes its sign. Only products of up to 16
+    factors, of moderate size, need a logarithm.
+    """
+    total = np.zeros(at.shape, dtype=np.complex128)
+    w = w[:, w.any(axis=0)]
+    twice = 2 * at
+    together = 16 if np.abs(twice).max(initial=0.0) < 1e15 else 2
+    for start in range(0, w.shape[1], together):
+        product = 1 + twice * w[:, start, None]
+        below = np.zeros(at.shape, dtype=bool)
+        turns = np.zeros(at.shape, dtype=np.int8)
+        for i in range(start + 1, min(start + together, w.shape[1])):
+            product *= 1 + twice * w[:, i, None]
+            now = product.imag < 0
+            turns += now != below
+            below = now
+        np.negative(product, out=product, where=below)
+        total += np.log(product)
+        total.imag += np.pi * turns
+    return total
 
 
 def _saddle(w: _Array, x: _Array) -> _Array:

@@ -232,6 +232,9 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 class GaussianCompletion(Completion):
     r"""Complete rows whose missing and known entries are jointly Gaussian.
 
+    Use it to complete missing entries, and as the model of `ReliableClassifier`. Tune `shrinkage`.
+    User guide: :doc:`/guide/early`.
+
     Given the known part z of a row, the row is Gaussian with
 
     .. math::
@@ -284,6 +287,12 @@ class GaussianCompletion(Completion):
         If all training rows are equal, a column is never known, parameters are invalid, or the
         covariance is not positive definite.
 
+    See Also
+    --------
+    MixtureCompletion : One Gaussian for each class.
+    ReliableClassifier : Decides with it.
+    sklearn.impute.SimpleImputer : Means or medians.
+
     References
     ----------
     N. Parrish, "Supervised Dimensionality Reduction for Different Learning Architectures", PhD
@@ -335,6 +344,9 @@ class GaussianCompletion(Completion):
 class MixtureCompletion(Completion):
     r"""Complete rows by a mixture with one Gaussian for each class.
 
+    Use it where classes differ much in their covariances and each has many samples. Tune
+    `shrinkage`. User guide: :doc:`/guide/early`.
+
     Given z, the row is a mixture of the classes' conditional Gaussians with weights
     :math:`p(g|z) \propto w_g\, p(z|g)`. Its mean is :math:`m = \sum_g p(g|z) m_g` and its
     covariance :math:`\sum_g p(g|z) (R_g + (m_g - m)(m_g - m)^T)` (Parrish 2012, (5.20) and
@@ -385,6 +397,10 @@ class MixtureCompletion(Completion):
     ValueError
         If all training rows are equal, a column or a class is never known, parameters are invalid,
         or a covariance is not positive definite.
+
+    See Also
+    --------
+    GaussianCompletion : One Gaussian of all samples; needs fewer samples.
 
     References
     ----------

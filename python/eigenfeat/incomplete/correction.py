@@ -15,6 +15,7 @@ A row waits until that share reaches tau.
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from numpy.typing import NDArray
 from eigenfeat._base.lazy import cached_property
 from eigenfeat._base.saved import Saved, fits
 from eigenfeat._base.types import Labels
+from eigenfeat._base.verbose import progress_bar, warn_caller
 from eigenfeat.incomplete.fitted import FittedModel
 from eigenfeat.incomplete.rules import Rule, RuleInput, RuleOutput, binomial_share
 from eigenfeat.incomplete.series import Rows, fold_masks, spread_over_classes, spread_steps
@@ -41,6 +43,8 @@ MAX_TIMES = 48  # at which held-out rows are evaluated
 MAX_SAMPLED_TIMES = 16  # by rules that sample
 MAX_ROWS = 3000
 MAX_PREDICTIONS = 4e6  # of rules that sample
+TIMES_AT_ONCE = 8
+LONG = 90.0  # seconds of which a warning tells
 SLACK = 1e-12  # shares are compared with tau
 MAX_CACHED = 64  # reliabilities whose least numbers of entries are cached
 
@@ -202,6 +206,7 @@ def correct_rule(
     n_folds: int,
     confidence: float,
     held_out: Rows | None = None,
+    verbose: int = 0,
 ) -> tuple[Correction, HeldOutResult, NDArray[np.int64]]:
     """Learn a correction of a model's rule from folds, or from rows that it was not fitted to.
 
@@ -219,6 +224,8 @@ def correct_rule(
         As in `Correction`.
     held_out : Rows, optional
         They take the place of the folds.
+    verbose : int
+        Whether to show a progress bar.
 
     Returns
     -------
@@ -228,18 +235,21 @@ def correct_rule(
     """
     n, d = (rows if held_out is None else held_out).rows.shape
     grid = np.union1d(GRID, [tau])
-    if model.rule.cost > 1:  # looser ones take more samples; the first of the grid serves them
-        grid = grid[(grid >= tau) | (grid == grid[0])]
+    if model.rule.cost > 1:  # others take more samples; these serve looser and stricter ones
+        grid = np.array([grid[0], tau])
     channels, length = model.layout.channels, model.layout.length
     n_rows, n_times = _sizes(model.rule.cost, n, length, _least_rows(tau, confidence))
     steps = spread_steps(length, n_times)
     times = steps * channels
     trials = []
-    if len(times) and held_out is not None:
-        trials = [_evaluate_held_out(model, held_out.take(slice(0, n_rows)), grid, times)]
-    elif len(times):
-        for other, own in _fold_models(refit, rows, y, n_rows, n_folds):
-            trials.append(_evaluate_held_out(other, own, grid, times))
+    total = n_rows * len(times)
+    with progress_bar(total, "ReliableClassifier", verbose) as bar:
+        done = _Progress(bar, total, n_folds)
+        if len(times) and held_out is not None:
+            trials = [_evaluate_held_out(model, held_out.take(slice(0, n_rows)), grid, times, done)]
+        elif len(times):
+            for other, own in _fold_models(refit, rows, y, n_rows, n_folds):
+                trials.append(_evaluate_held_out(other, own, grid, times, done))
     if not trials:
         if len(times):  # a row of one entry has no beginning
             warnings.warn(
@@ -279,7 +289,11 @@ def _fold_models(
 
 
 def _evaluate_held_out(
-    model: FittedModel, rows: Rows, grid: _Array, times: NDArray[np.int64]
+    model: FittedModel,
+    rows: Rows,
+    grid: _Array,
+    times: NDArray[np.int64],
+    done: Callable[[int], None],
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """(p, m, times): whether rows outside the fit would be decided, and wrongly."""
     full = model.fill(rows.rows)
@@ -288,15 +302,42 @@ def _evaluate_held_out(
     ends = rows.ends[:, None]
     decided = np.empty((len(grid), len(final), len(times)), dtype=bool)
     wrong = np.empty_like(decided)
-    for begin in range(0, len(times), 8):
-        at = slice(begin, min(begin + 8, len(times)))
+    for begin in range(0, len(times), TIMES_AT_ONCE):
+        at = slice(begin, min(begin + TIMES_AT_ONCE, len(times)))
         rule_input = model.prefix_input(shown, times[at])
         shape = len(final), at.stop - at.start
         for k, (yes, score) in enumerate(model.rule.evaluate_grid(rule_input, grid)):
             label = model.discriminants.labels[score].reshape(shape)
             decided[k, :, at] = yes.reshape(shape) & (times[at] < ends)
             wrong[k, :, at] = decided[k, :, at] & (label != final[:, None])
+        done(shape[0] * shape[1])
     return decided, wrong
+
+
+class _Progress:
+    """Moves a bar, and warns once where the evaluation of held-out rows will take minutes."""
+
+    def __init__(self, bar: Callable[[str, int], None], total: int, n_folds: int) -> None:
+        self.bar = bar
+        self.total = total
+        self.n_folds = n_folds
+        self.done, self.warned = 0, False
+        self.started = time.perf_counter()
+
+    def __call__(self, steps: int) -> None:
+        self.done += steps
+        self.bar(f"held-out samples at all times: {self.done} of {self.total}", steps)
+        spent = time.perf_counter() - self.started
+        left = spent * (self.total - self.done) / self.done
+        if not self.warned and left > LONG:
+            self.warned = True
+            less = "correct=False, " + ("fewer folds, " if self.n_folds > 2 else "")
+            warn_caller(
+                f"fit: expected a fast classifier, got one that needs some {left / 60:.0f} more "
+                f"minutes to label completions of held-out samples; {less}a faster classifier or "
+                "a smaller reliability takes less",
+                UserWarning,
+            )
 
 
 def _stable_from(wrong: NDArray[np.bool_], times: NDArray[np.int64], d: int) -> NDArray[np.int64]:

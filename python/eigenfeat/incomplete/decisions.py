@@ -89,7 +89,7 @@ class EarlyDecisions(EarlyLabels):
     trace_label, trace_reliability : (n, p) arrays or None
         On request, the label it would get and the largest tau, after each of `steps` samples.
     steps : (p,) array of int
-        The times at which series were looked at.
+        The times at which series were evaluated.
     """
 
     reliability: _Array

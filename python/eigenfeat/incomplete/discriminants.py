@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from eigenfeat._base.saved import Saved, fits
 from eigenfeat._base.validation import show
+from eigenfeat.expansion.features import expand
 from eigenfeat.regions.dominance import SeparableClasses
 
 if TYPE_CHECKING:
@@ -294,14 +295,22 @@ class Quadratic(Discriminants):
     def scores(self, points: _Array) -> _Array:
         """As `Discriminants.scores`."""
         apart = points[:, None] - self.means
-        quadratic = _forms(apart, self.precisions)
+        quadratic = np.einsum("nki,nki->nk", self.pulls(points), apart)
         return np.asarray(self.offsets - 0.5 * quadratic)
 
     def magnitudes(self, points: _Array) -> _Array:
         """As `Discriminants.magnitudes`."""
         apart = np.abs(points[:, None] - self.means)
-        quadratic = _forms(apart, np.abs(self.precisions))
+        quadratic = np.einsum("nki,nki->nk", _products(apart, np.abs(self.precisions)), apart)
         return np.asarray(np.abs(self.offsets) + 0.5 * quadratic)
+
+    def pulls(self, points: _Array) -> _Array:
+        """(n, k, d): ``P_c (x - mean_c)``, minus the gradients of the scores."""
+        return _products(points[:, None] - self.means, self.precisions)
+
+    def forms(self, c: _Codes, h: _Codes) -> _Array:
+        """(m, d, d): V of ``f_c - f_h`` for some pairs."""
+        return np.asarray(0.5 * (self.precisions[h] - self.precisions[c]))
 
     def separable(self) -> SeparableClasses | None:
         """As `Discriminants.separable`."""
@@ -327,9 +336,13 @@ class Quadratic(Discriminants):
         return lengths[c] + lengths[h], sloped
 
 
-def _forms(apart: _Array, precisions: _Array) -> _Array:
-    """(n, k) of x^T P x in two stages, each a sum over d."""
-    return np.asarray(np.einsum("nki,nki->nk", np.einsum("nki,kij->nkj", apart, precisions), apart))
+def _products(apart: _Array, precisions: _Array) -> _Array:
+    """(n, k, d) of P_c x, each a sum over d whose rounding does not depend on the other points."""
+    out = np.empty_like(apart)
+    for c, precision in enumerate(precisions):
+        rows = np.ascontiguousarray(apart[:, c])
+        out[:, c] = expand(rows, np.ascontiguousarray(precision.T), None, expansion="none")
+    return out
 
 
 def discriminants_of(classifier: BaseEstimator, X: _Array) -> Discriminants:

@@ -30,6 +30,12 @@ BLOCK_NUMBERS = 2**21  # distances at a time
 class ECTS(SeriesClassifier):
     r"""Early classification on time series by the nearest neighbour.
 
+    Use it as a baseline. Tune `min_support`. User guide: :doc:`/guide/early_costs`.
+
+    A baseline of the literature and of Parrish (2012). Of 21 sets it has a larger harmonic mean of
+    accuracy and earliness saved than `ReliableClassifierCV` on Symbols (.661 and .643), whose
+    classes differ in shape and have few training series.
+
     A training series may predict from its minimum prediction length (MPL) on. With :math:`RNN^l(S)`
     the series outside S whose nearest neighbour by prefixes of l samples is in S, the MPL of a set
     S is the least k such that for all l from k to d
@@ -65,6 +71,11 @@ class ECTS(SeriesClassifier):
     ------
     ValueError
         If rows, labels or parameters are invalid.
+
+    See Also
+    --------
+    FixedTime : One time for all series.
+    ReliableClassifier : Any classifier, and a promise.
 
     Notes
     -----

@@ -29,6 +29,13 @@ MANY_TIMES = 20
 class FixedTime(SeriesClassifier):
     """Classify every series by its first samples, all at the same time.
 
+    Use it as a baseline. Set `classifier`, and the time if it is known. User guide:
+    :doc:`/guide/early_costs`.
+
+    A baseline: an early classifier is worth its effort where series differ in the time that they
+    need. Where they do not, it is the right choice (on Wafer its harmonic mean with the nearest
+    neighbour is .960, that of `ReliableClassifierCV` .937).
+
     Parameters
     ----------
     classifier : estimator or None, default=None
@@ -63,6 +70,11 @@ class FixedTime(SeriesClassifier):
     ------
     ValueError
         If rows, labels or parameters are invalid, or the times are not those of the series.
+
+    See Also
+    --------
+    ReliableClassifier : A time for each series.
+    ECTS : Another baseline.
 
     References
     ----------

@@ -28,6 +28,9 @@ _Array = NDArray[np.float64]
 class LocalQDA(FromLogits, RowClassifier):
     r"""Quadratic discriminants from the nearest training rows of each class.
 
+    Use it where the boundary is curved and there are some hundred samples of each class. Tune
+    `n_neighbors`, which is chosen by default. User guide: :doc:`/guide/early`.
+
     For a row x, the mean :math:`\mu_g` and diagonal variances :math:`s_g^2` of class g are those of
     its `n_neighbors` training rows nearest to x, where `variance_floor` is added to the variances,
     and
@@ -71,6 +74,11 @@ class LocalQDA(FromLogits, RowClassifier):
     ------
     ValueError
         If there are fewer than two classes, or rows, labels or parameters are invalid.
+
+    See Also
+    --------
+    eigenfeat.rayleigh.QuadraticDiscriminant : One Gaussian for each class.
+    ClassNearest : Distances alone.
 
     References
     ----------
@@ -254,6 +262,9 @@ class LocalQDA(FromLogits, RowClassifier):
 class ClassNearest(RowClassifier):
     r"""Predict the class whose `n_neighbors` nearest rows are nearest on average.
 
+    Use it with `ReliableClassifier` for nearest neighbours. Tune `n_neighbors`. User guide:
+    :doc:`/guide/early`.
+
     .. math:: f_g(x) = -\frac{1}{2 k} \sum_{i \in N_g(x)} |x - x_i|^2,
 
     where N_g(x) are the k rows of class g that are nearest to x. With one neighbour this is the
@@ -281,6 +292,11 @@ class ClassNearest(RowClassifier):
     ------
     ValueError
         If rows, labels or parameters are invalid.
+
+    See Also
+    --------
+    LocalQDA : With variances.
+    sklearn.neighbors.KNeighborsClassifier : Votes of the nearest samples of all classes.
 
     Examples
     --------

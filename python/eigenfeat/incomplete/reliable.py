@@ -77,6 +77,9 @@ _CORRECTED = (
 class ReliableClassifier(ClassifierMixin, BaseEstimator):
     r"""Classify incomplete samples where the complete ones would be classified the same.
 
+    Use it where each early decision needs a promise. Choose `classifier` and `reliability` first;
+    the other defaults follow. User guide: :doc:`/guide/early`.
+
     A sample is decided as class c if, given its known entries, the complete sample would be
     classified as c with probability at least `reliability`; otherwise it waits (Parrish 2012,
     chapter 5). Any entries may be missing.
@@ -85,9 +88,6 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
     with each rule. Models of few samples are seldom right. Therefore `correct` tests the rule on
     held-out training samples, as series that are known up to some entry: samples wait until so many
     entries are known that sufficiently many held-out ones were not decided wrongly from there on.
-
-    Tune `rule`, `reliability` and `completion` first. The user guide has the situation in which
-    each rule is the right choice.
 
     Parameters
     ----------
@@ -146,6 +146,9 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         For "sampled", which draws the same numbers for every sample, and a share of `held_out`.
     n_threads : int or None, default=None
         Number of threads; None uses all OpenMP threads. Results do not depend on it.
+    verbose : int, default=0
+        Whether to show a progress bar of the held-out samples on stderr. A warning has an estimate
+        if `fit` will take minutes.
 
     Attributes
     ----------
@@ -242,6 +245,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         ],
         "random_state": ["random_state"],
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
+        "verbose": ["verbose"],
     }
 
     def __init__(
@@ -257,6 +261,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         held_out: int | float = 5,
         random_state: RandomState = 0,
         n_threads: int | None = None,
+        verbose: int = 0,
     ) -> None:
         self.classifier = classifier
         self.completion = completion
@@ -268,6 +273,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         self.held_out = held_out
         self.random_state = random_state
         self.n_threads = n_threads
+        self.verbose = verbose
 
     # ---- fit
 
@@ -353,7 +359,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         model, tau = self.fitted_, float(self.reliability)
         refit = partial(_fit_without, self, rows, y, model.layout)
         correction, result, steps = correct_rule(
-            model, refit, rows, y, tau, n_folds, confidence, held_out
+            model, refit, rows, y, tau, n_folds, confidence, held_out, self.verbose
         )
         self.reliability_ = tau
         self.correction_ = correction

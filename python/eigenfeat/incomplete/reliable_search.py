@@ -46,6 +46,9 @@ TAUS = (*SMALL, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 0
 class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
     r"""Early classification with the largest harmonic mean of accuracy and earliness saved.
 
+    Use it where the average of accuracy and earliness matters, and no single decision needs a
+    promise. Give `candidates` of your own first. User guide: :doc:`/guide/early_costs`.
+
     Each candidate is fitted to all folds but one and decides the series of that fold at every tau.
     The candidate and the tau with the largest harmonic mean
 
@@ -61,8 +64,8 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
         each class ("LDA, mixture"). All are used with ``correct=False``, since the tau that
         maximises the harmonic mean is not a promise that folds could correct.
     tau : ascending numbers in (0, 1) or None, default=None
-        Candidate reliabilities. None: 23 from 1e-12 to 0.99. More than 8 need only one look at
-        every time, so their number hardly affects the cost.
+        Candidate reliabilities. None: 23 from 1e-12 to 0.99. More than 8 are evaluated
+        together at every time, so their number hardly affects the cost.
     n_folds : int >= 2, default=5
         Folds of the cross-validation, stratified by class.
     n_threads : int or None, default=None
@@ -99,6 +102,11 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
     ------
     ValueError
         If rows, labels or parameters are invalid, or no candidate can be fitted.
+
+    See Also
+    --------
+    ReliableClassifier : A promise for each decision.
+    MinimumCostClassifier : Often better with many samples.
 
     References
     ----------

@@ -22,9 +22,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv, ndtr
 
+from eigenfeat._base.core import core
 from eigenfeat._base.lazy import cached_property
 from eigenfeat._base.saved import Saved
-from eigenfeat.incomplete.discriminants import Discriminants, Linear
+from eigenfeat.incomplete.discriminants import Discriminants, Linear, Quadratic
 from eigenfeat.incomplete.mixture import Conditional
 from eigenfeat.incomplete.quadratic_tails import quadratic_tail
 from eigenfeat.incomplete.sets import ConfidenceSet
@@ -52,6 +53,9 @@ _Codes = NDArray[np.intp]
 EPS = float(np.finfo(float).eps)
 LARGEST = 1e300  # an error past it is as good as infinite
 MAX_RADII = 256  # cached by reliability
+
+_ITEMS_A_GROUP = 3  # from here on one eigendecomposition is less work than a reduction for each
+_LEVELS = 128  # of radii that are tried at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,6 +173,11 @@ class RuleInput:
     def magnitudes(self) -> _Array:
         """(n, k): sums of the magnitudes that the scores are added up from."""
         return np.abs(self.mean) if self.by_scores else self.functions.magnitudes(self.mean)
+
+    @cached_property
+    def pulls(self) -> _Array:
+        """(n, k, d), of quadratic discriminants: minus their gradients at the conditional mean."""
+        return cast("Quadratic", self.functions).pulls(self.mean)
 
     @cached_property
     def separable(self) -> SeparableClasses | None:
@@ -457,11 +466,32 @@ class SetRule(Rule):
         self, rule_input: RuleInput, grid: _Array
     ) -> Iterator[tuple[NDArray[np.bool_], _Codes]]:
         """As `Rule.evaluate_grid`."""
+        if shares_quadratics(rule_input, self.kind):
+            yield from self._shared_grid(rule_input, grid)
+            return
+        quadratic = rule_input.discriminants.pair_axes and self.kind.shape == "ball"
+        if quadratic and self._in_parts(rule_input):
+            yield from super().evaluate_grid(rule_input, grid)
+            return
         # The largest tau takes more signs than these.
         for tau in grid:
             n = len(rule_input.conditional.pattern)
             output = self.evaluate(rule_input, np.full(n, tau), None)
             yield output.decided, output.best
+
+    def _shared_grid(
+        self, rule_input: RuleInput, grid: _Array
+    ) -> Iterator[tuple[NDArray[np.bool_], _Codes]]:
+        """The same where all samples of a pattern have one quadratic: all levels at once."""
+        best, allowed = self._best(rule_input, None)
+        pattern = rule_input.conditional.pattern
+        _, first, of_row = np.unique(pattern, return_index=True, return_inverse=True)
+        one_each = rule_input.take(np.repeat(first, len(grid)))
+        radii = one_each.radius(self.kind, np.tile(grid, len(first))).reshape(-1, len(grid))
+        ascending = radii[of_row.reshape(-1)]
+        levels, _, _ = levels_over_sets(rule_input, self.kind, ascending, best, allowed)
+        for level in range(len(grid)):
+            yield levels > level, best
 
     def _in_parts(self, rule_input: RuleInput) -> bool:
         return rule_input.conditional.weights.shape[1] > 1 and not self.kind.any_distribution
@@ -550,6 +580,8 @@ class SetRule(Rule):
             everyone = np.ones(len(best), dtype=bool)
             return dominates_on_set(rule_input, self.kind, radius, best, everyone, counted=False)[0]
 
+        if shares_quadratics(rule_input, self.kind):
+            return self._by_levels(rule_input, limit, best)
         below, above = np.zeros_like(limit), limit.copy()
         trial = np.minimum(limit, 1.0)
         for step in range(80):
@@ -563,6 +595,23 @@ class SetRule(Rule):
             if np.all((above - below <= 1e-6 * below) | (above < 1e-12)):
                 break
         return np.where(holds(limit), limit, below)
+
+    def _by_levels(self, rule_input: RuleInput, limit: _Array, best: _Codes) -> _Array:
+        """The same by many levels at a time: powers of four first, then between two of them."""
+        rows = np.arange(len(best))
+        everyone = np.ones(len(best), dtype=bool)
+        powers = np.minimum(limit, 1.0)[:, None] * 4.0 ** np.arange(-20, 21)
+        radii = np.column_stack([np.minimum(powers, limit[:, None]), limit])
+        radii = np.column_stack([np.zeros_like(limit), radii])
+        steps = np.arange(_LEVELS + 1) / _LEVELS
+        for _ in range(4):
+            count, _, _ = levels_over_sets(rule_input, self.kind, radii[:, 1:], best, everyone)
+            below = radii[rows, count]
+            above = radii[rows, np.minimum(count + 1, radii.shape[1] - 1)]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                between = below[:, None] * (above / below)[:, None] ** steps
+            radii = np.where(below[:, None] > 0, between, 0.0)
+        return below
 
 
 def _rounded(level: _Array, up: bool) -> _Array:
@@ -680,6 +729,12 @@ def _pair_by_pair(
     allowed: NDArray[np.bool_],
 ) -> tuple[NDArray[np.bool_], NDArray[np.intp], NDArray[np.intp]]:
     """Differences that are not separable: in rounds of checks, for the rows that hold so far."""
+    shared = shares_quadratics(rule_input, kind)
+    if shared and len(best) >= _ITEMS_A_GROUP * _n_groups(rule_input, best):
+        levels, checks, undecided = levels_over_sets(
+            rule_input, kind, radius[:, None], best, allowed
+        )
+        return levels > 0, checks, undecided
     n, k = rule_input.scores.shape
     rivals = rivals_of(rule_input.discriminants.labels, best)
     order = np.argsort(np.where(rivals, -rule_input.scores, np.inf), axis=1, kind="stable")
@@ -694,6 +749,116 @@ def _pair_by_pair(
         undecided[rows] += sign == 0
         alive[rows] = sign > 0
     return alive, checks, undecided
+
+
+def shares_quadratics(rule_input: RuleInput, kind: ConfidenceSet) -> bool:
+    """Whether samples with the same entries known have the same quadratic for a pair of classes."""
+    return (
+        isinstance(rule_input.functions, Quadratic)
+        and kind.shape == "ball"
+        and rule_input.conditional.means.shape[1] == 1
+        and bool(np.isfinite(rule_input.scores).all())
+    )
+
+
+def _n_groups(rule_input: RuleInput, best: _Codes) -> int:
+    return len(np.unique(rule_input.conditional.pattern * rule_input.discriminants.count + best))
+
+
+def levels_over_sets(
+    rule_input: RuleInput,
+    kind: ConfidenceSet,
+    radii: _Array,
+    best: _Codes,
+    allowed: NDArray[np.bool_],
+) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
+    """At how many of the first levels the guesses dominate; checks, and uncertain ones.
+
+    Radii (n, t) ascend along the levels. Differences of two quadratic discriminants over the ball
+    of a pattern are ``x^T S^T V S x + 2 (S^T g)^T x + c`` with S S^T the covariance of the pattern,
+    where only g and c depend on the sample: one eigendecomposition for each pattern and pair of
+    classes serves all samples and all levels.
+    """
+    n, k = rule_input.scores.shape
+    rivals = rivals_of(rule_input.discriminants.labels, best)
+    order = np.argsort(np.where(rivals, -rule_input.scores, np.inf), axis=1, kind="stable")
+    levels = np.where(allowed, radii.shape[1], 0)
+    checks, undecided = np.zeros(n, dtype=np.intp), np.zeros(n, dtype=np.intp)
+    n_rivals = rivals.sum(axis=1)
+    for step in range(k):
+        rows = np.flatnonzero((levels > 0) & (n_rivals > step))
+        if not len(rows):
+            break
+        checks[rows] += 1
+        limits = levels[rows]
+        levels[rows], some = _proved(
+            rule_input, kind, radii[rows], rows, best, order[:, step], limits
+        )
+        undecided[rows] += some
+    return levels, checks, undecided
+
+
+def _proved(
+    rule_input: RuleInput,
+    kind: ConfidenceSet,
+    radii: _Array,
+    rows: _Codes,
+    best: _Codes,
+    rival: _Codes,
+    limits: NDArray[np.intp],
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Levels, up to `limits`, at which f_c - f_h is proved to be positive; if one is uncertain."""
+    functions, pattern = rule_input.functions, rule_input.conditional.pattern[rows]
+    assert isinstance(functions, Quadratic)
+    keys = (pattern * functions.count + best[rows]) * functions.count + rival[rows]
+    sorting = np.argsort(keys, kind="stable")
+    rows, pattern, radii = rows[sorting], pattern[sorting], radii[sorting]
+    c, h = best[rows], rival[rows]
+    first = np.flatnonzero(np.diff(keys[sorting], prepend=-1))
+    pairs, form_of = np.unique(np.stack([c[first], h[first]], axis=1), axis=0, return_inverse=True)
+    forms = functions.forms(pairs[:, 0], pairs[:, 1])
+    groups = np.stack([form_of.reshape(-1), pattern[first]], axis=1)
+    slopes = 0.5 * (rule_input.pulls[rows, h] - rule_input.pulls[rows, c])
+    if kind.full_covariance:
+        forms, slopes, groups, widths = _by_roots(rule_input, forms, slopes, groups, pattern)
+        size = np.linalg.norm(rule_input.roots, axis=(1, 2))
+    else:
+        widths = np.sqrt(rule_input.conditional.variances[:, 0])
+        size = np.linalg.norm(widths, axis=1)
+    constant = rule_input.scores[rows, c] - rule_input.scores[rows, h]
+    # What evaluating two scores and a difference may have lost.
+    constant -= rounding_share(rule_input.n_features) * (
+        rule_input.magnitudes[rows, c] + rule_input.magnitudes[rows, h]
+    )
+    curved, sloped = functions.difference_sizes(rule_input.mean, rows, c, h)
+    reach = size[pattern][:, None] * radii
+    slack = rounding_of_quadratics(curved[:, None], sloped[:, None], reach, rule_input.n_features)
+    found, undecided = core.proved_levels(
+        forms,
+        widths,
+        np.ascontiguousarray(groups, dtype=np.int64),
+        np.append(first, len(rows)).astype(np.int64),
+        np.ascontiguousarray(slopes),
+        constant[:, None] - slack,
+        np.ascontiguousarray(radii),
+        np.ascontiguousarray(limits[sorting], dtype=np.int64),
+        rule_input.n_threads,
+    )
+    levels, more = np.empty_like(found), np.empty_like(undecided)
+    levels[sorting], more[sorting] = found, undecided
+    return levels, more
+
+
+def _by_roots(
+    rule_input: RuleInput, forms: _Array, slopes: _Array, groups: NDArray[np.intp], pattern: _Codes
+) -> tuple[_Array, _Array, NDArray[np.intp], _Array]:
+    """Forms and slopes in the coordinates u of ``x = m + S u``, a form for each group."""
+    roots = rule_input.roots[groups[:, 1]]
+    inner = np.einsum("nia,nij,njb->nab", roots, forms[groups[:, 0]], roots, optimize=True)
+    turned = np.einsum("nia,ni->na", rule_input.roots[pattern], slopes)
+    every = np.arange(len(groups))
+    d = forms.shape[1]
+    return inner, turned, np.stack([every, np.zeros_like(every)], axis=1), np.ones((1, d))
 
 
 def _signs(

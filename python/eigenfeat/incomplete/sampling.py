@@ -193,10 +193,27 @@ class SampledRule(Rule):
     def _labelled(
         self, rule_input: RuleInput, rows: _Codes, samples: range
     ) -> Iterator[tuple[_Codes, NDArray[Any]]]:
-        """Rows, and classes (b, s) of their completions, labelled in one batch."""
+        """Rows, and classes (b, s) of their completions, those of all times in large batches."""
+        batch: list[tuple[_Codes, _Array]] = []
+        size = 0
         for some, drawn in _completions(rule_input.conditional, rows, self.seed, samples):
-            flat = drawn.reshape(-1, drawn.shape[2])
-            yield some, self.predict(flat).reshape(drawn.shape[:2])
+            if batch and size + drawn.size > BLOCK_NUMBERS:
+                yield from self._predicted(batch)
+                batch, size = [], 0
+            batch.append((some, drawn))
+            size += drawn.size
+        if batch:
+            yield from self._predicted(batch)
+
+    def _predicted(
+        self, batch: list[tuple[_Codes, _Array]]
+    ) -> Iterator[tuple[_Codes, NDArray[Any]]]:
+        """The same of completions that are drawn, by one call of the classifier."""
+        flat = [drawn.reshape(-1, drawn.shape[2]) for _, drawn in batch]
+        codes = self.predict(flat[0] if len(flat) == 1 else np.concatenate(flat))
+        ends = np.cumsum([len(part) for part in flat])[:-1]
+        for (some, drawn), part in zip(batch, np.split(codes, ends), strict=True):
+            yield some, part.reshape(drawn.shape[:2])
 
     def _check_loaded(self) -> None:
         n = self.n_samples

@@ -194,7 +194,7 @@ def reliability_curve(
 ) -> EarlyCurve:
     """Score a fitted `ReliableClassifier` at several reliabilities.
 
-    For many reliabilities every row is looked at only once at each time, and decided at the first
+    For many reliabilities every row is evaluated only once at each time, and decided at the first
     time at which its largest tau reaches the required one.
 
     Parameters
@@ -271,7 +271,7 @@ def runs(
 
 
 def _first(traced: EarlyDecisions, tau: float) -> EarlyLabels:
-    """Labels and times at the first look at which the largest reliability reaches tau."""
+    """Labels and times at the first time at which the largest reliability reaches tau."""
     assert traced.trace_label is not None
     assert traced.trace_reliability is not None
     first = (traced.trace_reliability >= tau).argmax(axis=1)

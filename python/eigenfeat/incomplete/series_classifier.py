@@ -83,8 +83,8 @@ class RowClassifier(ClassifierMixin, BaseEstimator):
 class SeriesClassifier(RowClassifier):
     """A classifier of series of one channel, which may end at different times.
 
-    A series that is shorter than the longest of `fit` is complete at its own end: its last sample
-    stands for what it lacks, as in `ReliableClassifier`.
+    A series that is shorter than the longest of `fit` is complete at its own end, and is padded
+    with its last sample, as in `ReliableClassifier`.
     """
 
     def _training_rows(self, X: ArrayLike, y: ArrayLike) -> tuple[_Array, Labels]:

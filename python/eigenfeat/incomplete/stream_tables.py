@@ -41,7 +41,7 @@ class StreamTables:
         Whether shorter series are padded with their last samples.
     tau : float
         Reliability of the decisions.
-    looks : (p,) array of int
+    times : (p,) array of int
         Numbers of samples, below `length`, after which a series may be decided.
     weights : (parts,) array
         Shares of the parts.
@@ -54,7 +54,7 @@ class StreamTables:
     scores : (parts, k) array
         Their means before the first sample.
     deviations : (p, parts, k, k) array
-        Standard deviations of differences of scores after each look; 0 where nothing is random.
+        Standard deviations of differences of scores after each time; 0 where nothing is random.
     """
 
     classes: NDArray[Any]
@@ -62,7 +62,7 @@ class StreamTables:
     length: int
     padded: bool
     tau: float
-    looks: NDArray[np.int64]
+    times: NDArray[np.int64]
     weights: _Array
     means: _Array
     factors: _Array
@@ -98,7 +98,7 @@ def stream_tables(
     check_is_fitted(model)
     tau = float(taus_of(model, reliability, 1)[0])
     fitted = model.fitted_
-    looks = decision_times(model, steps, fitted.layout.length)
+    times = decision_times(model, steps, fitted.layout.length)
     rule = getattr(fitted.rule, "rule", fitted.rule)
     if not isinstance(rule, PairwiseRule) or not isinstance(fitted.discriminants, Linear):
         raise ValueError(
@@ -111,16 +111,16 @@ def stream_tables(
             "model: expected one discriminant for each class, got "
             f"{fitted.discriminants.count} of {show(fitted.classifier)}"
         )
-    entries = looks * fitted.layout.channels
-    looks = looks[
-        (looks > 0) & (looks < fitted.layout.length) & (entries >= fitted.rule.least_known(tau))
+    entries = times * fitted.layout.channels
+    times = times[
+        (times > 0) & (times < fitted.layout.length) & (entries >= fitted.rule.least_known(tau))
     ]
     mixture = fitted.completion.mixture_
     gaussians = mixture.prefix_models(fitted.scores, n_threads=fitted.completion.n_threads)
     k = fitted.discriminants.count
-    deviations = np.zeros((len(looks), len(gaussians), k, k))
+    deviations = np.zeros((len(times), len(gaussians), k, k))
     for g, one in enumerate(gaussians):
-        for i, t in enumerate(looks):
+        for i, t in enumerate(times):
             covariance = one.covariances(int(t) * fitted.layout.channels)
             variances = pair_variances(np.repeat(covariance, k, axis=0), np.arange(k))
             deviations[i, g] = np.sqrt(variances)
@@ -130,7 +130,7 @@ def stream_tables(
         length=fitted.layout.length,
         padded=fitted.layout.padded,
         tau=tau,
-        looks=looks,
+        times=times,
         weights=np.asarray(mixture.weights, dtype=np.float64),
         means=np.stack([one.mean for one in gaussians]),
         factors=np.stack([np.tril(one.factor) for one in gaussians]),

@@ -1,4 +1,4 @@
-"""Series that arrive one sample at a time, each decided as early as possible."""
+"""Early decisions of series that arrive one value at a time."""
 
 from __future__ import annotations
 

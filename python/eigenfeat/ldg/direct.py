@@ -14,6 +14,9 @@ __all__ = ["DirectLDA"]
 class DirectLDA(WeightedReducer):
     """Direct linear discriminant analysis, for many columns.
 
+    Use it with far more features than samples. It has no parameter to tune. User guide:
+    :doc:`/guide/lda`.
+
     The null space of S_b, which has no information about classes, is removed first. In the
     remaining space S_b is whitened, and the directions of smallest S_w are kept. The cost is
     O(n d k) for every shape.
@@ -26,12 +29,12 @@ class DirectLDA(WeightedReducer):
     Attributes
     ----------
     components_ : (ell, d) array
-        Directions, one per row, in the span of the class means, of unit variance between classes.
-        The entry of largest magnitude is positive.
+        Directions, one per sample, in the span of the class means, of unit variance between
+        classes. The entry of largest magnitude is positive.
     eigenvalues_ : (ell,) array
         Variance within classes of the projections, ascending.
     mean_ : (d,) array
-        Mean of the rows.
+        Mean of the samples.
     classes_ : (k,) array
         Labels, sorted.
     n_features_in_ : int
@@ -40,8 +43,14 @@ class DirectLDA(WeightedReducer):
     Raises
     ------
     ValueError
-        If there are fewer than two classes, their means are equal, rows are sparse or not finite,
-        or `n_components` is larger than the number of directions.
+        If there are fewer than two classes, their means are equal, samples are sparse or not
+        finite, or `n_components` is larger than the number of directions.
+
+    See Also
+    --------
+    RegularizedFisher : With a ridge; better with noise.
+    GSVDDiscriminant : Exact in the null space.
+    eigenfeat.rayleigh.FisherLDA : Predicts.
 
     References
     ----------
@@ -54,8 +63,11 @@ class DirectLDA(WeightedReducer):
     >>> from sklearn.datasets import load_iris
     >>> from eigenfeat.ldg import DirectLDA
     >>> X, y = load_iris(return_X_y=True)
-    >>> DirectLDA().fit_transform(X, y).shape
-    (150, 2)
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from sklearn.pipeline import make_pipeline
+    >>> model = make_pipeline(DirectLDA(), KNeighborsClassifier(3))
+    >>> round(model.fit(X[::2], y[::2]).score(X[1::2], y[1::2]), 2)
+    0.83
     """
 
     def __init__(self, n_components: int | None = None) -> None:

@@ -29,9 +29,12 @@ LEAST_SHARE = 1e-8  # of a direction's variance that is taken to be within class
 class RegularizedFisher(WeightedReducer):
     """Fisher's discriminant directions with a ridge on the scatter within classes.
 
+    Use it for LDA with more features than samples, before nearest neighbours. Tune `ridge`. User
+    guide: :doc:`/guide/lda`.
+
     The directions v maximise ``v^T S_b v / v^T (S_w + ridge tr(S_w) / d I) v``; there are at most
-    k - 1. They are those of `eigenfeat.FisherLDA(scale="none")`. With fewer rows than columns they
-    are computed in the span of the rows, where they all lie: O(n^2 d) instead of O(d^3).
+    k - 1. They are those of `eigenfeat.FisherLDA(scale="none")`. With fewer samples than features
+    they are computed in the span of the samples, where they all lie: O(n^2 d) instead of O(d^3).
 
     Parameters
     ----------
@@ -44,12 +47,12 @@ class RegularizedFisher(WeightedReducer):
     Attributes
     ----------
     components_ : (ell, d) array
-        Directions, one per row, of unit variance within classes (the ridge counts as variance).
+        Directions, one per sample, of unit variance within classes (the ridge counts as variance).
         The entry of largest magnitude is positive.
     eigenvalues_ : (ell,) array
         Variance between classes over variance within, descending.
     mean_ : (d,) array
-        Mean of the rows.
+        Mean of the samples.
     classes_ : (k,) array
         Labels, sorted.
     n_features_in_ : int
@@ -58,10 +61,16 @@ class RegularizedFisher(WeightedReducer):
     Raises
     ------
     ValueError
-        If there are fewer than two classes, their means are equal, rows are sparse or not finite,
-        or a parameter is out of range.
+        If there are fewer than two classes, their means are equal, samples are sparse or not
+        finite, or a parameter is out of range.
     SingularDenominatorError
         If S_w is singular and `ridge` too small; the message gives a sufficient ridge.
+
+    See Also
+    --------
+    eigenfeat.rayleigh.FisherLDA : Predicts, and takes batches and missing entries.
+    PCAFisher : Principal components instead of a ridge.
+    GSVDDiscriminant : No ridge.
 
     References
     ----------
@@ -72,8 +81,11 @@ class RegularizedFisher(WeightedReducer):
     >>> from sklearn.datasets import load_iris
     >>> from eigenfeat.ldg import RegularizedFisher
     >>> X, y = load_iris(return_X_y=True)
-    >>> RegularizedFisher(ridge=0.01).fit_transform(X, y).shape
-    (150, 2)
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from sklearn.pipeline import make_pipeline
+    >>> model = make_pipeline(RegularizedFisher(ridge=0.01), KNeighborsClassifier(3))
+    >>> round(model.fit(X[::2], y[::2]).score(X[1::2], y[1::2]), 2)
+    0.95
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -90,9 +102,12 @@ class RegularizedFisher(WeightedReducer):
 
 
 class PCAFisher(ClassReducer):
-    """PCA followed by Fisher's discriminant ("Fisherfaces"), for fewer rows than columns.
+    """PCA followed by Fisher's discriminant ("Fisherfaces"), for fewer samples than features.
 
-    The rows are first reduced to n - k principal components, the largest possible rank of the
+    Use it for images of few persons or spectra. It has no parameter to tune but `n_components`.
+    User guide: :doc:`/guide/lda`.
+
+    The samples are first reduced to n - k principal components, the largest possible rank of the
     scatter within classes. Fisher's directions, at most k - 1, are found among these components.
 
     Parameters
@@ -100,15 +115,15 @@ class PCAFisher(ClassReducer):
     n_components : int or None, default=None
         Directions to keep; by default the rank of the scatter between classes after PCA.
     pca_components : int or None, default=None
-        Principal components to keep in the first step. None uses min(n - k, rank of the rows), but
-        at least one.
+        Principal components to keep in the first step. None uses min(n - k, rank of the samples),
+        but at least one.
 
     Attributes
     ----------
     components_ : (ell, d) array
-        Directions, one per row, of unit variance within classes. Where the share of variance within
-        classes is below 1e-8, the direction is scaled as if it were 1e-8. The entry of largest
-        magnitude is positive.
+        Directions, one per sample, of unit variance within classes. Where the share of variance
+        within classes is below 1e-8, the direction is scaled as if it were 1e-8. The entry of
+        largest magnitude is positive.
     eigenvalues_ : (ell,) array
         Variance between classes over variance within (at least that share), descending.
     pca_components_ : int
@@ -119,14 +134,19 @@ class PCAFisher(ClassReducer):
     Raises
     ------
     ValueError
-        If there are fewer than two classes, the components do not separate their means, rows are
+        If there are fewer than two classes, the components do not separate their means, samples are
         sparse or not finite, or a parameter is out of range.
+
+    See Also
+    --------
+    RegularizedFisher : A ridge instead of PCA; often better.
+    DirectLDA : In the span of the class means.
 
     Notes
     -----
     The directions maximise the variance between classes over *all* variance. They are the same as
     Fisher's, but exist whether or not the scatter within classes is singular: directions without
-    variance within classes come first, ordered by the variance of the rows.
+    variance within classes come first, ordered by the variance of the samples.
 
     References
     ----------
@@ -156,12 +176,12 @@ class PCAFisher(ClassReducer):
     def _reduce(self, rows: ClassRows) -> Reduction:
         span = rows.span()
         p = principal_count(rows, span, self.pca_components)
-        kept = Span(span.basis[:, :p], span.sizes[:p])
-        found = shares_of_variance(rows, kept, self.n_components)
-        within: Array = np.maximum(found.within, LEAST_SHARE)
+        selected = Span(span.basis[:, :p], span.sizes[:p])
+        result = shares_of_variance(rows, selected, self.n_components)
+        within: Array = np.maximum(result.within, LEAST_SHARE)
         return Reduction(
-            found.directions / np.sqrt(within) / rows.unit,
-            {"eigenvalues_": found.between / within, "pca_components_": p},
+            result.directions / np.sqrt(within) / rows.unit,
+            {"eigenvalues_": result.between / within, "pca_components_": p},
         )
 
 

@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from eigenfeat._base.speaking import Speaks, warn_caller
 from eigenfeat._base.spread import signed
 from eigenfeat._base.types import RandomState, Rows
+from eigenfeat._base.verbose import Verbose, warn_caller
 from eigenfeat.ldg._solving.descent import LocalGaussians, minimise
 from eigenfeat.ldg.linear import LDG
 from eigenfeat.neighbours.local_means import local_neighbours
@@ -22,8 +22,11 @@ from eigenfeat.rows.estimator import Iterative, unchanged_on_error, with_steps
 __all__ = ["DiscriminativeGaussian"]
 
 
-class DiscriminativeGaussian(Iterative, Speaks, LDG):
+class DiscriminativeGaussian(Iterative, Verbose, LDG):
     r"""Directions that minimise a smooth leave-one-out error of local Gaussians.
+
+    Use it for two or three dimensions, if some seconds do not matter. Set `n_components` first,
+    then `n_neighbors`. User guide: :doc:`/guide/reduction`.
 
     Algorithm 1: a gradient search over matrices B with :math:`B^T B = I` for a minimum of
 
@@ -31,11 +34,11 @@ class DiscriminativeGaussian(Iterative, Speaks, LDG):
         f(B) = \sum_i \log \sum_j p_j e^{-|B^T \Delta_{ij}|^2 / 2}
                + \tfrac12 |B^T \Delta_{i,g_i}|^2 \quad (3.4),
 
-    where :math:`\Delta_{ij}` is row i less the mean of its nearest neighbours in class j. It
+    where :math:`\Delta_{ij}` is sample i less the mean of its nearest neighbours in class j. It
     starts from `LDG`, the minimum of a bound, and orthonormalises by QR after each step (3.5). The
-    minimum is local, for the neighbours of the original space, which are kept fixed. Rows without
-    another row of their class are ignored. B is not nested: each number of components needs its own
-    search.
+    minimum is local, for the neighbours of the original space, which are kept fixed. Samples
+    without another sample of their class are ignored. B is not nested: each number of components
+    needs its own search.
 
     The search ends when the gradient along the constraint is at most `tol` times the gradient at
     the start, or when the decrease is below rounding error. Ctrl-C ends it, too: the estimator is
@@ -61,7 +64,7 @@ class DiscriminativeGaussian(Iterative, Speaks, LDG):
     Attributes
     ----------
     components_ : (n_components, d) array
-        Orthonormal directions in standardised columns, one per row.
+        Orthonormal directions in standardised features, one per sample.
     eigenvalues_ : (n_components,) array
         Ascending eigenvalues of B^T times the gradient. The directions are the basis of the
         subspace in which this matrix is diagonal.
@@ -90,6 +93,11 @@ class DiscriminativeGaussian(Iterative, Speaks, LDG):
         If `max_iter` ended the search.
     RuntimeWarning
         As `LDG`.
+
+    See Also
+    --------
+    LDG : One eigenproblem; its start.
+    NCA : Random neighbours instead of local Gaussians.
 
     References
     ----------
@@ -182,21 +190,21 @@ class DiscriminativeGaussian(Iterative, Speaks, LDG):
     ) -> None:
         """Start from LDG's directions, and keep those that the search ends with."""
         objective = self._objective(problem, n_neighbors)
-        found = minimise(
+        result = minimise(
             objective,
             vectors,
             step=self.step,
             learning_rate=self.learning_rate,
             tol=self.tol,
             max_iter=self.max_iter,
-            say=self._say,
+            say=self._log,
             stops=self._step_done,
         )
-        curvatures, rotated = _principal(found.point, objective(found.point)[1])
+        curvatures, rotated = _principal(result.point, objective(result.point)[1])
         super()._keep(problem, classes, n_neighbors, gamma, curvatures, rotated)
-        self.objective_, self.gradient_norm_ = found.objective, found.gradient_norm
-        self.objective_history_ = np.array(found.history)
-        self.n_iter_, self.stop_reason_ = found.n_iter, found.reason
+        self.objective_, self.gradient_norm_ = result.objective, result.gradient_norm
+        self.objective_history_ = np.array(result.history)
+        self.n_iter_, self.stop_reason_ = result.n_iter, result.reason
 
     def _objective(self, problem: Any, n_neighbors: int) -> LocalGaussians:
         rows, codes = problem.coordinates, problem.codes

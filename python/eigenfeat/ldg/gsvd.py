@@ -20,6 +20,10 @@ __all__ = ["GSVDDiscriminant"]
 class GSVDDiscriminant(WeightedReducer):
     """Discriminant analysis by the generalized singular value decomposition (LDA/GSVD).
 
+    Use it with more features than samples and little noise. It has no parameter to tune. User
+    guide:
+    :doc:`/guide/lda`.
+
     The directions maximise the variance between classes over the variance within classes, which
     may be zero: neither a ridge nor PCA is needed. There are at most k - 1.
 
@@ -31,13 +35,13 @@ class GSVDDiscriminant(WeightedReducer):
     Attributes
     ----------
     components_ : (ell, d) array
-        Directions, one per row, of unit variance over all rows. The entry of largest magnitude is
-        positive.
+        Directions, one per sample, of unit variance over all samples. The entry of largest
+        magnitude is positive.
     alphas_, betas_ : (ell,) arrays
         Generalized singular values: standard deviations between and within classes of the
         projections, with ``alphas_**2 + betas_**2 = 1``; alphas descending.
     mean_ : (d,) array
-        Mean of the rows.
+        Mean of the samples.
     classes_ : (k,) array
         Labels, sorted.
     n_features_in_ : int
@@ -46,13 +50,18 @@ class GSVDDiscriminant(WeightedReducer):
     Raises
     ------
     ValueError
-        If there are fewer than two classes, their means are equal, rows are sparse or not finite,
-        or `n_components` is larger than the number of directions.
+        If there are fewer than two classes, their means are equal, samples are sparse or not
+        finite, or `n_components` is larger than the number of directions.
+
+    See Also
+    --------
+    DirectLDA : Faster.
+    RegularizedFisher : With a ridge; better with noise.
 
     Notes
     -----
-    Directions with ``beta = 0`` are ordered by the variance of the rows, largest first. All
-    directions have ``beta = 0`` when rows are fewer than columns and in general position.
+    Directions with ``beta = 0`` are ordered by the variance of the samples, largest first. All
+    directions have ``beta = 0`` when samples are fewer than features and in general position.
 
     References
     ----------
@@ -72,6 +81,6 @@ class GSVDDiscriminant(WeightedReducer):
         self.n_components = n_components
 
     def _reduce(self, rows: ClassRows) -> Reduction:
-        found = shares_of_variance(rows, rows.span(), self.n_components)
-        pairs = {"alphas_": np.sqrt(found.between), "betas_": np.sqrt(found.within)}
-        return Reduction(found.directions / rows.unit, pairs)
+        result = shares_of_variance(rows, rows.span(), self.n_components)
+        pairs = {"alphas_": np.sqrt(result.between), "betas_": np.sqrt(result.within)}
+        return Reduction(result.directions / rows.unit, pairs)

@@ -49,7 +49,11 @@ _LEARNT = (
 class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     r"""LDG in the feature space of a kernel: nonlinear directions.
 
-    With the centred kernel matrix :math:`K = Q \Lambda Q^T` of the n training rows, the rows of
+    Use it for curved classes with up to some thousand samples. Tune `kernel_gamma` first, then
+    `n_components`. User guide: :doc:`/guide/reduction`.
+
+    With the centred kernel matrix :math:`K = Q \Lambda Q^T` of the n training samples, the samples
+    of
     :math:`Y = Q \Lambda^{1/2}` have the inner products and distances of the feature space. `LDG` of
     them, the smallest eigenvectors W of :math:`Y^T (L_V - \gamma L_A) Y`, is the symmetric form of
     (3.29): :math:`F = Q \Lambda^{-1/2} W` solves :math:`(L_V - \gamma L_A) K F = F M` with
@@ -57,9 +61,9 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     in the feature space. Eigenvalues of K up to ``10 n eps`` times the largest eigenvalue or entry
     count as 0 and are left out, so K may be singular.
 
-    K is centred, as in scikit-learn's ``KernelPCA``: the projections of the training rows have mean
-    0. The scatters depend on differences of rows only, so centring does not change them. With the
-    linear kernel this is `LDG` with `standardize=False`. Time is O(n^3) and memory O(n^2).
+    K is centred, as in scikit-learn's ``KernelPCA``: the projections of the training samples have
+    mean 0. The scatters depend on differences of samples only, so centring does not change them.
+    With the linear kernel this is `LDG` with `standardize=False`. Time is O(n^3) and memory O(n^2).
 
     Parameters
     ----------
@@ -67,8 +71,8 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         As in `LDG`. `gamma` is the parameter of LDG, not of the kernel.
     kernel : str or callable, default="linear"
         One of scikit-learn's pairwise kernels, "precomputed" (`X` is then the (n, n) kernel matrix
-        in `fit`, and (m, n) between new and training rows in `transform`), or a function of two
-        rows that returns a number. It must be positive semidefinite.
+        in `fit`, and (m, n) between new and training samples in `transform`), or a function of two
+        samples that returns a number. It must be positive semidefinite.
     kernel_gamma : float > 0 or None, default=None
         ``gamma`` of the kernels "rbf", "poly", "sigmoid", "laplacian" and "chi2"; None uses the
         default of the kernel.
@@ -80,31 +84,36 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     Attributes
     ----------
     dual_coef_ : (n, n_components) array
-        F: projections are ``centred kernel with the training rows @ dual_coef_``. The entry of
+        F: projections are ``centred kernel with the training samples @ dual_coef_``. The entry of
         largest magnitude in each column is positive.
     eigenvalues_ : (n_components,) array
         Eigenvalues of :math:`V - \gamma A` in the feature space, ascending.
     kernel_eigenvalues_ : (r,) array
         Eigenvalues of the centred kernel matrix that are kept, descending.
     X_fit_ : (n, d) array or sparse matrix
-        The training rows; for "precomputed" kernels their kernel matrix.
+        The training samples; for "precomputed" kernels their kernel matrix.
     origin_ : (d,) array or None
-        Mean of the training rows. It is subtracted from dense rows where this does not change the
-        centred kernel: "linear", "rbf" and "laplacian".
+        Mean of the training samples. It is subtracted from dense samples where this does not change
+        the centred kernel: "linear", "rbf" and "laplacian".
     kernel_means_ : (n,) array
         Column means of the kernel matrix, used for centring.
     gamma_, n_neighbors_, n_components_, cv_results_, classes_, short_classes_
         As in `LDG`.
     n_features_in_ : int
-        Number of input columns.
+        Number of input features.
 
     Raises
     ------
     ValueError
-        If rows, labels or parameters are invalid, the kernel is not positive semidefinite, or all
-        rows coincide in its feature space.
+        If samples, labels or parameters are invalid, the kernel is not positive semidefinite, or
+        all samples coincide in its feature space.
     MemoryError
         If the (n, n) matrices exceed the machine's memory.
+
+    See Also
+    --------
+    LDG : Linear directions.
+    sklearn.decomposition.KernelPCA : Without labels.
 
     References
     ----------
@@ -116,9 +125,12 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     >>> from sklearn.datasets import load_wine
     >>> from eigenfeat.ldg import KernelLDG
     >>> X, y = load_wine(return_X_y=True)
-    >>> model = KernelLDG(2, kernel="rbf", kernel_gamma=1e-5, n_neighbors=8).fit(X, y)
-    >>> model.transform(X).shape
-    (178, 2)
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from sklearn.pipeline import make_pipeline
+    >>> reducer = KernelLDG(2, kernel="rbf", kernel_gamma=1e-5, n_neighbors=8)
+    >>> model = make_pipeline(reducer, KNeighborsClassifier(3))
+    >>> round(model.fit(X[::2], y[::2]).score(X[1::2], y[1::2]), 2)
+    0.85
     """
 
     _saved: ClassVar[dict[str, str]] = {
@@ -172,7 +184,7 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         Parameters
         ----------
         X : (n, d) array-like or sparse matrix
-            Finite rows; with a precomputed kernel, its (n, n) matrix.
+            Finite samples; with a precomputed kernel, its (n, n) matrix.
         y : (n,) array-like
             Labels of at least two classes.
 
@@ -206,12 +218,12 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return self
 
     def transform(self, X: Rows) -> Floats:
-        """Project rows onto the directions of the feature space.
+        """Project samples onto the directions of the feature space.
 
         Parameters
         ----------
         X : (m, d) array-like or sparse matrix
-            Finite rows; with a precomputed kernel, its (m, n) values with the training rows.
+            Finite samples; with a precomputed kernel, its (m, n) values with the training samples.
 
         Returns
         -------
@@ -334,10 +346,10 @@ class _Root:
                 "kernel: expected a positive semidefinite kernel, got one with the eigenvalue "
                 f"{values[0]:g} beside {values[-1]:g}"
             )
-        kept = values > rounding * max(float(values[-1]), unit)
-        if not kept.any():
+        selected = values > rounding * max(float(values[-1]), unit)
+        if not selected.any():
             raise ValueError("X: expected rows that differ in the kernel's feature space, got one")
-        values, vectors = values[kept][::-1], vectors[:, kept][:, ::-1]
+        values, vectors = values[selected][::-1], vectors[:, selected][:, ::-1]
         roots = np.sqrt(values)
         rows = np.ascontiguousarray(vectors * roots)
         inverse = vectors / roots

@@ -32,21 +32,20 @@ from eigenfeat.expansion.features import expand
 from eigenfeat.ldg._solving import selection
 from eigenfeat.ldg._solving.coordinates import (
     Basis,
-    Columns,
     smallest_eigenpairs,
     span_of,
     standardise,
 )
-from eigenfeat.ldg._solving.selection import (
-    FoldAccuracies,
-    fold_accuracies,
+from eigenfeat.ldg._solving.selection import FoldAccuracies, fold_accuracies, spread_out
+from eigenfeat.neighbours.local_means import (
+    LocalScatters,
     knn_accuracy,
-    spread_out,
+    local_scatters,
+    scatters_of_neighbours,
 )
-from eigenfeat.ldg._solving.wide import WideBasis, WideProblem, WideRows, coordinates_of, wide_rows
-from eigenfeat.neighbours.local_means import LocalScatters, local_scatters, scatters_of_neighbours
-from eigenfeat.pencils.wide_rows import is_wide
 from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error, validate_data
+from eigenfeat.wide.ldg import WideBasis, WideProblem, WideRows, coordinates_of, wide_rows
+from eigenfeat.wide.rows import Columns, is_wide
 
 __all__ = ["LDG", "Problem"]
 
@@ -119,12 +118,16 @@ class Problem:
 class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     r"""Local discriminative Gaussian dimensionality reduction.
 
+    Use it to reduce dimensions before nearest neighbours or plots, also with more features than
+    samples. Everything is chosen by default; set `n_components` first, then `gamma`. User guide:
+    :doc:`/guide/reduction`.
+
     The columns of B are the smallest eigenvectors of :math:`V - \gamma A` (3.12), where V sums
-    outer products of rows about the mean of their nearest neighbours in their own class (3.9), and
-    A those about the local means of all classes, weighted by priors (3.10). B is orthonormal, needs
-    no inverse of a covariance, can have any number of columns, and is nested: the first components
-    do not depend on their number. With fewer rows than columns the problem is solved in the span
-    of the rows.
+    outer products of samples about the mean of their nearest neighbours in their own class (3.9),
+    and A those about the local means of all classes, weighted by priors (3.10). B is orthonormal,
+    needs no inverse of a covariance, can have any number of features, and is nested: the first
+    components do not depend on their number. With fewer samples than features the problem is solved
+    in the span of the samples.
 
     Parameters
     ----------
@@ -137,17 +140,17 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         G + 5 dimensions, the largest on ties. A sequence: the candidates.
     n_neighbors : int, "cv" or sequence of int, default="cv"
         Neighbours of a local mean. "cv" chooses among 1, 2, 4, ..., 128 by the 5-fold accuracy of
-        local QDA (diagonal covariances plus 1e-4 of the mean variance) on the standardised rows,
-        the fewest on ties. A sequence: the candidates. A class with fewer rows uses all of them.
-        With as many columns as rows the three parameters are chosen together, in another way: see
-        Notes.
+        local QDA (diagonal covariances plus 1e-4 of the mean variance) on the standardised samples,
+        the fewest on ties. A sequence: the candidates. A class with fewer samples uses all of them.
+        With as many columns as samples the three parameters are chosen together, in another way:
+        see Notes.
     standardize : bool, default=True
         Whether columns are divided by their standard deviations first. Constant columns become 0.
     solver : {"auto", "exact", "randomized"}, default="auto"
-        "randomized" never makes sparse rows dense: up to 2,000 rows get coordinates from their
-        kernel matrix, which local QDA also uses; more rows are solved by Krylov subspaces and need
-        a given `n_neighbors`. "auto" uses it for sparse and memory-mapped rows of more than 20,000
-        columns.
+        "randomized" never makes sparse samples dense: up to 2,000 samples get coordinates from
+        their kernel matrix, which local QDA also uses; more samples are solved by Krylov subspaces
+        and need a given `n_neighbors`. "auto" uses it for sparse and memory-mapped samples of more
+        than 20,000 columns.
     random_state : int, RandomState instance or None, default=None
         For the folds of local QDA and the start of Krylov subspaces.
     n_threads : int or None, default=None
@@ -156,9 +159,9 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     Attributes
     ----------
     components_ : (n_components, d) array
-        Orthonormal directions in standardised columns, one per row.
+        Orthonormal directions in standardised features, one per sample.
     mean_, scale_ : (d,) arrays
-        Rows become ``(X - mean_) / scale_``. Scales are 1 without `standardize` and for constant
+        Samples become ``(X - mean_) / scale_``. Scales are 1 without `standardize` and for constant
         columns, which have weight 0 in every direction.
     eigenvalues_ : (n_components,) array
         Eigenvalues of ``V - gamma A``, ascending.
@@ -170,29 +173,36 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     classes_ : (G,) array
         The labels, sorted.
     short_classes_ : array
-        Labels of classes in which some row has fewer than `n_neighbors_` neighbours.
+        Labels of classes in which some sample has fewer than `n_neighbors_` neighbours.
     n_features_in_ : int
-        Number of input columns, d.
+        Number of input features, d.
 
     Raises
     ------
     ValueError
-        If rows, labels or parameters are invalid, or there is only one class.
+        If samples, labels or parameters are invalid, or there is only one class.
 
     Warns
     -----
     RuntimeWarning
-        If some classes have too few rows for the given `n_neighbors`; it names them. With
+        If some classes have too few samples for the given `n_neighbors`; it names them. With
         ``n_neighbors="cv"`` there is no warning; see `short_classes_`.
+
+    See Also
+    --------
+    KernelLDG : Curved classes.
+    SparseLDG : Directions of few columns.
+    DiscriminativeGaussian : Better in two or three dimensions, slower.
+    eigenfeat.rayleigh.FisherLDA : Class means; at most k - 1 directions, and predicts.
 
     Notes
     -----
-    With at least as many columns as rows (less one), directions fitted to all rows separate them
-    for nearly every gamma. The parameters are then chosen together by the 3-NN accuracy of held-out
-    rows in three stratified folds: `gamma` "cv" is among 0.01, 0.1, 0.3, 0.5, 0.7 and 0.9 (section
-    3.5.2), `n_neighbors` "cv" among 1, 4 and 16. Ties go to the most neighbours, then the largest
-    gamma, then the fewest dimensions. With "randomized" and more than 2,000 rows, leave-one-out
-    chooses instead.
+    With at least as many columns as samples (less one), directions fitted to all samples separate
+    them for nearly every gamma. The parameters are then chosen together by the 3-NN accuracy of
+    held-out samples in three stratified folds: `gamma` "cv" is among 0.01, 0.1, 0.3, 0.5, 0.7 and
+    0.9 (section 3.5.2), `n_neighbors` "cv" among 1, 4 and 16. Ties go to the most neighbours, then
+    the largest gamma, then the fewest dimensions. With "randomized" and more than 2,000 samples,
+    leave-one-out chooses instead.
 
     References
     ----------
@@ -204,8 +214,11 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     >>> from sklearn.datasets import load_wine
     >>> from eigenfeat.ldg import LDG
     >>> X, y = load_wine(return_X_y=True)
-    >>> LDG(n_components=2, n_neighbors=8).fit(X, y).transform(X).shape
-    (178, 2)
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from sklearn.pipeline import make_pipeline
+    >>> model = make_pipeline(LDG(n_components=2, n_neighbors=8), KNeighborsClassifier(3))
+    >>> round(model.fit(X[::2], y[::2]).score(X[1::2], y[1::2]), 2)
+    0.94
     """
 
     _saved: ClassVar[dict[str, str]] = {
@@ -258,8 +271,8 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : (n, d) array-like or sparse matrix
-            Finite rows. Unless `solver` is "randomized", sparse rows are made dense, except for
-            columns of zeros.
+            Finite samples. Unless `solver` is "randomized", sparse samples are made dense, except
+            for columns of zeros.
         y : (n,) array-like
             Labels of at least two classes.
 
@@ -273,12 +286,12 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Rows) -> Floats:
-        """Project rows onto the directions: ``((X - mean_) / scale_) @ components_.T``.
+        """Project samples onto the directions: ``((X - mean_) / scale_) @ components_.T``.
 
         Parameters
         ----------
         X : (n, d) array-like or sparse matrix
-            Finite rows.
+            Finite samples.
 
         Returns
         -------

@@ -37,10 +37,13 @@ __all__ = ["LocalFisher"]
 class LocalFisher(ClassReducer):
     """Local Fisher discriminant analysis (LFDA), with a ridge or after PCA.
 
-    A variant of Fisher's discriminant that does not pull distant rows of a class together. The
+    Use it for classes of several modes. Tune `ridge`, then `n_components`. User guide:
+    :doc:`/guide/lda`.
+
+    A variant of Fisher's discriminant that does not pull distant samples of a class together. The
     affinities use local scaling: ``A_ij = exp(-|x_i - x_j|^2 / (sigma_i sigma_j))`` with sigma the
-    distance to the 7th nearest row of the same class. Unlike Fisher's discriminant, it has as many
-    directions as there are columns.
+    distance to the 7th nearest sample of the same class. Unlike Fisher's discriminant, it has as
+    many directions as there are columns.
 
     Memory is O(n d + d^2) plus at most 32 MiB of affinities: for larger classes they are never
     stored as a matrix. The scatters are bitwise equal for every number of threads.
@@ -54,8 +57,8 @@ class LocalFisher(ClassReducer):
     ridge : float >= 0, default=1e-3
         Multiple of the mean eigenvalue of S_w that is added to its diagonal.
     pca_components : int, "auto" or None, default=None
-        Principal components to which rows are reduced first, if not None; affinities are computed
-        after this reduction. "auto": the most, up to n - k, in which S_w is nonsingular to
+        Principal components to which samples are reduced first, if not None; affinities are
+        computed after this reduction. "auto": the most, up to n - k, in which S_w is nonsingular to
         rounding.
     embedding_type : {"weighted", "orthonormalized", "plain"}, default="weighted"
         Scaling of the directions, with the names of metric-learn. plain: unit variance within
@@ -65,14 +68,14 @@ class LocalFisher(ClassReducer):
     Attributes
     ----------
     components_ : (ell, d) array
-        Directions, one per row. The entry of largest magnitude is positive.
+        Directions, one per sample. The entry of largest magnitude is positive.
     eigenvalues_ : (ell,) array
         Local variance between classes over variance within, descending. Negative ones may occur and
         have weight 0.
     pca_components_ : int or None
         Number of principal components that were kept.
     mean_ : (d,) array
-        Mean of the rows.
+        Mean of the samples.
     classes_ : (k,) array
         Labels, sorted.
     n_features_in_ : int
@@ -81,14 +84,19 @@ class LocalFisher(ClassReducer):
     Raises
     ------
     ValueError
-        If there are fewer than two classes, no class has two different rows, rows are sparse or
-        not finite, or a parameter is out of range.
+        If there are fewer than two classes, no class has two different samples, samples are sparse
+        or not finite, or a parameter is out of range.
     SingularDenominatorError
         If S_w is singular and `ridge` too small; the message gives a sufficient ridge.
 
+    See Also
+    --------
+    LDG : Needs no inverse.
+    RegularizedFisher : All samples of a class count.
+
     Notes
     -----
-    metric-learn 0.7 reads sigma from the wrong row of its sorted distances and bounds the
+    metric-learn 0.7 reads sigma from the wrong sample of its sorted distances and bounds the
     neighbour by columns. Its directions therefore differ from Sugiyama's, which are used here.
 
     References
@@ -102,8 +110,11 @@ class LocalFisher(ClassReducer):
     >>> from sklearn.datasets import load_iris
     >>> from eigenfeat.ldg import LocalFisher
     >>> X, y = load_iris(return_X_y=True)
-    >>> LocalFisher(n_components=3).fit_transform(X, y).shape
-    (150, 3)
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from sklearn.pipeline import make_pipeline
+    >>> model = make_pipeline(LocalFisher(n_components=3), KNeighborsClassifier(3))
+    >>> round(model.fit(X[::2], y[::2]).score(X[1::2], y[1::2]), 2)
+    0.97
     """
 
     _in_blocks = False

@@ -14,25 +14,28 @@ __all__ = ["MaximumMarginCriterion"]
 class MaximumMarginCriterion(WeightedReducer):
     """Orthonormal directions of the largest scatter between classes less scatter within.
 
+    Use it for orthonormal directions with any number of features. Tune `n_components`. User guide:
+    :doc:`/guide/lda`.
+
     They are the leading eigenvectors of ``S_b - S_w``. No matrix is inverted, so scatters may be
-    singular. This is LDG at ``gamma = 1/3`` with all rows of a class, including the row itself, in
-    place of its neighbours: then ``V - gamma A = 2/3 n (S_w - S_b)``.
+    singular. This is LDG at ``gamma = 1/3`` with all samples of a class, including the sample
+    itself, in place of its neighbours: then ``V - gamma A = 2/3 n (S_w - S_b)``.
 
     Parameters
     ----------
     n_components : int or None, default=None
-        Directions to keep, at most the rank of the rows. By default those with positive
+        Directions to keep, at most the rank of the samples. By default those with positive
         eigenvalues, of which there are fewer than classes, or one if there is none.
 
     Attributes
     ----------
     components_ : (ell, d) array
-        Orthonormal directions, one per row, in the span of the rows. The entry of largest magnitude
-        is positive.
+        Orthonormal directions, one per sample, in the span of the samples. The entry of largest
+        magnitude is positive.
     eigenvalues_ : (ell,) array
         Variance between classes less variance within, descending.
     mean_ : (d,) array
-        Mean of the rows.
+        Mean of the samples.
     classes_ : (k,) array
         Labels, sorted.
     n_features_in_ : int
@@ -41,13 +44,18 @@ class MaximumMarginCriterion(WeightedReducer):
     Raises
     ------
     ValueError
-        If there are fewer than two classes, rows are sparse or not finite, or `n_components` is
+        If there are fewer than two classes, samples are sparse or not finite, or `n_components` is
         larger than the number of directions.
+
+    See Also
+    --------
+    RegularizedFisher : The ratio instead of the difference.
+    LDG : Local means; more directions.
 
     Notes
     -----
-    Directions outside the span of the centred rows, on which all rows are equal, have eigenvalue 0.
-    They are left out, although 0 is larger than the negative eigenvalues.
+    Directions outside the span of the centred samples, on which all samples are equal, have
+    eigenvalue 0. They are left out, although 0 is larger than the negative eigenvalues.
 
     References
     ----------
@@ -59,8 +67,11 @@ class MaximumMarginCriterion(WeightedReducer):
     >>> from sklearn.datasets import load_iris
     >>> from eigenfeat.ldg import MaximumMarginCriterion
     >>> X, y = load_iris(return_X_y=True)
-    >>> MaximumMarginCriterion(n_components=2).fit_transform(X, y).shape
-    (150, 2)
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from sklearn.pipeline import make_pipeline
+    >>> model = make_pipeline(MaximumMarginCriterion(n_components=2), KNeighborsClassifier(3))
+    >>> round(model.fit(X[::2], y[::2]).score(X[1::2], y[1::2]), 2)
+    0.92
     """
 
     def __init__(self, n_components: int | None = None) -> None:

@@ -52,9 +52,12 @@ _OF_ITML = ("slack", "n_pairs", "quantiles", "tol", "max_iter", "random_state")
 class ITML(Iterative, ClassReducer):
     """Information-theoretic metric learning (2.11) with features ranked by mutual information.
 
-    The constraints, with slack, bound distances of random pairs of rows by quantiles of distances
-    between random rows: from above for pairs of one class, from below for pairs of two classes.
-    The cost is O(min(d, n)^2) for each pair and sweep.
+    Use it for a Mahalanobis metric from pairs of samples, with up to some hundred columns. Tune
+    `slack`. User guide: :doc:`/guide/reduction`.
+
+    The constraints, with slack, bound distances of random pairs of samples by quantiles of
+    distances between random samples: from above for pairs of one class, from below for pairs of two
+    classes. The cost is O(min(d, n)^2) for each pair and sweep.
 
     Parameters
     ----------
@@ -76,11 +79,11 @@ class ITML(Iterative, ClassReducer):
     Attributes
     ----------
     components_ : (ell, d) array
-        Rows of ``Lambda^(1/2) L^T``: distances between features are those of the metric.
+        Samples of ``Lambda^(1/2) L^T``: distances between features are those of the metric.
     metric_ : (d, d) array
         M.
     bounds_ : (2,) array
-        u and v, in the units of the rows.
+        u and v, in the units of the samples.
     n_iter_ : int
         Number of sweeps.
     mean_, classes_, n_features_in_
@@ -89,12 +92,18 @@ class ITML(Iterative, ClassReducer):
     Raises
     ------
     ValueError
-        If rows, labels or parameters are invalid, or rows are sparse.
+        If samples, labels or parameters are invalid, or samples are sparse.
 
     Warns
     -----
     ConvergenceWarning
         If the multipliers have not converged after `max_iter` sweeps.
+
+    See Also
+    --------
+    LDG : Faster; any number of features.
+    TransferITML : Two domains.
+    NCA : By gradients.
 
     References
     ----------
@@ -106,8 +115,11 @@ class ITML(Iterative, ClassReducer):
     >>> from sklearn.datasets import load_iris
     >>> from eigenfeat.ldg import ITML
     >>> X, y = load_iris(return_X_y=True)
-    >>> ITML(n_components=2).fit_transform(X, y).shape
-    (150, 2)
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from sklearn.pipeline import make_pipeline
+    >>> model = make_pipeline(ITML(n_components=2), KNeighborsClassifier(3))
+    >>> round(model.fit(X[::2], y[::2]).score(X[1::2], y[1::2]), 2)
+    0.96
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -147,7 +159,7 @@ class ITML(Iterative, ClassReducer):
         Parameters
         ----------
         X : (n, d) array-like
-            Finite rows.
+            Finite samples.
         y : (n,) array-like
             Labels of at least two classes.
 
@@ -164,22 +176,24 @@ class ITML(Iterative, ClassReducer):
         codes = np.repeat(np.arange(len(rows.counts)), rows.counts)
         count = pair_count(self.n_pairs, len(rows.counts), X.shape[1])
         first, second = check_random_state(self.random_state).randint(len(X), size=(2, count))
-        found = _learnt(self, X, codes, (first, second), quantiles)
-        found.attributes["bounds_"] *= rows.unit**2
-        return found
+        result = _learnt(self, X, codes, (first, second), quantiles)
+        result.attributes["bounds_"] *= rows.unit**2
+        return result
 
 
 class TransferITML(Iterative, PooledReducer):
-    """ITML between two domains: pairs of a target row and a source row alone bound distances.
+    """ITML between two domains: pairs of a target sample and a source sample alone bound distances.
 
-    Distances across the domains become small between rows of one class, and large between rows of
-    two. Each domain is standardised separately, the target by its labelled rows. Without a target
-    this is `ITML` of the standardised source.
+    Use it for a metric between two domains. Tune `slack`. User guide: :doc:`/guide/reduction`.
+
+    Distances across the domains become small between samples of one class, and large between
+    samples of two. Each domain is standardised separately, the target by its labelled samples.
+    Without a target this is `ITML` of the standardised source.
 
     Parameters
     ----------
     n_components : int or None, default=None
-        Features to keep, best first by mutual information of the pooled rows with their labels;
+        Features to keep, best first by mutual information of the pooled samples with their labels;
         None keeps all, which is the whole metric.
     slack, tol, max_iter
         As in `ITML`.
@@ -193,12 +207,12 @@ class TransferITML(Iterative, PooledReducer):
     Attributes
     ----------
     components_ : (ell, d) array
-        Rows of ``Lambda^(1/2) L^T``, for standardised rows; 0 for columns that are constant in
-        either domain. Distances between features are those of the metric.
+        Samples of ``Lambda^(1/2) L^T``, for standardised samples; 0 for columns that are constant
+        in either domain. Distances between features are those of the metric.
     metric_ : (d', d') array
         M, for the d' columns that vary in both domains.
     bounds_ : (2,) array
-        u and v, in the units of the standardised rows.
+        u and v, in the units of the standardised samples.
     n_iter_ : int
         Number of sweeps.
     classes_ : (k,) array
@@ -209,12 +223,17 @@ class TransferITML(Iterative, PooledReducer):
     Raises
     ------
     ValueError
-        If there are fewer than two classes, or rows, domains or parameters are invalid.
+        If there are fewer than two classes, or samples, domains or parameters are invalid.
 
     Warns
     -----
     ConvergenceWarning
         If the multipliers have not converged after `max_iter` sweeps.
+
+    See Also
+    --------
+    TransferLDG : Local means across domains.
+    ITML : One domain.
 
     References
     ----------
@@ -268,12 +287,12 @@ class TransferITML(Iterative, PooledReducer):
         Parameters
         ----------
         X : (n, d) array-like
-            Finite rows of both domains.
+            Finite samples of both domains.
         y : (n,) array-like
             Labels of at least two classes.
         sample_domain : (n,) array-like of integers, optional
-            Above 0 for rows of the source, below 0 for rows of the target. By default there is
-            only one domain.
+            Above 0 for samples of the source, below 0 for samples of the target. By default there
+            is only one domain.
 
         Returns
         -------
@@ -293,8 +312,8 @@ class TransferITML(Iterative, PooledReducer):
         random = check_random_state(self.random_state)
         domains = np.flatnonzero(source), np.flatnonzero(~source if not source.all() else source)
         first, second = (part[random.randint(len(part), size=count)] for part in domains)
-        found = _learnt(self, rows, codes, (first, second), quantiles)
-        self._keep_scaled(found, scaler)
+        result = _learnt(self, rows, codes, (first, second), quantiles)
+        self._keep_scaled(result, scaler)
         self.classes_ = classes
 
 
@@ -333,15 +352,15 @@ def _learnt(
         )
     directions = features_of(metric)
     r = len(metric)
-    kept = ranked_by_information(rows @ directions, codes, min(m, r)) if m < d else np.arange(r)
-    directions = directions[:, kept]
+    selected = ranked_by_information(rows @ directions, codes, min(m, r)) if m < d else np.arange(r)
+    directions = directions[:, selected]
     if basis is not None:
         outside = np.linalg.qr(basis, mode="complete")[0][:, r:m]
         directions = np.hstack([basis @ directions, outside])
         metric = np.eye(d) + basis @ (metric - np.eye(r)) @ basis.T
-    found = {
+    result = {
         "metric_": metric,
         "bounds_": np.array(bounds),
         "n_iter_": min(sweeps, model.max_iter),
     }
-    return Reduction(directions, found)
+    return Reduction(directions, result)

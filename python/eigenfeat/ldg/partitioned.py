@@ -34,11 +34,14 @@ _Columns = NDArray[np.intp]
 class PartitionedReducer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     r"""Reduce the columns part by part, and put the features of all parts side by side.
 
-    Methods that solve eigenproblems take a matrix of all d columns or of all n rows: where both are
-    many, its memory and the time of the solver (d^3 or n^3) are out of reach. A partition of the
-    columns into p parts takes p problems of d / p columns, :math:`p^2` times less arithmetic in the
-    solver. Only one part of the rows is copied at a time. What columns of different parts have in
-    common is lost to the reducer: another one after this sees it, as in
+    Use it where all columns together do not fit into memory. Choose `reducer` and `part_size`
+    first. User guide: :doc:`/guide/reduction`.
+
+    Methods that solve eigenproblems take a matrix of all d columns or of all n samples: where both
+    are many, its memory and the time of the solver (d^3 or n^3) are out of reach. A partition of
+    the columns into p parts takes p problems of d / p columns, :math:`p^2` times less arithmetic in
+    the solver. Only one part of the samples is copied at a time. What columns of different parts
+    have in common is lost to the reducer: another one after this sees it, as in
     ``make_pipeline(PartitionedReducer(LDG(10)), LDG(20))``.
 
     Parameters
@@ -46,7 +49,7 @@ class PartitionedReducer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     reducer : transformer or None, default=None
         Cloned and fitted for each part, with labels if there are any; None: ``LDG()``.
     part_size : int >= 1, default=1000
-        Maximum number of columns of a part. The sizes of parts differ by at most one column.
+        Maximum number of features of a part. The sizes of parts differ by at most one column.
     partition : {"contiguous", "random"} or (d,) array-like, default="contiguous"
         "contiguous": neighbouring columns stand in one part, as is good for pixels, samples and
         spectra. "random": columns are dealt at random, as in Rotation Forest. An array has a label
@@ -57,22 +60,27 @@ class PartitionedReducer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     Attributes
     ----------
     parts_ : list of arrays of int
-        Columns of each part, ascending. Columns with one value in all training rows are in none.
+        Columns of each part, ascending. Columns with one value in all training samples are in none.
     reducers_ : list of transformers
         Fitted to the parts.
     n_features_in_ : int
         d.
     feature_names_in_ : (d,) array of str
-        Names of the input columns, if they had names.
+        Names of the input features, if they had names.
 
     Raises
     ------
     ValueError
-        If rows, labels or parameters are invalid, no column varies, or a part cannot be reduced.
+        If samples, labels or parameters are invalid, no column varies, or a part cannot be reduced.
+
+    See Also
+    --------
+    LDG : All columns at once.
+    sklearn.compose.ColumnTransformer : Parts that you name.
 
     Notes
     -----
-    Sparse rows become dense a part at a time, unless the reducer takes sparse ones. Blocks and
+    Sparse samples become dense a part at a time, unless the reducer takes sparse ones. Blocks and
     memory-mapped arrays are read once for each part and once before; the columns of the part are
     held in memory, n times `part_size` numbers.
 
@@ -118,12 +126,12 @@ class PartitionedReducer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Rows | RowBlocks, y: Targets = None) -> PartitionedReducer:
-        """Fit a reducer to each part of the columns.
+        """Fit a reducer to each part of the features.
 
         Parameters
         ----------
         X : (n, d) array-like, sparse matrix or RowBlocks
-            Finite rows.
+            Finite samples.
         y : (n,) array-like or None
             Labels, where the reducer needs them; None with blocks, which have their own.
 
@@ -154,12 +162,12 @@ class PartitionedReducer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
 
     @over_blocks
     def transform(self, X: Rows | RowBlocks) -> Floats:
-        """Reduce each part of the columns.
+        """Reduce each part of the features.
 
         Parameters
         ----------
         X : (n, d) array-like, sparse matrix or RowBlocks
-            Finite rows. For blocks the result is an iterator over blocks.
+            Finite samples. For blocks the result is an iterator over blocks.
 
         Returns
         -------
@@ -169,11 +177,11 @@ class PartitionedReducer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         rows: Any = validate_data(self, X, accept_sparse=["csc", "csr"], reset=False)
         rows = _by_column(rows)
-        found = [
+        result = [
             np.asarray(reducer.transform(self._of(rows, part)))
             for reducer, part in zip(self.reducers_, self.parts_, strict=True)
         ]
-        return np.concatenate(found, axis=1)
+        return np.concatenate(result, axis=1)
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
         """Return the reducers' names, each after that of its part: ``part0_ldg0``."""
@@ -215,17 +223,17 @@ class PartitionedReducer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
 
     def _of(self, X: Any, part: _Columns) -> Any:
         """Some columns of rows, dense unless the reducer takes sparse ones."""
-        found = X[:, part]
-        if issparse(found) and not get_tags(self._reducer()).input_tags.sparse:
-            found = found.toarray()
-        return found.tocsr() if issparse(found) else np.ascontiguousarray(found)
+        result = X[:, part]
+        if issparse(result) and not get_tags(self._reducer()).input_tags.sparse:
+            result = result.toarray()
+        return result.tocsr() if issparse(result) else np.ascontiguousarray(result)
 
     def _together(self, pieces: Any, part: _Columns) -> Any:
         """The part's columns of all rows."""
-        found = [self._of(block.X, part) for block in pieces if len(block)]
-        if len(found) == 1:
-            return found[0]
-        return vstack(found, format="csr") if issparse(found[0]) else np.concatenate(found)
+        result = [self._of(block.X, part) for block in pieces if len(block)]
+        if len(result) == 1:
+            return result[0]
+        return vstack(result, format="csr") if issparse(result[0]) else np.concatenate(result)
 
     def _parts(self, varying: NDArray[np.bool_]) -> list[_Columns]:
         columns = np.flatnonzero(varying)

@@ -44,17 +44,17 @@ class PooledReducer(Reducer):
         y: Targets = None,
         sample_domain: ArrayLike | None = None,
     ) -> _PooledReducer:
-        """Standardise each domain separately, and find the components of the pooled rows.
+        """Standardise each domain separately, and find the components of the pooled samples.
 
         Parameters
         ----------
         X : (n, d) array-like
-            Finite rows of both domains.
+            Finite samples of both domains.
         y : (n,) array-like
             Labels; ignored by methods without supervision.
         sample_domain : (n,) array-like of integers, optional
-            Above 0 for rows of the source, below 0 for rows of the target. By default there is
-            only one domain.
+            Above 0 for samples of the source, below 0 for samples of the target. By default there
+            is only one domain.
 
         Returns
         -------
@@ -64,8 +64,8 @@ class PooledReducer(Reducer):
         Raises
         ------
         ValueError, TypeError
-            If rows, labels, domains or parameters are invalid, no column varies in both domains, or
-            rows are sparse.
+            If samples, labels, domains or parameters are invalid, no column varies in both domains,
+            or samples are sparse.
         """
         with unchanged_on_error(self):
             self._validate_params()
@@ -79,12 +79,12 @@ class PooledReducer(Reducer):
     def fit_transfer(
         self: _PooledReducer, Xs: ArrayLike, ys: ArrayLike, Xt: ArrayLike, yt: ArrayLike
     ) -> _PooledReducer:
-        """Find the components from separate arrays of source and target rows.
+        """Find the components from separate arrays of source and target samples.
 
         Parameters
         ----------
         Xs, Xt : (ns, d) and (nt, d) array-like
-            Rows of the source and of the target.
+            Samples of the source and of the target.
         ys, yt : (ns,) and (nt,) array-like
             Labels; None for both in methods without supervision.
 
@@ -103,14 +103,14 @@ class PooledReducer(Reducer):
     def transform(  # type: ignore[override]  # not of blocks
         self, X: ArrayLike, sample_domain: ArrayLike | None = None
     ) -> Floats:
-        """Standardise rows with the means and scales of their domain, and project them.
+        """Standardise samples with the means and scales of their domain, and project them.
 
         Parameters
         ----------
         X : (n, d) array-like
-            Finite rows.
+            Finite samples.
         sample_domain : (n,) array-like of integers, optional
-            As in `fit`, but one domain may be missing. By default all rows are of the target.
+            As in `fit`, but one domain may be missing. By default all samples are of the target.
 
         Returns
         -------
@@ -119,7 +119,7 @@ class PooledReducer(Reducer):
         Raises
         ------
         ValueError, TypeError
-            If rows or domains are invalid, or rows are sparse.
+            If samples or domains are invalid, or samples are sparse.
         """
         check_is_fitted(self)
         rows = validate_data(self, X, dtype=FLOATS, order="C", reset=False)
@@ -132,7 +132,7 @@ class PooledReducer(Reducer):
     def fit_transform(
         self, X: ArrayLike, y: ArrayLike | None = None, sample_domain: ArrayLike | None = None
     ) -> Floats:
-        """Fit, and transform the same rows, each standardised as in its domain.
+        """Fit, and transform the same samples, each standardised as in its domain.
 
         Parameters
         ----------
@@ -149,11 +149,11 @@ class PooledReducer(Reducer):
         scaler = DomainScaler.learn(X, source)
         self._keep_scaled(self._reduce(scaler.apply(X, source)[:, scaler.kept], y), scaler)
 
-    def _keep_scaled(self, found: Reduction, scaler: DomainScaler) -> None:
+    def _keep_scaled(self, result: Reduction, scaler: DomainScaler) -> None:
         """Keep directions for the standardised columns that vary, and the units of both domains."""
-        directions = np.zeros((len(scaler.kept), found.directions.shape[1]))
-        directions[scaler.kept] = found.directions
-        self._keep(Reduction(directions, found.attributes), scaler.means[1])
+        directions = np.zeros((len(scaler.kept), result.directions.shape[1]))
+        directions[scaler.kept] = result.directions
+        self._keep(Reduction(directions, result.attributes), scaler.means[1])
         self._scaler = scaler
         self.source_mean_, self.source_scale_ = scaler.means[0], scaler.scales[0]
         self.scale_ = scaler.scales[1]
@@ -166,20 +166,22 @@ class PooledReducer(Reducer):
 
 
 class PooledPCA(PooledReducer):
-    """PCA of the pooled rows of two domains, each standardised separately.
+    """PCA of the pooled samples of two domains, each standardised separately.
+
+    Use it as a baseline for two domains. Set `n_components`. User guide: :doc:`/guide/reduction`.
 
     Parameters
     ----------
     n_components : int or None, default=None
-        Directions to keep; by default the rank of the pooled rows.
+        Directions to keep; by default the rank of the pooled samples.
 
     Attributes
     ----------
     components_ : (ell, d) array
-        Orthonormal directions, one per row, for standardised rows; 0 for columns that are constant
-        in either domain. The entry of largest magnitude is positive.
+        Orthonormal directions, one per sample, for standardised samples; 0 for columns that are
+        constant in either domain. The entry of largest magnitude is positive.
     eigenvalues_ : (ell,) array
-        Variances of the pooled standardised rows along the directions, descending.
+        Variances of the pooled standardised samples along the directions, descending.
     mean_, scale_ : (d,) arrays
         Means and standard deviations of the target's columns; deviations are infinite for columns
         left out.
@@ -191,7 +193,12 @@ class PooledPCA(PooledReducer):
     Raises
     ------
     ValueError
-        If rows, domains or parameters are invalid, or no column varies in both domains.
+        If samples, domains or parameters are invalid, or no column varies in both domains.
+
+    See Also
+    --------
+    PooledFisher : With labels.
+    TransferLDG : Learns how much the domains share.
 
     References
     ----------
@@ -219,7 +226,10 @@ class PooledPCA(PooledReducer):
 
 
 class PooledFisher(PooledReducer):
-    """Fisher's discriminant of the pooled rows of two domains, each standardised separately.
+    """Fisher's discriminant of the pooled samples of two domains, each standardised separately.
+
+    Use it as a baseline for two domains with labels. Tune `ridge`. User guide:
+    :doc:`/guide/reduction`.
 
     Parameters
     ----------
@@ -231,9 +241,9 @@ class PooledFisher(PooledReducer):
     Attributes
     ----------
     components_ : (ell, d) array
-        Directions, one per row, for standardised rows, of unit variance within classes (the ridge
-        counts as variance); 0 for columns that are constant in either domain. The entry of largest
-        magnitude is positive.
+        Directions, one per sample, for standardised samples, of unit variance within classes (the
+        ridge counts as variance); 0 for columns that are constant in either domain. The entry of
+        largest magnitude is positive.
     eigenvalues_ : (ell,) array
         Variance between classes over variance within, descending.
     classes_ : (k,) array
@@ -244,10 +254,15 @@ class PooledFisher(PooledReducer):
     Raises
     ------
     ValueError
-        If there are fewer than two classes, their means are equal, or rows, domains or parameters
-        are invalid.
+        If there are fewer than two classes, their means are equal, or samples, domains or
+        parameters are invalid.
     SingularDenominatorError
         If the scatter within classes is singular and `ridge` too small.
+
+    See Also
+    --------
+    PooledPCA : Without labels.
+    TransferLDG : Learns how much the domains share.
 
     References
     ----------

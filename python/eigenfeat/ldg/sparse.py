@@ -32,6 +32,9 @@ _MATRICES = 12  # (d, d), at the same time
 class SparseLDG(LDG):
     r"""LDG with sparse directions: each has nonzero weights on few columns.
 
+    Use it for directions that people have to read. Set `n_components` and `sparsity` first. User
+    guide: :doc:`/guide/reduction`.
+
     Each direction in turn solves the semidefinite relaxation of a smallest eigenvector of
     :math:`Z = V - \gamma A` with at most s columns (3.32),
 
@@ -71,11 +74,11 @@ class SparseLDG(LDG):
     Attributes
     ----------
     components_ : (n_components, d) array
-        Unit directions in standardised columns, one per row; exactly 0 in columns not used.
+        Unit directions in standardised features, one per sample; exactly 0 in columns not used.
     eigenvalues_ : (n_components,) array
         ``b^T (V - gamma A) b`` of the directions b, in the order in which they were found.
     sparsity_ : (n_components,) array of int
-        Number of columns with nonzero weight.
+        Number of features with nonzero weight.
     gap_ : (n_components,) array
         ``tr(Z M)`` less a certified lower bound of the relaxation's minimum, over the spread of Z's
         eigenvalues.
@@ -103,6 +106,11 @@ class SparseLDG(LDG):
         If `max_iter` ended the search for a direction.
     RuntimeWarning
         As `LDG`.
+
+    See Also
+    --------
+    LDG : Dense directions, much faster.
+    sklearn.decomposition.SparsePCA : Without labels.
 
     References
     ----------
@@ -202,10 +210,10 @@ class SparseLDG(LDG):
 
     def _report(self, solutions: list[SparseDirection], matrix: _Array, directions: _Array) -> None:
         spread = float(np.ptp(np.linalg.eigvalsh(matrix))) or 1.0
-        self.gap_ = np.array([found.value - found.bound for found in solutions]) / spread
-        self.leading_ = np.array([found.leading for found in solutions])
-        self.residuals_ = np.array([found.residuals for found in solutions])
-        self.steps_ = np.array([found.n_iter for found in solutions])
+        self.gap_ = np.array([result.value - result.bound for result in solutions]) / spread
+        self.leading_ = np.array([result.leading for result in solutions])
+        self.residuals_ = np.array([result.residuals for result in solutions])
+        self.steps_ = np.array([result.n_iter for result in solutions])
         self.n_iter_ = max(1, int(self.steps_.max()))
         self.sparsity_ = np.count_nonzero(directions, axis=0)
 
@@ -218,8 +226,8 @@ def sparsely_deflated(
     rest = Z.copy()
     moved = False
     for i in range(count):
-        found = sparse_direction(rest, sparsity, tol=tol, max_iter=max_iter)
-        b = found.vector
+        result = sparse_direction(rest, sparsity, tol=tol, max_iter=max_iter)
+        b = result.vector
         value = float(b @ rest @ b)
         if value >= 0 and not moved:
             # A direction that was deflated to 0 would be found again and again.
@@ -227,11 +235,11 @@ def sparsely_deflated(
             moved = True
             for before in directions[:, :i].T:
                 rest -= float(before @ rest @ before) * np.outer(before, before)
-            found = sparse_direction(rest, sparsity, tol=tol, max_iter=max_iter)
-            b = found.vector
+            result = sparse_direction(rest, sparsity, tol=tol, max_iter=max_iter)
+            b = result.vector
             value = float(b @ rest @ b)
         rest = rest - value * np.outer(b, b)
-        solutions.append(found)
+        solutions.append(result)
         directions[:, i] = b
     return solutions, directions
 
@@ -244,10 +252,10 @@ def orthonormally_deflated(
     complement = np.eye(len(Z))
     for i in range(count):
         rest = complement.T @ Z @ complement
-        found = sparse_direction((rest + rest.T) / 2, sparsity, tol=tol, max_iter=max_iter)
-        solutions.append(found)
-        directions[:, i] = complement @ found.vector
-        complement = complement @ _others(found.vector)
+        result = sparse_direction((rest + rest.T) / 2, sparsity, tol=tol, max_iter=max_iter)
+        solutions.append(result)
+        directions[:, i] = complement @ result.vector
+        complement = complement @ _others(result.vector)
     return solutions, signed(directions) + 0.0  # without negative zeros
 
 

@@ -30,15 +30,19 @@ from eigenfeat.ldg._solving.coordinates import smallest_eigenpairs
 from eigenfeat.ldg._solving.domains import DomainScaler
 from eigenfeat.ldg._solving.scatters import Array, Reduction, Span, count_components
 from eigenfeat.ldg._solving.selection import (
-    N_VOTES,
     NEIGHBORS,
     local_qda_accuracies,
-    majority,
     stratified_folds,
     useful_counts,
 )
 from eigenfeat.ldg.pooled import PooledReducer
-from eigenfeat.neighbours.local_means import LocalScatters, local_neighbours, scatters_of_neighbours
+from eigenfeat.neighbours.local_means import (
+    N_VOTES,
+    LocalScatters,
+    local_neighbours,
+    majority,
+    scatters_of_neighbours,
+)
 
 __all__ = ["TransferLDG"]
 
@@ -90,10 +94,10 @@ class TwoDomains:
 
     def source_scatters(self) -> LocalScatters:
         """V and A of the source's rows: the second sum of (4.3)."""
-        found = scatters_of_neighbours(
+        result = scatters_of_neighbours(
             self.source, self.source_codes, self.source_neighbours, n_threads=self.n_threads
         )
-        return self._weighed(found, self.source, self.source_codes, self.source_neighbours)
+        return self._weighed(result, self.source, self.source_codes, self.source_neighbours)
 
     def target_scatters(self, rows: NDArray[np.intp]) -> LocalScatters:
         """V and A of some of the target's rows, with the source's priors: the first sum."""
@@ -110,22 +114,22 @@ class TwoDomains:
 
     def _weighed(
         self,
-        found: LocalScatters,
+        result: LocalScatters,
         rows: Array,
         codes: NDArray[np.int64],
         neighbours: NDArray[np.int64],
     ) -> LocalScatters:
         """V and A; for (4.3) both less the rows' own classes, these weighted by their priors."""
         if not self.others:
-            return found
+            return result
         priors = np.bincount(self.source_codes, minlength=self.n_classes) / len(self.source)
-        within, weighted = found.within.copy(), found.weighted.copy()
+        within, weighted = result.within.copy(), result.weighted.copy()
         for c in np.unique(codes).tolist():
             own = codes == c
             scatter = priors[c] * self._scatters(rows[own], codes[own], neighbours[own]).within
             within -= scatter
             weighted -= scatter
-        return found._replace(within=within, weighted=weighted)
+        return result._replace(within=within, weighted=weighted)
 
     def hits(self, directions: Array, known: NDArray[np.intp], asked: NDArray[np.intp]) -> int:
         """Count the target rows `asked` that 3-NN gets right from the source and `known` rows."""
@@ -134,10 +138,10 @@ class TwoDomains:
         codes = np.concatenate([self.source_codes, self.target_codes[known]])
         references, queries = reduced[: len(codes)], reduced[len(codes) :]
         together = np.zeros(len(codes), dtype=np.int64)
-        found = local_neighbours(
+        result = local_neighbours(
             references, together, 1, N_VOTES, queries=queries, n_threads=self.n_threads
         )
-        return int(np.sum(majority(found[:, 0], codes) == self.target_codes[asked]))
+        return int(np.sum(majority(result[:, 0], codes) == self.target_codes[asked]))
 
     def folds(self) -> list[NDArray[np.intp]]:
         """Rows of the target in parts that share each class evenly; at most 5, at least 2."""
@@ -150,14 +154,17 @@ class TwoDomains:
 class TransferLDG(PooledReducer):
     """LDG for transfer learning, from a source domain to a target domain with few labels.
 
+    Use it where one domain has many labels and the other few. Everything but `n_components` is
+    chosen by default. User guide: :doc:`/guide/reduction`.
+
     The directions are the smallest eigenvectors of ``V - gamma A`` with
     ``V = (1 - alpha) V_T + alpha V_S`` and ``A`` likewise (equation 4.3, but see `contrast`). These
-    are the scatters of target rows (T) and source rows (S) about their local means, the means of
-    the nearest source rows of each class. The directions bring the rows of a class together across
-    the domains, and keep different classes apart. Classify target rows in the reduced space from
-    the rows of both domains.
+    are the scatters of target samples (T) and source samples (S) about their local means, the means
+    of the nearest source samples of each class. The directions bring the samples of a class
+    together across the domains, and keep different classes apart. Classify target samples in the
+    reduced space from the samples of both domains.
 
-    Each domain is standardised separately, the target by its labelled rows; columns that are
+    Each domain is standardised separately, the target by its labelled samples; columns that are
     constant in either are left out. Without a target this is LDG of the source.
 
     Parameters
@@ -165,32 +172,32 @@ class TransferLDG(PooledReducer):
     n_components : int or None, default=None
         Directions to keep; by default the number of classes plus five, or all if there are fewer.
     n_neighbors : int or "cv", default=16
-        Source rows of a local mean; classes with fewer rows use all. "cv" chooses on the source,
-        as `LDG` does, but always with the same folds.
+        Source samples of a local mean; classes with fewer samples use all. "cv" chooses on the
+        source, as `LDG` does, but always with the same folds.
     alpha : float in [0, 1], "cv" or sequence of float, default="cv"
         The source's weight. "cv" chooses among 0, .1, .3, .5 by the accuracy of 3-nearest-neighbour
-        cross-validation on target rows in ``classes + 5`` dimensions, with gamma = .9; the
+        cross-validation on target samples in ``classes + 5`` dimensions, with gamma = .9; the
         smallest on ties. A sequence: the candidates. Folds are stratified by class, and there are
-        as many as the target's smallest class has rows, 2 to 5; held-out rows are not used to fit
-        the directions.
+        as many as the target's smallest class has samples, 2 to 5; held-out samples are not used to
+        fit the directions.
     gamma : float >= 0, "cv" or sequence of float, default="cv"
-        Weight of the scatter about all classes against that about the row's own class. "cv": chosen
-        after alpha, and in the same way, among .2, .4, .6, .8, .9; the largest on ties. Without a
-        target that is .9. A sequence: the candidates.
+        Weight of the scatter about all classes against that about the sample's own class. "cv":
+        chosen after alpha, and in the same way, among .2, .4, .6, .8, .9; the largest on ties.
+        Without a target that is .9. A sequence: the candidates.
     contrast : {"all", "others"}, default="all"
-        The classes in A, weighted by their priors p; the thesis contradicts itself. "all": a row's
-        own class g has the total weight ``1 - gamma p_g``, as in (4.4), (4.14) and `LDG`.
+        The classes in A, weighted by their priors p; the thesis contradicts itself. "all": a
+        sample's own class g has the total weight ``1 - gamma p_g``, as in (4.4), (4.14) and `LDG`.
         "others": that is ``1 - p_g``, and gamma weighs the other classes, as in (4.3).
     standardize : bool, default=True
-        Whether each domain is standardised; otherwise rows are used unchanged.
+        Whether each domain is standardised; otherwise samples are used unchanged.
     n_threads : int or None, default=None
         Number of threads; None uses all OpenMP threads. Results do not depend on it.
 
     Attributes
     ----------
     components_ : (ell, d) array
-        Orthonormal directions, one per row, for standardised rows; 0 for columns left out. The
-        entry of largest magnitude is positive.
+        Orthonormal directions, one per sample, for standardised samples; 0 for columns left out.
+        The entry of largest magnitude is positive.
     eigenvalues_ : (ell,) array
         Eigenvalues of ``V - gamma A``, ascending.
     alpha_, gamma_, n_neighbors_ : float, float, int
@@ -199,7 +206,7 @@ class TransferLDG(PooledReducer):
         Number of directions.
     cv_results_ : dict
         For "alpha" and "gamma", if chosen: the candidates and, under the name with "_accuracy",
-        their accuracies on target rows; for "n_neighbors", on source rows.
+        their accuracies on target samples; for "n_neighbors", on source samples.
     classes_ : (k,) array
         The source's labels, sorted.
     priors_ : (k,) array
@@ -211,7 +218,13 @@ class TransferLDG(PooledReducer):
     ------
     ValueError
         If the source has fewer than two classes, the target has a class that the source does not
-        have, or rows, domains or parameters are invalid.
+        have, or samples, domains or parameters are invalid.
+
+    See Also
+    --------
+    PooledFisher : Pools both domains.
+    TransferITML : A metric across domains.
+    LDG : One domain.
 
     References
     ----------
@@ -272,12 +285,12 @@ class TransferLDG(PooledReducer):
             self.n_threads, self.contrast == "others",
         )  # fmt: skip
         with one_blas_thread():
-            found = self._directions(domains)
-        found.attributes["n_neighbors_"] = count
-        found.attributes["cv_results_"] |= tried
+            result = self._directions(domains)
+        result.attributes["n_neighbors_"] = count
+        result.attributes["cv_results_"] |= tried
         if basis is not None:
-            found = Reduction(basis @ found.directions, found.attributes)
-        self._keep_scaled(found, scaler)
+            result = Reduction(basis @ result.directions, result.attributes)
+        self._keep_scaled(result, scaler)
         self.classes_ = classes
         self.priors_ = np.bincount(codes[source]) / np.count_nonzero(source)
 

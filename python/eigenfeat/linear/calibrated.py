@@ -3,34 +3,217 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import solve
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base import threads as _threads
-from eigenfeat._base.saved import fits
+from eigenfeat._base.saved import Saved, fits
 from eigenfeat._base.types import Floats, RandomState, Targets, Weights
 from eigenfeat._base.validation import MOST
-from eigenfeat.linear.calibrated_passes import Passes, ScoreMap, on_simplex, row_slices
 from eigenfeat.linear.linear import Features, LinearClassifier
-from eigenfeat.linear.logit_problem import Penalty, uncentred
+from eigenfeat.linear.logit_problem import LogitProblem, Penalty, uncentred
+from eigenfeat.rows import reductions
 from eigenfeat.rows.blocks import Block
 from eigenfeat.rows.estimator import Iterative, with_steps
 from eigenfeat.rows.out_of_core import over_blocks
 
-__all__ = ["CalibratedLeastSquares", "ScoreMap"]
+__all__ = ["CalibratedLeastSquares", "Passes", "ScoreMap", "on_simplex", "row_slices"]
 
 _Array = NDArray[np.float64]
+_BLOCK = 1 << 22  # numbers in a block of calibration features
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreMap(Saved):
+    """Map from scores (n, k) to probabilities (n, k) before the projection on the simplex.
+
+    Attributes
+    ----------
+    low, high : (k,) arrays
+        Ranges of the scores; scores are clipped to them and mapped to [-1, 1].
+    weights : (m k + 1, k) array
+        Weights of the powers 1 to m of the k mapped scores, power by power, and of the constant.
+    """
+
+    _saved: ClassVar[dict[str, str]] = {
+        "low": "numbers k",
+        "high": "numbers k",
+        "weights": "numbers * k",
+        "middle": "numbers k",
+        "slope": "numbers k",
+    }
+
+    low: _Array
+    high: _Array
+    weights: _Array
+    middle: _Array = field(init=False, repr=False)
+    slope: _Array = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        width = self.high - self.low
+        slope = 2.0 / np.where(width > 0, width, np.inf)
+        object.__setattr__(self, "middle", 0.5 * (self.low + self.high))
+        object.__setattr__(self, "slope", slope)
+
+    @classmethod
+    def unfitted(cls, low: Floats, high: Floats, n_powers: int) -> ScoreMap:
+        """The map of scores to [-1, 1], without weights."""
+        weights = np.zeros((n_powers * len(low) + 1, len(low)))
+        return cls(low.astype(np.float64), high.astype(np.float64), weights)
+
+    def sums(self, scores: Floats, block: Block) -> tuple[_Array, _Array]:
+        """Gram matrix of the powers of the scores, and their products with the indicators."""
+        gram, target = np.zeros((len(self.weights), len(self.weights))), np.zeros_like(self.weights)
+        for rows in row_slices(len(scores), len(gram)):
+            F = self._powers(scores[rows])
+            weighted = F if block.weight is None else F * block.weight[rows, None]
+            gram += weighted.T @ F
+            target += weighted.T @ _indicators(block.y[rows], scores.shape[1])
+        return gram, target
+
+    def fitted(self, gram: _Array, target: _Array, ridge: float) -> ScoreMap:
+        """Ridge regression of the labels' indicators on powers of the scores; changes `gram`."""
+        size = np.sqrt(np.diag(gram))
+        size = np.where(size > 0, size, 1.0)
+        gram /= size[:, None] * size
+        gram[np.diag_indices(len(gram) - 1)] += ridge
+        solved = solve(gram, target / size[:, None], assume_a="pos")
+        return ScoreMap(self.low, self.high, solved / size[:, None])
+
+    def apply(self, scores: Floats) -> Floats:
+        """Calibrated scores, (n, k), in the type of the scores."""
+        out = np.empty_like(scores)
+        for rows in row_slices(len(scores), len(self.weights)):
+            out[rows] = self._powers(scores[rows]) @ self.weights
+        return out
+
+    def _powers(self, scores: Floats) -> _Array:
+        mapped = (np.clip(scores, self.low, self.high) - self.middle) * self.slope
+        n, k = mapped.shape
+        out = np.ones((n, len(self.weights)))
+        for first in range(0, len(self.weights) - 1, k):
+            before = out[:, first - k : first] if first else 1.0
+            np.multiply(before, mapped, out=out[:, first : first + k])
+        return out
+
+
+class Passes:
+    """Passes over the samples, three per step, with memory independent of the number of samples.
+
+    Samples in memory keep the scores of a step between its passes.
+    """
+
+    def __init__(self, problem: LogitProblem) -> None:
+        self._problem = problem
+        self._how = problem.shape[1], problem.constant, problem.rows.n_threads
+
+    def of_labels(self) -> _Array:
+        """``Phi^T Y`` (p, k), rows weighted."""
+        result: _Array = self._sum(label_products)[0]
+        return result
+
+    def calibrate(self, W: _Array, n_powers: int, ridge: float) -> ScoreMap:
+        """Calibrate the scores at W."""
+        low, high = self._problem.rows.reduce(score_ranges, reductions.merge_ranges, *self._how, W)
+        mapped = ScoreMap.unfitted(low, high, n_powers)
+        gram, target = self._sum(calibration_sums, W, mapped)
+        return mapped.fitted(gram, target, ridge)
+
+    def residuals(self, W: _Array, calibration: ScoreMap, wanted: bool) -> tuple[float, _Array]:
+        """Mean squared error of a model and, if wanted, ``Phi^T (Y - P)`` (p, k)."""
+        total, products = self._sum(residual_products, W, calibration, wanted)
+        return float(total) / self._problem.total, products
+
+    def _sum(self, function: Any, *arguments: Any) -> Any:
+        return self._problem.rows.reduce(function, reductions.add, *self._how, *arguments)
+
+
+# ---- what one block gives ------------------------------------------------------------------------
+def label_products(block: Block, k: int, constant: bool, n_threads: int | None) -> tuple[_Array]:
+    """``Phi^T Y`` of the rows of a block; merged by `reductions.add`, as the others."""
+    result = _indicators(block.y, k, np.float32 if block.X.dtype == np.float32 else np.float64)
+    if block.weight is not None:
+        result *= block.weight[:, None]
+    return (block.products(result, constant, n_threads),)
+
+
+def score_ranges(
+    block: Block, k: int, constant: bool, n_threads: int | None, W: _Array
+) -> tuple[Floats, Floats]:
+    """Least and largest scores (k,) of the classes; for `reductions.merge_ranges`."""
+    scores = block.scores(W, constant, n_threads)
+    return scores.min(axis=0), scores.max(axis=0)
+
+
+def calibration_sums(
+    block: Block, k: int, constant: bool, n_threads: int | None, W: _Array, mapped: ScoreMap
+) -> tuple[_Array, _Array]:
+    """Sums for `ScoreMap.fitted`."""
+    return mapped.sums(block.scores(W, constant, n_threads), block)
+
+
+def residual_products(
+    block: Block,
+    k: int,
+    constant: bool,
+    n_threads: int | None,
+    W: _Array,
+    calibration: ScoreMap,
+    wanted: bool,
+) -> tuple[float, _Array]:
+    """Sum of squared errors, and ``Phi^T (Y - P)`` if it is wanted."""
+    scores = block.scores(W, constant, n_threads)
+    out, total = np.empty_like(scores), 0.0
+    calibrated = calibration.apply(scores)
+    for rows in row_slices(*scores.shape):
+        R = -on_simplex(calibrated[rows].astype(np.float64))
+        R[np.arange(len(R)), block.y[rows]] += 1.0
+        squares = (R**2).sum(axis=1)
+        if block.weight is None:
+            total += float(squares.sum())
+        else:
+            total += float(block.weight[rows] @ squares)
+            R *= block.weight[rows, None]
+        out[rows] = R
+    return total, block.products(out, constant, n_threads) if wanted else np.zeros(0)
+
+
+# ---- rows of scores ------------------------------------------------------------------------------
+def on_simplex(scores: _Array) -> _Array:
+    """Project rows (n, k) on the probability simplex, in the Euclidean distance."""
+    k = scores.shape[1]
+    falling = -np.sort(-scores, axis=1)
+    excess = (np.cumsum(falling, axis=1) - 1.0) / np.arange(1, k + 1)
+    support = np.count_nonzero(falling > excess, axis=1)
+    return np.maximum(scores - np.take_along_axis(excess, support[:, None] - 1, axis=1), 0.0)
+
+
+def row_slices(n: int, width: int) -> Iterator[slice]:
+    """Slices of n rows that have some 4 million numbers each."""
+    size = max(1, _BLOCK // width)
+    return (slice(begin, begin + size) for begin in range(0, n, size))
+
+
+def _indicators(labels: NDArray[np.int32], k: int, dtype: Any = np.float64) -> NDArray[Any]:
+    Y = np.zeros((len(labels), k), dtype=dtype)
+    Y[np.arange(len(Y)), labels] = 1.0
+    return Y
 
 
 class CalibratedLeastSquares(Iterative, LinearClassifier):
     r"""Classifier that alternates least-squares steps and the fit of a link function.
+
+    Use it to reproduce the classifier of the GEM paper; `MultinomialLogit` is usually as accurate.
+    Tune `ridge`. User guide: :doc:`/guide/classifier`.
 
     With :math:`\Phi` (n, p) the features, Y (n, k) the labels' indicators and the metric
 
@@ -44,8 +227,8 @@ class CalibratedLeastSquares(Iterative, LinearClassifier):
 
     where T (n, k) are the scores :math:`\Phi W` mapped to [-1, 1] by their ranges, A (4k + 1, k) is
     the small ridge regression of Y on these powers (the calibration), and :math:`\Pi` projects each
-    row on the probability simplex. The steps are summed in W, so that a model consists of W and the
-    last A.
+    sample on the probability simplex. The steps are summed in W, so that a model consists of W and
+    the last A.
 
     Parameters
     ----------
@@ -60,14 +243,14 @@ class CalibratedLeastSquares(Iterative, LinearClassifier):
     fit_intercept : bool, default=True
         Whether to add a constant feature, which is left out of D.
     gram_rows : int or None, default=20000
-        Number of rows for the Gram matrix in H. None means all.
+        Number of samples for the Gram matrix in H. None means all.
     early_stopping : bool, default=False
-        Whether to hold out rows, stop once their squared error has not decreased for three steps,
-        and keep the step with the smallest held-out error.
+        Whether to hold out samples, stop once their squared error has not decreased for three
+        steps, and keep the step with the smallest held-out error.
     validation_fraction : float, default=0.1
-        Fraction of rows to hold out, class by class.
+        Fraction of samples to hold out, class by class.
     random_state : int, RandomState or None, default=0
-        Seed for drawing the rows of the Gram matrix and the held-out rows.
+        Seed for drawing the samples of the Gram matrix and the held-out samples.
     n_threads : int or None, default=None
         Number of threads; None means all OpenMP threads. Results do not depend on it.
     verbose : int, default=0
@@ -85,27 +268,31 @@ class CalibratedLeastSquares(Iterative, LinearClassifier):
     n_iter_ : int
         Number of steps in `coef_`.
     error_history_ : list of float
-        Mean ``|Y_i - P_i|^2`` over the rows after the ridge regression and after every step.
+        Mean ``|Y_i - P_i|^2`` over the samples after the ridge regression and after every step.
     validation_history_ : list of float
-        With `early_stopping`, the same for the held-out rows.
+        With `early_stopping`, the same for the held-out samples.
     n_rows_ : float
-        Number of training rows, or their total weight.
+        Number of training samples, or their total weight.
     n_features_in_ : int
         Number of features, p.
 
     Raises
     ------
     ValueError
-        If there are fewer than two classes, or rows, labels, weights or parameters are invalid.
+        If there are fewer than two classes, or samples, labels, weights or parameters are invalid.
+
+    See Also
+    --------
+    MultinomialLogit : Minimises the log loss.
 
     Notes
     -----
     `X` may be an array, a sparse matrix, or :class:`ExpandedRows`. Memory: a (p, p) float32 matrix
     and two arrays (n, k) of the features' type. Every step makes two passes over the features.
-    Scores of new rows are clipped to the ranges of the training rows.
+    Scores of new samples are clipped to the ranges of the training samples.
 
     The projection on the simplex gives probabilities of exactly 0, for which the log loss is
-    infinite. `predict_proba` therefore adds half a row of each class to the n rows,
+    infinite. `predict_proba` therefore adds half a sample of each class to the n samples,
     ``(n P + 1/2) / (n + k/2)``.
 
     References
@@ -184,7 +371,7 @@ class CalibratedLeastSquares(Iterative, LinearClassifier):
         y : (n,) array-like
             Labels; None with blocks, which contain labels and weights.
         sample_weight : (n,) array-like, optional
-            Nonnegative weights of the rows.
+            Nonnegative weights of the samples.
 
         Returns
         -------
@@ -201,7 +388,7 @@ class CalibratedLeastSquares(Iterative, LinearClassifier):
         started = time.perf_counter()
         sample = self._sample(problem.n_rows, self.gram_rows, random)
         metric = problem.metric(Penalty(1.0, self.ridge, 0.0), 0.0, sample)
-        self._say(f"metric: {problem.shape[0]} features ({time.perf_counter() - started:.1f} s)")
+        self._log(f"metric: {problem.shape[0]} features ({time.perf_counter() - started:.1f} s)")
         self.n_rows_ = problem.total
         validation = None if held_out is None else Passes(held_out)
         kept = self._iterate(Passes(problem), metric, validation, centre)
@@ -268,7 +455,7 @@ class CalibratedLeastSquares(Iterative, LinearClassifier):
                 self.validation_history_.append(held_out.residuals(step.W, calibration, False)[0])
                 text += f", held-out {self.validation_history_[-1]:.5g}"
                 best = int(np.argmin(self.validation_history_))
-            self._say(text)
+            self._log(text)
             stop = self._step_done()
             if held_out is None or best == number:
                 kept = step

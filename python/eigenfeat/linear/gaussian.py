@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from eigenfeat._base.core import core
 from eigenfeat._base.types import Codes, Floats
-from eigenfeat.linear.temperature import Logits, log_loss, temperature
+from eigenfeat.linear.held_out import Logits, log_loss, temperature
 from eigenfeat.rows import reductions
 from eigenfeat.rows.blocks import Block
 
@@ -127,11 +127,11 @@ class GaussianClasses:
         for step in (1, -1):
             while not stopped and _LEAST <= exponent + step <= _LARGEST:
                 shrinkage = 10.0 ** ((exponent + step) / 2)
-                found, tried = self.shrunk(shrinkage, some, best.temperature), tried + 1
+                result, tried = self.shrunk(shrinkage, some, best.temperature), tried + 1
                 stopped = stops()
-                if not found.loss < best.loss:
+                if not result.loss < best.loss:
                     break
-                best, exponent = found, exponent + step
+                best, exponent = result, exponent + step
             if exponent != _START:
                 break
         return best, tried
@@ -146,25 +146,25 @@ class GaussianClasses:
         metric = self._factor(shrinkage)
 
         def solve(b: _Array) -> _Array:
-            found: _Array = metric.solve(np.ascontiguousarray(b), self._n_threads)
-            return found
+            result: _Array = metric.solve(np.ascontiguousarray(b), self._n_threads)
+            return result
 
         A = solve(self.means)
         # Logits are those over the weighted mean of the classes': probabilities are the same.
         half = 0.5 * np.einsum("ij,ij->j", A, self.means)
         constant = np.log(self.weights / self.total) - half - (self.centre * A).sum(axis=0)
-        found = Shrunk(shrinkage, np.inf, 1.0, np.vstack([A, constant]), solve)
+        result = Shrunk(shrinkage, np.inf, 1.0, np.vstack([A, constant]), solve)
         if left_out is None:
-            return found
-        logits = self._logits(found, left_out)
+            return result
+        logits = self._logits(result, left_out)
         T = temperature(logits, start)
-        return replace(found, loss=log_loss(logits, T), temperature=T)
+        return replace(result, loss=log_loss(logits, T), temperature=T)
 
-    def temperature(self, found: Shrunk) -> float:
+    def temperature(self, result: Shrunk) -> float:
         """The temperature of the rows left out; 1 where each class has one row."""
         if self._left_out is None:
             return 1.0
-        return temperature(self._logits(found, self._left_out), found.temperature)
+        return temperature(self._logits(result, self._left_out), result.temperature)
 
     def _factor(self, shrinkage: float) -> Any:
         diagonal = np.maximum(shrinkage * self._unit, _LEAST_DIAGONAL)
@@ -191,33 +191,33 @@ class GaussianClasses:
         if not len(order):
             return None
         most = int(np.clip(_MOST_LOGITS // k, _LEAST_LEFT_OUT, _MOST_LEFT_OUT))
-        found = rows.subset(np.sort(_evenly(order, most))).together()
-        if found.weight is None:
-            return found
-        some = np.flatnonzero(found.weight <= _MOST_OF_CLASS * self.weights[found.y])
-        return found.take(some) if len(some) else None
+        result = rows.subset(np.sort(_evenly(order, most))).together()
+        if result.weight is None:
+            return result
+        some = np.flatnonzero(result.weight <= _MOST_OF_CLASS * self.weights[result.y])
+        return result.take(some) if len(some) else None
 
     def _thinned(self, rows: Block) -> Block:
         order = np.argsort(rows.y, kind="stable")
         most = max(_LEAST_TRIED, _MOST_TRIED // len(self.weights))
         return rows.take(np.sort(_evenly(order, most)))
 
-    def _logits(self, found: Shrunk, rows: Block) -> Logits:
+    def _logits(self, result: Shrunk, rows: Block) -> Logits:
         """Logits of rows, each from weights of all others; see the file's head."""
         out: Logits = []
         Q = Block(np.ascontiguousarray(self.means.T)).scores(
-            found.W[:-1], False, self._given_threads
+            result.W[:-1], False, self._given_threads
         )
         for first in range(0, len(rows), _PIECE):
             piece = rows.take(slice(first, first + _PIECE))
-            out.append((self._left(found, piece, Q), np.asarray(piece.y), piece.weight))
+            out.append((self._left(result, piece, Q), np.asarray(piece.y), piece.weight))
         return out
 
-    def _left(self, found: Shrunk, piece: Block, Q: Floats) -> _Array:
+    def _left(self, result: Shrunk, piece: Block, Q: Floats) -> _Array:
         X = piece.X.toarray() if hasattr(piece.X, "toarray") else piece.X
         moved = X.astype(np.float64).T - self.centre
-        length = np.einsum("ij,ij->j", moved, found.solve(moved))
-        A = found.W[:-1]
+        length = np.einsum("ij,ij->j", moved, result.solve(moved))
+        A = result.W[:-1]
         shifted = np.vstack([A, -(self.centre * A).sum(axis=0)])
         scores = piece.scores(shifted, True, self._given_threads).astype(np.float64)
         own = np.arange(len(piece)), np.asarray(piece.y)

@@ -29,7 +29,7 @@ _MOST_HALVINGS = 30
 RECENT = 2
 NEARBY = 3  # with a start near the minimum, where steps bring little from the first one on
 _RECENT_SHARE = 8
-_ROUGH = 1e-6  # of the objective: gaps that float32 still tells from rounding
+_COARSE_GAP = 1e-6  # of the objective: gaps that float32 still tells from rounding
 _FLOAT32 = float(np.finfo(np.float32).eps)
 _CAUTION = 8.0  # before there is a step to learn from, the metric may be so much too large
 
@@ -98,7 +98,7 @@ def minimise(
     memory: int = 10,
     noise: float = 1e-15,
     callback: Callable[[Progress], bool] | None = None,
-    rough: Evaluate | None = None,
+    float32: Evaluate | None = None,
     trial: Trial | None = None,
     recent: int = RECENT,
 ) -> Minimum:
@@ -122,7 +122,7 @@ def minimise(
         Relative rounding of the objective: what no step can get below.
     callback : callable, optional
         Called after every iteration; True stops.
-    rough : callable, optional
+    float32 : callable, optional
         A cheaper `evaluate` in float32, for the steps down to a gap that float32 can tell. What is
         returned is of `evaluate`.
     trial : Trial, optional
@@ -130,7 +130,7 @@ def minimise(
     recent : int
         Least number of steps whose decrease stands for what is to come.
     """
-    current, is_rough = (evaluate, False) if rough is None else (rough, True)
+    current, in_float32 = (evaluate, False) if float32 is None else (float32, True)
     solved = solve if trial is None else trial.solve
     state = _evaluated(current, solved, start)
     pairs: deque[_Pair] = deque(maxlen=memory)
@@ -138,12 +138,12 @@ def minimise(
     history = [state.objective]
 
     def exactly() -> None:
-        nonlocal current, is_rough, state, evaluations
-        current, is_rough = evaluate, False
+        nonlocal current, in_float32, state, evaluations
+        current, in_float32 = evaluate, False
         state = _evaluated(evaluate, solved, state.point)
         history[-1], evaluations = state.objective, evaluations + 1
 
-    if is_rough and not np.isfinite(state.objective):
+    if in_float32 and not np.isfinite(state.objective):
         exactly()
     if not np.isfinite(state.objective):
         raise FloatingPointError(f"the objective at the start is {state.objective}")
@@ -151,8 +151,8 @@ def minimise(
         direction = _direction(state, pairs)
         norm = float(np.sqrt(max(_dot(state.gradient, state.solved), 0.0)))
         gap = _gap(state, direction, history, recent)
-        near = gap <= max(tolerance, _ROUGH) * abs(state.objective)
-        if is_rough and (near or iteration == max_iterations):
+        near = gap <= max(tolerance, _COARSE_GAP) * abs(state.objective)
+        if in_float32 and (near or iteration == max_iterations):
             exactly()
             continue
         progress = Progress(iteration, state.point, state.objective, gap, norm)
@@ -164,22 +164,22 @@ def minimise(
             break
         if iteration == max_iterations:
             break
-        found, tried = _line_search(current, state, direction, _FLOAT32 if is_rough else noise)
+        result, tried = _line_search(current, state, direction, _FLOAT32 if in_float32 else noise)
         evaluations += tried
-        if found is None and is_rough:
+        if result is None and in_float32:
             exactly()
             continue
-        if found is None and pairs:
+        if result is None and pairs:
             pairs.clear()  # the pairs may mislead; the metric alone does not
-            found, tried = _line_search(current, state, -state.solved, noise)
+            result, tried = _line_search(current, state, -state.solved, noise)
             evaluations += tried
-        if found is None:  # what the steps before have brought says nothing any more
+        if result is None:  # what the steps before have brought says nothing any more
             reason = "precision"
             gap = max(_model_gap(state, direction), noise * abs(state.objective))
             break
-        found.solved = solved(found.gradient)
-        _remember(pairs, state, found)
-        state = found
+        result.solved = solved(result.gradient)
+        _remember(pairs, state, result)
+        state = result
         history.append(state.objective)
         iteration += 1
         if trial is not None and _fails(trial, iteration, pairs):

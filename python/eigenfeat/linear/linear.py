@@ -15,15 +15,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.labels import check_two_labels, plain_labels
 from eigenfeat._base.saved import fits
-from eigenfeat._base.speaking import Speaks
 from eigenfeat._base.types import Codes, Floats, Labels, Rows, Targets, Weights
 from eigenfeat._base.validation import FLOATS
+from eigenfeat._base.verbose import Verbose
 from eigenfeat.expansion.features import ExpandedRows
 from eigenfeat.linear.logit_problem import LogitProblem
 from eigenfeat.rows.blocks import Block
 from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error, validate_data
 from eigenfeat.rows.labelled import LabelledRows
-from eigenfeat.rows.memory import MemoryRows
+from eigenfeat.rows.memory import MemoryRows, scan_blocks
 from eigenfeat.rows.out_of_core import (
     BlockScores,
     FromLogits,
@@ -34,7 +34,6 @@ from eigenfeat.rows.out_of_core import (
 from eigenfeat.rows.reductions import far_means
 from eigenfeat.rows.row_weights import weighted_rows
 from eigenfeat.rows.splits import check_held_out
-from eigenfeat.rows.surveyed import surveyed
 
 if TYPE_CHECKING:
     from eigenfeat.rows.blocks import RowBlocks
@@ -139,7 +138,7 @@ class LinearModel(BlockScores, ClassifierMixin, BaseEstimator):
         fits(k >= 2 and len(self.coef_) == (1 if k == 2 else k), f"{type(self).__name__}.coef_")
 
 
-class LinearClassifier(Speaks, LinearModel, FromLogits):
+class LinearClassifier(Verbose, LinearModel, FromLogits):
     """Base class of the fits: problems of all rows, of a sample, and of held-out rows."""
 
     fit_intercept: bool
@@ -167,7 +166,7 @@ class LinearClassifier(Speaks, LinearModel, FromLogits):
         if not isinstance(X, LabelledRows):
             blocks = given_blocks(X, y, sample_weight, estimator=self)
         if blocks is not None:
-            X = surveyed(blocks, n_threads=self.n_threads)
+            X = scan_blocks(blocks, n_threads=self.n_threads)
         if not isinstance(X, LabelledRows):
             return self._labelled_rows(X, y, sample_weight)
         check_two_labels(X.classes)

@@ -10,7 +10,7 @@ features (or, `common` to all, the root of their mean square), n the sum of the 
 Gram matrix: the logits are at hand in every pass. The Gram matrix only preconditions, so that a
 sample of the rows will do. The constant feature is in neither of the sums over j.
 
-An evaluation is a pass over the rows, wherever they are; see `eigenfeat.rows.labelled`.
+An evaluation is a pass over the rows, wherever they are; see `eigenfeat.rows.memory`.
 """
 
 from __future__ import annotations
@@ -151,8 +151,8 @@ class LogitProblem:
         left = small[asked] & ~flat[asked]
         if left.any():
             step = np.ldexp(1.0, np.frexp(peak[left])[1] - _STEP_BITS)
-            found = rows.reduce(reductions.are_few_steps, np.logical_and, asked[left], step)
-            flat[asked[left]] = found
+            result = rows.reduce(reductions.are_few_steps, np.logical_and, asked[left], step)
+            flat[asked[left]] = result
         return flat
 
     def start(self, before: tuple[Labels, _Array] | None, centre: _Array | None) -> _Array:
@@ -178,10 +178,10 @@ class LogitProblem:
 
     def terms(self, W: _Array, energy_weight: float) -> tuple[float, float, _Array]:
         """Loss, energy of the logits, and the gradient of their weighted sum, at W (p, k)."""
-        found: tuple[float, float, _Array] = self.rows.reduce(
+        result: tuple[float, float, _Array] = self.rows.reduce(
             reductions.logit_terms, reductions.add, *self._how, energy_weight, W
         )
-        return found
+        return result
 
     def gram(
         self, sample: npt.NDArray[np.intp] | None, half: bool, scale: _Array | None = None
@@ -207,7 +207,7 @@ class LogitProblem:
         )
         return Gram.summed(gram, squares, weight, scale, self.n_threads)
 
-    def rough(self) -> LogitProblem | None:
+    def float32_problem(self) -> LogitProblem | None:
         """The same in float32, for the search's first steps, where its passes repay a copy."""
         rows = self.rows
         if not (rows.in_memory and rows.dense and rows.dtype == np.float64):
@@ -378,11 +378,11 @@ class Gram:
 def _extrapolated(residual: Callable[[int], float], n_rows: int) -> float:
     """How far a row is from the span of so many others, from fewer: by a power of their number."""
     count = min(_PILOT_ROWS, n_rows)
-    found = residual(count)
-    if count == n_rows or not 0 < found < np.inf:
-        return found
-    power = max(float(np.log2(residual(count // 2) / found)), 0.0)
-    return float(found * (count / n_rows) ** power)
+    result = residual(count)
+    if count == n_rows or not 0 < result < np.inf:
+        return result
+    power = max(float(np.log2(residual(count // 2) / result)), 0.0)
+    return float(result * (count / n_rows) ** power)
 
 
 def gram_rows(problem: LogitProblem, energy: float, tolerance: float) -> int:

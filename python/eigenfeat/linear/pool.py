@@ -6,13 +6,14 @@ probability distributions", Statistical Science 1, 1986) is
 .. math:: p(y | x) \propto \exp \Bigl(\sum_v w_v \log p_v(y | x)\Bigr), \qquad w_v \ge 0.
 
 The weights minimise the out-of-fold log loss, which is convex in w, plus ``|w - 1 / V|^2 / 2`` with
-the weight of five samples, on smoothed targets as those of `eigenfeat.linear.temperature`. Their
+the weight of five samples, on smoothed targets as those of `eigenfeat.linear.held_out`. Their
 sum is an inverse temperature. As each ``log p_v`` is a row of logits less its normaliser, the pool
 of multinomial logits is a multinomial logit on their features, side by side.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -20,14 +21,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
+from sklearn.exceptions import ConvergenceWarning
 
 from eigenfeat._base.types import Codes
+from eigenfeat.linear.held_out import _objective, _solved, log_loss, temperature
 from eigenfeat.linear.lbfgs import minimise
-from eigenfeat.linear.logistic import MultinomialLogit
+from eigenfeat.linear.logistic import PENALTIES, MultinomialLogit
 from eigenfeat.linear.logit_problem import LogitProblem
-from eigenfeat.linear.logit_steps import PENALTIES
-from eigenfeat.linear.temperature import log_loss, temperature
-from eigenfeat.linear.unseen import _objective, _solved
 
 if TYPE_CHECKING:
     from eigenfeat.rows.labelled import LabelledRows
@@ -86,7 +86,7 @@ def held_out_logits_of(
     k = problem.shape[1]
     random = np.random.RandomState(0)
     factor = logit._fold_metric(problem, min(max(penalties), 0.1), _COARSE, random=random)
-    rough = problem.rough()
+    float32 = problem.float32_problem()
     W, out, weights = np.zeros(problem.shape), [], []
     block = held.together()
     for energy in penalties:
@@ -98,7 +98,7 @@ def held_out_logits_of(
             tolerance=_COARSE,
             max_iterations=_MOST_STEPS,
             noise=float(np.finfo(problem.dtype).eps),
-            rough=None if rough is None else _objective(rough, penalty),
+            float32=None if float32 is None else _objective(float32, penalty),
         ).point
         scores = block.scores(np.ascontiguousarray(W), True, held.n_threads)
         out.append(np.asarray(scores, dtype=np.float64))
@@ -118,7 +118,10 @@ def fit_near(
     if start is not None:
         logit.classes_, logit.warm_start = rows.classes, True
         logit._keep(start)
-    logit.fit_path(rows, None, [penalty])
+    with warnings.catch_warnings():
+        # Out of fold, the searches end after some tens of steps as well.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        logit.fit_path(rows, None, [penalty])
     logit.warm_start = False
     return logit
 

@@ -29,7 +29,7 @@ class DualSvm:
     Parameters
     ----------
     X : (n, d) array or sparse matrix
-        Finite rows.
+        Finite samples.
     labels : (n,) int32 array in [0, k)
     costs : (n,) float64 array of positive numbers
     n_classes : int
@@ -39,7 +39,7 @@ class DualSvm:
         Whether there is a last feature of ones, which is penalised like the others.
     solver : {"sequential", "frank_wolfe"}
     batch : int
-        Rows of a step of "frank_wolfe".
+        Samples of a step of "frank_wolfe".
     seed : int
         Of the random orders.
     n_threads : int
@@ -48,7 +48,7 @@ class DualSvm:
     Raises
     ------
     ValueError
-        If the squares of the rows times the costs do not fit float64.
+        If the squares of the samples times the costs do not fit float64.
     """
 
     def __init__(

@@ -44,10 +44,10 @@ class JointMoves:
     Parameters
     ----------
     X : (n, d) array
-        Rows.
+        Samples.
     svm : MulticlassSVM
         Its parameters and classes define J; its `class_coef_` and `dual_coef_` are the start where
-        they fit the rows.
+        they fit the samples.
     y : (n,) array
         Labels.
     max_iter : int
@@ -57,7 +57,7 @@ class JointMoves:
     n_threads : int
         As the core takes it.
     weight : (n,) array, optional
-        Of the rows' losses.
+        Of the samples' losses.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class JointMoves:
         first, _ = self._evaluate(self._weights)
         unit = max(first, np.finfo(float).tiny)
         self.history = [self.objective]
-        found = minimize(
+        result = minimize(
             lambda flat: self._normalised(flat, unit),
             self._weights.ravel(),
             jac=True,
@@ -116,23 +116,23 @@ class JointMoves:
             callback=lambda _: self.history.append(self.objective),
             options={"maxiter": self._max_iter, "ftol": self._tol, "gtol": 0.0, "maxls": 40},
         )
-        self._weights = found.x.reshape(self._weights.shape)
+        self._weights = result.x.reshape(self._weights.shape)
         self._evaluate(self._weights)
-        self.n_iter = int(found.nit)
+        self.n_iter = int(result.nit)
 
     def reach(self, size: float, sigma2: float) -> bool:
         """Minimise at a sigma2, `sigma2` at first, at which the moves have about this size."""
         power, before = _FIRST_POWER, (0.0, 0.0)
         for _ in range(_TRIALS):
             self.minimise(sigma2)
-            found = self.size
-            if found == 0.0 or max(found / size, size / found) <= _NEAR:
+            result = self.size
+            if result == 0.0 or max(result / size, size / result) <= _NEAR:
                 break
-            if before[0] > 0 and found != before[0] and sigma2 != before[1]:
-                slope = np.log(found / before[0]) / np.log(sigma2 / before[1])
+            if before[0] > 0 and result != before[0] and sigma2 != before[1]:
+                slope = np.log(result / before[0]) / np.log(sigma2 / before[1])
                 power = float(np.clip(slope, 0.1, 2.0))
-            before = found, sigma2
-            sigma2 *= float(np.clip((size / found) ** (1.0 / power), 1e-6, 1e6))
+            before = result, sigma2
+            sigma2 *= float(np.clip((size / result) ** (1.0 / power), 1e-6, 1e6))
         return self.size > 0
 
     @property

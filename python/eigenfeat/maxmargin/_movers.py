@@ -15,24 +15,25 @@ from eigenfeat.maxmargin._joint import JointMoves, spread
 
 __all__ = ["CorruptedRows", "JointlyMoved", "MovedRows"]
 
-ROUGH_TOL = 1e-4  # of the joint minimisations by which scales are compared
+COARSE_TOL = 1e-4  # of the joint minimisations by which scales are compared
 
 
 class MovedRows:
-    """Rows that the SVM moves once: equation 9.
+    """Samples that the SVM moves once: equation 9.
 
     Parameters
     ----------
     X : (n, d) array
-        Rows.
+        Samples.
     y : (n,) array
         Labels.
     weight : (n,) array
-        Of the rows' losses; 0 for rows without a class, which stay. If all are 0, no row moves.
+        Of the samples' losses; 0 for samples without a class, which stay. If all are 0, no sample
+        moves.
     svm : MulticlassSVM
-        Fitted to the known rows.
+        Fitted to the known samples.
     learn : callable
-        Fits the extractor to moved rows.
+        Fits the extractor to moved samples.
     """
 
     def __init__(
@@ -98,8 +99,8 @@ class JointlyMoved(MovedRows):
         start = float(near[1] * np.clip((scale / near[0]) ** 4, 1e-12, 1e12))
         if not self._path:
             self.joint.start(self.svm.class_coef_, self.svm.dual_coef_)
-        found = self.joint.reach(scale * self.around, start)
-        sigma2 = self.joint.sigma2 if found else 0.0
+        result = self.joint.reach(scale * self.around, start)
+        sigma2 = self.joint.sigma2 if result else 0.0
         self._path.append((scale, sigma2))
         return sigma2
 

@@ -35,10 +35,10 @@ SCALES = (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0)
 class ScaleSearch(TransformerMixin, BaseEstimator):
     """Estimators with `sigma2`, `svm`, `scales`, `classifier`, `cv` and `unlabeled`.
 
-    A class defines ``_learner(X, y, weight, svm, rough)``, which moves dense rows by an SVM that is
-    fitted to those of positive weight: an object with `unit`, the relative size of the moves of
-    equation 9 at a sigma2 of 1, with ``sigma2_of(scale)``, and with ``features(sigma2)``, a fitted
-    extractor.
+    A class defines ``_learner(X, y, weight, svm, coarse)``, which moves dense samples by an SVM
+    that is fitted to those of positive weight: an object with `unit`, the relative size of the
+    moves of equation 9 at a sigma2 of 1, with ``sigma2_of(scale)``, and with ``features(sigma2)``,
+    a fitted extractor.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -63,7 +63,7 @@ class ScaleSearch(TransformerMixin, BaseEstimator):
 
     _scores_units: ClassVar[bool] = False  # whether extractors transform scaled rows
 
-    def _learner(self, X: Any, y: Any, weight: Any, svm: MulticlassSVM, rough: bool) -> Any:
+    def _learner(self, X: Any, y: Any, weight: Any, svm: MulticlassSVM, coarse: bool) -> Any:
         raise NotImplementedError
 
     def _rows(self, X: Any, *, reset: bool, y: Any = "no_validation") -> Any:
@@ -141,9 +141,9 @@ class ScaleSearch(TransformerMixin, BaseEstimator):
         scores = np.full((len(scales), len(splits)), np.nan)
         errors: list[Exception] = []
         for fold, (train, test) in enumerate(splits):
-            held = np.ones(len(y), dtype=bool)
-            held[test] = False
-            part = self._part(X[held], y[held], weight[held])
+            held_out = np.ones(len(y), dtype=bool)
+            held_out[test] = False
+            part = self._part(X[held_out], y[held_out], weight[held_out])
             for s, scale in enumerate(scales):
                 try:
                     extractor = part.features(part.sigma2_of(float(scale)))

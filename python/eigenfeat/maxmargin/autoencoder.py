@@ -33,9 +33,12 @@ _Objective = Callable[[NDArray[np.float64]], tuple[float, NDArray[np.float64]]]
 
 
 class Autoencoder(Iterative, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    r"""Features ``h = sigmoid(W x + b)`` from which the rows can be reconstructed.
+    r"""Features ``h = sigmoid(W x + b)`` from which the samples can be reconstructed.
 
-    Minimises, over W, b, V and c, on rows with each column scaled to (0.1, 0.9),
+    Use it as an extractor of `MaxMarginShift`, as in the paper. Set `n_components` first. User
+    guide: :doc:`/guide/reduction`.
+
+    Minimises, over W, b, V and c, on samples with each column scaled to (0.1, 0.9),
 
     .. math:: \frac{1}{n} \sum_n |x_n - \phi(V \phi(W x_n + b) + c)|^2 + \alpha (|W|^2 + |V|^2)
 
@@ -63,11 +66,15 @@ class Autoencoder(Iterative, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     decoder_ : (d, n_components) array
     decoder_bias_ : (d,) array
     minimum_, span_ : (d,) arrays
-        Rows are scaled to ``0.1 + 0.8 (x - minimum_) / span_``.
+        Samples are scaled to ``0.1 + 0.8 (x - minimum_) / span_``.
     loss_ : float
         The objective.
     n_iter_ : int
     n_features_in_ : int
+
+    See Also
+    --------
+    MaxMarginShift : Makes it discriminative.
 
     References
     ----------
@@ -124,7 +131,7 @@ class Autoencoder(Iterative, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         Parameters
         ----------
         X : (n, d) array-like
-            Finite rows.
+            Finite samples.
         y : ignored
 
         Returns
@@ -161,7 +168,7 @@ class Autoencoder(Iterative, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         """Where the objective is least, how large it is there, and after how many steps."""
         seen: list[NDArray[np.float64]] = []
 
-        def told(point: NDArray[np.float64]) -> None:
+        def follow(point: NDArray[np.float64]) -> None:
             seen.append(point.copy())
             del seen[:-1]
             self.n_iter_ += 1
@@ -171,12 +178,12 @@ class Autoencoder(Iterative, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         self.n_iter_ = 0
         options = {"maxiter": int(self.max_iter), "gtol": float(self.tol), "ftol": 1e-12}
         try:
-            found = minimize(
-                objective, start, jac=True, method="L-BFGS-B", callback=told, options=options
+            result = minimize(
+                objective, start, jac=True, method="L-BFGS-B", callback=follow, options=options
             )
         except StoppedError:
             return seen[0], objective(seen[0])[0], self.n_iter_
-        return found.x, float(found.fun), int(found.nit)
+        return result.x, float(result.fun), int(result.nit)
 
     def transform(self, X: Rows) -> Floats:
         """Return the hidden units, (n, n_components)."""

@@ -27,17 +27,20 @@ from eigenfeat.rows.estimator import unchanged_on_error
 
 __all__ = ["MaxMarginPCA"]
 
-ROUGH_TOL, ROUGH_SWEEPS = 1e-2, 20  # of the fits by which scales are compared
+COARSE_TOL, COARSE_SWEEPS = 1e-2, 20  # of the fits by which scales are compared
 _INNER_STEPS, _INNER_TOL = 20, 1e-12  # of the weights' minimisation within a sweep
 
 _Array = NDArray[np.float64]
 
 
 class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
-    r"""Components that reconstruct rows and let an SVM tell their classes: max-margin PCA.
+    r"""Components that reconstruct samples and let an SVM tell their classes: max-margin PCA.
 
-    Minimises, over orthonormal components W, over features z of the rows, and over the weights of
-    an SVM of these features,
+    Use it for components for an SVM; try ``MaxMarginShift(PCA())`` first, which is faster. Set
+    `n_components` first. User guide: :doc:`/guide/reduction`.
+
+    Minimises, over orthonormal components W, over features z of the samples, and over the weights
+    of an SVM of these features,
 
     .. math::
 
@@ -45,32 +48,32 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
             + \sum_n C_n \max_y \bigl( \ell\,[y \ne y_n] + (\nu_y - \nu_{y_n})^T z_n \bigr) ,
         \qquad W W^T = I ,
 
-    rows about their mean: equation 12 of the paper, for any number of classes. `transform` needs no
-    labels, and gives ``W x``.
+    samples about their mean: equation 12 of the paper, for any number of classes. `transform` needs
+    no labels, and gives ``W x``.
 
     Parameters
     ----------
     n_components : int >= 1, default=2
-        Number of components, at most that of rows and of columns.
+        Number of components, at most that of samples and of columns.
     sigma2 : float >= 0 or "cv", default="cv"
-        Variance of the rows about their reconstruction. Larger values give the labels more
+        Variance of the samples about their reconstruction. Larger values give the labels more
         influence. 0 means PCA. "cv" evaluates each of `scales` by cross-validation; if 0 is one of
         them, it is chosen unless the mean gain over it exceeds twice its standard error.
     svm : MulticlassSVM or None, default=None
         Parameters of the SVM; None means ``MulticlassSVM()``.
     scales : sequence of float >= 0
-        For "cv": each stands for the `sigma2` at which `MaxMarginShift` moves rows so far, relative
-        to the labelled rows about their mean.
+        For "cv": each stands for the `sigma2` at which `MaxMarginShift` moves samples so far,
+        relative to the labelled samples about their mean.
     classifier : classifier or None, default=None
         For "cv"; None means a `MulticlassSVM` like `svm`, solved with a loose tolerance.
     cv : int or splitter, default=5
-        For "cv"; never more folds than the smallest class has rows.
+        For "cv"; never more folds than the smallest class has samples.
     unlabeled : int or None, default=-1
-        Label of rows without a class, which have no loss. None: there are none.
+        Label of samples without a class, which have no loss. None: there are none.
     scale : {"auto", "none", "columns"}, default="auto"
-        "columns": the rows are centred, and columns are divided by their standard deviations before
-        the SVM. "auto", with the default `svm` and `sigma2`, does so unless the columns are of one
-        unit (the largest deviation is at most 5 times the median, and no mean exceeds 10
+        "columns": the samples are centred, and columns are divided by their standard deviations
+        before the SVM. "auto", with the default `svm` and `sigma2`, does so unless the columns are
+        of one unit (the largest deviation is at most 5 times the median, and no mean exceeds 10
         deviations). Columns of one unit are left as they are if the root of their mean variance is
         between 1/8 and 8, the size that a `C` of 1 is meant for, and otherwise divided by it. With
         a given `svm` or `sigma2`, "auto" is "none".
@@ -82,21 +85,22 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
     Attributes
     ----------
     components_ : (n_components, d) array
-        W, orthonormal, of scaled columns, turned so that features of the rows are uncorrelated,
+        W, orthonormal, of scaled columns, turned so that features of the samples are uncorrelated,
         that of the largest variance first.
     mean_ : (d,) array
-        Mean of the rows.
+        Mean of the samples.
     column_mean_, column_scale_ : (d,) arrays
         What columns are centred by and divided by before anything else, as `MaxMarginShift` has
         them.
     feature_coef_, feature_intercept_ : (k, n_components) and (k,) arrays
         The SVM of the features Z.
     svm_ : MulticlassSVM
-        SVM fitted to the labelled rows, whose moves are the start.
+        SVM fitted to the labelled samples, whose moves are the start.
     sigma2_ : float
         The value that was given or chosen.
     relative_shift_ : float
-        Root mean square of ``z_n - W x_n``, relative to that of the labelled rows about their mean.
+        Root mean square of ``z_n - W x_n``, relative to that of the labelled samples about their
+        mean.
     objective_ : float
         J; NaN where `sigma2_` is 0.
     objective_history_ : list of float
@@ -110,24 +114,29 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
     Raises
     ------
     ValueError
-        If fewer than two classes have labelled rows, or rows or parameters are invalid.
+        If fewer than two classes have labelled samples, or samples or parameters are invalid.
 
     Warns
     -----
     ConvergenceWarning
         If the components still turned by more than `tol` in the last of `max_iter` sweeps.
 
+    See Also
+    --------
+    MaxMarginShift : Any extractor, one step.
+
     Notes
     -----
-    This is block coordinate descent. For fixed W, the labelled rows' z are eliminated and L-BFGS
+    This is block coordinate descent. For fixed W, the labelled samples' z are eliminated and L-BFGS
     reduces J over the weights, as ``MaxMarginShift(moves="joint")`` does in d dimensions. For fixed
     z, the best W is the polar factor of ``Z^T X`` (orthogonal Procrustes). No step of either raises
     J, which is at least 0, so that J converges; J is not convex, and its limit depends on the
-    start, which is PCA of the rows that `MaxMarginShift` has moved: the approximation (15).
+    start, which is PCA of the samples that `MaxMarginShift` has moved: the approximation (15).
 
     The paper's prior N(0, I) of z, at its variance of 1, rescales the features alone: its problem
     is the one above with `sigma2` of 8 and a quarter of C, without intercepts. With as many
-    components as columns J is that of ``MaxMarginShift(moves="joint")``. Sparse rows become dense.
+    components as features J is that of ``MaxMarginShift(moves="joint")``. Sparse samples become
+    dense.
 
     References
     ----------
@@ -139,8 +148,11 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
     >>> from sklearn.datasets import load_iris
     >>> from eigenfeat.maxmargin import MaxMarginPCA
     >>> X, y = load_iris(return_X_y=True)
-    >>> MaxMarginPCA(2, sigma2=1.0).fit(X, y).transform(X).shape
-    (150, 2)
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from sklearn.pipeline import make_pipeline
+    >>> model = make_pipeline(MaxMarginPCA(2, sigma2=1.0), KNeighborsClassifier(3))
+    >>> round(model.fit(X[::2], y[::2]).score(X[1::2], y[1::2]), 2)
+    0.99
     """
 
     _saved: ClassVar[dict[str, str]] = {
@@ -190,11 +202,11 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
         Parameters
         ----------
         X : (n, d) array-like or sparse matrix
-            Finite rows.
+            Finite samples.
         y : (n,) array-like
-            Labels; `unlabeled` for rows without a class.
+            Labels; `unlabeled` for samples without a class.
         sample_weight : (n,) array-like, optional
-            Nonnegative factors of the rows' C_n. A row of weight 0 is one without a class.
+            Nonnegative factors of the samples' C_n. A sample of weight 0 is one without a class.
 
         Returns
         -------
@@ -202,15 +214,15 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
             The estimator itself. If an error is raised, it is unchanged.
         """
         with unchanged_on_error(self):
-            found = self._settled(X, y, sample_weight).features(self.sigma2_)
-            self.components_ = found.components.astype(found.X.dtype, copy=False)
-            self.mean_ = self._as_given(found.mean.astype(found.X.dtype, copy=False))
-            self.feature_coef_, self.feature_intercept_ = found.coef, found.intercept
-            self.relative_shift_ = found.relative_shift
-            self.objective_history_ = found.history
-            self.objective_ = found.history[-1] if found.history else np.nan
-            self.n_iter_ = max(len(found.history), 1)
-            if not found.converged:
+            result = self._settled(X, y, sample_weight).features(self.sigma2_)
+            self.components_ = result.components.astype(result.X.dtype, copy=False)
+            self.mean_ = self._as_given(result.mean.astype(result.X.dtype, copy=False))
+            self.feature_coef_, self.feature_intercept_ = result.coef, result.intercept
+            self.relative_shift_ = result.relative_shift
+            self.objective_history_ = result.history
+            self.objective_ = result.history[-1] if result.history else np.nan
+            self.n_iter_ = max(len(result.history), 1)
+            if not result.converged:
                 warnings.warn(
                     f"MaxMarginPCA: {self.max_iter} sweeps were not enough; raise max_iter or tol",
                     ConvergenceWarning,
@@ -219,7 +231,7 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
         return self
 
     def transform(self, X: Rows) -> Floats:
-        """Project rows on the components.
+        """Project samples on the components.
 
         Parameters
         ----------
@@ -241,14 +253,14 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
     def _n_features_out(self) -> int:
         return len(self.components_)
 
-    def _learner(self, X: Any, y: Any, weight: Any, svm: MulticlassSVM, rough: bool) -> Any:
+    def _learner(self, X: Any, y: Any, weight: Any, svm: MulticlassSVM, coarse: bool) -> Any:
         if self.n_components > min(X.shape):
             raise ValueError(
                 f"n_components: expected at most {min(X.shape)}, the least of rows and columns, "
                 f"got {self.n_components}"
             )
-        sweeps = min(int(self.max_iter), ROUGH_SWEEPS) if rough else int(self.max_iter)
-        tol = max(float(self.tol), ROUGH_TOL) if rough else float(self.tol)
+        sweeps = min(int(self.max_iter), COARSE_SWEEPS) if coarse else int(self.max_iter)
+        tol = max(float(self.tol), COARSE_TOL) if coarse else float(self.tol)
         return _Components(X, y, weight, svm, int(self.n_components), sweeps, tol)
 
     def __sklearn_tags__(self) -> Any:

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from eigenfeat._base.types import CrossValidation, Estimator, Floats, RandomState, Rows
 from eigenfeat._base.validation import MOST
 from eigenfeat.maxmargin._joint import check_reach
-from eigenfeat.maxmargin._movers import ROUGH_TOL, CorruptedRows, JointlyMoved, MovedRows
+from eigenfeat.maxmargin._movers import COARSE_TOL, CorruptedRows, JointlyMoved, MovedRows
 from eigenfeat.maxmargin._scale_search import SCALES, ScaleSearch
 from eigenfeat.maxmargin.svm import MulticlassSVM
 from eigenfeat.rows.estimator import unchanged_on_error
@@ -25,53 +25,56 @@ __all__ = ["MaxMarginShift"]
 
 
 class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
-    r"""Fit any feature extractor to rows that an SVM has moved apart.
+    r"""Fit any feature extractor to samples that an SVM has moved apart.
+
+    Use it to make PCA, NMF, k-means or an autoencoder discriminative. Choose `extractor` first; how
+    far samples move is chosen by default. User guide: :doc:`/guide/reduction`.
 
     A multiclass SVM with weights :math:`\eta_y` and multipliers :math:`\alpha_n^y` moves every
-    row towards its own class,
+    sample towards its own class,
 
     .. math::
 
         T[x_n] = x_n + \sigma^2 \sum_y \alpha_n^y (\eta_{y_n} - \eta_y)
                = x_n + \sigma^2 \sum_y a_n^y \eta_y ,
 
-    where a is the `dual_coef_` of `MulticlassSVM`, whose rows sum to 0. The extractor is fitted to
-    the moved rows and transforms the original ones: labels are needed only for training.
+    where a is the `dual_coef_` of `MulticlassSVM`, whose samples sum to 0. The extractor is fitted
+    to the moved samples and transforms the original ones: labels are needed only for training.
 
     Parameters
     ----------
     extractor : transformer or None, default=None
-        Extractor that is fitted to the moved rows; None means `PCA()`.
+        Extractor that is fitted to the moved samples; None means `PCA()`.
     sigma2 : float >= 0 or "cv", default="cv"
         Scale of the moves. "cv" evaluates each of `scales` by cross-validation: an SVM moves the
-        rows of the training folds, the extractor is fitted to these and `classifier` to their
+        samples of the training folds, the extractor is fitted to these and `classifier` to their
         features, and its accuracy is measured on the held-out fold. Where 0 is among `scales`, it
         is chosen unless the mean gain over it exceeds twice its standard error.
     svm : MulticlassSVM or None, default=None
         None means ``MulticlassSVM()``.
     scales : sequence of float >= 0
-        For "cv": root mean squares of the moves, relative to that of the labelled rows about
-        their mean. The moves at `sigma2` of 1 are often a hundredth of the rows. Moves are within
-        5% of them where `moves` is "joint"; where it is "corrupted" the noise has this size.
+        For "cv": root mean squares of the moves, relative to that of the labelled samples about
+        their mean. The moves at `sigma2` of 1 are often a hundredth of the samples. Moves are
+        within 5% of them where `moves` is "joint"; where it is "corrupted" the noise has this size.
     classifier : classifier or None, default=None
         For "cv"; None means a `MulticlassSVM` like `svm`, solved with a loose tolerance.
     cv : int or splitter, default=5
-        For "cv"; never more folds than the smallest class has rows.
+        For "cv"; never more folds than the smallest class has samples.
     unlabeled : int or None, default=-1
-        Label of rows without a class, which are not moved. None: there are none.
+        Label of samples without a class, which are not moved. None: there are none.
     scale : {"auto", "none", "columns"}, default="auto"
-        "columns": the rows are centred, and columns are divided by their standard deviations before
-        the SVM. "auto", with the default `svm` and `sigma2`, does so unless the columns are of one
-        unit (the largest deviation is at most 5 times the median, and no mean exceeds 10
+        "columns": the samples are centred, and columns are divided by their standard deviations
+        before the SVM. "auto", with the default `svm` and `sigma2`, does so unless the columns are
+        of one unit (the largest deviation is at most 5 times the median, and no mean exceeds 10
         deviations). Columns of one unit are left as they are if the root of their mean variance is
         between 1/8 and 8, the size that a `C` of 1 is meant for, and otherwise divided by it. With
         a given `svm` or `sigma2`, "auto" is "none".
     moves : {"once", "joint", "corrupted"}, default="once"
-        "once": by the SVM of the rows as they are, as above. "joint": the moved rows and the SVM
-        minimise one objective together. "corrupted": the extractor is fitted to corrupted copies
-        of the rows. See the notes.
+        "once": by the SVM of the samples as they are, as above. "joint": the moved samples and the
+        SVM minimise one objective together. "corrupted": the extractor is fitted to corrupted
+        copies of the samples. See the notes.
     n_copies : int >= 1, default=10
-        Copies of each row, for "corrupted".
+        Copies of each sample, for "corrupted".
     max_iter : int >= 1, default=200
         Maximum number of steps, for "joint". There is no warning when it is reached.
     tol : float > 0, default=1e-9
@@ -83,17 +86,17 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
     Attributes
     ----------
     svm_ : MulticlassSVM
-        SVM fitted to the labelled rows, centred and scaled.
+        SVM fitted to the labelled samples, centred and scaled.
     column_mean_, column_scale_ : (d,) arrays
-        What columns are centred by and divided by: zeros and ones where rows are left as they are.
-        `sigma2`, moves, `svm_` and `class_coef_` are in these units; the extractor is fitted to
-        moved rows in the columns' own.
+        What columns are centred by and divided by: zeros and ones where samples are left as they
+        are. `sigma2`, moves, `svm_` and `class_coef_` are in these units; the extractor is fitted
+        to moved samples in the columns' own.
     extractor_ : transformer
-        Extractor fitted to the moved rows.
+        Extractor fitted to the moved samples.
     sigma2_ : float
         The scale that was given or chosen.
     relative_shift_ : float
-        Root mean square of the moves relative to that of the labelled rows about their mean.
+        Root mean square of the moves relative to that of the labelled samples about their mean.
     cv_scores_ : (m,) array
         With "cv", the mean accuracy for each of `scales`, sorted; NaN where the extractor failed.
     cv_results_ : dict
@@ -103,27 +106,34 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
         With "cv", the mean accuracy of the scale that was chosen, and its place. It is not the
         largest where no gain over 0 was shown.
     objective_ : float
-        With "joint", J at the moved rows; NaN where `sigma2_` is 0.
+        With "joint", J at the moved samples; NaN where `sigma2_` is 0.
     objective_history_ : list of float
         With "joint", J at the start and after every step. It never rises.
     n_iter_ : int
         Steps of the minimisation; 1 where there is none.
     class_coef_, intercept_ : (k, d) and (k,) arrays
-        With "joint", weights of the SVM of the moved rows; those of `svm_` where none moves.
+        With "joint", weights of the SVM of the moved samples; those of `svm_` where none moves.
     n_features_in_ : int
 
     Raises
     ------
     ValueError
-        If fewer than two classes have labelled rows, or rows or parameters are invalid. With
+        If fewer than two classes have labelled samples, or samples or parameters are invalid. With
         "corrupted", if `sigma2` is so large that copies are hardly ever accepted.
+
+    See Also
+    --------
+    MaxMarginPCA : Components and SVM together; slower.
+    MulticlassSVM : The SVM that moves the samples.
+    eigenfeat.ldg.LDG : Supervised directions without an extractor.
 
     Notes
     -----
-    Sparse rows become dense. For nonlinear features put a kernel approximation first, as in
+    Sparse samples become dense. For nonlinear features put a kernel approximation first, as in
     ``make_pipeline(RBFSampler(), MaxMarginShift(PCA(10)))``: equation 11 of the paper.
 
-    With ``moves="joint"`` the rows' means m and the weights minimise the objective of equation 7,
+    With ``moves="joint"`` the samples' means m and the weights minimise the objective of equation
+    7,
 
     .. math::
 
@@ -132,12 +142,13 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
 
     with intercepts as `svm` has them. The paper says that a rigorous solution iterates over both,
     and takes the first step only. Minimising exactly over m and over :math:`\eta` in turn never
-    raises J, but stops at once where the classes are separable: no row has a loss to repay. So m is
-    eliminated (for each row a quadratic program in k multipliers), and L-BFGS goes on over
-    :math:`\eta` alone, from the SVM of the rows as they are. Its line search never raises J. J is
-    not convex: it is a stationary point that is found, at which :math:`\eta` is an SVM of the moved
-    rows and :math:`m_n = x_n + \sigma^2 \sum_y a_n^y \eta_y` with the same a. At the same `sigma2`
-    these moves are smaller than those of "once": for separable rows they grow with its fourth root.
+    raises J, but stops at once where the classes are separable: no sample has a loss to repay. So m
+    is eliminated (for each sample a quadratic program in k multipliers), and L-BFGS goes on over
+    :math:`\eta` alone, from the SVM of the samples as they are. Its line search never raises J. J
+    is not convex: it is a stationary point that is found, at which :math:`\eta` is an SVM of the
+    moved samples and :math:`m_n = x_n + \sigma^2 \sum_y a_n^y \eta_y` with the same a. At the same
+    `sigma2` these moves are smaller than those of "once": for separable samples they grow with its
+    fourth root.
 
     With ``moves="corrupted"`` the extractor is fitted to independent draws from the density of
     equations 4 and 5,
@@ -160,8 +171,11 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
     >>> from sklearn.decomposition import PCA
     >>> from eigenfeat.maxmargin import MaxMarginShift
     >>> X, y = load_digits(return_X_y=True)
-    >>> MaxMarginShift(PCA(5), sigma2=1.0).fit(X, y).transform(X).shape
-    (1797, 5)
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from sklearn.pipeline import make_pipeline
+    >>> model = make_pipeline(MaxMarginShift(PCA(5), sigma2=1.0), KNeighborsClassifier(3))
+    >>> round(model.fit(X[::2], y[::2]).score(X[1::2], y[1::2]), 2)
+    0.9
     """
 
     _saved: ClassVar[dict[str, str]] = {
@@ -212,17 +226,17 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
         self.random_state = random_state
 
     def fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> MaxMarginShift:
-        """Fit the SVM, move the rows, and fit the extractor to them.
+        """Fit the SVM, move the samples, and fit the extractor to them.
 
         Parameters
         ----------
         X : (n, d) array-like or sparse matrix
-            Finite rows.
+            Finite samples.
         y : (n,) array-like
-            Labels; `unlabeled` for rows without a class.
+            Labels; `unlabeled` for samples without a class.
         sample_weight : (n,) array-like, optional
-            Nonnegative factors of the C of the rows' hinge losses. A row of weight 0 is one without
-            a class. The extractor is given every row once, whatever its weight.
+            Nonnegative factors of the C of the samples' hinge losses. A sample of weight 0 is one
+            without a class. The extractor is given every sample once, whatever its weight.
 
         Returns
         -------
@@ -235,7 +249,7 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
         return self
 
     def shift(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Floats:
-        """Return the rows moved by an SVM that is fitted to them, without fitting an extractor.
+        """Return the samples moved by an SVM that is fitted to them, without fitting an extractor.
 
         Parameters
         ----------
@@ -245,13 +259,13 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
         Returns
         -------
         (n, d) array
-            T[X], float32 for float32 rows. With ``moves="corrupted"`` (n * n_copies, d): all
-            copies of the first row, then those of the second.
+            T[X], float32 for float32 samples. With ``moves="corrupted"`` (n * n_copies, d): all
+            copies of the first sample, then those of the second.
         """
         return clone(self)._moved(X, y, sample_weight)
 
     def transform(self, X: Rows) -> Floats:
-        """Extract features of the original rows.
+        """Extract features of the original samples.
 
         Parameters
         ----------
@@ -278,10 +292,10 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
         with np.errstate(invalid="ignore" if equal else None):
             return extractor.fit(moved)
 
-    def _learner(self, X: Any, y: Any, weight: Any, svm: MulticlassSVM, rough: bool) -> MovedRows:
+    def _learner(self, X: Any, y: Any, weight: Any, svm: MulticlassSVM, coarse: bool) -> MovedRows:
         given = (X, y, weight, svm, lambda moved: self._extracted(self._as_given(moved)))
         if self.moves == "joint":
-            tol = max(ROUGH_TOL, self.tol) if rough else self.tol
+            tol = max(COARSE_TOL, self.tol) if coarse else self.tol
             return JointlyMoved(*given, max_iter=int(self.max_iter), tol=float(tol))
         if self.moves == "corrupted":
             copies, state = int(self.n_copies), self.random_state

@@ -16,9 +16,9 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base import threads
-from eigenfeat._base.speaking import Speaks, warn_caller
 from eigenfeat._base.types import ClassWeight, Labels, RandomState, Rows
 from eigenfeat._base.validation import MOST
+from eigenfeat._base.verbose import Verbose, warn_caller
 from eigenfeat.expansion.features import ExpandedRows
 from eigenfeat.linear.linear import LinearModel
 from eigenfeat.maxmargin._dual_svm import SOLVERS, DualSvm
@@ -33,8 +33,11 @@ __all__ = ["MulticlassSVM"]
 PATIENCE = 30  # epochs without progress that end a fit
 
 
-class MulticlassSVM(Iterative, Speaks, LinearModel):
+class MulticlassSVM(Iterative, Verbose, LinearModel):
     r"""Multiclass SVM, solved in its dual until the duality gap is small.
+
+    Use it for a linear SVM with many dense samples, or for its dual variables. Tune `C`. User
+    guide: :doc:`/guide/reduction`.
 
     Minimises, over one weight vector for each class,
 
@@ -43,7 +46,8 @@ class MulticlassSVM(Iterative, Speaks, LinearModel):
         \tfrac12 \sum_y (|w_y|^2 + b_y^2) + C \sum_i c_i \max_y
         \bigl( \ell\,[y \ne y_i] + w_y^T x_i + b_y - w_{y_i}^T x_i - b_{y_i} \bigr)
 
-    with :math:`\ell` the `loss_scale` and :math:`c_i` the weight of row i. Without intercepts the
+    with :math:`\ell` the `loss_scale` and :math:`c_i` the weight of sample i. Without intercepts
+    the
     :math:`b_y` are 0. With intercepts they are the weights of a constant feature 1, and penalised
     like all other weights, as in liblinear. The optimum is that of
     ``LinearSVC(multi_class="crammer_singer")``.
@@ -51,27 +55,27 @@ class MulticlassSVM(Iterative, Speaks, LinearModel):
     Parameters
     ----------
     C : float > 0, default=1
-        Weight of the loss of a row.
+        Weight of the loss of a sample.
     loss_scale : float > 0, default=1
         Required margin; the ell of the paper.
     fit_intercept : bool, default=True
         Whether to add a constant feature.
     solver : {"sequential", "frank_wolfe"}, default="sequential"
-        "sequential": exact steps for one row at a time. "frank_wolfe": block-coordinate
+        "sequential": exact steps for one sample at a time. "frank_wolfe": block-coordinate
         Frank-Wolfe, the solver of the paper on shifting. The first needs far fewer epochs.
     batch_size : int >= 1, default=16
-        Rows in a step of "frank_wolfe".
+        Samples in a step of "frank_wolfe".
     class_weight : dict, "balanced" or None, default=None
-        Weights of classes, which multiply the weights of rows. "balanced": all classes have the
-        same weight in all, rows counted by their weights, as in scikit-learn.
+        Weights of classes, which multiply the weights of samples. "balanced": all classes have the
+        same weight in all, samples counted by their weights, as in scikit-learn.
     tol : float > 0, default=1e-3
         Stops when the duality gap is at most this fraction of the objective.
     max_iter : int >= 1, default=1000
         Maximum number of epochs.
     warm_start : bool, default=False
-        Whether `fit` starts from the existing duals: for the same rows with other parameters.
+        Whether `fit` starts from the existing duals: for the same samples with other parameters.
     random_state : int, RandomState or None, default=0
-        For the order in which rows are visited.
+        For the order in which samples are visited.
     n_threads : int or None, default=None
         Number of threads; None uses all OpenMP threads. Results do not depend on it.
     verbose : int, default=0
@@ -85,8 +89,8 @@ class MulticlassSVM(Iterative, Speaks, LinearModel):
     class_coef_ : (k, d) array
         Weights of every class, ``dual_coef_.T @ X``; they sum to 0 over the classes.
     dual_coef_ : (n, k) array
-        Duals a. The entry of the row's own class is the sum of the multipliers of the others,
-        between 0 and ``C c_i``; the entries of the others are the negated multipliers. Every row
+        Duals a. The entry of the sample's own class is the sum of the multipliers of the others,
+        between 0 and ``C c_i``; the entries of the others are the negated multipliers. Every sample
         sums to 0. `sparsify_duals` turns it into a sparse array.
     classes_ : (k,) array
         Labels, sorted.
@@ -97,28 +101,33 @@ class MulticlassSVM(Iterative, Speaks, LinearModel):
     objective_history_, dual_history_ : list of float
         Objective and dual objective after every epoch.
     n_iter_ : int
-        Number of epochs. An epoch of "sequential" is a pass over all rows, after up to 20 passes
-        over the rows that violate their optimality conditions; an epoch of "frank_wolfe" visits
-        every row once.
+        Number of epochs. An epoch of "sequential" is a pass over all samples, after up to 20 passes
+        over the samples that violate their optimality conditions; an epoch of "frank_wolfe" visits
+        every sample once.
     n_support_ : int
-        Number of rows whose duals are not 0.
+        Number of samples whose duals are not 0.
     n_features_in_ : int
 
     Raises
     ------
     ValueError
-        If there are fewer than two classes, or rows, labels, weights or parameters are invalid.
+        If there are fewer than two classes, or samples, labels, weights or parameters are invalid.
 
     Warns
     -----
     ConvergenceWarning
         If the gap is not reached in `max_iter` epochs, or is too small for the arithmetic.
 
+    See Also
+    --------
+    MaxMarginShift : Moves samples by its dual variables.
+    sklearn.svm.LinearSVC : liblinear; sparse samples.
+
     Notes
     -----
-    Dense rows, float32 or float64, that are mostly zeros are compressed internally. float32 rows
-    are multiplied in float32, which certifies gaps down to about 1e-6; use float64 for smaller
-    gaps. For kernels use a pipeline with scikit-learn's `RBFSampler` or `Nystroem`.
+    Dense samples, float32 or float64, that are mostly zeros are compressed internally. float32
+    samples are multiplied in float32, which certifies gaps down to about 1e-6; use float64 for
+    smaller gaps. For kernels use a pipeline with scikit-learn's `RBFSampler` or `Nystroem`.
 
     References
     ----------
@@ -190,11 +199,11 @@ class MulticlassSVM(Iterative, Speaks, LinearModel):
         Parameters
         ----------
         X : (n, d) array-like, sparse matrix or ExpandedRows
-            Finite rows. Expanded rows are computed in full.
+            Finite samples. Expanded samples are computed in full.
         y : (n,) array-like
             Labels.
         sample_weight : (n,) array-like, optional
-            Nonnegative weights of the rows. Rows of weight 0 have duals 0.
+            Nonnegative weights of the samples. Samples of weight 0 have duals 0.
 
         Returns
         -------
@@ -272,7 +281,7 @@ class MulticlassSVM(Iterative, Speaks, LinearModel):
             duals.append(svm.dual)
             text = f"epoch {len(objectives)}: objective {svm.primal:.6g}, gap "
             text += f"{svm.gap / svm.primal:.1e}, {svm.support} support rows"
-            self._say(text, started)
+            self._log(text, started)
             gaps.append(svm.gap)
             still = _at_rest(gaps, duals, svm.rounding * svm.primal)
             if self._step_done() or still:

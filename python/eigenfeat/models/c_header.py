@@ -130,7 +130,7 @@ def _filled(tables: StreamTables, name: str, dtype: str) -> str:
     with np.errstate(divide="ignore"):
         scales = np.where(apart > 0, 1 / (np.sqrt(2) * apart), 0.0)
     looks = np.full(tables.length + 1, -1)
-    looks[tables.looks] = np.arange(len(tables.looks))
+    looks[tables.times] = np.arange(len(tables.times))
     arrays = {
         "START_SCORES": tables.scores,
         "START_WEIGHTS": np.log(tables.weights),
@@ -159,29 +159,29 @@ def _filled(tables: StreamTables, name: str, dtype: str) -> str:
         "LABELS": labels,
         "FORMAT": f'"{print_as} after %d samples\\n"',
         "LOOKS": ", ".join(map(str, looks)),
-        "N_LOOKS": str(max(1, len(tables.looks))),
+        "N_LOOKS": str(max(1, len(tables.times))),
         "N_PAIRS": str(max(1, len(higher))),
         "FACTOR_LENGTH": str(max(1, len(rows))),
         "RISK": numbers.one(1 - tables.tau),
         "STATE_BYTES": str(size * (parts * (d + k + 1) + tables.channels) + 8),
         "TABLE_BYTES": str(size * sum(one.size for one in arrays.values()) + 2 * len(looks)),
         **{key: numbers(array) for key, array in arrays.items()},
-        **_at_the_end(tables.padded, name),
+        **_padding(tables.padded, name),
     }
     template = files("eigenfeat.models").joinpath(_TEMPLATE).read_text(encoding="utf-8")
     return re.sub(r"@([A-Z_]+)@", lambda found: words[found.group(1)], template)
 
 
-def _at_the_end(held: bool, name: str) -> dict[str, str]:
-    """What finish does about the samples that a series lacks."""
-    if not held:
-        comment = "What it lacks has its expected values."
-        return {"HELD_COMMENT": comment, "HELD_DECLARATION": "", "HELD_CODE": ""}
+def _padding(padded: bool, name: str) -> dict[str, str]:
+    """How finish fills the samples after the end of a series."""
+    if not padded:
+        comment = "Samples after its end have their expected values."
+        return {"PADDING_COMMENT": comment, "PADDING_DECLARATION": "", "PADDING_CODE": ""}
     upper = name.upper()
     return {
-        "HELD_COMMENT": "The last sample stands for what it lacks.",
-        "HELD_DECLARATION": "  int i, t;\n",
-        "HELD_CODE": (
+        "PADDING_COMMENT": "It is padded with its last sample.",
+        "PADDING_DECLARATION": "  int i, t;\n",
+        "PADDING_CODE": (
             f"  for (t = state->time; t < {upper}_LENGTH; ++t)\n"
             f"    for (i = 0; i < {upper}_CHANNELS; ++i)\n"
             f"      {name}_entry_(state, t * {upper}_CHANNELS + i, state->last[i]);\n"

@@ -42,11 +42,14 @@ from eigenfeat.ldg.pooled import PooledFisher, PooledPCA
 from eigenfeat.ldg.transfer import TransferLDG
 from eigenfeat.linear.logistic import MultinomialLogit
 from eigenfeat.models.onnx_graph import Graph
+from eigenfeat.models.onnx_pool import pool
 from eigenfeat.models.onnx_streams import add_decisions
 
 if TYPE_CHECKING:
     from onnx import ModelProto
     from sklearn.base import BaseEstimator
+
+    from eigenfeat.expansion.layers import Layer
 
 __all__ = ["to_onnx"]
 
@@ -59,7 +62,7 @@ def to_onnx(
     Parameters
     ----------
     model : estimator
-        `GEMClassifier` with ``views="gem"`` (any depth and expansion), `GEMClassifierCV`,
+        `GEMClassifier` of columns of numbers (any views, depth, expansion), `GEMClassifierCV`,
         `GEMEnsemble`, `MultinomialLogit`, `GEM`, `LDG` and the other linear reductions of
         `eigenfeat.ldg`, or a scikit-learn pipeline of `GEM`, linear reductions, `StandardScaler`
         and `RBFSampler` steps and one of these, or scikit-learn's LogisticRegression or
@@ -98,7 +101,7 @@ def to_onnx(
     >>> from eigenfeat import GEMClassifier
     >>> from eigenfeat.models.onnx import to_onnx
     >>> X, y = load_iris(return_X_y=True)
-    >>> to_onnx(GEMClassifier(views="gem").fit(X, y)).graph.output[1].name  # doctest: +SKIP
+    >>> to_onnx(GEMClassifier().fit(X, y)).graph.output[1].name  # doctest: +SKIP
     'probabilities'
     """
     if not isinstance(dtype, str) or dtype not in ("float32", "float64"):
@@ -247,31 +250,40 @@ def _fourier(graph: Graph, model: RBFSampler, rows: str) -> str:
 
 
 def _logit(graph: Graph, model: Any, rows: str) -> str:
-    coef, intercept = model.coef_, np.broadcast_to(model.intercept_, len(model.coef_))
     if len(model.classes_) > 2 and getattr(model, "solver", None) == "liblinear":
         raise ValueError("solver: expected a multinomial one with more than two classes")
+    coef, intercept = _all_classes(model)
+    return graph.affine(rows, coef.T, intercept)
+
+
+def _all_classes(model: Any) -> tuple[Any, Any]:
+    """Weights (k, p) and intercept (k,)."""
+    coef, intercept = model.coef_, np.broadcast_to(model.intercept_, len(model.coef_))
     if len(coef) == 1:  # the first of two classes has the score 0
         coef = np.vstack([np.zeros_like(coef), coef])
         intercept = np.concatenate([np.zeros(1), intercept])
-    return graph.affine(rows, coef.T, intercept)
+    return coef, intercept
 
 
 def _gem_classifier(graph: Graph, model: GEMClassifier, rows: str) -> str:
     if hasattr(model, "statistics_"):
-        used = ", ".join(view.name for view in model.views_ if view.weight > 0)
-        raise ValueError(
-            f"model: expected a GEMClassifier of one view, got a pool of the views {used}, which "
-            "has no operators; fit it with views='gem'"
-        )
+        coef, intercept = _all_classes(model.logit_)
+        given = graph, model.views_, model.statistics_, coef, rows
+        logits = pool(*given, lambda layer, inputs: _layer(graph, layer, inputs))
+        return graph.node("Add", logits, graph.constant(intercept))
     features = rows
     for layer in model.layers_:
         inputs = features
-        projections = graph.affine(features, layer.directions, layer.offset)
-        expanded = _expanded(graph, projections, layer.expansion, layer.powers)
-        features = graph.node("Concat", *expanded, axis=1)
+        features = _layer(graph, layer, features)
     if model.include_input:
         features = graph.node("Concat", inputs, features, axis=1)
     return _logit(graph, model.logit_, features)
+
+
+def _layer(graph: Graph, layer: Layer, rows: str) -> str:
+    projections = graph.affine(rows, layer.directions, layer.offset)
+    expanded = _expanded(graph, projections, layer.expansion, layer.powers)
+    return graph.node("Concat", *expanded, axis=1)
 
 
 def _gem_ensemble(graph: Graph, model: GEMEnsemble, rows: str) -> str:

@@ -32,7 +32,7 @@ def add_decisions(graph: Graph, tables: StreamTables, rows: str) -> tuple[str, s
         Names of the classes' indices (n,) and of the numbers of samples (n,), which are 0 where a
         series waits; the class is then the guess at the last look that was possible.
     """
-    times = np.append(tables.looks, tables.length)
+    times = np.append(tables.times, tables.length)
     entries = times * tables.channels
     known, values = _known(graph, rows)
     scores = _scores(graph, tables, entries, values)

@@ -236,9 +236,9 @@ class ClassMoments(Saved):
             theirs = other._table
             dtype = theirs.dtype or np.dtype(np.int64)
             table = self._table.joined(theirs.labels, dtype, "other")
-            columns, found = self._known_columns(), other._known_columns()
-            if columns is not None and found is not None and columns != found:
-                raise ValueError(f"other: expected {columns} columns, got {found}")
+            columns, result = self._known_columns(), other._known_columns()
+            if columns is not None and result is not None and columns != result:
+                raise ValueError(f"other: expected {columns} columns, got {result}")
             names = check_same_names(self._names, other._names, "other")
             if other._width() is not None:
                 self._merge_samples(other, table, threads)
@@ -506,10 +506,10 @@ class ClassMoments(Saved):
         arrays = dict(state["arrays"])
 
         def array(name: str, shape: tuple[int, ...]) -> _Array:
-            found: _Array = np.ascontiguousarray(arrays.pop(name))
-            if found.shape != shape or found.dtype != np.float64:
+            result: _Array = np.ascontiguousarray(arrays.pop(name))
+            if result.shape != shape or result.dtype != np.float64:
                 raise ValueError(f"array {name} has an unexpected shape or dtype")
-            return found
+            return result
 
         labels, dtype = state["labels"], state["label_dtype"]
         self._lock, self._formed, self._few = threading.RLock(), None, None

@@ -23,11 +23,11 @@ from eigenfeat.moments.state import update_core
 if TYPE_CHECKING:
     from eigenfeat._base.validation import RealArray
 
-__all__ = ["FewSamples"]
+__all__ = ["FEWEST_COLUMNS", "FewSamples"]
 
 _Array = npt.NDArray[np.float64]
 
-_FEWEST_COLUMNS = 200  # below, matrices are small
+FEWEST_COLUMNS = 200  # below, matrices are small
 _MOST_SPARSE_COLUMNS = 20_000  # of sparse samples, which the span needs as an array
 _LARGEST = 1e100  # whose squares and their sums are finite; larger ones are the core's to refuse
 
@@ -102,7 +102,7 @@ class FewSamples:
         return _formed(self._parts, n_classes, self.n_features)
 
     def _are_few(self, count: int) -> bool:
-        return self.n_features >= _FEWEST_COLUMNS and 2 * count <= self.n_features
+        return self.n_features >= FEWEST_COLUMNS and 2 * count <= self.n_features
 
     @cached_property
     def samples(self) -> tuple[_Array, npt.NDArray[np.int32], _Array]:
@@ -145,13 +145,13 @@ def _are_plain(rows: RealArray | CsrRows, weights: _Array | None, n_columns: int
 
 
 def _formed(parts: _Parts, n_classes: int, d: int) -> core.ClassMoments:
-    found = core.ClassMoments(n_classes, d)
+    result = core.ClassMoments(n_classes, d)
     for part in parts:
         if isinstance(part, _Batch):
-            update_core(found, part.rows, part.codes, part.weights, part.n_threads)
+            update_core(result, part.rows, part.codes, part.weights, part.n_threads)
         else:
-            found.merge(_formed(part.parts, part.n_classes, d), part.class_map, part.n_threads)
-    return found
+            result.merge(_formed(part.parts, part.n_classes, d), part.class_map, part.n_threads)
+    return result
 
 
 def _flat(parts: _Parts) -> list[tuple[_Array, npt.NDArray[np.int32], _Array]]:

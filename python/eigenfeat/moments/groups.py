@@ -37,7 +37,7 @@ def moments_of_groups(
         bytes.
     """
     check_memory("moments_of_groups", len(names), moments.n_features_in_)
-    found = ClassMoments(feature_names=moments._names)
+    result = ClassMoments(feature_names=moments._names)
     with moments._lock:
         theirs, table = moments._core, moments._table
         assert theirs is not None  # it has classes with weight
@@ -47,5 +47,5 @@ def moments_of_groups(
             class_map = np.zeros(theirs.n_classes, dtype=np.int32)  # unnamed classes are empty
             class_map[places] = partition
             merged.merge(theirs, class_map, threads.resolve(None))
-    found._table, found._core = LabelTable.of(list(names)), merged
-    return found
+    result._table, result._core = LabelTable.of(list(names)), merged
+    return result

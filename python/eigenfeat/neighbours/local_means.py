@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from eigenfeat._base import threads
 from eigenfeat._base.core import core
+from eigenfeat._base.types import Codes, Floats
 from eigenfeat._base.validation import (
     RealArray,
     check_count,
@@ -30,13 +31,18 @@ from eigenfeat._base.validation import (
 )
 
 __all__ = [
+    "N_VOTES",
     "LocalScatters",
+    "knn_accuracy",
     "local_discriminants",
     "local_gaussians",
     "local_neighbours",
     "local_scatters",
+    "majority",
     "scatters_of_neighbours",
 ]
+
+N_VOTES = 3  # neighbours of the k-NN classifier, sections 3.4 and 3.5.2
 
 _METHODS = ("auto", "rows", "graph")
 
@@ -130,12 +136,12 @@ def local_neighbours(
             f"n_neighbors: expected lists that fit into memory, got {n_neighbors}, which takes "
             f"{needed:,} bytes"
         )
-    found = min(n_neighbors, max(int(np.bincount(class_codes, minlength=1).max()), 1))
+    result = min(n_neighbors, max(int(np.bincount(class_codes, minlength=1).max()), 1))
     neighbours: npt.NDArray[np.int64] = core.local_neighbours(
-        rows, class_codes, n_classes, found, others, same_group, threads.resolve(n_threads)
+        rows, class_codes, n_classes, result, others, same_group, threads.resolve(n_threads)
     )
-    if found < n_neighbors:
-        missing = ((0, 0), (0, 0), (0, n_neighbors - found))
+    if result < n_neighbors:
+        missing = ((0, 0), (0, 0), (0, n_neighbors - result))
         neighbours = np.pad(neighbours, missing, constant_values=-1)
     return neighbours
 
@@ -418,3 +424,21 @@ def _check_priors(priors: Any, n_classes: int) -> npt.NDArray[np.float64]:
 def _check_method(method: str) -> None:
     if not isinstance(method, str) or method not in _METHODS:
         raise ValueError(f"method: expected one of {', '.join(_METHODS)}, got {show(method)}")
+
+
+def knn_accuracy(rows: Floats, codes: Codes, n_threads: int | None = None) -> float:
+    """Leave-one-out accuracy of the 3-NN classifier.
+
+    Where no class has a majority, the nearest row decides.
+    """
+    together = np.zeros(len(rows), dtype=np.int64)
+    result = local_neighbours(rows, together, 1, N_VOTES, n_threads=n_threads)[:, 0]
+    return float(np.mean(majority(result, codes) == codes))
+
+
+def majority(result: npt.NDArray[np.int64], codes: Codes) -> Codes:
+    """The class of most of three neighbours, nearest first; -1 is none, and the nearest decides."""
+    votes = np.where(result >= 0, codes[result], -1)
+    pair = (votes[:, 1] == votes[:, 2]) & (votes[:, 1] >= 0)
+    winners: npt.NDArray[np.integer[Any]] = np.where(pair, votes[:, 1], votes[:, 0])
+    return winners

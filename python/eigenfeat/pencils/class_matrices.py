@@ -20,7 +20,14 @@ if TYPE_CHECKING:
 
     from eigenfeat.moments.class_moments import ClassMoments
 
-__all__ = ["Batch", "ClassMatrices", "Contraction", "Recipe", "SingularDenominatorError", "Unions"]
+__all__ = [
+    "Batch",
+    "ClassMatrices",
+    "Contraction",
+    "PencilOptions",
+    "SingularDenominatorError",
+    "Unions",
+]
 
 _Array = npt.NDArray[np.float64]
 _Rows = npt.NDArray[np.int64]
@@ -64,7 +71,7 @@ class Contraction(Saved):
 
 
 @dataclass(frozen=True, eq=False)
-class Recipe:
+class PencilOptions:
     """Options of the matrices; validated arguments of `pair_directions`."""
 
     denominator: str  # "second_moment" or "covariance"
@@ -107,16 +114,16 @@ class Unions:
         if not contraction.others:
             return self._union(chosen, factors)
         spans = _spans(0, len(self._labels), chosen)
-        kept = self._kept = {span: self._kept[span] for span in spans if span in self._kept}
+        selected = self._kept = {span: self._kept[span] for span in spans if span in self._kept}
         for span in spans:
-            if span not in kept:
-                kept[span] = self._union(np.arange(*span))[1]
+            if span not in selected:
+                selected[span] = self._union(np.arange(*span))[1]
         some = np.flatnonzero(factors)
-        ranges = [np.arange(*span) for span in kept]
+        ranges = [np.arange(*span) for span in selected]
         weights = [contraction.others * self.weights[r].sum() for r in ranges]
         weights += (factors[some] * self.weights[chosen[some]]).tolist()
         means = [self._mean(r) for r in ranges] + [self.means[c] for c in chosen[some]]
-        covariances = [*kept.values(), *(self._covariance(c) for c in chosen[some])]
+        covariances = [*selected.values(), *(self._covariance(c) for c in chosen[some])]
         return _merged(np.array(weights), np.array(means), covariances)
 
     def mean(self, contraction: Contraction) -> _Array:
@@ -178,13 +185,13 @@ class ClassMatrices:
     multiple.
     """
 
-    def __init__(self, unions: Unions, groups: list[Contraction], recipe: Recipe) -> None:
-        self._unions, self._groups, self._recipe = unions, groups, recipe
+    def __init__(self, unions: Unions, groups: list[Contraction], options: PencilOptions) -> None:
+        self._unions, self._groups, self._options = unions, groups, options
         self._d = unions.means.shape[1]
-        self._columns = self._d if recipe.columns is None else recipe.columns
+        self._columns = self._d if options.columns is None else options.columns
         self._mean_unit: float | None = None
         self.units = np.zeros(len(groups))
-        self.ridges = np.full(len(groups), np.nan if recipe.ridge is None else recipe.ridge)
+        self.ridges = np.full(len(groups), np.nan if options.ridge is None else options.ridge)
         self._spectra: dict[int, _Array] = {}
 
     @property
@@ -195,17 +202,17 @@ class ClassMatrices:
     @property
     def order(self) -> int:
         """D, rows of the matrices."""
-        return self._d + self._recipe.constant
+        return self._d + self._options.constant
 
     def batch(self, items: _Rows) -> Batch:
         """Form all matrices that `items` (n, 2), numerators and denominators, need."""
-        if self._recipe.denominator == "covariance":
+        if self._options.denominator == "covariance":
             return self._about_means_below(items)
         below = set(items[:, 1].tolist())
         formed = {}
         for group in np.unique(items).tolist():
             mean, covariance = self._union(group)
-            formed[group] = _formed(covariance, mean, self._recipe)
+            formed[group] = _formed(covariance, mean, self._options)
             if group in below:
                 self._settle(group, formed[group], self._unit(mean, covariance))
         columns = [np.unique(items[:, side], return_inverse=True) for side in (0, 1)]
@@ -226,9 +233,9 @@ class ClassMatrices:
         for group in np.unique(items).tolist():
             mean, covariance = self._union(group)
             for other in pairs[pairs[:, 0] == group, 1].tolist():
-                upper[group, other] = _formed(covariance, mean - means[other], self._recipe)
+                upper[group, other] = _formed(covariance, mean - means[other], self._options)
             if group in means:
-                lower[group] = _formed(covariance, None, self._recipe)
+                lower[group] = _formed(covariance, None, self._options)
                 self._settle(group, lower[group], self._unit(mean, covariance))
         return Batch(
             [upper[i, j] for i, j in pairs.tolist()],
@@ -244,12 +251,12 @@ class ClassMatrices:
     def _union(self, group: int) -> tuple[_Array, _Array]:
         """Mean about the origin, and covariance."""
         mean, covariance = self._unions.of(self._groups[group])
-        centre = self._recipe.centre
+        centre = self._options.centre
         return mean if centre is None else mean - centre, covariance
 
     def _shifts(self, groups: _Rows) -> _Array:
         shifts = self.ridges[groups] * self.units[groups]
-        if not self._recipe.constant:
+        if not self._options.constant:
             return shifts
         out = np.zeros((len(groups), self.order))
         out[:, : self._d] = shifts[:, None]
@@ -281,12 +288,12 @@ class ClassMatrices:
     def _settle(self, group: int, matrix: _Array, unit: float) -> None:
         """Unit and ridge of a denominator and, where noise is asked for, its spectrum."""
         self.units[group] = unit
-        if self._recipe.ridge is not None and not self._recipe.noise:
+        if self._options.ridge is not None and not self._options.noise:
             return
         values = np.linalg.eigvalsh(matrix[: self._d, : self._d])
         beyond = np.zeros(self._columns - self._d)  # of the span
         self._spectra[group] = np.concatenate([beyond, np.maximum(values, 0.0)])
-        if self._recipe.ridge is None:
+        if self._options.ridge is None:
             self.ridges[group] = quiet_ridge(self._spectra[group], self.rows(group))
 
     def _unit(self, mean: _Array, covariance: _Array) -> float:
@@ -297,17 +304,17 @@ class ClassMatrices:
         if self._mean_unit is None:
             count = len(self._unions.weights)
             alone = [Contraction(np.array([c]), np.ones(1)) for c in range(count)]
-            centre = 0.0 if self._recipe.centre is None else self._recipe.centre
+            centre = 0.0 if self._options.centre is None else self._options.centre
             parts = (self._unions.of(c) for c in alone)
             traces = [self._trace(mean - centre, covariance) for mean, covariance in parts]
             self._mean_unit = float(np.mean(traces)) / self._columns
         return self._mean_unit
 
     def _trace(self, mean: _Array, covariance: _Array) -> float:
-        scale = 1.0 if self._recipe.scale is None else self._recipe.scale
+        scale = 1.0 if self._options.scale is None else self._options.scale
         variance = float(np.sum(np.diag(covariance) / scale / scale))
         second = variance + float(np.sum((mean / scale) ** 2))
-        if self._recipe.denominator == "second_moment":
+        if self._options.denominator == "second_moment":
             return second
         # What rounding leaves of equal rows is no variance.
         return variance if variance > (100 * _EPS) ** 2 * second else 0.0
@@ -316,38 +323,38 @@ class ClassMatrices:
         self, failed: list[int], what: str, names: Sequence[Hashable]
     ) -> SingularDenominatorError:
         """The error for groups whose denominators are singular with the ridge there is."""
-        found = f"denominator of {what} {show(names, 200)[1:-1]} is singular to working precision"
+        result = f"denominator of {what} {show(names, 200)[1:-1]} is singular to working precision"
         if not self.units.max() > 0:
-            return SingularDenominatorError(f"{found}: all rows of all classes are zero")
+            return SingularDenominatorError(f"{result}: all rows of all classes are zero")
         ridges = [self._ridge_that_would_do(group) for group in failed]
         known = [ridge for ridge in ridges if ridge is not None]
         if len(known) < len(ridges):
-            return SingularDenominatorError(f"{found}, with any ridge up to {_RIDGES[-1]:g}")
+            return SingularDenominatorError(f"{result}, with any ridge up to {_RIDGES[-1]:g}")
         return SingularDenominatorError(
-            f"{found} with ridge={self.ridges[failed[0]]:g}; ridge={max(known):g} would do"
+            f"{result} with ridge={self.ridges[failed[0]]:g}; ridge={max(known):g} would do"
         )
 
     def _ridge_that_would_do(self, group: int) -> float | None:
         mean, covariance = self._union(group)
-        second = self._recipe.denominator == "second_moment"
-        matrix = _formed(covariance, mean if second else None, self._recipe)
+        second = self._options.denominator == "second_moment"
+        matrix = _formed(covariance, mean if second else None, self._options)
         return _smallest_ridge(matrix, self.units[group], self._d)
 
 
-def _formed(covariance: _Array, mean: _Array | None, recipe: Recipe) -> _Array:
+def _formed(covariance: _Array, mean: _Array | None, options: PencilOptions) -> _Array:
     """The (D, D) matrix: covariance + mean mean^T over the scales, and the constant's border."""
     d = len(covariance)
-    out = np.empty((d + recipe.constant, d + recipe.constant))
+    out = np.empty((d + options.constant, d + options.constant))
     for first in range(0, d, _BLOCK):
         rows = slice(first, min(first + _BLOCK, d))
         block = covariance[rows]
         if mean is not None:
             block = block + mean[rows, None] * mean
-        if recipe.scale is not None:
-            block = block / (recipe.scale[rows, None] * recipe.scale)
+        if options.scale is not None:
+            block = block / (options.scale[rows, None] * options.scale)
         out[rows, :d] = block
-    if recipe.constant:
-        scale = 1.0 if recipe.scale is None else recipe.scale
+    if options.constant:
+        scale = 1.0 if options.scale is None else options.scale
         out[:d, d] = out[d, :d] = 0.0 if mean is None else mean / scale
         out[d, d] = 1.0
     return out

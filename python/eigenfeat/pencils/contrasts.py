@@ -144,8 +144,8 @@ class Contrasts(Saved):
     def members(self, name: str) -> list[Hashable]:
         """Labels (without `classes`: indices) of the classes in the contraction of this name."""
         sides = zip(self.names.ravel().tolist(), _alternating(self.above, self.below), strict=True)
-        for found, contraction in sides:
-            if found == name:
+        for result, contraction in sides:
+            if result == name:
                 k = len(self.classes) if self.classes else int(contraction.indices.max()) + 1
                 inside: list[int] = np.flatnonzero(contraction.dense(k)).tolist()
                 return [self.classes[i] if self.classes else i for i in inside]
@@ -300,7 +300,7 @@ def _alternating(first: Sequence[Contraction], second: Sequence[Contraction]) ->
 def _contractions(weights: Any, k: int | None, name: str) -> tuple[Contraction, ...]:
     """Checked rows; equal ones are the same object."""
     known: dict[tuple[bytes, bytes], Contraction] = {}
-    found = []
+    result = []
     for row, (indices, values) in enumerate(_sparse_rows(weights, k, name)):
         if k is not None and len(indices) and indices.max() >= k:
             raise ValueError(
@@ -312,13 +312,13 @@ def _contractions(weights: Any, k: int | None, name: str) -> tuple[Contraction, 
             raise ValueError(f"{name}: expected finite numbers >= 0, got {got} in row {row}")
         if not values.sum() > 0:
             raise ValueError(f"{name}: expected some weight, got none in row {row}")
-        kept = values > 0
-        indices, values = indices[kept], values[kept]
+        selected = values > 0
+        indices, values = indices[selected], values[selected]
         key = indices.tobytes(), values.tobytes()
-        found.append(known.setdefault(key, Contraction(indices, values)))
-    if not found:
+        result.append(known.setdefault(key, Contraction(indices, values)))
+    if not result:
         raise ValueError(f"{name}: expected at least one row, got none")
-    return tuple(found)
+    return tuple(result)
 
 
 def _is_sparse(weights: Any) -> bool:

@@ -90,9 +90,9 @@ def crawford_number(A: npt.ArrayLike, B: npt.ArrayLike, tolerance: float = 1e-6)
     exponent = int(np.frexp(size)[1])
     a, b = np.ldexp(a, -exponent), np.ldexp(b, -exponent)
     rounding = 4 * len(a) * _EPS * (float(np.linalg.norm(a)) + float(np.linalg.norm(b)))
-    found = _enclosed(a, b, tolerance, rounding)
-    lower, upper = (float(np.ldexp(x, exponent)) for x in (found.lower, found.upper))
-    return CrawfordNumber(lower, upper, found.angle)
+    result = _enclosed(a, b, tolerance, rounding)
+    lower, upper = (float(np.ldexp(x, exponent)) for x in (result.lower, result.upper))
+    return CrawfordNumber(lower, upper, result.angle)
 
 
 def _matrix(matrix: Any, name: str) -> _Array:
@@ -131,8 +131,8 @@ def _nearest(points: _Array) -> _Array:
     along = second - first
     length = np.einsum("ij,ij->i", along, along)
     share = -np.einsum("ij,ij->i", first, along) / np.where(length > 0, length, 1.0)
-    found = first + np.clip(share, 0.0, 1.0)[:, None] * along
-    nearest: _Array = found[np.einsum("ij,ij->i", found, found).argmin()]
+    result = first + np.clip(share, 0.0, 1.0)[:, None] * along
+    nearest: _Array = result[np.einsum("ij,ij->i", result, result).argmin()]
     return nearest
 
 

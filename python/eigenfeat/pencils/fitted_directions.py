@@ -43,7 +43,7 @@ def solve(
     """
     check_two_labels(moments.active_classes)
     scale = _scale.settle(moments, settings.scale, trial)
-    found = pair_directions(
+    result = pair_directions(
         moments,
         pairs=settings.pairs,
         ridge=settings.ridge,
@@ -57,9 +57,9 @@ def solve(
         random_state=settings.seed,
         solve_with=solve_with,
     )
-    directions = np.ascontiguousarray(found.vectors, dtype=np.float64)
-    offset = np.zeros(directions.shape[1]) if found.offset is None else found.offset
-    return Solution(directions, offset, found.eigenvalues, found.pairs, found.ranks, scale)
+    directions = np.ascontiguousarray(result.vectors, dtype=np.float64)
+    offset = np.zeros(directions.shape[1]) if result.offset is None else result.offset
+    return Solution(directions, offset, result.eigenvalues, result.pairs, result.ranks, scale)
 
 
 def conditions(moments: ClassMoments, settings: Settings, scale: ScaleReport) -> PairConditions:
@@ -113,10 +113,10 @@ class FittedDirections:
     @property
     def pair_conditions_(self) -> PairConditions:
         """Crawford numbers and sampling errors of the pencils; computed at each access."""
-        found = self._found()
+        result = self._found()
         if not hasattr(self, "moments_"):
             raise AttributeError("pair_conditions_ needs moments, which 'randomized' has none of")
-        return conditions(self.moments_, Settings.of(self, self._seed), found.scale)
+        return conditions(self.moments_, Settings.of(self, self._seed), result.scale)
 
     @property
     def eigenvalue_bounds_(self) -> NDArray[np.float64]:

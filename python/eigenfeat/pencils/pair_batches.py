@@ -16,7 +16,7 @@ from eigenfeat._base.saved import Saved
 from eigenfeat._base.types import Labels, Pairs, Seed
 from eigenfeat._base.validation import check_memory, random_generator, show
 from eigenfeat.moments.groups import moments_of_groups
-from eigenfeat.pencils.class_matrices import ClassMatrices, Contraction, Recipe, Unions
+from eigenfeat.pencils.class_matrices import ClassMatrices, Contraction, PencilOptions, Unions
 from eigenfeat.pencils.contrasts import KINDS, Contrasts, class_tree, one_vs_rest
 from eigenfeat.pencils.eigh import PencilResult, Status
 from eigenfeat.pencils.pairs import (
@@ -81,7 +81,7 @@ class Request:
     threshold: float | None  # None: where each problem's noise ends
     solver: str
     n_threads: int
-    recipe: Recipe
+    options: PencilOptions
     solve: Callable[..., PencilResult]
 
 
@@ -246,16 +246,16 @@ def _present(
         )
     if not side.dense(len(weights)) @ weights > 0:
         raise ValueError(f"pairs: expected classes with rows in {show(name)}, got none")
-    kept = position[side.indices] >= 0
-    return Contraction(position[side.indices[kept]], side.weights[kept], side.others)
+    selected = position[side.indices] >= 0
+    return Contraction(position[side.indices[selected]], side.weights[selected], side.others)
 
 
 def solve_problems(problems: Problems, request: Request) -> PairDirections:
     """Solve batch by batch; raises SingularDenominatorError at the end if there is reason to."""
     unions = Unions(problems.moments, problems.labels)
-    matrices = ClassMatrices(unions, problems.groups, request.recipe)
+    matrices = ClassMatrices(unions, problems.groups, request.options)
     m = min(request.n_directions, matrices.order)
-    batches = _batches(problems.items, matrices.order, request.recipe)
+    batches = _batches(problems.items, matrices.order, request.options)
     solver = _settled_solver(problems.items, matrices.order, m, request)
     _check_memory(problems, batches, matrices.order, m, solver, request)
     results: list[PencilResult] = []
@@ -282,19 +282,21 @@ def solve_problems(problems: Problems, request: Request) -> PairDirections:
         groups = sorted(failed)
         what = "class" if problems.of_classes else "contrast"
         raise matrices.singular(groups, what, problems.names_below(groups))
-    return _joined(results, batches, problems, matrices, request.recipe)
+    return _joined(results, batches, problems, matrices, request.options)
 
 
 def _above(result: PencilResult, edges: _Array) -> PencilResult:
     """Without the eigenvalues, which descend, that are not above these (n,)."""
-    kept = (result.eigenvalues > edges[:, None]).sum(axis=1)  # NaN is not
-    return replace(result, found=np.minimum(result.found, kept).astype(result.found.dtype))
+    selected = (result.eigenvalues > edges[:, None]).sum(axis=1)  # NaN is not
+    return replace(result, found=np.minimum(result.found, selected).astype(result.found.dtype))
 
 
-def _offset_below(vectors: _Array, below: _Rows, matrices: ClassMatrices, recipe: Recipe) -> _Array:
+def _offset_below(
+    vectors: _Array, below: _Rows, matrices: ClassMatrices, options: PencilOptions
+) -> _Array:
     """Minus the projection of the mean below (F,), with vectors in the units solved for."""
     offset = np.empty(len(below))
-    scale = 1.0 if recipe.scale is None else recipe.scale
+    scale = 1.0 if options.scale is None else options.scale
     for group in np.unique(below).tolist():
         columns = below == group
         offset[columns] = -(matrices.mean(group) / scale) @ vectors[:, columns]
@@ -311,9 +313,9 @@ def _settled_solver(items: _Rows, order: int, m: int, request: Request) -> str:
     return core.choose_solver(order, m, len(items) / len(np.unique(items[:, 1])))
 
 
-def _batches(items: _Rows, order: int, recipe: Recipe) -> list[_Rows]:
+def _batches(items: _Rows, order: int, options: PencilOptions) -> list[_Rows]:
     """Cut problems into batches of bounded numbers of matrices, in an order in which they share."""
-    apart = recipe.denominator == "covariance"
+    apart = options.denominator == "covariance"
     n_groups = len(np.unique(items))
     room = (_SHARED_BYTES if len(items) > n_groups else _BYTES) // (8 * order * order)
     room = max(_FEWEST, room)
@@ -342,7 +344,7 @@ def _check_memory(
     problems: Problems, batches: list[_Rows], order: int, m: int, solver: str, request: Request
 ) -> None:
     """MemoryError before anything is taken: matrices, the core's scratch, and directions."""
-    apart = request.recipe.denominator == "covariance"
+    apart = request.options.denominator == "covariance"
     held, largest = 0, 0.0
     for rows in batches:
         items = problems.items[rows]
@@ -351,11 +353,11 @@ def _check_memory(
         held = max(held, formed)
         used = core.pencil_bytes(order, len(rows), n_below, m, solver, request.n_threads)
         largest = max(largest, used)
-    kept = 0
+    selected = 0
     if any(group.others for group in problems.groups):
-        kept = 2 + len(problems.labels).bit_length()
+        selected = 2 + len(problems.labels).bit_length()
     directions = len(problems.items) * m / order  # as matrices; there may be less
-    total = held + 2 + kept + math.ceil(largest / (8 * order * order) + 2 * directions)
+    total = held + 2 + selected + math.ceil(largest / (8 * order * order) + 2 * directions)
     check_memory("pair_directions", total, order)
 
 
@@ -364,7 +366,7 @@ def _joined(
     batches: list[_Rows],
     problems: Problems,
     matrices: ClassMatrices,
-    recipe: Recipe,
+    options: PencilOptions,
 ) -> PairDirections:
     """In the order of the problems, only what was found, in the units of the rows."""
     n, d = len(problems.items), matrices.n_features
@@ -373,28 +375,31 @@ def _joined(
         counts[rows] = result.found
     ends = np.cumsum(counts)
     total = int(ends[-1])
-    vectors, offset = np.empty((d, total)), np.empty(total) if recipe.constant else None
+    vectors, offset = np.empty((d, total)), np.empty(total) if options.constant else None
     values, residuals = np.empty(total), np.empty(total)
     status, iterations = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int64)
     solver = np.empty(n, dtype="U6")
     for rows, result in zip(batches, results, strict=True):
-        kept = np.arange(result.eigenvalues.shape[1]) < result.found[:, None]
-        at = (ends - counts)[rows][:, None] + np.arange(kept.shape[1])
-        columns = at[kept]
-        directions = np.swapaxes(result.vectors, 1, 2)[kept]
+        selected = np.arange(result.eigenvalues.shape[1]) < result.found[:, None]
+        at = (ends - counts)[rows][:, None] + np.arange(selected.shape[1])
+        columns = at[selected]
+        directions = np.swapaxes(result.vectors, 1, 2)[selected]
         vectors[:, columns] = directions[:, :d].T
         if offset is not None:
             offset[columns] = directions[:, d]
-        values[columns], residuals[columns] = result.eigenvalues[kept], result.residuals[kept]
+        values[columns], residuals[columns] = (
+            result.eigenvalues[selected],
+            result.residuals[selected],
+        )
         status[rows], iterations[rows] = result.status, result.iterations
         solver[rows] = result.solver
     of = np.repeat(np.arange(n), counts)
-    if recipe.denominator == "covariance":
-        offset = _offset_below(vectors, problems.items[of, 1], matrices, recipe)
-    if recipe.scale is not None:
-        vectors /= recipe.scale[:, None]
-    if offset is not None and recipe.centre is not None:
-        offset = offset - recipe.centre @ vectors
+    if options.denominator == "covariance":
+        offset = _offset_below(vectors, problems.items[of, 1], matrices, options)
+    if options.scale is not None:
+        vectors /= options.scale[:, None]
+    if offset is not None and options.centre is not None:
+        offset = offset - options.centre @ vectors
     return PairDirections(
         vectors=vectors,
         eigenvalues=values,

@@ -16,7 +16,12 @@ from eigenfeat._base import threads
 from eigenfeat._base.types import Pairs, Seed
 from eigenfeat._base.validation import check_flag, check_number, check_vector, show
 from eigenfeat.moments.class_moments import ClassMoments
-from eigenfeat.pencils.class_matrices import ClassMatrices, Recipe, SingularDenominatorError, Unions
+from eigenfeat.pencils.class_matrices import (
+    ClassMatrices,
+    PencilOptions,
+    SingularDenominatorError,
+    Unions,
+)
 from eigenfeat.pencils.crawford import CrawfordNumber, crawford_number, eigenvalue_bounds
 from eigenfeat.pencils.eigh import (
     PencilResult,
@@ -162,41 +167,41 @@ def pair_directions(
     if solve_with is not None and not callable(solve_with):
         raise ValueError(f"solve_with: expected None or a callable, got {show(solve_with)}")
     noise = isinstance(threshold, str) and threshold == "auto"
-    labels, recipe = _settings(moments, denominator, ridge, constant, scale)
-    recipe = replace(recipe, noise=noise)
+    labels, options = _settings(moments, denominator, ridge, constant, scale)
+    options = replace(options, noise=noise)
     directions_of_each(n_directions, 1)  # an error of it comes before those of pairs
-    span = span_of(moments, recipe.scale, about_mean=constant or denominator == "covariance")
-    problems = problems_of(moments, labels, pairs, recipe.scale, random_state, span)
+    span = span_of(moments, options.scale, about_mean=constant or denominator == "covariance")
+    problems = problems_of(moments, labels, pairs, options.scale, random_state, span)
     if span is not None:
-        recipe = _in_span(recipe, span)
+        options = _in_span(options, span)
     if problems.random_groups:
         threshold, noise = None, False
-        recipe = replace(recipe, noise=False)
+        options = replace(options, noise=False)
     request = Request(
         directions_of_each(n_directions, len(problems.items), problems.random_groups),
         None if noise else check_threshold(threshold),  # type: ignore[arg-type]
         solver,
         threads.resolve(n_threads),
-        recipe,
+        options,
         solve if solve_with is None else solve_with,
     )
-    found = solve_problems(problems, request)
-    report(found.status, [f"pair {show(tuple(pair))}" for pair in problems.names.tolist()])
+    result = solve_problems(problems, request)
+    report(result.status, [f"pair {show(tuple(pair))}" for pair in problems.names.tolist()])
     if span is None:
-        return found
+        return result
     constants = None
-    if recipe.constant and found.offset is not None and recipe.centre is not None:
-        constants = found.offset + recipe.centre @ found.vectors
-    vectors, offset = span.mapped(found.vectors, found.offset, constants)
-    return replace(found, vectors=vectors, offset=offset)
+    if options.constant and result.offset is not None and options.centre is not None:
+        constants = result.offset + options.centre @ result.vectors
+    vectors, offset = span.mapped(result.vectors, result.offset, constants)
+    return replace(result, vectors=vectors, offset=offset)
 
 
-def _in_span(recipe: Recipe, span: Span) -> Recipe:
+def _in_span(options: PencilOptions, span: Span) -> PencilOptions:
     """What makes the matrices of the coordinates, whose columns are scaled already."""
     centre = None
-    if recipe.constant:
+    if options.constant:
         centre = _pooled_mean(span.moments, span.moments.active_classes.tolist())
-    return replace(recipe, scale=None, centre=centre, columns=len(span.origin))
+    return replace(options, scale=None, centre=centre, columns=len(span.origin))
 
 
 def pair_conditions(
@@ -233,20 +238,20 @@ def pair_conditions(
     "Concentration inequalities and moment bounds for sample covariance operators", Bernoulli 23,
     2017.
     """
-    labels, recipe = _settings(moments, denominator, ridge, constant, scale)
-    problems = problems_of(moments, labels, pairs, recipe.scale, random_state)
+    labels, options = _settings(moments, denominator, ridge, constant, scale)
+    problems = problems_of(moments, labels, pairs, options.scale, random_state)
     unions = Unions(problems.moments, problems.labels)
-    return conditions_of(ClassMatrices(unions, problems.groups, recipe), problems)
+    return conditions_of(ClassMatrices(unions, problems.groups, options), problems)
 
 
 def _settings(
     moments: ClassMoments, denominator: str, ridge: Any, constant: bool, scale: Any
-) -> tuple[npt.NDArray[Any], Recipe]:
+) -> tuple[npt.NDArray[Any], PencilOptions]:
     labels = _labels_with_weight(moments)
-    recipe = _recipe(moments, denominator, ridge, constant, scale)
-    if recipe.constant:
-        recipe = replace(recipe, centre=_pooled_mean(moments, labels.tolist()))
-    return labels, recipe
+    options = _options(moments, denominator, ridge, constant, scale)
+    if options.constant:
+        options = replace(options, centre=_pooled_mean(moments, labels.tolist()))
+    return labels, options
 
 
 def _labels_with_weight(moments: ClassMoments) -> npt.NDArray[Any]:
@@ -268,9 +273,9 @@ def _pooled_mean(moments: ClassMoments, labels: list[Any]) -> npt.NDArray[np.flo
     return mean
 
 
-def _recipe(
+def _options(
     moments: ClassMoments, denominator: str, ridge: Any, constant: bool, scale: Any
-) -> Recipe:
+) -> PencilOptions:
     if not isinstance(denominator, str) or denominator not in ("second_moment", "covariance"):
         raise ValueError(
             f"denominator: expected 'second_moment' or 'covariance', got {show(denominator)}"
@@ -281,4 +286,4 @@ def _recipe(
     bordered = check_flag(constant, "constant") and denominator == "second_moment"
     auto = isinstance(ridge, str) and ridge == "auto"
     given = None if auto else check_number(ridge, "ridge", at_least=0.0)
-    return Recipe(denominator, given, bordered, scales)
+    return PencilOptions(denominator, given, bordered, scales)

@@ -185,12 +185,14 @@ def _solved_in(span: Span, pencil_of: PencilOf, settings: Parameters) -> Rayleig
     """Likewise, by the moments of the span's coordinates; eigenvalues beyond it are zero."""
     pooled = pool(span.moments)
     inner = replace(settings, ridge=settings.ridge * span.share)
-    found = _solved(pencil_of(pooled, inner), pooled, np.ones(len(pooled.mean)), inner)
-    directions, _ = span.mapped(found.directions, None)
+    result = _solved(pencil_of(pooled, inner), pooled, np.ones(len(pooled.mean)), inner)
+    directions, _ = span.mapped(result.directions, None)
     mean = span.origin + span.scale * (span.basis @ pooled.mean)
     if not settings.center:
         mean = np.zeros_like(span.origin)
-    return RayleighDirections(np.ascontiguousarray(directions), found.eigenvalues, mean, span.scale)
+    return RayleighDirections(
+        np.ascontiguousarray(directions), result.eigenvalues, mean, span.scale
+    )
 
 
 def _solved(
@@ -295,14 +297,14 @@ def _by_pivots(basis: Array) -> Array:
 def of_rank(values: Array, vectors: Array) -> tuple[Array, Array]:
     """Leave out directions whose signal is nothing but rounding, if there is a choice."""
     least = len(vectors) * np.finfo(np.float64).eps * values[0]
-    kept = max(1, int(np.sum(values > least)))
-    return values[:kept], vectors[:, :kept]
+    selected = max(1, int(np.sum(values > least)))
+    return values[:selected], vectors[:, :selected]
 
 
 def eigenpairs(A: Array, B: Array, m: int, settings: Parameters) -> tuple[Array, Array]:
     """The m largest eigenvalues of ``A v = lambda B v``, descending, and vectors in columns."""
-    found = generalized_eigh(A, B, m, solver=settings.solver, n_threads=settings.n_threads)
-    return found.eigenvalues, found.vectors
+    result = generalized_eigh(A, B, m, solver=settings.solver, n_threads=settings.n_threads)
+    return result.eigenvalues, result.vectors
 
 
 def _singular(noise: Array, ridge: float) -> SingularDenominatorError:
@@ -346,8 +348,8 @@ class FittedPencil:
     @property
     def offset_(self) -> RealArray:
         """(m,) offsets of the projections."""
-        found = self._found()
-        return -(found.mean @ found.directions)
+        result = self._found()
+        return -(result.mean @ result.directions)
 
     @property
     def column_scale_(self) -> Array:

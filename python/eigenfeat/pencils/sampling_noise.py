@@ -47,14 +47,14 @@ def noise_edge(spectrum: _Array, ridge: float, below: float, above: float) -> fl
     size = float(spectrum[-1]) or ridge
     if not spectrum[0] + ridge > 0:
         return float("inf")
-    spectrum, kept = spectrum / size, (spectrum + ridge) / size
+    spectrum, selected = spectrum / size, (spectrum + ridge) / size
     if not spectrum[-1] > 0:
         return 1.0
-    freedom = float(np.sum(spectrum / kept))
+    freedom = float(np.sum(spectrum / selected))
     held_out = 1.0 / max(1.0 - freedom / below, 1.0 / below)
-    populations = [spectrum / kept * held_out]
+    populations = [spectrum / selected * held_out]
     if below > len(spectrum):
-        populations.append(_shrunk(spectrum, below) / kept)
+        populations.append(_shrunk(spectrum, below) / selected)
     return max(1.0, *(_edge(t, above) for t in populations))
 
 

@@ -99,10 +99,10 @@ def _subsample(
 ) -> NDArray[np.intp]:
     """Draw rows of the most frequent classes in proportion, class by class, at least two each."""
     counts = np.bincount(codes)
-    kept = [c for c in np.argsort(-counts, kind="stable")[:most_classes] if counts[c] > 1]
-    share = min(1.0, MOST_ROWS / max(1, counts[kept].sum()))
+    selected = [c for c in np.argsort(-counts, kind="stable")[:most_classes] if counts[c] > 1]
+    share = min(1.0, MOST_ROWS / max(1, counts[selected].sum()))
     drawn = []
-    for c in kept:
+    for c in selected:
         members = random_state.permutation(np.flatnonzero(codes == c))
         drawn.append(members[: max(2, round(share * len(members)))])
     return np.concatenate(drawn) if len(drawn) > 1 else np.empty(0, dtype=np.intp)
@@ -120,7 +120,7 @@ def _held_out_losses(
     fit, held_out = fold
     moments = ClassMoments()
     moments.update(X[fit], labels[fit], weights[fit], n_threads=settings.n_threads)
-    found = pair_directions(
+    result = pair_directions(
         moments,
         pairs=_few_pairs(list(moments.active_classes), both_ways=X.shape[1] < MANY),
         ridge=settings.ridge if isinstance(settings.ridge, str) else max(settings.ridge, 1e-3),
@@ -132,7 +132,7 @@ def _held_out_losses(
         scale=scale,
     )
     features = expand(
-        X, found.vectors, found.offset, powers=(1, 2), n_threads=settings.n_threads
+        X, result.vectors, result.offset, powers=(1, 2), n_threads=settings.n_threads
     ).astype(np.float64, copy=False)
     right = _least_squares(features[fit], labels[fit], weights[fit], features[held_out])
     wrong = right != labels[held_out]

@@ -36,10 +36,9 @@ from eigenfeat.rows.completion import (
     refuse_missing,
 )
 from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error, validate_data
-from eigenfeat.rows.memory import MemoryRows
+from eigenfeat.rows.memory import MemoryRows, scan_blocks
 from eigenfeat.rows.out_of_core import given_blocks, keep_columns, over_blocks, pooled_moments
 from eigenfeat.rows.row_weights import weighted_rows
-from eigenfeat.rows.surveyed import surveyed
 
 __all__ = [
     "OfMoments",
@@ -146,12 +145,12 @@ class RayleighTransformer(
 
     @over_blocks
     def transform(self, X: Rows | RowBlocks) -> Floats:
-        """Project rows onto the directions: ``X @ directions_ + offset_``.
+        """Project samples onto the directions: ``X @ directions_ + offset_``.
 
         Parameters
         ----------
         X : (n, d) array-like, sparse matrix or RowBlocks
-            Rows; with missing entries only if `fit` had some. For blocks, an iterator over the
+            Samples; with missing entries only if `fit` had some. For blocks, an iterator over the
             results of the blocks is returned.
 
         Returns
@@ -172,8 +171,8 @@ class RayleighTransformer(
         return self.directions_.shape[1]
 
     def _found(self) -> matrices.RayleighDirections:
-        found: matrices.RayleighDirections = OfMoments._found(self)
-        return found
+        result: matrices.RayleighDirections = OfMoments._found(self)
+        return result
 
     def _pencil_of(self) -> matrices.PencilOf:
         """Return what makes the pencil from pooled moments; must pickle."""
@@ -201,10 +200,10 @@ class UnsupervisedRayleigh(RayleighTransformer):
         Parameters
         ----------
         X : (n, d) array-like, sparse matrix or RowBlocks
-            Finite rows. Blocks and memory-mapped arrays are read once.
+            Finite samples. Blocks and memory-mapped arrays are read once.
         y : ignored
         sample_weight : (n,) array-like, optional
-            Nonnegative weights of the rows; None with blocks, which contain weights.
+            Nonnegative weights of the samples; None with blocks, which contain weights.
 
         Returns
         -------
@@ -222,7 +221,7 @@ class UnsupervisedRayleigh(RayleighTransformer):
         y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> _UnsupervisedRayleigh:
-        """Add a batch of rows; directions are computed when next needed.
+        """Add a batch of samples; directions are computed when next needed.
 
         Parameters
         ----------
@@ -286,12 +285,13 @@ class OfMomentsOfClasses(OfMoments):
         Parameters
         ----------
         X : (n, d) array-like, sparse matrix or RowBlocks
-            Rows; NaN is a missing entry. Blocks and memory-mapped arrays are read once, twice for a
-            continuous target (then without missing entries), and three times with missing entries.
+            Samples; NaN is a missing entry. Blocks and memory-mapped arrays are read once, twice
+            for a continuous target (then without missing entries), and three times with missing
+            entries.
         y : (n,) array-like
             Targets; None with blocks, which contain targets and weights.
         sample_weight : (n,) array-like, optional
-            Nonnegative weights of the rows.
+            Nonnegative weights of the samples.
 
         Returns
         -------
@@ -314,7 +314,7 @@ class OfMomentsOfClasses(OfMoments):
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> _OfMomentsOfClasses:
-        """Add a batch of rows; what depends on them is computed when next needed.
+        """Add a batch of samples; what depends on them is computed when next needed.
 
         Parameters
         ----------
@@ -352,7 +352,7 @@ class OfMomentsOfClasses(OfMoments):
 
     def _take_blocks(self, blocks: RowBlocks) -> None:
         self._validate_params()
-        rows = surveyed(blocks, moments=True, allows_missing=True, n_threads=self.n_threads)
+        rows = scan_blocks(blocks, moments=True, allows_missing=True, n_threads=self.n_threads)
         self._keep_blocks(blocks, rows.moments())
         keep_completion(self, rows.completion)
 

@@ -27,6 +27,7 @@ from eigenfeat._base.saved import Saved, fits
 from eigenfeat._base.types import Floats, Rows
 from eigenfeat._base.validation import show
 from eigenfeat.expansion.features import expand
+from eigenfeat.moments.few_samples import FEWEST_COLUMNS
 from eigenfeat.pencils import rayleigh_matrices as matrices
 from eigenfeat.pencils import scale as _scale
 from eigenfeat.pencils.class_matrices import SingularDenominatorError
@@ -47,11 +48,11 @@ Array = matrices.Array
 
 @dataclass(frozen=True, eq=False)
 class ClassGaussians(Saved):
-    """Classes' log priors (k,) and what whitens their rows.
+    """Classes' log priors (k,) and what whitens their samples.
 
     ``(x - means[c]) @ whiteners[c]`` has the identity as its covariance in class c; its Jacobian
-    is ``exp(log_whiteners[c])``, up to a factor common to all. Of samples fewer than columns, it is
-    the part in their span (r < d); beyond it, all classes have the same density. Classes without
+    is ``exp(log_whiteners[c])``, up to a factor common to all. Of samples fewer than features, it
+    is the part in their span (r < d); beyond it, all classes have the same density. Classes without
     weight have zeros, and minus infinity as their log prior. `shrinkage` (k,) is that which was
     used.
     """
@@ -74,11 +75,14 @@ class ClassGaussians(Saved):
 class QuadraticDiscriminant(FromLogits, ClassifierMixin, OfMomentsOfClasses):
     """Quadratic discriminant analysis from moments, regularised towards a common covariance.
 
+    Use it for nearly Gaussian classes of different covariances. It needs no tuning; `shrinkage` and
+    `ridge` are the parameters to try. User guide: :doc:`/guide/lda`.
+
     Classes are Gaussian, with covariances ``(1 - s) S_c + s S + r I``: S_c is that of class c, S
     the pooled one, s the shrinkage, and r the ridge. Shrinkage 1 is linear discriminant analysis,
     as by :class:`FisherLDA`. With no shrinkage and no ridge it is scikit-learn's
     ``QuadraticDiscriminantAnalysis`` (older versions divide by n_c - 1, here it is n_c). Batches,
-    weights, sparse rows, missing entries and given moments are supported. Classes count by their
+    weights, sparse samples, missing entries and given moments are supported. Classes count by their
     weight.
 
     Parameters
@@ -86,10 +90,10 @@ class QuadraticDiscriminant(FromLogits, ClassifierMixin, OfMomentsOfClasses):
     shrinkage : float in [0, 1] or "auto", default="auto"
         Share of the pooled covariance. "auto" chooses one for each class: the estimated squared
         error of S_c, if classes are Gaussian, divided by its squared distance from S, both measured
-        in coordinates in which ``S + r I`` is the identity; 1 for a class of one row.
+        in coordinates in which ``S + r I`` is the identity; 1 for a class of one sample.
     ridge : float >= 0, default=1e-3
         Multiple of the mean eigenvalue of S that is added to all diagonals. 0 makes predictions
-        invariant to invertible linear maps of the rows, and needs nonsingular covariances.
+        invariant to invertible linear maps of the samples, and needs nonsingular covariances.
     scale : {"none", "columns"}, default="columns"
         Whether to divide columns by their standard deviations first, so that the ridge suits
         columns of different units.
@@ -108,16 +112,23 @@ class QuadraticDiscriminant(FromLogits, ClassifierMixin, OfMomentsOfClasses):
     completion_ : GaussianRows
         The Gaussian that missing entries are completed by; only if the rows of `fit` had some.
     n_features_in_ : int
-        Number of input columns, d.
+        Number of input features, d.
     feature_names_in_ : (d,) array of str
-        Names of the input columns, if they had names.
+        Names of the input features, if they had names.
 
     Raises
     ------
     ValueError
-        If there are fewer than two classes, or rows, labels, weights or parameters are invalid.
+        If there are fewer than two classes, or samples, labels, weights or parameters are invalid.
     SingularDenominatorError
         If a class's matrix is singular; the message names the class.
+
+    See Also
+    --------
+    FisherLDA : One covariance for all classes.
+    eigenfeat.GEMClassifier : Learns the weights of squared projections.
+    sklearn.discriminant_analysis.QuadraticDiscriminantAnalysis : Without shrinkage towards the
+        pooled covariance.
 
     Notes
     -----
@@ -166,8 +177,8 @@ class QuadraticDiscriminant(FromLogits, ClassifierMixin, OfMomentsOfClasses):
     @property
     def shrinkage_(self) -> Array:
         """(k,) shrinkage of each class."""
-        found: ClassGaussians = self._found()
-        return found.shrinkage
+        result: ClassGaussians = self._found()
+        return result.shrinkage
 
     @over_blocks
     def decision_function(self, X: Rows | RowBlocks) -> Floats:
@@ -176,23 +187,23 @@ class QuadraticDiscriminant(FromLogits, ClassifierMixin, OfMomentsOfClasses):
         Parameters
         ----------
         X : (n, d) array-like, sparse matrix or RowBlocks
-            Rows; with missing entries only if `fit` had some. For blocks, an iterator over the
+            Samples; with missing entries only if `fit` had some. For blocks, an iterator over the
             results of the blocks is returned.
 
         Returns
         -------
         (n, k) array of float32 or float64, as `X`, or (n,) with two classes
-            With two classes, the logit of the second class over the first. A class without rows has
-            minus infinity.
+            With two classes, the logit of the second class over the first. A class without samples
+            has minus infinity.
         """
         check_is_fitted(self)
-        rows, found = self._rows(X), self._found()
-        scores = np.empty((rows.shape[0], len(found.means)), dtype=rows.dtype)
-        for c, (mean, whitener) in enumerate(zip(found.means, found.whiteners, strict=True)):
+        rows, result = self._rows(X), self._found()
+        scores = np.empty((rows.shape[0], len(result.means)), dtype=rows.dtype)
+        for c, (mean, whitener) in enumerate(zip(result.means, result.whiteners, strict=True)):
             offset = -(mean @ whitener)
             white = expand(rows, whitener, offset, expansion="none", n_threads=self.n_threads)
             scores[:, c] = np.einsum("ij,ij->i", white, white) / -2
-        scores += (found.log_priors + found.log_whiteners).astype(scores.dtype)
+        scores += (result.log_priors + result.log_whiteners).astype(scores.dtype)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def _solver(self, moments: ClassMoments) -> Callable[[], ClassGaussians]:
@@ -202,9 +213,12 @@ class QuadraticDiscriminant(FromLogits, ClassifierMixin, OfMomentsOfClasses):
         d = self.n_features_in_
         fits(self.moments_.n_features_in_ == d, "QuadraticDiscriminant.moments_")
         if self._solution.is_ready:
-            found, shape = self._solution(), (len(self.classes_), d)
-            fits(type(found) is ClassGaussians, "QuadraticDiscriminant._solution")
-            fits(found.whiteners.shape[:2] == shape, "QuadraticDiscriminant._solution")
+            result, shape = self._solution(), (len(self.classes_), d)
+            fits(type(result) is ClassGaussians, "QuadraticDiscriminant._solution")
+            r = result.whiteners.shape[2]  # fewer than d: the span of few samples
+            fits(result.whiteners.shape[:2] == shape, "QuadraticDiscriminant._solution")
+            in_span = d >= FEWEST_COLUMNS and r < d
+            fits(r == d or in_span, "QuadraticDiscriminant._solution")
 
 
 def class_gaussians(

@@ -49,9 +49,12 @@ __all__ = [
 class RayleighPCA(UnsupervisedRayleigh):
     """Directions of largest variance: S = Cov[x] or E[x x^T], N = I.
 
+    Use it for PCA of batches, weighted or sparse samples, and files. Tune `n_components`. User
+    guide: :doc:`/guide/reduction`.
+
     The subspace is that of scikit-learn's ``PCA``, computed from moments. Batches, weights, and
-    sparse rows with centring are supported; memory is d * d for any number of rows. For few rows
-    with very many columns, use scikit-learn's ``PCA``, which never forms a (d, d) matrix.
+    sparse samples with centring are supported; memory is d * d for any number of samples. For few
+    samples with very many columns, use scikit-learn's ``PCA``, which never forms a (d, d) matrix.
 
     Parameters
     ----------
@@ -77,18 +80,24 @@ class RayleighPCA(UnsupervisedRayleigh):
     eigenvalues_ : (m,) array
         Variances of the projections, descending.
     mean_ : (d,) array
-        Mean of the rows; zeros if `center` is False.
+        Mean of the samples; zeros if `center` is False.
     column_scale_ : (d,) array
-        Divisors of the columns.
+        Divisors of the features.
     moments_ : ClassMoments
         Moments that the directions are computed from.
     n_features_in_ : int
-        Number of input columns, d.
+        Number of input features, d.
 
     Raises
     ------
     ValueError
-        If rows, weights or parameters are invalid.
+        If samples, weights or parameters are invalid.
+
+    See Also
+    --------
+    VanishingComponents : The other end of the spectrum.
+    OrientedPCA : With a covariance of noise.
+    sklearn.decomposition.PCA : Few samples of very many columns.
 
     References
     ----------
@@ -100,8 +109,8 @@ class RayleighPCA(UnsupervisedRayleigh):
     >>> from sklearn.datasets import load_iris
     >>> from eigenfeat.rayleigh.rayleigh import RayleighPCA
     >>> X, _ = load_iris(return_X_y=True)
-    >>> RayleighPCA(n_components=2).fit_transform(X).shape
-    (150, 2)
+    >>> RayleighPCA(n_components=2).fit(X).eigenvalues_.round(2)  # variances
+    array([4.2 , 0.24])
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -129,7 +138,10 @@ class RayleighPCA(UnsupervisedRayleigh):
 
 
 class VanishingComponents(RayleighPCA):
-    """Directions along which the rows (nearly) vanish: S = I, N = Cov[x] or E[x x^T].
+    """Directions along which the samples (nearly) vanish: S = I, N = Cov[x] or E[x x^T].
+
+    Use it to find linear relations between columns. Tune `n_components`. User guide:
+    :doc:`/guide/reduction`.
 
     These are the linear polynomials of vanishing component analysis: the directions of smallest
     variance, PCA with signal and noise swapped. They have unit length, not unit noise, and are
@@ -146,14 +158,19 @@ class VanishingComponents(RayleighPCA):
     Attributes
     ----------
     eigenvalues_ : (m,) array
-        Mean squares of the projections, ascending; 0 for those that vanish on all rows.
+        Mean squares of the projections, ascending; 0 for those that vanish on all samples.
     directions_, offset_, mean_, column_scale_, moments_, n_features_in_
         As in `RayleighPCA`.
 
     Raises
     ------
     ValueError
-        If rows, weights or parameters are invalid.
+        If samples, weights or parameters are invalid.
+
+    See Also
+    --------
+    RayleighPCA : Directions of largest variance.
+    eigenfeat.gem.ClassComponents : Vanishing components of each class.
 
     References
     ----------
@@ -176,9 +193,12 @@ class VanishingComponents(RayleighPCA):
 class OrientedPCA(UnsupervisedRayleigh):
     """Directions of large signal and small noise: S = Cov[x] or E[x x^T], N = E[z z^T].
 
-    The noise is given by rows `z` in `fit` and `partial_fit`, such as differences between distorted
-    rows and their originals, or by its matrix. Without either, N = I and the result is PCA.
-    scikit-learn has no counterpart.
+    Use it where samples of the noise, or of distortions, are at hand. Tune `ridge`, then
+    `n_components`. User guide: :doc:`/guide/reduction`.
+
+    The noise is given by samples `z` in `fit` and `partial_fit`, such as differences between
+    distorted samples and their originals, or by its matrix. Without either, N = I and the result is
+    PCA. scikit-learn has no counterpart.
 
     Parameters
     ----------
@@ -189,12 +209,12 @@ class OrientedPCA(UnsupervisedRayleigh):
         N, if known: symmetric and positive semidefinite.
     ridge : float >= 0, default=1e-3
         Multiple of the mean eigenvalue of N that is added to its diagonal. 0 needs more
-        independent noise rows than columns.
+        independent noise samples than features.
     center : bool, default=True
         Whether S is the covariance. If False, it is the second moment, without offset. Noise is
         never centred: the mean of a distortion is part of the noise.
     scale : {"none", "columns"}, default="none"
-        Whether to divide columns by the standard deviations of the rows `x` first.
+        Whether to divide columns by the standard deviations of the samples `x` first.
     solver, n_threads
         As in `RayleighPCA`.
 
@@ -205,16 +225,21 @@ class OrientedPCA(UnsupervisedRayleigh):
     eigenvalues_ : (m,) array
         Ratio of signal to noise, descending.
     noise_moments_ : ClassMoments or None
-        Moments of the noise rows, if given.
+        Moments of the noise samples, if given.
     offset_, mean_, column_scale_, moments_, n_features_in_
         As in `RayleighPCA`.
 
     Raises
     ------
     ValueError
-        If rows, weights or parameters are invalid.
+        If samples, weights or parameters are invalid.
     SingularDenominatorError
         If N is singular and `ridge` too small; the message gives a sufficient ridge.
+
+    See Also
+    --------
+    RayleighPCA : Without noise.
+    FisherLDA : The noise is the scatter within classes.
 
     References
     ----------
@@ -263,17 +288,17 @@ class OrientedPCA(UnsupervisedRayleigh):
         sample_weight: ArrayLike | None = None,
         noise: Rows | RowBlocks | None = None,
     ) -> OrientedPCA:
-        """Accumulate the moments of rows and noise, and solve for directions.
+        """Accumulate the moments of samples and noise, and solve for directions.
 
         Parameters
         ----------
         X : (n, d) array-like or sparse matrix
-            Finite rows.
+            Finite samples.
         y : ignored
         sample_weight : (n,) array-like, optional
-            Nonnegative weights of the rows.
+            Nonnegative weights of the samples.
         noise : (r, d) array-like, sparse matrix or RowBlocks, optional
-            Any number of noise rows; not allowed with a `noise_matrix`.
+            Any number of noise samples; not allowed with a `noise_matrix`.
 
         Returns
         -------
@@ -292,7 +317,7 @@ class OrientedPCA(UnsupervisedRayleigh):
         sample_weight: ArrayLike | None = None,
         noise: Rows | RowBlocks | None = None,
     ) -> OrientedPCA:
-        """Add a batch of rows and noise; directions are computed when next needed.
+        """Add a batch of samples and noise; directions are computed when next needed.
 
         Parameters
         ----------
@@ -352,11 +377,11 @@ class OrientedPCA(UnsupervisedRayleigh):
         self._check_alone("noise")
         # Moments from elsewhere have classes of their own: any of them will do.
         label = 0 if before is None else before.classes_[0]
-        found = self._noise_moments(noise, label)
-        if found.n_features_in_ != self.n_features_in_:
-            d = found.n_features_in_
+        result = self._noise_moments(noise, label)
+        if result.n_features_in_ != self.n_features_in_:
+            d = result.n_features_in_
             raise ValueError(f"noise: expected {self.n_features_in_} columns, got {d}")
-        return found if before is None else before.copy().merge(found)
+        return result if before is None else before.copy().merge(result)
 
     def _noise_moments(self, noise: Any, label: Any) -> ClassMoments:
         blocks = given_blocks(noise, None, estimator=self, labelled=False)

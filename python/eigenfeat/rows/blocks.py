@@ -165,13 +165,13 @@ class RowBlocks(ABC):
             If there are no blocks.
         """
         total: _Result | None = None
-        found = False
+        solution = False
         for block in self:
             result = function(block, *arguments)
             del block  # or two would be there while the next is made
-            total = merge(total, result) if found else result  # type: ignore[arg-type]
-            found = True
-        if not found:
+            total = merge(total, result) if solution else result  # type: ignore[arg-type]
+            solution = True
+        if not solution:
             raise ValueError("X: expected at least one block of rows, got none")
         return total  # type: ignore[return-value]
 

@@ -19,7 +19,7 @@ from sklearn.utils import validation
 
 from eigenfeat._base.labels import plain_labels
 from eigenfeat._base.saved import Saved, fits
-from eigenfeat._base.speaking import warn_caller
+from eigenfeat._base.verbose import warn_caller
 from eigenfeat.rows.estimator import validate_data
 
 __all__ = [

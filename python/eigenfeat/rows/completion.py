@@ -28,9 +28,9 @@ import numpy.typing as npt
 from eigenfeat._base import threads as _threads
 from eigenfeat._base.lazy import cached_property
 from eigenfeat._base.saved import Saved, fits
-from eigenfeat._base.speaking import warn_caller
 from eigenfeat._base.types import Codes, Floats, Labels
 from eigenfeat._base.validation import FLOATS
+from eigenfeat._base.verbose import warn_caller
 from eigenfeat.expansion.features import expand
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.moments.shrinkage import ledoit_wolf

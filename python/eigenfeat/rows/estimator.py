@@ -12,11 +12,13 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import Any, TypeVar, cast
 
+import numpy as np
 import sklearn.base
 from sklearn.utils import validation
 
 from eigenfeat._base.labels import plain_labels
 from eigenfeat._base.plain_rows import naming_text, plain_rows
+from eigenfeat._base.validation import FLOATS
 
 __all__ = [
     "BaseEstimator",
@@ -83,12 +85,39 @@ def validate_data(
     dates, sparse matrices that are not well formed, and missing labels. Messages name the column
     of a data frame, and the row.
     """
+    if isinstance(y, str) and _is_valid(estimator, X, options):
+        return X
     X = plain_rows(X, missing=options.get("ensure_all_finite", True) is not True)
     y = plain_labels(y, what="target" if options.get("y_numeric") else "label")
     with naming_text(X):
         if options.get("reset", True):
             estimator.__dict__.pop("file_layout_", None)  # of an earlier fit
         return validation.validate_data(estimator, X, y, **options)
+
+
+def _is_valid(estimator: sklearn.base.BaseEstimator, X: Any, options: dict[str, Any]) -> bool:
+    """Whether samples to predict or transform are finite floats of a plain array, as wanted.
+
+    Of such samples scikit-learn's checks, which take longer than the prediction of a few, change
+    nothing.
+    """
+    wanted = options.get("dtype", "numeric")
+    wanted = wanted if isinstance(wanted, list) else [wanted]
+    return (
+        type(X) is np.ndarray
+        and options.get("reset") is False
+        and options.keys() <= _PLAIN_OPTIONS
+        and X.ndim == 2
+        and len(X) > 0
+        and X.flags.c_contiguous
+        and any(kind in wanted for kind in FLOATS if X.dtype == kind)
+        and estimator.__dict__.get("n_features_in_") == X.shape[1]
+        and "feature_names_in_" not in estimator.__dict__
+        and bool(np.isfinite(X).all())
+    )
+
+
+_PLAIN_OPTIONS = {"reset", "dtype", "order", "accept_sparse", "ensure_all_finite"}
 
 
 def check_array(X: Any, **options: Any) -> Any:
@@ -153,9 +182,9 @@ def with_steps(fit: _Fit) -> _Fit:
         # Before anything that an error would undo.
         context = self._init_callback_context(max_subtasks=self._most_steps())
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
-        found = fit(self, X, *arguments, **options)
+        result = fit(self, X, *arguments, **options)
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
-        return found
+        return result
 
-    found = followed if _theirs is None else wraps(fit)(_theirs.with_callbacks(followed))
-    return cast("_Fit", found)
+    result = followed if _theirs is None else wraps(fit)(_theirs.with_callbacks(followed))
+    return cast("_Fit", result)

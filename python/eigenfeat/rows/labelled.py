@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from eigenfeat.moments.class_moments import ClassMoments
     from eigenfeat.rows.blocks import Block
     from eigenfeat.rows.completion import GaussianRows
-    from eigenfeat.rows.reading import Reading
+    from eigenfeat.rows.reading import RowTransform
 
 __all__ = ["LabelledRows"]
 
@@ -30,12 +30,12 @@ class LabelledRows(ABC):
     ----------
     in_memory : bool
         Whether a pass costs no reading, and what was made of the rows is kept between passes.
-    reading : Reading
+    reading : RowTransform
         How they are read.
     """
 
     in_memory: ClassVar[bool]
-    reading: Reading
+    reading: RowTransform
 
     @property
     @abstractmethod
@@ -87,7 +87,7 @@ class LabelledRows(ABC):
         raise NotImplementedError("rows that are not in memory")
 
     @abstractmethod
-    def read_as(self, reading: Reading) -> LabelledRows:
+    def read_as(self, reading: RowTransform) -> LabelledRows:
         """The same rows, read in another way."""
 
     @abstractmethod

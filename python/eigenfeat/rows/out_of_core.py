@@ -23,7 +23,7 @@ from eigenfeat._base.types import Floats, Labels, Rows, Targets, Weights
 from eigenfeat._base.validation import check_weights
 from eigenfeat.rows import reductions
 from eigenfeat.rows.blocks import ArrayBlocks, Block, RowBlocks, as_blocks, check_no_list, is_blocks
-from eigenfeat.rows.reading import Reading, check_finite, check_known
+from eigenfeat.rows.reading import RowTransform, check_finite, check_known
 from eigenfeat.rows.row_weights import row_weights
 
 if TYPE_CHECKING:
@@ -103,16 +103,16 @@ def keep_columns(estimator: Any, blocks: RowBlocks | None, n_features: int) -> N
 
 def without_names(estimator: Any) -> Any:
     """A shallow copy for the rows of blocks, whose columns have been found by name and encoded."""
-    found = copy.copy(estimator)
-    found.__dict__.pop("feature_names_in_", None)
-    encoder = found.__dict__.pop("columns_", None)
+    result = copy.copy(estimator)
+    result.__dict__.pop("feature_names_in_", None)
+    encoder = result.__dict__.pop("columns_", None)
     if encoder is not None:
-        found.n_features_in_ = len(encoder.feature_names_)
-        if hasattr(found, "best_estimator_"):
-            found.best_estimator_ = without_names(found.best_estimator_)
-        if hasattr(found, "members_"):
-            found.members_ = [without_names(member) for member in found.members_]
-    return found
+        result.n_features_in_ = len(encoder.feature_names_)
+        if hasattr(result, "best_estimator_"):
+            result.best_estimator_ = without_names(result.best_estimator_)
+        if hasattr(result, "members_"):
+            result.members_ = [without_names(member) for member in result.members_]
+    return result
 
 
 def is_mapped(X: object) -> TypeGuard[NDArray[Any]]:
@@ -130,11 +130,11 @@ def pooled_moments(
     blocks: RowBlocks, *, label: Hashable = 0, n_threads: int | None = None
 ) -> ClassMoments:
     """Moments of all rows of blocks as one class, ignoring labels."""
-    reading = Reading(n_threads=n_threads)
-    found = blocks.reduce(reductions.pooled_moments, reductions.merge_pooled, reading, label)
-    if found is None:
+    reading = RowTransform(n_threads=n_threads)
+    result = blocks.reduce(reductions.pooled_moments, reductions.merge_pooled, reading, label)
+    if result is None:
         raise ValueError("X: expected at least one row of positive weight, got none")
-    return found
+    return result
 
 
 def all_targets(blocks: RowBlocks) -> tuple[Labels, NDArray[np.float64] | None]:
@@ -267,7 +267,7 @@ def _checked(estimator: Any, blocks: RowBlocks) -> Iterator[Block]:
 
 
 def _checked_block(estimator: Any, block: Block) -> Block:
-    reading = Reading(n_features=estimator.n_features_in_, small=True)
+    reading = RowTransform(n_features=estimator.n_features_in_, small=True)
     checked = reading.checked(Block(block.X, start=block.start))
     if isinstance(checked.X, np.ndarray) and completes(estimator):
         check_known(checked.X, block.start)
@@ -296,8 +296,8 @@ def _filled(method: Callable[..., Any], estimator: Any, blocks: ArrayBlocks) -> 
     if blocks.n_features != estimator.n_features_in_:
         return method(estimator, blocks.X[:1])  # raises what it does for any array
     for block in _checked(estimator, blocks):
-        found = np.asarray(method(estimator, block.X))
+        result = np.asarray(method(estimator, block.X))
         if out is None:
-            out = np.empty((blocks.n_rows, *found.shape[1:]), dtype=found.dtype)
-        out[block.start : block.start + len(found)] = found
+            out = np.empty((blocks.n_rows, *result.shape[1:]), dtype=result.dtype)
+        out[block.start : block.start + len(result)] = result
     return out

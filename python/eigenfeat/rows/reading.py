@@ -12,9 +12,9 @@ import numpy.typing as npt
 from eigenfeat._base.labels import LabelTable
 from eigenfeat._base.types import DType, Floats, Labels
 from eigenfeat._base.validation import check_rows, check_weights, show
+from eigenfeat._base.weight_units import weights_in
 from eigenfeat.expansion.layers import Layer, hidden_features, layer_features, row_blocks
 from eigenfeat.rows.blocks import Block
-from eigenfeat.rows.row_weights import weights_in
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from eigenfeat.expansion.features import ExpandedRows
     from eigenfeat.rows.completion import GaussianRows
 
-__all__ = ["Reading", "Receipt", "check_finite", "check_known", "merge_read", "read"]
+__all__ = ["Checksum", "RowTransform", "check_finite", "check_known", "merge_read", "read"]
 
 _Result = TypeVar("_Result")
 _WORDS = 2**64
@@ -30,7 +30,7 @@ _SMALL = ("uint8", "int8", "uint16", "int16", "bool")
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
+class RowTransform:
     """Options for reading blocks; sent with every pass.
 
     Attributes
@@ -153,7 +153,7 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Receipt:
+class Checksum:
     """What shows that a pass has read the same rows as another: their number, and their bits.
 
     The sum of the rows' words does not depend on how rows are cut into blocks, nor on their order.
@@ -163,23 +163,23 @@ class Receipt:
     words: int
 
     @classmethod
-    def of(cls, X: Floats | csr_array) -> Receipt:
+    def of(cls, X: Floats | csr_array) -> Checksum:
         """Of checked rows."""
         parts = [X] if isinstance(X, np.ndarray) else [X.data, X.indices]
         return cls(X.shape[0], sum(map(_words, parts)) % _WORDS)
 
-    def __add__(self, other: Receipt) -> Receipt:
-        return Receipt(self.n_rows + other.n_rows, (self.words + other.words) % _WORDS)
+    def __add__(self, other: Checksum) -> Checksum:
+        return Checksum(self.n_rows + other.n_rows, (self.words + other.words) % _WORDS)
 
 
 def read(
     block: Block,
-    reading: Reading,
+    reading: RowTransform,
     function: Callable[..., _Result],
     merge: Callable[[_Result, _Result], _Result],
     *arguments: object,
-) -> tuple[Receipt, _Result | None]:
-    """What a function gives for the feature rows of one block, and a receipt.
+) -> tuple[Checksum, _Result | None]:
+    """What a function gives for the feature rows of one block, and a checksum.
 
     ``function(piece, *arguments)`` gets pieces of feature rows, and their results are merged; None
     where no row of the block is kept.
@@ -189,14 +189,14 @@ def read(
     for piece in reading.features(reading.kept(checked)):
         total = _either(merge, total, function(piece, *arguments))
         del piece  # or two would be there while the next is made
-    return Receipt.of(checked.X), total
+    return Checksum.of(checked.X), total
 
 
 def merge_read(
     merge: Callable[[_Result, _Result], _Result],
-    a: tuple[Receipt, _Result | None],
-    b: tuple[Receipt, _Result | None],
-) -> tuple[Receipt, _Result | None]:
+    a: tuple[Checksum, _Result | None],
+    b: tuple[Checksum, _Result | None],
+) -> tuple[Checksum, _Result | None]:
     """Both; `merge` merges the results."""
     return a[0] + b[0], _either(merge, a[1], b[1])
 

@@ -5,8 +5,8 @@ and commutative to rounding, so that any tree will do; `RowBlocks.reduce`, Dask,
 ``treeReduce`` or Ray call them alike. They have no effects, and a result that was lost with its
 worker can be computed again.
 
-`moments` and `survey` take blocks of raw rows. The others take feature rows (an array, a sparse
-matrix or `ExpandedRows`) whose labels are indices, as `SurveyedBlocks` reads them.
+`moments` and `scan` take blocks of raw rows. The others take feature rows (an array, a sparse
+matrix or `ExpandedRows`) whose labels are indices, as `BlockRows` reads them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from eigenfeat._base.spread import is_rounding
 from eigenfeat._base.types import Codes, DType, Floats, Labels
 from eigenfeat._base.validation import check_weights
 from eigenfeat.moments.class_moments import ClassMoments
-from eigenfeat.rows.reading import Reading, Receipt, check_finite, check_known
+from eigenfeat.rows.reading import Checksum, RowTransform, check_finite, check_known
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from eigenfeat.rows.labelled import LabelledRows
 
 __all__ = [
+    "BlockScan",
     "Piece",
-    "Survey",
     "add",
     "are_few_steps",
     "column_ranges",
@@ -50,14 +50,14 @@ __all__ = [
     "merge_moments",
     "merge_pooled",
     "merge_ranges",
-    "merge_surveys",
+    "merge_scans",
     "moments",
     "moments_of",
     "pooled_moments",
     "scaled_gram",
+    "scan",
     "sliced_moments",
     "squares",
-    "survey",
     "targets",
 ]
 
@@ -74,8 +74,8 @@ def moments(
     """Class moments (Karampatziakis and Mineiro 2014, eq. 2) of one block of labelled rows."""
     if block.y is None:
         raise ValueError(f"y: expected the labels of the rows from {block.start} on, got None")
-    found = ClassMoments(classes, dtype)
-    return found.update(block.X, block.y, block.weight, n_threads=n_threads)
+    result = ClassMoments(classes, dtype)
+    return result.update(block.X, block.y, block.weight, n_threads=n_threads)
 
 
 def merge_moments(a: ClassMoments, b: ClassMoments) -> ClassMoments:
@@ -93,14 +93,14 @@ def labelled_moments(
 
     Entries that `completion` has filled in count with their conditional covariances.
     """
-    found = ClassMoments()
-    found.update(block.X, classes[block.y], block.weight, n_threads=n_threads)
+    result = ClassMoments()
+    result.update(block.X, classes[block.y], block.weight, n_threads=n_threads)
     if block.missing is not None and completion is not None:
         present, codes = np.unique(block.y, return_inverse=True)
         spread = completion.spread(block.missing, codes, len(present), block.weight, n_threads)
         for code, scatter in zip(present, spread, strict=True):
-            found.add_scatter(classes[code], scatter)
-    return found
+            result.add_scatter(classes[code], scatter)
+    return result
 
 
 def moments_of(rows: LabelledRows) -> ClassMoments:
@@ -109,7 +109,7 @@ def moments_of(rows: LabelledRows) -> ClassMoments:
     return rows.reduce(labelled_moments, merge_moments, *arguments)
 
 
-def pooled_moments(block: Block, reading: Reading, label: Hashable = 0) -> ClassMoments | None:
+def pooled_moments(block: Block, reading: RowTransform, label: Hashable = 0) -> ClassMoments | None:
     """Moments of the rows of one block, checked, as if all were of one class; None for no rows."""
     return _grouped_moments(block, reading, lambda rows: np.full(len(rows), label))
 
@@ -121,7 +121,7 @@ def merge_pooled(a: ClassMoments | None, b: ClassMoments | None) -> ClassMoments
     return a.merge(b)
 
 
-def sliced_moments(block: Block, reading: Reading, edges: _Array) -> ClassMoments | None:
+def sliced_moments(block: Block, reading: RowTransform, edges: _Array) -> ClassMoments | None:
     """Moments of the slices of a continuous target, whose lower ends but the first are given."""
 
     def slices(rows: Block) -> Labels:
@@ -131,7 +131,7 @@ def sliced_moments(block: Block, reading: Reading, edges: _Array) -> ClassMoment
 
 
 def _grouped_moments(
-    block: Block, reading: Reading, labels_of: Callable[[Block], Labels]
+    block: Block, reading: RowTransform, labels_of: Callable[[Block], Labels]
 ) -> ClassMoments | None:
     checked = reading.checked(block)
     check_finite(checked.X, block.start)
@@ -166,7 +166,7 @@ class Piece:
 
 
 @dataclass(eq=False)
-class Survey:
+class BlockScan:
     """Result of a first pass over rows.
 
     Attributes
@@ -176,7 +176,7 @@ class Survey:
         float32 if all rows are, else float64.
     sparse : bool
         Whether some rows are.
-    receipt : Receipt
+    checksum : Checksum
     table : LabelTable
         Labels of rows with weight.
     weight : float or None
@@ -193,7 +193,7 @@ class Survey:
     n_features: int
     dtype: DType
     sparse: bool
-    receipt: Receipt
+    checksum: Checksum
     table: LabelTable
     weight: float | None
     heaviest: float
@@ -202,7 +202,7 @@ class Survey:
     missing: bool = False
 
 
-def survey(block: Block, reading: Reading, with_moments: bool = False) -> Survey:
+def scan(block: Block, reading: RowTransform, with_moments: bool = False) -> BlockScan:
     """Check one block of raw rows; note its labels and, if asked for, the moments of its classes.
 
     Raises
@@ -220,29 +220,29 @@ def survey(block: Block, reading: Reading, with_moments: bool = False) -> Survey
     keep = None if checked.weight is None else checked.weight > 0
     rows = reading.kept(checked)
     codes, table = LabelTable().encode(rows.y, len(rows), block.start)
-    found = None
+    result = None
     if with_moments and len(rows) and not missing:
-        found = ClassMoments().update(rows.X, rows.y, rows.weight, n_threads=reading.n_threads)
+        result = ClassMoments().update(rows.X, rows.y, rows.weight, n_threads=reading.n_threads)
     narrow = codes.astype(np.min_scalar_type(max(len(table) - 1, 0)))
     piece = Piece(
         block.start, n, narrow, table.labels, None if keep is None or keep.all() else keep
     )
-    return Survey(
+    return BlockScan(
         checked.X.shape[1],
         checked.X.dtype,
         not isinstance(checked.X, np.ndarray),
-        Receipt.of(checked.X),
+        Checksum.of(checked.X),
         table,
         None if checked.weight is None else float(checked.weight.sum()),
         0.0 if checked.weight is None else float(checked.weight.max(initial=0.0)),
         [piece],
-        found,
+        result,
         missing,
     )
 
 
-def merge_surveys(a: Survey, b: Survey) -> Survey:
-    """The survey of the rows of both; changes and returns `a`."""
+def merge_scans(a: BlockScan, b: BlockScan) -> BlockScan:
+    """The scan of the rows of both; changes and returns `a`."""
     if a.n_features != b.n_features:
         first, later = sorted([a, b], key=lambda part: min(p.start for p in part.pieces))
         start = min(piece.start for piece in later.pieces)
@@ -262,7 +262,7 @@ def merge_surveys(a: Survey, b: Survey) -> Survey:
     a.dtype = np.result_type(a.dtype, b.dtype)
     a.sparse |= b.sparse
     a.missing |= b.missing
-    a.receipt += b.receipt
+    a.checksum += b.checksum
     a.weight = None if a.weight is None or b.weight is None else a.weight + b.weight
     a.heaviest = max(a.heaviest, b.heaviest)
     a.pieces += b.pieces

@@ -1,4 +1,4 @@
-"""Sample weights: checked, by class, and divided by a power of two where they are extreme."""
+"""Sample weights: checked, and by class."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from sklearn.utils.validation import _check_sample_weight
 
 from eigenfeat._base.types import Labels
 from eigenfeat._base.validation import check_unmasked
+from eigenfeat._base.weight_units import usual_weights
 from eigenfeat.expansion.features import take_rows
 
 if TYPE_CHECKING:
@@ -24,10 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "class_weighted",
     "row_weights",
-    "usual_weights",
-    "weight_unit",
     "weighted_rows",
-    "weights_in",
 ]
 
 _Rows = TypeVar("_Rows", bound="Floats | csr_array | ExpandedRows | NDArray[np.intp]")
@@ -46,13 +44,13 @@ def row_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64]:
     ValueError
         If weights are negative, not finite, too few or too many.
     """
-    found: NDArray[np.float64] = _check_sample_weight(
+    result: NDArray[np.float64] = _check_sample_weight(
         check_unmasked(sample_weight, "sample_weight"),
         np.empty((n, 0)),
         dtype=np.float64,
         ensure_non_negative=True,
     )
-    return usual_weights(found)
+    return usual_weights(result)
 
 
 def weighted_rows(
@@ -124,36 +122,12 @@ def class_weighted(
         factors = compute_class_weight(class_weight, classes=classes, y=y)
     if not (np.isfinite(factors) & (factors > 0)).all():
         raise ValueError(f"class_weight: expected positive weights, got {class_weight!r}")
-    found = factors[codes]
+    result = factors[codes]
     with np.errstate(over="ignore", under="ignore"):
-        product = found if weight is None else found * weight
+        product = result if weight is None else result * weight
     if not (np.isfinite(product) & (product > 0)).all():
         raise ValueError(
             "class_weight: expected factors whose products with sample_weight fit float64, got "
             f"{class_weight!r}"
         )
     return usual_weights(product)
-
-
-def usual_weights(weight: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Weights whose largest lies beyond 2^64 or below 2^-64, divided by a power of two near it.
-
-    Sums and products of weights then neither overflow nor vanish. Such weights are no numbers of
-    repetitions, so that their ratios are all that they say. No positive weight becomes 0.
-    """
-    return weights_in(weight, weight_unit(float(weight.max(initial=0.0))))
-
-
-def weight_unit(most: float) -> float:
-    """What weights are divided by whose largest is `most`: 1 unless that is extreme."""
-    if most == 0.0 or 1.0 / _USUAL <= most <= _USUAL:
-        return 1.0
-    return float(np.ldexp(1.0, int(np.frexp(most)[1]) - 1))
-
-
-def weights_in(weight: NDArray[np.float64], unit: float) -> NDArray[np.float64]:
-    """Weights divided by a power of two; no positive one becomes 0."""
-    if unit == 1.0:
-        return weight
-    with np.errstate(under="ignore"):
-        return np.where(weight > 0, np.maximum(weight / unit, _LEAST), 0.0)

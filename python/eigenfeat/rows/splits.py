@@ -61,8 +61,8 @@ def check_held_out(codes: Codes, classes: Labels, fraction: float, purpose: str)
             f"y: expected two rows or more of every class for {purpose}, got one of class {least}"
         )
     n, k = len(codes), len(classes)
-    held = int(np.ceil(fraction * n))
-    if held < k or n - held < k:
+    held_out = int(np.ceil(fraction * n))
+    if held_out < k or n - held_out < k:
         raise ValueError(
             f"validation_fraction: expected a part of the {n} rows with one row or more of each of "
             f"the {k} classes on both sides, got {fraction:g}"
@@ -115,7 +115,7 @@ def _pairs(cv: Any, n: int) -> list[tuple[NDArray[Any], NDArray[Any]]]:
             raise ValueError(wrong)
         if not flags and part.size and not (-n <= part.min() and part.max() < n):
             raise ValueError(f"cv: expected row numbers below {n}, got {part.max()}")
-    return [(train, held) for train, held in pairs]
+    return [(train, held_out) for train, held_out in pairs]
 
 
 def cv_results(
@@ -139,14 +139,14 @@ def cv_results(
         "split0_test_score" ...;
         "mean_test_score" and "std_test_score"; "rank_test_score", from 1, of equals the same.
     """
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for name in sorted({name for one in params for name in one}):
-        found[f"param_{name}"] = [one.get(name) for one in params]
-    found["params"] = [dict(one) for one in params]
+        result[f"param_{name}"] = [one.get(name) for one in params]
+    result["params"] = [dict(one) for one in params]
     for split in range(scores.shape[1]):
-        found[f"split{split}_test_score"] = scores[:, split]
+        result[f"split{split}_test_score"] = scores[:, split]
     means = scores.mean(axis=1)
     worst = np.where(np.isnan(means), -np.inf, means)
-    found["mean_test_score"], found["std_test_score"] = means, scores.std(axis=1)
+    result["mean_test_score"], result["std_test_score"] = means, scores.std(axis=1)
     ranks = 1 + (worst[:, None] < worst[None, :]).sum(axis=1)
-    return found | {"rank_test_score": ranks.astype(np.int32)} | columns
+    return result | {"rank_test_score": ranks.astype(np.int32)} | columns

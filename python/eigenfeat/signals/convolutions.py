@@ -52,6 +52,9 @@ _BLOCK = 1 << 25  # features computed at once
 class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """How often convolutions of a series exceed thresholds, in the manner of MiniRocket.
 
+    Use it for series whose classes differ in shape, before a ridge classifier. Tune `n_features`.
+    User guide: :doc:`/guide/early_costs`.
+
     The 84 kernels have nine taps, three of weight 2 and six of weight -1, and are spread by several
     dilations. A feature is the share of a convolution's outputs above a threshold, which is a
     quantile of the outputs of a training series. The features suit linear classifiers.
@@ -312,6 +315,9 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
 class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
     """Ridge regression of convolution features, with probabilities of leave-one-out scores.
+
+    Use it for series whose classes differ in shape, and as a candidate of `MinimumCostClassifier`.
+    It needs no tuning. User guide: :doc:`/guide/early_costs`.
 
     Each class has a target of 1 for its series and -1 for the others. The penalty minimises the
     squared error of the leave-one-out predictions, which have a closed form. Probabilities are the

@@ -16,9 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.labels import check_two_labels, plain_labels
 from eigenfeat._base.saved import fits
-from eigenfeat._base.speaking import warn_caller
 from eigenfeat._base.types import Floats
 from eigenfeat._base.validation import show
+from eigenfeat._base.verbose import warn_caller
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils.eigh import generalized_eigh
 from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error
@@ -38,6 +38,9 @@ _Array = NDArray[np.float64]
 
 class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Common spatial patterns (CSP) of epochs, for two or more classes.
+
+    Use it for band-passed EEG, MEG or EMG with few clear sources, and for SSVEP. Tune `n_filters`
+    first, then `bands` and `ridge`. User guide: :doc:`/guide/images_and_signals`.
 
     Each problem has a class i against the others, or two classes i and j. Its filters w solve
     ``C_i w = lambda (C_i + C_j) w`` with the mean covariances of the classes' epochs. If lambda is

@@ -13,9 +13,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.saved import fits
-from eigenfeat._base.speaking import warn_caller
 from eigenfeat._base.types import Floats
 from eigenfeat._base.validation import show
+from eigenfeat._base.verbose import warn_caller
 from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error
 from eigenfeat.rows.row_weights import row_weights
 from eigenfeat.signals.epochs import (
@@ -42,6 +42,9 @@ _UNITS = 1e3  # channels whose amplitudes differ by more than that have differen
 
 class TangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Logarithms of epochs' covariances at their mean, as vectors for linear classifiers.
+
+    Use it for epochs of EEG, MEG or EMG before a linear classifier; try it first. Tune `bands`,
+    then `shrinkage`. User guide: :doc:`/guide/images_and_signals`.
 
     Epoch i with covariance C_i becomes ``log(G^(-1/2) C_i G^(-1/2))``, where G is the mean of the
     covariances: the upper triangle row by row, off-diagonal entries times sqrt(2). The norm of the

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import queue
-import threading
 import weakref
 from collections.abc import Iterator
-from typing import Any, TypeVar
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from typing import TypeVar
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from eigenfeat._base.types import DType, Floats
 __all__ = ["Buffers", "read_ahead"]
 
 _Item = TypeVar("_Item")
-_POLL_SECONDS = 0.2
+_END = object()
 _LINE_BYTES = 64  # of the cache
 
 
@@ -68,51 +68,14 @@ class Buffers:
             self._free.append(memory)
 
 
-class _End:
-    """The last thing in a queue: the error that ended the reading, or None."""
+def read_ahead(items: Iterator[_Item]) -> Iterator[_Item]:
+    """The same items, each made by another thread while the one before it is in use.
 
-    def __init__(self, error: BaseException | None) -> None:
-        self.error = error
-
-
-def read_ahead(items: Iterator[_Item], depth: int = 1) -> Iterator[_Item]:
-    """The same items, of which up to `depth` are made by another thread before they are asked for.
-
-    Closing the iterator stops the thread, which closes `items`.
+    Closing the iterator waits for the item that is being made, and closes `items`.
     """
-    waiting: queue.Queue[Any] = queue.Queue(depth)
-    stopped = threading.Event()
-
-    def put(item: Any) -> None:
-        while not stopped.is_set():
-            try:
-                return waiting.put(item, timeout=_POLL_SECONDS)
-            except queue.Full:
-                continue
-
-    def work() -> None:
-        error = None
-        try:
-            for item in items:
-                put(item)
-                del item  # its memory may be wanted for the next but one
-                if stopped.is_set():
-                    break
-        except BaseException as failure:
-            error = failure
-        finally:
-            if hasattr(items, "close"):
-                items.close()
-            put(_End(error))
-
-    thread = threading.Thread(target=work, name="eigenfeat-read-ahead", daemon=True)
-    thread.start()
-    try:
-        while not isinstance(item := waiting.get(), _End):
-            yield item
-            del item
-        if item.error is not None:
-            raise item.error
-    finally:
-        stopped.set()
-        thread.join()
+    with closing(items), ThreadPoolExecutor(1, "eigenfeat-read-ahead") as pool:  # type: ignore[type-var]
+        ahead = pool.submit(next, items, _END)
+        while (item := ahead.result()) is not _END:
+            ahead = pool.submit(next, items, _END)
+            yield item  # type: ignore[misc]
+            del item  # its memory may be wanted for the next but one

@@ -34,7 +34,9 @@ def test_fits_need_neither_and_say_how_far_they_are():
     assert done.returncode == 0, done.stderr
     lines = done.stderr.splitlines()
     assert len(lines) == 2
-    assert all(line.startswith("penalty=") and line.endswith("%") for line in lines)
+    assert all(
+        line.startswith("[GEMClassifierCV] penalty=") and line.endswith("%") for line in lines
+    )
 
 
 def test_pictures_name_the_extra():
@@ -56,5 +58,5 @@ def test_pictures_name_the_extra():
 def test_commands_name_the_extra_before_any_work(module, command):
     done = python(f"from {module} import main; sys.exit(main({command}))")
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("eigenfeat: rich: expected to be installed for ")
-    assert done.stderr.endswith('as by pip install "eigenfeat[cli]"\n')
+    assert done.stderr.startswith("eigenfeat: matplotlib: expected to be installed for ")
+    assert done.stderr.endswith('as by pip install "eigenfeat[plot]"\n')

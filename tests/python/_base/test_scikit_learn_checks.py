@@ -9,6 +9,7 @@ import pytest
 from declared_checks import DECLARED
 from every_estimator import ESTIMATORS
 from sklearn.decomposition import PCA
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
@@ -19,6 +20,14 @@ from eigenfeat import incomplete, ldg
 
 PAGE = Path(__file__).parents[3] / "docs" / "api" / "checks.rst"
 SVM = ef.MulticlassSVM(C=0.01, max_iter=20)
+OF_WEIGHTS = (
+    *(f"check_sample_weights_{what}" for what in ("pandas_series", "not_an_array", "list")),
+    *(f"check_sample_weights_{what}" for what in ("shape", "not_overwritten")),
+    "check_sample_weight_equivalence_on_dense_data",
+)
+LDA = incomplete.ReliableClassifier(
+    LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"), correct=False
+)
 # Configurations for rows with any number of columns.
 FREE = {
     "OrientedPCA": ef.rayleigh.OrientedPCA,
@@ -64,6 +73,11 @@ OTHERS = [
     incomplete.ECTS(0.2, relaxed=True),
     incomplete.FixedTime(time=1),
     incomplete.LocalQDA(n_neighbors=3, variance_floor=0.1),
+    incomplete.ReliableClassifier(incomplete.LocalQDA(4), rule="box"),
+    incomplete.ReliableClassifier(
+        LinearDiscriminantAnalysis(), rule=incomplete.Sampled(128), held_out=2
+    ),
+    incomplete.ReliableClassifierCV({"LDA": LDA}, tau=[0.5, 0.9], n_folds=2),
 ]
 
 
@@ -72,6 +86,8 @@ def declared_of(estimator):
     declared = dict(DECLARED.get(type(estimator).__name__, {}))
     if getattr(estimator, "pairs", None) == "hypercube" and "depth" in estimator.get_params():
         declared["check_methods_sample_order_invariance"] = "it sets n_clusters=2"
+    if getattr(estimator, "rule", None) is not None and estimator.correct is not False:
+        declared.update(dict.fromkeys(OF_WEIGHTS, "their classifiers take no weights"))
     if getattr(estimator, "solver", None) == "frank_wolfe":
         declared["check_class_weight_classifiers"] = "costs that differ by 1e7 take more epochs"
     return {} if getattr(estimator, "variance_floor", None) == 0.1 else declared

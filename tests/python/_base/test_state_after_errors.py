@@ -239,7 +239,7 @@ def test_fit_moments(name):
 
 def test_no_estimator_was_forgotten():
     found = set()
-    for module in (ef, ldg, incomplete, maxmargin):
+    for module in (ef, ef.gem, ef.linear, ef.rayleigh, ef.signals, ldg, incomplete, maxmargin):
         for one in module.__all__:
             made = getattr(module, one)
             if inspect.isclass(made) and issubclass(made, BaseEstimator):

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import has_fit_parameter
 
 import eigenfeat as ef
-from eigenfeat.rows.row_weights import usual_weights
+from eigenfeat._base.weight_units import usual_weights
 
 WEIGHTED = [
     name

@@ -37,10 +37,11 @@ FIT = ("fit", "rows.csv", "--target", "kind", "-o", "out.efm")
 PREDICT = ("predict", "model.efm", "rows.csv")
 MISUSE = {
     (*FIT, "--ridge", "-1"): "--ridge: expected a float in the range [0.0, inf), "
-    "one of 'auto' or None, got -1.0",
+    "one of 'auto' or None, got -1",
     (*FIT, "--features", "--ridge", "-1"): "--ridge: expected a float in the range [0.0, inf)",
     ("fit", "--moments", "rows.efm", "-o", "x", "--ridge", "-1"): "--ridge: expected a float",
-    (*FIT, "--ridge", "much"): "--ridge: expected a number or auto, got 'much'",
+    (*FIT, "--ridge", "much"): "--ridge: expected a float in the range [0.0, inf), "
+    "one of 'auto' or None, got 'much'",
     (*FIT, "--depth", "0"): "--depth: expected an int in the range [1, 2147483647], got 0",
     (*FIT, "--n-clusters", "0"): "--n-clusters: expected an int in the range [1, inf), got 0",
     (*FIT, "--n-clusters", "2", "--memory", "0"): "--n-clusters: expected 1 with more rows than",

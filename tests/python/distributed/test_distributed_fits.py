@@ -154,14 +154,16 @@ def test_scales_are_tried_on_the_same_rows(digits):
     assert_allclose(spread.eigenvalues_, local.eigenvalues_, rtol=1e-8)
 
 
-@pytest.mark.parametrize("name", ["FisherLDA", "OrientedPCA", "GEMEnsemble"])
-def test_other_estimators_take_the_blocks(digits, name):
+@pytest.mark.parametrize(
+    "kind", [eigenfeat.FisherLDA, eigenfeat.rayleigh.OrientedPCA, eigenfeat.GEMEnsemble]
+)
+def test_other_estimators_take_the_blocks(digits, kind):
     X, y = digits
     dX, dy = on_dask(X, y)
-    options = {"n_members": 2} if name == "GEMEnsemble" else {}
-    local = getattr(eigenfeat, name)(**options).fit(ArrayBlocks(X, y, block_rows=250))
-    spread = getattr(eigenfeat, name)(**options).fit(DaskBlocks(dX, dy))
-    method = "predict_proba" if name == "GEMEnsemble" else "transform"
+    options = {"n_members": 2} if kind is eigenfeat.GEMEnsemble else {}
+    local = kind(**options).fit(ArrayBlocks(X, y, block_rows=250))
+    spread = kind(**options).fit(DaskBlocks(dX, dy))
+    method = "predict_proba" if kind is eigenfeat.GEMEnsemble else "transform"
     found = distributed.apply(spread, method, dX).compute()
     expected = getattr(local, method)(X)
     assert_allclose(found, expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max())

@@ -6,12 +6,11 @@ import re
 import warnings
 from pathlib import Path
 
-import dask.array as da
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.datasets import load_digits
-from sklearn.model_selection import train_test_split
+from sklearn.base import BaseEstimator
+from sklearn.datasets import load_iris
 
 import eigenfeat
 
@@ -50,33 +49,63 @@ def test_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch):
 
 
 def test_the_readme_runs(tmp_path, monkeypatch):
-    """Its blocks, in their order, with the names that stand for a reader's own data."""
+    """Its blocks, in their order, with a file of text and gaps in place of a reader's own."""
     monkeypatch.chdir(tmp_path)
-    X, y = load_digits(n_class=3, return_X_y=True)
-    X_train, X_test, y_train, y_test = train_test_split(X[:, ::4], y, random_state=0)
-    table = pd.DataFrame(X_train, columns=[f"x{i}" for i in range(16)])
-    table.assign(label=y_train).to_parquet("rows.parquet")
-    np.save("rows.npy", X_train)
-    moments = eigenfeat.ClassMoments().update(X_train, y_train)
-    names = {
-        "__name__": "readme",
-        "X_train": X_train,
-        "X_test": X_test,
-        "y_train": y_train,
-        "y_test": y_test,
-        "memory_mapped_X": np.load("rows.npy", mmap_mode="r"),
-        "y": y_train,
-        "dask_X": da.from_array(X_train, chunks=(100, 16)),
-        "dask_y": da.from_array(y_train, chunks=100),
-        "X_incomplete": np.where(np.arange(16) < 12, X_test, np.nan),
-        "A": np.stack([moments.covariance(label) for label in range(3)]),
-        "B": np.eye(16),
-    }
+    X, y = load_iris(return_X_y=True)
+    table = pd.DataFrame(X, columns=list("abcd")).assign(kind=np.array(["x", "y", "z"])[y])
+    table["text"] = np.where(X[:, 0] > 5.8, "long", "short")
+    table.loc[::9, "a"] = np.nan
+    table.to_csv("cases.csv", index=False)
+    names = {"__name__": "readme"}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for block in blocks(ROOT / "README.md"):
-            text = block.replace("n_vectors=20", "n_vectors=8")  # of 16 columns
-            exec(compile(text, "README.md", "exec"), names)
+            exec(compile(block, "README.md", "exec"), names)
+    assert names["model"].n_features_in_ == 60
+
+
+def test_the_readme_is_short():
+    assert len((ROOT / "README.md").read_text().split()) <= 600
+
+
+def test_lines_of_code_fit_a_phone():
+    for page in PAGES:
+        for block in blocks(page):
+            for line in block.splitlines():
+                assert len(line) <= 79, f"{page.name}: {line}"
+
+
+def estimators():
+    """Return the classes with a page that have `fit`, and where they are listed."""
+    for home, name in sorted(listed()):
+        if not home.endswith((".aeon", ".distributed")):
+            found = getattr(importlib.import_module(home), name)
+            if isinstance(found, type) and issubclass(found, BaseEstimator):
+                yield home, name, found
+
+
+@pytest.mark.parametrize(("home", "name", "kind"), estimators())
+def test_estimators_say_when_to_use_them_and_what_else_there_is(home, name, kind):
+    text = kind.__doc__
+    assert "See Also\n    --------\n" in text
+    assert " ".join(text.split()).count("User guide: :doc:`/guide/") == 1
+    assert re.search(r"\bUse it\b", text)
+    pages = {path.relative_to(DOCS).with_suffix("") for path in (DOCS / "guide").rglob("*.md")}
+    for page in re.findall(r":doc:`/([\w/]+)`", text):
+        assert Path(page) in pages
+    related = re.search(r"    See Also\n    -+\n(.*?)\n\n    \S", text, re.S).group(1)
+    for other in re.findall(r"^    ([\w.]+) : ", related, re.M):
+        module, _, last = (
+            f"{home}.{other}".rpartition(".") if "." not in other else (other.rpartition("."))
+        )
+        assert hasattr(importlib.import_module(module), last), other
+
+
+def test_pages_of_estimators_list_inherited_methods():
+    template = (DOCS / "_templates" / "autosummary" / "class.rst").read_text()
+    assert "   :members:\n   :inherited-members:" in template
+    config = (DOCS / "conf.py").read_text()
+    assert "autodoc_inherit_docstrings = False" not in config
 
 
 def modules_with_examples():

@@ -104,7 +104,12 @@ LABELS = [0, 1, 0, 1]
 
 @pytest.mark.parametrize(
     "make",
-    [GEM, partial(GEMClassifier, categorical_features=None), GEMRegressor, MultinomialLogit],
+    [
+        GEM,
+        partial(GEMClassifier, categorical_features=None),
+        partial(GEMRegressor, categorical_features=None),
+        MultinomialLogit,
+    ],
 )
 def test_columns_of_text_are_named(make):
     wanted = r"X: expected numbers, got text in column 'town' \('Bonn' in row 0\); encode such "

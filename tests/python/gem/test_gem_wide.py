@@ -12,10 +12,10 @@ from scipy import sparse
 from eigenfeat import GEM, GEMClassifier, load, save
 from eigenfeat._base.sparse_rows import DenseRows, SparseRows
 from eigenfeat.exceptions import SingularDenominatorError
-from eigenfeat.gem import wide as gem_wide
 from eigenfeat.pencils import class_pairs
-from eigenfeat.pencils import wide_denominator as gem_wide_denominator
 from eigenfeat.pencils.solution import Settings
+from eigenfeat.wide import denominator as gem_wide_denominator
+from eigenfeat.wide import pencils as gem_wide
 
 OPTIONS = [
     {},
@@ -127,7 +127,7 @@ def test_residuals_are_those_of_the_pencil():
 
 
 def test_warns_of_what_did_not_converge(monkeypatch):
-    monkeypatch.setattr("eigenfeat.gem.wide_solver.MOST_STEPS", 4)
+    monkeypatch.setattr("eigenfeat.wide.solver.MOST_STEPS", 4)
     X, y = words()
     with pytest.warns(RuntimeWarning, match="got larger ones of"):
         wide = fitted(X, y)
@@ -237,7 +237,7 @@ def test_groups_of_directions(million, monkeypatch):
     gem = GEM(n_directions=2, expansion="none").fit(X[:600], y[:600])
     whole = gem.transform(X[:50])
     gem = GEM(n_directions=2, expansion="none").fit(X[:600], y[:600])
-    monkeypatch.setattr("eigenfeat.gem.wide_directions.GROUP_BYTES", 1.0)
+    monkeypatch.setattr("eigenfeat.wide.directions.GROUP_BYTES", 1.0)
     assert_array_equal(gem.transform(X[:50]), whole)
 
 

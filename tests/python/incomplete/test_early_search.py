@@ -9,7 +9,6 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from eigenfeat.incomplete import (
     LocalQDA,
@@ -21,11 +20,6 @@ from eigenfeat.incomplete import (
 
 LDA = ReliableClassifier(LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"), correct=False)
 LOCAL = ReliableClassifier(LocalQDA(4), rule="quadratic", correct=False)
-
-
-@parametrize_with_checks([ReliableClassifierCV({"LDA": LDA}, tau=[0.5, 0.9], n_folds=2)])
-def test_scikit_learn_check(estimator, check):
-    check(estimator)
 
 
 @pytest.fixture(scope="module")

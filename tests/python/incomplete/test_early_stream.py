@@ -173,7 +173,7 @@ def test_a_step_whose_rule_fails_changes_nothing(series, kind, monkeypatch):
         broken.push(value)
         whole.push(value)
     with monkeypatch.context() as patch:
-        patch.setattr(type(model.fitted_.rule), "decides", fails)
+        patch.setattr(type(model.fitted_.rule), "decide", fails)
         with pytest.raises(MemoryError):
             broken.push(row[3] + 100.0)
     assert broken.seen == 3

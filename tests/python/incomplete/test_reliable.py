@@ -20,7 +20,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC, LinearSVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from eigenfeat import MultinomialLogit
 from eigenfeat.incomplete import (
@@ -32,11 +31,6 @@ from eigenfeat.incomplete import (
 from eigenfeat.incomplete.quadratic_tails import quadratic_tail
 from eigenfeat.incomplete.sets import SETS
 
-OF_WEIGHTS = (
-    *(f"check_sample_weights_{what}" for what in ("pandas_series", "not_an_array", "list")),
-    *(f"check_sample_weights_{what}" for what in ("shape", "not_overwritten")),
-    "check_sample_weight_equivalence_on_dense_data",
-)
 RULES = ("pairwise", "chebyshev", "mahalanobis", "quadratic", "box", "sampled")
 FIRST_RULES = [
     rule if rule in ("pairwise", "quadratic") else pytest.param(rule, marks=pytest.mark.long)
@@ -52,17 +46,6 @@ CLASSIFIERS = {
     "local": LocalQDA(32),
     "nearest": KNeighborsClassifier(1),
 }
-
-
-@parametrize_with_checks(
-    [
-        ReliableClassifier(LocalQDA(4), rule="box"),
-        ReliableClassifier(LinearDiscriminantAnalysis(), rule=Sampled(128), held_out=2),
-    ],
-    expected_failed_checks=lambda _: dict.fromkeys(OF_WEIGHTS, "their classifiers take no weights"),
-)
-def test_scikit_learn_check(estimator, check):
-    check(estimator)
 
 
 @pytest.fixture(scope="module")

@@ -13,8 +13,7 @@ from sklearn.preprocessing import KernelCenterer
 
 from eigenfeat._base import validation as _validation
 from eigenfeat.ldg import LDG, KernelLDG
-from eigenfeat.ldg._solving.selection import knn_accuracy
-from eigenfeat.neighbours.local_means import local_neighbours
+from eigenfeat.neighbours.local_means import knn_accuracy, local_neighbours
 
 EPS = np.finfo(float).eps
 

@@ -11,8 +11,7 @@ from logit_problems import problem
 from eigenfeat import CalibratedLeastSquares, MultinomialLogit
 from eigenfeat.linear.logit_problem import LogitProblem, Penalty
 from eigenfeat.rows import ArrayBlocks, GeneratedBlocks
-from eigenfeat.rows.memory import MemoryRows
-from eigenfeat.rows.surveyed import SurveyedBlocks, surveyed
+from eigenfeat.rows.memory import BlockRows, MemoryRows, scan_blocks
 
 TIGHT = {"tol": 1e-11, "max_iter": 500}
 
@@ -112,7 +111,7 @@ def test_a_path_and_a_warm_start_go_by_blocks(digits):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_summed_gram_matrix_makes_the_metric_of_rows_in_memory(digits, dtype):
     X, y = digits[0].astype(dtype), digits[1]
-    rows = surveyed(ArrayBlocks(X, y, block_rows=97))
+    rows = scan_blocks(ArrayBlocks(X, y, block_rows=97))
     ours = LogitProblem(rows, constant=True)
     theirs = LogitProblem(MemoryRows.of(X, y, None, n_threads=1), constant=True)
     G = np.random.RandomState(1).randn(65, 10)
@@ -250,7 +249,7 @@ def test_misuse_is_told(digits):
 def test_a_survey_knows_rows_by_their_numbers(digits):
     X, y = digits
     weight = (np.arange(600) % 3 > 0) * 2.0
-    rows = SurveyedBlocks.of(FarBlocks(X, y, weight, block_rows=101), small=False)
+    rows = BlockRows.of(FarBlocks(X, y, weight, block_rows=101), small=False)
     kept = np.flatnonzero(weight)
     np.testing.assert_array_equal(rows.classes[rows.codes], y[kept])
     wanted = np.array([7, 3, 399, 0, 7])[:4]

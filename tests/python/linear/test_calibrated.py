@@ -255,7 +255,7 @@ def test_threads_and_pickles_do_not_matter(digits):
 def test_small_blocks_give_the_same(digits, monkeypatch):
     X, y = digits[:2]
     expected = CalibratedLeastSquares().fit(X, y)
-    monkeypatch.setattr("eigenfeat.linear.calibrated_passes._BLOCK", 1000)
+    monkeypatch.setattr("eigenfeat.linear.calibrated._BLOCK", 1000)
     model = CalibratedLeastSquares().fit(X, y)
     assert_allclose(model.error_history_, expected.error_history_, rtol=1e-3)
 

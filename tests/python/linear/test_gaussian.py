@@ -184,8 +184,6 @@ def test_what_it_cannot_do(classes):
         MultinomialLogit(solver="gaussian", fit_intercept=False).fit(X, y)
     with pytest.raises(ValueError, match="penalties: expected None with solver='gaussian'"):
         MultinomialLogit(solver="gaussian").fit_path(X, y, [0.1])
-    with pytest.raises(ValueError, match="solver: expected weights by 'lbfgs'"):
-        MultinomialLogit(solver="gaussian").fit(X, y).gap_bound(X, y)
 
 
 EARLY = {"early_stopping": True, "validation_fraction": 0.25}

@@ -258,7 +258,7 @@ def test_interrupts_leave_the_estimator(rows, monkeypatch):
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("eigenfeat.linear.logit_steps.minimise", interrupt)
+    monkeypatch.setattr("eigenfeat.linear.logistic.minimise", interrupt)
     with pytest.raises(KeyboardInterrupt):
         model.fit(rows[0][:, :4], rows[1] == 0)
     assert state(model) == before

@@ -8,8 +8,8 @@ from numpy.testing import assert_array_equal
 from sklearn.datasets import load_digits
 
 from eigenfeat import GEMClassifier, GEMClassifierCV, MultinomialLogit, load, save
-from eigenfeat.linear.logit_steps import PENALTIES
-from eigenfeat.linear.temperature import folds, log_loss, temperature
+from eigenfeat.linear.held_out import folds, log_loss, temperature
+from eigenfeat.linear.logistic import PENALTIES
 from eigenfeat.rows import ArrayBlocks
 
 SMALL = {"n_directions": 2, "pairs": "hypercube", "scale": "none", "penalty": "auto"}
@@ -90,11 +90,6 @@ def test_files_keep_it(tmp_path, digits):
     again = load(tmp_path / "model")
     assert (again.penalty, again.penalty_) == ("auto", model.penalty_)
     assert again.logit_.penalty_ == model.penalty_
-
-
-def test_gap_bounds_are_those_of_the_penalty(digits):
-    model = MultinomialLogit("auto", tol=1e-6, max_iter=3000).fit(*digits)
-    assert 0 <= model.gap_bound(*digits, steps=30) <= 0.1 * model.objective_
 
 
 @pytest.mark.parametrize("bad", ["none", -1.0, None])

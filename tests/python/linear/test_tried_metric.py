@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from eigenfeat.linear import tried_metric
+from eigenfeat.linear import logistic as tried_metric
 from eigenfeat.linear.lbfgs import Trial, minimise
 from eigenfeat.linear.logistic import MultinomialLogit
 from eigenfeat.linear.logit_problem import LogitProblem

@@ -115,7 +115,7 @@ def test_interrupts_leave_the_estimator(rows, monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(MulticlassSVM, "_say", interrupt)
+    monkeypatch.setattr(MulticlassSVM, "_log", interrupt)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X[:, :4], y == 0)
     assert state(model) == before

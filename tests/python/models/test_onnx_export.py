@@ -30,7 +30,11 @@ TRAIN, TEST = slice(0, 700), slice(700, 1797)
 SMALL = {"n_directions": 3, "pairs": "hypercube"}
 
 CLASSIFIERS = {
-    "default": lambda: ef.GEMClassifier("gem"),
+    "default": lambda: ef.GEMClassifier(),
+    "columns": lambda: ef.GEMClassifier(["columns", "splines"]),
+    "ranks": lambda: ef.GEMClassifier(["gem_ranks", "kernel"]),
+    "interactions": lambda: ef.GEMClassifier("interactions"),
+    "gem": lambda: ef.GEMClassifier("gem"),
     "half waves": lambda: ef.GEMClassifier("gem", expansion="half_wave", powers=(3, 1), **SMALL),
     "shifted": lambda: ef.GEMClassifier("gem", expansion="shifted", **SMALL),
     "polynomial": lambda: ef.GEMClassifier("gem", expansion="polynomial", powers=[2, 1], **SMALL),
@@ -171,8 +175,6 @@ def test_names_of_columns_are_kept():
 def test_errors(tmp_path, monkeypatch):
     with pytest.raises(NotFittedError):
         to_onnx(ef.GEMClassifier())
-    with pytest.raises(ValueError, match=r"got a pool of the views .*; fit it with views='gem'"):
-        to_onnx(ef.GEMClassifier().fit(X[TRAIN], y[TRAIN]))
     with pytest.raises(ValueError, match="dtype: expected 'float32' or 'float64', got 'float16'"):
         to_onnx(fitted("logit"), dtype="float16")
     tree = DecisionTreeClassifier().fit(X[TRAIN], y[TRAIN])

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from eigenfeat import GEM, ClassMoments
 from eigenfeat.exceptions import SingularDenominatorError
 from eigenfeat.pencils import pair_directions
-from eigenfeat.pencils.class_matrices import ClassMatrices, Contraction, Recipe, Unions
+from eigenfeat.pencils.class_matrices import ClassMatrices, Contraction, PencilOptions, Unions
 from eigenfeat.pencils.contrasts import Contrasts, class_tree, one_vs_rest
 
 
@@ -208,8 +208,8 @@ def test_matrices_are_exactly_symmetric(rng):
     scale = rng.random(5) + 0.01
     rest = [Contraction(np.array([c]), np.zeros(1), others=1.0) for c in range(9)]
     items = np.array([[c, (c + 1) % 9] for c in range(9)])
-    bordered = Recipe("second_moment", 0.1, True, scale, rng.standard_normal(5))
-    for recipe in (bordered, Recipe("covariance", 0.1, False, scale)):
+    bordered = PencilOptions("second_moment", 0.1, True, scale, rng.standard_normal(5))
+    for recipe in (bordered, PencilOptions("covariance", 0.1, False, scale)):
         batch = ClassMatrices(unions, rest, recipe).batch(items)
         for matrix in batch.numerators + batch.denominators:
             assert_array_equal(matrix, matrix.T)

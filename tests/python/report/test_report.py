@@ -160,7 +160,22 @@ def test_nothing_of_the_data_is_markup():
         assert all(name in page.words for name in names)
 
 
-@pytest.mark.parametrize("name", MODELS)
+FIRST = {
+    "GEM",
+    "GEMClassifier",
+    "GEMRegressor",
+    "FisherLDA",
+    "LDG",
+    "MulticlassSVM",
+    "SpatialFilters",
+}
+FIRST |= {"MultinomialLogit, two", "ReliableClassifier, LDA", "Pipeline", "moments", "SPRT"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [name if name in FIRST else pytest.param(name, marks=pytest.mark.long) for name in MODELS],
+)
 def test_every_model_has_a_page_or_an_error(name):
     model = MODELS[name]()
     rows, labels = (FRAME if hasattr(model, "feature_names_in_") else X), Y

@@ -282,7 +282,7 @@ def test_reading_ahead_ends_with_its_reader():
     ahead.close()
     assert ended == [True]
     assert threading.active_count() == before
-    assert list(read_ahead(iter(range(5)))) == [0, 1, 2, 3, 4]
+    assert list(read_ahead(number for number in range(5))) == [0, 1, 2, 3, 4]
 
     def failing():
         yield 1

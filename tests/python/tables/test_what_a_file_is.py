@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from table_files import arrow_modules
+from table_files import arrow_modules, write_table
 
 import eigenfeat as ef
 from eigenfeat import GEMClassifier, open_rows
@@ -284,3 +286,32 @@ def test_what_is_read_strictly_is_read_leniently(tmp_path_factory, lines):
                 continue
         np.testing.assert_array_equal(np.array(rows).reshape(-1, len(columns)), found)
         path.write_text("\n".join(["a,b,kind", *good, *wanted]) + "\n", newline="")
+
+
+def test_names_that_occur_twice_block_only_those_who_ask_for_them(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("a,b,a,,kind\n1,2,3,4,p\n5,6,7,8,q\n")
+    with pytest.raises(ValueError, match=r"distinct column names, got .*--drop 0,2,3"):
+        open_rows(path, "kind")
+    with pytest.raises(OptionError, match=r"columns: .* in which 'a' occurs 2 times"):
+        open_rows(path, "kind", columns=["a"])
+    assert matrix_of(open_rows(path, "kind", columns=["b"])).tolist() == [[2], [6]]
+    assert matrix_of(open_rows(path, "kind", columns=[2, 3])).tolist() == [[3, 4], [7, 8]]
+    assert matrix_of(open_rows(path, "kind", drop=["a", 3])).tolist() == [[2], [6]]
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "arrow"])
+def test_many_columns_take_time_in_proportion(tmp_path, form):
+    X = np.arange(60_000.0).reshape(2, -1)  # a time that grew with the square would be minutes
+    names = [f"column{j}" for j in range(X.shape[1])]
+    path = tmp_path / f"rows.{form}"
+    if form == "csv":
+        lines = [",".join(names), *(",".join(map(str, row)) for row in X.tolist())]
+        path.write_text("\n".join(lines) + "\n")
+    else:
+        pa = arrow_modules()
+        write_table(path, pa.table(dict(zip(names, X.T, strict=True))))
+    started = time.process_time()
+    rows = open_rows(path, columns=names[::-1])
+    np.testing.assert_array_equal(matrix_of(rows), X[:, ::-1])
+    assert time.process_time() - started < 30

@@ -83,6 +83,9 @@ class CostDecision:
 class MinimumCostClassifier(RowClassifier):
     r"""Decide each series when waiting is expected to cost more than it saves.
 
+    Use it where a delay has a cost. Set `delay_cost` first, then `classifier`, a dict of
+    candidates. User guide: :doc:`/guide/early_costs`.
+
     For each of several times, one classifier is fitted to the samples up to it. A series is
     decided as the class with the least expected cost at the first time t at which
 
@@ -152,8 +155,9 @@ class MinimumCostClassifier(RowClassifier):
 
     See Also
     --------
-    ReliableClassifier : Decisions with a promise.
-    eigenfeat.signals.ConvolutionClassifier : Its features are computed once for all times.
+    ReliableClassifier : A promise instead of a cost.
+    ReliableClassifierCV : A compromise without costs.
+    eigenfeat.signals.ConvolutionClassifier : The default; computed once for all times.
 
     Notes
     -----
@@ -543,7 +547,7 @@ class CostStream:
     >>> X = np.random.default_rng(0).standard_normal((100, 8)) + 3 * y[:, None]
     >>> model = MinimumCostClassifier(LinearDiscriminantAnalysis(), delay_cost=0.2).fit(X, y)
     >>> stream = model.stream()
-    >>> [decision and decision.label.item() for decision in map(stream.push, [1.4, 0.1, -0.4])]
+    >>> [decision and decision.label.item() for decision in map(stream.push, [1.4, -1.0, -1.0])]
     [None, 0, 0]
     """
 

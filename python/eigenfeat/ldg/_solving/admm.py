@@ -153,8 +153,8 @@ def _project_spectrahedron(matrix: _Array, guess: int) -> tuple[_Array, int]:
         if count == d or values[0] <= threshold:
             weights = np.maximum(values - threshold, 0.0)
             rank = int(np.count_nonzero(weights))
-            kept = vectors[:, count - rank :]
-            return (kept * weights[count - rank :]) @ kept.T, rank
+            selected = vectors[:, count - rank :]
+            return (selected * weights[count - rank :]) @ selected.T, rank
         guess = 2 * count
 
 
@@ -223,8 +223,8 @@ def _extremes(C: _Array) -> tuple[float, float, _Array]:
 
 
 def _smallest_eigenvalue(matrix: _Array) -> float:
-    found = eigh(matrix, eigvals_only=True, subset_by_index=[0, 0], check_finite=False)
-    return float(found[0])
+    result = eigh(matrix, eigvals_only=True, subset_by_index=[0, 0], check_finite=False)
+    return float(result[0])
 
 
 def _exact(C: _Array, vector: _Array) -> SparseDirection:

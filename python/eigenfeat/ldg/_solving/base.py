@@ -27,9 +27,9 @@ from eigenfeat.ldg._solving.scatters import (
 )
 from eigenfeat.rows.blocks import Block, RowBlocks, is_blocks
 from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error, validate_data
+from eigenfeat.rows.memory import scan_blocks
 from eigenfeat.rows.out_of_core import given_blocks, keep_columns, over_blocks
 from eigenfeat.rows.row_weights import weighted_rows
-from eigenfeat.rows.surveyed import surveyed
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -92,10 +92,10 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def _projected(self, centred: NDArray[Any]) -> NDArray[Any]:
         return expand(centred, self.components_.T, expansion="none")
 
-    def _keep(self, found: Reduction, mean: Array) -> None:
-        self.components_ = np.ascontiguousarray(signed(found.directions).T)
+    def _keep(self, result: Reduction, mean: Array) -> None:
+        self.components_ = np.ascontiguousarray(signed(result.directions).T)
         self.mean_ = mean
-        for name, value in found.attributes.items():
+        for name, value in result.attributes.items():
             setattr(self, name, value)
 
 
@@ -206,16 +206,16 @@ def _class_rows(blocks: RowBlocks, *, weighted: bool) -> ClassRows:
     TypeError
         If some rows are sparse.
     """
-    rows = surveyed(blocks)
-    if rows.survey.sparse:
+    rows = scan_blocks(blocks)
+    if rows.scan.sparse:
         raise TypeError("X: expected dense rows, got sparse ones")
-    total = rows.survey.weight
+    total = rows.scan.weight
     if total is not None and not weighted:
         raise ValueError(
             f"sample_weight: expected blocks without weights, got weights that sum to {total:g}"
         )
     check_two_labels(rows.classes)
-    n, d = rows.n_rows, rows.survey.n_features
+    n, d = rows.n_rows, rows.scan.n_features
     if n < d:  # fewer numbers than a triangle has
         some = rows.take(np.arange(n))
         return ClassRows.of(some.X, rows.classes[rows.codes], some.weight)

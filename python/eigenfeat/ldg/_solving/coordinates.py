@@ -17,19 +17,11 @@ from scipy import linalg, sparse
 from eigenfeat._base.sparse_rows import in_order
 from eigenfeat._base.spread import deviations, signed
 from eigenfeat._base.types import Floats
+from eigenfeat.wide.rows import Columns
 
-__all__ = ["SMALL", "Basis", "Columns", "smallest_eigenpairs", "span_of", "standardise"]
+__all__ = ["SMALL", "Basis", "smallest_eigenpairs", "span_of", "standardise"]
 
 SMALL = 200  # orders below which all eigenpairs by division take less time than some by bisection
-
-
-@dataclass(frozen=True, eq=False)
-class Columns:
-    """How columns are standardised: ``(x - mean) / scale``; those kept are not constant."""
-
-    mean: NDArray[np.float64]
-    scale: NDArray[np.float64]
-    kept: NDArray[np.bool_]
 
 
 def standardise(X: Any, scaled: bool) -> tuple[Columns, Floats]:
@@ -57,15 +49,15 @@ def standardise(X: Any, scaled: bool) -> tuple[Columns, Floats]:
     mean, deviation = np.zeros(X.shape[1]), np.zeros(X.shape[1])
     mean[stored] = rows.mean(axis=0, dtype=np.float64)
     deviation[stored] = deviations(rows)
-    kept = deviation > 0
-    scale = np.where(kept, deviation, 1.0) if scaled else np.ones(X.shape[1])
-    inside = kept[stored]
+    selected = deviation > 0
+    scale = np.where(selected, deviation, 1.0) if scaled else np.ones(X.shape[1])
+    inside = selected[stored]
     moved = rows if inside.all() else rows[:, inside]
     standard = np.empty(moved.shape, dtype=rows.dtype)
     for begin in range(0, len(moved), 1024):
         part = moved[begin : begin + 1024].astype(np.float64)
-        standard[begin : begin + 1024] = (part - mean[kept]) / scale[kept]
-    return Columns(mean, scale, kept), standard
+        standard[begin : begin + 1024] = (part - mean[selected]) / scale[selected]
+    return Columns(mean, scale, selected), standard
 
 
 @dataclass(frozen=True, eq=False)

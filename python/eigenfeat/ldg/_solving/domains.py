@@ -178,11 +178,11 @@ class DomainScaler(Saved):
         moments = [_mean_and_deviation(part) for part in parts]
         means = np.array([moments[0][0], moments[-1][0]])
         scales = np.array([moments[0][1], moments[-1][1]])
-        kept = np.min(scales, axis=0) > 0
-        if not kept.any():
+        selected = np.min(scales, axis=0) > 0
+        if not selected.any():
             raise ValueError("X: expected a column that varies in every domain, got none")
-        scales[:, ~kept] = np.inf
-        return cls(means, scales, kept)
+        scales[:, ~selected] = np.inf
+        return cls(means, scales, selected)
 
     def apply(self, X: RealArray, source: NDArray[np.bool_]) -> NDArray[np.float64]:
         """Standardise rows X (n, d), of which those in `source` (n,) are the source's.

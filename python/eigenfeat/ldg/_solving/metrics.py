@@ -98,7 +98,7 @@ def learnt_metric(
     """
     metric = np.eye(gaps.shape[1], order="F")
     sign = np.where(same, 1.0, -1.0)
-    held = np.where(same, *bounds)
+    relaxed = np.where(same, *bounds)
     weights = np.zeros(len(gaps))
     with one_blas_thread():
         for sweep in range(1, max_iter + 1):
@@ -106,7 +106,7 @@ def learnt_metric(
             for start in range(0, len(gaps), _BLOCK):
                 part = slice(start, start + _BLOCK)
                 metric = _projected(
-                    metric, gaps[part], sign[part], held[part], weights[part], slack
+                    metric, gaps[part], sign[part], relaxed[part], weights[part], slack
                 )
             size = weights.sum() + before.sum()
             stopped = stops()
@@ -116,7 +116,7 @@ def learnt_metric(
 
 
 def _projected(
-    metric: Array, gaps: Array, sign: Array, held: Array, weights: Array, slack: float
+    metric: Array, gaps: Array, sign: Array, relaxed: Array, weights: Array, slack: float
 ) -> Array:
     """Return the metric after a projection for each gap; change `held` and `weights`."""
     images = metric @ gaps.T
@@ -126,14 +126,14 @@ def _projected(
     used, turns = [], []
     share = slack / (slack + 1)  # of the gap that the metric closes; its bound, the rest
     for i, (s, bound, weight) in enumerate(
-        zip(sign.tolist(), held.tolist(), weights.tolist(), strict=True)
+        zip(sign.tolist(), relaxed.tolist(), weights.tolist(), strict=True)
     ):
         distance = float(table[i, i])
         step = min(weight, share * s * (1 / distance - 1 / bound))
         if step == 0:
             continue
         weights[i] = weight - step
-        held[i] = 1 / (1 / bound + s * step / slack)
+        relaxed[i] = 1 / (1 / bound + s * step / slack)
         turn = s * step / (1 - s * step * distance)
         column = table[:, i].copy()
         table += (turn * column)[:, None] * table[i]
@@ -141,8 +141,8 @@ def _projected(
         turns.append(turn)
     if not used:
         return metric
-    found = images @ np.array(used).T
-    changed: Array = dgemm(1.0, found * turns, found, 1.0, metric, trans_b=1, overwrite_c=1)
+    result = images @ np.array(used).T
+    changed: Array = dgemm(1.0, result * turns, result, 1.0, metric, trans_b=1, overwrite_c=1)
     return changed
 
 

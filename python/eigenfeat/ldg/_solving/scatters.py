@@ -289,7 +289,7 @@ def largest_ratios(
     denominator = noise.copy()
     denominator[np.arange(r), np.arange(r)] += ridge * unit
     try:
-        found = generalized_eigh(signal, denominator, m)
+        result = generalized_eigh(signal, denominator, m)
     except np.linalg.LinAlgError as error:
         rounding = 100 * r * EPS * float(np.diag(denominator).max())
         lowest = min(float(np.linalg.eigvalsh(denominator)[0]), 0.0)
@@ -298,4 +298,4 @@ def largest_ratios(
             "ridge: expected one that makes the scatter within classes positive definite, "
             f"got {ridge:g}; ridge={needed:g} would do"
         ) from error
-    return found.eigenvalues, found.vectors
+    return result.eigenvalues, result.vectors

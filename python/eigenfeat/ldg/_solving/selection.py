@@ -23,9 +23,11 @@ from eigenfeat._base.types import Codes, Floats
 from eigenfeat._base.validation import Generator, show
 from eigenfeat.ldg._solving.coordinates import SMALL, smallest_eigenpairs, span_of
 from eigenfeat.neighbours.local_means import (
+    N_VOTES,
     LocalScatters,
     local_discriminants,
     local_neighbours,
+    majority,
     scatters_of_neighbours,
 )
 
@@ -40,9 +42,7 @@ __all__ = [
     "dimensions",
     "fold_accuracies",
     "greedy_dimension",
-    "knn_accuracy",
     "local_qda_accuracies",
-    "majority",
     "members",
     "spread_out",
     "stratified_folds",
@@ -53,7 +53,6 @@ GAMMAS = (0.2, 0.4, 0.6, 0.8, 1.0)  # section 3.4
 NEIGHBORS = (1, 2, 4, 8, 16, 32, 64, 128)  # section 5.6.1
 GREEDY_LIMIT = 40  # section 3.4
 _RIDGE = 1e-4  # of the mean variance, section 5.6.1
-N_VOTES = 3  # neighbours of the k-NN classifier, sections 3.4 and 3.5.2
 Array = NDArray[np.float64]
 FOLD_GAMMAS = (0.01, 0.1, 0.3, 0.5, 0.7, 0.9)  # section 3.5.2
 FOLD_NEIGHBORS = (
@@ -80,24 +79,6 @@ def dimensions(n_classes: int, most: int) -> list[int]:
     steps = (-1, 0, 1, 2, 4, 8, 16, 32)
     fitting = {min(max(n_classes + step, 1), most) for step in steps}
     return sorted(fitting)
-
-
-def knn_accuracy(rows: Floats, codes: Codes, n_threads: int | None = None) -> float:
-    """Leave-one-out accuracy of the 3-NN classifier.
-
-    Where no class has a majority, the nearest row decides.
-    """
-    together = np.zeros(len(rows), dtype=np.int64)
-    found = local_neighbours(rows, together, 1, N_VOTES, n_threads=n_threads)[:, 0]
-    return float(np.mean(majority(found, codes) == codes))
-
-
-def majority(found: NDArray[np.int64], codes: Codes) -> Codes:
-    """The class of most of three neighbours, nearest first; -1 is none, and the nearest decides."""
-    votes = np.where(found >= 0, codes[found], -1)
-    pair = (votes[:, 1] == votes[:, 2]) & (votes[:, 1] >= 0)
-    winners: NDArray[np.integer[Any]] = np.where(pair, votes[:, 1], votes[:, 0])
-    return winners
 
 
 def best_gamma(gammas: Iterable[float], accuracies: Iterable[float]) -> float:
@@ -223,15 +204,15 @@ class FoldAccuracies:
     def results(self, n_neighbors: int, gamma: float) -> dict[str, Any]:
         """What `cv_results_` says: the best that each candidate comes to, the choices before it."""
         i, j = self.counts.index(n_neighbors), self.gammas.index(gamma)
-        found: dict[str, Any] = {}
+        result: dict[str, Any] = {}
         for name, tried, values in (
             ("n_neighbors", self.counts, self.values.max(axis=(1, 2))),
             ("gamma", self.gammas, self.values[i].max(axis=1)),
             ("n_components", self.dimensions, self.values[i, j]),
         ):
             if len(tried) > 1:
-                found |= {name: np.array(tried), f"{name}_accuracy": values}
-        return found
+                result |= {name: np.array(tried), f"{name}_accuracy": values}
+        return result
 
 
 def fold_accuracies(
@@ -267,8 +248,8 @@ def fold_accuracies(
             scatters = scatters_of_neighbours(
                 rows, codes[known], np.ascontiguousarray(near[:, :, :count]), n_threads=n_threads
             )
-            found = _directions(scatters, gammas, dimensions[-1])
-            projected = [(rows @ vectors, asked @ vectors) for vectors in found]
+            result = _directions(scatters, gammas, dimensions[-1])
+            projected = [(rows @ vectors, asked @ vectors) for vectors in result]
             hits[i] += _hits(projected, codes[known], codes[fold], dimensions)
     return FoldAccuracies(counts, gammas, dimensions, hits / len(codes))
 
@@ -284,9 +265,9 @@ def dealt(codes: Codes) -> Iterator[NDArray[np.bool_]]:
 
 def _within(coordinates: NDArray[Any], known: NDArray[np.bool_]) -> tuple[NDArray[Any], Array]:
     """Coordinates of some rows in a basis of their span, and of the others' parts in it."""
-    kept = coordinates[known].astype(np.float64)
-    mean = kept.mean(axis=0)
-    basis, rows = span_of(np.ascontiguousarray((kept - mean).astype(coordinates.dtype)))
+    selected = coordinates[known].astype(np.float64)
+    mean = selected.mean(axis=0)
+    basis, rows = span_of(np.ascontiguousarray((selected - mean).astype(coordinates.dtype)))
     asked = coordinates[~known].astype(np.float64) - mean
     if basis.reflectors is not None:
         asked = asked @ basis.expand(np.eye(rows.shape[1]))
@@ -326,9 +307,9 @@ def _hits(
     (m, dimensions) array
     """
     shape = (len(projected), len(dimensions))
-    found = np.zeros(shape, dtype=np.int64)
+    result = np.zeros(shape, dtype=np.int64)
     ends = [min(dimension, projected[0][0].shape[1]) for dimension in dimensions]
-    size = max(1, MOST_DISTANCES // (len(found) * len(ends) * len(codes)))
+    size = max(1, MOST_DISTANCES // (len(result) * len(ends) * len(codes)))
     for begin in range(0, len(asked_codes), size):
         some = slice(begin, begin + size)
         distances = np.empty((*shape, len(asked_codes[some]), len(codes)))
@@ -342,5 +323,5 @@ def _hits(
             near[..., vote] = np.argmin(distances, axis=3)
             np.put_along_axis(distances, near[..., vote, None], np.inf, axis=3)
         won = majority(near.reshape(-1, N_VOTES), codes).reshape(near.shape[:3])
-        found += (won == asked_codes[some]).sum(axis=2)
-    return found
+        result += (won == asked_codes[some]).sum(axis=2)
+    return result

@@ -90,6 +90,6 @@ def test_a_rough_start_that_is_not_finite_is_left_out():
         np.ones((3, 2)),
         tolerance=1e-9,
         max_iterations=9,
-        rough=lambda W: (np.inf, W),
+        float32=lambda W: (np.inf, W),
     )
     assert found.objective == pytest.approx(0.0, abs=1e-12)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike
     from scipy.sparse import csc_matrix, csr_array
 
-    from eigenfeat.pencils.wide_rows import WideClasses
+    from eigenfeat.wide.rows import WideClasses
 
 __all__ = ["Combination", "WideDirections"]
 
@@ -260,5 +260,5 @@ class WideDirections(Saved):
         for pair in self.combinations:
             fits(pair.above < len(rows) and pair.below < len(rows), "WideDirections.combinations")
             counts = (rows[pair.above].n_columns, rows[pair.below].n_columns)
-            found = (len(pair.upper), len(pair.lower))
-            fits(found == counts and pair.upper.dtype == np.float64, "WideDirections.combinations")
+            result = (len(pair.upper), len(pair.lower))
+            fits(result == counts and pair.upper.dtype == np.float64, "WideDirections.combinations")

@@ -23,10 +23,9 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from eigenfeat._base.spread import signed
-from eigenfeat.ldg._solving.coordinates import Columns
-from eigenfeat.ldg._solving.selection import knn_accuracy
-from eigenfeat.pencils.wide_denominator import Rows
-from eigenfeat.pencils.wide_rows import wide_classes
+from eigenfeat.neighbours.local_means import knn_accuracy
+from eigenfeat.wide.denominator import Rows
+from eigenfeat.wide.rows import Columns, wide_classes
 
 __all__ = ["WideBasis", "WideGraph", "WideProblem", "WideRows", "coordinates_of", "wide_rows"]
 
@@ -80,7 +79,7 @@ class WideRows:
         """
         members = [np.flatnonzero(codes == c) for c in range(n_classes)]
         n, d = self.rows.shape
-        found = [np.full((n, count), -1, dtype=np.int64) for _ in members]
+        result = [np.full((n, count), -1, dtype=np.int64) for _ in members]
         square = n * self.rows.squared_norms()
         size = int(np.clip(BLOCK_BYTES / (8 * (n + d)), 8, 256))
         for first in range(0, n, size):
@@ -92,12 +91,12 @@ class WideRows:
             distances = square[:, None] + square[some] - 2 * products
             distances = np.rint(distances / (ROUNDING * max(square.max(), 1e-300)))
             distances[some, np.arange(len(some))] = np.inf
-            for near, own in zip(found, members, strict=True):
+            for near, own in zip(result, members, strict=True):
                 part = distances[own]
                 order = np.argsort(part, axis=0, kind="stable")[:count]
                 none = np.isinf(np.take_along_axis(part, order, axis=0)).T
                 near[some, : len(order)] = np.where(none, -1, own[order].T)
-        return found
+        return result
 
     def kernel_times(self, A: Array) -> Array:
         """``Z Z^T A`` (n, m)."""
@@ -122,17 +121,17 @@ def wide_rows(X: Rows, scaled: bool, n_threads: int | None) -> tuple[Columns, Wi
     n = X.shape[0]
     same = np.zeros(n, dtype=np.intp)
     classes, report = wide_classes(X, same, None, "columns" if scaled else "none", True, np.inf)
-    kept = np.ones(X.shape[1], dtype=bool)
+    selected = np.ones(X.shape[1], dtype=bool)
     mean = classes.origin + classes.mean / classes.factor
     order = np.arange(len(mean))
     if classes.columns is not None:
-        kept = np.zeros(X.shape[1], dtype=bool)
-        kept[classes.columns] = True
+        selected = np.zeros(X.shape[1], dtype=bool)
+        selected[classes.columns] = True
         order = np.argsort(classes.columns)
         whole = np.zeros(X.shape[1])
         whole[classes.columns] = mean
         mean = whole
-    columns = Columns(mean, report.column_scale, kept)
+    columns = Columns(mean, report.column_scale, selected)
     return columns, WideRows(classes.rows[0], order, n_threads or 0)
 
 
@@ -145,11 +144,11 @@ def coordinates_of(rows: WideRows) -> tuple[WideBasis, Array]:
     symmetric = (kernel + kernel.T) / 2
     values, vectors = np.linalg.eigh(symmetric)
     eps = max(np.finfo(np.float64).eps, np.finfo(rows.rows.dtype).eps ** 2)
-    kept = values > 100 * n * eps * max(values[-1], 0.0)
-    if not kept.any():
+    selected = values > 100 * n * eps * max(values[-1], 0.0)
+    if not selected.any():
         raise ValueError("X: expected rows that differ, got constant columns only")
-    roots = np.sqrt(values[kept][::-1])
-    vectors = vectors[:, kept][:, ::-1]
+    roots = np.sqrt(values[selected][::-1])
+    vectors = vectors[:, selected][:, ::-1]
     return WideBasis(rows, vectors / roots), np.ascontiguousarray(vectors * roots)
 
 
@@ -170,15 +169,15 @@ class WideGraph:
     ) -> None:
         self._rows = rows
         n = len(codes)
-        found = rows.neighbours(codes, n_classes, n_neighbors)
+        result = rows.neighbours(codes, n_classes, n_neighbors)
         self.short_classes = np.array(
-            [c for c, near in enumerate(found) if (near[:, -1] < 0).any()], dtype=np.int64
+            [c for c, near in enumerate(result) if (near[:, -1] < 0).any()], dtype=np.int64
         )
         unit = sparse.identity(n, format="csr")
         priors = np.bincount(codes, minlength=n_classes) / n
         own = sparse.csr_array((n, n))
         self._weighted = sparse.csr_array((n, n))
-        for c, near in enumerate(found):
+        for c, near in enumerate(result):
             means, some = _averages(near)
             gaps = sparse.csr_array(sparse.diags_array(some.astype(float)) @ unit - means)
             self._weighted = self._weighted + priors[c] * (gaps.T @ gaps)
@@ -216,8 +215,8 @@ class WideGraph:
             if errors.max() <= TOLERANCE or block.shape[1] == 0:
                 break
             if basis.shape[1] + m > most:
-                kept = vectors[:, : min(2 * count, most // 2)]
-                basis, kernel_basis = basis @ kept, kernel_basis @ kept
+                selected = vectors[:, : min(2 * count, most // 2)]
+                basis, kernel_basis = basis @ selected, kernel_basis @ selected
             block = gap
         return values[:m], ritz, errors
 

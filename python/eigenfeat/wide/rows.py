@@ -1,4 +1,4 @@
-"""Rows of a huge dimension, class by class, as `gem_wide` reads them."""
+"""Rows of a huge dimension, class by class."""
 
 from __future__ import annotations
 
@@ -17,15 +17,24 @@ from eigenfeat.pencils.scale import ScaleReport
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-    from eigenfeat.pencils.wide_denominator import Rows
+    from eigenfeat.wide.denominator import Rows
 
-__all__ = ["WIDE", "WideClasses", "is_wide", "wide_classes"]
+__all__ = ["WIDE", "Columns", "WideClasses", "is_wide", "wide_classes"]
 
 Array = NDArray[np.float64]
 
 WIDE = 20_000  # features beyond which sparse or memory-mapped rows are taken as they are
 
 _BLOCK = 1024
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """How columns are standardised: ``(x - mean) / scale``; those kept are not constant."""
+
+    mean: NDArray[np.float64]
+    scale: NDArray[np.float64]
+    kept: NDArray[np.bool_]
 
 
 def is_wide(X: object, solver: str) -> bool:

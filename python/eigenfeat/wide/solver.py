@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 if TYPE_CHECKING:
-    from eigenfeat.pencils.wide_denominator import Denominator, Rows
+    from eigenfeat.wide.denominator import Denominator, Rows
 
 __all__ = ["Leading", "Numerator", "WidePencils"]
 
@@ -266,11 +266,11 @@ class _Search:
 
     def _restart(self) -> None:
         """Keep the leading Ritz vectors only; the next block goes on with the same Krylov space."""
-        kept = self._count + 2 * BLOCK
-        vectors = self._vectors[:, :kept]
+        selected = self._count + 2 * BLOCK
+        vectors = self._vectors[:, :selected]
         self._basis = self._basis @ vectors
         self._image = self._image @ vectors
-        self._quotient = np.diag(self._values[:kept])
+        self._quotient = np.diag(self._values[:selected])
 
     def _extend(self, image: Array) -> None:
         """The next block: the last image less what is in the space already."""

@@ -252,12 +252,12 @@ def _shared_columns(rows: SparseRows) -> tuple[SparseRows, Array]:
     number = np.empty(d, dtype=np.int32)
     number[order] = np.arange(d, dtype=np.int32)
     indices = number[rows.indices]
-    kept = indices < n_shared
+    selected = indices < n_shared
     owner = np.repeat(np.arange(n), np.diff(rows.indptr))
-    squares = rows.data[~kept].astype(np.float64) ** 2
-    alone: Array = np.bincount(owner[~kept], squares, minlength=n).astype(np.float64)
-    starts = np.concatenate([[0], np.cumsum(np.bincount(owner[kept], minlength=n))])
-    return SparseRows(rows.data[kept], indices[kept], starts, max(n_shared, 1)), alone
+    squares = rows.data[~selected].astype(np.float64) ** 2
+    alone: Array = np.bincount(owner[~selected], squares, minlength=n).astype(np.float64)
+    starts = np.concatenate([[0], np.cumsum(np.bincount(owner[selected], minlength=n))])
+    return SparseRows(rows.data[selected], indices[selected], starts, max(n_shared, 1)), alone
 
 
 def _inner(A: Array, B: Array) -> Array:

@@ -1,9 +1,9 @@
 """GEM in huge dimensions: from rows to directions without any matrix of d x d.
 
 Rows of a class are an operator, denominators are inverted through the kernel of their rows
-(`gem_wide_denominator`), and leading eigenpairs come from block Krylov spaces
-(`gem_wide_solver`). A direction of sparse rows is a combination of the rows of its two classes, and
-that is how it is kept: `WideDirections`.
+(`eigenfeat.wide.denominator`), and leading eigenpairs come from block Krylov spaces
+(`eigenfeat.wide.solver`). A direction of sparse rows is a combination of the rows of its two
+classes, and is stored as such: `WideDirections`.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from eigenfeat._base.types import Floats, Labels
 from eigenfeat._base.validation import show
 from eigenfeat.expansion.features import ExpandedRows, check_powers
 from eigenfeat.expansion.layers import Directions, row_blocks
-from eigenfeat.gem.wide_directions import Combination, WideDirections
-from eigenfeat.gem.wide_solver import INNER, Leading, Numerator, WidePencils
 from eigenfeat.pencils.class_matrices import SingularDenominatorError
 from eigenfeat.pencils.pair_batches import settled_kind
 from eigenfeat.pencils.pairs import chosen_pairs
 from eigenfeat.pencils.scale import SPREAD, ScaleReport
 from eigenfeat.pencils.solution import Settings, Solution, directions_of_each
-from eigenfeat.pencils.wide_denominator import Denominator, settled_ridge
-from eigenfeat.pencils.wide_rows import WideClasses, wide_classes
+from eigenfeat.wide.denominator import Denominator, settled_ridge
+from eigenfeat.wide.directions import Combination, WideDirections
+from eigenfeat.wide.rows import WideClasses, wide_classes
+from eigenfeat.wide.solver import INNER, Leading, Numerator, WidePencils
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -68,12 +68,12 @@ class WideSolution(Solution):
     steps: int
 
     def _check_loaded(self) -> None:
-        found = self.directions
+        result = self.directions
         fits(
-            isinstance(found, (np.ndarray, WideDirections)) and len(found.shape) == 2,
+            isinstance(result, (np.ndarray, WideDirections)) and len(result.shape) == 2,
             "WideSolution",
         )
-        fits(found.shape[1] == len(self.offset), "WideSolution.directions")
+        fits(result.shape[1] == len(self.offset), "WideSolution.directions")
 
 
 def solve_wide(
@@ -125,8 +125,8 @@ def solve_wide(
     by_pair: dict[int, _OfPair] = {}
     for below in np.unique(items[:, 1]).tolist():
         started = time.perf_counter()
-        for item, found in parts.over(below, np.flatnonzero(items[:, 1] == below), items):
-            by_pair[item] = found
+        for item, result in parts.over(below, np.flatnonzero(items[:, 1] == below), items):
+            by_pair[item] = result
         if say is not None:
             say(f"pairs over class {labels[below]}", started)
     if parts.unfinished:
@@ -201,12 +201,12 @@ class _Parts:
         tolerance = TOLERANCES[classes.dtype]
         threshold = -np.inf if settings.threshold is None else float(settings.threshold)
         leading = [
-            _above(found, threshold) for found in pencils.solve(self._count, threshold, tolerance)
+            _above(result, threshold) for result in pencils.solve(self._count, threshold, tolerance)
         ]
-        self.unfinished += sum(int((found.error > tolerance).sum()) for found in leading)
+        self.unfinished += sum(int((result.error > tolerance).sum()) for result in leading)
         for batch in _batches(leading):
-            found = self._form(pencils, below, batch, leading, tolerance)
-            for index, one in zip(batch, found, strict=True):
+            result = self._form(pencils, below, batch, leading, tolerance)
+            for index, one in zip(batch, result, strict=True):
                 yield int(rows[index]), one
 
     def _centre(self, below: int) -> Array | None:
@@ -321,10 +321,10 @@ class _Parts:
         return np.divide(gap, size, out=np.zeros_like(gap), where=size > 0)
 
 
-def _above(found: Leading, threshold: float) -> Leading:
-    m = int(np.count_nonzero(found.values >= threshold))
+def _above(result: Leading, threshold: float) -> Leading:
+    m = int(np.count_nonzero(result.values >= threshold))
     return Leading(
-        found.values[:m], np.ascontiguousarray(found.left[:, :m]), found.steps, found.error[:m]
+        result.values[:m], np.ascontiguousarray(result.left[:, :m]), result.steps, result.error[:m]
     )
 
 
@@ -332,12 +332,12 @@ def _batches(leading: list[Leading]) -> Iterator[list[int]]:
     """Numerators whose directions are formed together: some 32 directions."""
     batch: list[int] = []
     width = 0
-    for i, found in enumerate(leading):
-        if batch and width + len(found.values) > BATCH:
+    for i, result in enumerate(leading):
+        if batch and width + len(result.values) > BATCH:
             yield batch
             batch, width = [], 0
         batch.append(i)
-        width += len(found.values)
+        width += len(result.values)
     yield batch
 
 
@@ -355,31 +355,31 @@ def _signs(vectors: Array, offset: Array, constant: bool) -> Array:
 
 
 def _joined(
-    found: list[_OfPair],
+    result: list[_OfPair],
     items: NDArray[np.int64],
     labels: NDArray[Any],
     classes: WideClasses,
     scale: ScaleReport,
 ) -> WideSolution:
-    counts = np.array([len(one.values) for one in found], dtype=np.int64)
+    counts = np.array([len(one.values) for one in result], dtype=np.int64)
     directions: Any
     if classes.columns is None:
-        directions = np.concatenate([_given(one.dense) for one in found], axis=1)
+        directions = np.concatenate([_given(one.dense) for one in result], axis=1)
     else:
-        directions = WideDirections.of(classes, [one.combination for one in found])
-    offset = np.concatenate([one.offset for one in found])
+        directions = WideDirections.of(classes, [one.combination for one in result])
+    offset = np.concatenate([one.offset for one in result])
     if classes.columns is None and classes.origin.any():
         offset = offset - classes.origin @ directions
     ranks = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
     return WideSolution(
         directions,
         offset,
-        np.concatenate([one.values for one in found]),
+        np.concatenate([one.values for one in result]),
         labels[np.repeat(items, counts, axis=0)],
         ranks,
         scale,
-        np.concatenate([one.residuals for one in found]),
-        sum(one.steps for one in found),
+        np.concatenate([one.residuals for one in result]),
+        sum(one.steps for one in result),
     )
 
 
@@ -399,7 +399,7 @@ def refuse_moments(solver: str) -> None:
 
 
 def expand_wide(
-    found: Directions,
+    result: Directions,
     X: Floats | csr_array,
     *,
     expansion: str,
@@ -407,8 +407,8 @@ def expand_wide(
     n_threads: int | None,
 ) -> Floats:
     """Features of rows: their projections, expanded; see `GEM.transform`."""
-    offset = found.offset if found.offset.any() else None
-    projections = found.directions.project(X, offset, n_threads)
+    offset = result.offset if result.offset.any() else None
+    projections = result.directions.project(X, offset, n_threads)
     if expansion == "none":
         return projections
     none = np.empty((0, projections.shape[1]), dtype=projections.dtype)

@@ -1,0 +1,344 @@
+r"""Temperature and penalty of a multinomial logit, from samples that had no part in its weights.
+
+Probabilities are the softmax of ``z / T`` (Guo, Pleiss, Sun and Weinberger, "On calibration of
+modern neural networks", ICML 2017, section 4.2). T minimises the log loss of held-out samples,
+which is convex in ``1 / T``:
+
+.. math:: f(\beta) = \sum_i w_i \bigl(\log \sum_c e^{\beta z_{ic}} - \beta \sum_c t_{ic} z_{ic}
+          \bigr), \qquad \beta = 1 / T.
+
+The targets t are smoothed as in J. Platt, "Probabilistic outputs for support vector machines",
+1999: the label has ``(N + 1) / (N + 2)`` for N samples, so that T stays positive where all samples
+are classified correctly.
+
+Held-out logits are those of a few folds. Each fold's weights minimise the objective of the samples
+outside it, to a coarse tolerance; they start from 0, not from the weights of all samples, which
+depend on the labels. No fold's metric depends on its held-out samples: with that of all samples the
+search is slow where there are more features than samples, and ends with logits that are far too
+small. Approximate leave-one-out (one Newton step from the weights of all samples) is no alternative
+here: the default penalty leaves most samples nearly without curvature, where a step in the
+quadratic model of the objective is many times too long.
+
+The penalty is the one whose held-out logits have the least log loss, each divided by its own
+temperature. Up to 1,000 samples each fold follows the whole path of penalties. Beyond, the first
+fold goes downhill from a middle penalty, each search starting from the weights of its neighbour,
+and stops where the log loss rises; other folds are fitted with the chosen penalty alone. The fit to
+all samples starts from the mean of the folds' weights. Where there is one fold, of more than 5,000
+samples, the fit starts from its weights with a given penalty, too, and both searches have one
+metric if one of the fold's samples does for all.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+
+from eigenfeat._base.lazy import cached_property
+from eigenfeat._base.types import Codes
+from eigenfeat.linear.lbfgs import Solve, minimise
+
+if TYPE_CHECKING:
+    from eigenfeat._base.core import core
+    from eigenfeat._base.types import Codes
+    from eigenfeat.linear.logit_problem import LogitProblem, Penalty
+    from eigenfeat.rows.blocks import Block
+    from eigenfeat.rows.labelled import LabelledRows
+
+__all__ = [
+    "FEW",
+    "SOME",
+    "Choice",
+    "HeldOutFolds",
+    "Logits",
+    "folds",
+    "held_out_logits",
+    "log_loss",
+    "temperature",
+]
+
+Logits = list[tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any] | None]]
+FEW, _FEW_FOLDS = 1_000, 3  # rows, of which a half would be too few to train on
+SOME = 5_000  # rows, up to which each is held out in one of two folds
+_MOST_TRAINED, _MOST_HELD = 20_000, 10_000  # rows of the one fold beyond
+_MOST_LOGITS = 4_000_000  # numbers that are held
+_LARGEST = 50.0  # T, and 1 / T
+_EPS = 1e-6  # relative, of T
+_Array = NDArray[np.float64]
+_COARSE = 1e-2  # of a fold's minimum: with 1e-3, T is the same to 2%
+_OF_NEIGHBOURS = 1e-3  # likewise, from a neighbour's weights: coarser, it may end where it begins
+_WORTH = 0.02  # of the log loss, that a smaller penalty must gain: its fits take more steps
+_MOST_STEPS = 30
+
+
+def folds(codes: Codes, n_classes: int, random: np.random.RandomState) -> list[tuple[Codes, Codes]]:
+    """Numbers of rows to train on and of rows to hold out, drawn class by class.
+
+    Three folds up to 1,000 rows, two up to 5,000; one half of at most 20,000 rows to train on and
+    another of at most 10,000 beyond. The only row of a class is never held out.
+    """
+    n = len(codes)
+    count = _FEW_FOLDS if n <= FEW else 2
+    drawn = random.permutation(n)
+    order = drawn[np.argsort(codes[drawn], kind="stable")]
+    fold = np.empty(n, dtype=np.intp)
+    fold[order] = np.arange(n) % count
+    alone = (np.bincount(codes, minlength=n_classes) == 1)[codes]
+    fold[alone] = -1
+    if n <= SOME:
+        every = np.arange(n)
+        parts = [(every[fold != i], every[fold == i]) for i in range(count)]
+        return [(train, held_out) for train, held_out in parts if len(train) and len(held_out)]
+    most = int(np.clip(_MOST_LOGITS // n_classes, 1_000, _MOST_HELD))
+    return [
+        (_thinned(order[fold[order] != 1], _MOST_TRAINED), _thinned(order[fold[order] == 1], most))
+    ]
+
+
+def _thinned(rows: Codes, most: int) -> Codes:
+    """At most so many of rows that are sorted by class, evenly; their numbers, ascending."""
+    if len(rows) > most:
+        rows = rows[np.linspace(0, len(rows) - 1, most).astype(np.intp)]
+    return np.sort(rows)
+
+
+def held_out_logits(
+    block: Block, W: _Array, constant: bool, n_threads: int | None = None
+) -> Logits:
+    """Logits, labels' indices and weights of one block of feature rows; lists add up."""
+    return [(block.scores(W, constant, n_threads), np.asarray(block.y), block.weight)]
+
+
+def temperature(logits: Logits, start: float = 1.0) -> float:
+    """The T whose ``logits / T`` have the least log loss on smoothed targets.
+
+    It lies between 1/50 and 50, and is 1 where there are no logits. The search begins at `start`.
+    """
+    if not logits:
+        return 1.0
+    z, codes, weight = _together(logits)
+    n, k = z.shape
+    z -= z.max(axis=1, keepdims=True)
+    wrong = 1.0 / ((n + 2.0) * (k - 1.0))  # the target of each label that is not the row's
+    aimed = (1.0 - k * wrong) * z[np.arange(n), codes] + wrong * z.sum(axis=1)
+    low, high = 1.0 / _LARGEST, _LARGEST
+    beta = 1.0 / start
+    for _ in range(100):  # Newton's method, kept inside an interval that halves where it leaves it
+        P = np.exp(beta * z)
+        P /= P.sum(axis=1, keepdims=True)
+        mean = np.einsum("ij,ij->i", P, z)
+        slope = float(weight @ (mean - aimed))
+        bend = float(weight @ (np.einsum("ij,ij,ij->i", P, z, z) - mean**2))
+        low, high = (low, beta) if slope > 0 else (beta, high)
+        if slope == 0 or high - low <= _EPS * high:
+            break
+        step = beta - slope / bend if bend > 0 else np.inf
+        if not low < step < high:
+            step = float(np.sqrt(low * high))
+        if abs(step - beta) <= _EPS * beta:
+            beta = step
+            break
+        beta = step
+    return 1.0 / float(beta)
+
+
+def log_loss(logits: Logits, temperature: float) -> float:
+    """The mean log loss of ``logits / T``; infinite where there are no logits."""
+    if not logits:
+        return np.inf
+    z, codes, weight = _together(logits)
+    z /= temperature
+    return float(weight @ (logsumexp(z, axis=1) - z[np.arange(len(z)), codes]))
+
+
+def _together(logits: Logits) -> tuple[_Array, Codes, _Array]:
+    """Logits in float64, labels' indices, and weights of sum 1."""
+    z = np.concatenate([part[0] for part in logits]).astype(np.float64)
+    codes = np.concatenate([part[1] for part in logits]).astype(np.intp)
+    weight = np.concatenate([np.ones(len(p[0])) if p[2] is None else p[2] for p in logits])
+    return z, codes, weight / weight.sum()
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """The penalty of the least log loss.
+
+    Attributes
+    ----------
+    number : int
+        Its place in the path.
+    temperature : float
+    losses : dict of int to float
+        Log losses of the places that were tried.
+    start : (p, k) array or None
+        Weights near those of all rows.
+    """
+
+    number: int
+    temperature: float
+    losses: dict[int, float]
+    start: _Array | None
+
+
+class _Fold:
+    """Fits to the rows outside one fold, and their logits of the rows in it."""
+
+    def __init__(
+        self,
+        rows: LabelledRows,
+        problem_of: Callable[[LabelledRows], LogitProblem],
+        solve_of: Callable[[LogitProblem], Solve],
+        part: tuple[Codes, Codes],
+        constant: bool,
+    ) -> None:
+        train, held_out = part
+        self._problem = problem_of(rows.subset(train))
+        self._float32, self._solve = self._problem.float32_problem(), solve_of(self._problem)
+        self._held, self._how = rows.subset(held_out), (constant, rows.n_threads)
+
+    def fitted(
+        self, penalty: Penalty, start: _Array | None, tolerance: float = _COARSE
+    ) -> tuple[_Array, Logits]:
+        """Weights, and logits of the rows that are held out."""
+        problem, float32 = self._problem, self._float32
+        W = minimise(
+            _objective(problem, penalty),
+            self._solve,
+            np.zeros(problem.shape) if start is None else start,
+            tolerance=tolerance,
+            max_iterations=_MOST_STEPS,
+            noise=float(np.finfo(problem.dtype).eps),
+            float32=None if float32 is None else _objective(float32, penalty),
+        ).point
+        how = np.ascontiguousarray(W), *self._how
+        return W, self._held.reduce(held_out_logits, operator.add, *how)
+
+
+@dataclass
+class HeldOutFolds:
+    """Rows for penalty and temperature: folds of all rows, or those of early stopping.
+
+    Attributes
+    ----------
+    problem : LogitProblem
+        Of all rows.
+    problem_of : callable
+        The problem of the rows of a fold.
+    metric : callable
+        ``metric(problem, energy, tolerance)``, the factor of a fold's metric.
+    held_out : LogitProblem or None
+        Rows of early stopping.
+    constant : bool
+        Whether there is an intercept.
+    random : RandomState
+    """
+
+    problem: LogitProblem
+    problem_of: Callable[[LabelledRows], LogitProblem]
+    metric: Callable[[LogitProblem, float, float], core.Metric]
+    held_out: LogitProblem | None
+    constant: bool
+    random: np.random.RandomState
+
+    @cached_property
+    def parts(self) -> list[tuple[Codes, Codes]]:
+        """Numbers of rows to train on and of rows to hold out, for each fold."""
+        return folds(self.problem.rows.codes, self.problem.shape[1], self.random)
+
+    def logits_by(self, W: _Array, penalty: Penalty) -> Logits:
+        """Logits of the rows of early stopping by W (p, k), or of the folds."""
+        if self.held_out is None:
+            fits = [self._fold(part, penalty.energy).fitted(penalty, None) for part in self.parts]
+            return [logits for _, fit in fits for logits in fit]
+        how = np.ascontiguousarray(W[: self.problem.shape[0]]), self.constant
+        rows = self.held_out.rows
+        return rows.reduce(held_out_logits, operator.add, *how, rows.n_threads)
+
+    @property
+    def is_one_fold(self) -> bool:
+        """Whether the rows held out are those of one fold of many rows."""
+        return self.held_out is None and len(self.parts) == 1 and self.problem.n_rows > SOME
+
+    def of_one_fold(self, penalty: Penalty, solve: Solve | None) -> tuple[_Array, Logits]:
+        """Weights of the one fold, and logits of its rows; `solve` is as in `choose`."""
+        return self._first_fold(penalty.energy, _COARSE, solve).fitted(penalty, None)
+
+    def choose(
+        self,
+        penalties: Sequence[Penalty],
+        first: int,
+        fixed: float | None,
+        solve: Solve | None = None,
+    ) -> Choice:
+        """The penalty, from large to small, of the least log loss, at a temperature if it is fixed.
+
+        Beyond 1,000 rows the search goes downhill from the place `first`. `solve` is that of a
+        metric for all rows, made without those that the first fold holds out; without it the fold
+        has a metric of its own.
+        """
+        if self.problem.n_rows <= FEW or not self.parts:
+            return self._of_path(penalties, fixed)
+        fold = self._first_fold(penalties[first].energy, _OF_NEIGHBOURS, solve)
+        weights, logits = fold.fitted(penalties[first], None, _OF_NEIGHBOURS)
+        losses, best = {first: log_loss(logits, fixed or temperature(logits))}, first
+        for step in (1, -1):
+            while 0 <= best + step < len(penalties):
+                result = fold.fitted(penalties[best + step], weights, _OF_NEIGHBOURS)
+                losses[best + step] = log_loss(result[1], fixed or temperature(result[1]))
+                if not losses[best + step] < (1 - _WORTH * (step > 0)) * losses[best]:
+                    break
+                best, (weights, logits) = best + step, result
+            if best != first:
+                break
+        start = weights / len(self.parts)
+        for part in self.parts[1:]:
+            fold = self._fold(part, penalties[best].energy, _OF_NEIGHBOURS)
+            W, others = fold.fitted(penalties[best], None, _OF_NEIGHBOURS)
+            start += W / len(self.parts)
+            logits = logits + others
+        return Choice(best, fixed or temperature(logits), losses, start)
+
+    def _of_path(self, penalties: Sequence[Penalty], fixed: float | None) -> Choice:
+        """Of all penalties, in all folds."""
+        result: list[Logits] = [[] for _ in penalties]
+        for part in self.parts:
+            fold, W = self._fold(part, max(one.energy for one in penalties)), None
+            for i, penalty in enumerate(penalties):
+                W, logits = fold.fitted(penalty, W)
+                result[i] += logits
+        T = [fixed or temperature(logits) for logits in result]
+        losses = [log_loss(*one) for one in zip(result, T, strict=True)]
+        best = int(np.argmin(losses))
+        return Choice(best, T[best], dict(enumerate(losses)), None)
+
+    def _first_fold(self, energy: float, tolerance: float, solve: Solve | None) -> _Fold:
+        if solve is None:
+            return self._fold(self.parts[0], energy, tolerance)
+
+        def scaled(problem: LogitProblem) -> Solve:  # the metric is a sum over rows
+            share = self.problem.total / problem.total
+            return lambda gradient: share * solve(gradient)
+
+        return _Fold(self.problem.rows, self.problem_of, scaled, self.parts[0], self.constant)
+
+    def _fold(self, part: tuple[Codes, Codes], energy: float, tolerance: float = _COARSE) -> _Fold:
+        def solve_of(problem: LogitProblem) -> Solve:
+            return partial(_solved, self.metric(problem, energy, tolerance), problem.n_threads)
+
+        return _Fold(self.problem.rows, self.problem_of, solve_of, part, self.constant)
+
+
+def _solved(factor: core.Metric, n_threads: int, gradient: _Array) -> _Array:
+    result: _Array = factor.solve(gradient, n_threads)
+    return result
+
+
+def _objective(problem: LogitProblem, penalty: Penalty) -> Callable[[_Array], tuple[float, _Array]]:
+    return lambda W: problem.objective(W, penalty)

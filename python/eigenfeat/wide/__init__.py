@@ -1,0 +1,1 @@
+"""GEM and LDG on sparse or memory-mapped rows of up to a million columns, by products of rows."""

@@ -1,0 +1,67 @@
+"""Finite floats of a plain array need no check before a prediction; all others are checked."""
+
+import numpy as np
+import pytest
+from sklearn.utils import validation
+
+from eigenfeat.rayleigh import FisherLDA
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """Calls of scikit-learn's checks."""
+    checks = []
+    checked = validation.validate_data
+
+    def count(*arguments, **options):
+        checks.append(1)
+        return checked(*arguments, **options)
+
+    monkeypatch.setattr(validation, "validate_data", count)
+    return checks
+
+
+def test_samples_that_need_no_check_are_taken_as_they_are(rng, counted):
+    X, y = rng.standard_normal((60, 5)), np.arange(60) % 3
+    model = FisherLDA().fit(X, y)
+    counted.clear()
+    expected = model.predict_proba(X)
+    np.testing.assert_allclose(model.predict_proba(X.astype(np.float32)), expected, atol=1e-5)
+    assert not counted
+    others = [
+        X.astype(">f8"),
+        np.asfortranarray(X),
+        X.tolist(),
+        np.ma.MaskedArray(X),
+        X.astype(object),
+        X.view(np.recarray),
+        X.astype(np.longdouble),
+    ]
+    for count, other in enumerate(others, start=1):
+        np.testing.assert_allclose(model.predict_proba(other), expected, rtol=1e-12)
+        assert len(counted) == count
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda X: X[:, :4], "4 features"),
+        (lambda X: np.where(X > 1, np.inf, X), "infinity"),
+        (lambda X: np.where(X > 1, np.nan, X), "NaN"),
+        (lambda X: X[0], "1D array"),
+        (lambda X: X[:0], "0 sample"),
+    ],
+)
+def test_others_are_refused_as_ever(rng, change, message):
+    X, y = rng.standard_normal((60, 5)), np.arange(60) % 3
+    model = FisherLDA().fit(X, y)
+    with pytest.raises(ValueError, match=message):
+        model.predict_proba(change(X))
+
+
+def test_names_are_compared_with_those_of_the_fit(rng):
+    pandas = pytest.importorskip("pandas")
+    X, y = rng.standard_normal((60, 5)), np.arange(60) % 3
+    model = FisherLDA().fit(pandas.DataFrame(X, columns=list("abcde")), y)
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        model.predict(X)
