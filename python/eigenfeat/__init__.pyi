@@ -16,6 +16,8 @@ from eigenfeat.models.saving import save as save
 from eigenfeat.moments.class_moments import ClassMoments as ClassMoments
 from eigenfeat.pencils.eigh import generalized_eigh as generalized_eigh
 from eigenfeat.rayleigh.discriminant import FisherLDA as FisherLDA
+from eigenfeat.rayleigh.quadratic import QuadraticDiscriminant as QuadraticDiscriminant
+from eigenfeat.rows.blocks import ArrayBlocks as ArrayBlocks
 from eigenfeat.signals.spatial_filters import SpatialFilters as SpatialFilters
 from eigenfeat.signals.tangent_space import TangentSpace as TangentSpace
 from eigenfeat.tables import open_rows as open_rows

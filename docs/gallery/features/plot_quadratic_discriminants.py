@@ -2,7 +2,7 @@
 Quadratic discriminants beside LDA and QDA
 ==========================================
 
-:class:`~eigenfeat.rayleigh.QuadraticDiscriminant` models each class as a Gaussian, as quadratic
+:class:`~eigenfeat.QuadraticDiscriminant` models each class as a Gaussian, as quadratic
 discriminant analysis does. It shrinks each covariance towards the pooled one, by an amount that the
 sampling error of the covariance determines. This example compares its boundaries and errors with
 those of scikit-learn's linear and quadratic discriminant analysis.

@@ -77,7 +77,7 @@ class LocalQDA(FromLogits, RowClassifier):
 
     See Also
     --------
-    eigenfeat.rayleigh.QuadraticDiscriminant : One Gaussian for each class.
+    eigenfeat.QuadraticDiscriminant : One Gaussian for each class.
     ClassNearest : Distances alone.
 
     References

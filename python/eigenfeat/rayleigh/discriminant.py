@@ -80,7 +80,7 @@ class FisherLDA(FromLogits, ClassifierMixin, SupervisedRayleigh):
 
     See Also
     --------
-    eigenfeat.rayleigh.QuadraticDiscriminant : Classes with covariances of their own.
+    eigenfeat.QuadraticDiscriminant : Classes with covariances of their own.
     eigenfeat.ldg.RegularizedFisher : More columns than samples; a transformer.
     eigenfeat.ldg.LDG : More than k - 1 directions.
     sklearn.discriminant_analysis.LinearDiscriminantAnalysis : Chooses a shrinkage by itself.
