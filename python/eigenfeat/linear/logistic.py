@@ -168,11 +168,11 @@ class MultinomialLogit(Iterative, LinearClassifier):
 
     where :math:`\ell` is the logistic loss, n the sum of the sample weights :math:`w_i` and
     :math:`r_j` the root mean square of feature j. For arrays and with an intercept, it is the
-    standard deviation if the mean exceeds ten standard deviations. The term with :math:`\mu` is the energy of the logits: the penalty ``tr(W^T H W)``
-    in the metric ``H = 1/2 Phi^T Phi + lambda sqrt(n) D^2`` that bounds the curvature of the loss.
-    It does not depend on the units of the features nor, except for :math:`\lambda`, on invertible
-    linear maps of them. With ``ridge_scale="common"``, all :math:`r_j^2` are replaced by their
-    mean.
+    standard deviation if the mean exceeds ten standard deviations. The term with :math:`\mu` is the
+    energy of the logits: the penalty ``tr(W^T H W)`` in the metric ``H = 1/2 Phi^T Phi + lambda
+    sqrt(n) D^2`` that bounds the curvature of the loss. It does not depend on the units of the
+    features nor, except for :math:`\lambda`, on invertible linear maps of them. With
+    ``ridge_scale="common"``, all :math:`r_j^2` are replaced by their mean.
 
     Parameters
     ----------

@@ -180,7 +180,7 @@ def test_units_do_not_matter(rows, factor):
         assert_allclose(model.transform(factor * X) / unit, expected, atol=1e-9)
 
 
-@pytest.mark.parametrize("kernel", ["linear", "rbf", "laplacian", "poly", "sigmoid", "cosine"])
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "laplacian", "poly", "cosine"])
 def test_columns_are_standardised_by_default(rows, kernel):
     X, y = rows
     X = np.column_stack([X * [1.0, 10.0, 100.0] + 7, np.full(len(X), 3.0)])
