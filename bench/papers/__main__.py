@@ -70,6 +70,8 @@ def main(arguments=None):
         with quiet_interrupts(False):
             options = _parser().parse_args(arguments)
             require("matplotlib", "pictures")
+            from threadpoolctl import threadpool_limits
+
             from bench.papers import measuring, protocol, runner
 
             task = import_module(f"bench.papers.{TASKS[options.task]}").PROTOCOLS[options.task]
@@ -80,7 +82,8 @@ def main(arguments=None):
         chosen = {"peers": options.peers, "only": options.only}
         if options.together:
             chosen["measure"] = measuring.run
-        outcomes = runner.reproduce(task, *where, context, **chosen)
+        with threadpool_limits(options.threads if options.together else None):
+            outcomes = runner.reproduce(task, *where, context, **chosen)
         return int(any(outcome.failure for outcome in outcomes))
     except (KeyboardInterrupt, OSError, MissingExtraError, UsageError) as error:
         return report_error(error, False)
