@@ -40,15 +40,9 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
     """GEM classifier with parameters chosen on held-out samples, then fitted to all samples.
 
     Use it where a search over the `ridge` and `threshold` of GEM and the `penalty` of the logit
-    pays: it shares most computations of its candidates. Give it a grid of few values first. User
-    guide: :doc:`/guide/classifier`.
-
-    Candidates share computations. Moments are computed once per split. Directions and projections
-    are computed once per ridge, with the lowest threshold and the largest number of directions; all
-    other candidates use a subset of them. One Gram matrix serves all penalties, and each fit starts
-    from the weights of the previous penalty. Candidates with the same directions are fitted once.
-    With a loose `tol` errors therefore differ from those of fits from zero, as the last one is.
-    Projections of blocks are not kept; everything else is the same.
+    pays. Candidates share moments, directions, projections and Gram matrices, so that it is faster
+    than ``GridSearchCV``. Give it a grid of few values first. User guide:
+    :doc:`/guide/classifier`.
 
     Parameters
     ----------
@@ -77,19 +71,12 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
     results_ : list of dict
         Parameters of each candidate, `error` and `log_loss` (means over the splits), `errors` (of
         each split), `n_directions_kept`, `n_iter` and `seconds` of the logit. Best first. After
-        Ctrl-C or an error, it holds the finished candidates in the order in which they were tried.
-        For blocks, penalties of the same features are scored together, in one more pass over the
-        samples, also after Ctrl-C; a second Ctrl-C stops at once.
+        Ctrl-C it has the finished candidates.
     cv_results_ : dict
-        The same by column, as ``GridSearchCV`` of scikit-learn has it, in the order of the grid:
-        "params", "param_NAME", "split0_test_score", "mean_test_score", "std_test_score",
-        "rank_test_score" and the other entries of `results_`. Scores are larger for better
-        candidates: the accuracy or, with ``scoring="log_loss"``, the negative log loss.
-    best_params_ : dict
-    best_index_ : int
-        The best candidate's place in `cv_results_`.
-    best_score_ : float
-        Its mean score on held-out samples, the larger the better.
+        The same by column, in the order of the grid, as ``GridSearchCV`` has it. Scores are
+        accuracies or, with ``scoring="log_loss"``, negative log losses.
+    best_params_, best_index_, best_score_ : dict, int, float
+        The best candidate, its place in `cv_results_`, and its mean score on held-out samples.
     best_estimator_ : GEMClassifier
         The best candidate fitted to all samples; only with `refit`.
     classes_ : (k,) array
@@ -108,7 +95,7 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
     References
     ----------
     N. Karampatziakis and P. Mineiro, "Discriminative Features via Generalized Eigenvectors",
-    ICML 2014, section 4.1: parameters chosen on held-out rows, then fitted to all rows.
+    ICML 2014, section 4.1.
 
     Examples
     --------
@@ -116,8 +103,8 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
     >>> from eigenfeat import GEMClassifierCV
     >>> X, y = load_digits(return_X_y=True)
     >>> search = GEMClassifierCV(grid={"logit__penalty": [0.03, 0.3]}).fit(X[:1000], y[:1000])
-    >>> search.score(X[1000:], y[1000:]) > 0.95
-    True
+    >>> search.best_params_, search.score(X[1000:], y[1000:]) > 0.95
+    ({'logit__penalty': 0.03}, True)
     """
 
     _saved: ClassVar[dict[str, str]] = {"best_estimator_": "estimator?"}
