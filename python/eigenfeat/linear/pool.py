@@ -14,7 +14,8 @@ of multinomial logits is a multinomial logit on their features, side by side.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,7 @@ from eigenfeat.linear.logistic import PENALTIES, MultinomialLogit
 from eigenfeat.linear.logit_problem import LogitProblem
 
 if TYPE_CHECKING:
+    from eigenfeat._base.core import core
     from eigenfeat.rows.labelled import LabelledRows
 
 __all__ = [
@@ -76,10 +78,12 @@ def held_out_logits_of(
     train: LabelledRows,
     held: LabelledRows,
     penalties: Sequence[float],
-) -> tuple[list[_Array], list[_Array]]:
-    """Logits (m, k) of `held`, and the weights (p, k), for each penalty, from large to small.
+    enough: Callable[[_Array], bool] = lambda logits: False,
+) -> tuple[list[_Array], list[Start]]:
+    """Logits (m, k) of `held`, and what a fit may start from, for each penalty.
 
-    Penalties are divided by `damping`.
+    Penalties are divided by `damping`. They go from large to small, and end after the first one
+    whose logits are `enough`.
     """
     penalties = [one / damping(logit) for one in penalties]
     problem = LogitProblem(train, constant=True)
@@ -87,7 +91,7 @@ def held_out_logits_of(
     random = np.random.RandomState(0)
     factor = logit._fold_metric(problem, min(max(penalties), 0.1), _COARSE, random=random)
     float32 = problem.float32_problem()
-    W, out, weights = np.zeros(problem.shape), [], []
+    W, out, starts = np.zeros(problem.shape), [], []
     block = held.together()
     for energy in penalties:
         penalty = logit._weights(k, energy)
@@ -102,8 +106,10 @@ def held_out_logits_of(
         ).point
         scores = block.scores(np.ascontiguousarray(W), True, held.n_threads)
         out.append(np.asarray(scores, dtype=np.float64))
-        weights.append(W)
-    return out, weights
+        starts.append(Start(W, factor, problem.total))
+        if enough(out[-1]):
+            break
+    return out, starts
 
 
 def damping(logit: MultinomialLogit) -> float:
@@ -111,18 +117,29 @@ def damping(logit: MultinomialLogit) -> float:
     return max(2.0 * logit.ridge, 1.0)
 
 
+@dataclass(frozen=True, eq=False)
+class Start:
+    """Weights (p, k) that minimise the objective of some samples, and its metric.
+
+    `total` is the weight of these samples.
+    """
+
+    weights: _Array
+    metric: core.Metric
+    total: float
+
+
 def fit_near(
-    logit: MultinomialLogit, rows: LabelledRows, penalty: float, start: _Array | None
+    logit: MultinomialLogit, rows: LabelledRows, penalty: float, start: Start | None
 ) -> MultinomialLogit:
-    """Fit a logit, from weights (p, k) of some of its samples if they are given."""
-    if start is not None:
-        logit.classes_, logit.warm_start = rows.classes, True
-        logit._keep(start)
+    """Fit a logit, from weights of some of its samples, in their metric, if they are given."""
     with warnings.catch_warnings():
         # Out of fold, the searches end after some tens of steps as well.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        logit.fit_path(rows, None, [penalty])
-    logit.warm_start = False
+        if start is None:
+            logit.fit_path(rows, None, [penalty])
+        else:
+            logit.fit_from(rows, penalty, start.weights, start.metric, start.total)
     return logit
 
 
