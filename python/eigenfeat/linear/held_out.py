@@ -44,13 +44,12 @@ from scipy.special import logsumexp
 from eigenfeat._base.lazy import cached_property
 from eigenfeat._base.types import Codes
 from eigenfeat.linear.lbfgs import Solve, minimise
-from eigenfeat.linear.span import SpanMetric
+from eigenfeat.linear.span import Span, SpanMetric
 
 if TYPE_CHECKING:
     from eigenfeat._base.core import core
     from eigenfeat._base.types import Codes
     from eigenfeat.linear.logit_problem import LogitProblem, Penalty
-    from eigenfeat.linear.span import Span
     from eigenfeat.rows.blocks import Block
     from eigenfeat.rows.labelled import LabelledRows
 
@@ -337,19 +336,29 @@ class HeldOutFolds:
         if self.span is None:
             return None
         train, held_out = part
-        span, point = self.span.take(train), None
-        metric = SpanMetric.of(span, largest)
-        if metric is None:
+        rows, problem = self.problem.rows, None
+        if self.span.common:
+            span: Span | None = self.span.take(train)
+        else:  # features of a fold have mean squares of its own
+            problem = self.problem_of(rows.subset(train))
+            span = Span.of(problem, largest, _COARSE)
+        metric = None if span is None else SpanMetric.of(span, largest)
+        if span is None or metric is None:
             return None
-        kernel = self.span.kernel[np.ix_(held_out, train)]
-        weight = None if self.span.weight is None else self.span.weight[held_out]
-        codes, result = self.span.codes[held_out], []
+        point, points = None, []
         for penalty in penalties:
             point = span.minimise(
                 penalty, metric, point, tolerance=_COARSE, max_iterations=_MOST_STEPS
             ).point
-            result.append([(span.logits(kernel, point), codes, weight)])
-        return result
+            points.append(point)
+        if problem is not None:
+            held, how = rows.subset(held_out), (self.constant, rows.n_threads)
+            weights = span.weights(problem, points)
+            return [held.reduce(held_out_logits, operator.add, W, *how) for W in weights]
+        kernel = self.span.kernel[np.ix_(held_out, train)]
+        weight = None if self.span.weight is None else self.span.weight[held_out]
+        codes = self.span.codes[held_out]
+        return [[(span.logits(kernel, point), codes, weight)] for point in points]
 
     def _first_fold(self, energy: float, tolerance: float, solve: Solve | None) -> _Fold:
         if solve is None:

@@ -507,7 +507,7 @@ class MultinomialLogit(Iterative, LinearClassifier):
             held_out,
             self.fit_intercept,
             deepcopy(random),
-            span if span is not None and span.common else None,
+            span,
         )
 
     def _in_closed_form(self, penalties: Sequence[float] | None, n_classes: int) -> bool:
