@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.saved import fits
 from eigenfeat._base.sparse_rows import in_order
-from eigenfeat._base.spread import signed
+from eigenfeat._base.spread import deviations, signed, varying
 from eigenfeat._base.threads import count_cores, one_blas_thread
 from eigenfeat._base.types import Floats, RandomState, Rows
 from eigenfeat._base.validation import FLOATS, check_memory, show
@@ -34,6 +34,7 @@ _Array = NDArray[np.float64]
 _INDEFINITE = 1e-6  # a negative eigenvalue of that share of the largest is no rounding
 _MATRICES = 6  # (n, n), at the same time
 _OF_COUNTS = ("additive_chi2", "chi2")  # kernels of numbers that are not negative
+_AS_THEY_ARE = (*_OF_COUNTS, "precomputed")  # kernels of samples that are not standardised
 _INVARIANT = ("linear", "rbf", "laplacian")  # under translation, once they are centred
 _LEARNT = (
     "eigenvalues_",
@@ -53,8 +54,7 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     `kernel_gamma` first, then `n_components`. User guide: :doc:`/guide/reduction`; equations:
     :doc:`/guide/objectives`.
 
-    The kernel is centred, as in scikit-learn's ``KernelPCA``. With the linear kernel this is `LDG`
-    with `standardize=False`.
+    The kernel is centred, as in scikit-learn's ``KernelPCA``. With the linear kernel this is `LDG`.
 
     Parameters
     ----------
@@ -71,6 +71,10 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         Parameters of the kernels "poly" and "sigmoid".
     kernel_params : dict or None, default=None
         Arguments of a callable kernel, which does not receive the three parameters above.
+    standardize : bool, default=True
+        Whether kernels get standardised columns, as in `LDG`. Sparse samples are scaled and not
+        centred. "precomputed", "chi2", "additive_chi2" and callable kernels get samples as they
+        are.
 
     Attributes
     ----------
@@ -83,8 +87,10 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         Nonzero eigenvalues of the centred kernel matrix, descending.
     X_fit_ : (n, d) array or sparse matrix
         The training samples; for "precomputed" kernels their kernel matrix.
-    origin_ : (d,) array or None
+    mean_ : (d,) array or None
         Mean of the training samples, where it is subtracted from dense samples.
+    scale_ : (d,) array or None
+        Standard deviations that samples are divided by, 1 for constant columns; None without.
     kernel_means_ : (n,) array
         Column means of the kernel matrix, used for centring.
     gamma_, n_neighbors_, n_components_, cv_results_, classes_, short_classes_
@@ -126,7 +132,8 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     _saved: ClassVar[dict[str, str]] = {
         "dual_coef_": "numbers n m",
         "kernel_means_": "numbers n",
-        "origin_": "numbers d?",
+        "mean_": "numbers d?",
+        "scale_": "numbers d?",
         "X_fit_": "value",
     }
 
@@ -137,6 +144,7 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         "degree": [Interval(Real, 0, None, closed="left")],
         "coef0": [Interval(Real, None, None, closed="neither")],
         "kernel_params": [dict, None],
+        "standardize": ["boolean"],
         "gamma": LDG._parameter_constraints["gamma"],
         "n_neighbors": LDG._parameter_constraints["n_neighbors"],
         "random_state": ["random_state"],
@@ -152,6 +160,7 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         degree: float = 3,
         coef0: float = 1,
         kernel_params: dict[str, Any] | None = None,
+        standardize: bool = True,
         gamma: float | str | Sequence[float] = "cv",
         n_neighbors: int | str | Sequence[int] = "cv",
         random_state: RandomState = None,
@@ -163,6 +172,7 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self.degree = degree
         self.coef0 = coef0
         self.kernel_params = kernel_params
+        self.standardize = standardize
         self.gamma = gamma
         self.n_neighbors = n_neighbors
         self.random_state = random_state
@@ -192,7 +202,7 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             check_classification_targets(labels)
             check_two_labels(np.unique(labels))
             check_memory("KernelLDG", _MATRICES, rows.shape[0])
-            self.origin_ = self._origin_of(rows)
+            self.mean_, self.scale_ = self._standards(rows)
             kernel = self._kernel(rows, rows)
             if kernel.shape[0] != kernel.shape[1]:
                 raise ValueError(f"X: expected a square kernel matrix, got shape {kernel.shape}")
@@ -250,19 +260,26 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             n_threads=self.n_threads,
         )
 
-    def _origin_of(self, X: Any) -> _Array | None:
-        """Return the rows' mean, if the centred kernel does not notice a translation."""
-        invariant = isinstance(self.kernel, str) and self.kernel in _INVARIANT
-        if not invariant or issparse(X):
-            return None
-        return np.asarray(X.mean(axis=0, dtype=np.float64))
+    def _standards(self, X: Any) -> tuple[_Array | None, _Array | None]:
+        """Return the columns' means and standard deviations, None where they are not used."""
+        as_they_are = not isinstance(self.kernel, str) or self.kernel in _AS_THEY_ARE
+        scaled = self.standardize and not as_they_are
+        # Means are subtracted from rows far from 0, which would cancel in their products.
+        centred = not issparse(X) and (scaled or self.kernel in _INVARIANT)
+        mean = np.asarray(X.mean(axis=0, dtype=np.float64)) if centred else None
+        if not scaled:
+            return mean, None
+        deviation = _sparse_deviations(X) if issparse(X) else deviations(X)
+        return mean, np.where(deviation > 0, deviation, 1.0)
 
     def _moved(self, X: Any) -> Any:
-        """Rows in float64; those far from 0 would cancel in their products."""
+        """Rows in float64, centred and scaled as the training samples are."""
         rows = X.astype(np.float64)
-        if self.origin_ is None:
+        if self.mean_ is not None:
+            rows = (rows.toarray() if issparse(rows) else rows) - self.mean_
+        if self.scale_ is None:
             return rows
-        return (rows.toarray() if issparse(rows) else rows) - self.origin_
+        return rows.multiply(1.0 / self.scale_).tocsr() if issparse(rows) else rows / self.scale_
 
     def _check_signs(self, X: Any) -> None:
         """ValueError for negative numbers where the kernel divides by sums of two."""
@@ -302,6 +319,20 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         rows = self.X_fit_
         fits(rows.shape == (len(self.kernel_means_), self.n_features_in_), "KernelLDG.X_fit_")
         fits(rows.dtype in (np.float32, np.float64), "KernelLDG.X_fit_")
+        fits(self.scale_ is None or (self.scale_ > 0).all(), "KernelLDG.scale_")
+
+
+def _sparse_deviations(X: Any) -> _Array:
+    """Return the standard deviations of a CSR matrix's columns, exactly 0 of constant ones."""
+    n, d = X.shape
+    columns, values = X.indices, X.data.astype(np.float64)
+    peak = np.zeros(d)
+    np.maximum.at(peak, columns, np.abs(values))
+    values /= np.where(peak > 0, peak, 1.0)[columns]  # squares neither vanish nor overflow
+    mean = np.bincount(columns, values, minlength=d) / n
+    squares = np.bincount(columns, (values - mean[columns]) ** 2, minlength=d)
+    squares += (n - np.bincount(columns, minlength=d)) * mean**2
+    return varying(squares / n, peak > 0, n, X.dtype) * peak
 
 
 @dataclass(frozen=True, eq=False)
