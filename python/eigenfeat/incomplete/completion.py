@@ -1,4 +1,4 @@
-"""Completion of incomplete rows by the conditional mean and covariance of missing entries."""
+"""Completion of incomplete samples by the conditional mean and covariance of missing entries."""
 
 from __future__ import annotations
 
@@ -89,12 +89,12 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : (n, d) array-like
-            Rows; NaN is missing.
+            Samples; NaN is missing.
 
         Returns
         -------
         (n, d) array
-            Completed rows; known entries are unchanged.
+            Completed samples; known entries are unchanged.
         """
         rows = self._rows(X)
         affine = affine_of(None, self.n_features_in_)
@@ -104,18 +104,18 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def condition(
         self, X: ArrayLike, *, features: SklearnEstimator | None = None, covariance: bool = False
     ) -> Conditional:
-        """Return conditional distributions of complete rows, or of linear features of them.
+        """Return conditional distributions of complete samples, or of linear features of them.
 
-        One Cholesky factor serves all rows of which only the last entries are missing; every other
-        pattern needs its own factor, which is cached for later calls.
+        One Cholesky factor serves all samples of which only the last entries are missing; every
+        other pattern needs its own factor, which is cached for later calls.
 
         Parameters
         ----------
         X : (n, d) array-like
-            Rows; NaN is missing. Any entries may be missing.
+            Samples; NaN is missing. Any entries may be missing.
         features : fitted transformer or None, default=None
-            An affine map of the rows, such as one with ``components_`` and ``mean_``. None: the
-            rows themselves.
+            An affine map of the samples, such as one with ``components_`` and ``mean_``. None: the
+            samples themselves.
         covariance : bool, default=False
             Whether to return full covariances in addition to the variances.
 
@@ -127,7 +127,8 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If rows have another number of columns or infinite entries, or features are not affine.
+            If samples have another number of columns or infinite entries, or features are not
+            affine.
         """
         rows = self._rows(X)
         affine = affine_of(features, self.n_features_in_)
@@ -141,15 +142,15 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         features: SklearnEstimator | None = None,
         covariance: bool = False,
     ) -> PrefixConditional:
-        """Return conditional distributions of every row after each of several numbers of samples.
+        """Return conditional distributions of every sample after several numbers of values.
 
         Prefixes are nested: one Cholesky factor serves all of them, and each further sample costs
-        O(d + ell) for each row.
+        O(d + ell) for each sample.
 
         Parameters
         ----------
         X : (n, d) array-like
-            Rows, known at least as far as the largest of `steps`; later entries may be NaN.
+            Samples, known at least as far as the largest of `steps`; later entries may be NaN.
         steps : ascending integers in 0..d, or None
             Numbers of known leading entries. None: 1, 2, ..., d.
         features, covariance
@@ -158,7 +159,7 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         PrefixConditional
-            Means of every row and step; variances and covariances of every step.
+            Means of every sample and step; variances and covariances of every step.
 
         Raises
         ------
@@ -230,25 +231,20 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
 
 class GaussianCompletion(Completion):
-    r"""Complete rows whose missing and known entries are jointly Gaussian.
+    r"""Complete samples whose missing and known entries are jointly Gaussian.
 
     Use it to complete missing entries, and as the model of `ReliableClassifier`. Tune `shrinkage`.
     User guide: :doc:`/guide/early`.
 
-    Given the known part z of a row, the row is Gaussian with
+    Given the known part z of a sample, the rest is Gaussian with
 
     .. math::
 
         m = \bar x + \Sigma_{xz} \Sigma_{zz}^{-1} (z - \bar z), \qquad
-        R = \Sigma_{xx} - \Sigma_{xz} \Sigma_{zz}^{-1} \Sigma_{zx}
+        R = \Sigma_{xx} - \Sigma_{xz} \Sigma_{zz}^{-1} \Sigma_{zx} .
 
-    (Parrish 2012, (5.19)). With :math:`\Sigma = L L^T` in the order of the columns, the factor L
-    serves every prefix. Any other pattern of missing entries needs its own factor, which rows with
-    the same pattern share, and which is cached (up to 128 MB) for later calls.
-
-    Training rows may also be incomplete, if entries are missing at random. Mean and covariance are
-    then estimated by expectation-maximisation (Little and Rubin, "Statistical analysis with missing
-    data", 2002, section 11.2), with shrinkage and ridge in each iteration.
+    Training samples may also be incomplete, if entries are missing at random. Mean and covariance
+    are then estimated by expectation-maximisation.
 
     Parameters
     ----------
@@ -259,23 +255,19 @@ class GaussianCompletion(Completion):
     n_threads : int or None, default=None
         Number of threads; None uses all OpenMP threads. Results do not depend on it.
     max_iter : int >= 1, default=200
-        Maximum number of iterations where training rows are incomplete.
+        Maximum number of iterations where training samples are incomplete.
     tol : float >= 0, default=1e-4
         Iterations stop when no covariance, and no mean in standard deviations, changes by more.
 
     Attributes
     ----------
-    n_iter_ : int
-        Number of iterations; 1 where training rows were complete.
-    log_likelihoods_ : (n_iter,) array
-        Mean log density of the known entries of a training row before each iteration; empty where
-        training rows were complete.
-    mean_ : (d,) array
-        Mean of the rows.
-    covariance_ : (d, d) array
-        Covariance, with shrinkage and ridge.
+    mean_, covariance_ : (d,) and (d, d) arrays
+        Mean and covariance, with shrinkage and ridge.
     shrinkage_ : float
         The shrinkage that was used.
+    n_iter_, log_likelihoods_ : int, (n_iter,) array
+        Number of iterations, and mean log density of the known entries before each; 1 and empty
+        where training samples were complete.
     mixture_ : object
         The fitted distribution: ``weights`` (1,), ``means`` (1, d) and ``covariances`` (1, d, d).
     n_features_in_ : int
@@ -284,7 +276,7 @@ class GaussianCompletion(Completion):
     Raises
     ------
     ValueError
-        If all training rows are equal, a column is never known, parameters are invalid, or the
+        If all training samples are equal, a column is never known, parameters are invalid, or the
         covariance is not positive definite.
 
     See Also
@@ -295,8 +287,8 @@ class GaussianCompletion(Completion):
 
     References
     ----------
-    N. Parrish, "Supervised Dimensionality Reduction for Different Learning Architectures", PhD
-    thesis, University of Washington, 2012, section 5.4.1.
+    N. Parrish, thesis, University of Washington, 2012, section 5.4.1. R. Little and D. Rubin,
+    "Statistical analysis with missing data", 2002, section 11.2.
 
     Examples
     --------
@@ -316,13 +308,13 @@ class GaussianCompletion(Completion):
         Parameters
         ----------
         X : (n, d) array-like
-            Rows; NaN is missing.
+            Samples; NaN is missing.
         y : ignored
         sample_weight : (n,) array-like, optional
-            Nonnegative weights of the rows. A row of weight w counts as w rows, also in the
-            Ledoit-Wolf shrinkage: weights should sum to the number of rows that they stand for.
-            (`GEMClassifier`, which depends on ratios of weights alone, completes rows with Kish's
-            effective number in place of their sum.)
+            Nonnegative weights of the samples. A sample of weight w counts as w samples, also in
+            the Ledoit-Wolf shrinkage: weights should sum to the number of samples that they stand
+            for. (`GEMClassifier`, which depends on ratios of weights alone, completes samples with
+            Kish's effective number in place of their sum.)
 
         Returns
         -------
@@ -342,20 +334,16 @@ class GaussianCompletion(Completion):
 
 
 class MixtureCompletion(Completion):
-    r"""Complete rows by a mixture with one Gaussian for each class.
+    r"""Complete samples by a mixture with one Gaussian for each class.
 
-    Use it where classes differ much in their covariances and each has many samples. Tune
-    `shrinkage`. User guide: :doc:`/guide/early`.
+    Use it where classes differ much in their covariances and each has samples enough to estimate
+    its own: with LDA decisions come earlier on ChlorineConcentration, and later on nine of eleven
+    sets. Tune `shrinkage`. User guide: :doc:`/guide/early`.
 
-    Given z, the row is a mixture of the classes' conditional Gaussians with weights
-    :math:`p(g|z) \propto w_g\, p(z|g)`. Its mean is :math:`m = \sum_g p(g|z) m_g` and its
-    covariance :math:`\sum_g p(g|z) (R_g + (m_g - m)(m_g - m)^T)` (Parrish 2012, (5.20) and
-    Appendix C).
-
-    Training rows may be incomplete, as in `GaussianCompletion`; labels must be known.
-
-    The right choice where classes differ in covariance and each has rows enough to estimate its
-    own: with LDA decisions come earlier on ChlorineConcentration, and later on nine of eleven sets.
+    Given the known part z, the sample is a mixture of the classes' conditional Gaussians with
+    weights :math:`p(g|z) \propto w_g\, p(z|g)`. Its mean is :math:`m = \sum_g p(g|z) m_g`, its
+    covariance :math:`\sum_g p(g|z) (R_g + (m_g - m)(m_g - m)^T)`. Training samples may be
+    incomplete, as in `GaussianCompletion`; labels must be known.
 
     Parameters
     ----------
@@ -363,30 +351,19 @@ class MixtureCompletion(Completion):
         Weight of the class's mean variance times the identity in its covariance.
     ridge : float >= 0, default=1e-6
         Multiple of the mean variance within classes that is added to every diagonal.
-    n_threads : int or None, default=None
-        Number of threads; None uses all OpenMP threads. Results do not depend on it.
-    max_iter : int >= 1, default=200
-        Maximum number of iterations where training rows are incomplete.
-    tol : float >= 0, default=1e-4
-        Iterations stop when no covariance, and no mean in standard deviations, changes by more.
+    n_threads, max_iter, tol
+        As in `GaussianCompletion`.
 
     Attributes
     ----------
-    n_iter_ : int
-        Number of iterations; 1 where training rows were complete.
-    log_likelihoods_ : (n_iter,) array
-        Mean log density of the known entries of a training row before each iteration; empty where
-        training rows were complete.
-    classes_ : (G,) array
-        Labels, sorted.
-    class_weights_ : (G,) array
-        Frequencies of the classes.
-    means_ : (G, d) array
-        Means of the classes.
-    covariances_ : (G, d, d) array
-        Covariances of the classes, with shrinkage and ridge.
+    classes_, class_weights_ : (G,) arrays
+        Labels, sorted, and their frequencies.
+    means_, covariances_ : (G, d) and (G, d, d) arrays
+        Means and covariances of the classes, with shrinkage and ridge.
     shrinkages_ : (G,) array
         The shrinkages that were used.
+    n_iter_, log_likelihoods_ : int, (n_iter,) array
+        As in `GaussianCompletion`.
     mixture_ : object
         The fitted distribution: ``weights`` (G,), ``means`` (G, d) and ``covariances`` (G, d, d).
     n_features_in_ : int
@@ -395,8 +372,8 @@ class MixtureCompletion(Completion):
     Raises
     ------
     ValueError
-        If all training rows are equal, a column or a class is never known, parameters are invalid,
-        or a covariance is not positive definite.
+        If all training samples are equal, a column or a class is never known, parameters are
+        invalid, or a covariance is not positive definite.
 
     See Also
     --------
@@ -404,7 +381,7 @@ class MixtureCompletion(Completion):
 
     References
     ----------
-    N. Parrish (2012), section 5.4.2 and Appendix C.
+    N. Parrish, thesis, University of Washington, 2012, section 5.4.2 and Appendix C.
 
     Examples
     --------
@@ -424,7 +401,7 @@ class MixtureCompletion(Completion):
         Parameters
         ----------
         X : (n, d) array-like
-            Rows; NaN is missing.
+            Samples; NaN is missing.
         y : (n,) array-like
             Labels.
         sample_weight : (n,) array-like, optional
@@ -471,7 +448,7 @@ def class_gaussians(
 
     The ridge is a multiple of the mean variance within classes, the same for all. `spread`
     (G, d, d) is added to the covariances before they are shrunk: of entries that were filled in.
-    A row of weight w (n,) counts as w rows.
+    A sample of weight w (n,) counts as w samples.
     """
     d = X.shape[1]
     moments = ClassMoments().update(X, codes, weight, n_threads=n_threads)
@@ -519,11 +496,12 @@ def fit_incomplete(
     weight: _Array | None = None,
     classes: NDArray[Any] | None = None,
 ) -> Expectation:
-    """Estimate as `class_gaussians` does, from rows with NaN.
+    """Estimate as `class_gaussians` does, from samples with NaN.
 
-    Each iteration fills rows with their conditional means, and adds the conditional covariances of
-    what was missing to those of the filled rows; one factor serves all rows of a class and pattern.
-    Shrinkage and ridge are applied anew each time. A row of weight w counts as w rows.
+    Each iteration fills samples with their conditional means, and adds the conditional covariances
+    of what was missing to those of the filled samples; one factor serves all samples of a class and
+    pattern. Shrinkage and ridge are applied anew each time. A sample of weight w counts as w
+    samples.
 
     Raises
     ------
@@ -557,7 +535,7 @@ def fit_incomplete(
 def _known_rows(
     X: _Array, codes: NDArray[np.int32], classes: NDArray[Any] | None
 ) -> NDArray[np.bool_]:
-    """Which rows have a known entry; others carry no information and slow the convergence."""
+    """Which samples have a known entry; others carry no information and slow the convergence."""
     known = known_entries(X).any(axis=1)
     counts = np.bincount(codes[known], minlength=int(codes.max()) + 1)
     if not counts.all():
@@ -570,7 +548,7 @@ def _known_rows(
 
 
 def _first_guess(X: _Array, codes: NDArray[np.int32], weight: _Array | None) -> _Array:
-    """Rows filled with the means of their classes' known entries, or of all where none is known."""
+    """Fill samples with the means of their classes' known entries, or of all if none is known."""
     filled = X.copy()
     w = np.ones(len(X)) if weight is None else weight
     some = ~np.isnan(X)
