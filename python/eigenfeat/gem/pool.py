@@ -578,7 +578,7 @@ def _trial(
 ) -> _Trial:
     """Out-of-fold logits at the best penalty; later folds try its neighbours."""
     found: list[list[_Array]] = []
-    starts: list[Start] = []
+    starts: list[Start | None] = []
     for train, held in candidate.parts(folds):
         enough = _Rising(held) if not found and held.n_rows >= _TRIED else _none_is_enough
         logits_of, starts = held_out_logits_of(logit, train, held, penalties, enough)

@@ -14,7 +14,7 @@ of multinomial logits is a multinomial logit on their features, side by side.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -28,7 +28,8 @@ from eigenfeat._base.types import Codes
 from eigenfeat.linear.held_out import _objective, _solved, log_loss, temperature
 from eigenfeat.linear.lbfgs import minimise
 from eigenfeat.linear.logistic import PENALTIES, MultinomialLogit
-from eigenfeat.linear.logit_problem import LogitProblem
+from eigenfeat.linear.logit_problem import LogitProblem, Penalty
+from eigenfeat.linear.span import Span, SpanMetric
 
 if TYPE_CHECKING:
     from eigenfeat._base.core import core
@@ -79,7 +80,7 @@ def held_out_logits_of(
     held: LabelledRows,
     penalties: Sequence[float],
     enough: Callable[[_Array], bool] = lambda logits: False,
-) -> tuple[list[_Array], list[Start]]:
+) -> tuple[list[_Array], list[Start | None]]:
     """Logits (m, k) of `held`, and what a fit may start from, for each penalty.
 
     Penalties are divided by `damping`. They go from large to small, and end after the first one
@@ -87,14 +88,50 @@ def held_out_logits_of(
     """
     penalties = [one / damping(logit) for one in penalties]
     problem = LogitProblem(train, constant=True)
-    k = problem.shape[1]
-    random = np.random.RandomState(0)
-    factor = logit._fold_metric(problem, min(max(penalties), 0.1), _COARSE, random=random)
-    float32 = problem.float32_problem()
-    W, out, starts = np.zeros(problem.shape), [], []
+    ways = [logit._weights(problem.shape[1], energy) for energy in penalties]
+    metric_of = logit._weights(problem.shape[1], min(max(penalties), 0.1))
+    span = Span.of(problem, metric_of, _COARSE)
+    metric = None if span is None else SpanMetric.of(span, metric_of)
+    minima: Iterator[tuple[_Array, Start | None]]
+    if span is None or metric is None:
+        minima = _minima_over_features(logit, problem, ways, metric_of)
+    else:
+        minima = _minima_in_span(span, metric, problem, ways)
+    out: list[_Array] = []
+    starts: list[Start | None] = []
     block = held.together()
-    for energy in penalties:
-        penalty = logit._weights(k, energy)
+    for W, start in minima:
+        out.append(np.asarray(block.scores(W, True, held.n_threads), dtype=np.float64))
+        starts.append(start)
+        if enough(out[-1]):
+            break
+    return out, starts
+
+
+def _minima_in_span(
+    span: Span, metric: SpanMetric, problem: LogitProblem, penalties: Sequence[Penalty]
+) -> Iterator[tuple[_Array, None]]:
+    """Weights (p, k) for each penalty, of fewer samples than features."""
+    point = None
+    for penalty in penalties:
+        point = span.minimise(
+            penalty, metric, point, tolerance=_COARSE, max_iterations=_MOST_STEPS
+        ).point
+        yield span.weights(problem, [point])[0], None
+
+
+def _minima_over_features(
+    logit: MultinomialLogit,
+    problem: LogitProblem,
+    penalties: Sequence[Penalty],
+    metric_of: Penalty,
+) -> Iterator[tuple[_Array, Start]]:
+    """Weights (p, k) for each penalty, and what a fit may start from."""
+    random = np.random.RandomState(0)
+    factor = logit._fold_metric(problem, metric_of.energy, _COARSE, random=random)
+    float32 = problem.float32_problem()
+    W = np.zeros(problem.shape)
+    for penalty in penalties:
         W = minimise(
             _objective(problem, penalty),
             partial(_solved, factor, problem.n_threads),
@@ -104,12 +141,8 @@ def held_out_logits_of(
             noise=float(np.finfo(problem.dtype).eps),
             float32=None if float32 is None else _objective(float32, penalty),
         ).point
-        scores = block.scores(np.ascontiguousarray(W), True, held.n_threads)
-        out.append(np.asarray(scores, dtype=np.float64))
-        starts.append(Start(W, factor, problem.total))
-        if enough(out[-1]):
-            break
-    return out, starts
+        W = np.ascontiguousarray(W)
+        yield W, Start(W, factor, problem.total)
 
 
 def damping(logit: MultinomialLogit) -> float:
