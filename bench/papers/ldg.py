@@ -188,8 +188,8 @@ def tell_small(run):
             "are chosen by 5-fold cross-validation in which rows that are asked had no part in the "
             "directions: in directions of all rows, with fewer of them than columns, nearly all "
             "candidates are right on every row. CBF, GunPoint, Lightning7, OliveOil, "
-            "StarLightCurves and TwoLeadECG are not at hand; `ldg-training-files` has the four sets "
-            "without their test part."
+            "StarLightCurves and TwoLeadECG are not at hand; `ldg-training-files` has four sets "
+            "of which only the training file is."
         )
 
 
