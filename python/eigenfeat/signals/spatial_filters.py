@@ -551,16 +551,16 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         sizes = np.einsum("kaa->k", inner)[:, None, None] / rank
         inner += self.ridge * sizes * np.eye(rank)
         above, below, names = _problems(inner, list(labels), self.pairs)
-        found = generalized_eigh(above, above + below, n_threads=self.n_threads)
+        solution = generalized_eigh(above, above + below, n_threads=self.n_threads)
         chosen = _both_ends(rank, self.n_filters)
         filters, patterns = [], []
-        for one, w in zip(above + below, found.vectors[:, :, chosen], strict=True):
+        for one, w in zip(above + below, solution.vectors[:, :, chosen], strict=True):
             filters.append((span @ w).T)
             patterns.append((span @ (one @ w)).T)
         return (
             np.vstack(filters) / np.sqrt(size),
             np.vstack(patterns) * np.sqrt(size),
-            found.eigenvalues[:, chosen].ravel(),
+            solution.eigenvalues[:, chosen].ravel(),
             np.repeat(names, len(chosen), axis=0),
             rank,
         )
