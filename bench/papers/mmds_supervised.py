@@ -109,7 +109,7 @@ class SEPCA(Supervised):
                 labels += (given - labels) / (1 + self.weight)
             gradient = gram + 0.5 * self.weight * (Y - labels) @ (Y - labels).T
             M += 2 / (step + 2) * (self._projector(gradient, m) - M)
-        values, vectors = np.linalg.eigh(M)
+        vectors = np.linalg.eigh(M)[1]
         Z = vectors[:, -m:]
         return np.linalg.pinv(Z.T @ X)
 
