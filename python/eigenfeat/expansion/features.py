@@ -110,6 +110,9 @@ class CoreRows(Protocol):
     def gram(self, weights: _Weight, scale: _Doubles, half: bool, n_threads: int) -> _Doubles:
         """Gram matrix, packed by rows of its lower triangle."""
 
+    def kernel(self, scale: _Doubles, coarse: bool, n_threads: int) -> _Doubles:
+        """``Phi diag(scale)^2 Phi^T`` (n, n)."""
+
 
 def is_wide_columns(directions: object) -> TypeGuard[WideColumns]:
     """Whether directions are not an array, but project samples themselves."""
