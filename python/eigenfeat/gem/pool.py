@@ -160,11 +160,7 @@ def pooled_scores(
     X: Any,
     n_threads: int | None,
 ) -> Floats:
-    """Logits (n, k), or (n,) with two classes, of a pool.
-
-    Many samples go in parts, whose features are not too large to be written quickly; no bit of a
-    sample's logits depends on the others.
-    """
+    """Logits (n, k), or (n,) with two classes, of a pool; many samples go in parts."""
     size = max(_PART // max(logit.n_features_in_, 1), 64)
     if len(table) > size and isinstance(X, np.ndarray):
         parts = (slice(begin, begin + size) for begin in range(0, len(table), size))
