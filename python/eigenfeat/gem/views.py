@@ -310,23 +310,31 @@ def _clamped(basis: BSpline, x: _Array) -> _Array:
 
 def _ranks(quantiles: _Array, x: _Array) -> _Array:
     """Values (n, D) of the distribution functions, the mean of those on both sides of a step."""
-    last = len(quantiles) - 1
     if len(x) <= _FEW:
         up = (quantiles[:, None] <= x).sum(axis=0)
         low = (quantiles[:, None] < x).sum(axis=0)
     else:
         pairs = list(zip(quantiles.T, x.T, strict=True))
         up = np.stack([np.searchsorted(q, v, side="right") for q, v in pairs], axis=1)
-        low = np.stack([np.searchsorted(q, v, side="left") for q, v in pairs], axis=1)
-    total = np.zeros(x.shape)
-    for above in (up, low):
-        right = np.clip(above, 1, last)
-        a = np.take_along_axis(quantiles, right - 1, axis=0)
-        b = np.take_along_axis(quantiles, right, axis=0)
-        with np.errstate(over="ignore"):  # of columns whose range is beyond the largest number
-            share = (x - a) / np.where(b > a, b - a, 1.0)
-        total += np.where(right == above, (right - 1 + share) / last, above > last)
-    return total / 2
+        low = up.copy()
+        step = np.take_along_axis(quantiles, np.maximum(up - 1, 0), axis=0) == x
+        for j in np.flatnonzero(step.any(axis=0)):
+            low[step[:, j], j] = np.searchsorted(quantiles[:, j], x[step[:, j], j], side="left")
+    columns = np.broadcast_to(np.arange(x.shape[1]), x.shape)
+    value = _between(quantiles, x, up, columns)
+    steps = np.nonzero(low != up)
+    value[steps] = (value[steps] + _between(quantiles, x[steps], low[steps], steps[1])) / 2
+    return value
+
+
+def _between(quantiles: _Array, x: _Array, above: Codes, columns: Codes) -> _Array:
+    """Values of the distribution functions, linear before the quantile number `above`."""
+    last = len(quantiles) - 1
+    right = np.clip(above, 1, last)
+    a, b = quantiles[right - 1, columns], quantiles[right, columns]
+    with np.errstate(over="ignore"):  # of columns whose range is beyond the largest number
+        share = (x - a) / np.where(b > a, b - a, 1.0)
+    return np.where(right == above, (right - 1 + share) / last, above > last)
 
 
 @dataclass(frozen=True, eq=False)
