@@ -341,3 +341,13 @@ def test_missing_entries_are_a_bin_and_an_indicator_of_their_own():
 def test_names_of_all_views_are_in_the_documentation():
     for name in itertools.chain(VIEWS):
         assert f'"{name}"' in GEMClassifier.__doc__
+
+
+def test_ranks_of_indicators_are_no_view_of_their_own(rng):
+    X = (rng.random((300, 12)) < 0.3).astype(float)
+    y = (X[:, 0] + X[:, 1] + rng.random(300) > 1.0).astype(int)
+    notes = {view.name: view.note for view in GEMClassifier().fit(X, y).views_}
+    assert notes["gem_ranks"] == "ranks of indicators are the columns themselves"
+    X[:, 3] = rng.standard_normal(300)
+    notes = {view.name: view.note for view in GEMClassifier().fit(X, y).views_}
+    assert "indicators" not in notes["gem_ranks"]
