@@ -21,7 +21,7 @@ from sklearn.utils import check_random_state
 from eigenfeat._base import threads
 from eigenfeat._base.core import core
 from eigenfeat._base.verbose import warn_caller
-from eigenfeat.pencils.scale import column_deviations, shares_and_means
+from eigenfeat.pencils.scale import column_deviations, pooled_mean, shares_and_means
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -150,7 +150,7 @@ class _Steps:
         scale = column_scale * _magnitude(deviations / column_scale)
         return cls(
             rows,
-            _Units(shares @ means, scale, deviations == 0.0),
+            _Units(pooled_mean(shares, means), scale, deviations == 0.0),
             sum(moments.weight(c) for c in labels) / rows.n_rows,
             _shift(settings.perturbation, deviations / scale),
             threads.resolve(settings.n_threads),

@@ -255,7 +255,8 @@ def _class_gaussians(
     column_scale: Array,
     span: Span | None = None,
 ) -> ClassGaussians:
-    within = matrices.pool(moments).within / column_scale / column_scale[:, None]
+    pooled = matrices.pool(moments)
+    within = pooled.within / column_scale / column_scale[:, None]
     r, labels = len(within), moments.classes_.tolist()
     d = r if span is None else len(span.origin)
     unit = float(np.trace(within)) / d
@@ -270,6 +271,7 @@ def _class_gaussians(
             continue
         means[place] = moments.mean(label)
         own = moments.covariance(label) / column_scale / column_scale[:, None]
+        own[pooled.constant] = own[:, pooled.constant] = 0.0
         share = _share(own, weights[place], root, d) if root is not None else float(shrinkage)
         mixed = (1 - share) * own + share * within + ridge * unit * np.eye(r)
         factor = _root(mixed, f"class {show(label)}'s", ridge)
