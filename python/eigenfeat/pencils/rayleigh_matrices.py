@@ -267,13 +267,19 @@ def _with_ridge(pencil: Pencil, pooled: Pooled, scale: Array, ridge: float) -> A
     if pencil.noise is None:
         return np.eye(d)
     noise = pencil.noise / scale / scale[:, None]
+    unit = noise_unit(noise, pooled, scale, pencil.signal)
+    noise[np.arange(d), np.arange(d)] += ridge * unit / d
+    return noise
+
+
+def noise_unit(noise: Array, pooled: Pooled, scale: Array, signal: Array | None = None) -> float:
+    """Trace of scaled noise (d, d), or of the signal (by default `between`) if that is rounding."""
     sizes = (np.diag(pooled.spread(False)) / scale) / scale
     size = float(np.sum(sizes[~pooled.constant]))
     unit = float(np.trace(noise))
-    if not unit > (100 * np.finfo(np.float64).eps) ** 2 * size:
-        unit = float(np.sum(np.diag(pencil.signal) / scale / scale))
-    noise[np.arange(d), np.arange(d)] += ridge * unit / d
-    return noise
+    if unit > (100 * np.finfo(np.float64).eps) ** 2 * size:
+        return unit
+    return float(np.sum(np.diag(pooled.between if signal is None else signal) / scale / scale))
 
 
 def _largest(signal: Array, noise: Array, m: int, settings: Parameters) -> tuple[Array, Array]:

@@ -259,7 +259,9 @@ def _class_gaussians(
     within = pooled.within / column_scale / column_scale[:, None]
     r, labels = len(within), moments.classes_.tolist()
     d = r if span is None else len(span.origin)
-    unit = float(np.trace(within)) / d
+    unit = matrices.noise_unit(within, pooled, column_scale) / d
+    if not unit > 0:
+        raise SingularDenominatorError("X: expected a column that varies, got constant ones alone")
     common = within + ridge * unit * np.eye(r)
     root = _root(common, "the pooled", ridge) if shrinkage == "auto" else None
     weights = np.array([moments.weight(c) for c in labels])
