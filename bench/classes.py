@@ -23,7 +23,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from eigenfeat import FisherLDA, GEMClassifier
+from eigenfeat import GEM, FisherLDA, GEMClassifier, MultinomialLogit
 
 FILES = {
     **{"isolet": "uci_isolet.npz", "ocr": "ocr_letters.npz", "letter": "uci_letter.npz"},
@@ -37,11 +37,13 @@ METHODS = {
 FEW = {"pairs": ("random_groups", 150)}
 OF_MANY = {
     "GEM": lambda: GEMClassifier(views="gem"),
-    "GEM, L-BFGS": lambda: GEMClassifier(views="gem", logit_solver="lbfgs"),
-    "GEM, 150 groups": lambda: GEMClassifier(views="gem", **FEW),
-    "GEM, 150 groups and columns": lambda: GEMClassifier(views="gem", **FEW, include_input=True),
+    "GEM, L-BFGS": lambda: GEMClassifier(
+        views="gem", logit=MultinomialLogit(tol=1e-3, temperature="auto")
+    ),
+    "GEM, 150 groups": lambda: GEMClassifier(views="gem", gem=GEM(**FEW)),
+    "GEM, 150 groups and columns": lambda: GEMClassifier(gem=GEM(**FEW, include_input=True)),
     "GEM, 600 nearest": lambda: GEMClassifier(
-        views="gem", pairs=("confusion", 600), n_directions=1
+        views="gem", gem=GEM(pairs=("confusion", 600), n_directions=1)
     ),
     "Fisher": lambda: FisherLDA(),
 }

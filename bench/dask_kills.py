@@ -21,7 +21,7 @@ import numpy as np
 from dask.distributed import Client, LocalCluster
 from distributed import Status
 
-from eigenfeat import distributed
+from eigenfeat import GEM, distributed
 
 N, D, K, CHUNK = 16_000, 20, 4, 1_000
 SETTINGS = {
@@ -56,7 +56,7 @@ def bits(seconds: float) -> dict[str, bytes]:
     moments = distributed.class_moments(X, y)
     pairs = distributed.pair_directions(moments, constant=True, n_directions=5)
     logit = distributed.MultinomialLogit().fit(X, y)
-    model = distributed.GEMClassifier(views="gem", n_directions=3).fit(X, y)
+    model = distributed.GEMClassifier(views="gem", gem=GEM(n_directions=3)).fit(X, y)
     return {
         "moments": np.concatenate([moments.covariance(c) for c in range(K)]).tobytes(),
         "pencils": pairs.vectors.tobytes() + pairs.eigenvalues.tobytes(),

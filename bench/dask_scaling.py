@@ -15,7 +15,7 @@ import dask.array as da
 import numpy as np
 from dask.distributed import Client, LocalCluster, default_client, wait
 
-from eigenfeat import ClassMoments, GEMClassifier, distributed
+from eigenfeat import GEM, ClassMoments, GEMClassifier, distributed
 from eigenfeat.rows import ArrayBlocks
 from timing import Contender, alternate, print_table
 
@@ -68,7 +68,7 @@ def classifier(n: int, workers: int, rounds: int) -> None:
     """GEMClassifier on 40 columns, 5 classes."""
     X, y = problem(n, 40, 5, max(n // 16, 1))
     here, labels = X.compute(), y.compute()
-    options = {"n_directions": 3, "scale": "none"}
+    options = {"gem": GEM(n_directions=3, scale="none")}
     blocks = ArrayBlocks(here, labels, block_rows=max(n // 16, 1))
     local = GEMClassifier(views="gem", **options, n_threads=workers)
     spread = distributed.GEMClassifier(views="gem", **options)

@@ -88,16 +88,16 @@ def formula(
 
 def run(arguments: argparse.Namespace) -> None:
     """In a process of its own: fit, and print what it took as JSON."""
-    from eigenfeat import GEMClassifier, GEMClassifierCV
+    from eigenfeat import GEM, GEMClassifier, GEMClassifierCV
 
     shape = (arguments.rows, arguments.columns)
     X: Any = np.memmap(arguments.path, dtype=np.float32, mode="r", shape=shape)
     y = np.load(str(arguments.path) + ".labels.npy")
     model: Any = GEMClassifier(
-        views="gem", n_directions=arguments.directions, n_threads=arguments.threads
+        views="gem", gem=GEM(n_directions=arguments.directions), n_threads=arguments.threads
     )
     if arguments.search:
-        model = GEMClassifierCV(model, {"ridge": [0.1, 0.5], "penalty": [0.1, 0.03]})
+        model = GEMClassifierCV(model, {"gem__ridge": [0.1, 0.5], "logit__penalty": [0.1, 0.03]})
     # Libraries take their own buffers at the first fit, whatever the rows.
     model.fit(np.array(X[:2000]), y[:2000])
     with Peak() as peak:

@@ -23,7 +23,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from eigenfeat import GEMClassifier
+from eigenfeat import GEMClassifier, MultinomialLogit
 
 FILES = {
     "opencv": "opencv_digits",
@@ -43,9 +43,12 @@ FILES = {
 }
 BUNDLED = {"digits": load_digits, "cancer": load_breast_cancer}
 METHODS = {
-    "T = 1": lambda: GEMClassifier(views="gem", temperature=1.0),
+    "T = 1": lambda: GEMClassifier(views="gem", logit=MultinomialLogit(tol=1e-3, solver="auto")),
     "default": lambda: GEMClassifier(views="gem"),
-    "penalty auto": lambda: GEMClassifier(views="gem", penalty="auto"),
+    "penalty auto": lambda: GEMClassifier(
+        views="gem",
+        logit=MultinomialLogit("auto", tol=1e-3, temperature="auto", solver="auto"),
+    ),
     "logistic": lambda: make_pipeline(
         SimpleImputer(), StandardScaler(), LogisticRegression(max_iter=1000)
     ),

@@ -131,17 +131,16 @@ def fit(options: argparse.Namespace, ridge: float | None, X: Any, y: Any, Z: Any
         "ridge": ridge,
         "n_directions": options.directions,
         "threshold": options.threshold,
-        "n_threads": options.threads,
-        "verbose": 1,
     }
+    speaking = {"n_threads": options.threads, "verbose": 1}
     started, busy = time.perf_counter(), time.process_time()
     if options.classifier:
-        model = GEMClassifier(views="gem", **shared).fit(X, y)
+        model = GEMClassifier(views="gem", gem=GEM(**shared), **speaking).fit(X, y)
         took = time.perf_counter() - started
         values = model.layers_[0].eigenvalues
         result = f"{len(values)} directions, held-out accuracy {model.score(Z, z):.4f}"
     else:
-        gem = GEM(solver="randomized", expansion="none", **shared).fit(X, y)
+        gem = GEM(solver="randomized", expansion="none", **shared, **speaking).fit(X, y)
         took = time.perf_counter() - started
         values = gem.eigenvalues_
         result = f"{len(values)} directions, largest residual {gem.residuals_.max():.1e}"

@@ -70,13 +70,20 @@ def main(arguments=None):
         with quiet_interrupts(False):
             options = _parser().parse_args(arguments)
             require("matplotlib", "pictures")
-            from bench.papers import protocol, runner
+            from threadpoolctl import threadpool_limits
+
+            from bench.papers import measuring, protocol, runner
 
             task = import_module(f"bench.papers.{TASKS[options.task]}").PROTOCOLS[options.task]
-        context = protocol.Context(options.quick, options.threads, rows=options.rows)
+        context = protocol.Context(
+            options.quick, options.threads, rows=options.rows, splits=options.splits
+        )
         where = options.data, options.output
         chosen = {"peers": options.peers, "only": options.only}
-        outcomes = runner.reproduce(task, *where, context, **chosen)
+        if options.together:
+            chosen["measure"] = measuring.run
+        with threadpool_limits(options.threads if options.together else None):
+            outcomes = runner.reproduce(task, *where, context, **chosen)
         return int(any(outcome.failure for outcome in outcomes))
     except (KeyboardInterrupt, OSError, MissingExtraError, UsageError) as error:
         return report_error(error, False)
@@ -101,7 +108,10 @@ def _parser():
     folder = Path("eigenfeat-papers")
     output = f"folder for TASK.csv or TASK-quick.csv, and pictures (default ./{folder})"
     add("--output", type=Path, default=folder, metavar="DIR", help=output)
+    together = "run all methods in one process, which saves starts and says nothing of memory"
+    add("--together", action="store_true", help=together)
     add("--threads", type=count, metavar="N", help="threads of every method (default: all)")
+    add("--splits", type=count, metavar="N", help="random splits, where a task has several")
     add("--rows", type=count, metavar="N", help="test rows of each set of `early`, at most")
     return parser
 

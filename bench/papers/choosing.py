@@ -58,10 +58,23 @@ def made(context, *, where, **parameters):
     parts = []
     for module, _, name in (one.rpartition(".") for one in where):
         kind = getattr(import_module(module), name)
-        seeded = "random_state" in signature(kind).parameters
-        parts.append(kind(random_state=context.seed) if seeded else kind())
+        known = signature(kind).parameters
+        given = {"random_state": context.seed} if "random_state" in known else {}
+        if "gem" in known:
+            given |= gem_parts()
+        if "views" in known:
+            given["views"] = "gem"  # the paper's classifier
+        parts.append(kind(**given))
     model = parts[0] if len(parts) == 1 else make_pipeline(*parts)
     return model.set_params(**parameters)
+
+
+def gem_parts():
+    """GEM and the logit of a classifier, with its defaults, whose parameters are set by name."""
+    from eigenfeat import gem, linear
+
+    logit = linear.MultinomialLogit(tol=1e-3, temperature="auto", solver="auto")
+    return {"gem": gem.GEM(), "logit": logit}
 
 
 GEM, LOGIT = "eigenfeat.gem.classifier.GEMClassifier", "eigenfeat.linear.logistic.MultinomialLogit"
@@ -70,6 +83,8 @@ SCALER, SVC = "sklearn.preprocessing.StandardScaler", "sklearn.svm.SVC"
 
 gem = partial(made, where=(GEM,))  # with a multinomial logit; `depth` makes it deep
 fourier = partial(made, where=(SAMPLER, LOGIT))
+joint_gem = partial(made, where=("eigenfeat.gem.joint.JointGEMClassifier",))
+joint_gem_on_fourier = partial(made, where=(SAMPLER, "eigenfeat.gem.joint.JointGEMClassifier"))
 gem_on_fourier = partial(made, where=(SAMPLER, GEM))  # nearly eigenfunctions of the kernel's space
 svc = partial(made, where=(SVC,))
 perceptron = partial(made, where=("sklearn.neural_network.MLPClassifier",))

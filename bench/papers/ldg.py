@@ -134,6 +134,10 @@ SMALL_METHODS = (
     Method("PCA LFDA", families.pca_local_fisher),
     Method("Reg. LFDA", families.regularized_local_fisher),
     Method("ITML", families.itml_by_itself, peer=True),
+    Method("LDG, 5 folds", families.ldg_by_folds, peer=True),
+    Method("LDG, larger gamma", families.ldg_larger_gamma, peer=True),
+    Method("LDG and Reg. FDA", families.ldg_and_fisher, peer=True),
+    Method("LDG or Reg. FDA", families.ldg_or_fisher, peer=True),
 )
 
 

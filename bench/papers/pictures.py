@@ -137,6 +137,16 @@ EARLY = (
         for which in ("quadratic", "box", "Chebyshev")
     )),
     ("completions", ("reliability",), (QDA, f"{QDA}, mixture", SVM, f"{SVM}, mixture")),
+    ("literal-sets", ("reliability",), tuple(
+        f"{kind}, {which}"
+        for kind in ("local QDA", "linear SVM")
+        for which in ("quadratic, literal", "box", "Chebyshev, literal")
+    )),
+    ("literal-completions", ("reliability",), tuple(
+        f"{kind}, {which}"
+        for kind in (QDA, SVM)
+        for which in ("literal", "mixture, literal")
+    )),
     ("methods", ("reliability", "accuracy"), (
         QDA, "local QDA on LDG, quadratic", "LDA, pairwise", "ECTS",
         "fixed time, local QDA", "fixed time, 1-NN",

@@ -31,7 +31,7 @@ class Context:
 
     `rows` are as many test rows as are taken at most, where a task takes a part of them, None for
     the task's own number. `threads` are those of everything that a method does, None for the
-    machine's default.
+    machine's default; `splits` is the number of random splits, None for the task's.
     """
 
     quick: bool = False
@@ -39,6 +39,7 @@ class Context:
     seed: int = 0
     directions: int | None = None
     rows: int | None = None
+    splits: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,7 +239,7 @@ N_SPLITS, QUICK_SPLITS = 10, 2
 
 def seeds(context, step=lambda text: None):
     """Yield the seeds of a run's random splits, and tell of each."""
-    total = QUICK_SPLITS if context.quick else N_SPLITS
+    total = context.splits or (QUICK_SPLITS if context.quick else N_SPLITS)
     for number in range(total):
         step(f"split {number + 1} of {total}")
         yield context.seed + number

@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 from dask_support import WORKERS, killing, lazy_problem, slowly, small_cluster, worker_pids
+from flat_gem import gem_classifier, nested
 from numpy.testing import assert_allclose, assert_array_equal
 
 import eigenfeat
@@ -88,8 +89,8 @@ def test_the_logit_outlives_a_worker(client):
 
 def test_a_search_outlives_a_worker(client):
     X, y = client.persist(lazy_problem(4000, 500))
-    base = eigenfeat.GEMClassifier(views="gem", n_directions=1, scale="none")
-    search = distributed.GEMClassifierCV(base, {"penalty": [0.3, 0.03]})
+    base = gem_classifier(views="gem", n_directions=1, scale="none")
+    search = distributed.GEMClassifierCV(base, {"logit__penalty": [0.3, 0.03]})
     calm = search.fit(X, y).predict_proba(X[:500].compute())
     expected = [(one["error"], one["log_loss"]) for one in search.results_]
     with killing(client, [0.3]) as killed:
@@ -103,9 +104,9 @@ def test_the_classifier_is_the_same_on_processes_and_threads(client):
     import dask
 
     rows = lazy_problem(4000, 500)
-    spread = distributed.GEMClassifier(views="gem", n_directions=2).fit(*rows)
+    spread = distributed.GEMClassifier(**nested({"views": "gem", "n_directions": 2})).fit(*rows)
     with dask.config.set(scheduler="threads"):
-        here = distributed.GEMClassifier(views="gem", n_directions=2).fit(*rows)
+        here = distributed.GEMClassifier(**nested({"views": "gem", "n_directions": 2})).fit(*rows)
     assert_array_equal(spread.logit_.coef_, here.logit_.coef_)
 
 
@@ -242,7 +243,7 @@ def test_projections_are_kept_by_all_workers_alike(client):
     wait(X)
     blocks = DaskBlocks(X, y)
     assert blocks._partitions.held.shares(client) is None
-    eigenfeat.GEMClassifier(views="gem", n_directions=1, scale="none").fit(blocks)
+    gem_classifier(views="gem", n_directions=1, scale="none").fit(blocks)
     kept = blocks._kept.held.shares(client)
     assert sorted(len(share.numbers) for share in kept) == [8, 8]
 
@@ -271,9 +272,9 @@ def test_rows_that_are_held_outlive_a_worker(client):
 def test_the_classifier_outlives_a_worker(client):
     held, lazy = held_and_lazy(client, 4000, 500)
     options = {"n_directions": 2, "scale": "none"}
-    calm = distributed.GEMClassifier(views="gem", **options).fit(*lazy)
+    calm = distributed.GEMClassifier(**nested(dict(views="gem", **options))).fit(*lazy)
     with killing(client, [0.05]) as killed:
-        found = distributed.GEMClassifier(views="gem", **options).fit(*held)
+        found = distributed.GEMClassifier(**nested(dict(views="gem", **options))).fit(*held)
     assert len(killed) == 1
     assert_array_equal(found.logit_.coef_, calm.logit_.coef_)
     assert_array_equal(found.layers_[0].directions, calm.layers_[0].directions)

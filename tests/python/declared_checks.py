@@ -13,6 +13,7 @@ DECLARED = {
     "GEMClassifierCV": dict.fromkeys(
         WEIGHTS, "rows are held out one by one, and repeated rows fall on both sides"
     ),
+    "JointGEMClassifier": dict.fromkeys(WEIGHTS, "steps take samples in a random order"),
     "GEMEnsemble": WEIGHTS,
     "MultinomialLogit": WEIGHTS,
     "CalibratedLeastSquares": WEIGHTS,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from flat_gem import gem_classifier, joint_classifier
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
@@ -21,12 +22,12 @@ ESTIMATORS = {
     "GEM": lambda: ef.GEM(**SMALL_GEM),
     "GEM, randomized": lambda: ef.GEM(**SMALL_GEM, solver="randomized", random_state=0),
     "GEM, scaled": lambda: ef.GEM(**SMALL_GEM, scale="columns"),
-    "GEMClassifier": lambda: ef.GEMClassifier(**SMALL_GEM),
-    "GEMClassifier, deep": lambda: ef.GEMClassifier(**SMALL_GEM, depth=2),
-    "GEMClassifier, clusters": lambda: ef.GEMClassifier(**SMALL_GEM, n_clusters=2),
-    "GEMClassifier, joint": lambda: ef.GEMClassifier(**SMALL_GEM, joint_epochs=3),
-    "GEMClassifierCV": lambda: ef.GEMClassifierCV(grid={"penalty": [0.1, 1.0]}),
-    "GEMEnsemble": lambda: ef.GEMEnsemble(ef.GEMClassifier(**SMALL_GEM), n_members=2),
+    "GEMClassifier": lambda: gem_classifier(**SMALL_GEM),
+    "GEMClassifier, deep": lambda: gem_classifier(**SMALL_GEM, depth=2),
+    "GEMClassifier, clusters": lambda: gem_classifier(**SMALL_GEM, n_clusters=2),
+    "JointGEMClassifier": lambda: joint_classifier(**SMALL_GEM, epochs=3),
+    "GEMClassifierCV": lambda: ef.GEMClassifierCV(grid={"logit__penalty": [0.1, 1.0]}),
+    "GEMEnsemble": lambda: ef.GEMEnsemble(gem_classifier(**SMALL_GEM), n_members=2),
     "GEMPatches": lambda: ef.gem.GEMPatches(ef.GEM(**SMALL_GEM), patch_size=2),
     "GEMRegressor": lambda: ef.GEMRegressor(n_directions=1),
     "ClassComponents": lambda: ef.gem.ClassComponents(n_directions=1),

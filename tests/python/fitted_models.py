@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+from flat_gem import gem_classifier
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
@@ -71,14 +72,14 @@ MODELS = {
         X, Y
     ),
     "ClassComponents": lambda: ef.gem.ClassComponents("vanishing", 2).fit(FRAME, Y),
-    "GEMClassifier": lambda: ef.GEMClassifier(n_directions=2).fit(FRAME, Y),
-    "GEMClassifier, deep": lambda: ef.GEMClassifier(
-        n_directions=2, hidden_directions=2, depth=2
-    ).fit(X, np.arange(90) % 3 - 1),
-    "GEMEnsemble": lambda: ef.GEMEnsemble(ef.GEMClassifier(n_directions=1), n_members=2).fit(X, Y),
+    "GEMClassifier": lambda: gem_classifier(n_directions=2).fit(FRAME, Y),
+    "GEMClassifier, deep": lambda: gem_classifier(n_directions=2, hidden_directions=2, depth=2).fit(
+        X, np.arange(90) % 3 - 1
+    ),
+    "GEMEnsemble": lambda: ef.GEMEnsemble(gem_classifier(n_directions=1), n_members=2).fit(X, Y),
     "GEMPatches": lambda: ef.gem.GEMPatches(patch_size=2, pool=2).fit(X, Y),
     "GEMRegressor": lambda: ef.GEMRegressor(n_bins=3).fit(FRAME, X[:, 0] ** 2 + X[:, 1]),
-    "GEMClassifierCV": lambda: ef.GEMClassifierCV(grid={"penalty": [0.1, 1.0]}).fit(X, Y),
+    "GEMClassifierCV": lambda: ef.GEMClassifierCV(grid={"logit__penalty": [0.1, 1.0]}).fit(X, Y),
     "MultinomialLogit": lambda: ef.MultinomialLogit().fit(X, Y),
     "MultinomialLogit, two": lambda: ef.MultinomialLogit(max_iter=500).fit(
         X.astype(np.float32), Y == "elm"

@@ -1,9 +1,14 @@
-"""Random small tables as users have them, and what is expected of every estimator on them."""
+"""Random small tables as users have them, and estimators by their defaults.
+
+`random_table` draws indicators, rare categories, constants (of a class, or but for rounding),
+copies, sums, heavy tails, offsets, large and small units, repeated samples, rare classes, weights,
+and types of numbers.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,9 +27,6 @@ class Table:
     target: np.ndarray
     weight: np.ndarray | None
     kinds: tuple[str, ...]
-
-    def with_columns(self, order: np.ndarray) -> Table:
-        return replace(self, X=self.X[:, order])
 
 
 def _labels(random: np.random.Generator, n: int) -> np.ndarray:
@@ -79,10 +81,9 @@ def _column(
     return np.sum(others, axis=0)
 
 
-KINDS = (
-    "normal shifted shifted shifted cauchy lognormal indicator indicator rare constant residue "
-    "class counts offset large small copy sum"
-).split() + ["constant in a class", "almost a copy"]
+KINDS = ["normal", "shifted", "shifted", "shifted", "cauchy", "lognormal", "indicator", "indicator"]
+KINDS += ["rare", "constant", "residue", "class", "constant in a class", "counts", "offset"]
+KINDS += ["large", "small", "copy", "almost a copy", "sum"]
 DTYPES = ("float64",) * 5 + ("float32", "int64", "uint8", "bool", "object")
 
 
@@ -104,9 +105,13 @@ def random_table(seed: int) -> Table:
             y[:2] = [0, 1]
     dtype = str(random.choice(DTYPES))
     if dtype in ("int64", "uint8"):
-        X = np.clip(np.round(3 * X), 0 if dtype == "uint8" else -1e15, 255 if dtype == "uint8" else 1e15)
+        X = np.clip(
+            np.round(3 * X), 0 if dtype == "uint8" else -1e15, 255 if dtype == "uint8" else 1e15
+        )
     elif dtype == "bool":
-        X = X > np.median(X, axis=0)
+        X = np.median(X, axis=0) < X
+    elif dtype == "float32" and (np.abs(X.mean(axis=0)) > 1e4 * X.std(axis=0)).any():
+        dtype = "float64"  # of such columns float32 holds less than three digits
     X = X.astype(dtype)
     target = y + random.standard_cauchy(n) * random.choice([0, 0.1])
     labels: np.ndarray = y
@@ -128,7 +133,7 @@ def random_table(seed: int) -> Table:
 DEFAULTS: dict[str, Callable[[], object]] = {
     "GEM": ef.GEM,
     "GEMClassifier": ef.GEMClassifier,
-    "GEMClassifier gem": lambda: ef.GEMClassifier(views="gem"),
+    "GEMClassifier, gem": lambda: ef.GEMClassifier(views="gem"),
     "GEMClassifierCV": ef.GEMClassifierCV,
     "GEMEnsemble": ef.GEMEnsemble,
     "GEMRegressor": ef.GEMRegressor,

@@ -3,8 +3,8 @@ Reliability diagrams of predicted probabilities
 ===============================================
 
 This example draws reliability diagrams of ``GEMClassifier`` and of logistic regression on the same
-split. ``penalty`` shrinks the probabilities long before it changes the predicted class. If you need
-probabilities, choose it by the log loss.
+split. The ``penalty`` of the logit shrinks the probabilities long before it changes the predicted
+class. If you need probabilities, choose it by the log loss.
 """
 
 import matplotlib.pyplot as plt
@@ -14,18 +14,17 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 
-from eigenfeat import GEMClassifier, GEMClassifierCV
+from eigenfeat import GEMClassifier, GEMClassifierCV, MultinomialLogit
 
 X, y = load_digits(return_X_y=True)
 X_train, X_test, y_train, y_test = train_test_split(
     X / 16, y, test_size=0.5, stratify=y, random_state=0
 )
-search = GEMClassifierCV(
-    GEMClassifier(random_state=0), {"penalty": [0.3, 0.1, 0.03, 0.01, 0.003]}, scoring="log_loss"
-)
+grid = {"logit__penalty": [0.3, 0.1, 0.03, 0.01, 0.003]}
+search = GEMClassifierCV(grid=grid, scoring="log_loss")
 models = {
     "logistic regression": LogisticRegression(max_iter=1000),
-    "GEMClassifier, penalty=0.3": GEMClassifier(penalty=0.3, random_state=0),
+    "GEMClassifier, penalty=0.3": GEMClassifier(views="gem", logit=MultinomialLogit(penalty=0.3)),
     "GEMClassifier()": GEMClassifier(random_state=0),
     "GEMClassifierCV": search,
 }

@@ -21,7 +21,7 @@ fig, axes = plt.subplots(1, 3, figsize=(11, 3.6), layout="constrained")
 plotting.EmbeddingDisplay(X, y).plot(axes[0], title="samples", legend=False)
 linear = LDG(1, random_state=0).fit(X, y)
 plotting.EmbeddingDisplay.from_estimator(linear, X, y, ax=axes[1], title="LDG(1)", legend=False)
-kernel = KernelLDG(1, kernel="rbf", kernel_gamma=0.3, gamma=0.5, n_neighbors=8).fit(X, y)
+kernel = KernelLDG(1, kernel="rbf", kernel_gamma=4, gamma=0.5, n_neighbors=8).fit(X, y)
 plotting.EmbeddingDisplay.from_estimator(
     kernel, X, y, ax=axes[2], title="KernelLDG(1)", legend=False
 )

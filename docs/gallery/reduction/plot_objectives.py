@@ -46,20 +46,19 @@ for ax, (title, values) in zip(axes, panels.items(), strict=True):
 # What gamma does
 # ---------------
 #
-# The two classes are wide in the direction in which their means are farthest apart, and narrow in
-# another direction, in which their means differ less. A large `gamma` prefers the first direction,
-# a small one the second.
+# Section 3.2.1 of the thesis: two classes of thirty rows with means (-0.1, -1) and (0.1, 1) and the
+# variances 0.01 and 1 of both columns. With `gamma` 0 the direction is that of the least variance
+# within classes, (1, 0); with `gamma` 1 it is that of the means' difference, (0.0995, 0.995); with
+# 0.5 it is between the two. Each class has one Gaussian, its neighbours are all of its rows.
 
 rng = np.random.default_rng(0)
-labels = np.repeat([0, 1], 200)
-rows = rng.standard_normal((400, 2)) * [3.0, 0.4] + np.where(labels[:, None], 1, -1) * [2.5, 0.8]
-_, ax = plt.subplots(figsize=(7, 4), layout="constrained")
-for label, colour in ((0, "#0072B2"), (1, "#D55E00")):
-    ax.scatter(*rows[labels == label].T, s=6, color=colour, alpha=0.5)
-for gamma, style in ((0.05, "-"), (0.6, "--"), (0.95, ":")):
-    model = LDG(1, gamma=gamma, n_neighbors=50, standardize=False).fit(rows, labels)
-    direction = model.components_[0] / np.linalg.norm(model.components_[0])
-    ax.axline((0, 0), direction, color="black", linestyle=style, label=f"gamma {gamma}")
-ax.set(aspect="equal", xlim=(-11, 11), ylim=(-5, 5))
-ax.legend()
+labels = np.repeat([0, 1], 30)
+rows = rng.standard_normal((60, 2)) * [0.1, 1.0] + np.where(labels[:, None], 1, -1) * [0.1, 1.0]
+fig, axes = plt.subplots(1, 3, figsize=(11, 4), layout="constrained", sharey=True)
+for ax, gamma in zip(axes, (0.0, 0.5, 1.0), strict=True):
+    for label, colour in ((0, "#0072B2"), (1, "#D55E00")):
+        ax.scatter(*rows[labels == label].T, s=14, facecolors="none", edgecolors=colour)
+    model = LDG(1, gamma=gamma, n_neighbors=29, standardize=False).fit(rows, labels)
+    ax.axline((0, 0), model.components_[0], color="black")
+    ax.set(title=f"gamma {gamma:g}", aspect="equal", xlim=(-3, 3), ylim=(-3, 3))
 plt.show()

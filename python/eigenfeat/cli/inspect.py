@@ -117,7 +117,8 @@ def _moments(moments: ClassMoments, meta: dict[str, Any]) -> dict[str, Any]:
 def _estimator(model: Any) -> dict[str, Any]:
     found: dict[str, Any] = {"estimator": type(model).__name__}
     if hasattr(model, "get_params"):
-        found["parameters"] = {k: _plain(v) for k, v in model.get_params(deep=False).items()}
+        parts = {k: v for k, v in model.get_params().items() if not hasattr(v, "get_params")}
+        found["parameters"] = {name: _plain(value) for name, value in parts.items()}
     if hasattr(model, "n_features_in_"):
         found["features"] = int(model.n_features_in_)
     if hasattr(model, "feature_names_in_"):

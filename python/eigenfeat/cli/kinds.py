@@ -24,16 +24,23 @@ __all__ = [
     "estimator_of",
     "grid_values",
     "literal",
+    "nested_name",
     "new_model",
     "refuse_gem_options",
     "set_parameters",
 ]
 
-# Under the same names, but for the seed.
-PARAMETERS = (
+# Options of the same names, but for the seed; in `GEMClassifier` the first are those of `gem`, the
+# second those of `logit`.
+_OF_GEM = (
     *("ridge", "n_directions", "threshold", "pairs", "denominator", "constant", "scale"),
-    *("expansion", "powers", "include_input", "penalty", "tol", "depth", "hidden_directions"),
-    *("hidden_ridge", "n_clusters", "random_state"),
+    *("expansion", "powers", "include_input"),
+)
+_OF_LOGIT = ("penalty", "tol")
+PARAMETERS = (
+    *_OF_GEM,
+    *_OF_LOGIT,
+    *("depth", "hidden_directions", "hidden_ridge", "n_clusters", "random_state"),
 )
 PAIRS = (
     *("all", "hypercube", "random", "stratified", "confusion", "one_vs_rest", "class_tree"),
@@ -77,7 +84,7 @@ def set_parameters(model: BaseEstimator, given: dict[str, object], flag: str) ->
             )
         model.set_params(**{name: value})
     try:
-        model._validate_params()
+        getattr(model, "_check_parameters", model._validate_params)()
     except ValueError as error:
         raise UsageError(f"{flag}: {error}") from None
     return model
@@ -120,25 +127,47 @@ def literal(text: str) -> Any:
     return text.strip()
 
 
-def estimator_of(kind: type[BaseEstimator], options: SimpleNamespace) -> BaseEstimator:
-    """An estimator with the parameters that were given; UsageError if it does not take them."""
+def nested_name(name: str) -> str:
+    """A parameter's name in `GEMClassifier`, from the name of its option."""
+    if name in _OF_GEM:
+        return f"gem__{name}"
+    return f"logit__{name}" if name in _OF_LOGIT else name
+
+
+def estimator_of(features: bool, options: SimpleNamespace) -> BaseEstimator:
+    """A GEM or a GEMClassifier with the parameters that were given, which are checked.
+
+    Raises
+    ------
+    UsageError
+        If it does not take one of them.
+    """
+    from eigenfeat.gem.classifier import GEMClassifier
+    from eigenfeat.gem.gem import GEM
+    from eigenfeat.linear.logistic import MultinomialLogit
+
+    model: Any = GEM() if features else GEMClassifier()
     given = {name: getattr(options, name) for name in PARAMETERS}
     given = {name: value for name, value in given.items() if value is not None}
     if given.get("threshold") == "none":
         given["threshold"] = None
-    if foreign := sorted(set(given) - set(kind._get_param_names())):
+    if not features:
+        model.gem = GEM()
+        model.logit = MultinomialLogit(tol=1e-3, temperature="auto", solver="auto")
+        given = {nested_name(name): value for name, value in given.items()}
+    if foreign := sorted(set(given) - set(model.get_params())):
         flags = ", ".join(map(_flag, foreign))
-        raise UsageError(
-            f"{flags}: expected none with --features or --moments, which fit {kind.__name__}"
-        )
+        raise UsageError(f"{flags}: expected none with --features or --moments, which fit GEM")
     for name, value in given.items():
-        _check(kind, name, value)
-    model = kind(**given, n_threads=options.threads)
+        part, _, own = name.rpartition("__")
+        _check(getattr(model, part) if part else model, own, value)
+    model.set_params(**given, n_threads=options.threads)
     try:
         model._check_parameters()
     except ValueError as error:  # of several together, or of what is inside one
         name, _, wrong = str(error).partition(": ")
-        raise UsageError(f"{_flag(name)}: {wrong}" if name in given else str(error)) from None
+        known = {name, nested_name(name)} & given.keys()
+        raise UsageError(f"{_flag(name)}: {wrong}" if known else str(error)) from None
     return model
 
 

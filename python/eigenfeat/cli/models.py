@@ -19,6 +19,7 @@ from eigenfeat._base.validation import show
 from eigenfeat.cli.kinds import (
     assigned,
     estimator_of,
+    nested_name,
     new_model,
     refuse_gem_options,
     set_parameters,
@@ -31,8 +32,6 @@ from eigenfeat.cli.options import (
     open_labelled,
 )
 from eigenfeat.cli.output import Output, UsageError
-from eigenfeat.gem.classifier import GEMClassifier
-from eigenfeat.gem.gem import GEM
 from eigenfeat.models.saving import load, save
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.rows.blocks import Block
@@ -101,11 +100,14 @@ def fit(options: SimpleNamespace) -> int:
 def _unfitted(options: SimpleNamespace) -> Any:
     """The model that the options ask for."""
     if options.model_kind == "gem":
-        model = estimator_of(GEM if options.features or options.moments else GEMClassifier, options)
+        model = estimator_of(bool(options.features or options.moments), options)
         for name in ("classifier", "extractor"):
             if getattr(options, name) is not None:
                 raise UsageError(f"--{name}: expected none with --model gem")
-        return set_parameters(model, assigned(options.assignments), "--set")
+        given = assigned(options.assignments)
+        if "views" in model.get_params(deep=False):
+            given = {nested_name(name): value for name, value in given.items()}
+        return set_parameters(model, given, "--set")
     for flag in ("features", "moments", "spool"):
         if getattr(options, flag):
             raise UsageError(f"--{flag}: expected none with --model {options.model_kind}")

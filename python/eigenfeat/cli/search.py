@@ -12,11 +12,10 @@ from sklearn.model_selection import GridSearchCV, ParameterGrid, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 
 from eigenfeat._base.validation import show
-from eigenfeat.cli.kinds import estimator_of, grid_values, new_model
+from eigenfeat.cli.kinds import estimator_of, grid_values, nested_name, new_model
 from eigenfeat.cli.models import fit_whole, gathered
 from eigenfeat.cli.options import check_output, files_of, open_labelled
 from eigenfeat.cli.output import Output, UsageError
-from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.gem.search import GEMClassifierCV
 from eigenfeat.models.saving import save
 from eigenfeat.rows.out_of_core import keep_columns
@@ -62,7 +61,8 @@ def search(options: SimpleNamespace) -> int:
 
 
 def _gem(options: SimpleNamespace, grid: dict[str, list[Any]]) -> Any:
-    base = estimator_of(GEMClassifier, options)
+    base = estimator_of(False, options)
+    grid = {nested_name(name): values for name, values in grid.items()}
     _check_names(base, grid)
     scoring = "error" if options.scoring is None else options.scoring
     return GEMClassifierCV(
@@ -155,10 +155,7 @@ def _table(found: Any) -> list[dict[str, Any]]:
     order = np.argsort(-np.nan_to_num(tried["mean_test_score"], nan=-np.inf), kind="stable")
     return [
         {
-            "params": {
-                name.removeprefix("maxmarginshift__"): _plain(value)
-                for name, value in tried["params"][at].items()
-            },
+            "params": {_option(name): _plain(value) for name, value in tried["params"][at].items()},
             "score": float(tried["mean_test_score"][at]),
             "deviation": float(tried["std_test_score"][at]),
         }
@@ -169,12 +166,15 @@ def _table(found: Any) -> list[dict[str, Any]]:
 
 def _chosen(found: Any) -> dict[str, Any]:
     if hasattr(found, "best_params_"):
-        params = {
-            name.removeprefix("maxmarginshift__"): _plain(value)
-            for name, value in found.best_params_.items()
-        }
+        params = {_option(name): _plain(value) for name, value in found.best_params_.items()}
         return {"best_params": params, "best_score": float(found.best_score_)}
     return {"best_params": {name: _plain(getattr(found, f"{name}_")) for name in OF_LDG}}
+
+
+def _option(name: str) -> str:
+    """The name that the command line has for a parameter of a nested estimator."""
+    part, _, own = name.rpartition("__")
+    return own if part in ("maxmarginshift", "gem", "logit") else name
 
 
 def _plain(value: Any) -> Any:

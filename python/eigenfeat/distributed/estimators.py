@@ -218,7 +218,7 @@ class GEMClassifierCV(_ClassifierOnDask, search.GEMClassifierCV):
 
     def _base(self) -> GEMClassifier:
         base = super()._base()
-        known = isinstance(base, classifier.GEMClassifier)
+        known = type(base) is classifier.GEMClassifier
         return GEMClassifier(**base.get_params(deep=False)) if known else base
 
     def _takes_categories(self) -> bool:

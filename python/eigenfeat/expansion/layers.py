@@ -158,7 +158,8 @@ class _Extractor(Protocol):
 def as_layer(gem: _Extractor) -> Layer:
     """Convert a fitted extractor to a layer."""
     selected = {field.name: getattr(gem, f"{field.name}_") for field in fields(Directions)}
-    return Layer(**selected, expansion=gem.expansion, powers=tuple(gem.powers))
+    expansion = "half_wave" if gem.expansion == "auto" else gem.expansion
+    return Layer(**selected, expansion=expansion, powers=tuple(gem.powers))
 
 
 def row_blocks(n: int, width: int, most: float = _BLOCK_BYTES) -> Iterator[slice]:

@@ -4,6 +4,7 @@ from eigenfeat.gem.ensemble import GEMEnsemble as GEMEnsemble
 from eigenfeat.gem.explanation import Contributions as Contributions
 from eigenfeat.gem.explanation import contributions as contributions
 from eigenfeat.gem.gem import GEM as GEM
+from eigenfeat.gem.joint import JointGEMClassifier as JointGEMClassifier
 from eigenfeat.gem.patches import GEMPatches as GEMPatches
 from eigenfeat.gem.regressor import GEMRegressor as GEMRegressor
 from eigenfeat.gem.search import GEMClassifierCV as GEMClassifierCV

@@ -104,8 +104,9 @@ class ClassComponents(GEM):
         "scale": [StrOptions({"none", "columns"})],
         **{
             name: GEM._parameter_constraints[name]
-            for name in ("expansion", "powers", "include_input", "n_threads", "verbose")
+            for name in ("powers", "include_input", "n_threads", "verbose")
         },
+        "expansion": [StrOptions({"half_wave", "shifted", "polynomial", "none"})],
     }
 
     # What GEM has as parameters, and here has one value.

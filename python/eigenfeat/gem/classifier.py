@@ -6,13 +6,13 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from numbers import Integral, Real
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
-from sklearn.base import ClassifierMixin
+from sklearn.base import ClassifierMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
@@ -20,15 +20,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.labels import check_two_labels, plain_labels
 from eigenfeat._base.saved import fits
-from eigenfeat._base.types import ClassWeight, Floats, Pairs, RandomState, Rows
+from eigenfeat._base.types import ClassWeight, Floats, RandomState, Rows
 from eigenfeat._base.validation import FLOATS, MOST
 from eigenfeat._base.verbose import Verbose
-from eigenfeat.expansion.features import check_powers
 from eigenfeat.expansion.layers import Layer, as_layer, layer_features
 from eigenfeat.gem.clusters import class_clusters, cross_pairs
 from eigenfeat.gem.gem import GEM
 from eigenfeat.gem.hidden import hidden_pairs
-from eigenfeat.gem.joint import Joint, train_jointly
 from eigenfeat.gem.pool import (
     MOST_CLASSES,
     MOST_COLUMNS,
@@ -39,7 +37,7 @@ from eigenfeat.gem.pool import (
     pooled_scores,
 )
 from eigenfeat.gem.views import VIEWS, TableStatistics
-from eigenfeat.linear.logistic import PENALTY, MultinomialLogit
+from eigenfeat.linear.logistic import MultinomialLogit
 from eigenfeat.rows.blocks import ArrayBlocks, RowBlocks
 from eigenfeat.rows.columns import validate_columns
 from eigenfeat.rows.completion import ALLOW_NAN, complete, keep_completion
@@ -57,7 +55,6 @@ from eigenfeat.wide.rows import is_wide
 
 if TYPE_CHECKING:
     from eigenfeat.expansion.features import ExpandedRows
-    from eigenfeat.pencils.contrasts import Contrasts
     from eigenfeat.rows.blocks import RowBlocks
     from eigenfeat.rows.labelled import LabelledRows
 
@@ -67,9 +64,9 @@ __all__ = ["GEMClassifier", "with_gaps"]
 class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimator):
     """Classifier of tables, images and signals: a pool of views of the features.
 
-    Use it first for any table: numbers, text, categories and gaps need no preparation. It needs no
-    tuning on most tables; with ``views="gem"``, tune `ridge`, `penalty` and `n_directions`. User
-    guide: :doc:`/guide/classifier`.
+    Use it first for any table: numbers, text, categories and gaps need no preparation, and most
+    tables need no tuning. With ``views="gem"``, tune the `ridge` and `n_directions` of `gem` and
+    the `penalty` of `logit`. User guide: :doc:`/guide/classifier`.
 
     Each view is a representation of the features with a multinomial logit on it. Views are pooled
     by weights that minimise the log loss of out-of-fold probabilities, which also calibrates them.
@@ -82,34 +79,26 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
         "columns" (standardised, categories one-hot), "splines" (of each numeric column), "gem" (GEM
         features of the features), "gem_ranks" (of their ranks), "kernel" (Gaussian, of the ranks)
         and "interactions" (pairs of columns, in bins). "auto" pools all that the samples allow; GEM
-        features of the features alone with `depth` over 1, `joint_epochs`, `n_clusters`,
-        `include_input`, `events`, sparse samples, blocks, more than 100 classes, or more than 200
-        columns and 5,000 samples. Parameters marked * have an effect with ``views="gem"`` only.
-    ridge, pairs, denominator, constant, scale
-        As in :class:`GEM`.
-    n_directions : int >= 1 or "auto", default="auto"
-        Maximum number of directions of a pair. "auto": 10 for up to 300 pairs, 3,000 divided by
-        their number (at least 3) for up to 3,000, and 1 beyond and for random groups.
-    threshold : float, "auto" or None, default=1.5
-        Smallest eigenvalue of the last layer's directions; see :class:`GEM`.
-    expansion : {"auto", "half_wave", "shifted", "polynomial"}, default="auto"
-        As in :class:`GEM`. "auto": "half_wave"; "shifted" with `depth` over 1 or `joint_epochs`.
-    powers : distinct numbers out of 1, 2, 3, default=(1, 2, 3)
-        Exponents of the expansion.
-    include_input : bool, default=False
-        Whether the logit also uses the input of the last layer.*
-    penalty : float >= 0 or "auto", default=0.03
-        Weight of the energy of the logits, see :class:`MultinomialLogit`; "auto" takes that of six
-        with the least log loss of held-out samples.*
-    tol : float > 0, default=1e-3
-        Tolerance of the logit.
+        features of the features alone with `depth` or `n_clusters` over 1, `include_input` in
+        `gem`, `events`, sparse samples, blocks, more than 100 classes, or more than 200 columns and
+        5,000 samples. Parameters marked * have an effect with ``views="gem"`` only.
+    gem : GEM or None, default=None
+        Parameters of the GEM features, as an estimator that is not fitted; None means `GEM()`. With
+        `include_input`, the logit also uses the input of the last layer. With several layers,
+        `threshold` and `expansion` are those of the last one, and ``expansion="auto"`` is
+        "shifted".
+    logit : MultinomialLogit or None, default=None
+        Parameters of the logit, as an estimator that is not fitted. None means
+        ``MultinomialLogit(tol=1e-3, temperature="auto", solver="auto")``. A pool takes only the
+        tolerance and the number of iterations from it. `ridge_scale` is "common", and "columns"
+        where input columns are among the features.
     depth : int >= 1, default=1
         Number of layers; each takes the expanded projections of the one before.*
     hidden_directions : int >= 1 or "auto", default="auto"
         Directions per pair in hidden layers. "auto": 20, or fewer so that the next layer's moments
         take at most 2 GB.*
     hidden_ridge : float >= 0, "auto" or None, default=None
-        Ridge of the hidden layers; None means `ridge`.*
+        Ridge of the hidden layers; None means that of `gem`.*
     n_clusters : int >= 1, default=1
         Clusters of each class, between which the first layer solves for directions.*
     categorical_features : "from_dtype" or None, default="from_dtype"
@@ -118,22 +107,11 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
         of text that nearly always differs are left out with a warning. None refuses them.
     class_weight : dict, "balanced" or None, default=None
         Factors of the sample weights by label. They change the logit, not the moments of a class.
-    temperature : float > 0 or "auto", default="auto"
-        Divisor of the logits; "auto" minimises the log loss of held-out samples.*
-    logit_solver : {"auto", "lbfgs", "gaussian"}, default="auto"
-        "lbfgs" minimises the penalised log loss; "gaussian" is a closed form, which "auto" uses
-        beyond 100 classes. See :class:`MultinomialLogit`.*
-    joint_epochs : int >= 0, default=0
-        Passes over the samples in which all layers are improved together.*
-    perturbation : float >= 0, default=0.15
-        Length of the adversarial shifts in `joint_epochs`, relative to the root of the total
-        variance.*
-    learning_rate : float > 0, default=0.02
-        Typical relative change of directions and weights in a step of `joint_epochs`.*
     random_state : int, RandomState or None, default=0
-        Seed for folds, `scale`, clusters, random pairs and the order of samples.
+        Seed for folds, `scale`, clusters and random pairs, in place of those of `gem` and `logit`.
     n_threads : int or None, default=None
-        Number of threads; None means all OpenMP threads. Results do not depend on it.
+        Number of threads, also of `gem` and `logit`; None means all OpenMP threads. Results do not
+        depend on it.
     verbose : int, default=0
         1 prints a line for each step on stderr.
 
@@ -150,6 +128,10 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
     penalty_, temperature_ : float
         The values chosen or given, of the view with the largest weight; the temperature of a pool
         is 1.
+    out_of_fold_proba_ : (n, k) array or None
+        Probabilities of the training samples of positive weight, by pools that were fitted without
+        their fold: an estimate of the accuracy on new ones. NaN for the only sample of a class.
+        None with ``views="gem"`` and with more than 5,000 samples.
     classes_ : (k,) array
         Labels, sorted.
     n_features_in_, feature_names_in_
@@ -166,15 +148,11 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
     SingularDenominatorError
         If a class's matrix is singular and `ridge` too small; the message gives a sufficient ridge.
 
-    Warns
-    -----
-    ConvergenceWarning
-        If the loss has more than doubled in `joint_epochs`.
-
     See Also
     --------
     GEMClassifierCV : Search over the parameters of ``views="gem"``.
     GEM : The features alone, for other classifiers.
+    eigenfeat.gem.JointGEMClassifier : Layers that are trained together.
     FisherLDA : Linear discriminants; the fastest with many classes.
     eigenfeat.gem.contributions : What a prediction rests on.
     eigenfeat.plotting.ViewsDisplay : Weights and log losses of the views.
@@ -183,8 +161,7 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
     ----------
     N. Karampatziakis and P. Mineiro, "Discriminative Features via Generalized Eigenvectors",
     ICML 2014: Algorithm 1; section 4.1 (depth). C. Guo, G. Pleiss, Y. Sun and K. Weinberger, "On
-    calibration of modern neural networks", ICML 2017: temperature. I. Goodfellow, J. Shlens and C.
-    Szegedy, "Explaining and harnessing adversarial examples", ICLR 2015: `joint_epochs`.
+    calibration of modern neural networks", ICML 2017: temperature.
 
     Examples
     --------
@@ -207,6 +184,7 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
         "columns_": "of TableColumns?",
         "statistics_": "of TableStatistics?",
         "gaps_": "whole *?",
+        "out_of_fold_proba_": "floats n k?",
         "logit_": "of MultinomialLogit",
         "penalty_": "number",
         "temperature_": "number",
@@ -214,88 +192,45 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "views": [StrOptions({"auto", *VIEWS}), list, tuple],
-        "ridge": GEM._parameter_constraints["ridge"],
-        "n_directions": GEM._parameter_constraints["n_directions"],
-        "threshold": GEM._parameter_constraints["threshold"],
-        "pairs": GEM._parameter_constraints["pairs"],
-        "denominator": GEM._parameter_constraints["denominator"],
-        "constant": ["boolean"],
-        "scale": GEM._parameter_constraints["scale"],
-        "expansion": [StrOptions({"auto", "half_wave", "shifted", "polynomial"})],
-        "powers": ["array-like"],
-        "include_input": ["boolean"],
-        "penalty": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
-        "tol": MultinomialLogit._parameter_constraints["tol"],
+        "gem": [GEM, None],
+        "logit": [MultinomialLogit, None],
         "depth": [Interval(Integral, 1, MOST, closed="both")],
         "hidden_directions": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "hidden_ridge": GEM._parameter_constraints["ridge"],
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
         "categorical_features": [StrOptions({"from_dtype"}), None],
         "class_weight": [dict, StrOptions({"balanced"}), None],
-        "temperature": MultinomialLogit._parameter_constraints["temperature"],
-        "logit_solver": MultinomialLogit._parameter_constraints["solver"],
-        "joint_epochs": [Interval(Integral, 0, MOST, closed="both")],
-        "perturbation": [Interval(Real, 0, None, closed="left")],
-        "learning_rate": [Interval(Real, 0, None, closed="neither")],
         "random_state": ["random_state"],
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
         "verbose": ["verbose"],
     }
 
+    out_of_fold_proba_: NDArray[np.float64] | None = None
+
     def __init__(
         self,
         views: str | Sequence[str] = "auto",
-        ridge: float | str | None = None,
-        n_directions: int | str = "auto",
-        threshold: float | str | None = 1.5,
-        pairs: Pairs | Contrasts = "auto",
-        denominator: str = "second_moment",
-        constant: bool = True,
-        scale: str = "auto",
-        expansion: str = "auto",
-        powers: Sequence[int] = (1, 2, 3),
-        include_input: bool = False,
-        penalty: float | str = PENALTY,
-        tol: float = 1e-3,
+        gem: GEM | None = None,
+        logit: MultinomialLogit | None = None,
         depth: int = 1,
         hidden_directions: int | str = "auto",
         hidden_ridge: float | str | None = None,
         n_clusters: int = 1,
         categorical_features: str | None = "from_dtype",
         class_weight: ClassWeight = None,
-        temperature: float | str = "auto",
-        logit_solver: str = "auto",
-        joint_epochs: int = 0,
-        perturbation: float = 0.15,
-        learning_rate: float = 0.02,
         random_state: RandomState = 0,
         n_threads: int | None = None,
         verbose: int = 0,
     ) -> None:
         self.views = views
-        self.ridge = ridge
-        self.n_directions = n_directions
-        self.threshold = threshold
-        self.pairs = pairs
-        self.denominator = denominator
-        self.constant = constant
-        self.scale = scale
-        self.expansion = expansion
-        self.powers = powers
-        self.include_input = include_input
-        self.penalty = penalty
-        self.tol = tol
+        self.gem = gem
+        self.logit = logit
         self.depth = depth
         self.hidden_directions = hidden_directions
         self.hidden_ridge = hidden_ridge
         self.n_clusters = n_clusters
         self.categorical_features = categorical_features
         self.class_weight = class_weight
-        self.temperature = temperature
-        self.logit_solver = logit_solver
-        self.joint_epochs = joint_epochs
-        self.perturbation = perturbation
-        self.learning_rate = learning_rate
         self.random_state = random_state
         self.n_threads = n_threads
         self.verbose = verbose
@@ -335,11 +270,15 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
         with unchanged_on_error(self):
             started = time.perf_counter()
             rows, groups = self._rows(X, y, sample_weight, events)
-            gem, clusters = self._first(groups)
-            gem._learn(clusters, started)
-            if not self._fit_views(rows, groups, gem):
-                self._fit(rows, groups, gem)
+            self._learn(rows, groups, started)
         return self
+
+    def _learn(self, rows: LabelledRows, groups: LabelledRows, started: float) -> None:
+        """Fit directions, views and logit to checked samples."""
+        gem, clusters = self._first(groups)
+        gem._learn(clusters, started)
+        if not self._fit_views(rows, groups, gem):
+            self._fit(rows, groups, gem)
 
     @over_blocks
     def decision_function(self, X: Rows | RowBlocks) -> Floats:
@@ -382,47 +321,44 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
             return
         fits(layers, "GEMClassifier.layers_")
         widths = [d, *(layer.width for layer in layers)]
-        if self.include_input:
-            widths[-1] += widths[-2]
         fits(
             [layer.directions.shape[0] for layer in layers] == widths[:-1], "GEMClassifier.layers_"
         )
-        fits(logit.n_features_in_ == widths[-1], "GEMClassifier.logit_")
+        wanted = widths[-1], widths[-1] + widths[-2]  # without and with the input
+        fits(logit.n_features_in_ in wanted, "GEMClassifier.logit_")
 
     def _check_parameters(self) -> None:
         self._validate_params()
-        check_powers(self.powers)
-        self._check_clusters()
-        if self.joint_epochs > 0 and self.expansion not in ("auto", "shifted"):
+        gem = self._base_gem()
+        gem._check_parameters()
+        self._base_logit()._validate_params()
+        if gem.expansion == "none":
             raise ValueError(
-                "expansion: expected 'auto' or 'shifted' with joint_epochs > 0, whose steps need "
-                f"features that are smooth, got {self.expansion!r}"
+                "expansion: expected 'auto', 'half_wave', 'shifted' or 'polynomial' in a "
+                "classifier, got 'none'"
             )
-
-    def _check_clusters(self) -> None:
-        drawn = self._drawn_pairs()
-        every = isinstance(self.pairs, str) and self.pairs in ("auto", "all")
+        drawn = _drawn_pairs(gem.pairs)
+        every = isinstance(gem.pairs, str) and gem.pairs in ("auto", "all")
         if self.n_clusters > 1 and not every and (drawn is None or drawn < 1):
             raise ValueError(
-                f"pairs: expected 'all' or ('random', n) with n_clusters > 1, got {self.pairs!r}"
+                f"pairs: expected 'all' or ('random', n) with n_clusters > 1, got {gem.pairs!r}"
             )
 
-    def _drawn_pairs(self) -> int | None:
-        """The number n of ``("random", n)``; None of other pairs."""
-        if not (isinstance(self.pairs, tuple) and len(self.pairs) == 2):
-            return None
-        kind, count = self.pairs
-        return int(count) if kind == "random" and isinstance(count, Integral) else None
+    def _base_gem(self) -> GEM:
+        """The parameters of the GEM features, as given or by default."""
+        return GEM() if self.gem is None else clone(self.gem)
+
+    def _base_logit(self) -> MultinomialLogit:
+        """The parameters of the logit, likewise."""
+        if self.logit is None:
+            return MultinomialLogit(tol=1e-3, temperature="auto", solver="auto")
+        return clone(self.logit)
 
     def _rows(
         self, X: Any, y: Any, sample_weight: ArrayLike | None, events: Any, *, moments: bool = True
     ) -> tuple[LabelledRows, LabelledRows]:
         """Checked rows with their labels, and with what the moments are conditioned on instead."""
-        wide = is_wide(X, "auto")
-        if wide and self.joint_epochs > 0:
-            raise ValueError(
-                f"joint_epochs: expected 0 with {X.shape[1]} columns, got {self.joint_epochs}"
-            )
+        wide = is_wide(X, self._base_gem().solver)
         blocks = None if wide else given_blocks(X, y, sample_weight, estimator=self)
         whole = None if blocks is None or events is not None else blocks.in_memory()
         if blocks is not None and (whole is None or whole.y is None or not len(whole)):
@@ -449,11 +385,6 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
     ) -> tuple[LabelledRows, LabelledRows]:
         """Likewise of blocks; whether the first pass takes the moments, too."""
         self._check_block_parameters()
-        if self.joint_epochs > 0 and not isinstance(blocks, ArrayBlocks):
-            raise ValueError(
-                "joint_epochs: expected 0 with rows that cannot be read in any order (arrays and "
-                f"memory-mapped files can), got {self.joint_epochs}"
-            )
         first_pass = partial(scan_blocks, small=True, n_threads=self.n_threads, allows_missing=True)
         if events is None:
             rows = groups = first_pass(blocks, moments=moments)
@@ -492,7 +423,7 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
 
     def _fit_views(self, rows: LabelledRows, groups: LabelledRows, first: GEM) -> bool:
         """Fit the pool of views; whether it is better than GEM features of the columns alone."""
-        for name in ("statistics_", "gaps_"):
+        for name in ("statistics_", "gaps_", "out_of_fold_proba_"):
             self.__dict__.pop(name, None)
         names = self._view_names(rows, groups)
         if names == ["gem"]:
@@ -513,15 +444,16 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
         statistics = TableStatistics.fit(X, rows.block.weight, groups_of)
 
         def extractor(scale: str) -> GEM:
-            gem = self._gem(0, len(rows.classes))
-            gem.scale, gem.verbose = scale, 0
-            return gem
+            return self._gem(0, len(rows.classes)).set_params(scale=scale, verbose=0)
+
+        given = self._base_logit()
 
         def logit(common: bool, ridge: float) -> MultinomialLogit:
             return MultinomialLogit(
                 ridge=ridge,
                 ridge_scale="common" if common else "columns",
-                tol=self.tol,
+                tol=given.tol,
+                max_iter=given.max_iter,
                 random_state=self.random_state,
                 n_threads=self.n_threads,
             )
@@ -535,6 +467,7 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
         keep_completion(self, rows.completion)
         self.statistics_, self.gaps_ = statistics, gaps
         self.views_, self.logit_ = pool.views, pool.logit
+        self.out_of_fold_proba_ = pool.out_of_fold
         self.classes_ = rows.classes
         gem = [view for view in pool.views if view.name == "gem" and view.weight > 0]
         self.layers_ = list(gem[0].learned) if gem else []
@@ -554,7 +487,7 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
                 f"got {self.views!r}"
             )
         why = ""
-        if self.depth > 1 or self.joint_epochs > 0 or self.n_clusters > 1 or self.include_input:
+        if self.depth > 1 or self.n_clusters > 1 or self._base_gem().include_input:
             why = "layers, clusters and input columns have GEM features of the columns alone"
         elif not isinstance(rows, MemoryRows) or not rows.dense or groups is not rows:
             why = "sparse samples, blocks and events have GEM features of the columns alone"
@@ -572,33 +505,37 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
         self, level: int, n_classes: int, n_rows: int | None = None, n_columns: int | None = None
     ) -> GEM:
         """The extractor of one layer, for moments of so many classes, rows and columns."""
+        gem = self._base_gem()
         last = level == self.depth - 1
-        pairs = "auto" if level > 0 and self.n_clusters > 1 else self.pairs
-        count = self.n_directions
+        if level > 0:
+            gem.set_params(constant=True, scale="none")
+            if self.n_clusters > 1:
+                gem.pairs = "auto"
         if not last:
-            given = self.hidden_directions, n_classes, n_rows, n_columns
-            pairs, count = hidden_pairs(pairs, *given)
+            sizes = n_classes, n_rows, n_columns
+            gem.pairs, gem.n_directions = hidden_pairs(gem.pairs, self.hidden_directions, *sizes)
+            gem.threshold = None
+            if self.hidden_ridge is not None:
+                gem.ridge = self.hidden_ridge
         expansion, powers = self._expansion() if last else ("shifted", (1,))
-        return GEM(
-            ridge=self.ridge if last or self.hidden_ridge is None else self.hidden_ridge,
-            n_directions=count,
-            threshold=self.threshold if last else None,
-            pairs=pairs,
-            denominator=self.denominator,
-            constant=self.constant or level > 0,
-            scale=self.scale if level == 0 else "none",
+        return gem.set_params(
             expansion=expansion,
             powers=powers,
+            include_input=False,
             random_state=self.random_state,
             n_threads=self.n_threads,
             verbose=self.verbose,
         )
 
     def _expansion(self) -> tuple[str, tuple[int, ...]]:
-        if self.expansion == "auto":
-            smooth = self.depth > 1 or self.joint_epochs > 0
-            return "shifted" if smooth else "half_wave", tuple(self.powers)
-        return self.expansion, tuple(self.powers)
+        """Expansion and powers of the last layer."""
+        gem = self._base_gem()
+        smooth = "shifted" if self._is_smooth() else "half_wave"
+        return smooth if gem.expansion == "auto" else gem.expansion, tuple(gem.powers)
+
+    def _is_smooth(self) -> bool:
+        """Whether the features shall be smooth."""
+        return self.depth > 1
 
     def _fit(self, rows: LabelledRows, groups: LabelledRows, first: GEM) -> None:
         """Fit the layers after the first, whose extractor is fitted, and the logit."""
@@ -607,60 +544,40 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
         for level in range(1, self.depth):
             layers.append(self._layer(groups, layers, level))
         started = time.perf_counter()
-        reading = replace(rows.reading, layers=tuple(layers), include_input=self.include_input)
+        include_input = self._base_gem().include_input
+        reading = replace(rows.reading, layers=tuple(layers), include_input=include_input)
         features = rows.read_as(reading)
-        logit = self._logit(self.penalty)
+        logit = self._logit()
         with steps_of(self, logit):
             logit.fit_path(features, None, None)
-        self.logit_ = logit
-        counts = f"{self.logit_.n_features_in_} features, {self.logit_.n_iter_[0]} iterations"
+        counts = f"{logit.n_features_in_} features, {logit.n_iter_[0]} iterations"
         self._log(f"logit: {counts}", started)
         self._log(f"penalty: {logit.penalty_:.3g}, temperature: {logit.temperature_:.3g}")
-        if self.joint_epochs > 0:
-            layers, self.logit_ = self._jointly(rows, layers, logit, first)
-        self.classes_ = self.logit_.classes_
+        self._adopt(layers, logit)
+
+    def _adopt(self, layers: list[Layer], logit: MultinomialLogit) -> None:
+        """Take fitted layers and a fitted logit as the only view."""
+        self.layers_, self.logit_, self.classes_ = layers, logit, logit.classes_
         self.penalty_, self.temperature_ = logit.penalty_, logit.temperature_
-        self.layers_ = layers
         one = View("gem", 1.0 / logit.temperature_, n_features=logit.n_features_in_, learned=layers)
         self.views_ = [replace(one, penalty=logit.penalty_)]
-
-    def _jointly(
-        self, rows: LabelledRows, layers: list[Layer], logit: MultinomialLogit, first: GEM
-    ) -> tuple[list[Layer], MultinomialLogit]:
-        """Layers and logit after `joint_epochs`."""
-        if not all(len(layer.offset) for layer in layers):
-            self._log("joint training: there are no directions")
-            return layers, logit
-        settings = Joint(
-            self.joint_epochs,
-            self.perturbation,
-            self.learning_rate,
-            self.random_state,
-            self.n_threads,
-        )
-
-        def done(text: str, begun: float) -> bool:
-            self._log(text, begun)
-            return self._step_done()
-
-        whole = first.moments_, first.column_scale_
-        return train_jointly(settings, rows, *whole, layers, logit, done)
 
     def _first(self, groups: LabelledRows) -> tuple[GEM, LabelledRows]:
         """The first layer's extractor, not fitted, and rows labelled by what it tells apart."""
         gem = self._gem(0, len(groups.classes), groups.n_rows, groups.n_features)
-        if isinstance(groups, MemoryRows) and is_wide(groups.block.X, "auto"):
-            gem.pairs = self.pairs  # which has no groups of classes
+        pairs = self._base_gem().pairs
+        if isinstance(groups, MemoryRows) and is_wide(groups.block.X, gem.solver):
+            gem.pairs = pairs  # which has no groups of classes
         if self.n_clusters == 1 or not isinstance(groups, MemoryRows):
             return gem, groups
         names, of_classes = class_clusters(
             groups.block.X,
             groups.classes[groups.codes],
             self.n_clusters,
-            scaled=self.scale == "columns",
+            scaled=gem.scale == "columns",
             random_state=self.random_state,
         )
-        gem.pairs = cross_pairs(of_classes, self._drawn_pairs(), self.random_state)
+        gem.pairs = cross_pairs(of_classes, _drawn_pairs(pairs), self.random_state)
         return gem, groups.relabelled(names)
 
     def _layer(self, groups: LabelledRows, layers: Sequence[Layer], level: int) -> Layer:
@@ -675,24 +592,34 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
 
     def _features(self, X: Any, layers: Sequence[Layer]) -> ExpandedRows:
         """The last layer's features, by their projections."""
-        return layer_features(X, layers, self.include_input, self.n_threads)
+        return layer_features(X, layers, self._has_input(), self.n_threads)
+
+    def _has_input(self) -> bool:
+        """Whether the input of the last layer is among the features of the fitted logit."""
+        return bool(self.layers_) and self.logit_.n_features_in_ > self.layers_[-1].width
 
     def _most_steps(self) -> int:
         """Those of the logit."""
-        return self._logit(self.penalty).max_iter + self.joint_epochs
+        return self._base_logit().max_iter
 
-    def _logit(self, penalty: float | str) -> MultinomialLogit:
-        columns = self.include_input and self.depth == 1
-        return MultinomialLogit(
-            penalty=penalty,
-            # Directions are in one unit, that of their denominators; input columns may be in any.
-            ridge_scale="columns" if columns else "common",
-            tol=self.tol,
-            temperature=1.0 if self.joint_epochs > 0 else self.temperature,
-            solver=self.logit_solver,
-            random_state=self.random_state,
-            n_threads=self.n_threads,
-        )
+    def _logit(self) -> MultinomialLogit:
+        columns = self._base_gem().include_input and self.depth == 1
+        given = self._base_logit().get_params(deep=False)
+        # Directions are in one unit, that of their denominators; input columns may be in any.
+        changes = {
+            "ridge_scale": "columns" if columns else "common",
+            "random_state": self.random_state,
+            "n_threads": self.n_threads,
+        }
+        return MultinomialLogit(**(given | changes))
+
+
+def _drawn_pairs(pairs: Any) -> int | None:
+    """The number n of ``("random", n)``; None of other pairs."""
+    if not (isinstance(pairs, tuple) and len(pairs) == 2):
+        return None
+    kind, count = pairs
+    return int(count) if kind == "random" and isinstance(count, Integral) else None
 
 
 def with_gaps(filled: Any, X: Any, gaps: Any) -> Any:

@@ -21,12 +21,13 @@ from eigenfeat._base.types import Floats, RandomState, Rows
 from eigenfeat._base.validation import MOST, show
 from eigenfeat._base.verbose import Verbose
 from eigenfeat.gem.classifier import GEMClassifier
+from eigenfeat.gem.gem import GEM
+from eigenfeat.gem.joint import JointGEMClassifier
 from eigenfeat.rows.blocks import is_blocks
 from eigenfeat.rows.estimator import BaseEstimator, Iterative, with_steps
 from eigenfeat.rows.out_of_core import FromLogits, over_blocks
 
 if TYPE_CHECKING:
-    from eigenfeat.gem.gem import GEM
     from eigenfeat.rows.blocks import RowBlocks
     from eigenfeat.rows.labelled import LabelledRows
 
@@ -53,8 +54,9 @@ class GEMEnsemble(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimator
     Parameters
     ----------
     estimator : GEMClassifier, Pipeline that ends with one, or None, default=None
-        Estimator to clone for each member; None means ``GEMClassifier(pairs="hypercube")``. If
-        neither the pairs nor another step is random, the members are nearly the same.
+        Estimator to clone for each member; None means
+        ``GEMClassifier(gem=GEM(pairs="hypercube"))``. If neither the pairs nor another step is
+        random, the members are nearly the same.
     n_members : int >= 1, default=5
         Number of members, M.
     random_state : int, RandomState or None, default=0
@@ -195,7 +197,7 @@ class GEMEnsemble(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimator
         for number, member in enumerate(members):
             started = time.perf_counter()
             last = member.steps[-1][0]
-            if member[-1].views == "auto":
+            if getattr(member[-1], "views", None) == "auto":
                 member[-1].views = "gem"
             given = {f"{last}__{name}": part for name, part in others.items() if part is not None}
             member.fit(X, y, **given)
@@ -217,15 +219,21 @@ class GEMEnsemble(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimator
         first._check_parameters()
         started = time.perf_counter()
         rows, groups = first._rows(X, y, sample_weight, events)
+        joint = isinstance(first, JointGEMClassifier)  # whose members hold out different samples
         gem, clusters = first._first(groups)
-        gem._learn(clusters, started)
+        if not joint:
+            gem._learn(clusters, started)
         for number, member in enumerate(members):
             started = time.perf_counter()
-            member.scale = gem.scale_
-            own = gem if number == 0 else self._sibling(member, gem, groups, started)
-            member._fit(rows, groups, own)
+            if joint:
+                member._learn(rows, groups, started)
+            else:
+                member.gem = member._base_gem().set_params(scale=gem.scale_)
+                own = gem if number == 0 else self._sibling(member, gem, groups, started)
+                member._fit(rows, groups, own)
             take_names(member, first)
-            self._log(f"member {number + 1}: {len(own.ranks_)} directions", started)
+            count = len(member.layers_[0].ranks)
+            self._log(f"member {number + 1}: {count} directions", started)
             if self._step_done():
                 break
         return number + 1
@@ -278,7 +286,9 @@ class GEMEnsemble(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimator
         return tags
 
     def _members(self) -> list[Any]:
-        base = GEMClassifier(pairs="hypercube") if self.estimator is None else self.estimator
+        base = (
+            GEMClassifier(gem=GEM(pairs="hypercube")) if self.estimator is None else self.estimator
+        )
         if isinstance(base, Pipeline):
             last = base.steps[-1][1] if base.steps else None
             if not isinstance(last, GEMClassifier):
@@ -299,8 +309,9 @@ class GEMEnsemble(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimator
         fits(type(members) is list and members, what)
         pipelines = type(members[0]) is Pipeline
         for member in members:
-            fits(type(member) is (Pipeline if pipelines else GEMClassifier), what)
-            fits(type(member[-1] if pipelines else member) is GEMClassifier, what)
+            fits((type(member) is Pipeline) == pipelines, what)
+            last = member[-1] if pipelines else member
+            fits(type(last) in (GEMClassifier, JointGEMClassifier), what)
             check_is_fitted(member)
             fits(np.array_equal(member.classes_, self.classes_), what)
             fits(member.n_features_in_ == self.n_features_in_, what)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat.expansion.layers import Layer, layer_features
+from eigenfeat.expansion.layers import Layer
 from eigenfeat.gem.classifier import with_gaps
 from eigenfeat.rows.completion import complete
 
@@ -129,7 +129,7 @@ def _parts(model: GEMClassifier, X: Any) -> list[_Part]:
     filled = complete(getattr(model, "completion_", None), X, model.n_threads)
     coef = np.asarray(model.logit_.coef_, dtype=np.float64)
     if not hasattr(model, "statistics_"):
-        features = layer_features(filled, model.layers_, model.include_input, model.n_threads)
+        features = model._features(filled, model.layers_)
         return _by_pair("gem", features.toarray(), model.layers_[-1], coef)
     table = model.statistics_.table(with_gaps(filled, X, model.gaps_))
     out: list[_Part] = []

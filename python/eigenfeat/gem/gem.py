@@ -94,9 +94,10 @@ class GEM(Verbose, FittedDirections, LazySolution, TransformerMixin, BaseEstimat
         tries both on at most 3,000 samples, half of which are held out in turn, and uses "none" on
         a tie. With fewer than 300 samples, with more than 5,000 columns and in `fit_moments` it
         uses "columns" if the largest deviation exceeds five times the median one.
-    expansion : {"half_wave", "shifted", "polynomial", "none"}, default="half_wave"
-        In this order: ``max(0, s p)^(a/2)``; ``(sqrt(1 + max(0, s p)) - 1)^a``, which is smooth at
-        0; ``p^a``; or the projections ``p = v^T x + offset`` themselves, for trees and networks.
+    expansion : {"auto", "half_wave", "shifted", "polynomial", "none"}, default="auto"
+        "half_wave": ``max(0, s p)^(a/2)``; "shifted": ``(sqrt(1 + max(0, s p)) - 1)^a``, which is
+        smooth at 0; "polynomial": ``p^a``; "none": the projections ``p = v^T x + offset``, for
+        trees and networks. "auto": "half_wave", except in classifiers of several layers.
     powers : distinct numbers out of 1, 2, 3, default=(1, 2, 3)
         The exponents `a`.
     include_input : bool, default=False
@@ -203,7 +204,7 @@ class GEM(Verbose, FittedDirections, LazySolution, TransformerMixin, BaseEstimat
         "denominator": [StrOptions({"second_moment", "covariance"})],
         "constant": ["boolean"],
         "scale": [StrOptions({"auto", "none", "columns"})],
-        "expansion": [StrOptions({"half_wave", "shifted", "polynomial", "none"})],
+        "expansion": [StrOptions({"auto", "half_wave", "shifted", "polynomial", "none"})],
         "powers": ["array-like"],
         "include_input": ["boolean"],
         "solver": [StrOptions({"auto", "full", "subset", "krylov", "randomized"})],
@@ -221,7 +222,7 @@ class GEM(Verbose, FittedDirections, LazySolution, TransformerMixin, BaseEstimat
         denominator: str = "second_moment",
         constant: bool = True,
         scale: str = "auto",
-        expansion: str = "half_wave",
+        expansion: str = "auto",
         powers: Sequence[int] = (1, 2, 3),
         include_input: bool = False,
         solver: str = "auto",
@@ -394,7 +395,7 @@ class GEM(Verbose, FittedDirections, LazySolution, TransformerMixin, BaseEstimat
             return expand_wide(
                 result,
                 rows,
-                expansion=self.expansion,
+                expansion=self._expansion(),
                 powers=self.powers,
                 n_threads=self.n_threads,
             )
@@ -402,7 +403,7 @@ class GEM(Verbose, FittedDirections, LazySolution, TransformerMixin, BaseEstimat
             rows,
             result.directions,
             result.offset if result.offset.any() else None,
-            expansion=self.expansion,
+            expansion=self._expansion(),
             powers=check_powers(self.powers),
             include_input=self.include_input,
             n_threads=self.n_threads,
@@ -465,6 +466,9 @@ class GEM(Verbose, FittedDirections, LazySolution, TransformerMixin, BaseEstimat
         self._validate_params()
         check_powers(self.powers)
 
+    def _expansion(self) -> str:
+        return "half_wave" if self.expansion == "auto" else self.expansion
+
     def _check_loaded(self) -> None:
         """Rows of a huge dimension leave a solution without moments."""
         if hasattr(self, "moments_"):
@@ -496,7 +500,7 @@ class GEM(Verbose, FittedDirections, LazySolution, TransformerMixin, BaseEstimat
         inputs = _check_feature_names_in(self, input_features)
         ranked = zip(result.pairs, result.ranks, strict=True)
         stems = [self._stem(pair, rank) for pair, rank in ranked]
-        suffixes = column_suffixes(self.expansion, check_powers(self.powers))
+        suffixes = column_suffixes(self._expansion(), check_powers(self.powers))
         names = [stem + suffix for suffix in suffixes for stem in stems]
         return np.asarray([*inputs, *names] if self.include_input else names, dtype=object)
 

@@ -1,47 +1,272 @@
 """Layers of a GEM classifier and its logit, improved together after each has been fitted.
 
 Each layer's directions are solved for without regard to what comes after them. From there, gradient
-steps lower the log loss in all directions, offsets and weights at once, of rows and of rows that
-are shifted by a fixed length to where their loss is larger. See `layer_training.hpp`.
+steps lower the log loss in all directions, offsets and weights at once, of samples and of samples
+that are shifted by a fixed length to where their loss is larger. See `layer_training.hpp`.
 """
 
 from __future__ import annotations
 
 import copy
+import operator
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval
 
 from eigenfeat._base import threads
 from eigenfeat._base.core import core
+from eigenfeat._base.validation import MOST
 from eigenfeat._base.verbose import warn_caller
+from eigenfeat.gem.classifier import GEMClassifier
+from eigenfeat.linear.held_out import temperature
 from eigenfeat.pencils.scale import column_deviations, pooled_mean, shares_and_means
+from eigenfeat.rows.blocks import ArrayBlocks
+from eigenfeat.wide.rows import WIDE, is_wide
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-    from eigenfeat._base.types import Codes, Floats, RandomState
+    from eigenfeat._base.types import ClassWeight, Codes, Floats, RandomState
     from eigenfeat.expansion.layers import Layer
+    from eigenfeat.gem.gem import GEM
+    from eigenfeat.linear.held_out import Logits
     from eigenfeat.linear.logistic import MultinomialLogit
     from eigenfeat.moments.class_moments import ClassMoments
+    from eigenfeat.rows.blocks import Block, RowBlocks
     from eigenfeat.rows.labelled import LabelledRows
 
-__all__ = ["Joint", "train_jointly"]
+__all__ = ["JointGEMClassifier"]
 
 _Array = NDArray[np.float64]
 
-_BATCH = 250  # rows of a step, fewer of small sets
+_BATCH = 250  # samples of a step, fewer of small sets
 _LEAST_BATCH, _LEAST_STEPS = 16, 40  # of an epoch
 _WARM_UP = 200  # steps, at most a tenth of all
 _OFFSET_RATE = 5.0  # times that of directions: offsets add up what many columns do
-_SAMPLE = 4000  # rows whose features' means and deviations are taken
+_SAMPLE = 4000  # samples whose features' means and deviations are taken
 _CHECKED = 1000  # of them whose losses before and after are compared
+_FEW = 1_500  # samples, of which none is held out for the temperature
+_SHARE_HELD_OUT, _LEAST_HELD_OUT, _MOST_HELD_OUT = 0.1, 300, 5_000
+
+
+class JointGEMClassifier(GEMClassifier):
+    """GEM classifier whose layers and logit are trained together, by gradient steps.
+
+    Use it with many samples of images and signals, where errors matter more than time: on MNIST it
+    makes a fifth fewer errors than the same layers fitted one after the other. Tune `perturbation`
+    first, then `depth`. User guide: :doc:`/guide/classifier`.
+
+    `GEMClassifier` with ``views="gem"`` gives the start. Steps then lower the loss of each sample
+    and of the sample shifted by `perturbation` in the direction that increases its loss most.
+
+    Parameters
+    ----------
+    gem, logit, depth, hidden_directions, hidden_ridge, n_clusters
+        As in :class:`GEMClassifier`. The expansion is "shifted". With the default temperature
+        "auto" of `logit`, a tenth of the samples (300 to 5,000) has no part in the training; it
+        decides the temperature, which is 1 with at most 1,500 samples.
+    epochs : int >= 0, default=24
+        Passes over the samples in which all layers are improved together.
+    perturbation : float >= 0, default=0.15
+        Length of the adversarial shifts, relative to the root of the total variance. 0.2 is right
+        for images of centred objects, and .004 was for Covertype.
+    learning_rate : float > 0, default=0.02
+        Typical relative change of directions and weights in a step.
+    categorical_features, class_weight, random_state, n_threads, verbose
+        As in :class:`GEMClassifier`; `random_state` is also the seed of the order of samples.
+
+    Attributes
+    ----------
+    layers_ : list of Layer
+        Directions, offsets, eigenvalues and pairs of each layer; eigenvalues are those before the
+        training.
+    logit_, penalty_, temperature_, classes_, n_features_in_, feature_names_in_, columns_
+        As in :class:`GEMClassifier`.
+
+    Raises
+    ------
+    ValueError
+        As `GEMClassifier`; with sparse samples of very many columns or with blocks that cannot be
+        read in any order; and if loss or weights do not stay finite.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the loss has more than doubled in the training.
+
+    See Also
+    --------
+    GEMClassifier : The start, without training; several views.
+    sklearn.neural_network.MLPClassifier : Layers that are trained from random weights.
+
+    References
+    ----------
+    N. Karampatziakis and P. Mineiro, "Discriminative Features via Generalized Eigenvectors",
+    ICML 2014, section 4.1 (depth). I. Goodfellow, J. Shlens and C. Szegedy, "Explaining and
+    harnessing adversarial examples", ICLR 2015 (shifts).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from eigenfeat.gem import JointGEMClassifier
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = JointGEMClassifier(epochs=10).fit(X[:1000], y[:1000])
+    >>> model.score(X[1000:], y[1000:]) > 0.95
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **{
+            name: kinds
+            for name, kinds in GEMClassifier._parameter_constraints.items()
+            if name != "views"
+        },
+        "epochs": [Interval(Integral, 0, MOST, closed="both")],
+        "perturbation": [Interval(Real, 0, None, closed="left")],
+        "learning_rate": [Interval(Real, 0, None, closed="neither")],
+    }
+
+    def __init__(
+        self,
+        gem: GEM | None = None,
+        logit: MultinomialLogit | None = None,
+        depth: int = 1,
+        hidden_directions: int | str = "auto",
+        hidden_ridge: float | str | None = None,
+        n_clusters: int = 1,
+        epochs: int = 24,
+        perturbation: float = 0.15,
+        learning_rate: float = 0.02,
+        categorical_features: str | None = "from_dtype",
+        class_weight: ClassWeight = None,
+        random_state: RandomState = 0,
+        n_threads: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.gem = gem
+        self.logit = logit
+        self.depth = depth
+        self.hidden_directions = hidden_directions
+        self.hidden_ridge = hidden_ridge
+        self.n_clusters = n_clusters
+        self.epochs = epochs
+        self.perturbation = perturbation
+        self.learning_rate = learning_rate
+        self.categorical_features = categorical_features
+        self.class_weight = class_weight
+        self.random_state = random_state
+        self.n_threads = n_threads
+        self.verbose = verbose
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        gem = self._base_gem()
+        if gem.expansion not in ("auto", "shifted"):
+            raise ValueError(
+                "expansion: expected 'auto' or 'shifted' for joint training, whose steps need "
+                f"smooth features, got {gem.expansion!r}"
+            )
+        if gem.solver == "randomized":
+            raise ValueError(
+                "solver: expected one with moments for joint training, got 'randomized'"
+            )
+
+    def _is_smooth(self) -> bool:
+        return True
+
+    def _most_steps(self) -> int:
+        return super()._most_steps() + self.epochs
+
+    def _rows(
+        self, X: Any, y: Any, sample_weight: Any, events: Any, *, moments: bool = True
+    ) -> tuple[LabelledRows, LabelledRows]:
+        if is_wide(X, "auto"):
+            raise ValueError(
+                f"X: expected at most {WIDE:,} sparse columns for joint training, got {X.shape[1]}"
+            )
+        return super()._rows(X, y, sample_weight, events, moments=moments)
+
+    def _block_rows(
+        self, blocks: RowBlocks, events: Any, moments: bool
+    ) -> tuple[LabelledRows, LabelledRows]:
+        if not isinstance(blocks, ArrayBlocks):
+            raise ValueError(
+                "X: expected samples that can be read in any order (arrays and memory-mapped files "
+                f"can) for joint training, got {type(blocks).__name__}"
+            )
+        return super()._block_rows(blocks, events, moments)
+
+    def _logit(self) -> MultinomialLogit:
+        """The start, whose weights are not divided by a temperature."""
+        return super()._logit().set_params(temperature=1.0)
+
+    def _learn(self, rows: LabelledRows, groups: LabelledRows, started: float) -> None:
+        asked, held_out = self._base_logit().temperature, None
+        if asked == "auto" and rows.n_rows > _FEW:
+            train, some = self._split(rows)
+            held_out, whole = rows.subset(some), rows is groups
+            rows = rows.subset(train)
+            groups = rows if whole else groups.subset(train)
+        gem, clusters = self._first(groups)
+        gem._learn(clusters, started)
+        self._fit(rows, groups, gem)
+        layers, logit = self._trained(rows, gem)
+        T = 1.0 if asked == "auto" else float(asked)
+        if held_out is not None:
+            reading = replace(
+                held_out.reading, layers=tuple(layers), include_input=self._has_input()
+            )
+            features = held_out.read_as(reading)
+            T = temperature(features.reduce(_logits_of, operator.add, logit))
+        logit.temperature_ = T
+        logit.coef_, logit.intercept_ = logit.coef_ / T, logit.intercept_ / T
+        self._log(f"temperature: {T:.3g}")
+        self._adopt(layers, logit)
+
+    def _split(self, rows: LabelledRows) -> tuple[Codes, Codes]:
+        """Numbers of the samples to train on and of those held out, drawn class by class."""
+        codes, n = rows.codes, rows.n_rows
+        drawn = check_random_state(self.random_state).permutation(n)
+        order = drawn[np.argsort(codes[drawn], kind="stable")]
+        count = int(np.clip(_SHARE_HELD_OUT * n, _LEAST_HELD_OUT, _MOST_HELD_OUT))
+        mask = np.zeros(n, dtype=bool)
+        mask[order[((np.arange(count) + 0.5) * n / count).astype(np.intp)]] = True
+        for code in np.flatnonzero(np.bincount(codes[~mask], minlength=len(rows.classes)) == 0):
+            mask[codes == code] = False  # every class is trained on
+        return np.flatnonzero(~mask), np.flatnonzero(mask)
+
+    def _trained(self, rows: LabelledRows, first: GEM) -> tuple[list[Layer], MultinomialLogit]:
+        """Layers and logit after the epochs, from those that are fitted."""
+        layers, logit = self.layers_, self.logit_
+        if not all(len(layer.offset) for layer in layers):
+            self._log("joint training: there are no directions")
+            return layers, copy.copy(logit)
+        settings = Joint(
+            self.epochs, self.perturbation, self.learning_rate, self.random_state, self.n_threads
+        )
+
+        def done(text: str, begun: float) -> bool:
+            self._log(text, begun)
+            return self._step_done()
+
+        whole = first.moments_, first.column_scale_
+        return train_jointly(settings, rows, *whole, layers, logit, done)
+
+
+def _logits_of(block: Block, logit: MultinomialLogit) -> Logits:
+    """Logits (n, k), labels' indices and weights of one block of features; lists add up."""
+    z = np.asarray(logit.decision_function(block.X))
+    if z.ndim == 1:
+        z = np.column_stack([np.zeros_like(z), z])
+    return [(z, np.asarray(block.y), block.weight)]
 
 
 @dataclass(frozen=True)
@@ -102,7 +327,7 @@ def train_jointly(
     if not (np.isfinite(after) and _is_finite(*trained)):
         raise _no_numbers(settings)
     if after > 2.0 * before + 1e-3:
-        message = f"joint_epochs: the loss has grown from {before:.3g} to {after:.3g}"
+        message = f"epochs: the loss has grown from {before:.3g} to {after:.3g}"
         advice = "try a smaller learning_rate or perturbation, or more epochs"
         warn_caller(f"{message}; {advice}", ConvergenceWarning)
     return trained

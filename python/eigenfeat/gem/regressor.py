@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.saved import fits
 from eigenfeat._base.spread import is_rounding
-from eigenfeat._base.types import Labels, Pairs, RandomState
+from eigenfeat._base.types import Labels, RandomState
 from eigenfeat._base.validation import FLOATS, show
 from eigenfeat.expansion.features import check_powers, expand
 from eigenfeat.gem.gem import GEM
@@ -23,9 +23,6 @@ from eigenfeat.rows.columns import validate_columns
 from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error
 from eigenfeat.rows.row_weights import weighted_rows
 from eigenfeat.rows.targets import supervised_contractions, target_groups
-
-if TYPE_CHECKING:
-    from eigenfeat.pencils.contrasts import Contrasts
 
 __all__ = ["GEMRegressor"]
 
@@ -56,8 +53,8 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         vectors.
     ridge : float >= 0 or "auto", default="auto"
         As in :class:`GEM`, whose default is 0.2; targets are smooth, and columns usually few.
-    threshold, pairs, scale
-        As in :class:`GEM`; the labels in `pairs` are bins, numbered from 0.
+    threshold, scale
+        As in :class:`GEM`.
     n_directions : int >= 1, default=5
         Maximum number of directions of a pair of bins.
     expansion, powers
@@ -146,9 +143,9 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         "contraction": [StrOptions({"supervised", "random"})],
         **{
             name: GEM._parameter_constraints[name]
-            for name in ("ridge", "n_directions", "threshold", "pairs", "scale")
+            for name in ("ridge", "n_directions", "threshold", "scale")
         },
-        "expansion": GEM._parameter_constraints["expansion"],
+        "expansion": [StrOptions({"half_wave", "shifted", "polynomial", "none"})],
         "powers": ["array-like"],
         "include_input": ["boolean"],
         "penalty": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
@@ -166,7 +163,6 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         ridge: float | str = "auto",
         n_directions: int = 5,
         threshold: float | str | None = 1.5,
-        pairs: Pairs | Contrasts = "all",
         scale: str = "columns",
         expansion: str = "shifted",
         powers: Sequence[int] = (1, 2, 3),
@@ -182,7 +178,6 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.ridge = ridge
         self.n_directions = n_directions
         self.threshold = threshold
-        self.pairs = pairs
         self.scale = scale
         self.expansion = expansion
         self.powers = powers
@@ -266,7 +261,7 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             ridge=self.ridge,
             n_directions=self.n_directions,
             threshold=self.threshold,
-            pairs=self.pairs,
+            pairs="all",
             scale=self.scale,
             expansion="none",
             random_state=seed,

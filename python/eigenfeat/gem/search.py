@@ -29,29 +29,28 @@ if TYPE_CHECKING:
 
 __all__ = ["GEMClassifierCV"]
 
-GRID = {"ridge": (0.1, 0.5), "threshold": (1.0, 1.5), "penalty": (0.02, 0.1, 0.4)}
+GRID = {
+    "gem__ridge": (0.1, 0.5),
+    "gem__threshold": (1.0, 1.5),
+    "logit__penalty": (0.02, 0.1, 0.4),
+}
 
 
 class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
     """GEM classifier with parameters chosen on held-out samples, then fitted to all samples.
 
-    Use it where a search over `ridge`, `threshold` and `penalty` pays: it shares most computations
-    of its candidates. Give it a grid of few values first. User guide: :doc:`/guide/classifier`.
-
-    Candidates share computations. Moments are computed once per split. Directions and projections
-    are computed once per ridge, with the lowest threshold and the largest number of directions; all
-    other candidates use a subset of them. One Gram matrix serves all penalties, and each fit starts
-    from the weights of the previous penalty. Candidates with the same directions are fitted once.
-    With a loose `tol` errors therefore differ from those of fits from zero, as the last one is.
-    Projections of blocks are not kept; everything else is the same.
+    Use it where a search over the `ridge` and `threshold` of GEM and the `penalty` of the logit
+    pays. Candidates share moments, directions, projections and Gram matrices, so that it is faster
+    than ``GridSearchCV``. Give it a grid of few values first. User guide:
+    :doc:`/guide/classifier`.
 
     Parameters
     ----------
     estimator : GEMClassifier, optional
         Estimator with the parameters that are not in the grid; `GEMClassifier()` by default.
     grid : mapping of str to sequence, optional
-        Values to try for each parameter. By default ``ridge`` 0.1 and 0.5, ``threshold`` 1 and 1.5,
-        ``penalty`` 0.02, 0.1 and 0.4.
+        Values to try for each parameter, named as in ``set_params``. By default ``gem__ridge`` 0.1
+        and 0.5, ``gem__threshold`` 1 and 1.5, ``logit__penalty`` 0.02, 0.1 and 0.4.
     cv : int, splitter or None, default=None
         Number of folds, or a splitter. None holds out one part of the samples.
     validation_fraction : float, default=1/6
@@ -72,19 +71,12 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
     results_ : list of dict
         Parameters of each candidate, `error` and `log_loss` (means over the splits), `errors` (of
         each split), `n_directions_kept`, `n_iter` and `seconds` of the logit. Best first. After
-        Ctrl-C or an error, it holds the finished candidates in the order in which they were tried.
-        For blocks, penalties of the same features are scored together, in one more pass over the
-        samples, also after Ctrl-C; a second Ctrl-C stops at once.
+        Ctrl-C it has the finished candidates.
     cv_results_ : dict
-        The same by column, as ``GridSearchCV`` of scikit-learn has it, in the order of the grid:
-        "params", "param_NAME", "split0_test_score", "mean_test_score", "std_test_score",
-        "rank_test_score" and the other entries of `results_`. Scores are larger for better
-        candidates: the accuracy or, with ``scoring="log_loss"``, the negative log loss.
-    best_params_ : dict
-    best_index_ : int
-        The best candidate's place in `cv_results_`.
-    best_score_ : float
-        Its mean score on held-out samples, the larger the better.
+        The same by column, in the order of the grid, as ``GridSearchCV`` has it. Scores are
+        accuracies or, with ``scoring="log_loss"``, negative log losses.
+    best_params_, best_index_, best_score_ : dict, int, float
+        The best candidate, its place in `cv_results_`, and its mean score on held-out samples.
     best_estimator_ : GEMClassifier
         The best candidate fitted to all samples; only with `refit`.
     classes_ : (k,) array
@@ -103,16 +95,16 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
     References
     ----------
     N. Karampatziakis and P. Mineiro, "Discriminative Features via Generalized Eigenvectors",
-    ICML 2014, section 4.1: parameters chosen on held-out rows, then fitted to all rows.
+    ICML 2014, section 4.1.
 
     Examples
     --------
     >>> from sklearn.datasets import load_digits
     >>> from eigenfeat import GEMClassifierCV
     >>> X, y = load_digits(return_X_y=True)
-    >>> search = GEMClassifierCV(grid={"penalty": [0.03, 0.3]}).fit(X[:1000], y[:1000])
-    >>> search.score(X[1000:], y[1000:]) > 0.95
-    True
+    >>> search = GEMClassifierCV(grid={"logit__penalty": [0.03, 0.3]}).fit(X[:1000], y[:1000])
+    >>> search.best_params_, search.score(X[1000:], y[1000:]) > 0.95
+    ({'logit__penalty': 0.03}, True)
     """
 
     _saved: ClassVar[dict[str, str]] = {"best_estimator_": "estimator?"}
@@ -203,8 +195,10 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
     def _base(self) -> GEMClassifier:
         """A new estimator with the parameters that are not in the grid."""
         base = GEMClassifier() if self.estimator is None else clone(self.estimator)
-        if getattr(base, "logit_solver", None) == "auto":  # `_candidates` refuses other estimators
-            base.logit_solver = "lbfgs"  # whose penalties are searched
+        if isinstance(base, GEMClassifier):  # `_candidates` refuses other estimators
+            base.gem, base.logit = base._base_gem(), base._base_logit()
+            if base.logit.solver == "auto":
+                base.logit.solver = "lbfgs"  # whose penalties are searched
         if getattr(base, "views", None) == "auto":
             base.views = "gem"  # whose parameters are searched
         if self.n_threads is not None:
@@ -283,22 +277,26 @@ def _candidates(base: Any, grid: Mapping[str, Any]) -> list[dict[str, Any]]:
     known = base.get_params()
     for name, values in grid.items():
         if name not in known:
-            raise ValueError(f"grid: expected parameters of GEMClassifier, got {name!r}")
-        if name == "temperature":  # scores are of the logits before it
-            raise ValueError("grid: expected temperature in the estimator, got it in the grid")
+            hint = next((full for full in known if full.endswith(f"__{name}")), None)
+            hint = "gem__NAME and logit__NAME among them" if hint is None else f"{hint!r} perhaps"
+            raise ValueError(f"grid: expected parameters of GEMClassifier, {hint}, got {name!r}")
+        if name == "logit__temperature":  # scores are of the logits before it
+            raise ValueError(
+                "grid: expected logit__temperature in the estimator, got it in the grid"
+            )
         if name == "class_weight":  # the weights of errors, too, which candidates must share
             raise ValueError("grid: expected class_weight in the estimator, got it in the grid")
         if name in (
-            "joint_epochs",
+            "epochs",
             "perturbation",
             "learning_rate",
         ):  # only the best one is trained jointly
             raise ValueError(f"grid: expected {name} in the estimator, got it in the grid")
         if isinstance(values, str) or not np.iterable(values) or len(list(values)) == 0:
             raise ValueError(f"grid: expected a sequence of values of {name}, got {values!r}")
-        if name == "penalty" and "auto" in list(values):
+        if name == "logit__penalty" and "auto" in list(values):
             raise ValueError("grid: expected numbers as penalties, got 'auto'")
-    if base.penalty == "auto" and "penalty" not in grid:
+    if base._base_logit().penalty == "auto" and "logit__penalty" not in grid:
         expected = "expected a penalty that is a number, or some in grid"
         raise ValueError(f"estimator: {expected}, got 'auto'")
     return list(ParameterGrid({name: list(values) for name, values in grid.items()}))

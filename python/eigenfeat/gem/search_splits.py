@@ -28,8 +28,8 @@ Trial = dict[str, Any]
 Fits = list[tuple[MultinomialLogit, float]]  # with the seconds that each took
 
 # What selects among directions that are there, or comes after them; all else makes others.
-_SELECTS = ("threshold", "n_directions")
-_EXPANDS = ("expansion", "powers", "include_input")
+_SELECTS = ("gem__threshold", "gem__n_directions")
+_EXPANDS = ("gem__expansion", "gem__powers", "gem__include_input")
 
 
 class Split:
@@ -49,12 +49,11 @@ class Split:
 
     def run(self, trials: list[Trial], advance: Callable[[Trial], None]) -> None:
         """Append to every trial's `splits` how it did, group by group."""
-        solves = ("penalty", *_SELECTS, *_EXPANDS)
+        solves = ("logit__penalty", *_SELECTS, *_EXPANDS)
         for same_solution in self._same_solution(trials, solves):
             layers = self._solve(same_solution)
-            asked = [
-                t["params"].get("include_input", self.base.include_input) for t in same_solution
-            ]
+            own = self.base._base_gem().include_input
+            asked = [trial["params"].get("gem__include_input", own) for trial in same_solution]
             projected = [
                 part.read_as(replace(part.reading, layers=tuple(layers), include_input=any(asked)))
                 for part in (self.train, self.held)
@@ -62,9 +61,8 @@ class Split:
             for model, mask, same_features in self._same_features(same_solution, layers[-1]):
                 expansion, powers = model._expansion()
                 last = replace(layers[-1].kept(mask), expansion=expansion, powers=powers)
-                train, held_out = (
-                    part.narrowed(last, mask, model.include_input) for part in projected
-                )
+                include_input = model._base_gem().include_input
+                train, held_out = (part.narrowed(last, mask, include_input) for part in projected)
                 for trial, result in self._path(same_features, model, train, held_out):
                     trial["splits"].append(result | {"n_directions_kept": int(mask.sum())})
                     advance(trial)
@@ -77,7 +75,7 @@ class Split:
         for trial in trials:
             model = candidate(self.base, trial["params"])
             mask = _selected(layer, model)
-            key = (mask.tobytes(), model._expansion(), model.include_input)
+            key = (mask.tobytes(), model._expansion(), model._base_gem().include_input)
             groups.setdefault(key, (model, mask, []))[2].append(trial)
         return iter(groups.values())
 
@@ -85,7 +83,7 @@ class Split:
         """The first layer's extractor, fitted to the training rows."""
         gem, groups = model._first(self.train)
         # Clusters depend on whether columns are scaled.
-        key = (model.n_clusters, model.n_clusters > 1 and model.scale)
+        key = (model.n_clusters, model.n_clusters > 1 and model._base_gem().scale)
         gem._learn(groups, time.perf_counter(), self.moments.get(key))
         if hasattr(gem, "moments_"):  # rows of a huge dimension have none
             self.moments[key] = gem.moments_
@@ -94,8 +92,9 @@ class Split:
     def _same_solution(self, trials: list[Trial], solves: tuple[str, ...]) -> Iterator[list[Trial]]:
         """Candidates that select among the same directions."""
         apart: dict[tuple[bool, ...], list[Trial]] = {}
+        base = self.base.get_params()
         for trial in trials:
-            given = [trial["params"].get(name, getattr(self.base, name)) for name in _SELECTS]
+            given = [trial["params"].get(name, base[name]) for name in _SELECTS]
             apart.setdefault(tuple(value == "auto" for value in given), []).append(trial)
         for some in apart.values():
             yield from _groups(some, lambda name: name not in solves)
@@ -104,12 +103,14 @@ class Split:
         """Layers with the most directions and the lowest threshold of these candidates."""
         models = [candidate(self.base, trial["params"]) for trial in trials]
         model = models[0]
-        thresholds = [other.threshold for other in models]
-        # "auto" is never beside a number.
-        model.threshold = None if None in thresholds else min(thresholds)  # type: ignore[type-var]
-        model.n_directions = max(other.n_directions for other in models)
-        asked = model.scale
-        model.scale = self.scales.get(asked, asked)
+        given = [other._base_gem() for other in models]
+        thresholds: list[Any] = [one.threshold for one in given]
+        asked = given[0].scale
+        model.gem = given[0].set_params(  # "auto" is never beside a number
+            threshold=None if None in thresholds else min(thresholds),
+            n_directions=max(one.n_directions for one in given),
+            scale=self.scales.get(asked, asked),
+        )
         gem = self._extractor(model)
         self.scales[asked] = gem.scale_
         layers = [as_layer(gem)]
@@ -123,10 +124,10 @@ class Split:
         """All penalties on the same features, from large to small."""
 
         def penalty(trial: Trial) -> float:
-            return float(trial["params"].get("penalty", model.penalty))
+            return float(trial["params"].get("logit__penalty", model._base_logit().penalty))
 
         penalties = sorted(set(map(penalty, trials)), reverse=True)
-        logit = model._logit(model.penalty).set_params(temperature=1.0)
+        logit = model._logit().set_params(temperature=1.0)
         fits = _timed(logit.iterate_path(train, None, penalties))
         for batch in _batches(fits, held_out):
             logits = [fitted for fitted, _ in batch]
@@ -209,10 +210,12 @@ def _groups(trials: list[Trial], counts: Callable[[str], bool]) -> Iterator[list
 
 def _selected(layer: Layer, model: GEMClassifier) -> NDArray[np.bool_]:
     mask: NDArray[np.bool_] = np.ones(len(layer.ranks), dtype=bool)
-    if not isinstance(model.n_directions, str):
-        mask &= layer.ranks < model.n_directions
-    if not (model.threshold is None or isinstance(model.threshold, str)):
-        mask &= layer.eigenvalues >= model.threshold
+    gem = model._base_gem()
+    most, least = gem.n_directions, gem.threshold
+    if not isinstance(most, str):
+        mask &= layer.ranks < most
+    if not (least is None or isinstance(least, str)):
+        mask &= layer.eigenvalues >= least
     return mask
 
 

@@ -230,25 +230,20 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
 
 class GaussianCompletion(Completion):
-    r"""Complete rows whose missing and known entries are jointly Gaussian.
+    r"""Complete samples whose missing and known entries are jointly Gaussian.
 
     Use it to complete missing entries, and as the model of `ReliableClassifier`. Tune `shrinkage`.
     User guide: :doc:`/guide/early`.
 
-    Given the known part z of a row, the row is Gaussian with
+    Given the known part z of a sample, the rest is Gaussian with
 
     .. math::
 
         m = \bar x + \Sigma_{xz} \Sigma_{zz}^{-1} (z - \bar z), \qquad
-        R = \Sigma_{xx} - \Sigma_{xz} \Sigma_{zz}^{-1} \Sigma_{zx}
+        R = \Sigma_{xx} - \Sigma_{xz} \Sigma_{zz}^{-1} \Sigma_{zx} .
 
-    (Parrish 2012, (5.19)). With :math:`\Sigma = L L^T` in the order of the columns, the factor L
-    serves every prefix. Any other pattern of missing entries needs its own factor, which rows with
-    the same pattern share, and which is cached (up to 128 MB) for later calls.
-
-    Training rows may also be incomplete, if entries are missing at random. Mean and covariance are
-    then estimated by expectation-maximisation (Little and Rubin, "Statistical analysis with missing
-    data", 2002, section 11.2), with shrinkage and ridge in each iteration.
+    Training samples may also be incomplete, if entries are missing at random. Mean and covariance
+    are then estimated by expectation-maximisation.
 
     Parameters
     ----------
@@ -259,23 +254,19 @@ class GaussianCompletion(Completion):
     n_threads : int or None, default=None
         Number of threads; None uses all OpenMP threads. Results do not depend on it.
     max_iter : int >= 1, default=200
-        Maximum number of iterations where training rows are incomplete.
+        Maximum number of iterations where training samples are incomplete.
     tol : float >= 0, default=1e-4
         Iterations stop when no covariance, and no mean in standard deviations, changes by more.
 
     Attributes
     ----------
-    n_iter_ : int
-        Number of iterations; 1 where training rows were complete.
-    log_likelihoods_ : (n_iter,) array
-        Mean log density of the known entries of a training row before each iteration; empty where
-        training rows were complete.
-    mean_ : (d,) array
-        Mean of the rows.
-    covariance_ : (d, d) array
-        Covariance, with shrinkage and ridge.
+    mean_, covariance_ : (d,) and (d, d) arrays
+        Mean and covariance, with shrinkage and ridge.
     shrinkage_ : float
         The shrinkage that was used.
+    n_iter_, log_likelihoods_ : int, (n_iter,) array
+        Number of iterations, and mean log density of the known entries before each; 1 and empty
+        where training samples were complete.
     mixture_ : object
         The fitted distribution: ``weights`` (1,), ``means`` (1, d) and ``covariances`` (1, d, d).
     n_features_in_ : int
@@ -284,7 +275,7 @@ class GaussianCompletion(Completion):
     Raises
     ------
     ValueError
-        If all training rows are equal, a column is never known, parameters are invalid, or the
+        If all training samples are equal, a column is never known, parameters are invalid, or the
         covariance is not positive definite.
 
     See Also
@@ -295,8 +286,8 @@ class GaussianCompletion(Completion):
 
     References
     ----------
-    N. Parrish, "Supervised Dimensionality Reduction for Different Learning Architectures", PhD
-    thesis, University of Washington, 2012, section 5.4.1.
+    N. Parrish, thesis, University of Washington, 2012, section 5.4.1. R. Little and D. Rubin,
+    "Statistical analysis with missing data", 2002, section 11.2.
 
     Examples
     --------
@@ -342,20 +333,16 @@ class GaussianCompletion(Completion):
 
 
 class MixtureCompletion(Completion):
-    r"""Complete rows by a mixture with one Gaussian for each class.
+    r"""Complete samples by a mixture with one Gaussian for each class.
 
-    Use it where classes differ much in their covariances and each has many samples. Tune
-    `shrinkage`. User guide: :doc:`/guide/early`.
+    Use it where classes differ much in their covariances and each has samples enough to estimate
+    its own: with LDA decisions come earlier on ChlorineConcentration, and later on nine of eleven
+    sets. Tune `shrinkage`. User guide: :doc:`/guide/early`.
 
-    Given z, the row is a mixture of the classes' conditional Gaussians with weights
-    :math:`p(g|z) \propto w_g\, p(z|g)`. Its mean is :math:`m = \sum_g p(g|z) m_g` and its
-    covariance :math:`\sum_g p(g|z) (R_g + (m_g - m)(m_g - m)^T)` (Parrish 2012, (5.20) and
-    Appendix C).
-
-    Training rows may be incomplete, as in `GaussianCompletion`; labels must be known.
-
-    The right choice where classes differ in covariance and each has rows enough to estimate its
-    own: with LDA decisions come earlier on ChlorineConcentration, and later on nine of eleven sets.
+    Given the known part z, the sample is a mixture of the classes' conditional Gaussians with
+    weights :math:`p(g|z) \propto w_g\, p(z|g)`. Its mean is :math:`m = \sum_g p(g|z) m_g`, its
+    covariance :math:`\sum_g p(g|z) (R_g + (m_g - m)(m_g - m)^T)`. Training samples may be
+    incomplete, as in `GaussianCompletion`; labels must be known.
 
     Parameters
     ----------
@@ -363,30 +350,19 @@ class MixtureCompletion(Completion):
         Weight of the class's mean variance times the identity in its covariance.
     ridge : float >= 0, default=1e-6
         Multiple of the mean variance within classes that is added to every diagonal.
-    n_threads : int or None, default=None
-        Number of threads; None uses all OpenMP threads. Results do not depend on it.
-    max_iter : int >= 1, default=200
-        Maximum number of iterations where training rows are incomplete.
-    tol : float >= 0, default=1e-4
-        Iterations stop when no covariance, and no mean in standard deviations, changes by more.
+    n_threads, max_iter, tol
+        As in `GaussianCompletion`.
 
     Attributes
     ----------
-    n_iter_ : int
-        Number of iterations; 1 where training rows were complete.
-    log_likelihoods_ : (n_iter,) array
-        Mean log density of the known entries of a training row before each iteration; empty where
-        training rows were complete.
-    classes_ : (G,) array
-        Labels, sorted.
-    class_weights_ : (G,) array
-        Frequencies of the classes.
-    means_ : (G, d) array
-        Means of the classes.
-    covariances_ : (G, d, d) array
-        Covariances of the classes, with shrinkage and ridge.
+    classes_, class_weights_ : (G,) arrays
+        Labels, sorted, and their frequencies.
+    means_, covariances_ : (G, d) and (G, d, d) arrays
+        Means and covariances of the classes, with shrinkage and ridge.
     shrinkages_ : (G,) array
         The shrinkages that were used.
+    n_iter_, log_likelihoods_ : int, (n_iter,) array
+        As in `GaussianCompletion`.
     mixture_ : object
         The fitted distribution: ``weights`` (G,), ``means`` (G, d) and ``covariances`` (G, d, d).
     n_features_in_ : int
@@ -395,8 +371,8 @@ class MixtureCompletion(Completion):
     Raises
     ------
     ValueError
-        If all training rows are equal, a column or a class is never known, parameters are invalid,
-        or a covariance is not positive definite.
+        If all training samples are equal, a column or a class is never known, parameters are
+        invalid, or a covariance is not positive definite.
 
     See Also
     --------
@@ -404,7 +380,7 @@ class MixtureCompletion(Completion):
 
     References
     ----------
-    N. Parrish (2012), section 5.4.2 and Appendix C.
+    N. Parrish, thesis, University of Washington, 2012, section 5.4.2 and Appendix C.
 
     Examples
     --------

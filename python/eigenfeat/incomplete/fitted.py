@@ -13,7 +13,7 @@ from eigenfeat._base import threads as _threads
 from eigenfeat._base.saved import Saved, fits
 from eigenfeat.incomplete.completion import Completion
 from eigenfeat.incomplete.decisions import EarlyDecisions
-from eigenfeat.incomplete.discriminants import ClassCodes, Discriminants
+from eigenfeat.incomplete.discriminants import ClassCodes, Discriminants, LocalFull
 from eigenfeat.incomplete.mixture import Affine, Conditional, PrefixConditional
 from eigenfeat.incomplete.rules import Rule, RuleInput, RuleOutput, Shared
 from eigenfeat.incomplete.series import BLOCK_NUMBERS, Layout, Rows, blocks
@@ -63,7 +63,7 @@ class FittedModel(Saved):
         "rule_name": "text",
         "affine": "of Affine?",
         "scores": "of Affine?",
-        "discriminants": "of Linear Gaussians Local LocalMeans Quadratic Opaque",
+        "discriminants": "of Linear Gaussians Local LocalFull LocalMeans Quadratic Opaque",
         "rule": "of SetRule PairwiseRule SampledRule CorrectedRule",
         "n_threads": "count?",
     }
@@ -157,7 +157,8 @@ class FittedModel(Saved):
         k, parts = self.discriminants.count, len(self.completion.mixture_.weights)
         if self.scores is not None:
             return k * (parts * k + 4)
-        return self.width * (parts * (self.width if self.needs_covariance else 1) + 4 * k)
+        forms = 4 * k * (self.width if isinstance(self.discriminants, LocalFull) else 1)
+        return self.width * (parts * (self.width if self.needs_covariance else 1) + forms)
 
     def final_decisions(self, rows: _Array) -> tuple[NDArray[np.intp], _Array]:
         """Classes of series at their end, and the largest tau of each: 1 if nothing is missing."""

@@ -109,7 +109,11 @@ BLOCK = 2**20
 def davies_bounds(
     c: _Array, a: _Array, g: _Array, theta: _Array, pole: _Array
 ) -> tuple[_Array, _Array]:
-    """Bounds of P(D < 0), from below and from above, mostly 1e-6 apart.
+    """Bounds of P(D < 0), from below and from above.
+
+    With four or more components they are a few times 1e-6 apart. With fewer the integrand falls so
+    slowly that the number of nodes limits them: typically 1e-6 apart with three components, 1e-4
+    (at most some 1e-3) with two, and 1e-2 with one.
 
     Parameters
     ----------

@@ -75,80 +75,46 @@ _CORRECTED = (
 
 
 class ReliableClassifier(ClassifierMixin, BaseEstimator):
-    r"""Classify incomplete samples where the complete ones would be classified the same.
+    """Classify incomplete samples where the complete ones would be classified the same.
 
     Use it where each early decision needs a promise. Choose `classifier` and `reliability` first;
     the other defaults follow. User guide: :doc:`/guide/early`.
 
     A sample is decided as class c if, given its known entries, the complete sample would be
-    classified as c with probability at least `reliability`; otherwise it waits (Parrish 2012,
-    chapter 5). Any entries may be missing.
-
-    `rule` keeps this promise where the completion's model is right, by the theorem or bound named
-    with each rule. Models of few samples are seldom right. Therefore `correct` tests the rule on
-    held-out training samples, as series that are known up to some entry: samples wait until so many
-    entries are known that sufficiently many held-out ones were not decided wrongly from there on.
+    classified as c with probability at least `reliability`. Otherwise its label is None. Any
+    entries may be missing. Theorems and bounds: :doc:`/guide/early_promises`.
 
     Parameters
     ----------
     classifier : estimator
-        Any with `fit` and `predict`, including pipelines: "sampled" needs only labels. The other
-        rules need linear or quadratic discriminants whose argmax is `predict`: ``coef_`` and
-        ``intercept_`` for each class (LDA, LinearSVC, LogisticRegression, MultinomialLogit), QDA,
-        GaussianNB, `LocalQDA`, or the nearest neighbour. It is cloned and fitted, unless it is a
-        fitted one in scikit-learn's ``FrozenEstimator``. Rules without sampling use a local
-        classifier at the mean of the completed sample, although the complete one has neighbours of
-        its own: no theorem covers its label then.
+        Any with `fit` and `predict`, including pipelines; cloned and fitted, unless it is a fitted
+        one in ``FrozenEstimator``. Linear and quadratic discriminants need no sampling.
     completion : completion or None, default=None
-        The distribution of complete samples, such as `GaussianCompletion`, which is None's, or
+        Distribution of complete samples: `GaussianCompletion`, which None means, or
         `MixtureCompletion`.
     rule : str or Sampled, default="auto"
-        The rule that decides a sample.
-
-        - "pairwise": :math:`1 - \sum_h P(f_c(X) < f_h(X) | z) \ge \tau`. Exact for two classes with
-          linear discriminants, a bound for more; with quadratic ones tails by Davies's inversion.
-        - "mahalanobis", "quadratic" (5.4), "box" (5.5), "chebyshev" (5.3): c dominates on a set of
-          probability at least tau: by the exact chi-square radius of the whole covariance; by the
-          quantile of a weighted sum of chi-squares; by Sidak's inequality (and, with QDA, Royen's);
-          by Chebyshev's inequality for every distribution. The first three assume that the missing
-          entries are Gaussian, of any correlation. Under a mixture each part has its own set, and
-          by the law of total probability their union has probability at least tau.
-        - "sampled": the probability (5.1) itself, for every classifier, by a sequential test of
-          sampled completions. With probability 0.99 over the samples none of a sample's bounds is
-          too large, however early the test stops. ``Sampled(n_samples=...)`` sets their number.
-        - "auto": "pairwise" for linear discriminants, "quadratic" for quadratic ones, "sampled" for
-          local ones and for classifiers without discriminants.
+        "pairwise", "mahalanobis", "quadratic", "box", "chebyshev" or "sampled", which works for
+        every classifier. "auto": the first for linear discriminants, "quadratic" for quadratic
+        ones, "sampled" for the others. ``Sampled(n_samples=...)`` sets the number of completions.
     reliability : float in (0, 1), default=0.95
-        tau.
+        Required probability that the complete sample has the same label.
     horizon : int or None, default=None
-        Defines a complete series. None: a series that has ended. Rows are as long as the longest
-        training series, and shorter series are padded with each channel's last sample. A number: a
-        series of this many samples. Missing samples of shorter series are filled by the completion
-        where a classifier needs complete rows.
+        Number of values of a complete series. None: a series is complete when it ends.
     features : transformer or None, default=None
-        A linear map of samples to the features that are classified, such as LDG or PCA; cloned and
-        fitted with labels, like the classifier.
+        Linear map of samples to the features that are classified, such as LDG or PCA.
     correct : bool, float in (0, 1) or "average", default=True
-        Whether held-out samples correct the rule. A number is the confidence, over training sets,
-        that at least a share tau of new series that become known entry by entry are decided as they
-        would be when complete, by Clopper and Pearson's bound; True is 0.9. "average": the share is
-        tau on average over training sets, by exchangeability (cross-conformal prediction). Both are
-        theorems about samples that the model was not fitted to, decided after `decision_times_`
-        samples. Others wait for as many known entries. At least log(1 - confidence) / log(tau)
-        held-out samples are needed (45 for 0.95, 230 for 0.99, 2,302 for 0.999); with fewer,
-        samples are decided when they are complete. False uses the rule of the thesis alone.
+        Whether held-out samples correct the rule, so that it does not rely on the completion's
+        model. A number is the confidence over training sets; True is 0.9. "average": on average
+        over training sets. At least 45 held-out samples are needed for a `reliability` of 0.95, 230
+        for 0.99; with fewer, series are decided at their end.
     held_out : int >= 2 or float in (0, 1), default=5
-        The samples that correct the rule. An integer: each of so many folds in turn, and all
-        samples are fitted; the theorem then holds as nearly as the folds' models resemble the final
-        one. A float: this share, drawn at random and excluded from the fit; the promise is then the
-        theorem's, whatever the distribution and the classifier, which learns from fewer samples.
+        Samples that correct the rule: each of so many folds, or a share excluded from the fit.
     random_state : int, RandomState or None, default=0
-        For "sampled", which draws the same numbers for every sample, and a share of `held_out`.
+        For "sampled", and for drawing a share of `held_out`.
     n_threads : int or None, default=None
         Number of threads; None uses all OpenMP threads. Results do not depend on it.
     verbose : int, default=0
-        Whether to show a progress bar of the held-out samples on stderr. A warning has an estimate
-        if `fit` will take minutes.
+        1 shows a progress bar of the held-out samples on stderr.
 
     Attributes
     ----------
@@ -156,43 +122,32 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         Labels.
     classifier_, completion_, features_ : estimators
         Fitted; `features_` may be None.
-    rule_ : str
-        The rule that is used.
-    n_samples_ : int
-        Maximum number of completions for each sample; 0 if the rule does not draw any.
-    largest_reliability_ : float
-        The largest tau at which incomplete samples can be decided with this number.
+    rule_, n_samples_, largest_reliability_ : str, int, float
+        The rule, its maximum number of completions, and the largest reliability that they allow.
     reliability_ : float
-        The tau that is promised and used by default, if the rule is corrected or calibrated.
+        The reliability that is promised, if the rule is corrected or calibrated.
     held_out_agreement_, held_out_agreement_bound_ : float
-        Share of held-out samples whose decision at that tau was that of the complete one, and
-        Clopper and Pearson's lower bound of it with confidence 0.9; they are the samples that
-        correct the rule. NaN and 0 if no fold could be fitted.
-    correction_ : Correction
-        ``correction_.least_known(tau)`` is the number of entries that must be known at tau.
+        Share of held-out samples decided as the complete ones, and its lower bound with confidence
+        0.9.
     decision_times_ : (p,) array of int
-        The numbers of samples after which held-out series were evaluated. They are the default for
-        series; `n_timepoints_` is the last.
-    calibration_ : Calibration
-        After `calibrate`, which replaces the correction: the evidence for `reliability_`.
+        Numbers of values after which series are decided.
+    correction_, calibration_ : Correction, Calibration
+        ``correction_.least_known(tau)`` is the number of entries that must be known;
+        `calibration_` is the evidence for `reliability_` after `calibrate`.
     fitted_ : object
         The immutable fitted model; streams and files share it.
-    n_features_in_ : int
-        Number of columns, d; for series ``n_channels_ * n_timepoints_``: all channels of the first
-        sample, then all of the second, as the classifier receives them.
-    n_channels_, n_timepoints_ : int
-        Shape of the series; 1 and d where `fit` was given rows.
+    n_features_in_, n_channels_, n_timepoints_ : int
+        ``n_channels_ * n_timepoints_``, channels and length of the series; rows have 1 channel.
 
     Raises
     ------
     ValueError
         If samples, labels or parameters are invalid, the rule needs discriminants that the
-        classifier does not have, or the features are not affine (put these into a pipeline with the
-        classifier).
+        classifier does not have, or `features` is not affine.
 
     See Also
     --------
-    ReliableClassifierCV : Chooses classifier, completion and tau by cross-validation.
+    ReliableClassifierCV : Chooses classifier, completion and reliability by cross-validation.
     MinimumCostClassifier : Weighs the cost of waiting, without a promise about single decisions.
 
     References
@@ -205,7 +160,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
     >>> import numpy as np
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-    >>> from eigenfeat.incomplete import ReliableClassifier
+    >>> from eigenfeat import ReliableClassifier
     >>> X, y = load_iris(return_X_y=True)
     >>> model = ReliableClassifier(LinearDiscriminantAnalysis()).fit(X, y)
     >>> model.decide([[5.0, 3.4, 1.4, np.nan], [6.0, 2.9, np.nan, np.nan]]).labels

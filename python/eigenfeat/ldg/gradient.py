@@ -23,39 +23,26 @@ __all__ = ["DiscriminativeGaussian"]
 
 
 class DiscriminativeGaussian(Iterative, Verbose, LDG):
-    r"""Directions that minimise a smooth leave-one-out error of local Gaussians.
+    """Directions that minimise a smooth leave-one-out error of local Gaussians.
 
     Use it for two or three dimensions, if some seconds do not matter. Set `n_components` first,
-    then `n_neighbors`. User guide: :doc:`/guide/reduction`.
+    then `n_neighbors`. User guide: :doc:`/guide/reduction`; the objective and its minimisation:
+    :doc:`/guide/objectives`.
 
-    Algorithm 1: a gradient search over matrices B with :math:`B^T B = I` for a minimum of
-
-    .. math::
-        f(B) = \sum_i \log \sum_j p_j e^{-|B^T \Delta_{ij}|^2 / 2}
-               + \tfrac12 |B^T \Delta_{i,g_i}|^2 \quad (3.4),
-
-    where :math:`\Delta_{ij}` is sample i less the mean of its nearest neighbours in class j. It
-    starts from `LDG`, the minimum of a bound, and orthonormalises by QR after each step (3.5). The
-    minimum is local, for the neighbours of the original space, which are kept fixed. Samples
-    without another sample of their class are ignored. B is not nested: each number of components
-    needs its own search.
-
-    The search ends when the gradient along the constraint is at most `tol` times the gradient at
-    the start, or when the decrease is below rounding error. Ctrl-C ends it, too: the estimator is
-    then fitted to the best directions so far, and KeyboardInterrupt is raised.
+    The search starts from `LDG`, and each number of components needs its own. Ctrl-C ends it: the
+    estimator is then fitted to the best directions so far, and KeyboardInterrupt is raised.
 
     Parameters
     ----------
     n_components, gamma, n_neighbors, standardize, random_state, n_threads
         As in `LDG`, which chooses those not given; gamma matters only for the start.
     step : {"barzilai-borwein", "halving"}, default="barzilai-borwein"
-        halving: Algorithm 1, which halves the step length whenever a step would raise the
-        objective. barzilai-borwein: a length from the last change of the gradient along the
-        constraint, with a nonmonotone line search; ten times fewer steps.
+        Step length: from the last change of the gradient with a nonmonotone line search, or as in
+        Algorithm 1 of the thesis, which takes ten times as many steps.
     learning_rate : float > 0 or None, default=None
         First step length; None uses one over the norm of the gradient along the constraint.
     tol : float >= 0, default=1e-4
-        Tolerance of the gradient.
+        Stops when the gradient along the constraint is at most this fraction of that at the start.
     max_iter : int, default=1000
         Maximum number of steps, including rejected ones.
     verbose : int, default=0
@@ -64,16 +51,13 @@ class DiscriminativeGaussian(Iterative, Verbose, LDG):
     Attributes
     ----------
     components_ : (n_components, d) array
-        Orthonormal directions in standardised features, one per sample.
+        Orthonormal directions in standardised features, one per row.
     eigenvalues_ : (n_components,) array
-        Ascending eigenvalues of B^T times the gradient. The directions are the basis of the
-        subspace in which this matrix is diagonal.
-    objective_ : float
-        The least value of (3.4) that was found.
-    objective_history_ : (steps + 1,) array
-        Values at the start and after every accepted step; with `step="halving"` they never rise.
+        Ascending eigenvalues of B^T times the gradient, which is diagonal in this basis.
+    objective_, objective_history_ : float, (steps + 1,) array
+        The least value of the objective, and the values at the start and after accepted steps.
     gradient_norm_ : float
-        Norm of the gradient along the constraint over the norm of the gradient at the start.
+        Norm of the gradient along the constraint, relative to the start.
     n_iter_ : int
         Number of steps, including rejected ones.
     stop_reason_ : str

@@ -122,58 +122,50 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     samples. Everything is chosen by default; set `n_components` first, then `gamma`. User guide:
     :doc:`/guide/reduction`.
 
-    The columns of B are the smallest eigenvectors of :math:`V - \gamma A` (3.12), where V sums
-    outer products of samples about the mean of their nearest neighbours in their own class (3.9),
-    and A those about the local means of all classes, weighted by priors (3.10). B is orthonormal,
-    needs no inverse of a covariance, can have any number of features, and is nested: the first
-    components do not depend on their number. With fewer samples than features the problem is solved
-    in the span of the samples.
+    Directions are the smallest eigenvectors of :math:`V - \gamma A`: V is the scatter of samples
+    about the mean of their nearest neighbours in their own class, A that about the local means of
+    all classes. They are orthonormal and nested, need no inverse of a covariance, and may be more
+    than there are classes.
 
     Parameters
     ----------
     n_components : int, "cv", "greedy" or sequence of int, default="cv"
-        Directions to keep. "cv": the best of [G-1, G, G+1, G+2, G+4, G+8, G+16, G+32] for G
-        classes by leave-one-out 3-NN accuracy, the fewest on ties. "greedy": adds one at a time, up
-        to 40, until that lowers the accuracy. A sequence: the candidates.
+        Number of directions. "cv": the best of G-1, G, G+1, G+2, G+4, ..., G+32 for G classes by
+        leave-one-out 3-NN accuracy. "greedy": adds one at a time, up to 40, until that lowers the
+        accuracy. A sequence: the candidates.
     gamma : float >= 0, "cv" or sequence of float, default="cv"
-        Weight of A. "cv" chooses among 0.2, 0.4, 0.6, 0.8 and 1 by leave-one-out 3-NN accuracy in
-        G + 5 dimensions, the largest on ties. A sequence: the candidates.
+        Weight of A. "cv": the best of 0.2, 0.4, 0.6, 0.8 and 1 in G + 5 dimensions. A sequence: the
+        candidates.
     n_neighbors : int, "cv" or sequence of int, default="cv"
-        Neighbours of a local mean. "cv" chooses among 1, 2, 4, ..., 128 by the 5-fold accuracy of
-        local QDA (diagonal covariances plus 1e-4 of the mean variance) on the standardised samples,
-        the fewest on ties. A sequence: the candidates. A class with fewer samples uses all of them.
-        With as many columns as samples the three parameters are chosen together, in another way:
-        see Notes.
+        Neighbours of a local mean. "cv": the best of 1, 2, 4, ..., 128 by the 5-fold accuracy of
+        local QDA. A sequence: the candidates. Smaller classes use all samples. With as many columns
+        as samples the three are chosen together, on held-out samples.
     standardize : bool, default=True
         Whether columns are divided by their standard deviations first. Constant columns become 0.
     solver : {"auto", "exact", "randomized"}, default="auto"
-        "randomized" never makes sparse samples dense: up to 2,000 samples get coordinates from
-        their kernel matrix, which local QDA also uses; more samples are solved by Krylov subspaces
-        and need a given `n_neighbors`. "auto" uses it for sparse and memory-mapped samples of more
-        than 20,000 columns.
+        "randomized" never makes sparse samples dense; with more than 2,000 samples it needs a given
+        `n_neighbors`. "auto" uses it for sparse and memory-mapped samples of more than 20,000
+        columns.
     random_state : int, RandomState instance or None, default=None
-        For the folds of local QDA and the start of Krylov subspaces.
+        For folds and the start of Krylov subspaces.
     n_threads : int or None, default=None
         Number of threads; None uses all OpenMP threads. Results do not depend on it.
 
     Attributes
     ----------
     components_ : (n_components, d) array
-        Orthonormal directions in standardised features, one per sample.
+        Orthonormal directions in standardised features, one per row.
     mean_, scale_ : (d,) arrays
-        Samples become ``(X - mean_) / scale_``. Scales are 1 without `standardize` and for constant
-        columns, which have weight 0 in every direction.
+        Samples become ``(X - mean_) / scale_``.
     eigenvalues_ : (n_components,) array
         Eigenvalues of ``V - gamma A``, ascending.
     gamma_, n_neighbors_, n_components_ : float, int, int
         The values given or chosen.
     cv_results_ : dict
-        Results of the selection. For each of "n_neighbors", "gamma" and "n_components" that was
-        chosen: the candidates and, under the name with "_accuracy", their accuracies.
-    classes_ : (G,) array
-        The labels, sorted.
-    short_classes_ : array
-        Labels of classes in which some sample has fewer than `n_neighbors_` neighbours.
+        For each parameter that was chosen, the candidates and, under the name with "_accuracy",
+        their accuracies.
+    classes_, short_classes_ : arrays
+        Labels, sorted; labels of classes with fewer samples than `n_neighbors_` asks for.
     n_features_in_ : int
         Number of input features, d.
 
@@ -185,8 +177,7 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     Warns
     -----
     RuntimeWarning
-        If some classes have too few samples for the given `n_neighbors`; it names them. With
-        ``n_neighbors="cv"`` there is no warning; see `short_classes_`.
+        If classes have too few samples for the given `n_neighbors`; it names them.
 
     See Also
     --------
@@ -194,15 +185,6 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     SparseLDG : Directions of few columns.
     DiscriminativeGaussian : Better in two or three dimensions, slower.
     eigenfeat.rayleigh.FisherLDA : Class means; at most k - 1 directions, and predicts.
-
-    Notes
-    -----
-    With at least as many columns as samples (less one), directions fitted to all samples separate
-    them for nearly every gamma. The parameters are then chosen together by the 3-NN accuracy of
-    held-out samples in three stratified folds: `gamma` "cv" is among 0.01, 0.1, 0.3, 0.5, 0.7 and
-    0.9 (section 3.5.2), `n_neighbors` "cv" among 1, 4 and 16. Ties go to the most neighbours, then
-    the largest gamma, then the fewest dimensions. With "randomized" and more than 2,000 samples,
-    leave-one-out chooses instead.
 
     References
     ----------
@@ -212,10 +194,10 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     Examples
     --------
     >>> from sklearn.datasets import load_wine
-    >>> from eigenfeat.ldg import LDG
-    >>> X, y = load_wine(return_X_y=True)
     >>> from sklearn.neighbors import KNeighborsClassifier
     >>> from sklearn.pipeline import make_pipeline
+    >>> from eigenfeat.ldg import LDG
+    >>> X, y = load_wine(return_X_y=True)
     >>> model = make_pipeline(LDG(n_components=2, n_neighbors=8), KNeighborsClassifier(3))
     >>> round(model.fit(X[::2], y[::2]).score(X[1::2], y[1::2]), 2)
     0.94

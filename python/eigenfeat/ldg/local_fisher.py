@@ -45,21 +45,17 @@ class LocalFisher(ClassReducer):
     distance to the 7th nearest sample of the same class. Unlike Fisher's discriminant, it has as
     many directions as there are columns.
 
-    Memory is O(n d + d^2) plus at most 32 MiB of affinities: for larger classes they are never
-    stored as a matrix. The scatters are bitwise equal for every number of threads.
-
     Parameters
     ----------
     n_components : int or None, default=None
-        Directions to keep; all by default.
+        Number of directions; all by default.
     n_neighbors : int, default=7
         Sigma is the distance to this neighbour, or to the farthest one in smaller classes.
     ridge : float >= 0, default=1e-3
         Multiple of the mean eigenvalue of S_w that is added to its diagonal.
     pca_components : int, "auto" or None, default=None
-        Principal components to which samples are reduced first, if not None; affinities are
-        computed after this reduction. "auto": the most, up to n - k, in which S_w is nonsingular to
-        rounding.
+        Principal components to which samples are reduced first, if not None. "auto": the most, up
+        to n - k, in which S_w is nonsingular to rounding.
     embedding_type : {"weighted", "orthonormalized", "plain"}, default="weighted"
         Scaling of the directions, with the names of metric-learn. plain: unit variance within
         classes; weighted: that times the square root of the eigenvalue; orthonormalized: an
@@ -68,12 +64,12 @@ class LocalFisher(ClassReducer):
     Attributes
     ----------
     components_ : (ell, d) array
-        Directions, one per sample. The entry of largest magnitude is positive.
+        Directions, one per row. The entry of largest magnitude is positive.
     eigenvalues_ : (ell,) array
         Local variance between classes over variance within, descending. Negative ones may occur and
         have weight 0.
     pca_components_ : int or None
-        Number of principal components that were kept.
+        Number of principal components that were used.
     mean_ : (d,) array
         Mean of the samples.
     classes_ : (k,) array
@@ -94,24 +90,19 @@ class LocalFisher(ClassReducer):
     LDG : Needs no inverse.
     RegularizedFisher : All samples of a class count.
 
-    Notes
-    -----
-    metric-learn 0.7 reads sigma from the wrong sample of its sorted distances and bounds the
-    neighbour by columns. Its directions therefore differ from Sugiyama's, which are used here.
-
     References
     ----------
     M. Sugiyama, "Dimensionality reduction of multimodal labeled data by local Fisher discriminant
     analysis", JMLR 8, 2007. N. Parrish, thesis, University of Washington, 2012, sections 2.2.3 and
-    3.5 (regularized LFDA, PCA LFDA).
+    3.5.
 
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from eigenfeat.ldg import LocalFisher
-    >>> X, y = load_iris(return_X_y=True)
     >>> from sklearn.neighbors import KNeighborsClassifier
     >>> from sklearn.pipeline import make_pipeline
+    >>> from eigenfeat.ldg import LocalFisher
+    >>> X, y = load_iris(return_X_y=True)
     >>> model = make_pipeline(LocalFisher(n_components=3), KNeighborsClassifier(3))
     >>> round(model.fit(X[::2], y[::2]).score(X[1::2], y[1::2]), 2)
     0.97

@@ -157,60 +157,45 @@ class TransferLDG(PooledReducer):
     Use it where one domain has many labels and the other few. Everything but `n_components` is
     chosen by default. User guide: :doc:`/guide/reduction`.
 
-    The directions are the smallest eigenvectors of ``V - gamma A`` with
-    ``V = (1 - alpha) V_T + alpha V_S`` and ``A`` likewise (equation 4.3, but see `contrast`). These
-    are the scatters of target samples (T) and source samples (S) about their local means, the means
-    of the nearest source samples of each class. The directions bring the samples of a class
-    together across the domains, and keep different classes apart. Classify target samples in the
-    reduced space from the samples of both domains.
-
-    Each domain is standardised separately, the target by its labelled samples; columns that are
-    constant in either are left out. Without a target this is LDG of the source.
+    Directions are the smallest eigenvectors of ``V - gamma A`` with
+    ``V = (1 - alpha) V_T + alpha V_S`` and ``A`` likewise: scatters of target and source samples
+    about the means of their nearest source samples of each class. Each domain is standardised
+    separately, the target by its labelled samples. Classify target samples by both domains' samples
+    in the reduced space.
 
     Parameters
     ----------
     n_components : int or None, default=None
-        Directions to keep; by default the number of classes plus five, or all if there are fewer.
+        Number of directions; by default the number of classes plus five, or all if there are fewer.
     n_neighbors : int or "cv", default=16
-        Source samples of a local mean; classes with fewer samples use all. "cv" chooses on the
-        source, as `LDG` does, but always with the same folds.
+        Source samples of a local mean. "cv" chooses on the source, as `LDG` does.
     alpha : float in [0, 1], "cv" or sequence of float, default="cv"
-        The source's weight. "cv" chooses among 0, .1, .3, .5 by the accuracy of 3-nearest-neighbour
-        cross-validation on target samples in ``classes + 5`` dimensions, with gamma = .9; the
-        smallest on ties. A sequence: the candidates. Folds are stratified by class, and there are
-        as many as the target's smallest class has samples, 2 to 5; held-out samples are not used to
-        fit the directions.
+        The source's weight. "cv": the best of 0, .1, .3, .5 by the cross-validated 3-NN accuracy on
+        target samples in ``classes + 5`` dimensions. A sequence: the candidates.
     gamma : float >= 0, "cv" or sequence of float, default="cv"
-        Weight of the scatter about all classes against that about the sample's own class. "cv":
-        chosen after alpha, and in the same way, among .2, .4, .6, .8, .9; the largest on ties.
-        Without a target that is .9. A sequence: the candidates.
+        Weight of A. "cv": chosen after alpha, in the same way, among .2, .4, .6, .8, .9; .9 without
+        a target. A sequence: the candidates.
     contrast : {"all", "others"}, default="all"
-        The classes in A, weighted by their priors p; the thesis contradicts itself. "all": a
-        sample's own class g has the total weight ``1 - gamma p_g``, as in (4.4), (4.14) and `LDG`.
-        "others": that is ``1 - p_g``, and gamma weighs the other classes, as in (4.3).
+        The classes in A: all, as in (4.4) and `LDG`, or all but the sample's own, as in (4.3).
     standardize : bool, default=True
-        Whether each domain is standardised; otherwise samples are used unchanged.
+        Whether each domain is standardised.
     n_threads : int or None, default=None
         Number of threads; None uses all OpenMP threads. Results do not depend on it.
 
     Attributes
     ----------
     components_ : (ell, d) array
-        Orthonormal directions, one per sample, for standardised samples; 0 for columns left out.
-        The entry of largest magnitude is positive.
+        Orthonormal directions for standardised samples, one per row; 0 for columns that are
+        constant in either domain. The entry of largest magnitude is positive.
     eigenvalues_ : (ell,) array
         Eigenvalues of ``V - gamma A``, ascending.
-    alpha_, gamma_, n_neighbors_ : float, float, int
+    alpha_, gamma_, n_neighbors_, n_components_ : float, float, int, int
         The values given or chosen.
-    n_components_ : int
-        Number of directions.
     cv_results_ : dict
-        For "alpha" and "gamma", if chosen: the candidates and, under the name with "_accuracy",
-        their accuracies on target samples; for "n_neighbors", on source samples.
-    classes_ : (k,) array
-        The source's labels, sorted.
-    priors_ : (k,) array
-        Class frequencies in the source.
+        For each parameter that was chosen, the candidates and, under the name with "_accuracy",
+        their accuracies.
+    classes_, priors_ : (k,) arrays
+        The source's labels, sorted, and their frequencies.
     mean_, scale_, source_mean_, source_scale_, n_features_in_
         As in `PooledPCA`.
 

@@ -34,22 +34,11 @@ _Array = NDArray[np.float64]
 
 
 class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
-    r"""Components that reconstruct samples and let an SVM tell their classes: max-margin PCA.
+    """Components that reconstruct the samples and separate their classes by an SVM.
 
     Use it for components for an SVM; try ``MaxMarginShift(PCA())`` first, which is faster. Set
-    `n_components` first. User guide: :doc:`/guide/reduction`.
-
-    Minimises, over orthonormal components W, over features z of the samples, and over the weights
-    of an SVM of these features,
-
-    .. math::
-
-        J(W, Z, \nu) = \tfrac12 |\nu|^2 + \sum_n \frac{|x_n - W^T z_n|^2}{2 \sigma^2}
-            + \sum_n C_n \max_y \bigl( \ell\,[y \ne y_n] + (\nu_y - \nu_{y_n})^T z_n \bigr) ,
-        \qquad W W^T = I ,
-
-    samples about their mean: equation 12 of the paper, for any number of classes. `transform` needs
-    no labels, and gives ``W x``.
+    `n_components` first. User guide: :doc:`/guide/reduction`; the objective J and its minimisation:
+    :doc:`/guide/objectives`.
 
     Parameters
     ----------
@@ -57,58 +46,38 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
         Number of components, at most that of samples and of columns.
     sigma2 : float >= 0 or "cv", default="cv"
         Variance of the samples about their reconstruction. Larger values give the labels more
-        influence. 0 means PCA. "cv" evaluates each of `scales` by cross-validation; if 0 is one of
-        them, it is chosen unless the mean gain over it exceeds twice its standard error.
+        influence; 0 means PCA. "cv": the best of `scales` by the accuracy of `classifier` on
+        held-out folds; 0, if among them, unless the gain exceeds twice its standard error.
     svm : MulticlassSVM or None, default=None
         Parameters of the SVM; None means ``MulticlassSVM()``.
     scales : sequence of float >= 0
         For "cv": each stands for the `sigma2` at which `MaxMarginShift` moves samples so far,
         relative to the labelled samples about their mean.
-    classifier : classifier or None, default=None
-        For "cv"; None means a `MulticlassSVM` like `svm`, solved with a loose tolerance.
-    cv : int or splitter, default=5
-        For "cv"; never more folds than the smallest class has samples.
-    unlabeled : int or None, default=-1
-        Label of samples without a class, which have no loss. None: there are none.
-    scale : {"auto", "none", "columns"}, default="auto"
-        "columns": the samples are centred, and columns are divided by their standard deviations
-        before the SVM. "auto", with the default `svm` and `sigma2`, does so unless the columns are
-        of one unit (the largest deviation is at most 5 times the median, and no mean exceeds 10
-        deviations). Columns of one unit are left as they are if the root of their mean variance is
-        between 1/8 and 8, the size that a `C` of 1 is meant for, and otherwise divided by it. With
-        a given `svm` or `sigma2`, "auto" is "none".
+    classifier, cv, unlabeled, scale
+        As in `MaxMarginShift`.
     max_iter : int >= 1, default=100
         Maximum number of sweeps.
     tol : float > 0, default=1e-5
-        Stops when a sweep turns the components by less, in the Frobenius norm over that of W.
+        Stops when a sweep turns the components by less, in the Frobenius norm over that of all.
 
     Attributes
     ----------
     components_ : (n_components, d) array
-        W, orthonormal, of scaled columns, turned so that features of the samples are uncorrelated,
-        that of the largest variance first.
-    mean_ : (d,) array
-        Mean of the samples.
-    column_mean_, column_scale_ : (d,) arrays
-        What columns are centred by and divided by before anything else, as `MaxMarginShift` has
-        them.
+        Orthonormal in scaled columns, turned so that features of the samples are uncorrelated, the
+        largest variance first.
+    mean_, column_mean_, column_scale_ : (d,) arrays
+        Mean of the samples; scaling as in `MaxMarginShift`.
     feature_coef_, feature_intercept_ : (k, n_components) and (k,) arrays
-        The SVM of the features Z.
+        The SVM of the features.
     svm_ : MulticlassSVM
-        SVM fitted to the labelled samples, whose moves are the start.
-    sigma2_ : float
-        The value that was given or chosen.
-    relative_shift_ : float
-        Root mean square of ``z_n - W x_n``, relative to that of the labelled samples about their
-        mean.
-    objective_ : float
-        J; NaN where `sigma2_` is 0.
-    objective_history_ : list of float
-        J after every sweep. It rises only by rounding errors.
-    n_iter_ : int
-        Number of sweeps.
+        SVM of the labelled samples, whose moves are the start.
+    sigma2_, relative_shift_ : float
+        The value given or chosen; root mean square of the features less the projections, relative
+        to that of the labelled samples about their mean.
+    objective_, objective_history_, n_iter_ : float, list of float, int
+        J (NaN where `sigma2_` is 0), J after every sweep, and the number of sweeps.
     cv_scores_, cv_results_, best_score_, best_index_
-        With "cv", as `MaxMarginShift` has them.
+        With "cv", as in `MaxMarginShift`.
     n_features_in_ : int
 
     Raises
@@ -125,19 +94,6 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
     --------
     MaxMarginShift : Any extractor, one step.
 
-    Notes
-    -----
-    This is block coordinate descent. For fixed W, the labelled samples' z are eliminated and L-BFGS
-    reduces J over the weights, as ``MaxMarginShift(moves="joint")`` does in d dimensions. For fixed
-    z, the best W is the polar factor of ``Z^T X`` (orthogonal Procrustes). No step of either raises
-    J, which is at least 0, so that J converges; J is not convex, and its limit depends on the
-    start, which is PCA of the samples that `MaxMarginShift` has moved: the approximation (15).
-
-    The paper's prior N(0, I) of z, at its variance of 1, rescales the features alone: its problem
-    is the one above with `sigma2` of 8 and a quarter of C, without intercepts. With as many
-    components as features J is that of ``MaxMarginShift(moves="joint")``. Sparse samples become
-    dense.
-
     References
     ----------
     J. Wangni and N. Chen, "Nonlinear Feature Extraction with Max-Margin Data Shifting", AAAI 2016,
@@ -146,10 +102,10 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from eigenfeat.maxmargin import MaxMarginPCA
-    >>> X, y = load_iris(return_X_y=True)
     >>> from sklearn.neighbors import KNeighborsClassifier
     >>> from sklearn.pipeline import make_pipeline
+    >>> from eigenfeat.maxmargin import MaxMarginPCA
+    >>> X, y = load_iris(return_X_y=True)
     >>> model = make_pipeline(MaxMarginPCA(2, sigma2=1.0), KNeighborsClassifier(3))
     >>> round(model.fit(X[::2], y[::2]).score(X[1::2], y[1::2]), 2)
     0.99

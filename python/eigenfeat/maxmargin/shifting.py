@@ -25,37 +25,27 @@ __all__ = ["MaxMarginShift"]
 
 
 class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
-    r"""Fit any feature extractor to samples that an SVM has moved apart.
+    r"""Fit any feature extractor to samples that an SVM has moved towards their classes.
 
-    Use it to make PCA, NMF, k-means or an autoencoder discriminative. Choose `extractor` first; how
-    far samples move is chosen by default. User guide: :doc:`/guide/reduction`.
+    Use it to make PCA, NMF, k-means or an autoencoder discriminative. Choose `extractor` first; the
+    length of the moves is chosen by default. User guide: :doc:`/guide/reduction`.
 
-    A multiclass SVM with weights :math:`\eta_y` and multipliers :math:`\alpha_n^y` moves every
-    sample towards its own class,
-
-    .. math::
-
-        T[x_n] = x_n + \sigma^2 \sum_y \alpha_n^y (\eta_{y_n} - \eta_y)
-               = x_n + \sigma^2 \sum_y a_n^y \eta_y ,
-
-    where a is the `dual_coef_` of `MulticlassSVM`, whose samples sum to 0. The extractor is fitted
-    to the moved samples and transforms the original ones: labels are needed only for training.
+    Sample x of class y moves to :math:`x + \sigma^2 \sum_c a_c \eta_c`, with the weights and the
+    dual variables of a multiclass SVM. Labels are needed only for training: the extractor is fitted
+    to the moved samples and transforms samples as they are. Equations: :doc:`/guide/objectives`.
 
     Parameters
     ----------
     extractor : transformer or None, default=None
         Extractor that is fitted to the moved samples; None means `PCA()`.
     sigma2 : float >= 0 or "cv", default="cv"
-        Scale of the moves. "cv" evaluates each of `scales` by cross-validation: an SVM moves the
-        samples of the training folds, the extractor is fitted to these and `classifier` to their
-        features, and its accuracy is measured on the held-out fold. Where 0 is among `scales`, it
-        is chosen unless the mean gain over it exceeds twice its standard error.
+        Scale of the moves. "cv": the best of `scales` by the accuracy of `classifier` on held-out
+        folds; 0, if among them, unless the gain exceeds twice its standard error.
     svm : MulticlassSVM or None, default=None
         None means ``MulticlassSVM()``.
     scales : sequence of float >= 0
         For "cv": root mean squares of the moves, relative to that of the labelled samples about
-        their mean. The moves at `sigma2` of 1 are often a hundredth of the samples. Moves are
-        within 5% of them where `moves` is "joint"; where it is "corrupted" the noise has this size.
+        their mean.
     classifier : classifier or None, default=None
         For "cv"; None means a `MulticlassSVM` like `svm`, solved with a loose tolerance.
     cv : int or splitter, default=5
@@ -63,102 +53,46 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
     unlabeled : int or None, default=-1
         Label of samples without a class, which are not moved. None: there are none.
     scale : {"auto", "none", "columns"}, default="auto"
-        "columns": the samples are centred, and columns are divided by their standard deviations
-        before the SVM. "auto", with the default `svm` and `sigma2`, does so unless the columns are
-        of one unit (the largest deviation is at most 5 times the median, and no mean exceeds 10
-        deviations). Columns of one unit are left as they are if the root of their mean variance is
-        between 1/8 and 8, the size that a `C` of 1 is meant for, and otherwise divided by it. With
-        a given `svm` or `sigma2`, "auto" is "none".
+        "columns" centres the samples and divides columns by their standard deviations before the
+        SVM. "auto", with the default `svm` and `sigma2`, does so unless columns are of one unit.
     moves : {"once", "joint", "corrupted"}, default="once"
-        "once": by the SVM of the samples as they are, as above. "joint": the moved samples and the
-        SVM minimise one objective together. "corrupted": the extractor is fitted to corrupted
-        copies of the samples. See the notes.
+        "joint": samples and SVM minimise one objective together. "corrupted": the extractor is
+        fitted to corrupted copies of the samples.
     n_copies : int >= 1, default=10
         Copies of each sample, for "corrupted".
-    max_iter : int >= 1, default=200
-        Maximum number of steps, for "joint". There is no warning when it is reached.
-    tol : float > 0, default=1e-9
-        For "joint": stops when a step reduces the objective by less than this fraction of its
-        first value.
+    max_iter, tol : int >= 1 and float > 0, default=200, 1e-9
+        For "joint": steps, and the decrease, as a fraction of the first objective, that ends them.
     random_state : int, RandomState or None, default=0
         For "corrupted".
 
     Attributes
     ----------
-    svm_ : MulticlassSVM
-        SVM fitted to the labelled samples, centred and scaled.
+    extractor_, svm_ : estimators
+        Fitted to the moved samples, and to the labelled samples, centred and scaled.
+    sigma2_, relative_shift_ : float
+        The scale given or chosen; root mean square of the moves, relative as in `scales`.
     column_mean_, column_scale_ : (d,) arrays
-        What columns are centred by and divided by: zeros and ones where samples are left as they
-        are. `sigma2`, moves, `svm_` and `class_coef_` are in these units; the extractor is fitted
-        to moved samples in the columns' own.
-    extractor_ : transformer
-        Extractor fitted to the moved samples.
-    sigma2_ : float
-        The scale that was given or chosen.
-    relative_shift_ : float
-        Root mean square of the moves relative to that of the labelled samples about their mean.
-    cv_scores_ : (m,) array
-        With "cv", the mean accuracy for each of `scales`, sorted; NaN where the extractor failed.
-    cv_results_ : dict
-        With "cv", the same by column, as ``GridSearchCV`` of scikit-learn has it: "params" (of the
-        scale), "split0_test_score", "mean_test_score", "std_test_score" and "rank_test_score".
-    best_score_, best_index_ : float, int
-        With "cv", the mean accuracy of the scale that was chosen, and its place. It is not the
-        largest where no gain over 0 was shown.
-    objective_ : float
-        With "joint", J at the moved samples; NaN where `sigma2_` is 0.
-    objective_history_ : list of float
-        With "joint", J at the start and after every step. It never rises.
-    n_iter_ : int
-        Steps of the minimisation; 1 where there is none.
+        Subtracted from columns and divided by, before the SVM.
+    cv_scores_, cv_results_, best_score_, best_index_
+        With "cv", the mean accuracy of each scale, all results as in ``GridSearchCV``, and the
+        score and the place of the chosen scale, whose score need not be the largest.
     class_coef_, intercept_ : (k, d) and (k,) arrays
-        With "joint", weights of the SVM of the moved samples; those of `svm_` where none moves.
+        With "joint", the SVM of the moved samples.
+    objective_, objective_history_, n_iter_ : float, list of float, int
+        With "joint", the objective at the end and after every step, which never rises; steps.
     n_features_in_ : int
 
     Raises
     ------
     ValueError
-        If fewer than two classes have labelled samples, or samples or parameters are invalid. With
-        "corrupted", if `sigma2` is so large that copies are hardly ever accepted.
+        If fewer than two classes have labelled samples, samples or parameters are invalid, or, with
+        "corrupted", `sigma2` is so large that copies are hardly ever accepted.
 
     See Also
     --------
     MaxMarginPCA : Components and SVM together; slower.
     MulticlassSVM : The SVM that moves the samples.
     eigenfeat.ldg.LDG : Supervised directions without an extractor.
-
-    Notes
-    -----
-    Sparse samples become dense. For nonlinear features put a kernel approximation first, as in
-    ``make_pipeline(RBFSampler(), MaxMarginShift(PCA(10)))``: equation 11 of the paper.
-
-    With ``moves="joint"`` the samples' means m and the weights minimise the objective of equation
-    7,
-
-    .. math::
-
-        J(m, \eta) = \tfrac12 |\eta|^2 + \sum_n \frac{|m_n - x_n|^2}{2 \sigma^2}
-            + \sum_n C_n \max_y \bigl( \ell\,[y \ne y_n] + (\eta_y - \eta_{y_n})^T m_n \bigr) ,
-
-    with intercepts as `svm` has them. The paper says that a rigorous solution iterates over both,
-    and takes the first step only. Minimising exactly over m and over :math:`\eta` in turn never
-    raises J, but stops at once where the classes are separable: no sample has a loss to repay. So m
-    is eliminated (for each sample a quadratic program in k multipliers), and L-BFGS goes on over
-    :math:`\eta` alone, from the SVM of the samples as they are. Its line search never raises J. J
-    is not convex: it is a stationary point that is found, at which :math:`\eta` is an SVM of the
-    moved samples and :math:`m_n = x_n + \sigma^2 \sum_y a_n^y \eta_y` with the same a. At the same
-    `sigma2` these moves are smaller than those of "once": for separable samples they grow with its
-    fourth root.
-
-    With ``moves="corrupted"`` the extractor is fitted to independent draws from the density of
-    equations 4 and 5,
-
-    .. math::
-
-        p(x \mid x_n, y_n) \propto N(x; x_n, \sigma^2 I) \exp\bigl( -C_n \max_y ( \ell\,[y \ne y_n]
-            + (\eta_y - \eta_{y_n})^T x ) \bigr) ,
-
-    by rejection from the Gaussian about its mode. Equation 9 replaces their mean.
 
     References
     ----------
@@ -169,10 +103,10 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
     --------
     >>> from sklearn.datasets import load_digits
     >>> from sklearn.decomposition import PCA
-    >>> from eigenfeat.maxmargin import MaxMarginShift
-    >>> X, y = load_digits(return_X_y=True)
     >>> from sklearn.neighbors import KNeighborsClassifier
     >>> from sklearn.pipeline import make_pipeline
+    >>> from eigenfeat.maxmargin import MaxMarginShift
+    >>> X, y = load_digits(return_X_y=True)
     >>> model = make_pipeline(MaxMarginShift(PCA(5), sigma2=1.0), KNeighborsClassifier(3))
     >>> round(model.fit(X[::2], y[::2]).score(X[1::2], y[1::2]), 2)
     0.9

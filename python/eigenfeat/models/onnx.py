@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 from eigenfeat._base.saved_files import replacing
 from eigenfeat._base.validation import check_path, show
 from eigenfeat.expansion.features import check_powers
+from eigenfeat.expansion.layers import as_layer
 from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.gem.ensemble import GEMEnsemble
 from eigenfeat.gem.gem import GEM
@@ -223,7 +224,7 @@ def _labels(graph: Graph, classes: NDArray[Any]) -> tuple[str, int]:
 def _gem(graph: Graph, model: GEM, rows: str) -> str:
     offset = model.offset_ if model.offset_.any() else None
     projections = graph.affine(rows, model.directions_, offset)
-    expanded = _expanded(graph, projections, model.expansion, model.powers)
+    expanded = _expanded(graph, projections, as_layer(model).expansion, model.powers)
     return graph.node("Concat", *([rows] if model.include_input else []), *expanded, axis=1)
 
 
@@ -275,7 +276,7 @@ def _gem_classifier(graph: Graph, model: GEMClassifier, rows: str) -> str:
     for layer in model.layers_:
         inputs = features
         features = _layer(graph, layer, features)
-    if model.include_input:
+    if model.logit_.n_features_in_ > model.layers_[-1].width:  # with the last layer's input
         features = graph.node("Concat", inputs, features, axis=1)
     return _logit(graph, model.logit_, features)
 

@@ -80,80 +80,58 @@ def pair_directions(
         C_i v = \lambda (C_j + r_j I) v, \quad r_j = \text{ridge} \cdot \mathrm{tr}(C_j) / d,
         \quad v^T (C_j + r_j I) v = 1
 
-    (Karampatziakis and Mineiro 2014, eq. 3 and Algorithm 1, lines 1-5), with one Cholesky
-    factorisation for each denominator class. Here :math:`C_c` is the uncentred second moment of the
-    rows of class c. `constant` appends an entry 1 to every row and uses second moments about the
-    mean of all rows. With ``denominator="covariance"`` (footnote 1), both matrices are second
-    moments about the denominator's mean:
-
-    .. math::
-
-        E[(x - \mu_j)(x - \mu_j)^T | y = i] v = \lambda (\mathrm{Cov}_j + r_j I) v,
-        \quad r_j = \text{ridge} \cdot \mathrm{tr}(\mathrm{Cov}_j) / d
+    (Karampatziakis and Mineiro 2014, eq. 3), where :math:`C_c` is the second moment of class c.
+    User guide: :doc:`/guide/gem`.
 
     Parameters
     ----------
     moments : ClassMoments
         Moments of at least two classes with weight; classes without weight are ignored.
     pairs : str, tuple, sequence of (label, label) or Contrasts
-        The (numerator, denominator) pairs: a kind or a list as in `class_pairs`, where
-        ``("random", n)`` and ``("stratified", n)`` set the number of pairs; "confusion" or
+        The (numerator, denominator) pairs: a kind or a list as in `class_pairs`; "confusion" or
         ``("confusion", n)``, see `confusion_pairs`; or problems between groups of classes:
-        "one_vs_rest", "class_tree", see the functions of these names, or `Contrasts`;
-        "random_groups" or ``("random_groups", n)``: the 30 ordered pairs of six groups of equal
-        size, in each of as many random partitions of the classes as n, rounded up, needs. By
-        default n is 600 for up to 250 classes and 150,000 / k for more, but at least 150 and, up to
-        600, at least 2 d. "auto": "all" for up to 50 classes, else "random_groups".
+        "one_vs_rest", "class_tree", `Contrasts`, or "random_groups" and ``("random_groups", n)``,
+        the 30 ordered pairs of six groups in each of n / 30 random partitions of the classes.
+        "auto": "all" for up to 50 classes, else "random_groups".
     ridge : float >= 0 or "auto"
-        Ridge, relative to a denominator's mean eigenvalue. If that is 0, as for a class of zeros or
-        the covariance of one row, the mean over all classes is used instead. "auto": for each
-        denominator, the smallest ridge between .03 and 1 with which sampling noise alone would give
-        no eigenvalue above 3, estimated from its spectrum and its number of rows (the sum of their
-        weights).
+        Ridge, relative to a denominator's mean eigenvalue. "auto": the smallest between .03 and 1
+        with which sampling noise alone would give no eigenvalue above 3.
     n_directions : int >= 1 or "auto"
-        Maximum number of directions per pair; no more than there are dimensions. "auto": 10, or
-        3,000 divided by the number of pairs if there are more than 300, but at least 3, and 1 if
-        there are more than 3,000 or for random groups.
+        Maximum number of directions per pair. "auto": 10, or 3,000 divided by the number of pairs
+        if there are more than 300, but at least 3, and 1 if there are more than 3,000 or for random
+        groups.
     threshold : float or "auto", optional
         Minimum eigenvalue; the paper advises more than 1. "auto": a fifth above the largest
-        eigenvalue expected for two classes of the same distribution, with these numbers of rows,
-        this spectrum and this ridge; an estimate for Gaussian rows. Random groups have no
-        threshold: averages over many classes have eigenvalues near 1.
+        eigenvalue expected for two classes of the same distribution; none for random groups.
     denominator : {"second_moment", "covariance"}
-        Denominator matrix; "covariance" is the paper's footnote 1. Its trace scales the ridge. With
-        "covariance", projections are ``v^T (x - mu_j)``, and two classes of the same rows have no
-        eigenvalue above 1, whatever the other classes. Each pair then has its own numerator, which
-        takes more time to form than class matrices that pairs share.
+        "covariance" is the paper's footnote 1: both matrices are second moments about the
+        denominator's mean, and each pair has a numerator of its own, which takes more time.
     solver : {"auto", "full", "subset", "krylov"}
         See `generalized_eigh`.
     n_threads : int, optional
         Number of threads; all by default.
     constant : bool
-        Solve for rows (x - m, 1), where m is the mean of all rows. With their second moment
-        ``[[C, mu], [mu^T, 1]]``, a direction may cancel a class's mean. Neither the directions nor
-        the scale of the ridge depends on the origin. The constant gets no ridge; the returned
-        offset is for x. It has no effect with ``denominator="covariance"``, where the offset is
-        ``-v^T mu_j``.
+        Solve for samples (x - m, 1), where m is the mean of all samples; a direction may then
+        cancel a class's mean. The constant gets no ridge; the returned offset is for x.
     scale : array-like of shape (d,), optional
         Positive column scales. Pairs are solved for x / scale; the returned directions are for x.
     random_state : None, int or NumPy generator
         Seed for random pairs.
     solve_with : callable, optional
-        Replacement for ``eigenfeat.pencils.eigh.solve`` with the same arguments and result; used by
-        `eigenfeat.distributed` to solve pencils on workers.
+        Replacement for ``eigenfeat.pencils.eigh.solve``, by which `eigenfeat.distributed` solves
+        pencils on workers.
 
     Returns
     -------
     PairDirections
-        Directions, pair by pair; of few samples (see `ClassMoments.few_samples`) no more than the
-        dimensions of their span. Signs are such that, in the units of the solved problem, the entry
-        of largest magnitude (including the constant's) is positive.
+        Directions, pair by pair. The entry of largest magnitude is positive in the units of the
+        solved problem.
 
     Raises
     ------
     SingularDenominatorError
-        If a denominator is singular to working precision. The message names the class and the
-        smallest of 1, 2, 5, 10, ... times a power of ten that suffices as ridge.
+        If a denominator is singular to working precision. The message names the class and a ridge
+        that suffices.
     ValueError
         If there are fewer than two classes with weight, or an argument is out of range.
     numpy.linalg.LinAlgError
@@ -163,6 +141,21 @@ def pair_directions(
     -----
     RuntimeWarning
         If some pairs did not converge, or a residual is above the tolerance.
+
+    See Also
+    --------
+    eigenfeat.GEM : Features of these directions.
+    eigenfeat.generalized_eigh : One pencil.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from eigenfeat import ClassMoments
+    >>> from eigenfeat.pencils import pair_directions
+    >>> X, y = load_digits(n_class=2, return_X_y=True)
+    >>> pairs = pair_directions(ClassMoments().update(X, y), n_directions=2)
+    >>> pairs.pairs.tolist(), pairs.vectors.shape
+    ([[0, 1], [0, 1], [1, 0], [1, 0]], (64, 4))
     """
     if solve_with is not None and not callable(solve_with):
         raise ValueError(f"solve_with: expected None or a callable, got {show(solve_with)}")

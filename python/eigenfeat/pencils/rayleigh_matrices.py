@@ -226,7 +226,7 @@ def _solved(
 
 
 def _clear_still_columns(signal: Array, noise: Array, values: Array, vectors: Array) -> None:
-    """Put 0 for what rounding leaves in directions at columns that have no signal, as constant ones.
+    """Put 0 for what rounding leaves in directions at columns without signal, as constant ones.
 
     Where such a column has noise of its own only, it is no part of a direction with an eigenvalue.
     """

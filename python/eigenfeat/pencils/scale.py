@@ -84,7 +84,7 @@ def shares_and_means(moments: ClassMoments) -> tuple[Labels, Array, Array]:
 
 
 def pooled_mean(shares: Array, means: Array) -> Array:
-    """Return the mean (d,) of all rows; exactly that of the classes where they all have the same."""
+    """Return the mean (d,) of all rows; exactly that of the classes where these are equal."""
     return np.asarray(means[0] + shares @ (means - means[0]))
 
 

@@ -129,7 +129,9 @@ def _of_pairs(part: Any) -> Directions | None:
     labels = [label for label in np.asarray(part.classes_).tolist() if label in pairs]
     # Clusters and groups of classes have other names.
     labels += [name for name in dict.fromkeys(pairs.ravel().tolist()) if name not in labels]
-    limit = getattr(part, "threshold", None) if getattr(part, "depth", 1) == 1 else None
+    extractor = getattr(part, "gem", part)
+    limit = 1.5 if extractor is None else getattr(extractor, "threshold", None)
+    limit = limit if getattr(part, "depth", 1) == 1 else None
     limit = float(limit) if isinstance(limit, (int, float)) else None
     of = "eigenvalue"
     return Directions(weights, values, of, pairs, ranks, offset, labels, limit, part)

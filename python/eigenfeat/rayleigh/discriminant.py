@@ -29,22 +29,22 @@ __all__ = ["FisherLDA", "SlicedInverseRegression"]
 
 
 class FisherLDA(FromLogits, ClassifierMixin, SupervisedRayleigh):
-    """Fisher's discriminant directions: S between class means, N within classes plus a ridge.
+    """Linear discriminant analysis with a ridge: directions that separate class means, and labels.
 
     Use it for classes that differ in their means: with thousands of classes, collinear columns,
     batches, sparse samples and missing entries. Tune `ridge` first: with fewer than ten samples per
     column, 0.03 to 1. User guide: :doc:`/guide/lda`.
 
-    There are at most k - 1 directions. With ``ridge=0``, directions and predictions are those of
-    scikit-learn's ``LinearDiscriminantAnalysis(solver="eigen")``, with directions scaled to unit
-    variance within classes. This class also supports batches, weights and sparse samples. Classes
+    With S the covariance between classes and N the one within, there are at most k - 1 directions.
+    With ``ridge=0``, directions and predictions are those of scikit-learn's
+    ``LinearDiscriminantAnalysis(solver="eigen")``, scaled to unit variance within classes. Classes
     count by their weight; `sample_weight` can balance them.
 
     Parameters
     ----------
     n_components : int or None, default=None
-        Number of directions to keep, at most min(d, k - 1). By default, all directions whose signal
-        exceeds rounding errors.
+        Number of directions, at most min(d, k - 1). By default, all directions whose signal exceeds
+        rounding errors.
     ridge : float >= 0, default=1e-3
         Multiple of the mean eigenvalue of N that is added to its diagonal. 0 makes projections
         invariant to invertible linear maps of the samples, and needs a nonsingular N.
@@ -67,7 +67,7 @@ class FisherLDA(FromLogits, ClassifierMixin, SupervisedRayleigh):
     classes_ : (k,) array
         Labels, sorted.
     completion_ : GaussianRows
-        The Gaussian that missing entries are completed by; only if the rows of `fit` had some.
+        The Gaussian that missing entries are completed by; only if the samples of `fit` had some.
     column_scale_, moments_, n_features_in_
         As in `RayleighPCA`.
 
@@ -93,13 +93,11 @@ class FisherLDA(FromLogits, ClassifierMixin, SupervisedRayleigh):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from eigenfeat.rayleigh.rayleigh import FisherLDA
+    >>> from eigenfeat import FisherLDA
     >>> X, y = load_iris(return_X_y=True)
     >>> model = FisherLDA().fit(X[::2], y[::2])
-    >>> round(model.score(X[1::2], y[1::2]), 2)
-    0.96
-    >>> model.transform(X).shape
-    (150, 2)
+    >>> round(model.score(X[1::2], y[1::2]), 2), model.transform(X).shape
+    (0.96, (150, 2))
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

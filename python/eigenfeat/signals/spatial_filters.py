@@ -42,70 +42,58 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     Use it for band-passed EEG, MEG or EMG with few clear sources, and for SSVEP. Tune `n_filters`
     first, then `bands` and `ridge`. User guide: :doc:`/guide/images_and_signals`.
 
-    Each problem has a class i against the others, or two classes i and j. Its filters w solve
-    ``C_i w = lambda (C_i + C_j) w`` with the mean covariances of the classes' epochs. If lambda is
-    near 1, only epochs of class i have power; if it is near 0, only the other epochs have. The
-    features are the logarithms of the power of the filtered epochs. The pencils are those of GEM,
-    but both ends of each spectrum are used: lambda / (1 - lambda) is GEM's eigenvalue.
+    For a class i against the others, or for two classes i and j, filters w solve
+    ``C_i w = lambda (C_i + C_j) w`` with the mean covariances of the epochs. Where lambda is near
+    1 only class i has power; where it is near 0 only the others. The features are the logarithms of
+    the filtered epochs' power.
 
     Parameters
     ----------
     n_filters : int >= 1, default=4
         Number of filters of each problem, alternately from both ends of the spectrum, lambda near 1
         first.
-    pairs : {"all", "one_vs_rest"}, default="all"
-        One problem for each pair of classes, or one for each class, where C_j is the mean of the
-        other classes' covariances. With two classes, both options give one problem.
-    covariance : {"concat", "epoch"}, default="concat"
-        Covariance of a class: that of all its samples, or the mean of its epochs' covariances, each
-        divided by its trace.
-    center : bool, default=True
-        Whether each channel's mean over an epoch is subtracted from it.
+    bands, sfreq : sequence of (low, high) or None, float or None, default=None
+        Pass bands, and samples per second in their unit. Each band has filters of its own.
     ridge : float >= 0, default=0.01
         Multiple of a covariance's mean eigenvalue that is added to its eigenvalues in the span of
         the signals.
+    pairs : {"all", "one_vs_rest"}, default="all"
+        One problem for each pair of classes, or for each class against the mean of the others.
+    covariance : {"concat", "epoch"}, default="concat"
+        Covariance of a class: of all its samples, or the mean over epochs, each divided by its
+        trace.
+    center : bool, default=True
+        Whether each channel's mean over an epoch is subtracted from it.
     rank_tol : float in (0, 1), default=1e-8
-        Filters exclude the directions in which the mean covariance is below this fraction of its
-        largest eigenvalue. At least 1e-5 is used for float32 epochs. After an average reference, or
-        with ICA components removed, channels span fewer dimensions.
+        Directions in which the mean covariance is below this fraction of its largest eigenvalue
+        (1e-5 for float32) are left out, as after an average reference.
     log : bool, default=True
         Whether to return the natural logarithm of the power.
     align : {"session"} or None, default=None
-        "session" whitens the epochs of each session (`groups`) by their mean covariance, which
-        removes differences between recordings and persons.
-    bands : sequence of (low, high) or None, default=None
-        Pass bands: epochs are filtered to each, which has problems and filters of its own.
-    sfreq : float or None, default=None
-        Samples per second, in the unit of `bands`.
+        "session" whitens epochs by the mean covariance of their session (`groups`, passed by
+        metadata routing). `transform` takes epochs without `groups` as one new session.
     normalize : bool, default=False
-        Whether each epoch is divided by its root mean square over channels and samples, so that
-        large artefacts count less. Total power is then no feature.
+        Whether each epoch is divided by its root mean square, so that large artefacts count less.
     n_threads : int or None, default=None
         Number of threads for the covariances; None means all OpenMP threads.
 
     Attributes
     ----------
-    filters_ : (F, channels) array
-        One filter per row, as in MNE. Filters are scaled to a total power of 1 over both sides of
-        the problem, ``w^T (C_i + C_j) w = 1``.
-    patterns_ : (F, channels) array
-        One pattern per row: the signal in the channels from the source that the filter extracts,
-        ``(C_i + C_j) w``. For a complete set of filters this is the pseudoinverse. With `align`,
-        filters and patterns are those of whitened epochs.
+    filters_, patterns_ : (F, channels) arrays
+        One filter or pattern per row, as in MNE. A pattern is the signal in the channels from the
+        source that the filter extracts. With `align`, of whitened epochs.
     evals_ : (F,) array
         lambda of each filter.
     pairs_ : (F, 2) array
-        Label of the class whose share of the power is lambda, and label of the other, or "rest".
+        Label of the class whose share of the power is lambda, and of the other, or "rest".
     filter_bands_ : (F,) array of int
         Band of each filter; 0 without `bands`.
     rank_ : int
         Dimension of the span of the signals, the largest of all bands.
     moments_ : ClassMoments, or list of ClassMoments with `bands`
         Moments of the samples; each sample is a row of channels.
-    sessions_ : (s,) array
-        Names of the sessions of `fit`, with `align`.
-    session_means_ : (s, bands, channels, channels) array
-        Their mean covariances, with `align`.
+    sessions_, session_means_ : (s,) and (s, bands, channels, channels) arrays
+        With `align`, names of the sessions and their mean covariances.
     classes_ : (k,) array
         Labels, sorted.
     n_channels_ : int
@@ -113,9 +101,8 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     Raises
     ------
     ValueError
-        If the epochs in X differ in number of channels or in length, are complex, not finite or all
-        constant; if there are fewer than two classes; if a session has one epoch; or if parameters
-        are invalid.
+        If epochs differ in number of channels or in length, are complex, not finite or all
+        constant, there are fewer than two classes, or parameters are invalid.
 
     Warns
     -----
@@ -126,23 +113,11 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     --------
     TangentSpace : All of an epoch's covariance, for linear classifiers.
 
-    Notes
-    -----
-    `moments_` stores k matrices of channels by channels, for any number of epochs. Batches may
-    differ in the length of their epochs; with "concat", epochs count by their number of samples.
-
-    With ``align="session"``, `transform` takes epochs without `groups` as one new session and
-    whitens them by their own mean, for which it needs no labels; sessions of `fit` keep their
-    means. `groups` goes through pipelines by scikit-learn's metadata routing.
-
     References
     ----------
-    H. Ramoser, J. Muller-Gerking and G. Pfurtscheller, "Optimal spatial filtering of single trial
-    EEG during imagined hand movement", IEEE Trans. Rehab. Eng. 8, 2000. G. Dornhege et al.,
-    "Boosting bit rates in noninvasive EEG single-trial classifications by feature combination and
-    multiclass paradigms", IEEE Trans. Biomed. Eng. 51, 2004 (pairs, one against the rest). S. Haufe
-    et al., "On the interpretation of weight vectors of linear models in multivariate neuroimaging",
-    NeuroImage 87, 2014 (patterns).
+    H. Ramoser, J. Muller-Gerking and G. Pfurtscheller, IEEE Trans. Rehab. Eng. 8, 2000. G. Dornhege
+    et al., IEEE Trans. Biomed. Eng. 51, 2004 (several classes). S. Haufe et al., NeuroImage 87,
+    2014 (patterns).
 
     Examples
     --------
@@ -151,12 +126,10 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     >>> rng = np.random.default_rng(0)
     >>> y = np.arange(40) % 2
     >>> X = rng.standard_normal((40, 8, 100))
-    >>> X[y == 1, 3] *= 2.0
+    >>> X[y == 1, 3] *= 2.0  # class 1 has more power in channel 3
     >>> model = SpatialFilters(n_filters=2).fit(X, y)
-    >>> model.transform(X).shape
-    (40, 2)
-    >>> int(np.abs(model.patterns_[1]).argmax())
-    3
+    >>> model.transform(X).shape, int(np.abs(model.patterns_[1]).argmax())
+    ((40, 2), 3)
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

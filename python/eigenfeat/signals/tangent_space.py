@@ -46,35 +46,30 @@ class TangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     Use it for epochs of EEG, MEG or EMG before a linear classifier; try it first. Tune `bands`,
     then `shrinkage`. User guide: :doc:`/guide/images_and_signals`.
 
-    Epoch i with covariance C_i becomes ``log(G^(-1/2) C_i G^(-1/2))``, where G is the mean of the
-    covariances: the upper triangle row by row, off-diagonal entries times sqrt(2). The norm of the
-    vector is the affine-invariant distance of C_i and G, so that a linear model of these vectors
-    compares covariances regardless of how sources are mixed into channels.
+    Epoch i with covariance C_i becomes the upper triangle of ``log(G^(-1/2) C_i G^(-1/2))``, G the
+    mean of the covariances, with off-diagonal entries times sqrt(2). The norm of the vector is the
+    affine-invariant distance of C_i and G.
 
     Parameters
     ----------
-    mean : {"riemannian", "log_euclidean", "euclidean"}, default="riemannian"
-        Mean of the covariances: the affine-invariant one, the exponential of the mean logarithm, or
-        the arithmetic mean.
+    bands, sfreq : sequence of (low, high) or None, float or None, default=None
+        Pass bands, and samples per second in their unit. Features of all bands stand side by side.
     shrinkage : {"auto", "oas", "ledoit_wolf"}, float in [0, 1] or None, default="auto"
         Weight of the multiple of the identity that each covariance is shrunk to, in the span of the
         channels. "auto" is "oas" for epochs and None for covariances.
+    mean : {"riemannian", "log_euclidean", "euclidean"}, default="riemannian"
+        Mean of the covariances: the affine-invariant one, the exponential of the mean logarithm, or
+        the arithmetic mean.
     input : {"epochs", "covariances"}, default="epochs"
         Whether X has epochs (n, channels, times) or covariances (n, channels, channels).
     align : {"session"} or None, default=None
-        "session" takes the mean of each session (`groups`) instead of one G for all, which removes
-        differences between recordings and persons.
-    bands : sequence of (low, high) or None, default=None
-        Pass bands: epochs are filtered to each, and features of all bands stand side by side.
-    sfreq : float or None, default=None
-        Samples per second, in the unit of `bands`.
+        "session" takes the mean of each session (`groups`, passed by metadata routing) in place of
+        G. `transform` takes epochs without `groups` as one new session.
     normalize : bool, default=False
-        Whether each epoch is divided by its root mean square over channels and samples, so that
-        large artefacts count less. Total power is then no feature.
+        Whether each epoch is divided by its root mean square, so that large artefacts count less.
     rank_tol : float in (0, 1), default=1e-8
-        The span of the channels leaves out directions in which the mean correlation matrix is below
-        this fraction of its largest eigenvalue (at least 1e-5 for float32). After an average
-        reference, or with ICA components removed, channels span fewer dimensions.
+        Directions in which the mean correlation matrix is below this fraction of its largest
+        eigenvalue (1e-5 for float32) are left out, as after an average reference.
     n_threads : int or None, default=None
         Number of threads for the logarithms; None means all OpenMP threads.
 
@@ -83,15 +78,11 @@ class TangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     reference_ : (channels, channels) array, or (bands, channels, channels) with `bands`
         G, zero outside the span. With `align`, the mean of the sessions' means.
     basis_ : (channels, rank) array
-        Basis of the span, in whose coordinates ``basis_.T @ x`` covariances are taken: columns of
-        the identity if there are as many as varying channels, else orthonormal. Channels whose
-        amplitudes differ by more than a factor of 1000 are first divided by theirs.
-    rank_ : int
-    sessions_ : (s,) array
-        Names of the sessions of `fit`, with `align`.
-    session_means_ : (s, bands, rank, rank) array
-        Their mean covariances in the coordinates of `basis_`, with `align`.
-    n_channels_ : int
+        Basis of the span, in whose coordinates ``basis_.T @ x`` covariances are taken. Channels
+        whose amplitudes differ by more than a factor of 1000 are first divided by theirs.
+    rank_, n_channels_ : int
+    sessions_, session_means_ : (s,) and (s, bands, rank, rank) arrays
+        With `align`, names of the sessions and their means in the coordinates of `basis_`.
 
     Raises
     ------
@@ -108,27 +99,24 @@ class TangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     --------
     SpatialFilters : Few directions with a large ratio of powers.
 
-    Notes
-    -----
-    Logarithms are computed for several matrices at a time, one in each lane of a vector register.
-    With ``align="session"``, `transform` takes epochs without `groups` as one new session and
-    centres them by their own mean, for which it needs no labels; sessions of `fit` keep their
-    means. `groups` goes through pipelines by scikit-learn's metadata routing.
-
     References
     ----------
-    A. Barachant, S. Bonnet, M. Congedo and C. Jutten, "Multiclass brain-computer interface
-    classification by Riemannian geometry", IEEE Trans. Biomed. Eng. 59, 2012. P. Zanini et al.,
-    "Transfer learning: a Riemannian geometry framework with applications to brain-computer
-    interfaces", IEEE Trans. Biomed. Eng. 65, 2018 (alignment).
+    A. Barachant et al., "Multiclass brain-computer interface classification by Riemannian
+    geometry", IEEE Trans. Biomed. Eng. 59, 2012. P. Zanini et al., IEEE Trans. Biomed. Eng. 65,
+    2018 (alignment).
 
     Examples
     --------
     >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
     >>> from eigenfeat import TangentSpace
-    >>> X = np.random.default_rng(0).standard_normal((40, 8, 100))
-    >>> TangentSpace().fit_transform(X).shape
-    (40, 36)
+    >>> y = np.arange(60) % 2
+    >>> X = np.random.default_rng(0).standard_normal((60, 8, 100))
+    >>> X[y == 1, 3] *= 2.0
+    >>> model = make_pipeline(TangentSpace(), LogisticRegression())
+    >>> model.fit(X[:40], y[:40]).score(X[40:], y[40:])
+    1.0
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

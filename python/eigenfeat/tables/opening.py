@@ -63,40 +63,37 @@ def open_rows(
     n_features: int | None = None,
     zero_based: bool | None = None,
 ) -> FileRows:
-    r"""Open one file, or several with the same columns, as blocks of rows.
+    r"""Open one file, or several with the same columns, as blocks of samples.
+
+    User guide: :doc:`/guide/large_data`.
 
     Parameters
     ----------
     path : path, or list of paths
-        Files, folders (all their files of a known format, by name; subfolders such as
-        ``year=2024`` are columns) or patterns such as ``"part-*.csv"``. CSV (.csv, .tsv, also
-        .gz), Parquet (.parquet, .pq), Arrow IPC and Feather (.arrow, .feather, .ipc), NumPy (.npy,
-        .npz), svmlight (.svm, .svmlight, .libsvm, also .gz; sparse rows).
+        Files, folders (all their files of a known format; subfolders such as ``year=2024`` are
+        columns) or patterns such as ``"part-*.csv"``. CSV (.csv, .tsv, also .gz), Parquet
+        (.parquet, .pq), Arrow IPC and Feather (.arrow, .feather, .ipc), NumPy (.npy, .npz),
+        svmlight (.svm, .svmlight, .libsvm, also .gz; sparse).
     target : str or int, optional
         Column of labels, by name or number; for NumPy files, also another file of labels (.npy).
-        svmlight files, and .npz files with an array `y_name`, have labels without it. All other
-        blocks have no labels without a target.
+        svmlight files, and .npz files with an array `y_name`, have labels without it.
     columns, drop : sequences of str or int
         The feature columns, in this order, or the columns to leave out. By default, all columns
         except the target, and those that pandas or Dask wrote as an index, are features.
     dtype : {None, float32, float64}
         Type of the features. The default is float32 if all features in the files are, else float64.
     block_rows : int, optional
-        Number of rows in a block. The default makes blocks of about 32 MB.
+        Number of samples in a block. The default makes blocks of about 32 MB.
     missing : bool, default=False
-        Whether empty cells, NA and NaN are missing values, which are NaN in the blocks. Estimators
-        that take missing values read the rows so by themselves.
+        Whether empty cells, NA and NaN are missing values, which are NaN in the blocks.
     skip_bad : bool, default=False
-        Whether to skip rows with infinity, text instead of numbers, a wrong number of fields or no
-        label, and those with missing values unless `missing`. Otherwise they raise an error.
+        Whether to skip lines with infinity, text instead of numbers, a wrong number of fields or no
+        label, and lines with missing values unless `missing`. Otherwise they raise an error.
     mark_bad : bool, default=False
-        Whether to keep such rows in place, with NaN or infinity, so that the rows of blocks match
-        those of the files. Blocks then have no labels. Use it for predictions; `fit` rejects such
-        rows.
+        Whether such lines remain in place, with NaN or infinity, so that predictions match the
+        lines of the files. Blocks then have no labels.
     labels : {"auto", "int", "float", "bool", "str", "none"}
-        Type of the labels. "auto" infers it from the first labels; whole numbers in a column of a
-        float matrix become integers, and integers of more than 64 bits text. "none" ignores labels
-        in the files.
+        Type of the labels. "auto" infers it from the first labels; "none" ignores labels.
     format : {"csv", "parquet", "arrow", "npy", "npz", "svmlight"}, optional
         File format; by default inferred from the file name.
     delimiter, header, encoding, decimal, comment
@@ -109,7 +106,7 @@ def open_rows(
         Names of the arrays in .npz files.
     n_features, zero_based
         For svmlight files: number of columns, and whether they are counted from 0. By default, a
-        first pass over all files finds both.
+        first pass over all files determines both.
 
     Returns
     -------
@@ -129,13 +126,12 @@ def open_rows(
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> from eigenfeat import ClassMoments, open_rows
-    >>> file = pathlib.Path(tempfile.mkdtemp()) / "rows.csv"
-    >>> _ = file.write_text("a,b,kind\n1,2,x\n3,4,x\n5,6,y\n")
-    >>> moments = ClassMoments()
-    >>> for block in open_rows(file, target="kind"):
-    ...     moments.update(block.X, block.y)
-    ClassMoments(2 classes, 2 features, weight 3)
+    >>> from eigenfeat import FisherLDA, open_rows
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "samples.csv"
+    >>> _ = file.write_text("a,b,kind\n1,2,x\n3,5,x\n5,6,y\n7,9,y\n")
+    >>> rows = open_rows(file, target="kind")
+    >>> FisherLDA().fit(rows).score(rows)
+    1.0
     """
     _check_kinds(
         {"columns": columns, "drop": drop},

@@ -24,7 +24,7 @@ from eigenfeat.incomplete import ECTS, FixedTime, LocalQDA
 from eigenfeat.ldg import KernelLDG
 
 class_clusters(X, y, 2)
-ef.GEMClassifier(n_directions=1, n_clusters=2, random_state=0).fit(X, y).predict(X)
+ef.GEMClassifier(gem=ef.GEM(n_directions=1), n_clusters=2).fit(X, y).predict(X)
 wide = np.tile(X, 5)  # so many columns that neighbours are found by brute force
 FixedTime(n_folds=2).fit(wide, y).predict_early(wide)
 ECTS().fit(X[::9], y[::9]).predict_early(X)

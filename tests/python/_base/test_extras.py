@@ -14,7 +14,7 @@ FIT = """
 from sklearn.datasets import load_iris
 from eigenfeat import GEMClassifierCV
 X, y = load_iris(return_X_y=True)
-search = GEMClassifierCV(grid={"penalty": [0.1, 1.0]}, verbose=1).fit(X, y)
+search = GEMClassifierCV(grid={"logit__penalty": [0.1, 1.0]}, verbose=1).fit(X, y)
 """
 PLOT = """
 from eigenfeat import GEM, plotting
@@ -35,7 +35,8 @@ def test_fits_need_neither_and_say_how_far_they_are():
     lines = done.stderr.splitlines()
     assert len(lines) == 2
     assert all(
-        line.startswith("[GEMClassifierCV] penalty=") and line.endswith("%") for line in lines
+        line.startswith("[GEMClassifierCV] logit__penalty=") and line.endswith("%")
+        for line in lines
     )
 
 

@@ -10,10 +10,11 @@ from threading import Barrier
 
 import numpy as np
 import pytest
+from flat_gem import gem_classifier
 from sklearn.datasets import load_digits
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from eigenfeat import GEM, LDG, ClassMoments, FisherLDA, GEMClassifier, MultinomialLogit
+from eigenfeat import GEM, LDG, ClassMoments, FisherLDA, MultinomialLogit
 from eigenfeat.incomplete import ReliableClassifier
 from eigenfeat.ldg import DirectLDA
 from eigenfeat.maxmargin import MulticlassSVM
@@ -105,9 +106,9 @@ def test_moments_compared_in_both_orders_do_not_wait_for_ever(rng):
 
 MODELS = {
     "GEM": (lambda: GEM(n_directions=3), "transform"),
-    "GEMClassifier": (lambda: GEMClassifier(views="gem", n_directions=3), "predict_proba"),
+    "GEMClassifier": (lambda: gem_classifier(views="gem", n_directions=3), "predict_proba"),
     "two layers": (
-        lambda: GEMClassifier(views="gem", depth=2, n_directions=2, hidden_directions=2),
+        lambda: gem_classifier(views="gem", depth=2, n_directions=2, hidden_directions=2),
         "predict_proba",
     ),
     "MultinomialLogit": (lambda: MultinomialLogit(), "predict_proba"),

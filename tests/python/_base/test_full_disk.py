@@ -35,7 +35,7 @@ rng = np.random.default_rng(0)
 X, y = rng.standard_normal((400, 5)), np.arange(400) % 2
 folder, what = Path(sys.argv[1]), sys.argv[2]
 path = folder / f"written{what}"
-model = ef.GEMClassifier(n_directions=1).fit(X, y)
+model = ef.GEMClassifier(gem=ef.GEM(n_directions=1)).fit(X, y)
 moments = ef.ClassMoments().update(np.repeat(X, 5, axis=1), y)
 if what == ".html":
     from eigenfeat.report import write_report

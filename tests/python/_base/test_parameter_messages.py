@@ -8,6 +8,7 @@ import warnings
 import numpy as np
 import pytest
 from every_estimator import ESTIMATORS, LDG, X, Y, good_rows, new
+from flat_gem import joint_classifier
 from sklearn.base import is_classifier, is_regressor
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
@@ -24,7 +25,7 @@ VALUES = {
     **{"list of 2**70": [2**70], "list of text": ["a"], "list of NaN": [np.nan]},
 }
 # Long work is no error, and these say how long: 2**31 steps may well be wanted.
-LONG = {"max_iter", "depth", "n_iterations", "n_members", "joint_epochs", "tol"}
+LONG = {"max_iter", "depth", "n_iterations", "n_members", "epochs", "tol"}
 # A number that is far from the rows' own is followed, and the result says how well.
 EXTREME = {"C", "loss_scale", "calibration_ridge"}
 
@@ -85,7 +86,7 @@ def test_every_parameter_of_every_estimator(name, capfd):
         (lambda v: ef.MulticlassSVM(solver="frank_wolfe", batch_size=v), "batch_size"),
         (lambda v: ef.GEMEnsemble(ef.GEMClassifier(), n_members=v), "n_members"),
         (lambda v: ef.GEMClassifier(depth=v), "depth"),
-        (lambda v: ef.GEMClassifier(joint_epochs=v), "joint_epochs"),
+        (lambda v: joint_classifier(epochs=v), "epochs"),
         (lambda v: ef.CalibratedLeastSquares(n_iterations=v), "n_iterations"),
         (lambda v: ef.GEMClassifierCV(cv=v), "cv"),
     ],
@@ -122,7 +123,7 @@ CV = [
 @pytest.mark.parametrize(
     "make",
     [
-        lambda cv: ef.GEMClassifierCV(grid={"penalty": [0.1, 1.0]}, cv=cv),
+        lambda cv: ef.GEMClassifierCV(grid={"logit__penalty": [0.1, 1.0]}, cv=cv),
         lambda cv: ef.MaxMarginShift(PCA(2), scales=[0.5, 1.0], cv=cv),
     ],
     ids=["GEMClassifierCV", "MaxMarginShift"],
@@ -138,7 +139,7 @@ def test_splits(make, cv):
 def test_good_splits_are_taken():
     halves = [(np.arange(0, 60, 2), np.arange(1, 60, 2)), (np.arange(60) < 30, np.arange(60) >= 30)]
     for cv in (2, KFold(3), halves, iter(halves), halves[:1], [([*range(40)], [*range(40, 60)])]):
-        ef.GEMClassifierCV(grid={"penalty": [0.1, 1.0]}, cv=cv).fit(X, Y)
+        ef.GEMClassifierCV(grid={"logit__penalty": [0.1, 1.0]}, cv=cv).fit(X, Y)
 
 
 @pytest.mark.filterwarnings("error")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from declared_checks import DECLARED
 from every_estimator import ESTIMATORS
+from flat_gem import gem_classifier, joint_classifier
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.naive_bayes import GaussianNB
@@ -41,11 +42,11 @@ OTHERS = [
     ef.GEM(pairs="hypercube", expansion="shifted", include_input=True),
     ef.GEM(constant=False, scale="columns", expansion="none", threshold=1.0),
     ef.GEM(denominator="covariance", pairs="stratified", powers=(2,), solver="full"),
-    ef.GEMClassifier(expansion="shifted", include_input=True, pairs="hypercube"),
-    ef.GEMClassifier(expansion="polynomial", constant=False, scale="columns", threshold=None),
+    gem_classifier(expansion="shifted", include_input=True, pairs="hypercube"),
+    gem_classifier(expansion="polynomial", constant=False, scale="columns", threshold=None),
     ef.GEMClassifier(depth=2),
-    ef.GEMClassifier(joint_epochs=2),
-    ef.GEMEnsemble(make_pipeline(MaxAbsScaler(), ef.GEMClassifier(n_directions=2)), n_members=2),
+    joint_classifier(epochs=2),
+    ef.GEMEnsemble(make_pipeline(MaxAbsScaler(), gem_classifier(n_directions=2)), n_members=2),
     ef.GEMRegressor(contraction="random", ridge=0.2),
     ef.gem.ClassComponents("vanishing", 3, center="all"),
     ef.MultinomialLogit(penalty=0, l2=1.0, fit_intercept=False, gram_rows=10),

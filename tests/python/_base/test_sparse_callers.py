@@ -12,6 +12,7 @@ import inspect
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from flat_gem import gem_classifier
 from sklearn.base import BaseEstimator
 from sklearn.decomposition import TruncatedSVD
 from sklearn.utils import get_tags
@@ -176,19 +177,19 @@ USES = {
     ),
     "GEM, partial": lambda: partly(ef.GEM(n_directions=2, threshold=0)),
     "GEM, blocks": lambda: in_blocks(ef.GEM(n_directions=2, threshold=0)),
-    "GEMClassifier": lambda: fitted(ef.GEMClassifier(n_directions=2, threshold=0)),
+    "GEMClassifier": lambda: fitted(gem_classifier(n_directions=2, threshold=0)),
     "GEMClassifier, deep": lambda: fitted(
-        ef.GEMClassifier(n_directions=2, threshold=0, depth=2, include_input=True)
+        gem_classifier(n_directions=2, threshold=0, depth=2, include_input=True)
     ),
     "GEMClassifier, clusters": lambda: fitted(
-        ef.GEMClassifier(n_directions=1, threshold=0, n_clusters=2, random_state=0)
+        gem_classifier(n_directions=1, threshold=0, n_clusters=2, random_state=0)
     ),
-    "GEMClassifier, blocks": lambda: in_blocks(ef.GEMClassifier(n_directions=2, threshold=0)),
+    "GEMClassifier, blocks": lambda: in_blocks(gem_classifier(n_directions=2, threshold=0)),
     "GEMClassifierCV": lambda: fitted(
-        ef.GEMClassifierCV(grid={"penalty": [0.1, 1.0]}, random_state=0)
+        ef.GEMClassifierCV(grid={"logit__penalty": [0.1, 1.0]}, random_state=0)
     ),
     "GEMEnsemble": lambda: fitted(
-        ef.GEMEnsemble(ef.GEMClassifier(n_directions=1, threshold=0), n_members=2, random_state=0)
+        ef.GEMEnsemble(gem_classifier(n_directions=1, threshold=0), n_members=2, random_state=0)
     ),
     "MultinomialLogit": lambda: fitted(ef.MultinomialLogit()),
     "MultinomialLogit, no Gram": lambda: fitted(ef.MultinomialLogit(gram_rows=20, random_state=0)),
@@ -263,7 +264,7 @@ def test_disorder_makes_no_difference(name):
     "model",
     [
         ef.GEM(n_directions=1, threshold=0),
-        ef.GEMClassifier(n_directions=1, threshold=0),
+        gem_classifier(n_directions=1, threshold=0),
         ldg.LDG(**LDG),
         ldg.LDG(**LDG, solver="randomized"),
     ],

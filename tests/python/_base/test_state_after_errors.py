@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from every_estimator import ESTIMATORS, LDG, RNG, SMALL_GEM, D, N, X, Y, good_rows, new
+from flat_gem import gem_classifier
 from sklearn.base import BaseEstimator
 from sklearn.decomposition import PCA
 
@@ -156,7 +157,7 @@ def test_an_autoencoder_that_runs_out_of_memory_stays_new(monkeypatch):
 
 HASTY = {
     "MultinomialLogit": lambda: ef.MultinomialLogit(max_iter=1, tol=1e-12),
-    "GEMClassifier": lambda: ef.GEMClassifier(**SMALL_GEM, tol=1e-14),
+    "GEMClassifier": lambda: gem_classifier(**SMALL_GEM, tol=1e-14),
     "CalibratedLeastSquares": lambda: ef.CalibratedLeastSquares(n_iterations=1),
     "MulticlassSVM": lambda: ef.MulticlassSVM(max_iter=1, tol=1e-12),
     "SparseLDG": lambda: ldg.SparseLDG(**LDG, max_iter=1, tol=1e-12),

@@ -8,11 +8,12 @@ import json
 import numpy as np
 import pytest
 from command_line import run
+from flat_gem import gem_classifier
 from scipy.sparse import csr_matrix
 from table_files import arrow_modules, csv_text, svmlight_text, table_of, write_table
 
 import eigenfeat as ef
-from eigenfeat import GEM, GEMClassifier, open_rows
+from eigenfeat import GEM, open_rows
 from eigenfeat.tables import delimited, svmlight
 
 BAD = [0, 7, 8, 63, 64, 199]
@@ -23,9 +24,9 @@ def model(tmp_path, rng):
     """A classifier in a file, and rows to predict."""
     y = rng.integers(0, 3, 300)
     X = rng.standard_normal((300, 4)) * (1 + y[:, None]) + y[:, None]
-    fitted = GEMClassifier(n_directions=2).fit(X, np.array(["ant", "bee", "moth"])[y])
+    fitted = gem_classifier(n_directions=2).fit(X, np.array(["ant", "bee", "moth"])[y])
     ef.save(fitted, tmp_path / "model.efm")
-    ef.save(GEMClassifier(n_directions=2).fit(X, y), tmp_path / "numbers.efm")
+    ef.save(gem_classifier(n_directions=2).fit(X, y), tmp_path / "numbers.efm")
     ef.save(GEM(n_directions=2).fit(X, y), tmp_path / "gem.efm")
     return fitted, X[:200]
 

@@ -131,7 +131,7 @@ def test_other_models_need_rows_in_memory(files):
 def test_gem_takes_parameters_by_name(files):
     assert fit("--set", "ridge=0.5", "--set", "powers=[1, 2]")[0] == 0
     model = ef.load("model.efm")
-    assert (model.ridge, list(model.powers)) == (0.5, [1, 2])
+    assert (model.gem.ridge, list(model.gem.powers)) == (0.5, [1, 2])
 
 
 def search(*more):
@@ -145,16 +145,18 @@ def test_search_of_gem_is_the_search_in_memory(files):
     X, y = files
     status, found = search("--grid", "penalty=0.03,3", "--grid", "n_directions=1,2", "--cv", "3")
     assert status == 0
-    grid = {"penalty": [0.03, 3], "n_directions": [1, 2]}
+    grid = {"logit__penalty": [0.03, 3], "gem__n_directions": [1, 2]}
     theirs = ef.GEMClassifierCV(grid=grid, cv=3).fit(X[:240], y[:240])
-    assert found["best_params"] == theirs.best_params_
+    assert found["best_params"] == {
+        name.rpartition("__")[2]: value for name, value in theirs.best_params_.items()
+    }
     assert found["best_score"] == pytest.approx(theirs.best_score_, abs=1e-6)
     assert len(found["results"]) == 4
     scores = [one["score"] for one in found["results"]]
     assert scores == sorted(scores, reverse=True)
     best = ef.load("best.efm")
     assert isinstance(best, ef.GEMClassifier)
-    assert {name: getattr(best, name) for name in grid} == theirs.best_params_
+    assert {name: best.get_params()[name] for name in grid} == theirs.best_params_
     told = run("search", "train.csv", "--target", "kind", "-o", "best.efm", "--grid", "depth=1,2")[
         1
     ]

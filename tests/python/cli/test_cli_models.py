@@ -8,6 +8,7 @@ import os
 
 import numpy as np
 import pytest
+from flat_gem import gem_classifier, plain_params
 from table_files import arrow_modules, csv_text, table_of, write_table
 
 import eigenfeat
@@ -72,8 +73,8 @@ def test_a_fit_is_that_of_the_array(files, problem, capsys):
         "classes": ["ant", "bee", "moth"],
     }
     model = eigenfeat.load(files / "model.efm")
-    expected = GEMClassifier(ridge=0.1, random_state=3).fit(X[:400], y[:400])
-    assert model.get_params() == expected.get_params()
+    expected = gem_classifier(ridge=0.1, random_state=3).fit(X[:400], y[:400])
+    assert plain_params(model) == plain_params(expected)
     assert model.feature_names_in_.tolist() == [f"x{j}" for j in range(5)]
     del model.feature_names_in_
     np.testing.assert_array_equal(model.predict_proba(X), expected.predict_proba(X))
@@ -97,6 +98,11 @@ def test_a_fit_of_more_rows_than_memory_is_that_of_blocks(files, problem, capsys
     assert np.mean(model.predict(X) == whole.predict(X)) > 0.97
 
 
+def flat_params(model):
+    """Parameters by their names on the command line."""
+    return model.logit.get_params() | model.gem.get_params() | model.get_params(deep=False)
+
+
 def test_every_parameter_arrives(files, capsys):
     flags = {
         "--ridge": 0.3,
@@ -116,12 +122,12 @@ def test_every_parameter_arrives(files, capsys):
     }
     given = [str(v) if v != (1, 2) else "1,2" for pair in flags.items() for v in pair]
     fitted(capsys, files, *given, "--no-constant", "--seed", "7", "--threads", "1")
-    found = eigenfeat.load(files / "model.efm").get_params()
+    found = flat_params(eigenfeat.load(files / "model.efm"))
     for flag, value in flags.items():
         assert found[flag[2:].replace("-", "_")] == value
     assert (found["constant"], found["random_state"], found["n_threads"]) == (False, 7, 1)
     fitted(capsys, files, "--threshold", "none", "--include-input")
-    found = eigenfeat.load(files / "model.efm").get_params()
+    found = flat_params(eigenfeat.load(files / "model.efm"))
     assert (found["threshold"], found["include_input"]) == (None, True)
 
 
@@ -276,15 +282,15 @@ def test_inspecting_a_model(files, capsys):
     assert found["kind"] == "model"
     assert found["estimator"] == "GEMClassifier"
     assert found["versions"]["eigenfeat"] == eigenfeat.__version__
-    assert found["parameters"]["ridge"] is None
-    assert found["parameters"]["powers"] == [1, 2, 3]
+    assert found["parameters"]["gem__ridge"] is None
+    assert found["parameters"]["gem__powers"] == [1, 2, 3]
     assert found["classes"] == ["ant", "bee", "moth"]
     assert found["feature_names"] == [f"x{j}" for j in range(5)]
     shape = list(model.layers_[0].directions.shape)
     assert found["layers"] == [{"directions": shape, "expansion": "half_wave"}]
     assert found["bytes"] == (files / "model.efm").stat().st_size
     text = run(capsys, "inspect", files / "model.efm")[1]
-    for line in ("kind: model", "3 classes: 'ant', 'bee', 'moth'", "ridge: None"):
+    for line in ("kind: model", "3 classes: 'ant', 'bee', 'moth'", "gem__ridge: None"):
         assert line in text
     damaged = bytearray((files / "model.efm").read_bytes())
     damaged[len(damaged) // 2] ^= 1

@@ -10,6 +10,7 @@ import click
 import numpy as np
 import pytest
 from command_line import run
+from flat_gem import gem_classifier
 from table_files import arrow_modules, csv_text
 
 import eigenfeat as ef
@@ -95,7 +96,7 @@ def files(tmp_path_factory):
     X = rng.standard_normal((90, 3)) * (1 + y[:, None])
     (folder / "rows.csv").write_text(csv_text(X, y))
     (folder / "folder").mkdir()
-    ef.save(ef.GEMClassifier(n_directions=1).fit(X, y), folder / "model.efm")
+    ef.save(gem_classifier(n_directions=1).fit(X, y), folder / "model.efm")
     ef.save(ef.GEM(n_directions=1).fit(X, y), folder / "features.efm")
     ef.ClassMoments().update(X, y).save(folder / "rows.efm")
     return folder

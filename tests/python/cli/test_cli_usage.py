@@ -9,6 +9,7 @@ import re
 import numpy as np
 import pytest
 from command_line import run
+from flat_gem import gem_classifier
 from table_files import arrow_modules, csv_text
 
 import eigenfeat as ef
@@ -28,7 +29,7 @@ def files(tmp_path, rng):
     np.savez(tmp_path / "rows.npz", X=X, y=y)
     np.savez(tmp_path / "other.npz", rows=X)
     (tmp_path / "rows.svm").write_text("1 0:1 2:3\n0 1:1\n")
-    ef.save(GEMClassifier(n_directions=1).fit(X, y), tmp_path / "model.efm")
+    ef.save(gem_classifier(n_directions=1).fit(X, y), tmp_path / "model.efm")
     ClassMoments().update(X, y).save(tmp_path / "rows.efm")
     return tmp_path
 
@@ -54,7 +55,8 @@ MISUSE = {
         "foo",
     ): "--pairs: expected one of all, hypercube, random, stratified, ",
     (*FIT, "--expansion", "foo"): (
-        "--expansion: expected one of 'auto', 'half_wave', 'polynomial', 'shifted', got 'foo'"
+        "--expansion: expected one of 'auto', 'half_wave', 'none', 'polynomial', 'shifted', "
+        "got 'foo'"
     ),
     (*FIT, "--columns", ","): "--columns: rows.csv: expected at least one feature column, got none",
     (*FIT, "--drop", "x0,x1,x2"): "--drop: rows.csv: expected at least one feature column, got n",
@@ -134,8 +136,7 @@ def test_options_know_all_pairs():
 @pytest.mark.parametrize("name", ["scale", "denominator"])
 def test_options_have_the_choices_of_the_constraints(name):
     (option,) = (param for param in program.commands["fit"].params if param.name == name)
-    for kind in (GEM, GEMClassifier):
-        assert set(option.type.choices) == kind._parameter_constraints[name][0].options
+    assert set(option.type.choices) == GEM._parameter_constraints[name][0].options
 
 
 def test_an_error_about_options_survives_pickling():

@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from flat_gem import gem_classifier, nested
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_digits
@@ -61,13 +62,17 @@ def test_the_logit_is_that_of_one_machine(digits, dtype, options):
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"include_input": True, "pairs": ("random", 12)}, {"depth": 2, "hidden_directions": 2}],
+    [
+        {},
+        {"include_input": True, "pairs": ("random", 12)},
+        {"depth": 2, "hidden_directions": 2},
+    ],
 )
 def test_the_classifier_is_that_of_one_machine(digits, options):
     X, y = digits
     options = {"n_directions": 2, "scale": "none", **options}
-    local = eigenfeat.GEMClassifier(views="gem", **options).fit(X, y)
-    spread = distributed.GEMClassifier(views="gem", **options).fit(*on_dask(X, y))
+    local = gem_classifier(views="gem", **options).fit(X, y)
+    spread = distributed.GEMClassifier(**nested(dict(views="gem", **options))).fit(*on_dask(X, y))
     assert_array_equal(spread.layers_[-1].pairs, local.layers_[-1].pairs)
     assert_allclose(spread.layers_[0].eigenvalues, local.layers_[0].eigenvalues, rtol=1e-8)
     assert chance(spread.predict_proba(X), local.predict_proba(X)) < 1e-2
@@ -93,7 +98,7 @@ def test_projections_that_are_kept_change_nothing(digits, monkeypatch, options):
     monkeypatch.setattr(layers, "project_rows", lambda *a: read.append(len(a[0])) or project(*a))
     found = []
     for keep in (0.25, 0.0):
-        model = eigenfeat.GEMClassifier(views="gem", **options).fit(DaskBlocks(dX, dy, keep=keep))
+        model = gem_classifier(views="gem", **options).fit(DaskBlocks(dX, dy, keep=keep))
         found.append((model.logit_.coef_, model.logit_.n_iter_[0], sum(read)))
         read.clear()
     assert_array_equal(found[0][0], found[1][0])
@@ -102,8 +107,8 @@ def test_projections_that_are_kept_change_nothing(digits, monkeypatch, options):
 
 
 SEARCH = {
-    "estimator": eigenfeat.GEMClassifier(views="gem", n_directions=1),
-    "grid": {"penalty": [1.0, 0.1]},
+    "estimator": gem_classifier(views="gem", n_directions=1),
+    "grid": {"logit__penalty": [1.0, 0.1]},
 }
 
 
@@ -184,7 +189,9 @@ def test_a_data_frame_names_its_labels(digits):
     X, y = digits
     frame = pd.DataFrame(X, columns=[f"pixel{i}" for i in range(64)])
     table = dd.from_pandas(frame.assign(digit=y), npartitions=3)
-    model = distributed.GEMClassifier(views="gem", n_directions=1).fit(table, "digit")
+    model = distributed.GEMClassifier(**nested({"views": "gem", "n_directions": 1})).fit(
+        table, "digit"
+    )
     assert model.feature_names_in_.tolist() == list(frame.columns)
     assert_array_equal(model.predict(table.drop(columns="digit")).compute(), model.predict(frame))
     with pytest.raises(ValueError, match="feature names"):
@@ -210,7 +217,7 @@ def test_a_search_names_its_columns(digits, recwarn):
 def test_two_classes_have_one_logit(digits):
     X, y = digits[0][:300], digits[1][:300] < "c"
     dX, dy = on_dask(X, y, 100)
-    model = distributed.GEMClassifier(views="gem", n_directions=2).fit(dX, dy)
+    model = distributed.GEMClassifier(**nested({"views": "gem", "n_directions": 2})).fit(dX, dy)
     assert model.decision_function(dX).shape == (300,)
     assert_array_equal(model.decision_function(dX).compute() > 0, model.predict(X))
     assert model.predict_log_proba(dX).shape == (300, 2)
@@ -218,7 +225,9 @@ def test_two_classes_have_one_logit(digits):
 
 def test_an_error_leaves_the_estimator_as_it_was(digits):
     X, y = digits
-    model = distributed.GEMClassifier(views="gem", n_directions=1, scale="none").fit(X, y)
+    model = distributed.GEMClassifier(
+        **nested({"views": "gem", "n_directions": 1, "scale": "none"})
+    ).fit(X, y)
     before = model.predict_proba(X)
     for bad, message in (
         (on_dask(np.where(X == 16, np.inf, X), y), "expected finite numbers, got inf in row"),
@@ -233,8 +242,8 @@ def test_missing_entries_are_completed_as_on_one_machine(digits):
     X, y = digits
     X = np.where(np.random.default_rng(0).random(X.shape) < 0.2, np.nan, X)
     options = {"n_directions": 1, "scale": "none"}
-    spread = distributed.GEMClassifier(views="gem", **options).fit(*on_dask(X, y))
-    here = eigenfeat.GEMClassifier(views="gem", **options).fit(ArrayBlocks(X, y, block_rows=250))
+    spread = distributed.GEMClassifier(**nested(dict(views="gem", **options))).fit(*on_dask(X, y))
+    here = gem_classifier(views="gem", **options).fit(ArrayBlocks(X, y, block_rows=250))
     assert_array_equal(spread.completion_.covariance, here.completion_.covariance)
     found = spread.predict_proba(on_dask(X, y)[0]).compute()
     assert chance(found, here.predict_proba(X)) < 1e-2
@@ -299,7 +308,7 @@ def test_frames_with_words_and_gaps(named):
 def test_a_search_of_frames_with_words():
     frame = loans()
     lazy = dd.from_pandas(frame, npartitions=3)
-    search = distributed.GEMClassifierCV(grid={"penalty": [0.03, 0.3]}).fit(lazy, "kind")
+    search = distributed.GEMClassifierCV(grid={"logit__penalty": [0.03, 0.3]}).fit(lazy, "kind")
     X = frame.drop(columns="kind")
     assert search.score(lazy, "kind") == search.score(X, frame["kind"]) > 0.7
     assert search.best_estimator_.columns_ is search.columns_

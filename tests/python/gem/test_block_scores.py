@@ -5,14 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from flat_gem import gem_classifier
 
 import eigenfeat as ef
 from eigenfeat.rows import ArrayBlocks, GeneratedBlocks, RowBlocks
 
 CLASSIFIERS = (
-    ef.GEMClassifier(views="gem", n_directions=2),
-    ef.GEMEnsemble(ef.GEMClassifier(n_directions=1), n_members=2),
-    ef.GEMClassifierCV(grid={"penalty": [0.1, 1.0]}, cv=2),
+    gem_classifier(views="gem", n_directions=2),
+    ef.GEMEnsemble(gem_classifier(n_directions=1), n_members=2),
+    ef.GEMClassifierCV(grid={"logit__penalty": [0.1, 1.0]}, cv=2),
     ef.MultinomialLogit(),
     ef.CalibratedLeastSquares(n_iterations=2),
 )

@@ -8,18 +8,19 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from block_support import FarBlocks, mapped, objective_gap
+from flat_gem import gem_classifier
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_digits
 from sklearn.model_selection import KFold, PredefinedSplit, StratifiedShuffleSplit
 
 import eigenfeat
-from eigenfeat import GEMClassifier, GEMClassifierCV
+from eigenfeat import GEMClassifierCV
 from eigenfeat.gem.search_splits import held_out_losses
 from eigenfeat.linear.logistic import MultinomialLogit
 from eigenfeat.rows import ArrayBlocks, GeneratedBlocks, reductions
 from eigenfeat.rows.blocks import Block
 
-GRID = {"threshold": [1.0, 75.0], "penalty": [1.0, 0.1]}
+GRID = {"gem__threshold": [1.0, 75.0], "logit__penalty": [1.0, 0.1]}
 SAME = (
     float(np.finfo(np.float32).eps) ** 0.5
 )  # as near as float32 features tell where an optimum is
@@ -40,7 +41,9 @@ def weight():
 def search(**options):
     grid = options.pop("grid", GRID)
     own = {name: options.pop(name) for name in ("cv", "scoring", "refit") if name in options}
-    base = GEMClassifier(views="gem", **{"n_directions": 2, "scale": "none", "tol": 1e-6} | options)
+    base = gem_classifier(
+        views="gem", **{"n_directions": 2, "scale": "none", "tol": 1e-6} | options
+    )
     return GEMClassifierCV(base, grid, **own)
 
 
@@ -63,9 +66,12 @@ def assert_same(found, memory, n_held, X):
 
 KINDS = [
     {},
-    {"scale": "auto", "grid": {"ridge": [0.1, 1.0], "n_directions": [1, 2]}},
+    {"scale": "auto", "grid": {"gem__ridge": [0.1, 1.0], "gem__n_directions": [1, 2]}},
     {"depth": 2, "hidden_directions": 1, "n_directions": 1, "include_input": True},
-    {"include_input": True, "grid": {"expansion": ["auto", "polynomial"], "powers": [(1,), (2,)]}},
+    {
+        "include_input": True,
+        "grid": {"gem__expansion": ["auto", "polynomial"], "gem__powers": [(1,), (2,)]},
+    },
     {"cv": 3, "scoring": "log_loss"},
     {"cv": KFold(2, shuffle=True, random_state=1), "pairs": "hypercube"},
 ]
@@ -111,11 +117,11 @@ def test_held_out_rows_are_scored_as_by_the_fit_of_the_others(digits):
     found = search().fit(ArrayBlocks(X, y, block_rows=77))
     for result in found.results_:
         options = {"n_directions": 2, "scale": "none", "tol": 1e-6} | result["params"]
-        alone = GEMClassifier(views="gem", **options, temperature=1.0).fit(X[train], y[train])
+        alone = gem_classifier(views="gem", **options, temperature=1.0).fit(X[train], y[train])
         logarithms = alone.predict_log_proba(X[held])[np.arange(len(held)), y[held]]
         assert result["error"] == pytest.approx(1 - alone.score(X[held], y[held]))
         assert result["log_loss"] == pytest.approx(-logarithms.mean(), rel=1e-3)
-    plain = GEMClassifier(views="gem", **options | found.best_params_).fit(
+    plain = gem_classifier(views="gem", **options | found.best_params_).fit(
         ArrayBlocks(X, y, block_rows=77)
     )
     assert_array_equal(found.predict_proba(X), plain.predict_proba(X))
@@ -185,7 +191,7 @@ def test_a_path_is_scored_by_one_pass(digits):
     passes = []
     for penalties in ([1.0], [1.0, 0.9, 0.8]):
         blocks = FarBlocks(*digits)
-        model = search(refit=False, grid={"penalty": penalties}, tol=0.5).fit(blocks)
+        model = search(refit=False, grid={"logit__penalty": penalties}, tol=0.5).fit(blocks)
         starts = sum(result["n_iter"] + 1 for result in model.results_)
         passes.append(blocks.passes - starts)  # an evaluation at each start, and each iteration
     assert passes[0] == passes[1] <= 6
@@ -201,12 +207,12 @@ def test_candidates_with_the_same_directions_are_fitted_once(digits, monkeypatch
         return minimise(model, *arguments)
 
     monkeypatch.setattr(MultinomialLogit, "_minimise", counted)
-    grid = {"threshold": [-1.0, 0.0], "penalty": [1.0, 0.1]}
+    grid = {"gem__threshold": [-1.0, 0.0], "logit__penalty": [1.0, 0.1]}
     model = search(refit=False, grid=grid).fit(*kind(*digits))
     assert fitted == [1.0, 0.1]
     found = {tuple(one["params"].values()): one["log_loss"] for one in model.results_}
     for penalty in (1.0, 0.1):
-        assert found[penalty, -1.0] == found[penalty, 0.0]
+        assert found[-1.0, penalty] == found[0.0, penalty]
 
 
 def test_a_saved_search_is_the_same(tmp_path, digits):
@@ -305,7 +311,7 @@ def test_interrupted_keeps_what_is_finished(digits, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         model.fit(ArrayBlocks(X, y))
     tried = [tuple(result["params"].values()) for result in model.results_]
-    assert sorted(tried) == [(0.1, 1.0), (1.0, 1.0), (1.0, 75.0)]
+    assert sorted(tried) == [(1.0, 0.1), (1.0, 1.0), (75.0, 1.0)]
     assert attributes(model) == before
 
 
@@ -314,7 +320,7 @@ def test_rows_of_a_huge_dimension_stay_in_memory():
     y = np.repeat([0, 1], 100)
     X = sp.random(200, 21_000, density=0.002, format="lil", random_state=random)
     X[np.arange(200), y] = 1.0
-    grid = {"penalty": [1.0, 0.1], "ridge": [10.0, 100.0]}
-    found = GEMClassifierCV(GEMClassifier(views="gem", n_directions=2), grid).fit(X.tocsr(), y)
+    grid = {"logit__penalty": [1.0, 0.1], "gem__ridge": [10.0, 100.0]}
+    found = GEMClassifierCV(gem_classifier(views="gem", n_directions=2), grid).fit(X.tocsr(), y)
     assert len(found.results_) == 4
     assert found.score(X.tocsr(), y) == 1.0

@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
+from flat_gem import gem_classifier
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_breast_cancer
 from sklearn.metrics import recall_score
@@ -32,18 +33,18 @@ RARE = np.flatnonzero((Y == "malignant") | (np.arange(300) % 9 == 0))
 @pytest.mark.parametrize("factors", ["balanced", {"benign": 3.0}, {"benign": 0.5, "malignant": 2}])
 def test_they_are_weights_of_the_rows(factors):
     rows = RARE
-    model = GEMClassifier(views="gem", n_directions=2, class_weight=factors).fit(X[rows], Y[rows])
+    model = gem_classifier(views="gem", n_directions=2, class_weight=factors).fit(X[rows], Y[rows])
     weight = compute_sample_weight(factors, Y[rows])
-    same = GEMClassifier(views="gem", n_directions=2).fit(X[rows], Y[rows], weight)
+    same = gem_classifier(views="gem", n_directions=2).fit(X[rows], Y[rows], weight)
     assert_allclose(model.predict_proba(X), same.predict_proba(X), rtol=1e-4)
 
 
 def test_balanced_counts_the_rows_weights():
     weight = np.random.default_rng(0).integers(1, 4, len(RARE))
     options = {"n_directions": 2, "class_weight": "balanced", "temperature": 1.0}
-    one = GEMClassifier(views="gem", **options).fit(X[RARE], Y[RARE], weight)
+    one = gem_classifier(views="gem", **options).fit(X[RARE], Y[RARE], weight)
     repeated = np.repeat(RARE, weight)
-    other = GEMClassifier(views="gem", **options).fit(X[repeated], Y[repeated])
+    other = gem_classifier(views="gem", **options).fit(X[repeated], Y[repeated])
     assert_allclose(one.predict_proba(X), other.predict_proba(X), atol=2e-3)
 
 
@@ -60,14 +61,14 @@ def test_rare_classes_are_found_more_often():
 
 @pytest.mark.parametrize("factors", ["balanced", {"benign": 3.0, "malignant": 1}])
 def test_files_searches_and_ensembles_keep_them(tmp_path, factors):
-    model = GEMClassifier(views="gem", n_directions=1, class_weight=factors, temperature=1.0).fit(
+    model = gem_classifier(views="gem", n_directions=1, class_weight=factors, temperature=1.0).fit(
         X[RARE], Y[RARE]
     )
     save(model, tmp_path / "model")
     loaded = load(tmp_path / "model")
     assert loaded.class_weight == factors
     assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
-    search = GEMClassifierCV(model, {"penalty": [0.03]}).fit(X[RARE], Y[RARE])
+    search = GEMClassifierCV(model, {"logit__penalty": [0.03]}).fit(X[RARE], Y[RARE])
     assert_allclose(search.predict_proba(X), model.predict_proba(X), atol=2e-3)
     several = GEMEnsemble(model, n_members=1).fit(X[RARE], Y[RARE])
     assert_allclose(several.predict_proba(X), model.predict_proba(X), atol=2e-3)

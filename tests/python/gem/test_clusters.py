@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from flat_gem import gem_classifier
 from scipy.sparse import csr_array
 from sklearn.datasets import load_digits
 
@@ -59,18 +60,18 @@ def test_pairs_cross_classes_and_reach_every_cluster(n_pairs):
 def test_classifier_with_clusters(digits):
     X, y = digits
     options = {"n_clusters": 2, "n_directions": 3, "pairs": ("random", 60), "penalty": 0.01}
-    model = GEMClassifier(views="gem", **options).fit(X[:1000], y[:1000])
+    model = gem_classifier(views="gem", **options).fit(X[:1000], y[:1000])
     assert model.score(X[1000:], y[1000:]) > 0.95
     assert model.layers_[0].pairs[0, 0].count(".") == 1
     assert len(np.unique(model.layers_[0].pairs, axis=0)) <= 60
-    again = GEMClassifier(views="gem", **options, n_threads=1).fit(X[:1000], y[:1000])
+    again = gem_classifier(views="gem", **options, n_threads=1).fit(X[:1000], y[:1000])
     assert np.array_equal(model.predict_proba(X), again.predict_proba(X))
 
 
 def test_search_and_ensemble_pass_clusters_on(digits, tmp_path):
     X, y = digits
-    base = GEMClassifier(views="gem", n_directions=2, pairs=("random", 40), scale="none")
-    search = GEMClassifierCV(base, grid={"n_clusters": [2, 3], "penalty": [0.1, 0.01]})
+    base = gem_classifier(views="gem", n_directions=2, pairs=("random", 40), scale="none")
+    search = GEMClassifierCV(base, grid={"n_clusters": [2, 3], "logit__penalty": [0.1, 0.01]})
     search.fit(X[:800], y[:800])
     assert len(search.results_) == 4
     assert search.score(X[800:], y[800:]) > 0.9
@@ -84,14 +85,14 @@ def test_search_and_ensemble_pass_clusters_on(digits, tmp_path):
 def test_depth_goes_on_with_classes(digits):
     X, y = digits
     options = {"n_clusters": 2, "depth": 2, "hidden_directions": 2, "n_directions": 3}
-    model = GEMClassifier(views="gem", pairs=("random", 60), **options).fit(X[:800], y[:800])
+    model = gem_classifier(views="gem", pairs=("random", 60), **options).fit(X[:800], y[:800])
     assert set(np.unique(model.layers_[1].pairs)) == set(range(10))
 
 
 @pytest.mark.parametrize("pairs", ["hypercube", ("random", 0), ("stratified", 9), [(0, 1)]])
 def test_unfit_pairs_are_named(digits, pairs):
     with pytest.raises(ValueError, match="pairs: expected 'all' or"):
-        GEMClassifier(views="gem", n_clusters=2, pairs=pairs).fit(*digits)
+        gem_classifier(views="gem", n_clusters=2, pairs=pairs).fit(*digits)
 
 
 def test_events_and_clusters_exclude_each_other(digits):

@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from flat_gem import gem_classifier
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_digits, load_wine
 from sklearn.pipeline import make_pipeline
@@ -59,7 +60,7 @@ def test_the_default_is_gem_and_its_logit(digits):
 def test_one_layer_by_parts(digits, expansion, constant, include_input, dtype):
     X, y = digits[0].astype(dtype), digits[1]
     options = {"expansion": expansion, "constant": constant, "include_input": include_input}
-    model = GEMClassifier(views="gem", **SMALL, **options).fit(X[:600], y[:600])
+    model = gem_classifier(views="gem", **SMALL, **options).fit(X[:600], y[:600])
     expected = by_parts(X[:600], y[:600], X[600:], **options)
     assert_allclose(model.predict_proba(X[600:]), expected, atol=NEAR)
 
@@ -79,7 +80,7 @@ def test_one_layer_by_parts(digits, expansion, constant, include_input, dtype):
 )
 def test_options_by_parts(digits, options):
     X, y = digits
-    model = GEMClassifier(views="gem", **{**SMALL, **options}).fit(X[:600], y[:600])
+    model = gem_classifier(views="gem", **{**SMALL, **options}).fit(X[:600], y[:600])
     assert_allclose(
         model.predict_proba(X[600:]), by_parts(X[:600], y[:600], X[600:], **options), atol=NEAR
     )
@@ -89,7 +90,7 @@ def test_options_by_parts(digits, options):
 @pytest.mark.parametrize("form", [sp.csr_matrix, sp.coo_array])
 def test_sparse_rows_by_parts(digits, options, form):
     X, y = digits
-    model = GEMClassifier(views="gem", **SMALL, **options).fit(form(X[:600]), y[:600])
+    model = gem_classifier(views="gem", **SMALL, **options).fit(form(X[:600]), y[:600])
     expected = by_parts(X[:600], y[:600], X[600:], **options)
     assert_allclose(model.predict_proba(form(X[600:])), expected, atol=NEAR)
     assert_allclose(model.predict_proba(X[600:]), expected, atol=NEAR)
@@ -103,7 +104,7 @@ def test_it_is_a_pipeline(digits, options, ridge_scale):
     """With this `ridge_scale`, and not with the other."""
     X, y = digits[0][:400], digits[1][:400]
     options = {"n_directions": 3, **options}
-    scores = GEMClassifier(views="gem", tol=1e-7, **options).fit(X, y).decision_function(X)
+    scores = gem_classifier(views="gem", tol=1e-7, **options).fit(X, y).decision_function(X)
     other = {"common": "columns", "columns": "common"}[ridge_scale]
     apart = []
     for scale in (ridge_scale, other):
@@ -118,8 +119,8 @@ def test_it_is_a_pipeline(digits, options, ridge_scale):
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 def test_small_integers_are_float32(digits, dtype, form):
     X, y = digits
-    bits = GEMClassifier(views="gem", **SMALL).fit(form(X[:600].astype(np.float32)), y[:600])
-    model = GEMClassifier(views="gem", **SMALL).fit(form(X[:600].astype(dtype)), y[:600])
+    bits = gem_classifier(views="gem", **SMALL).fit(form(X[:600].astype(np.float32)), y[:600])
+    model = gem_classifier(views="gem", **SMALL).fit(form(X[:600].astype(dtype)), y[:600])
     rest = form(X[600:].astype(dtype))
     expected = bits.predict_proba(form(X[600:].astype(np.float32)))
     assert model.predict_proba(rest).dtype == np.float32
@@ -132,8 +133,8 @@ def test_weights_are_repetitions(digits, rng, options):
     weight = rng.integers(0, 3, 600)
     # Without a trial for the scale, which draws rows.
     options = {**SMALL, "scale": "none", "temperature": 1.0, **options}  # which draws rows, too
-    weighted = GEMClassifier(views="gem", **options).fit(X[:600], y[:600], weight)
-    repeated = GEMClassifier(views="gem", **options).fit(
+    weighted = gem_classifier(views="gem", **options).fit(X[:600], y[:600], weight)
+    repeated = gem_classifier(views="gem", **options).fit(
         np.repeat(X[:600], weight, 0), np.repeat(y[:600], weight)
     )
     assert_allclose(weighted.predict_proba(X[600:]), repeated.predict_proba(X[600:]), atol=1e-2)
@@ -142,7 +143,7 @@ def test_weights_are_repetitions(digits, rng, options):
 def test_weights_by_parts(digits, rng):
     X, y = digits
     weight = rng.random(600) * (rng.random(600) < 0.8)
-    model = GEMClassifier(views="gem", **SMALL).fit(X[:600], y[:600], weight)
+    model = gem_classifier(views="gem", **SMALL).fit(X[:600], y[:600], weight)
     expected = by_parts(X[:600], y[:600], X[600:], weight)
     assert_allclose(model.predict_proba(X[600:]), expected, atol=NEAR)
 
@@ -151,7 +152,7 @@ def test_weights_by_parts(digits, rng):
 def test_two_classes_by_parts(labels):
     X, y = load_wine(return_X_y=True)
     X, y = X[y < 2], labels[y[y < 2]]
-    model = GEMClassifier(views="gem", **SMALL, scale="columns").fit(X[::2], y[::2])
+    model = gem_classifier(views="gem", **SMALL, scale="columns").fit(X[::2], y[::2])
     expected = by_parts(X[::2], y[::2], X[1::2], scale="columns")
     assert_allclose(model.predict_proba(X[1::2]), expected, atol=NEAR)
     logits = model.decision_function(X[1::2])
@@ -168,7 +169,7 @@ def test_two_layers_by_parts(digits, dtype, expansion, hidden_ridge, include_inp
     X, y = digits[0].astype(dtype), digits[1]
     options = {"hidden_directions": 2, "n_directions": 2, "pairs": "hypercube"}
     options |= {"expansion": expansion, "hidden_ridge": hidden_ridge}
-    model = GEMClassifier(views="gem", depth=2, include_input=include_input, **options).fit(
+    model = gem_classifier(views="gem", depth=2, include_input=include_input, **options).fit(
         X[:600], y[:600]
     )
     first = GEM(
@@ -190,7 +191,7 @@ def test_two_layers_by_parts(digits, dtype, expansion, hidden_ridge, include_inp
 
 def test_three_layers_learn(digits):
     X, y = digits
-    model = GEMClassifier(views="gem", depth=3, hidden_directions=3, **SMALL).fit(X[:600], y[:600])
+    model = gem_classifier(views="gem", depth=3, hidden_directions=3, **SMALL).fit(X[:600], y[:600])
     assert len(model.layers_) == 3
     assert model.score(X[600:], y[600:]) > 0.9
 
@@ -198,9 +199,9 @@ def test_three_layers_learn(digits):
 def test_moments_of_hidden_features_do_not_depend_on_the_blocks(digits, monkeypatch):
     X, y = digits
     options = {"depth": 2, "hidden_directions": 2, "n_directions": 2, "pairs": "hypercube"}
-    whole = GEMClassifier(views="gem", **options).fit(X, y)
+    whole = gem_classifier(views="gem", **options).fit(X, y)
     monkeypatch.setattr("eigenfeat.expansion.layers._BLOCK_BYTES", 1.0)  # 512 rows at a time
-    blocks = GEMClassifier(views="gem", **options).fit(X, y)
+    blocks = gem_classifier(views="gem", **options).fit(X, y)
     assert_allclose(blocks.predict_proba(X), whole.predict_proba(X), atol=5e-3)
     assert_array_equal(blocks.predict(X), whole.predict(X))
 
@@ -211,7 +212,7 @@ def test_events_condition_the_moments(digits, depth):
     X, y = digits
     events = np.array(["even", "odd"])[y[:600] % 2].astype(object) + np.where(y[:600] < 5, "-", "+")
     options = {"pairs": "all", "n_directions": 4}
-    model = GEMClassifier(views="gem", depth=depth, hidden_directions=4, **options)
+    model = gem_classifier(views="gem", depth=depth, hidden_directions=4, **options)
     model.fit(X[:600], y[:600], events=events)
     assert model.classes_.tolist() == list(range(10))
     for layer in model.layers_:
@@ -225,7 +226,7 @@ def test_events_condition_the_moments(digits, depth):
 def test_without_directions_there_are_the_shares_of_the_classes(digits):
     X, y = digits
     kept = (y > 2) | (np.arange(len(y)) % 3 == 0)
-    model = GEMClassifier(views="gem", threshold=1e9, penalty=1e-6).fit(X[kept], y[kept])
+    model = gem_classifier(views="gem", threshold=1e9, penalty=1e-6).fit(X[kept], y[kept])
     assert model.layers_[0].directions.shape == (64, 0)
     shares = np.bincount(y[kept]) / kept.sum()
     assert_allclose(model.predict_proba(X[:2]), [shares, shares], atol=5e-3)
@@ -234,8 +235,8 @@ def test_without_directions_there_are_the_shares_of_the_classes(digits):
 @pytest.mark.parametrize("options", [{}, {"depth": 2, "hidden_directions": 2}], ids=str)
 def test_a_fit_of_given_moments_is_the_same(digits, options):
     X, y = digits
-    model = GEMClassifier(views="gem", **{**SMALL, "scale": "columns", **options})
-    expected = GEMClassifier(views="gem", **{**SMALL, "scale": "columns", **options}).fit(X, y)
+    model = gem_classifier(views="gem", **{**SMALL, "scale": "columns", **options})
+    expected = gem_classifier(views="gem", **{**SMALL, "scale": "columns", **options}).fit(X, y)
     rows = model._rows(X, y, None, None)
     model._fit(*rows, model._gem(0, 10).fit_moments(ClassMoments().update(X, y)))
     assert_array_equal(model.predict_proba(X), expected.predict_proba(X))
@@ -244,16 +245,17 @@ def test_a_fit_of_given_moments_is_the_same(digits, options):
 MEMORY = """
 import resource, sys
 import numpy as np
-from eigenfeat import GEMClassifier
+from eigenfeat import GEM, GEMClassifier
 
 rng = np.random.default_rng(0)
 y = np.arange({n}) % 10
 X = rng.integers(0, 200, ({n}, 48)).astype(np.uint8)
 X[:, :40] += (rng.integers(0, 50, (10, 40)) * (rng.random((10, 40)) < 0.3))[y].astype(np.uint8)
-GEMClassifier(views="gem", n_directions=1, threshold=None, n_threads=1).fit(X[:500], y[:500])
+few = GEM(n_directions=1, threshold=None)
+GEMClassifier(views="gem", gem=few, n_threads=1).fit(X[:500], y[:500])
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-options = dict(n_directions=3, threshold=None, n_threads=2, scale="none")
-model = GEMClassifier(views="gem", **options).fit(X, y)
+gem = GEM(n_directions=3, threshold=None, scale="none")
+model = GEMClassifier(views="gem", gem=gem, n_threads=2).fit(X, y)
 after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 print(after - before, model.logit_.n_features_in_)
 """

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from ensemble_reference import geometric_mean
+from flat_gem import gem_classifier, plain_params, with_params
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_wine
@@ -16,11 +17,10 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss
 
 import eigenfeat
-from eigenfeat import GEMClassifier
 from eigenfeat.gem.ensemble import GEMEnsemble
 from eigenfeat.moments.class_moments import ClassMoments
 
-SMALL = GEMClassifier(views="gem", pairs="hypercube", n_directions=2)
+SMALL = gem_classifier(views="gem", pairs="hypercube", n_directions=2)
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +100,7 @@ def test_it_minimises_the_mean_divergence_to_the_members(digits, model, rng):
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 def test_members_are_as_if_fitted_alone(digits, options, form):
     X, y = form(digits[0][:600]), digits[1][:600]
-    estimator = clone(SMALL).set_params(**options)
+    estimator = with_params(clone(SMALL), **options)
     model = GEMEnsemble(estimator, n_members=2, random_state=3).fit(X, y)
     for member in model.members_:
         alone = clone(member).fit(X, y)
@@ -131,7 +131,7 @@ def test_rows_are_read_once_for_the_moments(digits, monkeypatch):
         return update(self, X, *args, **options)
 
     monkeypatch.setattr(ClassMoments, "update", counted)
-    estimator = clone(SMALL).set_params(scale="none")
+    estimator = clone(SMALL).set_params(gem__scale="none")
     GEMEnsemble(estimator, n_members=4).fit(X, y)
     assert seen == [900]
 
@@ -142,7 +142,7 @@ def test_the_scale_is_decided_once():
     units = 10.0 ** rng.integers(-3, 4, 64)
     for rows, choice in ((X, "none"), (X * units, "columns")):
         model = GEMEnsemble(SMALL, n_members=3).fit(rows, y)
-        assert [member.scale for member in model.members_] == [choice] * 3
+        assert [member.gem.scale for member in model.members_] == [choice] * 3
 
 
 def test_members_differ_and_seeds_decide(digits, model):
@@ -170,9 +170,9 @@ def test_threads_do_not_matter(digits, model):
 
 def test_estimator_stays_as_it_was(digits):
     X, y = digits
-    estimator = GEMClassifier(views="gem", pairs="hypercube", n_directions=2, random_state=9)
+    estimator = gem_classifier(views="gem", pairs="hypercube", n_directions=2, random_state=9)
     GEMEnsemble(estimator, n_members=2, n_threads=1).fit(X, y)
-    assert estimator.get_params() == clone(estimator).get_params()
+    assert plain_params(estimator) == plain_params(clone(estimator))
     assert estimator.random_state == 9
     assert not hasattr(estimator, "classes_")
 
@@ -195,7 +195,7 @@ def ensembles():
     X, y = load_wine(return_X_y=True)
     names = np.array(["red", "white", "rosé"])[y]
     frame = pd.DataFrame(X).add_prefix("c")
-    deep = GEMClassifier(
+    deep = gem_classifier(
         views="gem", depth=2, hidden_directions=1, n_directions=2, pairs=[(0, 1), (1, 2)]
     )
     return {
@@ -220,7 +220,7 @@ def test_files_and_pickles_hold_every_bit(tmp_path, kind):
         assert str(twin.get_params()) == str(model.get_params())
         assert len(twin.members_) == model.n_members
         for member, other in zip(twin.members_, model.members_, strict=True):
-            assert member.get_params() == other.get_params()
+            assert plain_params(member) == plain_params(other)
     assert hasattr(loaded, "feature_names_in_") == (kind == "columns")
     eigenfeat.save(loaded, tmp_path / "again")
     assert (tmp_path / "again").read_bytes() == (tmp_path / "model").read_bytes()
@@ -238,8 +238,8 @@ def test_errors(digits, model):
     for options, name in (({"n_members": 0}, "n_members"), ({"estimator": "gem"}, "estimator")):
         with pytest.raises(ValueError, match=f"'{name}' parameter of GEMEnsemble"):
             GEMEnsemble(**options).fit(X, y)
-    with pytest.raises(ValueError, match="'ridge' parameter of GEMClassifier"):
-        GEMEnsemble(GEMClassifier(views="gem", ridge=-1)).fit(X, y)
+    with pytest.raises(ValueError, match="'ridge' parameter of GEM"):
+        GEMEnsemble(gem_classifier(views="gem", ridge=-1)).fit(X, y)
     with pytest.raises(ValueError, match="y: expected rows of at least two classes"):
         GEMEnsemble().fit(X, np.ones(900))
     with pytest.raises(ValueError, match="events: expected 900 groups"):
@@ -262,7 +262,7 @@ def test_clusters_are_of_the_first_layer_alone():
     X, y = load_digits(return_X_y=True)
     options = {"n_clusters": 2, "pairs": ("random", 20), "depth": 2}
     small = {"n_directions": 1, "hidden_directions": 1, "scale": "none"}
-    base = GEMClassifier(views="gem", **options, **small)
+    base = gem_classifier(views="gem", **options, **small)
     (member,) = GEMEnsemble(base, n_members=1).fit(X, y).members_
     alone = clone(base).set_params(random_state=member.random_state).fit(X, y)
     assert len(np.unique(alone.layers_[0].pairs)) == 20

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from ensemble_reference import geometric_mean
+from flat_gem import gem_classifier
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_digits
@@ -18,12 +19,12 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import eigenfeat
-from eigenfeat import GEMClassifier, GEMEnsemble
+from eigenfeat import GEMEnsemble
 from eigenfeat.rows import ArrayBlocks
 
 FOURIER = make_pipeline(
     RBFSampler(gamma=5e-4, n_components=60),
-    GEMClassifier(views="gem", n_directions=2, scale="none"),
+    gem_classifier(views="gem", n_directions=2, scale="none"),
 )
 
 
@@ -114,8 +115,8 @@ def test_errors_of_pipelines(digits):
         GEMEnsemble(Pipeline([])).fit(X, y)
     with pytest.raises(ValueError, match="X: expected an array with a pipeline"):
         GEMEnsemble(FOURIER).fit(ArrayBlocks(X, y))
-    bad = clone(FOURIER).set_params(gemclassifier__ridge=-1)
-    with pytest.raises(ValueError, match="'ridge' parameter of GEMClassifier"):
+    bad = clone(FOURIER).set_params(gemclassifier__gem__ridge=-1)
+    with pytest.raises(ValueError, match="'ridge' parameter of GEM"):
         GEMEnsemble(bad).fit(X, y)
     with pytest.raises(ValueError, match="y: expected rows of at least two classes"):
         GEMEnsemble(FOURIER).fit(X, np.ones(900))

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from flat_gem import gem_classifier
 from sklearn.datasets import load_digits
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import StratifiedShuffleSplit
 
-from eigenfeat import GEMClassifier, GEMClassifierCV
+from eigenfeat import GEMClassifierCV
 
 GRID = {
-    "ridge": [0.1, 0.5],
-    "threshold": [1.5, 3.0],
-    "n_directions": [2, 4],
-    "penalty": [0.1, 0.01],
+    "gem__ridge": [0.1, 0.5],
+    "gem__threshold": [1.5, 3.0],
+    "gem__n_directions": [2, 4],
+    "logit__penalty": [0.1, 0.01],
 }
 
 
@@ -26,7 +27,7 @@ def digits():
 
 @pytest.fixture(scope="module")
 def search(digits):
-    return GEMClassifierCV(GEMClassifier(views="gem", scale="none"), GRID, random_state=3).fit(
+    return GEMClassifierCV(gem_classifier(views="gem", scale="none"), GRID, random_state=3).fit(
         *digits
     )
 
@@ -38,7 +39,7 @@ def test_every_candidate_is_as_if_fitted_alone(digits, search):
     assert len(search.results_) == 16
     for result in search.results_[::5]:
         options = {"scale": "none", "temperature": 1.0, **result["params"]}
-        alone = GEMClassifier(views="gem", **options).fit(X[train], y[train])
+        alone = gem_classifier(views="gem", **options).fit(X[train], y[train])
         error = np.mean(alone.predict(X[held]) != y[held])
         assert abs(error - result["error"]) <= 1 / len(held)
         assert result["n_directions_kept"] == alone.layers_[-1].directions.shape[1]
@@ -52,20 +53,20 @@ def test_the_best_comes_first_and_is_refitted(digits, search):
     assert ranks == sorted(ranks)
     assert search.best_params_ == search.results_[0]["params"]
     assert search.best_score_ == pytest.approx(1 - search.results_[0]["error"])
-    alone = GEMClassifier(views="gem", scale="none", **search.best_params_).fit(X, y)
+    alone = gem_classifier(views="gem", scale="none", **search.best_params_).fit(X, y)
     assert np.array_equal(alone.predict_proba(X), search.predict_proba(X))
 
 
 def test_folds_log_loss_and_no_refit(digits):
     X, y = digits
     found = GEMClassifierCV(
-        GEMClassifier(views="gem", n_directions=2),
-        {"penalty": [1.0, 0.01]},
+        gem_classifier(views="gem", n_directions=2),
+        {"logit__penalty": [1.0, 0.01]},
         cv=3,
         scoring="log_loss",
         refit=False,
     ).fit(X, y)
-    assert found.best_params_ == {"penalty": 0.01}
+    assert found.best_params_ == {"logit__penalty": 0.01}
     assert all(len(result["errors"]) == 3 for result in found.results_)
     with pytest.raises(NotFittedError):
         found.predict(X)
@@ -73,23 +74,27 @@ def test_folds_log_loss_and_no_refit(digits):
 
 def test_depth_and_weights(digits):
     X, y = digits
-    base = GEMClassifier(
+    base = gem_classifier(
         views="gem", depth=2, hidden_directions=2, n_directions=2, pairs="hypercube"
     )
     weight = np.random.RandomState(0).uniform(0, 2, len(y))
-    grid = {"threshold": [1.0, 2.0], "include_input": [False, True], "penalty": [0.1, 0.01]}
+    grid = {
+        "gem__threshold": [1.0, 2.0],
+        "gem__include_input": [False, True],
+        "logit__penalty": [0.1, 0.01],
+    }
     found = GEMClassifierCV(base, grid)
     assert found.fit(X, y, weight).score(X, y) > 0.95
 
 
 def test_automatic_numbers_of_directions_beside_others(digits):
     """Each candidate has the directions that its own fit has."""
-    base = GEMClassifier(views="gem", pairs="hypercube", penalty=0.1)
-    grid = {"n_directions": ["auto", 2, 3], "threshold": [1.5, 2.0]}
+    base = gem_classifier(views="gem", pairs="hypercube", penalty=0.1)
+    grid = {"gem__n_directions": ["auto", 2, 3], "gem__threshold": [1.5, 2.0]}
     found = GEMClassifierCV(base, grid, refit=False).fit(*digits)
     kept = {tuple(r["params"].values()): r["n_directions_kept"] for r in found.results_}
     assert kept["auto", 1.5] > kept["auto", 2.0] > kept[3, 2.0] > kept[2, 2.0]
-    one = GEMClassifierCV(base, {"n_directions": [10]}, refit=False).fit(*digits)
+    one = GEMClassifierCV(base, {"gem__n_directions": [10]}, refit=False).fit(*digits)
     assert one.results_[0]["n_directions_kept"] == kept["auto", 1.5]
 
 
@@ -107,19 +112,20 @@ def test_interrupted_keeps_what_is_finished(digits, monkeypatch):
     original = MultinomialLogit.predict_log_proba
     monkeypatch.setattr(MultinomialLogit, "predict_log_proba", interrupt)
     search = GEMClassifierCV(
-        GEMClassifier(views="gem", n_directions=2), {"penalty": [1.0, 0.1, 0.01]}
+        gem_classifier(views="gem", n_directions=2), {"logit__penalty": [1.0, 0.1, 0.01]}
     )
     with pytest.raises(KeyboardInterrupt):
         search.fit(*digits)
-    assert [result["params"]["penalty"] for result in search.results_] == [1.0, 0.1]
+    assert [result["params"]["logit__penalty"] for result in search.results_] == [1.0, 0.1]
 
 
 @pytest.mark.parametrize(
     ("grid", "message"),
     [
-        ({"rigde": [1]}, "grid: expected parameters of GEMClassifier, got 'rigde'"),
-        ({"ridge": 1.0}, "grid: expected a sequence of values of ridge, got 1.0"),
-        ({"ridge": []}, "grid: expected a sequence of values of ridge"),
+        ({"rigde": [1]}, "grid: expected parameters of GEMClassifier, .*, got 'rigde'"),
+        ({"ridge": [1.0]}, "'gem__ridge' perhaps, got 'ridge'"),
+        ({"gem__ridge": 1.0}, "grid: expected a sequence of values of gem__ridge, got 1.0"),
+        ({"gem__ridge": []}, "grid: expected a sequence of values of gem__ridge"),
     ],
 )
 def test_unfit_grids_are_named(digits, grid, message):
@@ -128,8 +134,8 @@ def test_unfit_grids_are_named(digits, grid, message):
 
 
 def test_progress_goes_to_stderr(digits, capsys):
-    base = GEMClassifier(views="gem", n_directions=1, pairs="hypercube")
-    GEMClassifierCV(base, {"penalty": [0.1]}, refit=False, verbose=1).fit(*digits)
+    base = gem_classifier(views="gem", n_directions=1, pairs="hypercube")
+    GEMClassifierCV(base, {"logit__penalty": [0.1]}, refit=False, verbose=1).fit(*digits)
     captured = capsys.readouterr()
     assert captured.out == ""
     assert "1/1" in captured.err
@@ -138,10 +144,10 @@ def test_progress_goes_to_stderr(digits, capsys):
 def test_pairs_of_row_numbers_with_class_weights(digits):
     """No weights of rows were given, but there are some: of the classes."""
     X, y = digits
-    base = GEMClassifier(views="gem", n_directions=2, scale="none", class_weight="balanced")
+    base = gem_classifier(views="gem", n_directions=2, scale="none", class_weight="balanced")
     pairs = [(np.arange(600), np.arange(600, 900))]
-    found = GEMClassifierCV(base, {"penalty": [0.1]}, cv=pairs, refit=False).fit(X, y)
-    alone = base.set_params(penalty=0.1).fit(X[:600], y[:600])
+    found = GEMClassifierCV(base, {"logit__penalty": [0.1]}, cv=pairs, refit=False).fit(X, y)
+    alone = base.set_params(logit__penalty=0.1).fit(X[:600], y[:600])
     right = alone.predict(X[600:]) == y[600:]
     weight = (len(y) / np.bincount(y))[y[600:]]
     assert found.best_score_ == pytest.approx(weight @ right / weight.sum())
@@ -149,7 +155,7 @@ def test_pairs_of_row_numbers_with_class_weights(digits):
 
 def test_threads_go_to_the_estimator(digits):
     X, y = digits
-    makers = [GEMClassifierCV(grid={"penalty": [0.1, 1.0]}, n_threads=t) for t in (1, 2)]
+    makers = [GEMClassifierCV(grid={"logit__penalty": [0.1, 1.0]}, n_threads=t) for t in (1, 2)]
     one, two = (maker.fit(X[:300], y[:300]) for maker in makers)
     assert (one.best_estimator_.n_threads, two.best_estimator_.n_threads) == (1, 2)
     np.testing.assert_array_equal(one.predict_proba(X), two.predict_proba(X))

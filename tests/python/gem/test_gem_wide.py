@@ -6,10 +6,11 @@ import pickle
 
 import numpy as np
 import pytest
+from flat_gem import gem_classifier
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from eigenfeat import GEM, GEMClassifier, load, save
+from eigenfeat import GEM, load, save
 from eigenfeat._base.sparse_rows import DenseRows, SparseRows
 from eigenfeat.exceptions import SingularDenominatorError
 from eigenfeat.pencils import class_pairs
@@ -243,7 +244,7 @@ def test_groups_of_directions(million, monkeypatch):
 
 def test_classifier(million, tmp_path):
     X, y = million
-    model = GEMClassifier(views="gem", n_directions=2).fit(X[:700], y[:700])
+    model = gem_classifier(views="gem", n_directions=2).fit(X[:700], y[:700])
     score = model.score(X[700:], y[700:])
     assert score > 0.6  # a third by chance
     save(model, tmp_path / "model.efm")

@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from flat_gem import gem_classifier, joint_classifier, with_params
 from joint_reference import Network, reference_steps
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_matrix
@@ -13,9 +14,10 @@ from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import log_loss
 
-from eigenfeat import GEMClassifier, GEMClassifierCV, GEMEnsemble, load, save
+from eigenfeat import GEMClassifierCV, GEMEnsemble, load, save
 from eigenfeat._base.core import core
 from eigenfeat.rows import ArrayBlocks, GeneratedBlocks
+from eigenfeat.rows.memory import MemoryRows
 
 X, Y = load_digits(return_X_y=True)
 TRAIN, TEST = slice(0, 900), slice(900, None)
@@ -128,8 +130,8 @@ def waves(n, seed):
 def test_epochs_lower_loss_and_errors(depth, include_input):
     options = {"depth": depth, "include_input": include_input, "threshold": None}
     (rows, y), (new, y_new) = waves(4000, 0), waves(4000, 1)
-    before = GEMClassifier(views="gem", expansion="shifted", **options).fit(rows, y)
-    after = GEMClassifier(views="gem", joint_epochs=40, perturbation=0.01, **options).fit(rows, y)
+    before = gem_classifier(views="gem", expansion="shifted", **options).fit(rows, y)
+    after = joint_classifier(epochs=40, perturbation=0.01, **options).fit(rows, y)
     for part, labels in ((rows, y), (new, y_new)):
         losses = [log_loss(labels, m.predict_proba(part)) for m in (before, after)]
         assert losses[1] < 0.93 * losses[0]
@@ -142,7 +144,7 @@ def test_epochs_lower_loss_and_errors(depth, include_input):
 
 def test_shifted_rows_make_it_robust():
     plain, robust = (
-        GEMClassifier(views="gem", joint_epochs=10, perturbation=p, **SMALL).fit(X[TRAIN], Y[TRAIN])
+        joint_classifier(epochs=10, perturbation=p, **SMALL).fit(X[TRAIN], Y[TRAIN])
         for p in (0.0, 0.25)
     )
     rng = np.random.default_rng(0)
@@ -153,12 +155,12 @@ def test_shifted_rows_make_it_robust():
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("include_input", [False, True])
 def test_origin_and_unit_of_columns_do_not_matter(dtype, include_input):
-    options = SMALL | {"joint_epochs": 2, "scale": "columns", "include_input": include_input}
+    options = SMALL | {"epochs": 2, "scale": "columns", "include_input": include_input}
     rng = np.random.default_rng(0)
     rows = X[TRAIN][:400, 2:6].astype(dtype) + rng.random((400, 4)).astype(dtype)
     unit, origin = np.array([1, 64, 0.125, 2], dtype), np.array([0, 500, 1, -30], dtype)
-    one = GEMClassifier(views="gem", **options).fit(rows, Y[:400])
-    other = GEMClassifier(views="gem", **options).fit(rows * unit + origin, Y[:400])
+    one = joint_classifier(**options).fit(rows, Y[:400])
+    other = joint_classifier(**options).fit(rows * unit + origin, Y[:400])
     probabilities = other.predict_proba(rows * unit + origin)
     # Steps are of one size whatever a gradient's is, so that rounding is seen in single entries.
     assert np.abs(one.predict_proba(rows) - probabilities).mean() < 0.01
@@ -166,17 +168,17 @@ def test_origin_and_unit_of_columns_do_not_matter(dtype, include_input):
 
 @pytest.mark.parametrize("factor", [1e-30, 1e30])
 def test_rows_of_any_size(factor):
-    options = SMALL | {"joint_epochs": 2, "scale": "none"}
-    one = GEMClassifier(views="gem", **options).fit(X[TRAIN], Y[TRAIN])
-    other = GEMClassifier(views="gem", **options).fit(X[TRAIN] * factor, Y[TRAIN])
+    options = SMALL | {"epochs": 2, "scale": "none"}
+    one = joint_classifier(**options).fit(X[TRAIN], Y[TRAIN])
+    other = joint_classifier(**options).fit(X[TRAIN] * factor, Y[TRAIN])
     assert other.score(X[TEST] * factor, Y[TEST]) > one.score(X[TEST], Y[TEST]) - 0.01
 
 
 @pytest.mark.parametrize("scale", ["none", "columns"])
 def test_constant_columns_of_any_size(scale):
-    options = SMALL | {"joint_epochs": 10, "scale": scale}
+    options = SMALL | {"epochs": 10, "scale": scale}
     rows = np.hstack([X, np.full((len(X), 1), 1e12)]).astype(np.float32)
-    model = GEMClassifier(views="gem", **options).fit(rows[TRAIN], Y[TRAIN])
+    model = joint_classifier(**options).fit(rows[TRAIN], Y[TRAIN])
     assert model.score(rows[TEST], Y[TEST]) > 0.9
 
 
@@ -185,17 +187,15 @@ def test_weights_that_are_no_numbers_are_an_error():
     rows = np.random.default_rng(0).standard_normal((12, 3))
     for rate in (1e30, 1e300):
         with pytest.raises(ValueError, match="perturbation, learning_rate: expected"):
-            GEMClassifier(views="gem", joint_epochs=1, learning_rate=rate).fit(
-                rows, np.arange(12) % 2
-            )
+            joint_classifier(epochs=1, learning_rate=rate).fit(rows, np.arange(12) % 2)
 
 
 def test_features_of_other_units_move_too():
     rows, y = waves(2000, 0)
     rows = np.hstack([rows, 1e7 * np.random.default_rng(1).standard_normal((len(rows), 1))])
     options = {"include_input": True, "scale": "columns", "threshold": None}
-    before = GEMClassifier(views="gem", expansion="shifted", **options).fit(rows, y)
-    after = GEMClassifier(views="gem", joint_epochs=2, perturbation=0.0, **options).fit(rows, y)
+    before = gem_classifier(views="gem", expansion="shifted", **options).fit(rows, y)
+    after = joint_classifier(epochs=2, perturbation=0.0, **options).fit(rows, y)
     moved = np.abs(before.logit_.coef_ - after.logit_.coef_) > 0
     assert moved.mean() > 0.9
 
@@ -204,17 +204,17 @@ def test_two_classes_weights_and_sparse_rows():
     two = np.flatnonzero(Y < 2)
     rows, y = X[two], np.array(["no", "yes"])[Y[two]]
     weight = np.random.default_rng(0).integers(1, 4, len(y))
-    options = SMALL | {"joint_epochs": 3, "scale": "none"}
-    one = GEMClassifier(views="gem", **options).fit(rows, y, weight)
+    options = SMALL | {"epochs": 3, "scale": "none"}
+    one = joint_classifier(**options).fit(rows, y, weight)
     assert one.logit_.coef_.shape[0] == 1
-    sparse = GEMClassifier(views="gem", **options).fit(csr_matrix(rows), y, weight)
+    sparse = joint_classifier(**options).fit(csr_matrix(rows), y, weight)
     assert_allclose(one.predict_proba(rows), sparse.predict_proba(rows), atol=1e-4)
     assert one.score(rows, y) == 1.0
 
 
 def test_without_directions_there_is_nothing_to_train():
-    model = GEMClassifier(views="gem", threshold=1e9, joint_epochs=2).fit(X[TRAIN], Y[TRAIN])
-    plain = GEMClassifier(views="gem", threshold=1e9, temperature=1.0).fit(X[TRAIN], Y[TRAIN])
+    model = joint_classifier(threshold=1e9, epochs=2).fit(X[TRAIN], Y[TRAIN])
+    plain = gem_classifier(views="gem", threshold=1e9, temperature=1.0).fit(X[TRAIN], Y[TRAIN])
     assert_array_equal(model.predict_proba(X), plain.predict_proba(X))
 
 
@@ -222,44 +222,42 @@ def test_constant_columns_and_many_classes_stay_finite():
     rng = np.random.default_rng(0)
     rows = np.hstack([rng.standard_normal((300, 3)), np.full((300, 2), 7.0)])
     labels = rng.integers(0, 120, 300)
-    model = GEMClassifier(views="gem", joint_epochs=2, ridge=1.0).fit(rows, labels)
+    model = joint_classifier(epochs=2, ridge=1.0).fit(rows, labels)
     assert np.isfinite(model.predict_log_proba(rows)).all()
 
 
 def test_missing_entries_are_completed_first():
     rows = X[TRAIN].copy()
     rows[np.random.default_rng(0).random(rows.shape) < 0.1] = np.nan
-    model = GEMClassifier(views="gem", joint_epochs=3, ridge=0.5, **SMALL).fit(rows, Y[TRAIN])
+    model = joint_classifier(epochs=3, ridge=0.5, **SMALL).fit(rows, Y[TRAIN])
     assert model.score(X[TEST], Y[TEST]) > 0.85
 
 
 def test_same_seed_same_answer_with_any_number_of_threads():
-    options = SMALL | {"joint_epochs": 2, "depth": 2, "hidden_directions": 1}
-    models = [
-        GEMClassifier(views="gem", n_threads=t, **options).fit(X[TRAIN], Y[TRAIN]) for t in (1, 3)
-    ]
+    options = SMALL | {"epochs": 2, "depth": 2, "hidden_directions": 1}
+    models = [joint_classifier(n_threads=t, **options).fit(X[TRAIN], Y[TRAIN]) for t in (1, 3)]
     assert_array_equal(*(m.decision_function(X[TEST]) for m in models))
-    other = GEMClassifier(views="gem", random_state=1, **options).fit(X[TRAIN], Y[TRAIN])
+    other = joint_classifier(random_state=1, **options).fit(X[TRAIN], Y[TRAIN])
     assert not np.array_equal(other.decision_function(X), models[0].decision_function(X))
 
 
 def test_files_and_ensembles(tmp_path):
-    model = GEMClassifier(views="gem", joint_epochs=2, **SMALL).fit(X[TRAIN], Y[TRAIN])
+    model = joint_classifier(epochs=2, **SMALL).fit(X[TRAIN], Y[TRAIN])
     save(model, tmp_path / "model.eig")
     assert_array_equal(load(tmp_path / "model.eig").predict_proba(X), model.predict_proba(X))
-    ensemble = GEMEnsemble(GEMClassifier(views="gem", joint_epochs=2, **SMALL), n_members=2)
+    ensemble = GEMEnsemble(joint_classifier(epochs=2, **SMALL), n_members=2)
     ensemble.fit(X[TRAIN], Y[TRAIN])
     assert ensemble.score(X[TEST], Y[TEST]) > 0.9
     search = GEMClassifierCV(
-        GEMClassifier(views="gem", joint_epochs=2, n_directions=2), {"penalty": [0.1, 0.03]}, cv=2
+        joint_classifier(epochs=2, n_directions=2), {"logit__penalty": [0.1, 0.03]}, cv=2
     ).fit(X[TRAIN], Y[TRAIN])
-    assert search.best_estimator_.joint_epochs == 2
+    assert search.best_estimator_.epochs == 2
     assert search.best_estimator_.temperature_ == 1.0
     assert search.score(X[TEST], Y[TEST]) > 0.9
 
 
 def test_lines_of_epochs(capfd):
-    GEMClassifier(views="gem", joint_epochs=2, verbose=1, **SMALL).fit(X[TRAIN], Y[TRAIN])
+    joint_classifier(epochs=2, verbose=1, **SMALL).fit(X[TRAIN], Y[TRAIN])
     lines = [line for line in capfd.readouterr().err.splitlines() if "epoch" in line]
     assert len(lines) == 2
     assert "epoch 2: loss" in lines[1]
@@ -269,48 +267,76 @@ def test_lines_of_epochs(capfd):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"expansion": "half_wave"}, "expansion: expected 'auto' or 'shifted' with joint_epochs"),
-        ({"joint_epochs": -1}, "joint_epochs"),
+        ({"expansion": "half_wave"}, "expansion: expected 'auto' or 'shifted' for joint"),
+        ({"gem__solver": "randomized"}, "solver: expected one with moments"),
+        ({"epochs": -1}, "epochs"),
         ({"perturbation": -0.1}, "perturbation"),
         ({"perturbation": np.nan}, "perturbation"),
         ({"learning_rate": 0.0}, "learning_rate"),
     ],
 )
 def test_bad_parameters_leave_the_model_as_it_was(changes, message):
-    model = GEMClassifier(views="gem", joint_epochs=1, **SMALL).fit(X[TRAIN], Y[TRAIN])
+    model = joint_classifier(epochs=1, **SMALL).fit(X[TRAIN], Y[TRAIN])
     before = model.predict_proba(X)
     with pytest.raises(ValueError, match=message):
-        model.set_params(**changes).fit(X[TRAIN], Y[TRAIN])
+        with_params(model, **changes).fit(X[TRAIN], Y[TRAIN])
     assert_array_equal(model.predict_proba(X), before)
 
 
 def test_blocks_of_an_array_give_nearly_the_same():
-    options = SMALL | {"joint_epochs": 2, "scale": "none"}
+    options = SMALL | {"epochs": 2, "scale": "none"}
     weight = np.random.default_rng(0).random(900) + 0.5
-    one = GEMClassifier(views="gem", **options).fit(X[TRAIN], Y[TRAIN], weight)
-    other = GEMClassifier(views="gem", **options).fit(
-        ArrayBlocks(X[TRAIN], Y[TRAIN], weight, block_rows=200)
-    )
+    one = joint_classifier(**options).fit(X[TRAIN], Y[TRAIN], weight)
+    other = joint_classifier(**options).fit(ArrayBlocks(X[TRAIN], Y[TRAIN], weight, block_rows=200))
     assert_allclose(one.predict_proba(X), other.predict_proba(X), atol=1e-2)
 
 
 def test_other_blocks_are_refused_before_the_work():
-    model = GEMClassifier(views="gem", joint_epochs=1, **SMALL)
+    model = joint_classifier(epochs=1, **SMALL)
     blocks = GeneratedBlocks([(X[TRAIN], Y[TRAIN])])
-    with pytest.raises(ValueError, match="joint_epochs: expected 0 with rows that cannot be read"):
+    with pytest.raises(ValueError, match="X: expected samples that can be read in any order"):
         model.fit(blocks)
     assert not hasattr(model, "layers_")
 
 
-@pytest.mark.parametrize("name", ["joint_epochs", "perturbation", "learning_rate"])
+@pytest.mark.parametrize("name", ["epochs", "perturbation", "learning_rate"])
 def test_a_search_says_that_it_does_not_try_them(name):
     with pytest.raises(ValueError, match=f"grid: expected {name} in the estimator"):
-        GEMClassifierCV(GEMClassifier(views="gem"), {name: [1, 2]}).fit(X[TRAIN], Y[TRAIN])
+        GEMClassifierCV(joint_classifier(), {name: [1, 2]}).fit(X[TRAIN], Y[TRAIN])
+
+
+def test_held_out_samples_give_the_temperature():
+    """The logits are those of training on the others; probabilities are better calibrated."""
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((6000, 30))
+    y = (rows[:, 0] + 2 * rng.standard_normal(6000) > 0).astype(int)
+    (rows, new), (y, y_new) = np.split(rows, [2000]), np.split(y, [2000])
+    options = {"epochs": 30, "threshold": None, "perturbation": 0.0, "penalty": 1e-4}
+    model = joint_classifier(**options, temperature="auto").fit(rows, y)
+    assert model.temperature_ > 1.5
+    some, held_out = model._split(MemoryRows.of(rows, y, None, None))
+    assert len(held_out) == 300
+    assert np.intersect1d(some, held_out).size == 0
+    plain = joint_classifier(**options).fit(rows[some], y[some])
+    cold = model.decision_function(new) * model.temperature_
+    assert_allclose(cold, plain.decision_function(new), rtol=1e-3, atol=1e-2)
+    losses = [log_loss(y_new, one.predict_proba(new)) for one in (model, plain)]
+    assert losses[0] < 0.9 * losses[1]
+    assert joint_classifier(**options, temperature=3.0).fit(rows, y).temperature_ == 3
+
+
+def test_few_samples_and_single_ones_are_all_trained_on():
+    rows, y = waves(1000, 0)
+    assert joint_classifier(epochs=2, temperature="auto").fit(rows, y).temperature_ == 1.0
+    rows, y = waves(1600, 0)
+    y[:3] = 2, 3, 4
+    model = joint_classifier(epochs=2, temperature="auto", ridge=1.0).fit(rows, y)
+    assert model.classes_.tolist() == [0, 1, 2, 3, 4]
 
 
 def test_a_loss_that_grows_is_warned_of():
     rows, y = waves(500, 0)
-    model = GEMClassifier(views="gem", joint_epochs=4, learning_rate=1e3, perturbation=0.0)
+    model = joint_classifier(epochs=4, learning_rate=1e3, perturbation=0.0)
     with pytest.warns(ConvergenceWarning, match="has grown from .* smaller learning_rate"):
         model.fit(rows, y)
 
@@ -321,7 +347,7 @@ def test_few_epochs_of_robust_training_are_not_warned_of():
     rows, y = rng.standard_normal((30, 2)), np.arange(30) % 3
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        GEMClassifier(views="gem", joint_epochs=2).fit(rows + y[:, None], y)
+        joint_classifier(epochs=2).fit(rows + y[:, None], y)
 
 
 @pytest.mark.parametrize(
@@ -333,4 +359,4 @@ def test_few_epochs_of_robust_training_are_not_warned_of():
 )
 def test_losses_beyond_all_numbers(changes, message):
     with pytest.raises(ValueError, match=message):
-        GEMClassifier(views="gem", joint_epochs=2, **SMALL, **changes).fit(X[TRAIN], Y[TRAIN])
+        joint_classifier(epochs=2, **SMALL, **changes).fit(X[TRAIN], Y[TRAIN])

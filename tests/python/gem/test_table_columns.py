@@ -128,7 +128,7 @@ def test_polars_frames_give_what_pandas_frames_give():
 
 @pytest.mark.parametrize(
     "estimator",
-    [GEMEnsemble(n_members=2), GEMClassifierCV(grid={"penalty": [0.03, 0.3]})],
+    [GEMEnsemble(n_members=2), GEMClassifierCV(grid={"logit__penalty": [0.03, 0.3]})],
     ids=["ensemble", "search"],
 )
 def test_relatives_take_tables(estimator):

@@ -10,7 +10,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris, load_wine
 from sklearn.model_selection import cross_val_score
 
-from eigenfeat.incomplete import LocalQDA
+from eigenfeat.incomplete import LocalQDA, ReliableClassifier
+from eigenfeat.incomplete.discriminants import discriminants_of
 
 
 def plain(X, y, x, kn, floor, priors=None):
@@ -44,6 +45,61 @@ def test_discriminants_are_the_plain_loops(rng, kn):
     means, variances = model.local_gaussians(points)
     scores = model.offsets(variances) - 0.5 * ((points[:, None] - means) ** 2 / variances).sum(2)
     assert_allclose(scores, model.decision_function(points), rtol=1e-9)
+
+
+@pytest.mark.parametrize("kn", [1, 3, 20, 1000])
+def test_full_covariances_are_the_plain_gaussians(rng, kn):
+    X, y = load_wine(return_X_y=True)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    model = LocalQDA(kn, variance_floor=1e-2, covariance="full").fit(X, y)
+    points = X[:20] + 0.1 * rng.standard_normal((20, 13))
+    expected = np.empty((20, 3))
+    for i, x in enumerate(points):
+        for g in range(3):
+            rows = X[y == g]
+            near = rows[np.argsort(((rows - x) ** 2).sum(axis=1), kind="stable")[:kn]]
+            cov = np.atleast_2d(np.cov(near.T, bias=True)) if len(near) > 1 else np.zeros((13, 13))
+            cov = cov + 1e-2 * np.eye(13)
+            apart = x - near.mean(axis=0)
+            inside = apart @ np.linalg.solve(cov, apart) + np.linalg.slogdet(cov)[1]
+            expected[i, g] = np.log((y == g).mean()) - inside / 2
+    assert_allclose(model.decision_function(points), expected, rtol=1e-9)
+    functions = discriminants_of(model, X)
+    assert_allclose(functions.scores(points), expected, rtol=1e-8)
+    # About these points, differences are the quadratics that rules minimise.
+    here, rows = functions.about(points), np.arange(20)
+    c, h = expected.argmax(axis=1), expected.argmin(axis=1)
+    V, half = here.difference(points, rows, c, h)
+    step = 0.1 * rng.standard_normal((20, 13))
+    moved = here.scores(points + step)[rows, c] - here.scores(points + step)[rows, h]
+    by_form = np.einsum("ni,nij,nj->n", step, V, step) + 2 * np.einsum("ni,ni->n", half, step)
+    assert_allclose(expected[rows, c] - expected[rows, h] + by_form, moved, rtol=1e-7, atol=1e-7)
+
+
+@pytest.mark.parametrize("rule", ["quadratic", "box", "chebyshev", "pairwise", "sampled"])
+def test_rules_take_full_covariances(rng, rule):
+    n, d = 120, 6
+    y = np.repeat([0, 1, 2], n // 3)
+    steps = rng.standard_normal((n, d)) @ np.triu(np.ones((d, d))) * 0.2
+    X = steps + np.array([-2.0, 0.0, 2.0])[y][:, None]
+    model = ReliableClassifier(LocalQDA(20, covariance="full"), rule=rule, correct=False)
+    model.fit(X, y)
+    early = model.predict_early(X, 0.5)
+    assert (early.time < d).mean() > 0.3
+    assert (early.label == model.predict(X)).mean() >= 0.9
+    if rule in ("quadratic", "chebyshev", "box"):  # the best class wins everywhere in the set
+        known = np.where(np.arange(d) < 3, X, np.nan)
+        rule_input = model.fitted_.rule_input(known)
+        output = model.fitted_.rule.evaluate(rule_input, np.full(n, 0.5), None)
+        assert output.decided.any()
+        mean, deviation = rule_input.mean, np.sqrt(rule_input.conditional.variance)
+        for i in np.flatnonzero(output.decided)[:5]:
+            one = rule_input.take(np.array([i]))
+            # Corners of a box in the columns' directions, well inside of each kind of set.
+            signs = rng.choice([-1, 1], (50, d))
+            points = mean[i] + 0.3 * signs * deviation[i]
+            about = one.functions.take(np.zeros(50, dtype=int))
+            assert (about.scores(points).argmax(axis=1) == output.best[i]).all()
 
 
 def test_two_classes_and_probabilities(rng):
@@ -108,6 +164,7 @@ def test_duplicate_rows_single_rows_and_types():
         ({"n_neighbors": 0}, "n_neighbors"),
         ({"n_neighbors": "all"}, "n_neighbors"),
         ({"variance_floor": 0.0}, "variance_floor"),
+        ({"covariance": "shared"}, "covariance"),
         ({"n_folds": 1}, "n_folds"),
         ({"priors": [0.5, 0.5]}, r"priors: expected shape \(3,\)"),
         ({"priors": [0.5, 0.6, 0.1]}, "priors: expected probabilities"),

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
+from sklearn.datasets import load_wine
 from sklearn.metrics.pairwise import pairwise_kernels
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import KernelCenterer
 
 from eigenfeat._base import validation as _validation
@@ -34,14 +36,15 @@ def same_up_to_sign(a, b, atol):
     assert_allclose(a * signs, b, atol=atol)
 
 
+@pytest.mark.parametrize("standardize", [False, True])
 @pytest.mark.parametrize("n_columns", [3, 200])
-def test_the_linear_kernel_is_ldg_on_the_span(rows, rng, n_columns):
+def test_the_linear_kernel_is_ldg_on_the_span(rows, rng, n_columns, standardize):
     X, y = rows
     if n_columns > 3:  # more columns than rows
         X = X[:, [0, 1, 2] * 10] ** 2 @ rng.standard_normal((30, n_columns))
         X += rng.standard_normal(X.shape)
-    linear = LDG(3, gamma=0.8, n_neighbors=4, standardize=False).fit(X, y)
-    kernel = KernelLDG(3, gamma=0.8, n_neighbors=4).fit(X, y)
+    linear = LDG(3, gamma=0.8, n_neighbors=4, standardize=standardize).fit(X, y)
+    kernel = KernelLDG(3, gamma=0.8, n_neighbors=4, standardize=standardize).fit(X, y)
     size = np.abs(linear.eigenvalues_).max()
     assert_allclose(kernel.eigenvalues_, linear.eigenvalues_, atol=1e-9 * size)
     expected = linear.transform(X)
@@ -50,7 +53,8 @@ def test_the_linear_kernel_is_ldg_on_the_span(rows, rng, n_columns):
     inside = linear.transform(new)
     same_up_to_sign(kernel.transform(new), inside, 1e-6 * np.abs(inside).max())
     # The directions themselves: X^T F, orthonormal.
-    directions = (X - X.mean(axis=0)).T @ kernel.dual_coef_
+    scale = X.std(axis=0) if standardize else 1.0
+    directions = ((X - X.mean(axis=0)) / scale).T @ kernel.dual_coef_
     assert_allclose(directions.T @ directions, np.eye(3), atol=1e-8)
     assert_allclose(np.abs(np.diag(linear.components_ @ directions)), 1, atol=1e-8)
 
@@ -85,7 +89,8 @@ def laplacian_by_loops(points, y, n_neighbors, gamma):
 )  # fmt: skip
 def test_equation_3_29(rows, kernel, parameters, names):
     X, y = rows
-    model = KernelLDG(2, kernel=kernel, gamma=0.6, n_neighbors=3, **names).fit(X, y)
+    options = {"standardize": False, "gamma": 0.6, "n_neighbors": 3, **names}
+    model = KernelLDG(2, kernel=kernel, **options).fit(X, y)
     K = KernelCenterer().fit_transform(pairwise_kernels(X, metric=kernel, **parameters))
     values, vectors = np.linalg.eigh(K)
     points = vectors * np.sqrt(np.maximum(values, 0))  # distances of the feature space
@@ -103,7 +108,7 @@ def test_equation_3_29(rows, kernel, parameters, names):
 def test_new_rows_and_other_ways_to_give_the_kernel(rows, rng):
     X, y = rows
     new = rng.standard_normal((11, 3))
-    options = {"gamma": 0.6, "n_neighbors": 3}
+    options = {"gamma": 0.6, "n_neighbors": 3, "standardize": False}
     model = KernelLDG(2, kernel="rbf", kernel_gamma=0.3, **options).fit(X, y)
     expected = model.transform(new)
     assert_allclose(model.transform(X[:5]), model.fit_transform(X, y)[:5], atol=1e-12)
@@ -128,7 +133,8 @@ def test_new_rows_and_other_ways_to_give_the_kernel(rows, rng):
 def test_rings_are_told_apart(rows):
     X, y = rows
     linear = LDG(1, gamma=0.9, n_neighbors=20, standardize=False)
-    model = KernelLDG(1, kernel="rbf", kernel_gamma=0.1, gamma=0.9, n_neighbors=20)
+    given = {"kernel_gamma": 0.1, "gamma": 0.9, "n_neighbors": 20, "standardize": False}
+    model = KernelLDG(1, kernel="rbf", **given)
     accuracies = [knn_accuracy(m.fit_transform(X, y), y) for m in (linear, model)]
     assert accuracies[0] < 0.9
     assert accuracies[1] > 0.95
@@ -145,7 +151,8 @@ def test_singular_kernels_and_means(rows):
     assert len(rbf.kernel_eigenvalues_) < 90
     assert_allclose(rbf.transform(X).mean(axis=0), 0, atol=1e-9)
     poly = KernelLDG(2, kernel="poly", degree=1, kernel_gamma=1.0, gamma=0.6, n_neighbors=3)
-    poly.fit(X + 1e4, y)  # the linear kernel, but far from 0
+    poly.set_params(standardize=False).fit(X + 1e4, y)  # the linear kernel, but far from 0
+    model.set_params(standardize=False).fit(X, y)
     assert len(poly.kernel_eigenvalues_) == 3
     assert_allclose(np.abs(poly.transform(X + 1e4)), np.abs(model.transform(X)), atol=1e-5)
 
@@ -158,7 +165,7 @@ def test_rows_far_from_zero(rows, kernel):
     far = KernelLDG(2, **options).fit(X + 1e8, y)
     assert_allclose(far.transform(X[:9] + 1e8), near.transform(X[:9]), atol=1e-4)
     sparse = KernelLDG(2, **options).fit(csr_array(X), y)
-    assert sparse.origin_ is None
+    assert sparse.mean_ is None
     assert_allclose(sparse.transform(X[:9]), near.transform(X[:9]), atol=1e-6)
     assert_allclose(near.transform(csr_array(X[:9])), near.transform(X[:9]), atol=1e-12)
 
@@ -166,9 +173,48 @@ def test_rows_far_from_zero(rows, kernel):
 @pytest.mark.parametrize("factor", [2.0**-250, 2.0**250])
 def test_units_do_not_matter(rows, factor):
     X, y = rows
-    model = KernelLDG(2, gamma=0.6, n_neighbors=3).fit(X, y)
-    scaled = KernelLDG(2, gamma=0.6, n_neighbors=3).fit(factor * X, y)
-    assert_allclose(scaled.transform(factor * X) / factor, model.transform(X), atol=1e-9)
+    for standardize, unit in ((False, factor), (True, 1.0)):
+        model = KernelLDG(2, gamma=0.6, n_neighbors=3, standardize=standardize)
+        expected = model.fit(X, y).transform(X)
+        model.fit(factor * X, y)
+        assert_allclose(model.transform(factor * X) / unit, expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "laplacian", "poly", "cosine"])
+def test_columns_are_standardised_by_default(rows, kernel):
+    X, y = rows
+    X = np.column_stack([X * [1.0, 10.0, 100.0] + 7, np.full(len(X), 3.0)])
+    options = {"kernel": kernel, "kernel_gamma": 0.1, "gamma": 0.6, "n_neighbors": 3}
+    model = KernelLDG(2, **options).fit(X, y)
+    scale = np.append(X[:, :3].std(axis=0), 1)
+    assert_allclose(model.scale_, scale)
+    standard = (X - X.mean(axis=0)) / scale
+    by_hand = KernelLDG(2, standardize=False, **options).fit(standard, y)
+    assert_allclose(model.transform(X), by_hand.transform(standard), atol=1e-7)
+    sparse = KernelLDG(2, **options).fit(csr_array(X), y)
+    assert_allclose(sparse.scale_, scale, rtol=1e-6)
+    scaled = KernelLDG(2, standardize=False, **options).fit(csr_array(X / scale), y)
+    assert_allclose(
+        sparse.transform(csr_array(X)), scaled.transform(csr_array(X / scale)), atol=1e-6
+    )
+
+
+def test_counts_stay_counts(rows):
+    X, y = rows
+    counts = np.abs(X)
+    model = KernelLDG(2, kernel="chi2", gamma=0.6, n_neighbors=3).fit(counts, y)
+    assert model.mean_ is None
+    assert model.scale_ is None
+
+
+def test_defaults_are_those_of_ldg_on_columns_of_many_units():
+    """On wine's columns as they are, the kernel would be the column of largest numbers."""
+    X, y = load_wine(return_X_y=True)
+    train, test = slice(0, None, 2), slice(1, None, 2)
+    for model in (LDG(random_state=0), KernelLDG(random_state=0)):
+        known = model.fit(X[train], y[train]).transform(X[train])
+        neighbours = KNeighborsClassifier(3).fit(known, y[train])
+        assert neighbours.score(model.transform(X[test]), y[test]) > 0.95
 
 
 def test_threads_do_not_matter(rows):

@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from flat_gem import gem_classifier
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.preprocessing import StandardScaler
 
@@ -70,7 +71,7 @@ def test_other_kinds_of_rows(kind):
 
 
 @pytest.mark.parametrize(
-    "model", [*MODELS.values(), GEMClassifier(include_input=True), GEMClassifier()]
+    "model", [*MODELS.values(), gem_classifier(include_input=True), GEMClassifier()]
 )
 def test_new_values_do_not_decide(model):
     X, y = genes(80, 1)
@@ -145,9 +146,9 @@ INDICATORS += [[1, 0, 0, 0, 0], [0, 1, 0, 0, 0], [0, 0, 0, 0, 0], [0, 0, 0, 1, 0
     "model",
     [
         GEMClassifier(),
-        GEMClassifier(penalty="auto", temperature=1.0),
-        GEMClassifier(expansion="shifted"),
-        GEMClassifier(include_input=True),
+        gem_classifier(penalty="auto", temperature=1.0),
+        gem_classifier(expansion="shifted"),
+        gem_classifier(include_input=True),
         ef.GEMEnsemble(),
     ],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from flat_gem import gem_classifier
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import log_softmax, softmax
 
@@ -209,12 +210,12 @@ def test_gem_classifier_of_many_classes(rng, tmp_path):
     assert_array_equal(load(tmp_path / "many.efm").predict_proba(X), model.predict_proba(X))
     blocks = GEMClassifier(views="gem").fit(ArrayBlocks(X, y, block_rows=100))
     assert np.mean(blocks.predict(X) == model.predict(X)) > 0.98
-    iterated = GEMClassifier(views="gem", logit_solver="lbfgs").fit(X, y)
+    iterated = gem_classifier(views="gem", solver="lbfgs").fit(X, y)
     assert iterated.logit_.stop_reason_ == "converged"
     assert iterated.penalty_ == 0.03
     assert (
-        GEMClassifier(views="gem", penalty=0.1).fit(X, y).penalty_ == 0.1
+        gem_classifier(views="gem", penalty=0.1).fit(X, y).penalty_ == 0.1
     )  # what is given has an effect
-    search = GEMClassifierCV(grid={"penalty": [0.1, 1.0]}).fit(X, y)
-    assert search.best_estimator_.logit_solver == "lbfgs"
-    assert search.best_estimator_.penalty_ == search.best_params_["penalty"]
+    search = GEMClassifierCV(grid={"logit__penalty": [0.1, 1.0]}).fit(X, y)
+    assert search.best_estimator_.logit.solver == "lbfgs"
+    assert search.best_estimator_.penalty_ == search.best_params_["logit__penalty"]

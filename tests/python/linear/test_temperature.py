@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from flat_gem import gem_classifier
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
@@ -90,7 +91,7 @@ def test_it_is_that_of_exact_fits_of_the_folds(digits):
 def test_it_is_that_of_exact_fits_with_more_features_than_rows(digits, rows):
     """Searches of folds have to come near the minimum there, too."""
     X, y = digits[0][:rows], digits[1][:rows]
-    model = GEMClassifier(views="gem", n_directions=3, scale="none").fit(X, y)
+    model = gem_classifier(views="gem", n_directions=3, scale="none").fit(X, y)
     features = GEM(n_directions=3, scale="none").fit(X, y).transform(X)
     assert features.shape[1] > rows
     logits = []
@@ -104,13 +105,13 @@ def test_it_is_that_of_exact_fits_with_more_features_than_rows(digits, rows):
 def test_it_divides_the_weights_and_leaves_labels(digits, two):
     X, y = digits
     y = y % 2 if two else y
-    plain = GEMClassifier(views="gem", **SMALL, temperature=1.0).fit(X, y)
-    model = GEMClassifier(views="gem", **SMALL).fit(X, y)
+    plain = gem_classifier(views="gem", **SMALL, temperature=1.0).fit(X, y)
+    model = gem_classifier(views="gem", **SMALL).fit(X, y)
     assert model.temperature_ == model.logit_.temperature_ != 1
     assert plain.temperature_ == 1
     assert_array_equal(model.predict(X), plain.predict(X))
     assert_allclose(model.logit_.coef_ * model.temperature_, plain.logit_.coef_, rtol=1e-14)
-    given = GEMClassifier(views="gem", **SMALL, temperature=model.temperature_).fit(X, y)
+    given = gem_classifier(views="gem", **SMALL, temperature=model.temperature_).fit(X, y)
     assert_array_equal(given.predict_proba(X), model.predict_proba(X))
 
 
@@ -119,7 +120,9 @@ def test_new_rows_have_less_log_loss(digits):
     rest = np.arange(350, 700)
     losses = []
     for chosen in (1.0, "auto"):
-        model = GEMClassifier(views="gem", temperature=chosen, n_directions=4).fit(X[:350], y[:350])
+        model = gem_classifier(views="gem", temperature=chosen, n_directions=4).fit(
+            X[:350], y[:350]
+        )
         losses.append(-model.predict_log_proba(X[rest])[np.arange(350), y[rest]].mean())
     assert losses[1] < 0.9 * losses[0]
 
@@ -128,8 +131,8 @@ def test_new_rows_have_less_log_loss(digits):
 def test_blocks_have_the_same(digits, options, rng):
     X, y = digits
     weight = rng.random(len(y))
-    local = GEMClassifier(views="gem", **SMALL, **options).fit(X, y, weight)
-    spread = GEMClassifier(views="gem", **SMALL, **options).fit(
+    local = gem_classifier(views="gem", **SMALL, **options).fit(X, y, weight)
+    spread = gem_classifier(views="gem", **SMALL, **options).fit(
         ArrayBlocks(X, y, weight, block_rows=97)
     )
     assert spread.temperature_ == pytest.approx(local.temperature_, rel=1e-3)
@@ -143,7 +146,7 @@ def test_missing_entries(rng):
 
 def test_threads_change_no_bit(digits):
     found = [
-        GEMClassifier(views="gem", **SMALL, n_threads=n).fit(*digits).temperature_ for n in (1, 3)
+        gem_classifier(views="gem", **SMALL, n_threads=n).fit(*digits).temperature_ for n in (1, 3)
     ]
     assert found[0] == found[1]
 
@@ -171,7 +174,7 @@ def test_files_keep_it(tmp_path, digits):
 @pytest.mark.parametrize("bad", [0, -1.0, "none", None])
 def test_bad_ones_are_named(digits, bad):
     with pytest.raises(ValueError, match="temperature"):
-        GEMClassifier(views="gem", temperature=bad).fit(*digits)
+        gem_classifier(views="gem", temperature=bad).fit(*digits)
 
 
 def metrics(monkeypatch):
@@ -192,7 +195,7 @@ def test_metrics_of_folds_are_of_few_rows_where_those_of_all_rows_are(digits, mo
 
     made = metrics(monkeypatch)
     monkeypatch.setattr(logistic, "gram_rows", lambda *_: 150)
-    model = GEMClassifier(views="gem", n_directions=3, scale="none").fit(*digits)
+    model = gem_classifier(views="gem", n_directions=3, scale="none").fit(*digits)
     sizes = [n if sample is None else len(sample) for n, sample in made]
     assert len(sizes) == 4  # all rows, and three folds
     assert max(sizes) == 150
@@ -272,9 +275,9 @@ def test_with_more_features_than_rows_it_is_that_of_an_exact_fit(rng):
 def test_rows_in_blocks_start_there_too(rng):
     y = rng.integers(0, 4, 5_300)
     X = rng.standard_normal((5_300, 8)) + rng.standard_normal((4, 8))[y]
-    local = GEMClassifier(views="gem", **SMALL).fit(X, y)
-    spread = GEMClassifier(views="gem", **SMALL).fit(ArrayBlocks(X, y, block_rows=1_000))
-    threads = GEMClassifier(views="gem", **SMALL, n_threads=3).fit(X, y)
+    local = gem_classifier(views="gem", **SMALL).fit(X, y)
+    spread = gem_classifier(views="gem", **SMALL).fit(ArrayBlocks(X, y, block_rows=1_000))
+    threads = gem_classifier(views="gem", **SMALL, n_threads=3).fit(X, y)
     assert spread.temperature_ == pytest.approx(local.temperature_, rel=1e-3)
     assert_allclose(spread.predict_proba(X[:50]), local.predict_proba(X[:50]), atol=1e-3)
     assert_array_equal(threads.predict_proba(X[:50]), local.predict_proba(X[:50]))

@@ -343,7 +343,7 @@ def test_shapes_and_numbers_are_checked(tmp_path, name, change):
         lambda state: state.update(include_input=value(True)),
         lambda state: state.pop("layers_"),
         lambda state: state.pop("logit_"),
-        lambda state: state.pop("penalty"),
+        lambda state: state.pop("hidden_ridge"),
         lambda state: state.update(n_features_in_=value(12)),
         lambda state: state.update(n_features_in_=value(-4)),
         lambda state: state.update(layers_=value([])),

@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from flat_gem import gem_classifier
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_digits
 from sklearn.exceptions import NotFittedError
@@ -31,31 +32,33 @@ SMALL = {"n_directions": 3, "pairs": "hypercube"}
 
 CLASSIFIERS = {
     "default": lambda: ef.GEMClassifier(),
-    "columns": lambda: ef.GEMClassifier(["columns", "splines"]),
-    "ranks": lambda: ef.GEMClassifier(["gem_ranks", "kernel"]),
-    "interactions": lambda: ef.GEMClassifier("interactions"),
-    "gem": lambda: ef.GEMClassifier("gem"),
-    "half waves": lambda: ef.GEMClassifier("gem", expansion="half_wave", powers=(3, 1), **SMALL),
-    "shifted": lambda: ef.GEMClassifier("gem", expansion="shifted", **SMALL),
-    "polynomial": lambda: ef.GEMClassifier("gem", expansion="polynomial", powers=[2, 1], **SMALL),
-    "without constant": lambda: ef.GEMClassifier("gem", constant=False, **SMALL),
-    "with input": lambda: ef.GEMClassifier("gem", include_input=True, **SMALL),
-    "by columns": lambda: ef.GEMClassifier("gem", scale="columns", **SMALL),
-    "deep": lambda: ef.GEMClassifier("gem", depth=2, hidden_directions=4, **SMALL),
-    "deep with input": lambda: ef.GEMClassifier(
+    "columns": lambda: gem_classifier(["columns", "splines"]),
+    "ranks": lambda: gem_classifier(["gem_ranks", "kernel"]),
+    "interactions": lambda: gem_classifier("interactions"),
+    "gem": lambda: gem_classifier("gem"),
+    "half waves": lambda: gem_classifier("gem", expansion="half_wave", powers=(3, 1), **SMALL),
+    "shifted": lambda: gem_classifier("gem", expansion="shifted", **SMALL),
+    "polynomial": lambda: gem_classifier("gem", expansion="polynomial", powers=[2, 1], **SMALL),
+    "without constant": lambda: gem_classifier("gem", constant=False, **SMALL),
+    "with input": lambda: gem_classifier("gem", include_input=True, **SMALL),
+    "by columns": lambda: gem_classifier("gem", scale="columns", **SMALL),
+    "deep": lambda: gem_classifier("gem", depth=2, hidden_directions=4, **SMALL),
+    "deep with input": lambda: gem_classifier(
         depth=2, hidden_directions=4, include_input=True, **SMALL
     ),
-    "deeper": lambda: ef.GEMClassifier("gem", depth=3, hidden_directions=3, **SMALL),
-    "ensemble": lambda: ef.GEMEnsemble(ef.GEMClassifier("gem", **SMALL), n_members=3),
+    "deeper": lambda: gem_classifier("gem", depth=3, hidden_directions=3, **SMALL),
+    "ensemble": lambda: ef.GEMEnsemble(gem_classifier("gem", **SMALL), n_members=3),
     "ensemble of pipelines": lambda: ef.GEMEnsemble(
         make_pipeline(
             StandardScaler(with_std=False),
             RBFSampler(gamma=5e-4, n_components=80),
-            ef.GEMClassifier("gem", **SMALL),
+            gem_classifier("gem", **SMALL),
         ),
         n_members=2,
     ),
-    "search": lambda: ef.GEMClassifierCV(ef.GEMClassifier("gem", **SMALL), {"penalty": [0.1, 0.3]}),
+    "search": lambda: ef.GEMClassifierCV(
+        gem_classifier("gem", **SMALL), {"logit__penalty": [0.1, 0.3]}
+    ),
     "logit": lambda: ef.MultinomialLogit(penalty=0.3),
     "pipeline": lambda: make_pipeline(
         ef.GEM(**SMALL), StandardScaler(), ef.MultinomialLogit(penalty=0.1)
@@ -138,7 +141,7 @@ def test_features(options):
 )
 def test_two_classes_of_any_labels(labels, kind):
     rows, few = X[y < 2], labels[y[y < 2]]
-    model = ef.GEMClassifier("gem", n_directions=2).fit(rows, few)
+    model = gem_classifier("gem", n_directions=2).fit(rows, few)
     found = run(to_onnx(model), rows)
     assert found["label"].dtype == kind
     assert found["label"].tolist() == model.predict(rows).tolist()

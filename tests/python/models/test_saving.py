@@ -16,6 +16,7 @@ import pytest
 import scipy.sparse as sp
 import sklearn
 from fitted_models import FRAME, MODELS, NAMES, X, Y, outputs
+from flat_gem import gem_classifier, plain_params
 from numpy.testing import assert_array_equal
 from saved_files import members, refusal, rewrite
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -122,7 +123,10 @@ WITH_GEM = {
         [("gem", ef.GEMClassifier()), ("logit", LogisticRegression())], voting="soft"
     ).fit(FRAME, Y),
     "GridSearchCV": lambda: GridSearchCV(
-        ef.GEMClassifier(), {"penalty": [0.1, 1.0]}, cv=3, error_score="raise"
+        ef.GEMClassifier(logit=ef.MultinomialLogit()),
+        {"logit__penalty": [0.1, 1.0]},
+        cv=3,
+        error_score="raise",
     ).fit(FRAME, Y),
     "neighbours": lambda: make_pipeline(
         ef.LDG(n_components=2), KNeighborsClassifier(3, algorithm="ball_tree")
@@ -277,10 +281,10 @@ def test_labels_keep_their_types(tmp_path, labels):
     ids=lambda parameters: ", ".join(parameters),
 )
 def test_parameters_come_back_as_they_are(tmp_path, parameters):
-    model = ef.GEMClassifier(**parameters).fit(X, Y)
+    model = gem_classifier(**parameters).fit(X, Y)
     ef.save(model, tmp_path / "model")
-    found = ef.load(tmp_path / "model").get_params()
-    for name, value in model.get_params().items():
+    found = plain_params(ef.load(tmp_path / "model"))
+    for name, value in plain_params(model).items():
         assert type(found[name]) is type(value)
         assert found[name] == value or name == "random_state"
 

@@ -158,9 +158,9 @@ def test_strategies_have_equal_budgets():
         for method in PROTOCOLS["speech"].problems[0].methods
         if method.peer and method.ensemble
     ]
-    assert [model.pairs for model in models] == ["hypercube", "random", "stratified"]
-    assert {(model.threshold, model.n_directions) for model in models} == {(None, 1)}
-    counts = [len(class_pairs(range(30), m.pairs, random_state=1)) for m in models]
+    assert [model.gem.pairs for model in models] == ["hypercube", "random", "stratified"]
+    assert {(model.gem.threshold, model.gem.n_directions) for model in models} == {(None, 1)}
+    counts = [len(class_pairs(range(30), m.gem.pairs, random_state=1)) for m in models]
     assert counts == [140, 140, 150]  # a stratified draw has each class equally often
 
 
@@ -253,7 +253,7 @@ def test_rows_by_source_are_held_out_from_the_end(rng):
     choosing.train(method, data, "error", Context(), found, str)
     for X, n in zip(seen, (100, 100, 120), strict=True):
         np.testing.assert_array_equal(X, train.X[:n])
-    gem = Method("g", choosing.gem, grid={"penalty": (0.01, 10.0)})
+    gem = Method("g", choosing.gem, grid={"logit__penalty": (0.01, 10.0)})
     choosing.train(gem, data, "error", Context(), found, str)
     assert found.n_candidates == 2
 

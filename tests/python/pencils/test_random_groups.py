@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from flat_gem import gem_classifier
 from numpy.testing import assert_allclose, assert_array_equal
 
-from eigenfeat import GEM, ClassMoments, GEMClassifier
+from eigenfeat import GEM, ClassMoments
 from eigenfeat.gem.hidden import MOST_BYTES, hidden_pairs
 from eigenfeat.moments.groups import moments_of_groups
 from eigenfeat.pencils.contrasts import Contrasts
@@ -91,7 +92,7 @@ def test_the_default_of_many_classes_has_one_direction_a_pair_and_no_threshold(r
 
 def test_a_classifier_of_many_classes_tells_them_apart(rng):
     X, y = many(rng, k=80, d=12, n=12)
-    model = GEMClassifier(views="gem", pairs=("random_groups", 120)).fit(X[::2], y[::2])
+    model = gem_classifier(views="gem", pairs=("random_groups", 120)).fit(X[::2], y[::2])
     assert model.layers_[0].directions.shape == (12, 120)
     assert model.score(X[1::2], y[1::2]) > 0.8
 
@@ -130,7 +131,7 @@ def test_hidden_layers_leave_room_for_the_next_moments(k):
 
 def test_sixty_classes_in_two_layers_have_the_width_that_the_rule_says(rng):
     X, y = many(rng, k=60, n=4)
-    model = GEMClassifier(views="gem", depth=2, pairs=("random_groups", 30)).fit(X, y)
+    model = gem_classifier(views="gem", depth=2, pairs=("random_groups", 30)).fit(X, y)
     hidden = model.layers_[0]
     _, each = hidden_pairs(("random_groups", 30), "auto", 60)
     assert hidden.directions.shape[1] <= 30 * each

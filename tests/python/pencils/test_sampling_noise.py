@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.linalg
+from flat_gem import gem_classifier
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_digits
 
-from eigenfeat import GEM, ClassMoments, GEMClassifier, GEMClassifierCV, load, save
+from eigenfeat import GEM, ClassMoments, GEMClassifierCV, load, save
 from eigenfeat.pencils import pair_directions
 from eigenfeat.pencils.sampling_noise import noise_edge, quiet_ridge
 
@@ -129,17 +130,23 @@ def test_groups_of_classes_and_any_order_of_batches():
 
 def test_the_classifier_and_its_search_take_both(tmp_path):
     X, y = load_digits(return_X_y=True)
-    model = GEMClassifier(views="gem", ridge="auto", threshold="auto", n_directions=3).fit(
+    model = gem_classifier(views="gem", ridge="auto", threshold="auto", n_directions=3).fit(
         X[:900], y[:900]
     )
     assert model.score(X[900:], y[900:]) > 0.93
     save(model, tmp_path / "model")
     loaded = load(tmp_path / "model")
-    assert loaded.ridge == loaded.threshold == "auto"
-    grid = {"ridge": ["auto", 0.2], "threshold": ["auto", 1.5, None], "penalty": [0.1]}
-    search = GEMClassifierCV(GEMClassifier(views="gem", n_directions=2), grid).fit(X[:500], y[:500])
+    assert loaded.gem.ridge == loaded.gem.threshold == "auto"
+    grid = {
+        "gem__ridge": ["auto", 0.2],
+        "gem__threshold": ["auto", 1.5, None],
+        "logit__penalty": [0.1],
+    }
+    search = GEMClassifierCV(gem_classifier(views="gem", n_directions=2), grid).fit(
+        X[:500], y[:500]
+    )
     assert len(search.results_) == 6
-    tried = {(r["params"]["ridge"], r["params"]["threshold"]) for r in search.results_}
+    tried = {(r["params"]["gem__ridge"], r["params"]["gem__threshold"]) for r in search.results_}
     assert len(tried) == 6
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from every_estimator import X, Y
+from flat_gem import gem_classifier
 from matplotlib import rc_context
 from sklearn.decomposition import NMF, PCA
 from sklearn.exceptions import NotFittedError
@@ -89,11 +90,11 @@ def test_panels_need_axes_of_a_grid(display, gem):
 @pytest.mark.parametrize("display", DISPLAYS)
 @pytest.mark.parametrize("within", ["classifier", "pipeline", "search"])
 def test_the_first_directions_within_a_model(display, within):
-    model = ef.GEMClassifier("gem", n_directions=3, threshold=0.1)
+    model = gem_classifier("gem", n_directions=3, threshold=0.1)
     if within == "pipeline":
         model = make_pipeline(StandardScaler(), ef.GEM(n_directions=3), GaussianNB())
     elif within == "search":
-        model = GridSearchCV(model, {"penalty": [0.1, 1.0]}, cv=2)
+        model = GridSearchCV(model, {"logit__penalty": [0.1, 1.0]}, cv=2)
     assert draw(display, model.fit(X, Y)).figure_ is not None
 
 

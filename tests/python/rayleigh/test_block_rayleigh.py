@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from block_support import FarBlocks, mapped
+from flat_gem import gem_classifier
 
-from eigenfeat import GEMClassifier, GEMEnsemble
+from eigenfeat import GEMEnsemble
 from eigenfeat.rayleigh.rayleigh import (
     FisherLDA,
     OrientedPCA,
@@ -98,7 +99,7 @@ def test_an_error_names_the_row_and_leaves_the_estimator(rows, model):
 
 def test_an_ensemble_is_fitted_on_blocks(rows):
     X, y, w = rows
-    base = GEMClassifier(views="gem", n_directions=2, tol=1e-6, pairs=("random", 4))
+    base = gem_classifier(views="gem", n_directions=2, tol=1e-6, pairs=("random", 4))
     memory = GEMEnsemble(base, n_members=3).fit(X, y, w)
     found = GEMEnsemble(base, n_members=3).fit(FarBlocks(X, y, w, block_rows=120))
     for ours, theirs in zip(found.members_, memory.members_, strict=True):

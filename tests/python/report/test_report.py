@@ -12,6 +12,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 from fitted_models import DOMAINS, FRAME, MODELS, X, Y
+from flat_gem import gem_classifier
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
@@ -145,7 +146,7 @@ def test_nothing_of_the_data_is_markup():
     nasty = np.array(["<script>alert(1)</script>", "a & \"b\" 'c'", "$x^{ \u4e2d\u6587"])
     y = nasty[np.searchsorted(["birch", "elm", "oak"], Y)]
     frame = pd.DataFrame(X, columns=["<i>a", "b&amp;", "c\"'", "d</td>"])
-    for model in (ef.GEMClassifier(n_directions=2), ef.LDG(n_components=2)):
+    for model in (gem_classifier(n_directions=2), ef.LDG(n_components=2)):
         text = report.html_report(
             model.fit(frame, y), frame, y, title="<b>&", sources={"<u>": "</p><script>"}
         )
@@ -286,7 +287,7 @@ def test_pixels_are_known_by_their_neighbours(digits, rng):
 
 
 def test_bad_arguments_are_named(tmp_path):
-    model = ef.GEMClassifier(n_directions=2).fit(X, Y)
+    model = gem_classifier(n_directions=2).fit(X, Y)
     for given, message in (
         ({"title": 3}, "title: expected text"),
         ({"image_shape": (3, 3)}, "image_shape: expected 4 pixels, got 3 x 3"),

@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 from every_estimator import LDG, X, Y
+from flat_gem import gem_classifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -19,12 +20,12 @@ MODELS = {
     "MulticlassSVM": ef.MulticlassSVM,
     "CalibratedLeastSquares": lambda: ef.CalibratedLeastSquares(n_iterations=4),
     "DiscriminativeGaussian": lambda: ldg.DiscriminativeGaussian(**LDG, max_iter=40, tol=0.02),
-    "GEMClassifierCV": lambda: ef.GEMClassifierCV(grid={"penalty": [0.1, 0.5, 1.0]}),
-    "GEMClassifier": lambda: ef.GEMClassifier(n_directions=1, threshold=0, tol=1e-6),
-    "GEMClassifier, gem": lambda: ef.GEMClassifier("gem", n_directions=1, threshold=0, tol=1e-6),
+    "GEMClassifierCV": lambda: ef.GEMClassifierCV(grid={"logit__penalty": [0.1, 0.5, 1.0]}),
+    "GEMClassifier": lambda: gem_classifier(n_directions=1, threshold=0, tol=1e-6),
+    "GEMClassifier, gem": lambda: gem_classifier("gem", n_directions=1, threshold=0, tol=1e-6),
     "GEMEnsemble": lambda: ef.GEMEnsemble(n_members=3),
     "GEMEnsemble of pipelines": lambda: ef.GEMEnsemble(
-        make_pipeline(StandardScaler(), ef.GEMClassifier(n_directions=1)), n_members=3
+        make_pipeline(StandardScaler(), gem_classifier(n_directions=1)), n_members=3
     ),
     "NCA": lambda: ldg.NCA(2, max_iter=20),
     "ITML": lambda: ldg.ITML(2, max_iter=20),

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from flat_gem import gem_classifier
 from sklearn.datasets import load_digits, load_iris
 from sklearn.impute import SimpleImputer
 
@@ -204,7 +205,7 @@ def test_accuracy_beats_mean_imputation(digits):
 
 @pytest.mark.parametrize(
     "make",
-    [lambda: GEMClassifier("gem"), FisherLDA, QuadraticDiscriminant],
+    [lambda: gem_classifier("gem"), FisherLDA, QuadraticDiscriminant],
     ids=["GEM", "LDA", "QDA"],
 )
 def test_blocks_give_what_arrays_give(make, digits):
@@ -238,11 +239,11 @@ def test_some_blocks_may_be_complete(digits):
 def test_depth_ensembles_searches_and_files(tmp_path, digits):
     X, y = digits
     train, labels, rows = X[:400], y[:400], X[400:600]
-    deep = GEMClassifier(views="gem", depth=2, hidden_directions=2, n_directions=2).fit(
+    deep = gem_classifier(views="gem", depth=2, hidden_directions=2, n_directions=2).fit(
         train, labels
     )
     ensemble = GEMEnsemble(n_members=2).fit(train, labels)
-    search = GEMClassifierCV(grid={"ridge": [0.1, 0.3]}, cv=2).fit(train, labels)
+    search = GEMClassifierCV(grid={"gem__ridge": [0.1, 0.3]}, cv=2).fit(train, labels)
     for model in (deep, ensemble, search, GEM().fit(train, labels), FisherLDA().fit(train, labels)):
         save(model, tmp_path / "model")
         again = load(tmp_path / "model")

@@ -13,7 +13,7 @@ import eigenfeat as ef
 from eigenfeat import incomplete
 from eigenfeat.rows.splits import cv_results
 
-GRID = {"penalty": [0.05, 1.0, 20.0]}
+GRID = {"logit__penalty": [0.05, 1.0, 20.0]}
 SEARCHES = {
     "GEMClassifierCV": lambda: ef.GEMClassifierCV(grid=GRID, cv=3),
     "GEMClassifierCV, log loss": lambda: ef.GEMClassifierCV(grid=GRID, cv=3, scoring="log_loss"),

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from every_estimator import ESTIMATORS, X, Y
+from flat_gem import gem_classifier
 
 import eigenfeat as ef
 from eigenfeat.rows import estimator as shared
@@ -45,19 +46,19 @@ def test_links_lead_to_a_page_that_exists(name, monkeypatch):
 
 def test_messages_go_to_the_logger_and_with_verbose_to_stderr(caplog, capsys):
     with caplog.at_level(logging.INFO, logger="eigenfeat"):
-        ef.GEMClassifier("gem", n_directions=1).fit(X, Y)
-        ef.GEMClassifier(n_directions=1).fit(X, Y)
+        gem_classifier("gem", n_directions=1).fit(X, Y)
+        gem_classifier(n_directions=1).fit(X, Y)
     told = [record.getMessage() for record in caplog.records if record.name == "eigenfeat"]
     assert any(text.startswith("GEM: directions: ") for text in told)
     assert any(text.startswith("GEMClassifier: logit: ") for text in told)
     assert any(text.startswith("GEMClassifier: view kernel: weight ") for text in told)
     assert capsys.readouterr() == ("", "")
     caplog.clear()
-    ef.GEMClassifier(n_directions=1, verbose=1).fit(X, Y)
+    gem_classifier(n_directions=1, verbose=1).fit(X, Y)
     assert caplog.records == []  # nobody has asked for messages of this level
     said = capsys.readouterr()
     assert said.out == ""
     assert said.err.startswith("[GEM] moments: ")
     with caplog.at_level(logging.INFO, logger="eigenfeat"):
-        ef.GEMClassifierCV(grid={"penalty": [0.1, 1.0]}).fit(X, Y)
+        ef.GEMClassifierCV(grid={"logit__penalty": [0.1, 1.0]}).fit(X, Y)
     assert any("penalty=0.1: " in record.getMessage() for record in caplog.records)

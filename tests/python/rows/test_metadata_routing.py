@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import sklearn
 from every_estimator import DOMAINS, X, Y
+from flat_gem import gem_classifier
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -25,21 +26,21 @@ def _routing():
 
 
 def test_events_in_a_pipeline_and_a_search():
-    model = ef.GEMClassifier(**SMALL).set_fit_request(events=True)
+    model = gem_classifier(**SMALL).set_fit_request(events=True)
     found = make_pipeline(StandardScaler(), model).fit(X, Y, events=EVENTS)
     scaled = StandardScaler().fit_transform(X)
-    alone = ef.GEMClassifier(**SMALL).fit(scaled, Y, events=EVENTS)
-    without = ef.GEMClassifier(**SMALL).fit(scaled, Y)
+    alone = gem_classifier(**SMALL).fit(scaled, Y, events=EVENTS)
+    without = gem_classifier(**SMALL).fit(scaled, Y)
     assert np.array_equal(found[-1].predict_proba(scaled), alone.predict_proba(scaled))
     assert not np.array_equal(alone.predict_proba(scaled), without.predict_proba(scaled))
     folds = KFold(3)
     search = GridSearchCV(
-        make_pipeline(StandardScaler(), model), {"gemclassifier__ridge": [0.1, 0.5]}, cv=folds
+        make_pipeline(StandardScaler(), model), {"gemclassifier__gem__ridge": [0.1, 0.5]}, cv=folds
     ).fit(X, Y, events=EVENTS)
     for place, ridge in enumerate((0.1, 0.5)):
         for split, (train, test) in enumerate(folds.split(X)):
             scaler = StandardScaler().fit(X[train])
-            one = ef.GEMClassifier(ridge=ridge, **SMALL)
+            one = gem_classifier(ridge=ridge, **SMALL)
             one.fit(scaler.transform(X[train]), Y[train], events=EVENTS[train])
             score = one.score(scaler.transform(X[test]), Y[test])
             assert search.cv_results_[f"split{split}_test_score"][place] == score
@@ -65,13 +66,15 @@ def test_domains_in_a_pipeline_and_a_search(kind):
 
 def test_weights_of_a_search():
     weight = 1.0 + (np.arange(len(Y)) % 3)
-    model = ef.GEMClassifierCV(grid={"penalty": [0.1, 1.0]}).set_fit_request(sample_weight=True)
+    model = ef.GEMClassifierCV(grid={"logit__penalty": [0.1, 1.0]}).set_fit_request(
+        sample_weight=True
+    )
     found = make_pipeline(model).fit(X, Y, sample_weight=weight)
-    alone = ef.GEMClassifierCV(grid={"penalty": [0.1, 1.0]}).fit(X, Y, sample_weight=weight)
+    alone = ef.GEMClassifierCV(grid={"logit__penalty": [0.1, 1.0]}).fit(X, Y, sample_weight=weight)
     assert np.array_equal(found.predict_proba(X), alone.predict_proba(X))
 
 
 def test_what_is_not_asked_for_is_an_error():
-    pipe = make_pipeline(ef.GEMClassifier(**SMALL))
+    pipe = make_pipeline(gem_classifier(**SMALL))
     with pytest.raises(ValueError, match="events"):
         pipe.fit(X, Y, events=EVENTS)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from block_support import FarBlocks, mapped, objective_gap
+from flat_gem import gem_classifier
 from sklearn.datasets import load_digits
 from sklearn.exceptions import NotFittedError
 
@@ -67,8 +68,8 @@ def test_the_classifier_of_blocks_is_that_of_all_rows(digits, weight, options, w
     X, y = digits
     w = weight if weighted else None
     options = {"n_directions": 2, "penalty": 0.3, "tol": 1e-6} | options
-    memory = GEMClassifier(views="gem", **options).fit(X, y, w)
-    found = GEMClassifier(views="gem", **options).fit(FarBlocks(X, y, w, block_rows=250))
+    memory = gem_classifier(views="gem", **options).fit(X, y, w)
+    found = gem_classifier(views="gem", **options).fit(FarBlocks(X, y, w, block_rows=250))
     for ours, theirs in zip(found.layers_, memory.layers_, strict=True):
         size = np.abs(theirs.directions).max()
         np.testing.assert_allclose(ours.directions, theirs.directions, atol=1e-3 * size)
@@ -83,8 +84,8 @@ def test_the_classifier_of_blocks_is_that_of_all_rows(digits, weight, options, w
 @pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.float32, np.float64])
 def test_memory_mapped_rows_are_fitted_and_predicted_by_blocks(tmp_path, digits, dtype):
     X, y = mapped(tmp_path / "rows", digits[0].astype(dtype)), digits[1]
-    memory = GEMClassifier(views="gem", n_directions=3).fit(np.array(X), y)
-    found = GEMClassifier(views="gem", n_directions=3).fit(X, y)
+    memory = gem_classifier(views="gem", n_directions=3).fit(np.array(X), y)
+    found = gem_classifier(views="gem", n_directions=3).fit(X, y)
     assert objective_gap(memory.logit_, found.logit_) < 1e-4
     for method in ("predict", "predict_proba", "predict_log_proba", "decision_function"):
         of_file = getattr(found, method)(X)
@@ -102,10 +103,10 @@ def test_memory_mapped_rows_are_fitted_and_predicted_by_blocks(tmp_path, digits,
 def test_memory_mapped_rows_may_have_events(tmp_path, digits):
     X, y = mapped(tmp_path / "rows", digits[0]), digits[1]
     events = y % 3
-    memory = GEMClassifier(views="gem", n_directions=1, hidden_directions=1, depth=2).fit(
+    memory = gem_classifier(views="gem", n_directions=1, hidden_directions=1, depth=2).fit(
         digits[0], y, events=events
     )
-    found = GEMClassifier(views="gem", n_directions=1, hidden_directions=1, depth=2).fit(
+    found = gem_classifier(views="gem", n_directions=1, hidden_directions=1, depth=2).fit(
         X, y, events=events
     )
     np.testing.assert_array_equal(found.layers_[1].pairs, memory.layers_[1].pairs)
@@ -118,7 +119,7 @@ def test_memory_mapped_rows_may_have_events(tmp_path, digits):
 
 def test_results_of_blocks_come_block_by_block(digits):
     X, y = digits
-    model = GEMClassifier(views="gem", n_directions=2).fit(X, y)
+    model = gem_classifier(views="gem", n_directions=2).fit(X, y)
     blocks = ArrayBlocks(X, block_rows=400)
     for method in ("predict", "predict_proba", "decision_function"):
         parts = list(getattr(model, method)(blocks))
@@ -133,7 +134,7 @@ def test_results_of_blocks_come_block_by_block(digits):
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array, lambda X: X.astype(np.uint8)])
 def test_a_block_without_rows_has_results_without_rows(digits, form):
     X, y = digits
-    model = GEMClassifier(views="gem", n_directions=1).fit(X, y)
+    model = gem_classifier(views="gem", n_directions=1).fit(X, y)
     blocks = [form(X[:10]), form(X[10:10]), form(X[10:30])]
     for method in (model.predict, model.predict_proba):
         parts = list(method(iter(blocks)))
@@ -144,7 +145,7 @@ def test_a_block_without_rows_has_results_without_rows(digits, form):
 
 def test_bad_rows_of_blocks_are_named_in_predictions(tmp_path, digits):
     X, y = digits
-    model = GEMClassifier(views="gem", n_directions=2).fit(X, y)
+    model = gem_classifier(views="gem", n_directions=2).fit(X, y)
     bad = X.copy()
     bad[777, 5] = np.nan
     found = model.predict(ArrayBlocks(bad, block_rows=100))
@@ -162,7 +163,7 @@ def test_bad_rows_of_blocks_are_named_in_predictions(tmp_path, digits):
 
 @pytest.mark.parametrize(
     "model",
-    [GEM(), GEMClassifier(views="gem", n_directions=1, hidden_directions=1, depth=2)],
+    [GEM(), gem_classifier(views="gem", n_directions=1, hidden_directions=1, depth=2)],
     ids=str,
 )
 def test_an_error_leaves_the_estimator_as_it_was(digits, model):
@@ -191,7 +192,7 @@ def test_clusters_are_refused(digits):
 SCRIPT = """
 import threading
 import numpy as np
-from eigenfeat import GEMClassifier
+from eigenfeat import GEM, GEMClassifier, MultinomialLogit
 path, dtype, n, d = {arguments}
 
 
@@ -207,9 +208,11 @@ def watch():
 
 X = np.memmap(path, dtype=dtype, mode="r", shape=(n, d))
 y = (np.arange(n) % 3).astype(np.int8)
-seen, ended, thread = [own_bytes()], threading.Event(), threading.Thread(target=watch)
+seen, ended, thread = [own_bytes()], threading.Event(), threading.Thread(target=watch, daemon=True)
 thread.start()
-model = GEMClassifier(views="gem", n_directions=1, n_threads=2, tol=0.05).fit(X, y)
+logit = MultinomialLogit(tol=0.05, temperature="auto")
+gem = GEM(n_directions=1)
+model = GEMClassifier(views="gem", gem=gem, logit=logit, n_threads=2).fit(X, y)
 right = np.mean(model.predict(X) == y)
 ended.set()
 thread.join()

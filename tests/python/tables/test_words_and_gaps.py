@@ -129,7 +129,7 @@ def test_parts_and_folders(tmp_path, credit):
 
 @pytest.mark.parametrize(
     "estimator",
-    [GEMClassifierCV(grid={"penalty": [0.03, 0.3]}), GEMEnsemble(n_members=2)],
+    [GEMClassifierCV(grid={"logit__penalty": [0.03, 0.3]}), GEMEnsemble(n_members=2)],
     ids=["search", "ensemble"],
 )
 @pytest.mark.parametrize("memory", [64e6, 0.0])

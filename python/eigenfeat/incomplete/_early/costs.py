@@ -81,72 +81,57 @@ class CostDecision:
 
 
 class MinimumCostClassifier(RowClassifier):
-    r"""Decide each series when waiting is expected to cost more than it saves.
+    """Decide each series when waiting is expected to cost more than it saves.
 
     Use it where a delay has a cost. Set `delay_cost` first, then `classifier`, a dict of
     candidates. User guide: :doc:`/guide/early_costs`.
 
-    For each of several times, one classifier is fitted to the samples up to it. A series is
-    decided as the class with the least expected cost at the first time t at which
-
-    .. math:: E[\text{value later} - \text{cost of deciding now} \mid p_t] \ge 0,
-
-    where p_t are the classifier's probabilities. The expectation is a kernel ridge regression on
-    series that the classifiers have not seen, by backward induction from the last time. It makes
-    no promise about single decisions; `predict_early` accepts a `ReliableClassifier`, whose
-    promise then holds as well.
+    At each of several times a classifier gives probabilities p_t. A series is decided as the class
+    of least expected cost at the first t with ``E[value later - cost now | p_t] >= 0``, which is
+    learned by backward induction on held-out series. There is no promise about single decisions;
+    `predict_early` accepts a `ReliableClassifier`, whose promise then holds as well.
 
     Parameters
     ----------
     classifier : estimator, list, dict of str to either, or None, default=None
         Classifier with `predict_proba` or `decision_function`; cloned for each time. A list: the
-        mean of their probabilities. A dict: candidates, of which the best in cross-validation is
-        chosen: by the harmonic mean with delay_cost="harmonic", otherwise by the cost of its
-        decisions. None: ``ConvolutionClassifier(intervals=True, random_state=0)``, whose features
-        are computed once for all times.
+        mean of their probabilities. A dict: candidates, of which the best on held-out folds is
+        used. None: ``ConvolutionClassifier(intervals=True, random_state=0)``.
     delay_cost : float, callable, array-like or "harmonic", default=0.5
-        Cost of waiting. A number: the cost of the whole series, to which shorter times are
-        proportional. A function of the number of samples. A table of shape (T,) by samples - 1, or
-        (T, G, G), also by the true and the decided class. "harmonic": the number whose decisions
-        have the largest cross-validated harmonic mean of accuracy and 1 - earliness.
+        Cost of waiting: for the whole series, shorter times in proportion; a function of the number
+        of values; or a table (T,) by values - 1, or (T, G, G), also by the true and the decided
+        class. "harmonic": the number with the largest held-out harmonic mean of accuracy and 1 -
+        earliness.
     misclassification_cost : float, (G, G) array-like or None, default=None
-        Cost of a wrong label; a table is indexed by the true class, then the decided one, classes
-        sorted. None: 1.
+        Cost of a wrong label; a table by the true class, then the decided one, classes sorted.
+        None: 1.
     times : ascending integers in 1..T or None, default=None
-        Times of decision; T is always included. Times up to `onset_` are left out, and with a
-        warning those that the classifier cannot take. None: up to `n_times`, equally spaced.
+        Times of decision; T is always included. None: up to `n_times`, equally spaced.
     n_times : int, default=20
-        Maximum number of times if `times` is None: the first is after a 20th of the series.
+        Maximum number of times if `times` is None.
     n_folds : int >= 2, default=5
-        Folds that hold out series from the classifiers, stratified by class. Fewer than 150 series
-        are dealt to folds more than once. Leave-one-out scores take their place for
-        `ConvolutionClassifier`, and out-of-bag probabilities for forests with ``oob_score=True``.
+        Folds that hold out series, stratified by class. `ConvolutionClassifier` uses leave-one-out
+        scores, forests with ``oob_score=True`` out-of-bag probabilities, and `GEMClassifier` those
+        of its own folds.
 
     Attributes
     ----------
     classes_ : (G,) array
         Labels, sorted.
     onset_ : int
-        Number of leading samples that are the same in all training series. They are left out.
-    classifiers_ : list of estimators
-        Fitted classifiers, one for each time, of the samples from `onset_` on.
-    times_ : (p,) array of int
-        Times of decision.
+        Number of leading values that are the same in all training series. They are left out.
+    classifiers_, times_ : list of estimators, (p,) array of int
+        Times of decision, and the classifier of each, of the values from `onset_` on.
     costs_ : (p, G, G) array
         Costs by time, true class and decided class.
     delay_cost_ : float, callable or array
         The cost given or chosen.
     harmonic_mean_ : float
-        With "harmonic", the cross-validated harmonic mean at the chosen cost.
-    best_candidate_ : str
-        With candidates, the name of the chosen one.
-    candidate_scores_ : dict of str to float
-        With candidates, harmonic means, or negative mean costs; NaN for those that could not be
-        fitted.
-    n_channels_, n_timepoints_ : int
-        Channels of the series, and samples of the longest, T.
-    n_features_in_ : int
-        ``n_channels_ * n_timepoints_``.
+        With "harmonic", the held-out harmonic mean at the chosen cost.
+    best_candidate_, candidate_scores_ : str, dict of str to float
+        With candidates, the chosen one, and harmonic means or negative costs of all.
+    n_channels_, n_timepoints_, n_features_in_ : int
+        Channels, values of the longest series, and their product.
 
     Raises
     ------
@@ -159,19 +144,10 @@ class MinimumCostClassifier(RowClassifier):
     ReliableClassifierCV : A compromise without costs.
     eigenfeat.signals.ConvolutionClassifier : The default; computed once for all times.
 
-    Notes
-    -----
-    A series that is shorter than the longest is complete at its own end: its last sample stands
-    for what it lacks. A missing sample is replaced by the channel's last known one, and before the
-    first known one by the mean of the training series at that time, so that nothing later is used.
-    Classifiers and pipelines that take three dimensions get series (n, channels, t); others get
-    rows of ``channels * t`` entries in the order of time.
-
     References
     ----------
-    F. A. Longstaff, E. S. Schwartz, "Valuing American options by simulation: a simple least-squares
-    approach", Review of Financial Studies 14, 2001. J. M. Bilski, A. Jastrzebska, "CALIMERA: a new
-    early time series classification method", Information Processing and Management 60, 2023.
+    F. A. Longstaff, E. S. Schwartz, Review of Financial Studies 14, 2001. J. M. Bilski, A.
+    Jastrzebska, "CALIMERA: a new early time series classification method", 2023.
 
     Examples
     --------
