@@ -118,7 +118,29 @@ class Metric:
         factor: float,
         n_threads: int,
     ) -> Metric: ...
+    @staticmethod
+    def from_kernel(
+        kernel: _F64,  # (n, n)
+        weights: _F64 | None,
+        factor: float,
+        ridge: float,
+        n_threads: int,
+    ) -> Metric: ...
     def solve(self, b: _F64, n_threads: int) -> _F64: ...  # (p, k)
+
+def kernel_ridge(
+    kernel: _F64,  # (n, n)
+    weights: _F64 | None,
+    targets: _F64,  # (n, k)
+    ridges: _F64,  # (m,)
+    n_threads: int,
+) -> _F64: ...  # (m, n, k)
+def logit_residuals(
+    z: _F64,  # (n, k), C-contiguous
+    labels: npt.NDArray[np.int32],
+    weights: _F64 | None,
+    energy_weight: float,
+) -> tuple[float, float, _F64]: ...  # loss, energy, residuals (n, k)
 
 class _FeatureRows(Generic[_T]):
     def __init__(
@@ -168,6 +190,7 @@ class _FeatureRows(Generic[_T]):
     def gram(
         self, weights: _F64 | None, scale: _F64, half: bool, n_threads: int
     ) -> _F64: ...  # (p (p + 1) / 2,), lower triangle row by row
+    def kernel(self, scale: _F64, coarse: bool, n_threads: int) -> _F64: ...  # (n, n)
 
 class FeatureRows32(_FeatureRows[np.float32]): ...
 class FeatureRows64(_FeatureRows[np.float64]): ...

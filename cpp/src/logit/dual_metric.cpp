@@ -25,46 +25,57 @@ namespace {
 constexpr index_t kTile = TiledLower<float>::kTile;
 constexpr index_t kInner = 4096;  // features of one float product
 
-// Rows of a panel, whole tiles: a quarter of all, so that two take half of their memory, but enough
-// for some threads, and as many as fit some 192 MB.
+// Rows of a panel, whole tiles: all where they take some 32 MB, else a quarter, so that two take half of
+// their memory, but enough for some threads, and as many as fit some 192 MB.
 index_t dual_panel_rows(index_t n, index_t p) {
   const index_t fitting = static_cast<index_t>(48e6) / std::max<index_t>(p, 1) / kTile;
+  const index_t all = (n + kTile - 1) / kTile;
+  if (n * p <= static_cast<index_t>(8e6)) return std::max<index_t>(all, 1) * kTile;
   const index_t quarter = std::max<index_t>((n / 4 + kTile - 1) / kTile, 2);
   return std::max<index_t>(std::min(fitting, quarter), 1) * kTile;
 }
 
-// sum (m, n) column-major += a b^T over all features, by way of float products.
-template <class Entry>
-void add_inner(MatrixView<const float> a, MatrixView<const float> b, AlignedBuffer<float>& product,
-               Entry* sum) {
+// sum (m, n) column-major += a b^T over all features, by way of products in Number; of a diagonal tile
+// the lower triangle.
+template <class Number, class Entry>
+void add_inner(MatrixView<const Number> a, MatrixView<const Number> b, bool diagonal,
+               AlignedBuffer<Number>& product, Entry* sum) {
   const index_t m = a.rows, n = b.rows;
   product.reserve(kTile * kTile);
-  const MatrixView<float> c = column_major(product.data(), m, n);
+  const MatrixView<Number> c = column_major(product.data(), m, n);
   for (index_t first = 0; first < a.cols; first += kInner) {
     const index_t width = std::min(kInner, a.cols - first);
-    gemm<float>(Op::transpose, Op::none, 1.0F, a.block(0, first, m, width).transposed(),
-                b.block(0, first, n, width).transposed(), 0.0F, c);
-    for (index_t i = 0; i < m * n; ++i) sum[i] += static_cast<Entry>(product[i]);
+    const MatrixView<const Number> left = a.block(0, first, m, width).transposed();
+    if (diagonal) {
+      syrk<Number>(Triangle::lower, Op::transpose, Number(1), left, Number(0), c);
+    } else {
+      gemm<Number>(Op::transpose, Op::none, Number(1), left,
+                   b.block(0, first, n, width).transposed(), Number(0), c);
+    }
+    for (index_t j = 0; j < n; ++j) {
+      for (index_t i = diagonal ? j : 0; i < m; ++i)
+        sum[j * m + i] += static_cast<Entry>(product[j * m + i]);
+    }
   }
 }
 
 // Tiles of the kernel whose rows lie in one panel and whose columns in another, or in the same.
-template <class Entry>
-void add_panels(MatrixView<const float> rows, index_t row_begin, MatrixView<const float> columns,
-                index_t column_begin, PerThread<AlignedBuffer<float>>& products,
+template <class Number, class Entry>
+void add_panels(MatrixView<const Number> rows, index_t row_begin, MatrixView<const Number> columns,
+                index_t column_begin, PerThread<AlignedBuffer<Number>>& products,
                 TiledLower<Entry>& kernel, int n_threads) {
   const index_t tall = (rows.rows + kTile - 1) / kTile, wide = (columns.rows + kTile - 1) / kTile;
   for_blocks(tall * wide, n_threads, [&](index_t b, int thread) {
     const index_t i = b / wide, j = b % wide;
     const index_t row = row_begin / kTile + i, column = column_begin / kTile + j;
     if (row < column) return;
-    add_inner(rows.block(i * kTile, 0, kernel.size(row), rows.cols),
-              columns.block(j * kTile, 0, kernel.size(column), columns.cols), products[thread],
-              kernel.buffer(row, column).data());
+    add_inner<Number>(rows.block(i * kTile, 0, kernel.size(row), rows.cols),
+                      columns.block(j * kTile, 0, kernel.size(column), columns.cols), row == column,
+                      products[thread], kernel.buffer(row, column).data());
   });
 }
 
-template <class Entry, class T>
+template <class Number, class Entry, class T>
 TiledLower<Entry> scaled_kernel(const FeatureRows<T>& features, VectorView<const double> weights,
                                 VectorView<const double> scale, double diagonal, int n_threads) {
   const index_t n = features.rows(), p = features.cols(), step = dual_panel_rows(n, p);
@@ -75,17 +86,18 @@ TiledLower<Entry> scaled_kernel(const FeatureRows<T>& features, VectorView<const
   }
   const int threads = resolve_threads(n_threads);
   PerThread<TileScratch<T>> scratch(threads);
-  PerThread<AlignedBuffer<float>> products(threads);
-  AlignedBuffer<float> mine(std::max<index_t>(std::min(step, n) * p, 1)), other;
+  PerThread<AlignedBuffer<Number>> products(threads);
+  AlignedBuffer<Number> mine(std::max<index_t>(std::min(step, n) * p, 1)), other;
   for (index_t begin = 0; begin < n; begin += step) {
     const index_t end = std::min(begin + step, n);
     fill_panel(features, weights, scale, begin, end, scratch, mine.data(), threads);
-    const MatrixView<const float> rows = row_major(mine.data(), end - begin, p);
-    add_panels(rows, begin, rows, begin, products, kernel, threads);
+    const MatrixView<const Number> rows = row_major(mine.data(), end - begin, p);
+    add_panels<Number>(rows, begin, rows, begin, products, kernel, threads);
     for (index_t before = 0; before < begin; before += step) {
       other.reserve(step * p);
       fill_panel(features, weights, scale, before, before + step, scratch, other.data(), threads);
-      add_panels(rows, begin, row_major(other.data(), step, p), before, products, kernel, threads);
+      add_panels<Number>(rows, begin, row_major(other.data(), step, p), before, products, kernel,
+                         threads);
     }
   }
   for (index_t i = 0; i < n; ++i) {
@@ -94,6 +106,78 @@ TiledLower<Entry> scaled_kernel(const FeatureRows<T>& features, VectorView<const
   }
   return kernel;
 }
+
+// The symmetric matrix (n, n), row-major, whose lower tiles these are.
+void unpack(const TiledLower<double>& kernel, MatrixView<double> out, int n_threads) {
+  const index_t tiles = kernel.tiles();
+  for_blocks(tiles * (tiles + 1) / 2, n_threads, [&](index_t b, int) {
+    const TileIndex at = lower_tile(b);
+    const MatrixView<const double> tile = kernel.tile(at.i, at.j);
+    for (index_t j = 0; j < tile.cols; ++j) {
+      double* line = out.row(at.j * kTile + j) + at.i * kTile;
+      for (index_t i = at.i == at.j ? j : 0; i < tile.rows; ++i) line[i] = tile(i, j);
+    }
+    for (index_t i = 0; i < tile.rows; ++i) {
+      double* line = out.row(at.i * kTile + i) + at.j * kTile;
+      const index_t end = at.i == at.j ? i : tile.cols;
+      for (index_t j = 0; j < end; ++j) line[j] = tile(i, j);
+    }
+  });
+}
+
+void check_kernel(MatrixView<const double> kernel, VectorView<const double> weights) {
+  const index_t n = kernel.rows;
+  require(kernel.cols == n && kernel.is_row_major(), "kernel", "a square matrix",
+          shape_text(n, kernel.cols));
+  require(weights.empty() || weights.size == n, "weights", std::to_string(n) + " entries",
+          std::to_string(weights.size));
+}
+
+// Metric::from_kernel
+class KernelMetric final : public Metric {
+ public:
+  KernelMetric(MatrixView<const double> kernel, VectorView<const double> weights, double factor,
+               double ridge, int n_threads)
+      : tiles_(kernel.rows), roots_(weights.data, weights.data + weights.size) {
+    for (double& root : roots_) root = std::sqrt(root);
+    const index_t count = tiles_.tiles() * (tiles_.tiles() + 1) / 2;
+    for (index_t b = 0; b < count; ++b) {
+      const TileIndex at = lower_tile(b);
+      tiles_.buffer(at.i, at.j) = AlignedBuffer<double>(tiles_.size(at.i) * tiles_.size(at.j));
+    }
+    for_blocks(count, n_threads, [&](index_t b, int) {
+      const TileIndex at = lower_tile(b);
+      const MatrixView<double> tile = tiles_.tile(at.i, at.j);
+      for (index_t j = 0; j < tile.cols; ++j) {
+        const index_t column = at.j * kTile + j;
+        const double scale = factor * root(column);
+        const double* line = kernel.row(column) + at.i * kTile;
+        for (index_t i = 0; i < tile.rows; ++i)
+          tile(i, j) = scale * root(at.i * kTile + i) * line[i];
+        if (at.i == at.j) tile(j, j) += ridge;
+      }
+    });
+    positive_ = factorise_tiles(tiles_, n_threads);
+    if (positive_) invert_diagonal_tiles(tiles_);
+  }
+
+  bool positive() const override { return positive_; }
+  index_t order() const override { return tiles_.order(); }
+
+  void solve(MatrixView<const double> b, MatrixView<double> out, int n_threads) const override {
+    check_solve(*this, b, out);
+    const auto before = [&](index_t i) { return 1.0 / root(i); };
+    const auto after = [&](index_t i) { return root(i); };
+    solve_scaled<double, double>(tiles_, b, before, after, out, n_threads);
+  }
+
+ private:
+  double root(index_t i) const { return roots_.empty() ? 1.0 : roots_[i]; }
+
+  TiledLower<double> tiles_;
+  bool positive_ = false;
+  Vector<double> roots_;
+};
 
 template <class T, class Entry>
 class DualMetric final : public Metric {
@@ -112,8 +196,8 @@ class DualMetric final : public Metric {
       inverse_[j] = half[j] * half[j];
     }
     for (double& root : roots_) root = std::sqrt(root);
-    kernel_ =
-        scaled_kernel<Entry>(features, weights, {half.data(), scale.size}, 1.0 / factor, n_threads);
+    kernel_ = scaled_kernel<float, Entry>(features, weights, {half.data(), scale.size},
+                                          1.0 / factor, n_threads);
     positive_ = factorise_tiles(kernel_, n_threads);
     if (positive_) invert_diagonal_tiles(kernel_);
   }
@@ -171,7 +255,8 @@ double mean_residual(const FeatureRows<T>& features, VectorView<const double> we
   const index_t n = features.rows();
   const double rows = static_cast<double>(n);
   const int threads = threads_for(rows * rows * static_cast<double>(features.cols()), n_threads);
-  const TiledLower<double> kernel = scaled_kernel<double>(features, weights, scale, ridge, threads);
+  const TiledLower<double> kernel =
+      scaled_kernel<float, double>(features, weights, scale, ridge, threads);
   AlignedBuffer<double> dense = AlignedBuffer<double>::zeros(std::max<index_t>(n * n, 1));
   const MatrixView<double> factor = column_major(dense.data(), n, n);
   for (index_t j = 0; j < n; ++j) {
@@ -193,6 +278,67 @@ template double mean_residual<float>(const FeatureRows<float>&, VectorView<const
                                      VectorView<const double>, double, int);
 template double mean_residual<double>(const FeatureRows<double>&, VectorView<const double>,
                                       VectorView<const double>, double, int);
+
+template <class T>
+void feature_kernel(const FeatureRows<T>& features, VectorView<const double> scale, bool coarse,
+                    MatrixView<double> kernel, int n_threads) {
+  check_metric(features, {}, scale, scale);
+  const index_t n = features.rows();
+  require(kernel.rows == n && kernel.cols == n && kernel.is_row_major(), "kernel", shape_text(n, n),
+          shape_text(kernel));
+  const double rows = static_cast<double>(n);
+  const int threads = threads_for(rows * rows * static_cast<double>(features.cols()), n_threads);
+  unpack(coarse ? scaled_kernel<float, double>(features, {}, scale, 0.0, threads)
+                : scaled_kernel<double, double>(features, {}, scale, 0.0, threads),
+         kernel, threads);
+}
+
+template void feature_kernel<float>(const FeatureRows<float>&, VectorView<const double>, bool,
+                                    MatrixView<double>, int);
+template void feature_kernel<double>(const FeatureRows<double>&, VectorView<const double>, bool,
+                                     MatrixView<double>, int);
+
+std::unique_ptr<Metric> Metric::from_kernel(MatrixView<const double> kernel,
+                                            VectorView<const double> weights, double factor,
+                                            double ridge, int n_threads) {
+  check_kernel(kernel, weights);
+  const double rows = static_cast<double>(kernel.rows);
+  return std::make_unique<KernelMetric>(kernel, weights, factor, ridge,
+                                        threads_for(rows * rows * rows / 3.0, n_threads));
+}
+
+void kernel_ridge(MatrixView<const double> kernel, VectorView<const double> weights,
+                  MatrixView<const double> targets, VectorView<const double> ridges,
+                  MatrixView<double> out, int n_threads) {
+  const index_t n = kernel.rows, k = targets.cols, m = ridges.size;
+  check_kernel(kernel, weights);
+  require(targets.rows == n && targets.is_row_major(), "targets", std::to_string(n) + " rows",
+          std::to_string(targets.rows));
+  require(out.rows == m * n && out.cols == k && out.is_row_major(), "out", shape_text(m * n, k),
+          shape_text(out));
+  const double rows = static_cast<double>(n);
+  const int threads = threads_for(static_cast<double>(m) * rows * rows * rows / 3.0, n_threads);
+  const auto root = [&](index_t i) { return weights.empty() ? 1.0 : std::sqrt(weights[i]); };
+  for_blocks(m, threads, [&](index_t b, int) {
+    AlignedBuffer<double> entries(std::max<index_t>(n * n, 1)), solved(std::max<index_t>(n * k, 1));
+    const MatrixView<double> a = column_major(entries.data(), n, n);
+    const MatrixView<double> x = column_major(solved.data(), n, k);
+    for (index_t j = 0; j < n; ++j) {
+      for (index_t i = j; i < n; ++i) a(i, j) = root(i) * root(j) * kernel(j, i);
+      a(j, j) += ridges[b];
+      for (index_t c = 0; c < k; ++c) x(j, c) = root(j) * targets(j, c);
+    }
+    const bool positive = potrf(Triangle::lower, a) == 0;
+    if (positive) {
+      trsm<double>(Side::left, Triangle::lower, Op::none, 1.0, a, x);
+      trsm<double>(Side::left, Triangle::lower, Op::transpose, 1.0, a, x);
+    }
+    for (index_t i = 0; i < n; ++i) {
+      for (index_t c = 0; c < k; ++c)
+        out(b * n + i, c) = positive ? root(i) * x(i, c) : std::numeric_limits<double>::quiet_NaN();
+    }
+  });
+}
 
 template <class T>
 std::unique_ptr<Metric> Metric::make_dual(const FeatureRows<T>& features,

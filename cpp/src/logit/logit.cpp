@@ -11,23 +11,28 @@
 namespace eigenfeat {
 namespace {
 
+void check_labels(VectorView<const std::int32_t> labels, VectorView<const double> weights,
+                  index_t n, index_t k) {
+  require(labels.size == n, "labels", std::to_string(n) + " entries", std::to_string(labels.size));
+  require(weights.empty() || weights.size == n, "weights", std::to_string(n) + " entries",
+          std::to_string(weights.size));
+  for (index_t i = 0; i < n; ++i) {
+    require(labels[i] >= 0 && labels[i] < k, "labels", "indices in [0, " + std::to_string(k) + ")",
+            std::to_string(labels[i]) + " in row " + std::to_string(i));
+  }
+}
+
 template <class T>
 void check_arguments(const FeatureRows<T>& features, VectorView<const std::int32_t> labels,
                      VectorView<const double> weights, MatrixView<const double> coefficients,
                      MatrixView<double> gradient) {
   features.check();
   const index_t n = features.rows(), p = features.cols(), k = coefficients.cols;
-  require(labels.size == n, "labels", std::to_string(n) + " entries", std::to_string(labels.size));
-  require(weights.empty() || weights.size == n, "weights", std::to_string(n) + " entries",
-          std::to_string(weights.size));
   require(coefficients.rows == p && coefficients.is_row_major() && k >= 1, "coefficients",
           std::to_string(p) + " rows", std::to_string(coefficients.rows));
   require(gradient.rows == p && gradient.cols == k && gradient.is_row_major(), "gradient",
           "the shape of the coefficients, " + shape_text(p, k), shape_text(gradient));
-  for (index_t i = 0; i < n; ++i) {
-    require(labels[i] >= 0 && labels[i] < k, "labels", "indices in [0, " + std::to_string(k) + ")",
-            std::to_string(labels[i]) + " in row " + std::to_string(i));
-  }
+  check_labels(labels, weights, n, k);
 }
 
 }  // namespace
@@ -63,6 +68,18 @@ LogitTerms logit_gradient(const FeatureRows<T>& features, VectorView<const std::
   for (const LogitTerms& part : terms) {
     total.loss += part.loss;
     total.energy += part.energy;
+  }
+  return total;
+}
+
+LogitTerms logit_residuals(MatrixView<double> z, VectorView<const std::int32_t> labels,
+                           VectorView<const double> weights, double energy_weight) {
+  require(z.is_row_major() && z.cols >= 1, "z", "rows of logits", shape_text(z));
+  check_labels(labels, weights, z.rows, z.cols);
+  LogitTerms total;
+  for (index_t i = 0; i < z.rows; ++i) {
+    softmax_residual(z.row(i), z.cols, labels[i], weights.empty() ? 1.0 : weights[i], energy_weight,
+                     total);
   }
   return total;
 }

@@ -2,7 +2,7 @@
 Digits with most of their pixels missing
 ========================================
 
-A row is decided as soon as, with the wanted probability, its missing entries can no longer change
+A sample is decided as soon as, with the chosen probability, its missing entries cannot change
 the label. In this example the entries are pixels, and most of them are missing at random.
 """
 
@@ -42,10 +42,10 @@ axes[1, 0].set_ylabel("complete")
 plt.show()
 
 # %%
-# The curves show, for each number of known pixels, the share of rows that are decided, and the
+# The curves show, for each number of known pixels, the share of samples that are decided, and the
 # share of these that have the label of the complete row. Dotted lines are the wanted shares. They
 # are reached if the completion's model is right. ``correct=True`` corrects the rule by training
-# rows, and ``calibrate`` by held-out rows.
+# samples, and ``calibrate`` by held-out samples.
 
 known = np.arange(4, 65, 6)
 fig, axes = plt.subplots(1, 2, figsize=(10, 3.6), layout="constrained")
@@ -59,7 +59,7 @@ for tau in (0.9, 0.95, 0.99):
     (line,) = axes[0].plot(known, shares, "o-", label=f"tau {tau}")
     axes[1].plot(known, agreements, "o-", color=line.get_color())
     axes[1].axhline(tau, color=line.get_color(), ls=":", lw=1)
-axes[0].set(xlabel="known pixels of 64", ylabel="share of rows decided")
+axes[0].set(xlabel="known pixels of 64", ylabel="share of samples decided")
 axes[1].set(xlabel="known pixels of 64", ylabel="share with the final label", ylim=(0.85, 1.005))
 axes[0].legend()
 plt.show()

@@ -1,6 +1,6 @@
 """
-Decision boundaries beside LDA and a support vector machine
-===========================================================
+Decision boundaries of GEM, LDA and a support vector machine
+============================================================
 
 In the first two data sets the classes have the same mean and different second moments: a cross of
 two Gaussians, and a ring around a disc. The third data set has two moons.
@@ -33,7 +33,7 @@ models = {
 # %%
 # The moons show the limit of one layer, because they differ in shape more than in second moments.
 # It helps to divide each class into clusters (``n_clusters``). The titles have the accuracy on test
-# rows.
+# samples.
 
 models["GEMClassifier, 4 clusters"] = GEMClassifier(n_clusters=4, random_state=0)
 

@@ -1,11 +1,11 @@
 """
-Quadratic discriminants beside LDA and QDA
-==========================================
+Quadratic discriminants compared with LDA and QDA
+=================================================
 
 :class:`~eigenfeat.QuadraticDiscriminant` models each class as a Gaussian, as quadratic
 discriminant analysis does. It shrinks each covariance towards the pooled one, by an amount that the
 sampling error of the covariance determines. This example compares its boundaries and errors with
-those of scikit-learn's linear and quadratic discriminant analysis.
+scikit-learn's linear and quadratic discriminant analysis.
 """
 
 import matplotlib.pyplot as plt
@@ -26,7 +26,7 @@ models = {
 
 
 def draw(n_rows, n_columns, n_different, rng):
-    """Return rows of two Gaussian classes whose deviations differ in the first columns."""
+    """Return samples of two Gaussian classes whose deviations differ in the first columns."""
     y = np.repeat([0, 1], n_rows // 2)
     deviations = np.ones((2, n_columns))
     deviations[0, :n_different:2] = deviations[1, 1:n_different:2] = 2.0
@@ -39,10 +39,10 @@ def draw(n_rows, n_columns, n_different, rng):
 # %%
 # Decision boundaries
 # -------------------
-# Each class has twelve training rows (large circles). If the classes have equal covariances, plain
+# Each class has twelve training samples (large circles). If the classes have equal covariances,
 # QDA bends the boundary only because of the sampling error of its covariances. If they have
 # different covariances, LDA cannot bend the boundary. The titles have the accuracy on 4,000 new
-# rows.
+# samples.
 
 rng = np.random.default_rng(0)
 fig, axes = plt.subplots(2, 3, figsize=(10, 6.5), sharex=True, sharey=True, layout="constrained")
@@ -62,12 +62,12 @@ for row, n_different in zip(axes, (0, 2), strict=True):
 plt.show()
 
 # %%
-# How many rows does a covariance need?
-# -------------------------------------
+# How many samples does a covariance need?
+# ----------------------------------------
 # A covariance of 16 columns has 136 entries to estimate. The errors are means over five draws of
-# the training rows. With equal covariances the automatic shrinkage gives the errors of LDA, and
-# with covariances that differ in all columns those of QDA, from 80 rows on. If the covariances
-# differ in only two columns, the sampling error of the other entries hides the difference. The
+# the training samples. From 80 samples on, the automatic shrinkage is as accurate as LDA with equal
+# covariances, and as QDA with covariances that differ in all columns. If the covariances differ in
+# only two columns, the sampling error of the other entries hides the difference. The
 # shrinkage is then too strong at all of these sizes, and plain QDA (``shrinkage=0``) makes fewer
 # errors.
 
@@ -76,7 +76,7 @@ fig, axes = plt.subplots(1, 3, figsize=(11, 4), sharey=True, layout="constrained
 for ax, n_different in zip(axes, (0, 2, 16), strict=True):
     X_new, y_new = draw(2000, 16, n_different, np.random.default_rng(0))
     for title, model in models.items():
-        # Plain QDA needs more rows than columns in each class.
+        # Plain QDA needs more samples than columns in each class.
         tried = [n for n in sizes if n >= 40 or title != "QDA"]
         errors = np.empty((len(tried), 5))
         for i, n_rows in enumerate(tried):

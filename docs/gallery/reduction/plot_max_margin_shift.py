@@ -1,11 +1,11 @@
 """
-Rows that a support vector machine moves
-========================================
+Principal components of samples moved by a support vector machine
+=================================================================
 
-``MaxMarginShift`` moves each row by the dual variables of a multiclass support vector machine.
-Principal components of the moved rows separate the classes better. They are applied to the original
-rows, so that new rows need no label. Cross-validation chooses how far rows move, and does not move
-them unless it shows a gain.
+``MaxMarginShift`` moves each sample by the dual variables of a multiclass support vector machine.
+Principal components of the moved samples separate the classes better. They are applied to the
+original samples, so that new samples need no label. Cross-validation chooses the length of the
+moves, which is 0 unless it shows a gain.
 """
 
 import matplotlib.pyplot as plt
@@ -19,10 +19,10 @@ from eigenfeat import MaxMarginShift
 
 X, y = load_digits(return_X_y=True)
 X = X / 16
-curves = {"PCA": {}, "PCA of moved rows": {}}
+curves = {"PCA": {}, "PCA of moved samples": {}}
 for train, test in StratifiedShuffleSplit(3, test_size=0.5, random_state=0).split(X, y):
     for m in (2, 3, 4, 5, 6, 8, 10):
-        for name, extractor in (("PCA", PCA(m)), ("PCA of moved rows", MaxMarginShift(PCA(m)))):
+        for name, extractor in (("PCA", PCA(m)), ("PCA of moved samples", MaxMarginShift(PCA(m)))):
             extractor.fit(X[train], y[train])
             neighbours = KNeighborsClassifier(5).fit(extractor.transform(X[train]), y[train])
             accuracy = neighbours.score(extractor.transform(X[test]), y[test])

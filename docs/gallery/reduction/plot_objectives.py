@@ -5,8 +5,8 @@ What LDG minimises
 LDG looks for directions in which a Gaussian classifier makes few errors. The number of errors is
 not a smooth function of the directions. The thesis therefore smooths it, (3.2), and bounds the
 result from below, (3.7); `gamma` is the weight of all classes, (3.13). The panels show the
-contribution of one row to each objective, for two equally frequent classes, as a function of the
-row's likelihoods under the wrong class and under its own class: Figures 3.1 and 3.2 of Parrish's
+contribution of one sample to each objective, for two equally frequent classes, as a function of the
+sample's likelihoods under the wrong class and under its own class: Figures 3.1 and 3.2 of Parrish's
 thesis. The last picture is its Figure 3.3, which shows how the direction depends on `gamma`.
 """
 
@@ -23,7 +23,7 @@ wrong, own = np.meshgrid(np.linspace(0.01, 1, 100), np.linspace(0.01, 1, 100))
 
 
 def bound(gamma):
-    """One row's part in (3.13); with gamma 1 it is (3.7)."""
+    """One sample's part in (3.13); with gamma 1 it is (3.7)."""
     return gamma * 0.5 * (np.log(own) + np.log(wrong)) - np.log(own)
 
 
@@ -41,7 +41,7 @@ for ax, (title, values) in zip(axes, panels.items(), strict=True):
 
 # %%
 # The bound has no minimum as the likelihood of the wrong class goes to 0. A smaller `gamma` rewards
-# this less, and penalises rows on the wrong side more.
+# this less, and penalises samples on the wrong side more.
 #
 # What gamma does
 # ---------------

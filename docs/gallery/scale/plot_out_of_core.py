@@ -2,8 +2,8 @@
 Rows that stay on the disk
 ==========================
 
-``open_rows`` opens CSV, Parquet, Arrow, ``.npy`` and svmlight files as blocks of rows, and
-``fit`` reads them block by block. The result is that of the same rows in memory, to rounding.
+``open_rows`` opens CSV, Parquet, Arrow, ``.npy`` and svmlight files as blocks of samples, and
+``fit`` reads them block by block. The result is the same as in memory, to rounding.
 """
 
 import tempfile
@@ -15,7 +15,7 @@ import numpy as np
 from eigenfeat import GEMClassifier, open_rows
 
 # %%
-# The rows have four classes with the same mean and different covariances. They are written to a
+# The samples have four classes with the same mean and different covariances. They are written to a
 # file.
 
 rng = np.random.default_rng(0)
@@ -31,7 +31,7 @@ np.save(path / "rows.npy", X[:30_000])
 np.save(path / "labels.npy", y[:30_000])
 
 # %%
-# A fit to the file, in blocks of 5,000 rows, and a fit to the array.
+# A fit to the file, in blocks of 5,000 samples, and a fit to the array.
 
 rows = open_rows(path / "rows.npy", target=path / "labels.npy", block_rows=5000)
 from_file = GEMClassifier(random_state=0).fit(rows)
@@ -41,7 +41,7 @@ print(f"probabilities from the file and from memory differ by {difference:.1e} a
 print(f"accuracy {from_file.score(X_test, y_test):.3f}")
 
 # %%
-# More rows make fewer errors. Each point is a fit to the first rows of the same file.
+# More samples make fewer errors. Each point is a fit to the first samples of the same file.
 
 counts = (300, 1000, 3000, 10_000, 30_000)
 errors = []
@@ -51,6 +51,6 @@ for count in counts:
     errors.append(100 * (1 - model.score(X_test, y_test)))
 fig, ax = plt.subplots(figsize=(6, 3.4), layout="constrained")
 ax.loglog(counts, errors, "o-")
-ax.set(xlabel="rows", ylabel="errors in %")
+ax.set(xlabel="samples", ylabel="errors in %")
 plt.show()
 folder.cleanup()

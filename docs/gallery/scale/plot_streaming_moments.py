@@ -3,7 +3,7 @@ Moments of a stream
 ===================
 
 ``GEM`` keeps only the moments of each class, and moments of batches, machines and days can be
-added. This example measures the accuracy while rows arrive. Each row is added to the moments once.
+added. This example measures the accuracy while samples arrive, each of which is added once.
 """
 
 import matplotlib.pyplot as plt
@@ -32,7 +32,7 @@ for start in range(0, len(X_train), 150):
 
 fig, ax = plt.subplots(figsize=(6.5, 3.4), layout="constrained")
 ax.plot(seen, accuracies, "o-")
-ax.set(xlabel="rows seen", ylabel="accuracy on other rows")
+ax.set(xlabel="samples seen", ylabel="accuracy on other samples")
 plt.show()
 
 # %%
@@ -41,12 +41,12 @@ plt.show()
 fig, axes = plt.subplots(1, len(leading), figsize=(10, 1.9), layout="constrained")
 for ax, count, image in zip(axes, seen, leading, strict=True):
     ax.imshow(image, cmap="RdBu", vmin=-abs(image).max(), vmax=abs(image).max())
-    ax.set_title(f"{count} rows", fontsize=8)
+    ax.set_title(f"{count} samples", fontsize=8)
     ax.axis("off")
 plt.show()
 
 # %%
-# Moments of two halves are those of the whole, to rounding.
+# The moments of two halves add up to the moments of the whole, to rounding.
 
 half = len(X_train) // 2
 first = ClassMoments().update(X_train[:half], y_train[:half])

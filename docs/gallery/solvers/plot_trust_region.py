@@ -2,9 +2,9 @@
 The minimum of a quadratic over a ball
 ======================================
 
-The rules for incomplete rows ask whether one class has the highest score for all likely completions
-of a row. The sign of such a minimum answers this. ``trust_region_minimum`` also estimates how far
-its value may be from the true one, for indefinite and singular matrices, too.
+The rules for incomplete samples ask whether one class has the highest score for all completions
+of a sample. The sign of such a minimum answers this. ``trust_region_minimum`` also estimates the
+error of its value, for indefinite and singular matrices, too.
 """
 
 import matplotlib.pyplot as plt

@@ -226,9 +226,11 @@ def plain_labels(y: Any, name: str = "y", start: int = 0, what: str = "label") -
         else:
             values = _objects(getattr(y, convert)())
             plain = _of_objects(values, name, start, what)
-            kept = getattr(dtype, "numpy_dtype", None)
-            exact = plain.dtype.kind in "iuf" and getattr(kept, "kind", "") == plain.dtype.kind
-            return plain.astype(kept) if exact else plain
+            plain_dtype = getattr(dtype, "numpy_dtype", None)
+            exact = (
+                plain.dtype.kind in "iuf" and getattr(plain_dtype, "kind", "") == plain.dtype.kind
+            )
+            return plain.astype(plain_dtype) if exact else plain
     return _of_array(y, name, start, what)
 
 

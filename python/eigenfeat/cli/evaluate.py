@@ -64,12 +64,12 @@ def evaluate(options: SimpleNamespace) -> int:
             f"{show(classes.tolist(), 200)}, got "
             + (f"{show(sorted(unknown, key=str), 200)}" if unknown else "no rows")
         )
-    found = _figures(confusion, classes, loss / n if probable else None, unknown)
-    found |= {"skipped": rows.n_skipped, "seconds": advance.seconds}
+    figures = _figures(confusion, classes, loss / n if probable else None, unknown)
+    figures |= {"skipped": rows.n_skipped, "seconds": advance.seconds}
     if early is not None:
         names = ("accuracy", "mean_time", "agreement")
-        found["early"] = dict(zip(names, (early / n).tolist(), strict=True))
-    output.result(found, _text(str(options.model), confusion, classes, found))
+        figures["early"] = dict(zip(names, (early / n).tolist(), strict=True))
+    output.result(figures, _text(str(options.model), confusion, classes, figures))
     return 0
 
 
@@ -93,12 +93,12 @@ def _of_features(options: SimpleNamespace, model: Any, rows: FileRows, output: O
     of = neighbour_labels(features_of(model, X), codes, k)
     confusion = np.zeros((k, k), dtype=np.int64)
     np.add.at(confusion, (codes, of), 1)
-    found = _figures(confusion, classes, None, {})
-    found |= {"by": f"{N_NEIGHBORS} nearest neighbours among the features of the other rows"}
-    found |= {"of_rows": n, "skipped": rows.n_skipped}
-    text = _text(str(options.model), confusion, classes, found)
+    figures = _figures(confusion, classes, None, {})
+    figures |= {"by": f"{N_NEIGHBORS} nearest neighbours among the features of the other rows"}
+    figures |= {"of_rows": n, "skipped": rows.n_skipped}
+    text = _text(str(options.model), confusion, classes, figures)
     drawn = "" if n == len(y) else f", of {len(y):,} rows drawn at random from {n:,}"
-    output.result(found, f"{text}\npredicted by the {found['by']}{drawn}")
+    output.result(figures, f"{text}\npredicted by the {figures['by']}{drawn}")
     return 0
 
 
@@ -125,7 +125,7 @@ def _figures(
 ) -> dict[str, Any]:
     n, right = int(confusion.sum()), int(np.trace(confusion))
     accuracy = right / n
-    found: dict[str, Any] = {
+    figures: dict[str, Any] = {
         "rows": n + sum(unknown.values()),
         "unknown_labels": {str(label): count for label, count in unknown.items()},
         "accuracy": accuracy,
@@ -134,30 +134,31 @@ def _figures(
         "classes": classes.tolist(),
         "confusion": confusion.tolist(),
     }
-    return found | ({} if log_loss is None else {"log_loss": log_loss})
+    return figures | ({} if log_loss is None else {"log_loss": log_loss})
 
 
-def _text(name: str, confusion: _Counts, classes: NDArray[Any], found: dict[str, Any]) -> str:
+def _text(name: str, confusion: _Counts, classes: NDArray[Any], figures: dict[str, Any]) -> str:
     labels = [str(label) for label in classes.tolist()]
     width = max(5, *(len(label) for label in labels))
     lines = [
-        f"{name}: accuracy {found['accuracy']:.4f} (standard error {found['standard_error']:.4f}), "
-        f"{found['errors']:,} errors in {int(confusion.sum()):,} rows"
-        + (f", log loss {found['log_loss']:.4f}" if "log_loss" in found else "")
+        f"{name}: accuracy {figures['accuracy']:.4f} "
+        f"(standard error {figures['standard_error']:.4f}), "
+        f"{figures['errors']:,} errors in {int(confusion.sum()):,} rows"
+        + (f", log loss {figures['log_loss']:.4f}" if "log_loss" in figures else "")
     ]
-    if found["unknown_labels"]:
+    if figures["unknown_labels"]:
         lines.append(
-            f"{sum(found['unknown_labels'].values()):,} rows have labels that the model does not "
-            f"know, and were left out: {show(list(found['unknown_labels']), 200)[1:-1]}"
+            f"{sum(figures['unknown_labels'].values()):,} rows have labels that the model does not "
+            f"know, and were left out: {show(list(figures['unknown_labels']), 200)[1:-1]}"
         )
-    if "early" in found:
-        early = found["early"]
+    if "early" in figures:
+        early = figures["early"]
         lines.append(
             f"decided early: accuracy {early['accuracy']:.4f}, {early['mean_time']:.2f} columns on "
             f"average, {early['agreement']:.4f} of the labels are those of complete rows"
         )
-    if found["skipped"]:
-        lines.append(f"{found['skipped']:,} bad rows were left out")
+    if figures["skipped"]:
+        lines.append(f"{figures['skipped']:,} bad rows were left out")
     lines.append(f"{'class':{width}}  {'rows':>9}  {'recall':>7}  {'precision':>9}")
     for code, label in enumerate(labels):
         rows, predicted = int(confusion[code].sum()), int(confusion[:, code].sum())
@@ -168,9 +169,9 @@ def _text(name: str, confusion: _Counts, classes: NDArray[Any], found: dict[str,
     wrong = confusion - np.diag(np.diag(confusion))
     order = np.argsort(-wrong, axis=None, kind="stable")[:NAMED_PAIRS]
     pairs = [divmod(int(at), len(labels)) for at in order]
-    told = [f"{labels[i]} as {labels[j]} ({wrong[i, j]:,})" for i, j in pairs if wrong[i, j]]
-    if told:
-        lines.append(f"most often confused: {', '.join(told)}")
+    confused = [f"{labels[i]} as {labels[j]} ({wrong[i, j]:,})" for i, j in pairs if wrong[i, j]]
+    if confused:
+        lines.append(f"most often confused: {', '.join(confused)}")
     return "\n".join(lines)
 
 
@@ -206,19 +207,19 @@ def report(options: SimpleNamespace) -> int:
             model, X, y, options.output, title=options.title, image_shape=shape, sources=sources
         )
     except ValueError as error:
-        file, told = rows.sources[0].path, str(error)
-        if told.startswith("model: "):
-            file, told = options.model, told.removeprefix("model: ")
-        raise ValueError(f"{file}: {told}") from error
+        file, message = rows.sources[0].path, str(error)
+        if message.startswith("model: "):
+            file, message = options.model, message.removeprefix("model: ")
+        raise ValueError(f"{file}: {message}") from error
     size = os.path.getsize(options.output)
-    found = {"output": str(options.output), "rows": len(y), "of_rows": n}
-    found |= {"skipped": rows.n_skipped, "seconds": time.perf_counter() - started}
-    output.result(found, f"{options.output}: {len(y):,} rows{_drawn(len(y), n)}, {size:,} bytes")
+    result = {"output": str(options.output), "rows": len(y), "of_rows": n}
+    result |= {"skipped": rows.n_skipped, "seconds": time.perf_counter() - started}
+    output.result(result, f"{options.output}: {len(y):,} rows{_drawn(len(y), n)}, {size:,} bytes")
     return 0
 
 
-def _drawn(kept: int, n: int) -> str:
-    return "" if kept == n else f" ({kept:,} drawn at random from {n:,})"
+def _drawn(drawn: int, n: int) -> str:
+    return "" if drawn == n else f" ({drawn:,} drawn at random from {n:,})"
 
 
 # ---- rows ---------------------------------------------------------------------------------------
@@ -240,8 +241,8 @@ def some_rows(rows: FileRows, most: int, output: Output) -> tuple[Any, NDArray[A
             keys = np.concatenate([keys, fresh])
             n += len(block)
             if len(keys) > most:
-                kept = np.sort(np.argpartition(keys, most)[:most])
-                X, y, keys = (X.tocsr() if sp.issparse(X) else X)[kept], y[kept], keys[kept]
+                drawn = np.sort(np.argpartition(keys, most)[:most])
+                X, y, keys = (X.tocsr() if sp.issparse(X) else X)[drawn], y[drawn], keys[drawn]
             advance(len(block), rows.fraction(position))
     if n == 0:
         skipped = f"; {rows.n_skipped:,} bad rows were left out" if rows.n_skipped else ""

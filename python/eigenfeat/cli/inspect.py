@@ -40,11 +40,11 @@ def inspect(options: SimpleNamespace) -> int:
     path = Path(options.file)
     if path.is_dir():
         raise IsADirectoryError(21, "expected one file, got a folder of them", str(path))
-    found: dict[str, Any] = {"file": str(path), "bytes": path.stat().st_size}
+    summary: dict[str, Any] = {"file": str(path), "bytes": path.stat().st_size}
     if path.is_file() and _is_ours(path, options.format):
-        found |= _saved(path)
+        summary |= _saved(path)
     else:
-        found |= described(
+        summary |= described(
             path,
             options.format,
             options.delimiter,
@@ -54,7 +54,7 @@ def inspect(options: SimpleNamespace) -> int:
             comment=options.comment,
         )
     output = Output("inspect", options.json, None)
-    output.result(found, "\n".join(_lines(found)))
+    output.result(summary, "\n".join(_lines(summary)))
     return 0
 
 
@@ -88,10 +88,10 @@ def _saved(path: Path) -> dict[str, Any]:
         try:
             position = progress["position"]
             files = [entry["path"] for entry in progress["identity"]["files"]]
-            found = {"rows": position["rows"], "skipped": position["skipped"], "of_files": files}
+            state = {"rows": position["rows"], "skipped": position["skipped"], "of_files": files}
         except (LookupError, TypeError):
             raise FileFormatError(f"{path}: cannot be loaded: it has no position") from None
-        return {"kind": kind} | found | _moments(moments, about["moments"])
+        return {"kind": kind} | state | _moments(moments, about["moments"])
     return {"kind": kind} | _moments(ClassMoments.load(path), about)
 
 
@@ -99,8 +99,8 @@ def _versions(path: Path) -> dict[str, Any]:
     """The versions that wrote a model, which has been loaded."""
     with zipfile.ZipFile(path) as archive:
         schema = archive.read(SCHEMA) if SCHEMA in archive.namelist() else b"{}"
-    found = json.loads(schema).get("_versions")
-    return {"versions": found} if isinstance(found, dict) else {}
+    versions = json.loads(schema).get("_versions")
+    return {"versions": versions} if isinstance(versions, dict) else {}
 
 
 def _moments(moments: ClassMoments, meta: dict[str, Any]) -> dict[str, Any]:
@@ -115,34 +115,34 @@ def _moments(moments: ClassMoments, meta: dict[str, Any]) -> dict[str, Any]:
 
 
 def _estimator(model: Any) -> dict[str, Any]:
-    found: dict[str, Any] = {"estimator": type(model).__name__}
+    described: dict[str, Any] = {"estimator": type(model).__name__}
     if hasattr(model, "get_params"):
         parts = {k: v for k, v in model.get_params().items() if not hasattr(v, "get_params")}
-        found["parameters"] = {name: _plain(value) for name, value in parts.items()}
+        described["parameters"] = {name: _plain(value) for name, value in parts.items()}
     if hasattr(model, "n_features_in_"):
-        found["features"] = int(model.n_features_in_)
+        described["features"] = int(model.n_features_in_)
     if hasattr(model, "feature_names_in_"):
-        found["feature_names"] = [str(name) for name in model.feature_names_in_]
+        described["feature_names"] = [str(name) for name in model.feature_names_in_]
     if hasattr(model, "columns_"):
         encoders = model.columns_.encoders_
-        found["categories"] = {
+        described["categories"] = {
             str(name): [str(one) for one in encoder.categories_[0]]
             for name, encoder in encoders.items()
         }
     if hasattr(model, "classes_"):
-        found["classes"] = np.asarray(model.classes_).tolist()
+        described["classes"] = np.asarray(model.classes_).tolist()
     if hasattr(model, "layers_"):
-        found["layers"] = [
+        described["layers"] = [
             {"directions": list(layer.directions.shape), "expansion": layer.expansion}
             for layer in model.layers_
         ]
     elif hasattr(model, "directions_"):
-        found["directions"] = list(np.shape(model.directions_))
+        described["directions"] = list(np.shape(model.directions_))
     chosen = {name: getattr(model, f"{name}_", None) for name in CHOSEN}
-    found |= {name: _plain(value) for name, value in chosen.items() if value is not None}
+    described |= {name: _plain(value) for name, value in chosen.items() if value is not None}
     if hasattr(model, "extractor_"):
-        found["extractor"] = type(model.extractor_).__name__
-    return found
+        described["extractor"] = type(model.extractor_).__name__
+    return described
 
 
 def _plain(value: Any) -> Any:
@@ -157,9 +157,9 @@ def _plain(value: Any) -> Any:
 # ---- as text -------------------------------------------------------------------------------------
 
 
-def _lines(found: dict[str, Any]) -> list[str]:
-    lines = [f"{found['file']}: {found['bytes']:,} bytes"]
-    for name, value in found.items():
+def _lines(described: dict[str, Any]) -> list[str]:
+    lines = [f"{described['file']}: {described['bytes']:,} bytes"]
+    for name, value in described.items():
         if name in ("file", "bytes") or value is None:
             continue
         title = name.removeprefix("n_").replace("_", " ")

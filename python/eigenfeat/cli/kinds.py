@@ -105,13 +105,13 @@ def assigned(given: Sequence[tuple[str, str]] | None) -> dict[str, object]:
 
 def grid_values(given: Sequence[tuple[str, str]] | None) -> dict[str, list[object]]:
     """Lists of values by name, from NAME=A,B,C."""
-    found: dict[str, list[Any]] = {}
+    parts: dict[str, list[Any]] = {}
     for name, text in given or ():
         listed = literal(text)
         whole = isinstance(listed, (list, tuple))
         values = list(listed) if whole else [literal(part) for part in text.split(",") if part]
-        found.setdefault(name, []).extend(values)
-    return found
+        parts.setdefault(name, []).extend(values)
+    return parts
 
 
 def literal(text: str) -> Any:
@@ -190,8 +190,8 @@ def _check(kind: Any, name: str, value: Any) -> None:
     if any(one.is_satisfied_by(value) for one in wanted):
         return
     shown = [_words(one) for one in wanted if not one.hidden]
-    told = " or ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
-    raise UsageError(f"{_flag(name)}: expected {told}, got {value!r}")
+    allowed = " or ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
+    raise UsageError(f"{_flag(name)}: expected {allowed}, got {value!r}")
 
 
 def _words(constraint: Any) -> str:

@@ -340,7 +340,7 @@ _command(
     classifiers also: accuracy, mean time and agreement with the labels of complete rows when
     decided early. Of transformers: accuracy of the 3 nearest neighbours, with their features, among
     the other rows of the files (at most 20,000, drawn at random). Rows whose labels the model does
-    not know are counted and left out. Columns are found as predict finds them.
+    not know are counted and left out. Columns are matched as predict matches them.
 
     {DATA}
     """,
@@ -477,9 +477,9 @@ def completion(shell: str) -> int:
 
     With it, a shell completes commands, options and names of files.
     """
-    found = get_completion_class(shell)
-    assert found is not None
-    click.echo(found(program, {}, "eigenfeat", _COMPLETE).source())
+    completion = get_completion_class(shell)
+    assert completion is not None
+    click.echo(completion(program, {}, "eigenfeat", _COMPLETE).source())
     return 0
 
 
@@ -498,8 +498,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return shell_complete(program, {}, "eigenfeat", _COMPLETE, asked)
         # As `program.main` does, but that Ctrl-C and closed pipes are left to what follows.
         with program.make_context("eigenfeat", given) as context:
-            found = program.invoke(context)
-        return 0 if found is None else int(found)
+            code = program.invoke(context)
+        return 0 if code is None else int(code)
     except click.exceptions.Exit as end:
         return int(end.exit_code)
     except BrokenPipeError:  # who reads the output has seen enough, such as head

@@ -64,7 +64,7 @@ def fit(options: SimpleNamespace) -> int:
     with ExitStack() as stack:
         whole = gathered(rows, options.memory * 1e9, output)
         if whole is not None:
-            kept = "in memory"
+            storage = "in memory"
             fit_whole(model, rows, whole)
             keep_columns(model, rows, model.n_features_in_)
         elif options.model_kind != "gem":
@@ -78,7 +78,7 @@ def fit(options: SimpleNamespace) -> int:
                     "--n-clusters: expected 1 with more rows than --memory, got "
                     f"{options.n_clusters}"
                 )
-            kept = "block by block"
+            storage = "block by block"
             output.say("more rows than --memory: fitting block by block")
             copied = _spooled(rows, options, stack, output)
             copied.memory = 0.0
@@ -90,7 +90,7 @@ def fit(options: SimpleNamespace) -> int:
         model,
         output,
         {"rows": rows.n_rows, "in_memory": whole is not None, "skipped": rows.n_skipped},
-        kept,
+        storage,
         started,
         None if whole is None else whole.y,
     )
@@ -139,14 +139,14 @@ def fit_whole(model: Any, rows: FileRows, whole: Block) -> None:
 def gathered(rows: FileRows, limit: float, output: Output) -> Block | None:
     """All rows as one block; None if they take more than `limit` bytes."""
     with output.rows("reading") as advance:
-        found = rows.gathered(limit, advance)
-        if found is None:
+        gathered = rows.gathered(limit, advance)
+        if gathered is None:
             advance.cancel()
             return None
-    if not len(found):
+    if not len(gathered):
         skipped = f"; {rows.n_skipped:,} bad rows were left out" if rows.n_skipped else ""
         raise ValueError(f"expected at least one row, got none{skipped}")
-    return found
+    return gathered
 
 
 def _spooled(
@@ -173,30 +173,30 @@ def _report_fit(
     options: SimpleNamespace,
     model: Any,
     output: Output,
-    found: dict[str, Any],
-    kept: str,
+    result: dict[str, Any],
+    storage: str,
     started: float,
     y: npt.NDArray[Any] | None = None,
 ) -> None:
     seconds = time.perf_counter() - started
     known = getattr(model, "classes_", None)  # which a shift does not have
     classes = (np.unique(np.asarray(y)) if known is None else known).tolist()
-    found = {
+    result = {
         "output": str(options.output),
         "estimator": type(model).__name__,
-        **found,
+        **result,
         "features": int(model.n_features_in_),
         "classes": classes,
         "seconds": seconds,
     }
-    amount = f"{found['rows']:,} rows" if "rows" in found else f"weight {found['weight']:,.12g}"
-    amount += f" ({found['skipped']:,} bad rows left out)" if found.get("skipped") else ""
+    amount = f"{result['rows']:,} rows" if "rows" in result else f"weight {result['weight']:,.12g}"
+    amount += f" ({result['skipped']:,} bad rows left out)" if result.get("skipped") else ""
     text = (
-        f"{options.output}: {type(model).__name__}, {amount} {kept}, "
-        f"{found['features']} features, {len(classes)} classes ({show(classes, 200)[1:-1]}); "
+        f"{options.output}: {type(model).__name__}, {amount} {storage}, "
+        f"{result['features']} features, {len(classes)} classes ({show(classes, 200)[1:-1]}); "
         f"{seconds:.1f} s"
     )
-    output.result(found, text)
+    output.result(result, text)
 
 
 # ---- predict and transform -----------------------------------------------------------------------
@@ -220,7 +220,7 @@ def predict(options: SimpleNamespace) -> int:
     names = ["prediction"] * (not options.proba or not only_one)
     names += [f"p_{label}" for label in classes.tolist()] if options.proba else []
 
-    def found(X: Any) -> list[npt.NDArray[Any]]:
+    def columns_of(X: Any) -> list[npt.NDArray[Any]]:
         if not options.proba:
             return [_plain(model.predict(X), classes)]
         chances = np.asarray(model.predict_proba(X))
@@ -228,7 +228,7 @@ def predict(options: SimpleNamespace) -> int:
             [chances] if only_one else [_plain(classes[chances.argmax(axis=1)], classes), chances]
         )
 
-    return _write(options, rows, names, found, output, {"classes": classes.tolist()})
+    return _write(options, rows, names, columns_of, output, {"classes": classes.tolist()})
 
 
 def _predict_early(options: SimpleNamespace, output: Output) -> int:
@@ -241,7 +241,7 @@ def _predict_early(options: SimpleNamespace, output: Output) -> int:
     model = without_names(model)
     classes = np.asarray(model.classes_)
 
-    def found(X: Any) -> list[npt.NDArray[Any]]:
+    def columns_of(X: Any) -> list[npt.NDArray[Any]]:
         decisions = model.predict_early(X)
         columns = [_plain(decisions.label, classes), np.asarray(decisions.time, dtype=float)]
         if sure:
@@ -250,7 +250,7 @@ def _predict_early(options: SimpleNamespace, output: Output) -> int:
 
     sure = hasattr(getattr(model, "best_estimator_", model), "reliabilities")
     names = ["prediction", "time", *(["reliability"] if sure else [])]
-    return _write(options, rows, names, found, output, {"classes": classes.tolist()})
+    return _write(options, rows, names, columns_of, output, {"classes": classes.tolist()})
 
 
 def transform(options: SimpleNamespace) -> int:
@@ -267,11 +267,11 @@ def transform(options: SimpleNamespace) -> int:
         probe = model.transform(np.zeros((1, model.n_features_in_)))
         names = [f"feature{j}" for j in range(probe.shape[1])]
 
-    def found(X: Any) -> list[npt.NDArray[Any]]:
+    def columns_of(X: Any) -> list[npt.NDArray[Any]]:
         features = model.transform(X)
         return [features.toarray() if hasattr(features, "toarray") else np.asarray(features)]
 
-    return _write(options, rows, names, found, output, {"columns": len(names)})
+    return _write(options, rows, names, columns_of, output, {"columns": len(names)})
 
 
 def opened(
@@ -320,7 +320,7 @@ def _write(
     options: SimpleNamespace,
     rows: FileRows,
     names: list[str],
-    found: Callable[[Any], list[npt.NDArray[Any]]],
+    columns_of: Callable[[Any], list[npt.NDArray[Any]]],
     output: Output,
     more: dict[str, Any],
 ) -> int:
@@ -331,7 +331,7 @@ def _write(
         for block, position in rows.blocks():
             allowed = rows.options.missing
             X, missing = _filled(block.X, allowed) if options.skip_bad else (block.X, None)
-            writer.write(*found(X), missing=missing)
+            writer.write(*columns_of(X), missing=missing)
             written += len(block)
             skipped += 0 if missing is None else int(missing.sum())
             advance(len(block), rows.fraction(position))

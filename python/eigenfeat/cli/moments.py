@@ -70,10 +70,10 @@ class Checkpoint:
         """The state that is in the file; FileFormatError if it is of other files or options."""
         moments, progress = read_checkpoint(self.path)
         try:
-            found, position = progress["identity"], Position(**progress["position"])
+            identity, position = progress["identity"], Position(**progress["position"])
         except (KeyError, TypeError):
             raise FileFormatError(f"{self.path}: cannot be loaded: it has no position") from None
-        if difference := _difference(found, self._identity):
+        if difference := _difference(identity, self._identity):
             raise FileFormatError(
                 f"{self.path}: expected a checkpoint of these files and options, got one of "
                 f"others: {difference}; without --resume the run starts anew"
@@ -98,22 +98,22 @@ class Checkpoint:
         self.path.unlink(missing_ok=True)
 
 
-def _difference(found: Any, wanted: dict[str, Any]) -> str | None:
+def _difference(identity: Any, wanted: dict[str, Any]) -> str | None:
     """What the identity of a checkpoint and that of a run differ in, for people."""
-    if found == wanted:
+    if identity == wanted:
         return None
     try:
-        before, now = ([file["path"] for file in part["files"]] for part in (found, wanted))
+        before, now = ([file["path"] for file in part["files"]] for part in (identity, wanted))
         if before != now:
             return f"it is of {show(before)}, not of {show(now)}"
-        for old, new in zip(found["files"], wanted["files"], strict=True):
+        for old, new in zip(identity["files"], wanted["files"], strict=True):
             if old["bytes"] != new["bytes"]:
                 return f"{new['path']} had {old['bytes']} bytes and has {new['bytes']}"
             if old["time"] != new["time"]:
                 return f"{new['path']} was written to since"
         for name, value in wanted["options"].items():
-            if found["options"][name] != value:
-                return f"{name} was {show(found['options'][name])} and is {show(value)}"
+            if identity["options"][name] != value:
+                return f"{name} was {show(identity['options'][name])} and is {show(value)}"
     except (KeyError, TypeError):
         pass
     return "it was written by another version"
@@ -216,7 +216,7 @@ def _report(
     resumed_from: int,
 ) -> None:
     classes = moments.classes_.tolist()
-    found = {
+    result = {
         "output": str(options.output),
         "rows": position.rows,
         "skipped": rows.n_skipped,
@@ -232,7 +232,7 @@ def _report(
         f"{options.output}: {position.rows:,} rows{skipped}, {moments.n_features_in_} features, "
         f"{len(classes)} classes ({show(classes, 200)[1:-1]}); {advance.rate:,.0f} rows/s"
     )
-    output.result(found, text)
+    output.result(result, text)
 
 
 def _merged(options: SimpleNamespace, paths: list[str], output: Output) -> int:
@@ -248,20 +248,20 @@ def _merged(options: SimpleNamespace, paths: list[str], output: Output) -> int:
         named = path if nameless else named
     total.save(options.output)
     weights = {str(c): total.weight(c) for c in total.classes_}
-    found = {
+    result = {
         "output": str(options.output),
         "merged": paths,
         "classes": total.classes_.tolist(),
         "weights": weights,
     }
-    output.result(found, f"{options.output}: {len(paths)} files, {total!r}")
+    output.result(result, f"{options.output}: {len(paths)} files, {total!r}")
     return 0
 
 
 def _check_columns(total: ClassMoments, named: str, part: ClassMoments, path: str) -> None:
     """ValueError, naming both files, if columns differ; `total` has those of the file `named`."""
-    known, found = (getattr(m, "feature_names_in_", None) for m in (total, part))
-    if known is not None and found is not None and (other := differing_name(known, found)):
+    known, names = (getattr(m, "feature_names_in_", None) for m in (total, part))
+    if known is not None and names is not None and (other := differing_name(known, names)):
         raise ValueError(
             f"{path}: expected the columns of {named}, whose column {other[0]} is {other[1]}, "
             f"got {other[2]}"

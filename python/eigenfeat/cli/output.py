@@ -71,10 +71,11 @@ def printable(text: str, *, lines: bool = True) -> str:
     """
     if text.isprintable() and text.isascii():
         return text
-    kept = "\n\t" if lines else "\t"
+    allowed = "\n\t" if lines else "\t"
     control = ("Cc", "Cf", "Cs", "Zl", "Zp")
     return "".join(
-        ascii(c)[1:-1] if c not in kept and unicodedata.category(c) in control else c for c in text
+        ascii(c)[1:-1] if c not in allowed and unicodedata.category(c) in control else c
+        for c in text
     )
 
 
@@ -92,8 +93,8 @@ def _kind(error: BaseException) -> str:
     return "memory" if isinstance(error, MemoryError) else "data"
 
 
-def _print_json(found: dict[str, Any], file: TextIO | None = None) -> None:
-    print(json.dumps(found, allow_nan=False, default=str), file=file, flush=True)
+def _print_json(result: dict[str, Any], file: TextIO | None = None) -> None:
+    print(json.dumps(result, allow_nan=False, default=str), file=file, flush=True)
 
 
 @contextmanager
@@ -141,10 +142,10 @@ class Output:
         """Print a line that is not part of the result."""
         print(f"eigenfeat: {printable(text)}", file=sys.stderr, flush=True)
 
-    def result(self, found: Mapping[str, object], text: str, file: TextIO | None = None) -> None:
-        """Print the result: `found` as JSON, or `text`; to stdout unless a file is given."""
+    def result(self, values: Mapping[str, object], text: str, file: TextIO | None = None) -> None:
+        """Print the result: `values` as JSON, or `text`; to stdout unless a file is given."""
         if self._json:
-            _print_json({"status": "ok", "command": self.command, **found}, file)
+            _print_json({"status": "ok", "command": self.command, **values}, file)
         else:
             print(printable(text), file=file, flush=True)
 
@@ -228,8 +229,8 @@ class _BarAdvance(Advance):
     def __call__(self, rows: int, fraction: float | None) -> None:
         super().__call__(rows, fraction)
         place = int(_STEPS * (fraction or 0.0))
-        told = f"{self.rows:,} rows, {self.rate:,.0f} rows/s"
-        self._bar.update(max(place - self._bar.pos, 0), told)
+        label = f"{self.rows:,} rows, {self.rate:,.0f} rows/s"
+        self._bar.update(max(place - self._bar.pos, 0), label)
 
 
 class Interrupts:

@@ -32,24 +32,24 @@ def search(options: SimpleNamespace) -> int:
     started = time.perf_counter()
     grid = grid_values(options.grid)
     makes = {"gem": _gem, "ldg": _ldg, "reliable": _reliable, "shift": _shift}
-    found = makes[options.model_kind](options, grid)
-    reader = found._base() if isinstance(found, GEMClassifierCV) else found
+    search = makes[options.model_kind](options, grid)
+    reader = search._base() if isinstance(search, GEMClassifierCV) else search
     rows = open_labelled(options).prepared_for(reader, fitted=False)
     check_output(options.output, files_of(rows))
     whole = gathered(rows, options.memory * 1e9, output)
     if whole is None:
         raise ValueError("--memory: expected rows that fit into it, since search reads them often")
-    fit_whole(found, rows, whole)
-    model = _best(found)
+    fit_whole(search, rows, whole)
+    model = _best(search)
     keep_columns(model, rows, model.n_features_in_)
     save(model, options.output)
-    table = _table(found)
+    table = _table(search)
     result = {
         "output": str(options.output),
         "estimator": type(model).__name__,
         "rows": rows.n_rows,
         "skipped": rows.n_skipped,
-        **_chosen(found),
+        **_chosen(search),
         "results": table,
         "seconds": time.perf_counter() - started,
     }
@@ -134,17 +134,17 @@ def _refuse_scoring(options: SimpleNamespace) -> None:
         raise UsageError(f"--scoring: expected none with --model {options.model_kind}")
 
 
-# ---- what was found ------------------------------------------------------------------------------
+# ---- results -------------------------------------------------------------------------------------
 
 
-def _best(found: Any) -> Any:
-    best = getattr(found, "best_estimator_", found)
+def _best(search: Any) -> Any:
+    best = getattr(search, "best_estimator_", search)
     return best[0] if hasattr(best, "steps") else best
 
 
-def _table(found: Any) -> list[dict[str, Any]]:
+def _table(search: Any) -> list[dict[str, Any]]:
     """Candidates with their scores, best first."""
-    tried = found.cv_results_
+    tried = search.cv_results_
     if "params" not in tried:  # LDG, which tries its parameters one after the other
         return [
             {"params": {name: _plain(value)}, "score": float(score)}
@@ -164,11 +164,11 @@ def _table(found: Any) -> list[dict[str, Any]]:
     ]
 
 
-def _chosen(found: Any) -> dict[str, Any]:
-    if hasattr(found, "best_params_"):
-        params = {_option(name): _plain(value) for name, value in found.best_params_.items()}
-        return {"best_params": params, "best_score": float(found.best_score_)}
-    return {"best_params": {name: _plain(getattr(found, f"{name}_")) for name in OF_LDG}}
+def _chosen(search: Any) -> dict[str, Any]:
+    if hasattr(search, "best_params_"):
+        params = {_option(name): _plain(value) for name, value in search.best_params_.items()}
+        return {"best_params": params, "best_score": float(search.best_score_)}
+    return {"best_params": {name: _plain(getattr(search, f"{name}_")) for name in OF_LDG}}
 
 
 def _option(name: str) -> str:
@@ -184,15 +184,17 @@ def _plain(value: Any) -> Any:
 
 
 def _text(result: dict[str, Any]) -> str:
-    def told(params: Mapping[str, Any]) -> str:
+    def settings(params: Mapping[str, Any]) -> str:
         return ", ".join(f"{name}={value}" for name, value in params.items()) or "as given"
 
     score = f"; score {result['best_score']:.4f}" if "best_score" in result else ""
     lines = [
         f"{result['output']}: {result['estimator']}, {result['rows']:,} rows; "
-        f"{told(result['best_params'])}{score}; {result['seconds']:.1f} s"
+        f"{settings(result['best_params'])}{score}; {result['seconds']:.1f} s"
     ]
-    lines += [f"  {one['score']:.4f}  {told(one['params'])}" for one in result["results"][:SHOWN]]
+    lines += [
+        f"  {one['score']:.4f}  {settings(one['params'])}" for one in result["results"][:SHOWN]
+    ]
     if len(result["results"]) > SHOWN:
         lines.append(f"  ... and {len(result['results']) - SHOWN} more; --json prints all")
     return "\n".join(lines)

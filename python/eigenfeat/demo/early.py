@@ -46,7 +46,7 @@ Array = NDArray[np.float64]
 
 KINDS = ("rises late", "returns", "swings")
 LENGTH = 60
-N_TRAIN, N_HELD, N_TEST = 200, 300, 400
+N_TRAIN, N_HELD_OUT, N_TEST = 200, 300, 400
 TAU = 0.95
 TAUS = (0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
 SUPPORTS = (0.0, 0.2, 0.8)
@@ -116,12 +116,12 @@ def demonstrate(seed: int) -> Demonstration:
 
     rng = np.random.default_rng(seed)
     X, y = signals(N_TRAIN, rng)
-    held, _ = signals(N_HELD, rng)
+    held_out, _ = signals(N_HELD_OUT, rng)
     rows, truth = signals(N_TEST, rng)
     lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
     model = ReliableClassifier(lda, reliability=TAU, correct=False).fit(X, y)
     shown = _typical(model, rows)
-    calibration = calibrate(model, held, agreement=TAU)
+    calibration = calibrate(model, held_out, agreement=TAU)
     scores, curves = _compared(model, (X, y), (rows, truth), calibration)
     return Demonstration(
         model,
@@ -255,9 +255,9 @@ def scores_table(scores: Mapping[str, EarlyScores]) -> Table:
     table = _table("method", "reliability", "accuracy", "mean time", "harmonic mean")
     for name, one in scores.items():
         figures = (one.reliability, one.accuracy, one.harmonic_mean)
-        told = ["" if figure is None else f"{figure:.3f}" for figure in figures]
+        shown = ["" if figure is None else f"{figure:.3f}" for figure in figures]
         time = f"{one.mean_time:.1f} of {LENGTH}"
-        table.add_row(name, told[0], told[1], time, told[2])
+        table.add_row(name, shown[0], shown[1], time, shown[2])
     return table
 
 

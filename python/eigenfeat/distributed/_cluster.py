@@ -101,9 +101,9 @@ def persisted(tasks: Sequence[Delayed]) -> list[Delayed]:
     if client is None:
         return list(module("dask").persist(*tasks))
     with graphs_of_any_size():
-        kept = list(module("dask").persist(*tasks))
-    _finished(client, module("distributed").futures_of(kept))
-    return kept
+        persisted = list(module("dask").persist(*tasks))
+    _finished(client, module("distributed").futures_of(persisted))
+    return persisted
 
 
 def _finished(client: Any, futures: Sequence[Any]) -> None:

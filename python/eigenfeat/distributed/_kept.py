@@ -52,7 +52,7 @@ def kept_of(blocks: RowBlocks, reading: RowTransform) -> list[Kept]:
     result = []
     for block in blocks:
         checked = reading.checked(block)
-        pieces = list(reading.features(reading.kept(checked)))
+        pieces = list(reading.features(reading.weighted(checked)))
         result.append(Kept(Checksum.of(checked.X), pieces))
     return result
 

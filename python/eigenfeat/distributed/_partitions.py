@@ -110,12 +110,12 @@ def _of_frame(frame: Any, target: str | None, weight: str | None) -> Partitions:
     read = partial(_read_frame, features, target, weight)
     sources = [(part,) for part in frame.to_delayed()]
     measured = _computed_lengths([part for (part,) in sources])
-    kept = [i for i, length in enumerate(measured) if length]
-    sources = [sources[i] for i in kept]
+    nonempty = [i for i, length in enumerate(measured) if length]
+    sources = [sources[i] for i in nonempty]
     return Partitions(
         read,
         sources,
-        [measured[i] for i in kept],
+        [measured[i] for i in nonempty],
         len(features),
         _names(features),
         Held.of(sources),
@@ -170,12 +170,12 @@ def _of_arrays(X: Any, y: Any, sample_weight: Any, names: list[str] | None) -> P
         whole = column is not None
         parts.append(column.to_delayed(optimize_graph=False).tolist() if whole else [None] * _n(X))
     lengths = list(X.chunks[0]) if n else []
-    kept = [i for i, length in enumerate(lengths) if length]
-    sources = [tuple(part[i] for part in parts) for i in kept]
+    nonempty = [i for i, length in enumerate(lengths) if length]
+    sources = [tuple(part[i] for part in parts) for i in nonempty]
     return Partitions(
         _read_arrays,
         sources,
-        [lengths[i] for i in kept],
+        [lengths[i] for i in nonempty],
         int(X.shape[1]),
         names,
         Held.of(sources),

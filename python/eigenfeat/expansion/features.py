@@ -1,8 +1,8 @@
-"""Expansion of projections into features, and rows of features that are never formed as a whole.
+"""Expansion of projections into features, and samples of features that are never formed as a whole.
 
 ``psi(x) = max(0, s v^T x)^(a/2)`` (Karampatziakis and Mineiro, "Discriminative Features via
-Generalized Eigenvectors", ICML 2014, Algorithm 1, lines 6-7): `expand` makes features of rows, and
-`ExpandedRows`, which the linear models read, is a matrix of them by its parts.
+Generalized Eigenvectors", ICML 2014, Algorithm 1, lines 6-7): `expand` makes features of samples,
+and `ExpandedRows`, which the linear models read, is a matrix of them by its parts.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ EXPANSIONS = ("half_wave", "shifted", "polynomial", "none")
 
 
 class WideColumns(Protocol):
-    """Directions (d, F) of a huge d that are not kept as an array, but can project rows."""
+    """Directions (d, F) of a huge d that are not kept as an array, but can project samples."""
 
     shape: tuple[int, int]
     dtype: DType
@@ -68,7 +68,7 @@ class WideColumns(Protocol):
 
 
 class CoreRows(Protocol):
-    """Rows of features in the compiled core, ``FeatureRows32`` or ``64``, and passes over them."""
+    """Features in the compiled core, ``FeatureRows32`` or ``64``, and passes over them."""
 
     n_rows: int
     n_columns: int
@@ -105,14 +105,17 @@ class CoreRows(Protocol):
         """Factor of the Gram matrix and a diagonal."""
 
     def residual(self, weights: _Weight, scale: _Doubles, ridge: float, n_threads: int) -> float:
-        """What the rows leave open of the trace."""
+        """What the samples leave open of the trace."""
 
     def gram(self, weights: _Weight, scale: _Doubles, half: bool, n_threads: int) -> _Doubles:
         """Gram matrix, packed by rows of its lower triangle."""
 
+    def kernel(self, scale: _Doubles, coarse: bool, n_threads: int) -> _Doubles:
+        """``Phi diag(scale)^2 Phi^T`` (n, n)."""
+
 
 def is_wide_columns(directions: object) -> TypeGuard[WideColumns]:
-    """Whether directions are not an array, but project rows themselves."""
+    """Whether directions are not an array, but project samples themselves."""
     return hasattr(directions, "project")
 
 
@@ -145,12 +148,12 @@ def expand(
     include_input: bool = False,
     n_threads: int | None = None,
 ) -> RealArray:
-    """Project rows and expand the projections, fused and by tiles.
+    """Project samples and expand the projections, fused and by tiles.
 
     Parameters
     ----------
     X : (n, d) array or sparse matrix
-        Finite rows; float32 stays float32, all else becomes float64.
+        Finite samples; float32 stays float32, all else becomes float64.
     directions : (d, F) array
     offset : (F,) array, optional
         Added to the projections ``X @ directions``.
@@ -166,7 +169,7 @@ def expand(
 
     Returns
     -------
-    (n, columns) array, float32 or float64 as the rows
+    (n, columns) array, float32 or float64 as the samples
         ``[X | for s in (+, -): for a in powers: F columns]``; "polynomial" has no signs.
 
     Raises
@@ -209,7 +212,7 @@ class ExpandedRows:
     Parameters
     ----------
     X : (n, d) array or sparse matrix, or None
-        Finite rows; None if `projections` are given and `include_input` is not.
+        Finite samples; None if `projections` are given and `include_input` is not.
     directions : (d, F) array
     offset : (F,) array, optional
         Added to the projections.
@@ -270,7 +273,7 @@ class ExpandedRows:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Numbers of rows and features."""
+        """Numbers of samples and features."""
         rows = self.projections if self.projections is not None else self.X
         d, n_directions = self.directions.shape
         signs = {"none": 1, "polynomial": len(self.powers)}
@@ -287,7 +290,7 @@ class ExpandedRows:
         return self.shape[0]
 
     def stored(self, n_threads: int | None = None) -> ExpandedRows:
-        """Copy with stored projections, n F numbers in the type of the rows.
+        """Copy with stored projections, n F numbers in the type of the samples.
 
         A pass over the features then needs no product with the directions.
         """
@@ -299,7 +302,7 @@ class ExpandedRows:
         return replace(self, X=self.X if self.include_input else None, projections=projected)
 
     def take(self, rows: Codes | NDArray[np.bool_] | slice) -> ExpandedRows:
-        """Select rows by their numbers or by a mask."""
+        """Select samples by their numbers or by a mask."""
         X = None if self.X is None else self.X[rows]
         stored = None if self.projections is None else self.projections[rows]
         return replace(self, X=X, projections=stored)
@@ -325,7 +328,7 @@ class ExpandedRows:
         return np.hstack([X.astype(self.dtype, copy=False), expanded])
 
     def core(self, constant: bool) -> CoreRows:
-        """Rows for the compiled core, optionally with a last feature of ones."""
+        """Samples for the compiled core, optionally with a last feature of ones."""
         dtype = self.dtype
         arguments: dict[str, Any] = {
             "wave": self.expansion,
@@ -346,7 +349,7 @@ class ExpandedRows:
 
 
 def core_rows(X: Rows | ExpandedRows, constant: bool) -> CoreRows:
-    """Rows as the core's linear model reads them: an array, a sparse matrix or `ExpandedRows`."""
+    """What the core's linear model reads: an array, a sparse matrix or `ExpandedRows`."""
     if isinstance(X, ExpandedRows):
         return X.core(constant)
     rows = check_rows(X)
@@ -357,7 +360,7 @@ def core_rows(X: Rows | ExpandedRows, constant: bool) -> CoreRows:
 def take_rows(
     X: Floats | csr_array | ExpandedRows, rows: Codes | NDArray[np.bool_] | slice
 ) -> Floats | csr_array | ExpandedRows:
-    """Rows of anything that `core_rows` takes."""
+    """Samples of anything that `core_rows` takes."""
     return X.take(rows) if isinstance(X, ExpandedRows) else X[rows]
 
 

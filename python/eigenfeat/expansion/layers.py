@@ -54,7 +54,7 @@ class Directions(Saved):
     Attributes
     ----------
     directions : (d, F) array or WideColumns
-        In the units of the rows: projections are ``X @ directions + offset``.
+        In the units of the samples: projections are ``X @ directions + offset``.
     offset : (F,) array
     eigenvalues : (F,) array
     pairs : (F, 2) array
@@ -72,7 +72,7 @@ class Directions(Saved):
     ranks: NDArray[np.intp]
 
     def project(self, X: Floats | csr_array, n_threads: int | None) -> Floats:
-        """Projections (n, F) of rows."""
+        """Projections (n, F) of samples."""
         if is_wide_columns(self.directions):
             return self.directions.project(X, self.offset, n_threads)
         return expand(X, self.directions, self.offset, expansion="none", n_threads=n_threads)
@@ -112,7 +112,7 @@ class Layer(Directions):
         return len(self.offset) * signs.get(self.expansion, 2 * len(self.powers))
 
     def transform(self, X: Floats | csr_array, n_threads: int | None) -> Floats:
-        """Expanded features of rows, as one array."""
+        """Expanded features of samples, as one array."""
         if is_wide_columns(self.directions):
             return self.features(self.project(X, n_threads)).toarray()
         return expand(
@@ -163,7 +163,7 @@ def as_layer(gem: _Extractor) -> Layer:
 
 
 def row_blocks(n: int, width: int, most: float = _BLOCK_BYTES) -> Iterator[slice]:
-    """Slices of n rows; a block with `width` float32 columns has at most about so many bytes."""
+    """Slices of n samples; a block with `width` float32 columns has at most about so many bytes."""
     size = int(np.clip(most / (4 * max(width, 1)) // 512 * 512, 512, 1 << 17))
     return (slice(begin, min(begin + size, n)) for begin in range(0, n, size))
 

@@ -359,8 +359,8 @@ class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             images = np.pad(images, ((0, 0), *((p, p) for p in self._padding()), (0, 0)))
         windows = np.lib.stride_tricks.sliding_window_view(images, self._patch(), axis=axes)
         stride = _per_axis(self.stride, len(axes), "stride")
-        kept = slice(None), *(slice(None, None, s) for s in stride)
-        windows = windows[kept]
+        places = slice(None), *(slice(None, None, s) for s in stride)
+        windows = windows[places]
         # Channels come last, within a patch, too.
         windows = np.moveaxis(windows, len(axes) + 1, -1)
         count = int(np.prod(self._patch())) * self.n_channels_

@@ -336,8 +336,8 @@ def _decomposed(rows: _Array, share: _Array) -> tuple[_Array, _Array, _Array]:
     weighted = rows * np.sqrt(share)[:, None]
     gram = weighted.T @ weighted if p <= n else weighted @ weighted.T
     values, vectors = np.linalg.eigh(gram)
-    kept = values > max(n, p) * np.finfo(np.float64).eps * max(float(values[-1]), 1e-300)
-    values, vectors = values[kept], vectors[:, kept]
+    nonzero = values > max(n, p) * np.finfo(np.float64).eps * max(float(values[-1]), 1e-300)
+    values, vectors = values[nonzero], vectors[:, nonzero]
     basis = vectors if p <= n else weighted.T @ vectors / np.sqrt(values)
     return basis, values, rows @ basis
 

@@ -63,17 +63,17 @@ class SearchRows:
         A splitter of the caller's may know rows by their numbers among all that were given. So it
         splits them all, those without weight with the first label, and these are left out then.
         """
-        kept, labels = self._kept, self.classes[self.codes]
-        if kept is None:
+        positive, labels = self._kept, self.classes[self.codes]
+        if positive is None:
             known = self.rows.block.X if isinstance(self.rows, MemoryRows) else None
             X = np.empty((len(labels), 0)) if known is None else known
             yield from splitter.split(X, labels)
             return
-        given = np.full(len(kept), self.classes[0], dtype=labels.dtype)
-        given[kept] = labels
-        number = np.cumsum(kept) - 1
-        for parts in splitter.split(np.empty((len(kept), 0)), given):
-            train, held_out = (number[rows[kept[rows]]] for rows in map(_numbers, parts))
+        given = np.full(len(positive), self.classes[0], dtype=labels.dtype)
+        given[positive] = labels
+        number = np.cumsum(positive) - 1
+        for parts in splitter.split(np.empty((len(positive), 0)), given):
+            train, held_out = (number[rows[positive[rows]]] for rows in map(_numbers, parts))
             yield train, held_out
 
     @property
@@ -87,8 +87,8 @@ class SearchRows:
         if isinstance(self.rows, BlockRows):
             return self.rows.kept
         weight = self._given[2]
-        kept = np.ones(1, bool) if weight is None else np.asarray(weight) > 0
-        return None if kept.all() else kept
+        positive = np.ones(1, bool) if weight is None else np.asarray(weight) > 0
+        return None if positive.all() else positive
 
     def fit(self, model: GEMClassifier) -> None:
         """Fit a classifier to all rows."""

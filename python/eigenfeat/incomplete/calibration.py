@@ -1,6 +1,6 @@
 r"""Choose a tau at which a required share of early labels is final: learn, then test.
 
-tau is a promise of the completion model. On rows that were not used for fitting, the share of
+tau is a promise of the completion model. On samples that were not used for fitting, the share of
 early labels that are final is a mean of independent trials, for every model. The hypotheses "at
 :math:`\tau_j` the agreement is below the required share" are tested from the strictest
 :math:`\tau_j` to looser ones, each by the exact binomial (Clopper-Pearson) bound at the whole
@@ -38,20 +38,20 @@ GRID = expit(np.linspace(-18.4, 13.8, 160))
 
 @dataclass(frozen=True, eq=False)
 class Calibration(Saved):
-    """Result of a calibration on held-out rows.
+    """Result of a calibration on held-out samples.
 
     Attributes
     ----------
     agreement : float
-        Required share of early labels that equal those of the complete rows.
+        Required share of early labels that equal those of the complete samples.
     confidence : float
         Required confidence.
     n : int
-        Number of held-out rows.
+        Number of held-out samples.
     tau : (p,) array
         The grid, ascending.
     held_out_agreement : (p,) array
-        Agreement on the held-out rows at each tau.
+        Agreement on the held-out samples at each tau.
     lower : (p,) array
         One-sided lower bounds of the agreement, each alone with the given confidence.
     mean_time : (p,) array
@@ -106,12 +106,12 @@ class Calibration(Saved):
 
 
 class NotCertifiedError(ValueError):
-    """Held-out rows do not certify the required agreement at any tau.
+    """Held-out samples do not certify the required agreement at any tau.
 
     Attributes
     ----------
     calibration : Calibration
-        The result on the held-out rows.
+        The result on the held-out samples.
     """
 
     def __init__(self, calibration: Calibration) -> None:
@@ -139,24 +139,24 @@ def calibrate(
     tau: ArrayLike | None = None,
     steps: ArrayLike | None = None,
 ) -> Calibration:
-    """Find the loosest tau whose agreement is certified, on rows that were not used for fitting.
+    """Find the loosest tau whose agreement is certified, on samples that were not used for fitting.
 
     This replaces the correction of `ReliableClassifier.fit`: tau is that of the uncorrected rule.
-    It is certified by Clopper and Pearson's bounds and fixed-sequence testing, for rows drawn like
-    the held-out ones, whatever their distribution.
+    It is certified by Clopper and Pearson's bounds and fixed-sequence testing, for samples drawn
+    like the held-out ones, whatever their distribution.
 
     Parameters
     ----------
     model : ReliableClassifier
-        Model fitted on other rows.
+        Model fitted on other samples.
     X : (n, d) array-like
-        Complete rows, drawn like future rows.
+        Complete samples, drawn like future samples.
     y : (n,) array-like, optional
         Labels, for the accuracy; the agreement does not need them.
     agreement : float in (0, 1), default=0.95
-        Required share of early labels that equal those of the complete rows.
+        Required share of early labels that equal those of the complete samples.
     confidence : float in (0, 1), default=0.9
-        Required probability of that agreement, over the choice of the held-out rows.
+        Required probability of that agreement, over the choice of the held-out samples.
     tau : ascending numbers in (0, 1), optional
         Candidates; 160 from 1e-8 to 1 - 1e-6 by default.
     steps : ascending integers in 1..d, optional
@@ -166,12 +166,12 @@ def calibrate(
     -------
     Calibration
         `chosen` is -1 where nothing is certified. At least log(1 - confidence) / log(agreement)
-        rows are needed to certify anything, and then all must agree.
+        samples are needed to certify anything, and then all must agree.
 
     Raises
     ------
     ValueError
-        If parameters are invalid, or rows and labels do not match.
+        If parameters are invalid, or samples and labels do not match.
 
     References
     ----------

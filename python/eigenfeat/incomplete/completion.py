@@ -1,4 +1,4 @@
-"""Completion of incomplete rows by the conditional mean and covariance of missing entries."""
+"""Completion of incomplete samples by the conditional mean and covariance of missing entries."""
 
 from __future__ import annotations
 
@@ -89,12 +89,12 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : (n, d) array-like
-            Rows; NaN is missing.
+            Samples; NaN is missing.
 
         Returns
         -------
         (n, d) array
-            Completed rows; known entries are unchanged.
+            Completed samples; known entries are unchanged.
         """
         rows = self._rows(X)
         affine = affine_of(None, self.n_features_in_)
@@ -104,18 +104,18 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def condition(
         self, X: ArrayLike, *, features: SklearnEstimator | None = None, covariance: bool = False
     ) -> Conditional:
-        """Return conditional distributions of complete rows, or of linear features of them.
+        """Return conditional distributions of complete samples, or of linear features of them.
 
-        One Cholesky factor serves all rows of which only the last entries are missing; every other
-        pattern needs its own factor, which is cached for later calls.
+        One Cholesky factor serves all samples of which only the last entries are missing; every
+        other pattern needs its own factor, which is cached for later calls.
 
         Parameters
         ----------
         X : (n, d) array-like
-            Rows; NaN is missing. Any entries may be missing.
+            Samples; NaN is missing. Any entries may be missing.
         features : fitted transformer or None, default=None
-            An affine map of the rows, such as one with ``components_`` and ``mean_``. None: the
-            rows themselves.
+            An affine map of the samples, such as one with ``components_`` and ``mean_``. None: the
+            samples themselves.
         covariance : bool, default=False
             Whether to return full covariances in addition to the variances.
 
@@ -127,7 +127,8 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If rows have another number of columns or infinite entries, or features are not affine.
+            If samples have another number of columns or infinite entries, or features are not
+            affine.
         """
         rows = self._rows(X)
         affine = affine_of(features, self.n_features_in_)
@@ -141,15 +142,15 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         features: SklearnEstimator | None = None,
         covariance: bool = False,
     ) -> PrefixConditional:
-        """Return conditional distributions of every row after each of several numbers of samples.
+        """Return conditional distributions of every sample after several numbers of values.
 
         Prefixes are nested: one Cholesky factor serves all of them, and each further sample costs
-        O(d + ell) for each row.
+        O(d + ell) for each sample.
 
         Parameters
         ----------
         X : (n, d) array-like
-            Rows, known at least as far as the largest of `steps`; later entries may be NaN.
+            Samples, known at least as far as the largest of `steps`; later entries may be NaN.
         steps : ascending integers in 0..d, or None
             Numbers of known leading entries. None: 1, 2, ..., d.
         features, covariance
@@ -158,7 +159,7 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         PrefixConditional
-            Means of every row and step; variances and covariances of every step.
+            Means of every sample and step; variances and covariances of every step.
 
         Raises
         ------
@@ -307,13 +308,13 @@ class GaussianCompletion(Completion):
         Parameters
         ----------
         X : (n, d) array-like
-            Rows; NaN is missing.
+            Samples; NaN is missing.
         y : ignored
         sample_weight : (n,) array-like, optional
-            Nonnegative weights of the rows. A row of weight w counts as w rows, also in the
-            Ledoit-Wolf shrinkage: weights should sum to the number of rows that they stand for.
-            (`GEMClassifier`, which depends on ratios of weights alone, completes rows with Kish's
-            effective number in place of their sum.)
+            Nonnegative weights of the samples. A sample of weight w counts as w samples, also in
+            the Ledoit-Wolf shrinkage: weights should sum to the number of samples that they stand
+            for. (`GEMClassifier`, which depends on ratios of weights alone, completes samples with
+            Kish's effective number in place of their sum.)
 
         Returns
         -------
@@ -400,7 +401,7 @@ class MixtureCompletion(Completion):
         Parameters
         ----------
         X : (n, d) array-like
-            Rows; NaN is missing.
+            Samples; NaN is missing.
         y : (n,) array-like
             Labels.
         sample_weight : (n,) array-like, optional
@@ -447,7 +448,7 @@ def class_gaussians(
 
     The ridge is a multiple of the mean variance within classes, the same for all. `spread`
     (G, d, d) is added to the covariances before they are shrunk: of entries that were filled in.
-    A row of weight w (n,) counts as w rows.
+    A sample of weight w (n,) counts as w samples.
     """
     d = X.shape[1]
     moments = ClassMoments().update(X, codes, weight, n_threads=n_threads)
@@ -495,11 +496,12 @@ def fit_incomplete(
     weight: _Array | None = None,
     classes: NDArray[Any] | None = None,
 ) -> Expectation:
-    """Estimate as `class_gaussians` does, from rows with NaN.
+    """Estimate as `class_gaussians` does, from samples with NaN.
 
-    Each iteration fills rows with their conditional means, and adds the conditional covariances of
-    what was missing to those of the filled rows; one factor serves all rows of a class and pattern.
-    Shrinkage and ridge are applied anew each time. A row of weight w counts as w rows.
+    Each iteration fills samples with their conditional means, and adds the conditional covariances
+    of what was missing to those of the filled samples; one factor serves all samples of a class and
+    pattern. Shrinkage and ridge are applied anew each time. A sample of weight w counts as w
+    samples.
 
     Raises
     ------
@@ -533,7 +535,7 @@ def fit_incomplete(
 def _known_rows(
     X: _Array, codes: NDArray[np.int32], classes: NDArray[Any] | None
 ) -> NDArray[np.bool_]:
-    """Which rows have a known entry; others carry no information and slow the convergence."""
+    """Which samples have a known entry; others carry no information and slow the convergence."""
     known = known_entries(X).any(axis=1)
     counts = np.bincount(codes[known], minlength=int(codes.max()) + 1)
     if not counts.all():
@@ -546,7 +548,7 @@ def _known_rows(
 
 
 def _first_guess(X: _Array, codes: NDArray[np.int32], weight: _Array | None) -> _Array:
-    """Rows filled with the means of their classes' known entries, or of all where none is known."""
+    """Fill samples with the means of their classes' known entries, or of all if none is known."""
     filled = X.copy()
     w = np.ones(len(X)) if weight is None else weight
     some = ~np.isnan(X)

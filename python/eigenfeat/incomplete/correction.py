@@ -1,16 +1,16 @@
 r"""The correction of a rule by held-out samples, and the rule that waits for it.
 
-Every held-out row is evaluated by a rule that was fitted without it, at several times and
+Every held-out sample is evaluated by a rule that was fitted without it, at several times and
 reliabilities. Its `stable_from` is the number of known entries from which on the rule is never
-wrong about it: the label that it would decide is always that of the complete row. A new row's
-number is as likely to have any rank among those of n held-out rows (exchangeability), so that the
-share of rows whose number is at most the j-th smallest is at least j / (n + 1) on average: the
-argument of conformal prediction (Vovk, Gammerman and Shafer 2005), here across folds (Vovk 2015),
-whose models are not quite the one that is used. With a confidence, the share is Clopper and
-Pearson's lower bound for j of n, which held-out rows of one fixed model would exceed with that
+wrong about it: the label that it would decide is always that of the complete sample. A new sample's
+number is as likely to have any rank among those of n held-out samples (exchangeability), so that
+the share of samples whose number is at most the j-th smallest is at least j / (n + 1) on average:
+the argument of conformal prediction (Vovk, Gammerman and Shafer 2005), here across folds (Vovk
+2015), whose models are not quite the one that is used. With a confidence, the share is Clopper and
+Pearson's lower bound for j of n, which held-out samples of one fixed model would exceed with that
 confidence (a tolerance limit, Wilks 1941).
 
-A row waits until that share reaches tau.
+A sample waits until that share reaches tau.
 """
 
 from __future__ import annotations
@@ -51,17 +51,17 @@ MAX_CACHED = 64  # reliabilities whose least numbers of entries are cached
 
 @dataclass(frozen=True, eq=False)
 class Correction(Saved):
-    """From how many known entries on held-out rows are never decided wrongly.
+    """From how many known entries on held-out samples are never decided wrongly.
 
     Attributes
     ----------
     tau : (p,) array
         Reliabilities at which the rule was tried, ascending.
     stable_from : (p, n) array of int
-        By reliability, ascending: numbers of known entries; d for rows that are wrong up to the
+        By reliability, ascending: numbers of known entries; d for samples that are wrong up to the
         last time.
     length : int
-        How many entries complete rows have, d.
+        How many entries complete samples have, d.
     confidence : float
         Of the bounds; 0 for shares on average.
     """
@@ -80,7 +80,7 @@ class Correction(Saved):
 
     @property
     def n(self) -> int:
-        """How many rows were held out."""
+        """How many samples were held out."""
         return int(self.stable_from.shape[1])
 
     def share(self, tau: _Array, known: _Codes) -> _Array:
@@ -100,7 +100,7 @@ class Correction(Saved):
         return np.where(known >= self.length, reliability, out)
 
     def least_known(self, tau: float) -> int:
-        """From how many known entries on rows may be decided at tau."""
+        """From how many known entries on samples may be decided at tau."""
         least = self._least.get(tau)
         if least is None:
             counts = np.arange(self.length)
@@ -132,7 +132,7 @@ class Correction(Saved):
 
 
 class CorrectedRule(Rule):
-    """A rule that waits as long as held-out rows do not support it."""
+    """A rule that waits as long as held-out samples do not support it."""
 
     _saved: ClassVar[dict[str, str]] = {
         "rule": "of SetRule PairwiseRule SampledRule",
@@ -187,7 +187,7 @@ class CorrectedRule(Rule):
 
 
 class HeldOutResult(NamedTuple):
-    """Number of held-out rows that the corrected rule decides as the complete row, of n."""
+    """Number of held-out samples that the corrected rule decides as the complete sample, of n."""
 
     agreed: int
     n: int
@@ -208,21 +208,21 @@ def correct_rule(
     held_out: Rows | None = None,
     verbose: int = 0,
 ) -> tuple[Correction, HeldOutResult, NDArray[np.int64]]:
-    """Learn a correction of a model's rule from folds, or from rows that it was not fitted to.
+    """Learn a correction of a model's rule from folds, or from samples that it was not fitted to.
 
     Parameters
     ----------
     model : FittedModel
     refit : callable
-        Fits to all rows but those whose flags it is given.
-    rows, y
-        Rows and labels of the fit.
+        Fits to all samples but those whose flags it is given.
+    samples, y
+        Samples and labels of the fit.
     tau : float
         The reliability that is promised.
     n_folds : int
     confidence : float
         As in `Correction`.
-    held_out : Rows, optional
+    held_out : Samples, optional
         They take the place of the folds.
     verbose : int
         Whether to show a progress bar.
@@ -231,7 +231,7 @@ def correct_rule(
     -------
     Correction, HeldOutResult
     steps : (p,) array of int
-        Numbers of samples at which rows were evaluated.
+        Numbers of samples at which samples were evaluated.
     """
     n, d = (rows if held_out is None else held_out).rows.shape
     grid = np.union1d(GRID, [tau])
@@ -275,7 +275,7 @@ def correct_rule(
 def _fold_models(
     refit: Refit, rows: Rows, y: Labels, n_rows: int, n_folds: int
 ) -> Iterator[tuple[FittedModel, Rows]]:
-    """For each fold the model without it, and rows of it, at most so many over all folds."""
+    """For each fold the model without it, and samples of it, at most so many over all folds."""
     chosen = spread_over_classes(y, n_rows)
     for fold in fold_masks(y, n_folds):
         own = np.flatnonzero(fold & chosen)
@@ -295,7 +295,7 @@ def _evaluate_held_out(
     times: NDArray[np.int64],
     done: Callable[[int], None],
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """(p, m, times): whether rows outside the fit would be decided, and wrongly."""
+    """(p, m, times): whether samples outside the fit would be decided, and wrongly."""
     full = model.fill(rows.rows)
     final = model.predict_codes(full)
     shown = np.where(rows.have_gaps[:, None], rows.rows, full)
@@ -315,7 +315,7 @@ def _evaluate_held_out(
 
 
 class _Progress:
-    """Moves a bar, and warns once where the evaluation of held-out rows will take minutes."""
+    """Moves a bar, and warns once where the evaluation of held-out samples will take minutes."""
 
     def __init__(self, bar: Callable[[str, int], None], total: int, n_folds: int) -> None:
         self.bar = bar
@@ -347,7 +347,7 @@ def _stable_from(wrong: NDArray[np.bool_], times: NDArray[np.int64], d: int) -> 
 
 
 def _sizes(cost: int, n: int, length: int, least: int) -> tuple[int, int]:
-    """How many rows to evaluate, and at how many times."""
+    """How many samples to evaluate, and at how many times."""
     times = min(length - 1, MAX_TIMES)
     if cost > 1:  # some millions of predictions, but rows enough to support what is promised
         times = min(times, MAX_SAMPLED_TIMES)
@@ -357,7 +357,7 @@ def _sizes(cost: int, n: int, length: int, least: int) -> tuple[int, int]:
 
 
 def _least_rows(tau: float, confidence: float) -> int:
-    """How many rows can support tau, if all of them agree."""
+    """How many samples can support tau, if all of them agree."""
     if confidence > 0:
         return int(np.ceil(np.log1p(-confidence) / np.log(tau)))
     return int(np.ceil(tau / (1 - tau)))

@@ -24,7 +24,7 @@ class EarlyLabels:
     label : (n,) array
         Labels at the time of decision.
     time : (n,) array of int
-        Number of samples used, 1 to d.
+        Number of values used, 1 to d.
     """
 
     label: NDArray[Any]
@@ -36,18 +36,18 @@ class EarlyLabels:
 
 @dataclass(frozen=True, eq=False)
 class Decisions:
-    """Decisions about n rows.
+    """Decisions about n samples.
 
     Attributes
     ----------
     decided : (n,) array of bool
-        Whether the row may be classified now.
+        Whether the sample may be classified now.
     label : (n,) array
         The class that it is, or would be, classified as.
     reliability : (n,) array
-        Lower bound of P(the complete row gets this label). For sets, tau where the row is decided
-        and 0 elsewhere; the bound itself with "pairwise" and "ideal"; 1 for rows without missing
-        entries.
+        Lower bound of P(the complete sample gets this label). For sets, tau where the sample is
+        decided and 0 elsewhere; the bound itself with "pairwise" and "sampled"; 1 for complete
+        samples.
     checks : (n,) array of int
         Number of minima, or of pairs' probabilities, that were computed.
     undecided_checks : (n,) array of int
@@ -83,11 +83,11 @@ class EarlyDecisions(EarlyLabels):
     label : (n,) array
         Labels at the time of decision.
     time : (n,) array of int
-        Number of samples used, 1 to d.
+        Number of values used, 1 to d.
     reliability : (n,) array
-        The largest tau at which the row is decided at that time; 1 with all samples.
+        The largest tau at which the sample is decided at that time; 1 at its end.
     trace_label, trace_reliability : (n, p) arrays or None
-        On request, the label it would get and the largest tau, after each of `steps` samples.
+        On request, the label it would get and the largest tau, after each of `steps` values.
     steps : (p,) array of int
         The times at which series were evaluated.
     """
@@ -100,7 +100,7 @@ class EarlyDecisions(EarlyLabels):
 
 @dataclass(frozen=True)
 class StreamDecision:
-    """Label of a series, number of samples used, and the largest tau at that time."""
+    """Label of a series, number of values used, and the largest tau at that time."""
 
     label: Any
     time: int

@@ -122,7 +122,7 @@ class ECTS(SeriesClassifier):
         Parameters
         ----------
         X : (m, d) array-like, or list of series
-            Complete series; at each time only the samples up to it are used. A shorter one is
+            Complete series; at each time only the values up to it are used. A shorter one is
             decided at its own end.
 
         Returns

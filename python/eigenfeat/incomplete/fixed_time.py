@@ -27,7 +27,7 @@ MANY_TIMES = 20
 
 
 class FixedTime(SeriesClassifier):
-    """Classify every series by its first samples, all at the same time.
+    """Classify every series by its first values, all at the same time.
 
     Use it as a baseline. Set `classifier`, and the time if it is known. User guide:
     :doc:`/guide/early_costs`.
@@ -39,10 +39,10 @@ class FixedTime(SeriesClassifier):
     Parameters
     ----------
     classifier : estimator or None, default=None
-        Classifier that is cloned and fitted once on the first samples and once on complete series;
+        Classifier that is cloned and fitted once on the first values and once on complete series;
         None: the nearest neighbour.
     time : int or "cv", default="cv"
-        Number of samples before the decision. "cv": the earliest of `candidates` whose
+        Number of values before the decision. "cv": the earliest of `candidates` whose
         cross-validated accuracy is within `tolerance` of the best.
     candidates : ascending integers in 1..d or None, default=None
         Candidate times; None: up to 20 evenly spaced ones, including d.
@@ -58,18 +58,18 @@ class FixedTime(SeriesClassifier):
     time_ : int
         The time of decision.
     classifier_ : estimator
-        Classifier fitted on the first `time_` samples.
+        Classifier fitted on the first `time_` values.
     complete_classifier_ : estimator
         Classifier fitted on complete series.
     cv_accuracies_ : dict of int to float
         With "cv", the accuracy for each time.
     n_features_in_ : int
-        Number of samples of a series, d.
+        Number of values of a series, d.
 
     Raises
     ------
     ValueError
-        If rows, labels or parameters are invalid, or the times are not those of the series.
+        If samples, labels or parameters are invalid, or the times are not those of the series.
 
     See Also
     --------
@@ -134,12 +134,12 @@ class FixedTime(SeriesClassifier):
         return np.asarray(self.complete_classifier_.predict(rows))
 
     def predict_early(self, X: ArrayLike) -> EarlyLabels:
-        """Predict labels from the first `time_` samples.
+        """Predict labels from the first `time_` values.
 
         Parameters
         ----------
         X : (m, d) array-like, or list of series
-            Complete series; later samples are ignored.
+            Complete series; later values are ignored.
 
         Returns
         -------
@@ -180,7 +180,7 @@ class FixedTime(SeriesClassifier):
         return at
 
     def _right(self, X: _Array, y: NDArray[Any]) -> int:
-        """How many rows are classified right by what the other folds teach."""
+        """How many samples are classified right by what the other folds teach."""
         right = 0
         for fold in fold_masks(y, self.n_folds):
             model = self._new().fit(X[~fold], y[~fold])

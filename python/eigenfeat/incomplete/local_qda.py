@@ -26,14 +26,14 @@ _Array = NDArray[np.float64]
 
 
 class LocalQDA(FromLogits, RowClassifier):
-    r"""Quadratic discriminants from the nearest training rows of each class.
+    r"""Quadratic discriminants from the nearest training samples of each class.
 
     Use it where the boundary is curved and there are some hundred samples of each class. Tune
     `n_neighbors`, which is chosen by default. User guide: :doc:`/guide/early`.
 
-    For a row x, the mean :math:`\mu_g` and diagonal variances :math:`s_g^2` of class g are those of
-    its `n_neighbors` training rows nearest to x, where `variance_floor` is added to the variances,
-    and
+    For a sample x, the mean :math:`\mu_g` and diagonal variances :math:`s_g^2` of class g are those
+    of its `n_neighbors` training samples nearest to x, where `variance_floor` is added to the
+    variances, and
 
     .. math::
 
@@ -47,16 +47,16 @@ class LocalQDA(FromLogits, RowClassifier):
     Parameters
     ----------
     n_neighbors : int or "cv", default="cv"
-        Neighbours in each class; smaller classes use all rows. "cv" chooses among 1, 2, 4, ..., 128
-        the number with the fewest errors in cross-validation, the smallest on ties.
+        Neighbours in each class; smaller classes use all samples. "cv" chooses among 1, 2, 4, ...,
+        128 the number with the fewest errors in cross-validation, the smallest on ties.
     variance_floor : float > 0, default=1e-4
-        Added to the variances, as a fraction of the mean variance of the training rows' columns;
+        Added to the variances, as a fraction of the mean variance of the training samples' columns;
         constant columns do not count. The thesis adds it to variances of standardised columns.
     covariance : {"diagonal", "full"}, default="diagonal"
         Of the neighbours. The thesis's experiments have diagonal ones. "full" takes d times the
         time and memory, and more neighbours than columns to be of use.
     priors : (G,) array-like or None, default=None
-        Probabilities of the classes; None: their frequencies in the training rows.
+        Probabilities of the classes; None: their frequencies in the training samples.
     n_folds : int >= 2, default=5
         Folds of the cross-validation, stratified by class.
     n_threads : int or None, default=None
@@ -78,7 +78,7 @@ class LocalQDA(FromLogits, RowClassifier):
     Raises
     ------
     ValueError
-        If there are fewer than two classes, or rows, labels or parameters are invalid.
+        If there are fewer than two classes, or samples, labels or parameters are invalid.
 
     See Also
     --------
@@ -159,7 +159,7 @@ class LocalQDA(FromLogits, RowClassifier):
         Parameters
         ----------
         X : (n, d) array-like
-            Finite rows.
+            Finite samples.
 
         Returns
         -------
@@ -178,7 +178,7 @@ class LocalQDA(FromLogits, RowClassifier):
         Parameters
         ----------
         points : (n, d) array-like
-            Finite rows, such as the means of completed rows.
+            Finite samples, such as the means of completed samples.
 
         Returns
         -------
@@ -266,7 +266,7 @@ class LocalQDA(FromLogits, RowClassifier):
         return priors
 
     def _errors(self, X: _Array, codes: NDArray[np.intp]) -> dict[int, float]:
-        """Share of errors for each candidate, every row classified without its own fold."""
+        """Share of errors for each candidate, every sample classified without its own fold."""
         largest = int(np.bincount(codes).max())
         counts = [m for m in self.CANDIDATES if m == 1 or m <= largest]
         folds = np.empty(len(codes), dtype=np.intp)
@@ -319,24 +319,25 @@ def _full_discriminants(points: _Array, X: _Array, near: NDArray[np.int64], floo
 
 
 class ClassNearest(RowClassifier):
-    r"""Predict the class whose `n_neighbors` nearest rows are nearest on average.
+    r"""Predict the class whose `n_neighbors` nearest samples are nearest on average.
 
     Use it with `ReliableClassifier` for nearest neighbours. Tune `n_neighbors`. User guide:
     :doc:`/guide/early`.
 
     .. math:: f_g(x) = -\frac{1}{2 k} \sum_{i \in N_g(x)} |x - x_i|^2,
 
-    where N_g(x) are the k rows of class g that are nearest to x. With one neighbour this is the
+    where N_g(x) are the k samples of class g that are nearest to x. With one neighbour this is the
     nearest neighbour classifier, (5.7) of Parrish (2012). In `ReliableClassifier` sets use the
-    neighbours of the completed row, one discriminant for each class. This is the simpler method of
-    section 5.3, which the thesis calls not strictly conservative, as the complete row may have
-    other neighbours. The conservative method is ``KNeighborsClassifier(1)``, where every row is a
-    class of its own; ``rule="ideal"``, the default, tests the label of the complete row itself.
+    neighbours of the completed sample, one discriminant for each class. This is the simpler method
+    of section 5.3, which the thesis calls not strictly conservative, as the complete sample may
+    have other neighbours. The conservative method is ``KNeighborsClassifier(1)``, where every
+    sample is a class of its own; ``rule="sampled"`` tests the label of the complete
+    sample itself.
 
     Parameters
     ----------
     n_neighbors : int, default=1
-        k; classes with fewer rows use all of them.
+        k; classes with fewer samples use all of them.
     n_threads : int or None, default=None
         Number of threads; None uses all OpenMP threads. Results do not depend on it.
 
@@ -350,7 +351,7 @@ class ClassNearest(RowClassifier):
     Raises
     ------
     ValueError
-        If rows, labels or parameters are invalid.
+        If samples, labels or parameters are invalid.
 
     See Also
     --------
@@ -384,7 +385,7 @@ class ClassNearest(RowClassifier):
         return np.asarray(self.classes_[scores.argmax(axis=1)])
 
     def local_means(self, points: _Array) -> tuple[_Array, _Array]:
-        """Return means (m, G, d) of the nearest rows of each class, and offsets (m, G) of ``f``.
+        """Return means (m, G, d) of the nearest samples of each class, and offsets (m, G) of ``f``.
 
         Parameters
         ----------

@@ -1,7 +1,7 @@
 """A mixture of Gaussians, conditioned on any pattern of known entries and on prefixes.
 
-`GaussianMixture.condition` returns the conditional distributions of rows, or of affine features of
-them, as a `Conditional`; `after` those of every row after several numbers of entries.
+`GaussianMixture.condition` returns the conditional distributions of samples, or of affine features
+of them, as a `Conditional`; `after` those of every sample after several numbers of entries.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Affine(Saved):
         return self.B, self.b
 
     def __call__(self, X: _Array) -> _Array:
-        """Images of rows (n, d)."""
+        """Images of samples (n, d)."""
         return np.asarray(np.einsum("ni,ij->nj", X, self.B, optimize=False) + self.b)
 
     def then(self, slopes: _Array, offsets: _Array) -> Affine:
@@ -137,7 +137,7 @@ class Pattern:
 
 
 def patterns_of(known: NDArray[np.bool_]) -> Iterator[tuple[Pattern, NDArray[np.intp]]]:
-    """Distinct patterns and their row numbers, in the order of first appearance."""
+    """Distinct patterns and their sample numbers, in the order of first appearance."""
     groups: dict[bytes, list[int]] = {}
     for row, key in enumerate(np.packbits(known, axis=1)):
         groups.setdefault(key.tobytes(), []).append(row)
@@ -211,9 +211,10 @@ class Spectra:
 
 @dataclass(frozen=True, eq=False)
 class Conditional:
-    """Conditional distributions of n rows: each a Gaussian, or a mixture of G Gaussians.
+    """Conditional distributions of n samples: each a Gaussian, or a mixture of G Gaussians.
 
-    Rows with the same entries missing share covariances: those of row i are at ``pattern[i]``.
+    Samples with the same entries missing share covariances: those of sample i are at
+    ``pattern[i]``.
 
     Attributes
     ----------
@@ -226,7 +227,7 @@ class Conditional:
     covariances : (q, G, ell, ell) array or None
         Conditional covariances, if requested.
     pattern : (n,) array of int
-        Index of the pattern of missing entries of each row.
+        Index of the pattern of missing entries of each sample.
     missing : (q,) array of int
         Number of missing entries in each pattern.
     spectra : Spectra or None
@@ -246,7 +247,7 @@ class Conditional:
     gaussians: list[tuple[list[PrefixGaussian], int]] | None = None
 
     def take(self, rows: Codes) -> Conditional:
-        """Return some of the rows."""
+        """Return some of the samples."""
         return replace(
             self,
             weights=self.weights[rows],
@@ -255,7 +256,7 @@ class Conditional:
         )
 
     def part(self, g: int, rows: Codes) -> Conditional:
-        """Return one Gaussian of the mixture, for some of the rows."""
+        """Return one Gaussian of the mixture, for some of the samples."""
         return Conditional(
             np.ones((len(rows), 1)),
             self.means[rows, g : g + 1],
@@ -309,7 +310,7 @@ def mixed(weights: _Array, means: _Array, covariances: _Array) -> _Array:
 
 @dataclass(frozen=True, eq=False)
 class PrefixConditional:
-    """Conditional distributions of n rows after each of p numbers of samples.
+    """Conditional distributions of n samples after each of p numbers of samples.
 
     Attributes
     ----------
@@ -320,7 +321,7 @@ class PrefixConditional:
     means : (n, p, G, ell) array
     variances : (p, G, ell) array
     covariances : (p, G, ell, ell) array or None
-        Conditional covariances, which are the same for all rows.
+        Conditional covariances, which are the same for all samples.
     spectra : Spectra or None
         Spectra of the correlations, where they are needed.
     gaussians : list or None
@@ -338,7 +339,7 @@ class PrefixConditional:
     def at(
         self, k: int, rows: Codes | NDArray[np.bool_] | slice = slice(None), n_columns: int = 0
     ) -> Conditional:
-        """Return the distributions after ``steps[k]`` samples, for some of the rows."""
+        """Return the distributions after ``steps[k]`` values, for some of the samples."""
         means = np.ascontiguousarray(self.means[rows, k])
         return Conditional(
             weights=self.weights[rows, k],
@@ -390,7 +391,7 @@ class GaussianMixture(Saved):
         *,
         n_threads: int | None,
     ) -> Conditional:
-        """Distributions of rows (n, d) with NaN for what is missing, or of features of them."""
+        """Distributions of samples (n, d) with NaN for what is missing, or of features of them."""
         ell = rows.shape[1] if affine is None else affine.B.shape[1]
         parts = len(self.weights)
         means = np.empty((len(rows), parts, ell))
@@ -439,7 +440,7 @@ class GaussianMixture(Saved):
         *,
         n_threads: int | None,
     ) -> PrefixConditional:
-        """Distributions of rows (n, d), or of features, after each of the numbers of entries."""
+        """Distributions of samples (n, d), or of features, after each of the numbers of entries."""
         models = self.prefix_models(affine, n_threads=n_threads)
         innovations = [model.innovations(rows, int(at[-1])) for model in models]
         pairs = list(zip(models, innovations, strict=True))
@@ -474,7 +475,7 @@ class GaussianMixture(Saved):
     def models(
         self, pattern: Pattern, affine: Affine | None, *, n_threads: int | None
     ) -> list[PrefixGaussian]:
-        """The parts, with the columns in a pattern's order, of rows or of features of them.
+        """The parts, with the columns in a pattern's order, of samples or of features of them.
 
         Raises
         ------

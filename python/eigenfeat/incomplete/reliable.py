@@ -137,7 +137,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
     fitted_ : object
         The immutable fitted model; streams and files share it.
     n_features_in_, n_channels_, n_timepoints_ : int
-        ``n_channels_ * n_timepoints_``, channels and length of the series; rows have 1 channel.
+        ``n_channels_ * n_timepoints_``, channels and length of the series; samples have 1 channel.
 
     Raises
     ------
@@ -239,16 +239,16 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : (n, d) or (n, channels, samples) array-like, or list of series
-            Complete rows, or series: one of shape (samples,) or (channels, samples) each, of any
-            lengths (see `horizon`). Missing samples of series (NaN) are filled by the completion.
-            Rows must be filled by the caller: ``GaussianCompletion().fit(X).transform(X)``.
+        X : (n, d) or (n, channels, times) array-like, or list of series
+            Complete samples, or series: one of shape (times,) or (channels, times) each, of any
+            lengths (see `horizon`). Missing values of series (NaN) are filled by the completion.
+            Samples must be filled by the caller: ``GaussianCompletion().fit(X).transform(X)``.
         y : (n,) array-like
             Labels.
         sample_weight : (n,) array-like, optional
             Nonnegative weights for the fits of completion, features and classifier, which must take
-            weights or be frozen. The correction counts every held-out row once: its promise is
-            about rows drawn as these were, without weights.
+            weights or be frozen. The correction counts every held-out sample once: its promise is
+            about samples drawn as these were, without weights.
 
         Returns
         -------
@@ -258,7 +258,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         return self._fit_subset(X, y, slice(None), sample_weight)
 
     def _fit_subset(self, X: Any, y: Any, subset: Any, sample_weight: Any = None) -> Any:
-        """Fit to some of the rows, whose series are laid out as all of them would be."""
+        """Fit to some of the samples, whose series are laid out as all of them would be."""
         self._validate_params()
         with unchanged_on_error(self):
             rows, y, layout = training_rows(self, X, y, self.horizon)
@@ -280,7 +280,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def _held_out_mask(self, n: int) -> NDArray[np.bool_]:
-        """(n,): a random share of the rows."""
+        """(n,): a random share of the samples."""
         m = round(self.held_out * n)
         if not 1 <= m <= n - 2:
             raise ValueError(
@@ -292,7 +292,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         return mask
 
     def _fit_parts(self, rows: Rows, y: Labels, layout: Layout) -> None:
-        """Fit everything but the correction to rows that are checked; NaN is missing."""
+        """Fit everything but the correction to samples that are checked; NaN is missing."""
         model = self.fitted_ = _fit_model(self, rows, y, layout)
         self.n_features_in_ = layout.width
         self.n_channels_, self.n_timepoints_ = layout.channels, layout.length
@@ -328,13 +328,13 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
     # ---- use
 
     def predict(self, X: ArrayLike) -> Labels:
-        """Predict the labels of complete rows.
+        """Predict the labels of complete samples.
 
         Parameters
         ----------
-        X : (n, d) or (n, channels, samples) array-like, or list of series
-            Complete rows, unlike `decide`, or series that have ended. Missing samples of series are
-            filled by their conditional means.
+        X : (n, d) or (n, channels, times) array-like, or list of series
+            Complete samples, unlike `decide`, or series that have ended. Missing values of series
+            are filled by their conditional means.
 
         Returns
         -------
@@ -347,16 +347,16 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
     def decide(
         self, X: ArrayLike, reliability: ArrayLike | None = None, *, target: object = None
     ) -> Decisions:
-        """Decide rows, or let them wait.
+        """Decide samples where the rule allows it.
 
         Parameters
         ----------
-        X : (n, d) or (n, channels, samples) array-like, or list of series
-            Rows, or the known samples of series so far; NaN is missing.
+        X : (n, d) or (n, channels, times) array-like, or list of series
+            Samples, or the known values of series so far; NaN is missing.
         reliability : float or (n,) array-like, optional
             tau in (0, 1); that of the estimator by default.
         target : label, optional
-            Test only this class: rows are decided as this class or wait.
+            Test only this class: samples are decided as this class or not at all.
 
         Returns
         -------
@@ -376,11 +376,11 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         )
 
     def reliabilities(self, X: ArrayLike, *, target: object = None) -> _Array:
-        """Return the largest tau at which each row would be decided now.
+        """Return the largest tau at which each sample would be decided now.
 
         Parameters
         ----------
-        X : (n, d) or (n, channels, samples) array-like, or list of series
+        X : (n, d) or (n, channels, times) array-like, or list of series
             As in `decide`.
         target : label, optional
             Test only this class.
@@ -388,7 +388,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         (n,) array
-            0 where a row would not be decided at any tau; 1 for complete rows.
+            0 where a sample would not be decided at any tau; 1 for complete samples.
         """
         model, rows = self._model(), self._rows(X)
         return model.largest_tau(rows, self._target(target))
@@ -401,18 +401,18 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         steps: ArrayLike | None = None,
         trace: bool = False,
     ) -> EarlyDecisions:
-        """Decide time series as early as possible; with all samples every row is decided.
+        """Decide time series as early as possible, and every series at its end.
 
         Parameters
         ----------
-        X : (n, d) or (n, channels, samples) array-like, or list of series
-            Series. At each time only the samples up to it are used; at its own end each series is
-            decided. Only arrays with channels and lists may have missing samples.
+        X : (n, d) or (n, channels, times) array-like, or list of series
+            Series. At each time only the values up to it are used; at its own end each series is
+            decided. Only arrays with channels and lists may have missing values.
         reliability : float or (n,) array-like, optional
             tau; that of the estimator by default.
         steps : ascending integers in ``1..n_timepoints_``, optional
             Times of decision; the end is always included. By default `decision_times_`, for which a
-            correction holds, and every sample where the rule is not corrected.
+            correction holds, and every time where the rule is not corrected.
         trace : bool, default=False
             Whether to return classes and largest taus at all times.
 
@@ -432,14 +432,14 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         return EarlyRun(model, series, tau, times, trace).run()
 
     def stream(self, reliability: float | None = None, *, steps: ArrayLike | None = None) -> Stream:
-        """Open a stream for one series that arrives sample by sample.
+        """Open a stream for one series that arrives value by value.
 
         Parameters
         ----------
         reliability : float, optional
             tau; that of the estimator by default.
         steps : ascending integers in 1..d, optional
-            Numbers of samples after which the series may be decided; by default as in
+            Numbers of values after which the series may be decided; by default as in
             `predict_early`.
 
         Returns
@@ -452,7 +452,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
     def streams(
         self, n_series: int, reliability: ArrayLike | None = None, *, steps: ArrayLike | None = None
     ) -> Streams:
-        """Open streams for many series that arrive sample by sample.
+        """Open streams for many series that arrive value by value.
 
         Parameters
         ----------
@@ -471,7 +471,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         return Streams(self, n_series, reliability, steps=steps)
 
     def calibrate(self: _Model, X: ArrayLike, y: ArrayLike | None = None, **options: Any) -> _Model:
-        """Set the default tau to the smallest one whose agreement held-out rows certify.
+        """Set the default tau to the smallest one whose agreement held-out samples certify.
 
         Sets `reliability_` and `calibration_`, which the next fit removes. It replaces the
         correction that `fit` learns.
@@ -479,7 +479,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : (n, d) array-like
-            Complete rows that were not used for fitting.
+            Complete samples that were not used for fitting.
         y : (n,) array-like, optional
             Labels, for the accuracy in the result.
         **options
@@ -496,7 +496,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         NotCertifiedError
             If no tau is certified; the estimator is then unchanged.
         ValueError
-            If parameters are invalid, or rows and labels do not match.
+            If parameters are invalid, or samples and labels do not match.
         """
         check_is_fitted(self)
         calibration = calibrate(self, X, y, **options)
@@ -554,7 +554,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
 
 
 def _fit_model(estimator: ReliableClassifier, rows: Rows, y: Labels, layout: Layout) -> FittedModel:
-    """Fit completion, features and classifier to rows, and make the rule; NaN is missing."""
+    """Fit completion, features and classifier to samples, and make the rule; NaN is missing."""
     completion = GaussianCompletion(n_threads=estimator.n_threads)
     if estimator.completion is not None:
         completion = clone(estimator.completion)
@@ -592,7 +592,7 @@ def _fit_model(estimator: ReliableClassifier, rows: Rows, y: Labels, layout: Lay
 def _fit_without(
     estimator: ReliableClassifier, rows: Rows, y: Labels, layout: Layout, fold: NDArray[np.bool_]
 ) -> FittedModel:
-    """Fit to the rows outside a fold; ValueError where that cannot be done."""
+    """Fit to the samples outside a fold; ValueError where that cannot be done."""
     return _fit_model(clone(estimator), rows.take(~fold), y[~fold], layout)
 
 
@@ -640,7 +640,7 @@ def _default_rule(discriminants: Discriminants) -> str:
 
 
 def _scores_of(discriminants: Linear, affine: Affine | None) -> Affine:
-    """Linear discriminants as a map of rows.
+    """Linear discriminants as a map of samples.
 
     About their mean, so that what scores have in common takes no digits from differences.
     """

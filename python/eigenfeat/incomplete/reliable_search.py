@@ -1,4 +1,4 @@
-"""Choose a reliable classifier and its tau by cross-validation on training rows."""
+"""Choose a reliable classifier and its tau by cross-validation on training samples."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : (n, d) or (n, channels, samples) array-like, or list of series
+        X : (n, d) or (n, channels, times) array-like, or list of series
             Complete series, as in `ReliableClassifier.fit`.
         y : (n,) array-like
             Labels.
@@ -170,8 +170,8 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : (n, d) or (n, channels, samples) array-like, or list of series
-            Finite rows, or series that have ended.
+        X : (n, d) or (n, channels, times) array-like, or list of series
+            Finite samples, or series that have ended.
 
         Returns
         -------
@@ -197,7 +197,7 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
         return self.best_estimator_.predict_early(self._checked(X), steps=steps)
 
     def decide(self, X: Rows, *, target: Hashable = None) -> Decisions:
-        """Decide incomplete rows, or let them wait.
+        """Decide incomplete samples where the rule allows it.
 
         Parameters
         ----------

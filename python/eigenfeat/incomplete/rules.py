@@ -833,7 +833,7 @@ def _proved(
     curved, sloped = functions.difference_sizes(rule_input.mean, rows, c, h)
     reach = size[pattern][:, None] * radii
     slack = rounding_of_quadratics(curved[:, None], sloped[:, None], reach, rule_input.n_features)
-    found, undecided = core.proved_levels(
+    proved, undecided = core.proved_levels(
         forms,
         widths,
         np.ascontiguousarray(groups, dtype=np.int64),
@@ -844,8 +844,8 @@ def _proved(
         np.ascontiguousarray(limits[sorting], dtype=np.int64),
         rule_input.n_threads,
     )
-    levels, more = np.empty_like(found), np.empty_like(undecided)
-    levels[sorting], more[sorting] = found, undecided
+    levels, more = np.empty_like(proved), np.empty_like(undecided)
+    levels[sorting], more[sorting] = proved, undecided
     return levels, more
 
 

@@ -51,7 +51,7 @@ class Sampled(Saved):
     Parameters
     ----------
     n_samples : int or "auto", default="auto"
-        Power of two, at most 2^20: the largest number of samples for each row. It limits the tau
+        Power of two, at most 2^20: the largest number of samples for each sample. It limits the tau
         that can be decided: with all n samples of one class the bound is (0.01 / k)^(1/n) in the
         k-th and last stage. "auto": 1,024, or as many as reach half-way from `reliability` to 1
         (0.99: 2,048; 0.999: 16,384). With a number that cannot reach `reliability`, `fit` warns.
@@ -79,14 +79,14 @@ class SampledRule(Rule):
     """Time-uniform lower bounds of P(g(X) = c | z), from independent samples.
 
     The right choice for classifiers without discriminants, and for local ones: the only rule about
-    the label that the classifier gives to the complete row.
+    the label that the classifier gives to the complete sample.
 
     Parameters
     ----------
     predict : ClassCodes
         From rows of features to class indices.
     n_samples : int
-        A power of two, at most, for each row.
+        A power of two, at most, for each sample.
     seed : int
         The same numbers serve every row.
     """

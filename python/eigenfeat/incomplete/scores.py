@@ -62,7 +62,7 @@ class Timed(Protocol):
 
     @property
     def time(self) -> ArrayLike:
-        """(n,): numbers of samples used."""
+        """(n,): numbers of values used."""
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ def early_scores(
     early : EarlyDecisions, EarlyLabels, or anything with `label` and `time`
         Result of an early classifier's `predict_early`.
     n_samples : int
-        Number of samples of a complete series, d.
+        Number of values of a complete series, d.
     complete : (n,) array-like, optional
         Labels of the complete series, from `predict`.
     y : (n,) array-like, optional
@@ -194,8 +194,8 @@ def reliability_curve(
 ) -> EarlyCurve:
     """Score a fitted `ReliableClassifier` at several reliabilities.
 
-    For many reliabilities every row is evaluated only once at each time, and decided at the first
-    time at which its largest tau reaches the required one.
+    For many reliabilities every sample is evaluated only once at each time, and decided at the
+    first time at which its largest tau reaches the required one.
 
     Parameters
     ----------
@@ -259,7 +259,7 @@ def checked_taus(tau: ArrayLike, name: str = "tau") -> _Array:
 def runs(
     model: BaseEstimator, X: ArrayLike, tau: _Array, steps: ArrayLike | None = None
 ) -> Iterator[EarlyDecisions | EarlyLabels]:
-    """What `predict_early` says of the rows at each reliability, one after the other."""
+    """What `predict_early` says of the samples at each reliability, one after the other."""
     # What folds show of a corrected rule differs from tau to tau, up or down.
     if len(tau) <= FEW or hasattr(model, "correction_"):
         for value in tau:

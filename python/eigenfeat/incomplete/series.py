@@ -1,7 +1,7 @@
 """Series of several channels and unequal lengths as rows, their times, and folds of them.
 
 Everything inside works on rows of ``channels * length`` entries in the order of time: all channels
-of the first sample, then all of the second. So the first t samples are the first ``t * channels``
+of the first value, then all of the second. So the first t samples are the first ``t * channels``
 entries, and one Cholesky factor serves all times.
 """
 
@@ -60,7 +60,7 @@ class Layout(Saved):
     channels, length : int
         Numbers in a sample, and samples in a row.
     padded : bool
-        Whether a series is complete at its own end, and is padded with its last samples. Otherwise
+        Whether a series is complete at its own end, and is padded with its last values. Otherwise
         the samples after its end are missing.
     """
 
@@ -80,7 +80,7 @@ class Layout(Saved):
         return entries // self.channels
 
     def row_of(self, name: str, one: _Array, *, ended: bool) -> _Array:
-        """(width,) of a series (channels, samples); NaN is missing."""
+        """(width,) of a series (channels, times); NaN is missing."""
         channels, samples = one.shape
         if channels != self.channels:
             raise ValueError(f"{name}: expected {_channels_text(self.channels)}, got {channels}")
@@ -93,7 +93,7 @@ class Layout(Saved):
         return row.reshape(-1)
 
     def pad(self, row: _Array, samples: int) -> None:
-        """Fill a row (length, channels) after so many samples with each channel's last one."""
+        """Fill a row (length, channels) after so many values with each channel's last one."""
         for values in row.T:
             known = np.flatnonzero(~np.isnan(values[:samples]))
             values[samples:] = values[known[-1]] if len(known) else np.nan
@@ -191,7 +191,7 @@ def _laid_out(series: list[_Array], layout: Layout, *, ended: bool) -> Rows:
 
 
 def series_of(X: Any) -> list[_Array] | None:
-    """Series (channels, samples), if X is an array of them or a list of unequal lengths."""
+    """Series (channels, times), if X is an array of them or a list of unequal lengths."""
     if not _are_series(X):
         return None
     out = []

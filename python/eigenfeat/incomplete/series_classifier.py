@@ -22,18 +22,18 @@ _Classifier = TypeVar("_Classifier", bound="RowClassifier")
 
 
 class RowClassifier(ClassifierMixin, BaseEstimator):
-    """A classifier of finite rows; a subclass says what `_learn` and `_labels` do."""
+    """A classifier of finite samples; a subclass says what `_learn` and `_labels` do."""
 
     classes_: NDArray[Any]
     n_features_in_: int
 
     def fit(self: _Classifier, X: ArrayLike, y: ArrayLike) -> _Classifier:
-        """Fit to complete rows.
+        """Fit to complete samples.
 
         Parameters
         ----------
         X : (n, d) array-like
-            Finite rows, such as complete series.
+            Finite samples, such as complete series.
         y : (n,) array-like
             Labels.
 
@@ -51,12 +51,12 @@ class RowClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, X: ArrayLike) -> Labels:
-        """Predict the labels of complete rows.
+        """Predict the labels of complete samples.
 
         Parameters
         ----------
         X : (m, d) array-like
-            Finite rows.
+            Finite samples.
 
         Returns
         -------
@@ -84,7 +84,7 @@ class SeriesClassifier(RowClassifier):
     """A classifier of series of one channel, which may end at different times.
 
     A series that is shorter than the longest of `fit` is complete at its own end, and is padded
-    with its last sample, as in `ReliableClassifier`.
+    with its last value, as in `ReliableClassifier`.
     """
 
     def _training_rows(self, X: ArrayLike, y: ArrayLike) -> tuple[_Array, Labels]:
@@ -99,7 +99,7 @@ class SeriesClassifier(RowClassifier):
         return _without_gaps(series.rows), labels
 
     def _series(self, X: Any) -> tuple[_Array, NDArray[np.int64]]:
-        """Complete rows of series that have ended, and after how many samples each did."""
+        """Complete samples of series that have ended, and after how many values each did."""
         if series_of(X) is None:
             rows = super()._checked(X)
             return rows, np.full(len(rows), self.n_features_in_, dtype=np.int64)

@@ -28,7 +28,7 @@ _Array = NDArray[np.float64]
 class StreamTables:
     """Arrays of the rule of pairs with linear discriminants, by which streams are decided.
 
-    Entries of a row are in the order of time: all channels of the first sample, then of the second.
+    Entries of a row are in the order of time: all channels of the first value, then of the second.
     The completion has one part, or one for each class.
 
     Attributes
@@ -38,7 +38,7 @@ class StreamTables:
     channels, length : int
         Numbers in a sample, and samples in a complete series.
     padded : bool
-        Whether shorter series are padded with their last samples.
+        Whether shorter series are padded with their last values.
     tau : float
         Reliability of the decisions.
     times : (p,) array of int
@@ -52,7 +52,7 @@ class StreamTables:
     gains : (parts, d, k) array
         What a unit of each entry's innovation adds to the scores.
     scores : (parts, k) array
-        Their means before the first sample.
+        Their means before the first value.
     deviations : (p, parts, k, k) array
         Standard deviations of differences of scores after each time; 0 where nothing is random.
     """
@@ -83,7 +83,7 @@ def stream_tables(
     reliability : float, optional
         tau; that of the estimator by default.
     steps : ascending integers in 1..length, optional
-        Numbers of samples after which series may be decided; by default those of the estimator.
+        Numbers of values after which series may be decided; by default those of the estimator.
 
     Returns
     -------

@@ -153,7 +153,7 @@ def plan_of(model: FittedModel) -> Plan:
 
 
 class Streams:
-    """Decide many series that arrive sample by sample, each at its own time.
+    """Decide many series that arrive value by value, each at its own time.
 
     A sample costs O(t + ell) for the conditional mean and the rule's check. A series with missing
     samples needs a Cholesky factor, O(d^3), at each look, unless another series missed the same.
@@ -170,7 +170,7 @@ class Streams:
     reliability : float or (n_series,) array-like, optional
         tau; the model's by default.
     steps : ascending integers in ``1..n_timepoints_``, optional
-        Numbers of samples after which series may be decided, always including the last; by default
+        Numbers of values after which series may be decided, always including the last; by default
         as in `ReliableClassifier.predict_early`.
 
     Raises
@@ -240,7 +240,7 @@ class Streams:
 
     @property
     def time(self) -> NDArray[np.int64]:
-        """(n,): number of samples used for each decision; 0 where undecided."""
+        """(n,): number of values used for each decision; 0 where undecided."""
         with self._lock:
             return self._time.copy()
 
@@ -319,9 +319,9 @@ class Streams:
         return decided[0] if len(decided) == 1 else np.sort(np.concatenate([_NONE, *decided]))
 
     def finish(self, at: _Given = None) -> _Codes:
-        """Decide series that have ended, from their known samples.
+        """Decide series that have ended, from their known values.
 
-        Missing samples are filled by the last samples or, where the model was fitted with a
+        Missing values are filled by the last values or, where the model was fitted with a
         `horizon`, by conditional means.
 
         Parameters
@@ -541,7 +541,7 @@ def _by(*keys: NDArray[np.int64]) -> Iterator[tuple[np.int64, _Codes]]:
 
 
 class Stream:
-    """Decide one series that arrives sample by sample: see `Streams`.
+    """Decide one series that arrives value by value: see `Streams`.
 
     Parameters
     ----------
@@ -550,7 +550,7 @@ class Stream:
     reliability : float, optional
         tau; the model's by default.
     steps : ascending integers in ``1..n_timepoints_``, optional
-        Numbers of samples after which the series may be decided.
+        Numbers of values after which the series may be decided.
 
     Examples
     --------
@@ -576,7 +576,7 @@ class Stream:
 
     @property
     def seen(self) -> int:
-        """Number of samples up to and including the one that decided the series."""
+        """Number of values up to and including the one that decided the series."""
         return int(self._streams.seen[0])
 
     @property
@@ -585,19 +585,19 @@ class Stream:
         return self._streams.decision(0)
 
     def push(self, value: ArrayLike, *, time: int | None = None) -> StreamDecision | None:
-        """Push the next sample.
+        """Push the next value.
 
         Parameters
         ----------
         value : float or (channels,) array-like
             Sample; NaN is missing and counts as one time step. Ignored once the series is decided.
         time : int, optional
-            Number of the sample, starting at 1; skipped samples are missing. The next by default.
+            Number of the sample, starting at 1; skipped values are missing. The next by default.
 
         Returns
         -------
         StreamDecision or None
-            The decision, from the deciding sample on; None before.
+            The decision, from the deciding value on; None before.
 
         Raises
         ------
@@ -616,7 +616,7 @@ class Stream:
         return self._streams.push_one(0, given.reshape(channels), time)
 
     def finish(self) -> StreamDecision:
-        """Decide the series, which has ended, from its known samples: see `Streams.finish`."""
+        """Decide the series, which has ended, from its known values: see `Streams.finish`."""
         self._streams.finish()
         decision = self.decision
         assert decision is not None

@@ -1,7 +1,7 @@
-"""Fisher's discriminant for few rows: with a ridge, or after PCA.
+"""Fisher's discriminant for few samples: with a ridge, or after PCA.
 
-Parrish (2012), section 3.5. With more rows than columns `eigenfeat.FisherLDA` computes the first
-from moments: it streams, and accepts sparse rows.
+Parrish (2012), section 3.5. With more samples than columns `eigenfeat.FisherLDA` computes the first
+from moments: it streams, and accepts sparse samples.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ def principal_count(rows: ClassRows, span: Span, pca_components: int | None) -> 
     Raises
     ------
     ValueError
-        If the rows have fewer than asked for.
+        If the samples have fewer than asked for.
     """
     rank = len(span.sizes)
     if pca_components is None:

@@ -1,4 +1,4 @@
-"""Linear LDG: directions that bring rows near to their own class and away from the others."""
+"""Linear LDG: directions that bring samples near to their own class and away from the others."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ MOST_COORDINATES = 2000  # rows of a huge dimension that are given coordinates
 
 @dataclass(eq=False)
 class Problem:
-    """Training rows in the coordinates that they are solved in, and what selection found."""
+    """Training samples in the coordinates that they are solved in, and what selection found."""
 
-    rows: NDArray[Any]  # standardised, (n, kept columns)
+    rows: NDArray[Any]  # standardised, (n, varying columns)
     coordinates: NDArray[Any]  # (n, r)
     basis: Basis | WideBasis
     columns: Columns
@@ -80,7 +80,7 @@ class Problem:
     def fold_accuracies(
         self, counts: Sequence[int], gammas: Sequence[float], dimensions: Sequence[int]
     ) -> FoldAccuracies:
-        """Accuracies of candidates on rows left out."""
+        """Accuracies of candidates on samples left out."""
         return fold_accuracies(
             self.coordinates,
             self.codes,
@@ -110,7 +110,7 @@ class Problem:
         return smallest_eigenpairs(matrix, min(count, self.rank))
 
     def accuracy(self, vectors: NDArray[np.float64]) -> float:
-        """Leave-one-out 3-NN accuracy of the rows' projections."""
+        """Leave-one-out 3-NN accuracy of the samples' projections."""
         reduced = expand(self.coordinates, vectors, expansion="none", n_threads=self.n_threads)
         return knn_accuracy(reduced, self.codes, self.n_threads)
 
@@ -300,7 +300,7 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return int(self.components_.shape[0])
 
     def _project_dense(self, X: NDArray[Any]) -> NDArray[Any]:
-        """By blocks of rows that are centred before they are multiplied: means may be large."""
+        """By blocks of samples that are centred before they are multiplied: means may be large."""
         result = np.empty((len(X), len(self.components_)), dtype=X.dtype)
         directions = np.ascontiguousarray(self.components_.T)
         block = max(1, 2**22 // max(X.shape[1], 1))
@@ -349,7 +349,7 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return problem, classes
 
     def _wide_problem(self, X: Any, codes: NDArray[np.int64], k: int) -> Any:
-        """Coordinates of few rows, products with many."""
+        """Coordinates of few samples, products with many."""
         columns, wide = wide_rows(X, self.standardize, self.n_threads)
         if X.shape[0] > MOST_COORDINATES:
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -388,12 +388,12 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return chosen
 
     def _asks_others(self, problem: Problem, candidates: dict[str, Any]) -> bool:
-        """Whether there is anything to choose, and rows are too few to choose by themselves."""
+        """Whether there is anything to choose, and samples are too few to choose by themselves."""
         several = any(len(values) > 1 for values in candidates.values())
         return problem.spread_out and (several or self._greedy)
 
     def _chosen_by_folds(self, problem: Problem, candidates: dict[str, Any]) -> dict[str, Any]:
-        """The candidates that rows left out by folds prefer, one of each."""
+        """The candidates that samples left out by folds prefer, one of each."""
         counts = selection.useful_counts(candidates["n_neighbors"], problem.codes)
         tried = problem.fold_accuracies(counts, candidates["gamma"], candidates["n_components"])
         n_neighbors, gamma, dimension = tried.best()
@@ -485,7 +485,7 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     ) -> None:
         columns = problem.columns
         self.components_ = np.zeros((len(values), len(columns.mean)))
-        self.components_[:, columns.kept] = problem.basis.expand(vectors).T
+        self.components_[:, columns.varying] = problem.basis.expand(vectors).T
         self.mean_, self.scale_ = columns.mean, columns.scale
         self.eigenvalues_ = values
         self.gamma_, self.n_neighbors_, self.n_components_ = gamma, n_neighbors, len(values)

@@ -307,7 +307,7 @@ class TransferITML(Iterative, PooledReducer):
         classes, codes = np.unique(y, return_inverse=True)
         check_two_labels(classes)
         scaler = DomainScaler.learn(X, source)
-        rows = scaler.apply(X, source)[:, scaler.kept]
+        rows = scaler.apply(X, source)[:, scaler.varying]
         count = pair_count(self.n_pairs, len(classes), rows.shape[1])
         random = check_random_state(self.random_state)
         domains = np.flatnonzero(source), np.flatnonzero(~source if not source.all() else source)

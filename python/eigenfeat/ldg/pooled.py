@@ -1,6 +1,6 @@
 """PCA and Fisher's discriminant of two pooled domains, for transfer learning.
 
-Parrish (2012), sections 4.5.2 and 4.5.3: the rows of source and target, each standardised
+Parrish (2012), sections 4.5.2 and 4.5.3: the samples of source and target, each standardised
 separately, are pooled as if they were of one domain. Transfer LDG is compared with these.
 """
 
@@ -30,7 +30,7 @@ _PooledReducer = TypeVar("_PooledReducer", bound="PooledReducer")
 
 
 class PooledReducer(Reducer):
-    """A `Reducer` of rows of two domains: ``(X - mean_) / scale_ @ components_.T``."""
+    """A `Reducer` of samples of two domains: ``(X - mean_) / scale_ @ components_.T``."""
 
     _saved: ClassVar[dict[str, str]] = Reducer._saved | {"_scaler": "of DomainScaler"}
 
@@ -147,12 +147,12 @@ class PooledReducer(Reducer):
 
     def _learn(self, X: NDArray[Any], y: Any, source: NDArray[np.bool_]) -> None:
         scaler = DomainScaler.learn(X, source)
-        self._keep_scaled(self._reduce(scaler.apply(X, source)[:, scaler.kept], y), scaler)
+        self._keep_scaled(self._reduce(scaler.apply(X, source)[:, scaler.varying], y), scaler)
 
     def _keep_scaled(self, result: Reduction, scaler: DomainScaler) -> None:
         """Keep directions for the standardised columns that vary, and the units of both domains."""
-        directions = np.zeros((len(scaler.kept), result.directions.shape[1]))
-        directions[scaler.kept] = result.directions
+        directions = np.zeros((len(scaler.varying), result.directions.shape[1]))
+        directions[scaler.varying] = result.directions
         self._keep(Reduction(directions, result.attributes), scaler.means[1])
         self._scaler = scaler
         self.source_mean_, self.source_scale_ = scaler.means[0], scaler.scales[0]
@@ -162,7 +162,7 @@ class PooledReducer(Reducer):
         raise NotImplementedError
 
     def _check_loaded(self) -> None:
-        fits(self._scaler.kept.shape == (self.n_features_in_,), f"{type(self).__name__}._scaler")
+        fits(self._scaler.varying.shape == (self.n_features_in_,), f"{type(self).__name__}._scaler")
 
 
 class PooledPCA(PooledReducer):

@@ -1,7 +1,7 @@
-"""LDG for two domains: many labelled rows of a source, and few of the target.
+"""LDG for two domains: many labelled samples of a source, and few of the target.
 
-Parrish (2012), chapter 4. Local means of the rows of both domains are made of source rows, and
-equation 4.3 weighs the two domains' scatters about them by ``1 - alpha`` and ``alpha``.
+Parrish (2012), chapter 4. Local means of the samples of both domains are made of source samples,
+and equation 4.3 weighs the two domains' scatters about them by ``1 - alpha`` and ``alpha``.
 
 The thesis contradicts itself on the weight of a row's own class g. In (4.3) gamma weighs the other
 classes alone, and the own one has ``1 - p_g``. In (4.4), which is said to be a rearrangement of it,
@@ -55,7 +55,7 @@ _MOST_FOLDS = 5
 
 @dataclass(frozen=True, eq=False)
 class TwoDomains:
-    """Rows of source and target in common units, and the neighbours of both in the source."""
+    """Samples of source and target in common units, and the neighbours of both in the source."""
 
     source: Array
     source_codes: NDArray[np.int64]
@@ -77,7 +77,7 @@ class TwoDomains:
         n_threads: int | None = None,
         others: bool = False,
     ) -> TwoDomains:
-        """Look for the neighbours of all rows among those of the source."""
+        """Look for the neighbours of all samples among those of the source."""
         k = int(source_codes.max()) + 1
         own, across = (
             local_neighbours(
@@ -93,14 +93,14 @@ class TwoDomains:
         return self.source_neighbours.shape[1]
 
     def source_scatters(self) -> LocalScatters:
-        """V and A of the source's rows: the second sum of (4.3)."""
+        """V and A of the source's samples: the second sum of (4.3)."""
         result = scatters_of_neighbours(
             self.source, self.source_codes, self.source_neighbours, n_threads=self.n_threads
         )
         return self._weighed(result, self.source, self.source_codes, self.source_neighbours)
 
     def target_scatters(self, rows: NDArray[np.intp]) -> LocalScatters:
-        """V and A of some of the target's rows, with the source's priors: the first sum."""
+        """V and A of some of the target's samples, with the source's priors: the first sum."""
         asked = self.target[rows], self.target_codes[rows], self.target_neighbours[rows]
         return self._weighed(self._scatters(*asked), *asked)
 
@@ -119,7 +119,7 @@ class TwoDomains:
         codes: NDArray[np.int64],
         neighbours: NDArray[np.int64],
     ) -> LocalScatters:
-        """V and A; for (4.3) both less the rows' own classes, these weighted by their priors."""
+        """V and A; for (4.3) both less the samples' own classes, these weighted by their priors."""
         if not self.others:
             return result
         priors = np.bincount(self.source_codes, minlength=self.n_classes) / len(self.source)
@@ -144,7 +144,7 @@ class TwoDomains:
         return int(np.sum(majority(result[:, 0], codes) == self.target_codes[asked]))
 
     def folds(self) -> list[NDArray[np.intp]]:
-        """Rows of the target in parts that share each class evenly; at most 5, at least 2."""
+        """Samples of the target in parts that share each class evenly; at most 5, at least 2."""
         counts = np.bincount(self.target_codes)
         n_folds = int(np.clip(counts[counts > 0].min(), 2, _MOST_FOLDS))
         order = np.argsort(self.target_codes, kind="stable")
@@ -260,7 +260,7 @@ class TransferLDG(PooledReducer):
         check_classification_targets(y)
         classes, codes = _encode(y, source)
         scaler = DomainScaler.learn(X, source) if self.standardize else _as_they_are(X.shape[1])
-        rows = scaler.apply(X, source)[:, scaler.kept]
+        rows = scaler.apply(X, source)[:, scaler.varying]
         # Fewer rows than columns: nothing happens outside their span.
         basis = Span.of(rows).basis if len(rows) < rows.shape[1] else None
         inside = rows if basis is None else rows @ basis
@@ -282,7 +282,7 @@ class TransferLDG(PooledReducer):
     def _neighbours(
         self, rows: Array, codes: NDArray[np.int64], coordinates: Array
     ) -> tuple[int, dict[str, Array]]:
-        """Number of neighbours, and what its choice on the source's rows has tried."""
+        """Number of neighbours, and what its choice on the source's samples has tried."""
         if not isinstance(self.n_neighbors, str):
             return int(self.n_neighbors), {}
         counts = useful_counts(NEIGHBORS, codes)
@@ -320,7 +320,7 @@ class TransferLDG(PooledReducer):
 
 
 class _Choice:
-    """Cross-validation of alpha and gamma on the target's rows."""
+    """Cross-validation of alpha and gamma on the target's samples."""
 
     def __init__(self, domains: TwoDomains, dimensions: int) -> None:
         self.domains, self.dimensions = domains, dimensions
@@ -340,7 +340,7 @@ class _Choice:
         return smallest_eigenpairs(within - gamma * weighted, m)
 
     def final(self, alpha: float, gamma: float, m: int) -> tuple[Array, Array]:
-        """Return the m directions that all rows give, and their values."""
+        """Return the m directions that all samples give, and their values."""
         target = self.domains.target_scatters(self._every) if len(self._every) else None
         return self.solve(target, alpha, gamma, m)
 
@@ -356,7 +356,7 @@ class _Choice:
 
     @cached_property
     def _folds(self) -> list[tuple[NDArray[np.intp], NDArray[np.intp], LocalScatters]]:
-        """Rows that are known and rows that are asked for, and the scatters of the known ones."""
+        """Known samples, samples to predict, and the scatters of the known ones."""
         if len(self._every) < 2:
             return []
         folds = []
@@ -366,7 +366,7 @@ class _Choice:
         return folds
 
     def _scores(self, name: str, values: list[float], pairs: list[tuple[float, float]]) -> Array:
-        """Share of the target's rows that each (alpha, gamma) gets right, if there is a choice."""
+        """Accuracy on the target of each (alpha, gamma), if there is a choice."""
         hits = np.zeros(len(pairs))
         if len(pairs) == 1 or not self._folds:
             return hits
@@ -391,7 +391,7 @@ def _candidates(given: Any, name: str, by_default: tuple[float, ...], most: floa
 
 
 def _encode(y: Any, source: NDArray[np.bool_]) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Return the source's classes, and the codes of all rows."""
+    """Return the source's classes, and the codes of all samples."""
     classes = np.unique(y[source])
     check_two_labels(classes, "source rows")
     codes = np.searchsorted(classes, y).clip(max=len(classes) - 1)

@@ -44,6 +44,7 @@ from scipy.special import logsumexp
 from eigenfeat._base.lazy import cached_property
 from eigenfeat._base.types import Codes
 from eigenfeat.linear.lbfgs import Solve, minimise
+from eigenfeat.linear.span import Span, SpanMetric
 
 if TYPE_CHECKING:
     from eigenfeat._base.core import core
@@ -238,6 +239,8 @@ class HeldOutFolds:
     constant : bool
         Whether there is an intercept.
     random : RandomState
+    span : Span or None
+        Of all rows, if folds are fitted in the span of theirs.
     """
 
     problem: LogitProblem
@@ -246,6 +249,7 @@ class HeldOutFolds:
     held_out: LogitProblem | None
     constant: bool
     random: np.random.RandomState
+    span: Span | None = None
 
     @cached_property
     def parts(self) -> list[tuple[Codes, Codes]]:
@@ -255,8 +259,7 @@ class HeldOutFolds:
     def logits_by(self, W: _Array, penalty: Penalty) -> Logits:
         """Logits of the rows of early stopping by W (p, k), or of the folds."""
         if self.held_out is None:
-            fits = [self._fold(part, penalty.energy).fitted(penalty, None) for part in self.parts]
-            return [logits for _, fit in fits for logits in fit]
+            return [logits for part in self.parts for logits in self._path(part, [penalty])[0]]
         how = np.ascontiguousarray(W[: self.problem.shape[0]]), self.constant
         rows = self.held_out.rows
         return rows.reduce(held_out_logits, operator.add, *how, rows.n_threads)
@@ -309,14 +312,53 @@ class HeldOutFolds:
         """Of all penalties, in all folds."""
         result: list[Logits] = [[] for _ in penalties]
         for part in self.parts:
-            fold, W = self._fold(part, max(one.energy for one in penalties)), None
-            for i, penalty in enumerate(penalties):
-                W, logits = fold.fitted(penalty, W)
-                result[i] += logits
+            for logits, of_part in zip(result, self._path(part, penalties), strict=True):
+                logits += of_part
         T = [fixed or temperature(logits) for logits in result]
         losses = [log_loss(*one) for one in zip(result, T, strict=True)]
         best = int(np.argmin(losses))
         return Choice(best, T[best], dict(enumerate(losses)), None)
+
+    def _path(self, part: tuple[Codes, Codes], penalties: Sequence[Penalty]) -> list[Logits]:
+        """Logits of the rows that a fold holds out, for each of some penalties."""
+        largest = max(penalties, key=lambda one: one.energy)
+        result = self._path_in_span(part, penalties, largest)
+        if result is None:
+            result, fold, W = [], self._fold(part, largest.energy), None
+            for penalty in penalties:
+                W, logits = fold.fitted(penalty, W)
+                result.append(logits)
+        return result
+
+    def _path_in_span(
+        self, part: tuple[Codes, Codes], penalties: Sequence[Penalty], largest: Penalty
+    ) -> list[Logits] | None:
+        if self.span is None:
+            return None
+        train, held_out = part
+        rows, problem = self.problem.rows, None
+        if self.span.common:
+            span: Span | None = self.span.take(train)
+        else:  # features of a fold have mean squares of its own
+            problem = self.problem_of(rows.subset(train))
+            span = Span.of(problem, largest, _COARSE)
+        metric = None if span is None else SpanMetric.of(span, largest)
+        if span is None or metric is None:
+            return None
+        point, points = None, []
+        for penalty in penalties:
+            point = span.minimise(
+                penalty, metric, point, tolerance=_COARSE, max_iterations=_MOST_STEPS
+            ).point
+            points.append(point)
+        if problem is not None:
+            held, how = rows.subset(held_out), (self.constant, rows.n_threads)
+            weights = span.weights(problem, points)
+            return [held.reduce(held_out_logits, operator.add, W, *how) for W in weights]
+        kernel = self.span.kernel[np.ix_(held_out, train)]
+        weight = None if self.span.weight is None else self.span.weight[held_out]
+        codes = self.span.codes[held_out]
+        return [[(span.logits(kernel, point), codes, weight)] for point in points]
 
     def _first_fold(self, energy: float, tolerance: float, solve: Solve | None) -> _Fold:
         if solve is None:

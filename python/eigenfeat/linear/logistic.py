@@ -24,6 +24,7 @@ from eigenfeat.linear.held_out import HeldOutFolds, Logits, temperature
 from eigenfeat.linear.lbfgs import NEARBY, RECENT, Minimum, Progress, Solve, Trial, minimise
 from eigenfeat.linear.linear import Features, LinearClassifier
 from eigenfeat.linear.logit_problem import LogitProblem, Penalty, gram_rows, uncentred
+from eigenfeat.linear.span import Span, SpanSearch
 from eigenfeat.rows.estimator import Iterative, with_steps
 from eigenfeat.rows.memory import KeptBlock, MemoryRows
 from eigenfeat.rows.reading import RowTransform
@@ -392,7 +393,9 @@ class MultinomialLogit(Iterative, LinearClassifier):
             energies = (self.penalty,)
         given_temperature, near = self.temperature, None
         asked = energies is None or given_temperature == "auto"
-        held_out_folds = self._held_out_folds(problem, held_out, random) if asked else None
+        some = min(PENALTIES) if energies is None else min(energies)
+        span = self._span(problem, some) if before is None and held_out is None else None
+        held_out_folds = self._held_out_folds(problem, held_out, span, random) if asked else None
         # Of dense rows a search starts at 0, which may need no Gram matrix.
         anywhere = before is None and not problem.rows.dense
         single = energies is None or (given_temperature == "auto" and len(energies) == 1)
@@ -407,6 +410,8 @@ class MultinomialLogit(Iterative, LinearClassifier):
             build = partial(self._metric, problem, max(energies), random, None)
             metric, near = TriedMetric(problem, build), near if anywhere else None
         W, recent = (problem.start(before, centre), RECENT) if near is None else (near, NEARBY)
+        weights = self._weights(problem.shape[1], max(energies))
+        search = None if near is not None else SpanSearch.of(problem, span, weights, self.tol)
         for i, penalty in enumerate(energies):
             model: Any = self if i == len(energies) - 1 else clone(self)
             if penalties is not None:
@@ -415,7 +420,7 @@ class MultinomialLogit(Iterative, LinearClassifier):
             model.classes_, model.n_features_in_ = self.classes_, self.n_features_in_
             if hasattr(self, "feature_names_in_"):
                 model.feature_names_in_ = self.feature_names_in_
-            W = model._minimise(problem, metric, W, held_out, centre, recent)
+            W = model._minimise(problem, metric, search, W, held_out, centre, recent)
             model._apply_temperature(
                 model._temperature(held_out_folds)
                 if given_temperature == "auto"
@@ -423,8 +428,18 @@ class MultinomialLogit(Iterative, LinearClassifier):
             )
             yield model
 
+    def _span(self, problem: LogitProblem, energy: float) -> Span | None:
+        """The span of the samples, if steps in it are to replace those over the features."""
+        if self._gram_rows(problem, energy) < problem.n_rows:
+            return None
+        return Span.of(problem, self._weights(problem.shape[1], energy), self.tol)
+
     def _held_out_folds(
-        self, problem: LogitProblem, held_out: LogitProblem | None, random: np.random.RandomState
+        self,
+        problem: LogitProblem,
+        held_out: LogitProblem | None,
+        span: Span | None,
+        random: np.random.RandomState,
     ) -> HeldOutFolds:
         """Rows for penalty and temperature, with draws that leave those of the fit as they are."""
         return HeldOutFolds(
@@ -434,6 +449,7 @@ class MultinomialLogit(Iterative, LinearClassifier):
             held_out,
             self.fit_intercept,
             deepcopy(random),
+            span,
         )
 
     def _in_closed_form(self, penalties: Sequence[float] | None, n_classes: int) -> bool:
@@ -577,6 +593,7 @@ class MultinomialLogit(Iterative, LinearClassifier):
         self,
         problem: LogitProblem,
         metric: TriedMetric,
+        search: SpanSearch | None,
         W: _Array,
         held_out: LogitProblem | None,
         centre: _Array | None,
@@ -584,7 +601,36 @@ class MultinomialLogit(Iterative, LinearClassifier):
     ) -> NDArray[np.float64]:
         penalty = self._weights(problem.shape[1], self.penalty_)
         watch = Watch(held_out, partial(uncentred, centre=centre), self._log, self._step_done)
-        float32 = problem.float32_problem() if held_out is None else None
+        result, done = None, False
+        if search is not None:
+            options: dict[str, Any] = {"tolerance": self.tol, "max_iterations": self.max_iter}
+            result, done = search.minimise(penalty, **options, callback=watch)
+            W = result.point
+        if result is None or not done:
+            result = self._over_features(problem, metric, penalty, W, watch, recent)
+        self._record(result, watch)
+        full = uncentred((watch.best or result).point, centre)
+        self._keep(full if self.fit_intercept else np.vstack([full, np.zeros((1, full.shape[1]))]))
+        self.temperature_ = 1.0
+        if result.reason == "iterations":
+            warn_caller(
+                f"MultinomialLogit: {result.iterations} iterations left the objective an estimated "
+                f"{result.gap / max(abs(result.objective), 1e-300):.1e} above its minimum; raise "
+                "max_iter, gram_rows or the penalty",
+                ConvergenceWarning,
+            )
+        return result.point
+
+    def _over_features(
+        self,
+        problem: LogitProblem,
+        metric: TriedMetric,
+        penalty: Penalty,
+        W: _Array,
+        watch: Watch,
+        recent: int,
+    ) -> Minimum:
+        float32 = problem.float32_problem() if watch.held_out is None else None
         result = minimise(
             lambda W: problem.objective(W, penalty),
             metric.solve,
@@ -598,18 +644,7 @@ class MultinomialLogit(Iterative, LinearClassifier):
             recent=recent,
         )
         metric.done()
-        self._record(result, watch)
-        full = uncentred((watch.best or result).point, centre)
-        self._keep(full if self.fit_intercept else np.vstack([full, np.zeros((1, full.shape[1]))]))
-        self.temperature_ = 1.0
-        if result.reason == "iterations":
-            warn_caller(
-                f"MultinomialLogit: {result.iterations} iterations left the objective an estimated "
-                f"{result.gap / max(abs(result.objective), 1e-300):.1e} above its minimum; raise "
-                "max_iter, gram_rows or the penalty",
-                ConvergenceWarning,
-            )
-        return result.point
+        return result
 
     def _record(self, result: Minimum, watch: Watch) -> None:
         self.n_iter_ = np.array([result.iterations], dtype=np.int32)

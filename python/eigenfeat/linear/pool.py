@@ -28,7 +28,8 @@ from eigenfeat._base.types import Codes
 from eigenfeat.linear.held_out import _objective, _solved, log_loss, temperature
 from eigenfeat.linear.lbfgs import minimise
 from eigenfeat.linear.logistic import PENALTIES, MultinomialLogit
-from eigenfeat.linear.logit_problem import LogitProblem
+from eigenfeat.linear.logit_problem import LogitProblem, Penalty
+from eigenfeat.linear.span import Span, SpanMetric
 
 if TYPE_CHECKING:
     from eigenfeat.rows.labelled import LabelledRows
@@ -85,14 +86,45 @@ def held_out_logits_of(
     """
     penalties = [one / damping(logit) for one in penalties]
     problem = LogitProblem(train, constant=True)
-    k = problem.shape[1]
-    random = np.random.RandomState(0)
-    factor = logit._fold_metric(problem, min(max(penalties), 0.1), _COARSE, random=random)
-    float32 = problem.float32_problem()
-    W, out, weights = np.zeros(problem.shape), [], []
+    ways = [logit._weights(problem.shape[1], energy) for energy in penalties]
+    metric_of = logit._weights(problem.shape[1], min(max(penalties), 0.1))
+    weights = _weights_in_span(problem, ways, metric_of)
+    if weights is None:
+        weights = _weights_over_features(logit, problem, ways, metric_of)
     block = held.together()
-    for energy in penalties:
-        penalty = logit._weights(k, energy)
+    scores = [block.scores(W, True, held.n_threads) for W in weights]
+    return [np.asarray(one, dtype=np.float64) for one in scores], weights
+
+
+def _weights_in_span(
+    problem: LogitProblem, penalties: Sequence[Penalty], metric_of: Penalty
+) -> list[_Array] | None:
+    """Weights (p, k) for each penalty, of fewer samples than features; None of more."""
+    span = Span.of(problem, metric_of, _COARSE)
+    metric = None if span is None else SpanMetric.of(span, metric_of)
+    if span is None or metric is None:
+        return None
+    point, points = None, []
+    for penalty in penalties:
+        point = span.minimise(
+            penalty, metric, point, tolerance=_COARSE, max_iterations=_MOST_STEPS
+        ).point
+        points.append(point)
+    return span.weights(problem, points)
+
+
+def _weights_over_features(
+    logit: MultinomialLogit,
+    problem: LogitProblem,
+    penalties: Sequence[Penalty],
+    metric_of: Penalty,
+) -> list[_Array]:
+    """Weights (p, k) for each penalty."""
+    random = np.random.RandomState(0)
+    factor = logit._fold_metric(problem, metric_of.energy, _COARSE, random=random)
+    float32 = problem.float32_problem()
+    W, weights = np.zeros(problem.shape), []
+    for penalty in penalties:
         W = minimise(
             _objective(problem, penalty),
             partial(_solved, factor, problem.n_threads),
@@ -102,10 +134,8 @@ def held_out_logits_of(
             noise=float(np.finfo(problem.dtype).eps),
             float32=None if float32 is None else _objective(float32, penalty),
         ).point
-        scores = block.scores(np.ascontiguousarray(W), True, held.n_threads)
-        out.append(np.asarray(scores, dtype=np.float64))
-        weights.append(W)
-    return out, weights
+        weights.append(np.ascontiguousarray(W))
+    return weights
 
 
 def damping(logit: MultinomialLogit) -> float:

@@ -66,9 +66,9 @@ def corrupted_copies(
     scores += sigma2 * (duals @ gram)
     # With coef = along @ basis, basis of orthonormal rows, scores of noise are along @ its part.
     lengths, turned = np.linalg.eigh(gram)
-    kept = lengths > len(lengths) * np.finfo(float).eps * max(lengths[-1], 0.0)
-    along = turned[:, kept] * np.sqrt(lengths[kept])
-    basis = (turned[:, kept] / np.sqrt(lengths[kept])).T @ coef
+    nonzero = lengths > len(lengths) * np.finfo(float).eps * max(lengths[-1], 0.0)
+    along = turned[:, nonzero] * np.sqrt(lengths[nonzero])
+    basis = (turned[:, nonzero] / np.sqrt(lengths[nonzero])).T @ coef
     parts = _accepted(scores, codes, costs, duals, along, svm, np.sqrt(sigma2), n_copies, random)
     noise = random.standard_normal((n, n_copies, d))
     noise += (parts - noise @ basis.T) @ basis
@@ -106,9 +106,11 @@ def _accepted(
         moved = sigma * (drawn @ along.T)
         # duals @ coef is the negative of the subgradient.
         tangent = least[at] - np.einsum("ij,ij->i", duals[at], moved)
-        kept = np.log(random.uniform(size=len(waiting))) <= tangent - loss(scores[at] + moved, at)
-        parts[waiting[kept]] = drawn[kept]
-        waiting = waiting[~kept]
+        accepted = np.log(random.uniform(size=len(waiting))) <= tangent - loss(
+            scores[at] + moved, at
+        )
+        parts[waiting[accepted]] = drawn[accepted]
+        waiting = waiting[~accepted]
         if not len(waiting):
             return parts.reshape(n, n_copies, rank)
     raise ValueError(

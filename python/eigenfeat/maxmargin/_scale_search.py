@@ -247,7 +247,7 @@ def units(X: NDArray[Any], scale: str) -> tuple[NDArray[np.float64], NDArray[np.
 
 
 def _surest(scales: NDArray[np.float64], scores: NDArray[np.float64]) -> int:
-    """The scale of the best mean score, of equals the smallest; 0 if nothing is surely better.
+    """The scale of the best mean score, of equals the smallest; 0 if none is significantly better.
 
     Surely: by more than twice the standard error of the gain over the folds.
     """

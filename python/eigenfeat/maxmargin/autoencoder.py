@@ -193,7 +193,7 @@ class Autoencoder(Iterative, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         return np.asarray(hidden, dtype=rows.dtype)
 
     def inverse_transform(self, H: ArrayLike) -> Floats:
-        """Reconstruct rows (n, d) from hidden units."""
+        """Reconstruct samples (n, d) from hidden units."""
         check_is_fitted(self, "encoder_")
         rows = expit(np.asarray(H) @ self.decoder_.T + self.decoder_bias_)
         return np.asarray(self.minimum_ + (rows - 0.1) / 0.8 * self.span_)

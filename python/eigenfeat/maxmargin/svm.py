@@ -208,9 +208,9 @@ class MulticlassSVM(Iterative, Verbose, LinearModel):
         rows = self._labelled_rows(X, y, sample_weight)
         X, codes, weight = rows.block.X, rows.codes, rows.block.weight
         # Rows without weight were left out.
-        kept, n = np.arange(len(codes)), len(codes)
+        positive, n = np.arange(len(codes)), len(codes)
         if weight is not None and np.ndim(sample_weight := np.asarray(sample_weight)) > 0:
-            kept, n = np.flatnonzero(sample_weight > 0), len(sample_weight)
+            positive, n = np.flatnonzero(sample_weight > 0), len(sample_weight)
         X = X.toarray() if isinstance(X, ExpandedRows) else X
         X = _without_constants(X) if self.fit_intercept else X
         costs = self.C * self._row_costs(codes, weight)
@@ -228,12 +228,12 @@ class MulticlassSVM(Iterative, Verbose, LinearModel):
             n_threads=threads.resolve(self.n_threads),
         )
         if before is not None:
-            svm.start(self._matching(before, n)[kept])
+            svm.start(self._matching(before, n)[positive])
         self._run(svm)
         self.class_coef_, intercepts = svm.weights()
         self._keep(np.vstack([self.class_coef_.T, intercepts]))
         self.dual_coef_ = np.zeros((n, len(self.classes_)))
-        self.dual_coef_[kept] = svm.duals()
+        self.dual_coef_[positive] = svm.duals()
 
     def _row_costs(self, codes: Any, weight: Any) -> NDArray[np.float64]:
         costs = np.ones(len(codes)) if weight is None else weight.astype(np.float64)

@@ -169,7 +169,7 @@ def _filled(tables: StreamTables, name: str, dtype: str) -> str:
         **_padding(tables.padded, name),
     }
     template = files("eigenfeat.models").joinpath(_TEMPLATE).read_text(encoding="utf-8")
-    return re.sub(r"@([A-Z_]+)@", lambda found: words[found.group(1)], template)
+    return re.sub(r"@([A-Z_]+)@", lambda match: words[match.group(1)], template)
 
 
 def _padding(padded: bool, name: str) -> dict[str, str]:

@@ -73,8 +73,8 @@ def to_onnx(
         File to which the model is also written; an existing file is replaced once the new one is
         complete.
     dtype : {"float32", "float64"}
-        Type of the rows and of all numbers. `GEMClassifier` itself stores its features in float32,
-        so float64 gives slightly different probabilities, not better ones.
+        Type of the samples and of all numbers. `GEMClassifier` itself stores its features in
+        float32, so float64 gives slightly different probabilities, not better ones.
 
     Returns
     -------
@@ -82,7 +82,7 @@ def to_onnx(
         One input ``X`` (n, d). A classifier has the outputs ``label`` (n,), integers, booleans or
         strings, and ``probabilities`` (n, k); a transformer ``features`` (n, columns).
         `ReliableClassifier` has the outputs ``label`` and ``time`` (n,): the decision of each
-        series by its entries before the first NaN, as `predict_early` for complete rows. Where
+        series by its entries before the first NaN, as `predict_early` for complete samples. Where
         ``time`` is 0 the series waits, and its label is not to be used. Probabilities of decisions
         are off by up to 1e-7, as runtimes have the error function in float32 only.
 
@@ -123,7 +123,7 @@ def to_onnx(
 
 
 def _refuse_completion(model: Any) -> None:
-    """ValueError for models that encode or complete rows, which these operators cannot."""
+    """ValueError for models that encode or complete samples, which these operators cannot."""
     encoder = getattr(model, "columns_", None)
     if encoder is not None:
         names = ", ".join(map(repr, encoder.encoders_))
@@ -150,7 +150,7 @@ def _refuse_completion(model: Any) -> None:
 
 
 def _translate(graph: Graph, model: Any) -> None:
-    """Fill the graph, from the rows to the outputs."""
+    """Fill the graph, from the samples to the outputs."""
     if isinstance(model, ReliableClassifierCV):
         check_is_fitted(model, "best_estimator_")
         model = model.best_estimator_
@@ -161,8 +161,8 @@ def _translate(graph: Graph, model: Any) -> None:
     if _one_of(last, _CLASSIFIERS) is not None:
         _classify(graph, last, rows)
         return
-    found = _features(graph, last, rows)
-    graph.node("Identity", found, output="features")
+    features = _features(graph, last, rows)
+    graph.node("Identity", features, output="features")
     graph.output("features", graph.number, ["n", None])
 
 
@@ -185,8 +185,8 @@ def _features(graph: Graph, step: Any, rows: str) -> str:
     if translate is None:
         known = [kind.__name__ for kind in (*_TRANSFORMERS, *_CLASSIFIERS)]
         raise ValueError(f"model: expected one of {', '.join(known)}, got {show(step)}")
-    found: str = translate(graph, step, rows)
-    return found
+    output: str = translate(graph, step, rows)
+    return output
 
 
 def _classify(graph: Graph, model: Any, rows: str) -> None:
@@ -229,7 +229,7 @@ def _gem(graph: Graph, model: GEM, rows: str) -> str:
 
 
 def _reduced(graph: Graph, model: Any, rows: str) -> str:
-    """``((rows - mean) / scale) @ components^T``."""
+    """``((samples - mean) / scale) @ components^T``."""
     centred = graph.node("Sub", rows, graph.constant(np.asarray(model.mean_, dtype=float)))
     components = model.components_ / getattr(model, "scale_", 1.0)
     return graph.affine(centred, np.asarray(components, dtype=float).T, None)
@@ -244,7 +244,7 @@ def _standardised(graph: Graph, model: StandardScaler, rows: str) -> str:
 
 
 def _fourier(graph: Graph, model: RBFSampler, rows: str) -> str:
-    """``sqrt(2 / D) cos(rows W + b)``, as a sine: onnxruntime 1.23 has no cosine in float64."""
+    """``sqrt(2 / D) cos(samples W + b)``, as a sine: onnxruntime 1.23 has no cosine in float64."""
     angles = graph.affine(rows, model.random_weights_, model.random_offset_ + math.pi / 2)
     amplitude = graph.scalar(math.sqrt(2.0 / len(model.random_offset_)))
     return graph.node("Mul", graph.node("Sin", angles), amplitude)
@@ -331,7 +331,7 @@ def _half_power(graph: Graph, rows: str, exponent: int) -> str:
 
 
 def _shifted(graph: Graph, rows: str) -> str:
-    """``sqrt(1 + rows) - 1``, without its cancellation."""
+    """``sqrt(1 + samples) - 1``, without its cancellation."""
     one = graph.scalar(1.0)
     root = graph.node("Sqrt", graph.node("Add", rows, one))
     return graph.node("Div", rows, graph.node("Add", root, one))

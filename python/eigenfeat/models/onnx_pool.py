@@ -142,14 +142,14 @@ def _ranks(graph: Graph, stat: TableStatistics, rows: str) -> str:
 def _distribution(graph: Graph, quantiles: _Array, some: Any, rows: str) -> str:
     """Scaled values of distribution functions; at a step, the mean of both sides."""
     d, at = quantiles.shape[1], np.linspace(0.0, 1.0, len(quantiles))
-    found = []
+    parts = []
     for q in quantiles.T:
         values, first, count = np.unique(q, return_index=True, return_counts=True)
-        found.append((values, at[first], at[first + count - 1]))
-    most = max(len(values) for values, _, _ in found)
+        parts.append((values, at[first], at[first + count - 1]))
+    most = max(len(values) for values, _, _ in parts)
     starts, rises, jumps = np.zeros((d, most)), np.zeros((d, most)), np.zeros((d, most))
     widths = np.ones((d, most))
-    for j, (values, below, above) in enumerate(found):
+    for j, (values, below, above) in enumerate(parts):
         m = len(values)
         starts[j, :m] = values
         widths[j, : m - 1] = np.diff(values)

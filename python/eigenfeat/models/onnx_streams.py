@@ -70,9 +70,9 @@ def _scores(graph: Graph, tables: StreamTables, entries: NDArray[np.int64], valu
     for i, t in enumerate(entries):
         for g in range(parts):
             factor = tables.factors[g, :t, :t]
-            found = solve_triangular(factor, tables.gains[g, :t], lower=True, trans="T")
-            slopes[:t, i, g] = found
-            offsets[i, g] = tables.scores[g] - tables.means[g, :t] @ found
+            solved = solve_triangular(factor, tables.gains[g, :t], lower=True, trans="T")
+            slopes[:t, i, g] = solved
+            offsets[i, g] = tables.scores[g] - tables.means[g, :t] @ solved
     wide = graph.affine(values, slopes.reshape(d, -1), offsets.reshape(-1))
     return str(graph.node("Reshape", wide, graph.constant(np.array([-1, *shape]))))
 
@@ -91,8 +91,8 @@ def _guesses(
             innovations = graph.affine(values, inverse.T, -(inverse @ tables.means[g]))
             squares = graph.node("Mul", innovations, innovations)
             constant = np.log(tables.weights[g]) - np.log(np.diagonal(tables.factors[g])) @ until
-            found = graph.affine(squares, -0.5 * until, constant)
-            densities.append(graph.node("Unsqueeze", found, _axes(graph, 2)))
+            density = graph.affine(squares, -0.5 * until, constant)
+            densities.append(graph.node("Unsqueeze", density, _axes(graph, 2)))
         shares = graph.node("Softmax", graph.node("Concat", *densities, axis=2), axis=2)
         shares = graph.node("Unsqueeze", shares, _axes(graph, 3))
     mixed = graph.node("ReduceSum", graph.node("Mul", shares, scores), _axes(graph, 2), keepdims=0)
@@ -110,12 +110,12 @@ def _decided(graph: Graph, tables: StreamTables, scores: str, guess: tuple[str, 
     ended = np.full((k, parts, k), _CERTAIN)
     table = np.concatenate([scales.reshape(looks * k, parts, k), ended])
     begins = graph.constant(np.arange(looks + 1)[None] * k)
-    found = graph.node("Gather", graph.constant(table), graph.node("Add", code, begins), axis=0)
+    gathered = graph.node("Gather", graph.constant(table), graph.node("Add", code, begins), axis=0)
     column = graph.node("Unsqueeze", code, _axes(graph, 2, 3))
     of_guess = graph.node("Equal", column, graph.constant(np.arange(k)))
     own = graph.node("Where", of_guess, scores, graph.scalar(0.0))
     own = graph.node("ReduceSum", own, _axes(graph, 3), keepdims=1)
-    ahead = graph.node("Mul", graph.node("Sub", own, scores), found)
+    ahead = graph.node("Mul", graph.node("Sub", own, scores), gathered)
     # In float32, as runtimes have no other.
     error = graph.node("Erf", graph.node("Cast", ahead, to=graph.onnx.TensorProto.FLOAT))
     error = graph.node("Cast", error, to=graph.number)

@@ -232,12 +232,12 @@ def _built(source: Any, trusted: list[str | type[Any]]) -> Any:
         source.seek(0)
         unknown = set(skops_io.get_untrusted_types(file=source))
         known = (o if isinstance(o, str) else f"{o.__module__}.{o.__name__}" for o in trusted)
-        found = sorted(unknown - set(known))
-        names = [name if name.isprintable() else repr(name) for name in found[:_NAMED]]
-        more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+        untrusted = sorted(unknown - set(known))
+        names = [name if name.isprintable() else repr(name) for name in untrusted[:_NAMED]]
+        more = f" and {len(untrusted) - _NAMED} more" if len(untrusted) > _NAMED else ""
         raise FileFormatError(
             f"it contains types that are not trusted: {', '.join(names)}{more}; if its source is "
-            f"trusted, load(path, trusted={names if more else found}) reads it"
+            f"trusted, load(path, trusted={names if more else untrusted}) reads it"
         ) from None
 
 
@@ -265,10 +265,10 @@ def _is_ours(module: str, name: str) -> bool:
     if not _MODULE.fullmatch(module):
         return False
     try:
-        found = getattr(importlib.import_module(module), name, None)
+        kind = getattr(importlib.import_module(module), name, None)
     except ImportError:
         return False
-    return isinstance(found, type) and found.__module__ == module and is_saved(found)
+    return isinstance(kind, type) and kind.__module__ == module and is_saved(kind)
 
 
 def _nodes(schema: Any) -> Iterator[dict[str, Any]]:
@@ -318,14 +318,14 @@ def _parts(value: Any) -> list[Any]:
     """What an object consists of."""
     if isinstance(value, np.ndarray):
         return list(value.ravel())
-    found = list(value.values()) if isinstance(value, dict) else []
+    parts = list(value.values()) if isinstance(value, dict) else []
     if isinstance(value, (list, tuple, set)):
-        found = list(value)
+        parts = list(value)
     if is_saved(type(value)):
         state = value.__getstate__() if type(value)._saved is not None else {}
     else:
         state = getattr(value, "__dict__", {})
-    return found + list(state.values())
+    return parts + list(state.values())
 
 
 def _check_keys(value: Any) -> None:

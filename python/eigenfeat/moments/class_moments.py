@@ -30,9 +30,9 @@ _Array = npt.NDArray[np.float64]
 
 
 class ClassMoments(Saved):
-    r"""Weights, means and second moments of the rows of each class.
+    r"""Weights, means and second moments of the samples of each class.
 
-    For each class :math:`c` with rows :math:`x_i` and weights :math:`w_i`:
+    For each class :math:`c` with samples :math:`x_i` and weights :math:`w_i`:
 
     .. math::
 
@@ -40,7 +40,7 @@ class ClassMoments(Saved):
         S_c = \sum_i w_i (x_i - \mu_c)(x_i - \mu_c)^T
 
     The second moment is :math:`C_c = S_c / W_c + \mu_c \mu_c^T` (Karampatziakis and Mineiro 2014,
-    eq. 2), the covariance :math:`S_c / W_c`. Rows may arrive in batches of any size. Batches and
+    eq. 2), the covariance :math:`S_c / W_c`. Samples may arrive in batches of any size. Batches and
     accumulators are merged by the rule of Chan, Golub and LeVeque (1983), which is accurate for
     means far from zero as well. Results for different batches differ only by rounding; the number
     of threads does not change any bit.
@@ -50,8 +50,8 @@ class ClassMoments(Saved):
     classes : array-like of shape (k,), optional
         All labels. Any other label is then an error. By default, every new label adds a class.
     dtype : {None, float32, float64}
-        Arithmetic type of the products of rows. None: float32 for float32 rows, float64 for all
-        others. Sums are always in float64.
+        Arithmetic type of the products of samples. None: float32 for float32 samples, float64 for
+        all others. Sums are always in float64.
     feature_names : sequence of str, optional
         Names of the columns, by default those of the first data frame. They are saved in files,
         compared by `merge`, and passed on to estimators that are fitted to the moments.
@@ -130,24 +130,24 @@ class ClassMoments(Saved):
 
     @property
     def dtype(self) -> DType | None:
-        """Arithmetic type of the products, or None for that of the rows."""
+        """Arithmetic type of the products, or None for that of the samples."""
         return self._dtype
 
     def update(
         self, X: Rows, y: ArrayLike, sample_weight: Weights = None, *, n_threads: int | None = None
     ) -> ClassMoments:
-        """Add a batch of rows.
+        """Add a batch of samples.
 
         Parameters
         ----------
         X : array-like or sparse matrix, shape (n, d)
-            Rows. float32 and float64 are used as they are, other numbers become float64. CSR
+            Samples. float32 and float64 are used as they are, other numbers become float64. CSR
             matrices are never densified as a whole. Arrays in Fortran order are copied, with the
             same results, bit for bit, as in C order.
         y : array-like of shape (n,)
             Labels: numbers, strings or other values that can be ordered.
         sample_weight : array-like of shape (n,), optional
-            Weights >= 0; all 1 by default. A row of weight 0 only adds its class.
+            Weights >= 0; all 1 by default. A sample of weight 0 only adds its class.
         n_threads : int, optional
             Number of threads; all by default.
 
@@ -186,13 +186,13 @@ class ClassMoments(Saved):
     def add_scatter(self, c: Hashable, scatter: ArrayLike) -> ClassMoments:
         """Add a matrix to the scatter of a class, whose mean stays.
 
-        With rows completed by conditional means, the sum of weighted conditional covariances makes
-        the moments those of the expected products.
+        With samples completed by conditional means, the sum of weighted conditional covariances
+        makes the moments those of the expected products.
 
         Parameters
         ----------
         c : label
-            A class with rows.
+            A class with samples.
         scatter : (d, d) array-like
             Symmetric and positive semidefinite, which is not checked.
 
@@ -207,14 +207,14 @@ class ClassMoments(Saved):
         return self
 
     def merge(self, other: ClassMoments, *, n_threads: int | None = None) -> ClassMoments:
-        """Add all rows of another accumulator.
+        """Add all samples of another accumulator.
 
         Associative and commutative up to rounding. `other` is not changed.
 
         Parameters
         ----------
         other : ClassMoments
-            Moments of rows with the same columns.
+            Moments of samples with the same columns.
         n_threads : int, optional
             Number of threads; all by default.
 
@@ -309,7 +309,7 @@ class ClassMoments(Saved):
         return self._table.index(label)
 
     def weight(self, c: Hashable) -> float:
-        """Sum of the weights of the rows of class `c`: their number if all weights are 1."""
+        """Sum of the weights of the samples of class `c`: their number if all weights are 1."""
         with self._lock:
             index = self._table.index(c)
             if self._few is not None:

@@ -79,12 +79,12 @@ class FewSamples:
         if not self._are_few(count) or not _are_plain(rows, weights, self.n_features):
             return None
         if isinstance(rows, CsrRows):
-            kept: Any = replace(
+            copied: Any = replace(
                 rows, data=rows.data.copy(), indices=rows.indices.copy(), indptr=rows.indptr.copy()
             )
         else:
-            kept = np.array(rows, order="C")
-        batch = _Batch(kept, codes.copy(), None if weights is None else weights.copy(), n_threads)
+            copied = np.array(rows, order="C")
+        batch = _Batch(copied, codes.copy(), None if weights is None else weights.copy(), n_threads)
         return FewSamples(self.n_features, count, (*self._parts, batch))
 
     def merged(

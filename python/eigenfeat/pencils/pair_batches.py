@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from eigenfeat.moments.class_moments import ClassMoments
     from eigenfeat.pencils.span import Span
 
-__all__ = ["PairDirections", "Problems", "Request", "problems_of", "solve_problems"]
+__all__ = ["PairDirections", "PairOptions", "Problems", "problems_of", "solve_problems"]
 
 _Array = npt.NDArray[np.float64]
 _Rows = npt.NDArray[np.int64]
@@ -74,7 +74,7 @@ class Problems:
 
 
 @dataclass(frozen=True, eq=False)
-class Request:
+class PairOptions:
     """Requested results of each problem; validated arguments of `pair_directions`."""
 
     n_directions: int
@@ -92,11 +92,11 @@ class PairDirections(Saved):
     Attributes
     ----------
     vectors : ndarray of shape (d, F)
-        One direction per column, in the units of the rows: projections are ``X @ vectors``, plus
+        One direction per column, in the units of the samples: projections are ``X @ vectors``, plus
         ``offset`` if it is not None.
     eigenvalues : ndarray of shape (F,)
-        Descending within a pair: mean square of the projections of the numerator's rows, divided by
-        that of the (regularised) denominator.
+        Descending within a pair: mean square of the projections of the numerator's samples, divided
+        by that of the (regularised) denominator.
     pairs : ndarray of labels, shape (F, 2)
         Numerator and denominator class of each direction; for groups of classes, their names in
         `Contrasts`.
@@ -250,29 +250,29 @@ def _present(
     return Contraction(position[side.indices[selected]], side.weights[selected], side.others)
 
 
-def solve_problems(problems: Problems, request: Request) -> PairDirections:
+def solve_problems(problems: Problems, pair_options: PairOptions) -> PairDirections:
     """Solve batch by batch; raises SingularDenominatorError at the end if there is reason to."""
     unions = Unions(problems.moments, problems.labels)
-    matrices = ClassMatrices(unions, problems.groups, request.options)
-    m = min(request.n_directions, matrices.order)
-    batches = _batches(problems.items, matrices.order, request.options)
-    solver = _settled_solver(problems.items, matrices.order, m, request)
-    _check_memory(problems, batches, matrices.order, m, solver, request)
+    matrices = ClassMatrices(unions, problems.groups, pair_options.options)
+    m = min(pair_options.n_directions, matrices.order)
+    batches = _batches(problems.items, matrices.order, pair_options.options)
+    solver = _settled_solver(problems.items, matrices.order, m, pair_options)
+    _check_memory(problems, batches, matrices.order, m, solver, pair_options)
     results: list[PencilResult] = []
     failed: set[int] = set()
     for rows in batches:
         batch = matrices.batch(problems.items[rows])
-        result = request.solve(
+        result = pair_options.solve(
             batch.numerators,
             batch.denominators,
             batch.shifts,
             batch.items,
             m,
-            1.0 if request.threshold is None else request.threshold,
+            1.0 if pair_options.threshold is None else pair_options.threshold,
             solver,
-            request.n_threads,
+            pair_options.n_threads,
         )
-        if request.threshold is None:
+        if pair_options.threshold is None:
             result = _above(result, matrices.noise_edges(problems.items[rows]))
         singular = result.status == Status.NOT_POSITIVE_DEFINITE
         failed.update(problems.items[rows[singular], 1].tolist())
@@ -282,7 +282,7 @@ def solve_problems(problems: Problems, request: Request) -> PairDirections:
         groups = sorted(failed)
         what = "class" if problems.of_classes else "contrast"
         raise matrices.singular(groups, what, problems.names_below(groups))
-    return _joined(results, batches, problems, matrices, request.options)
+    return _joined(results, batches, problems, matrices, pair_options.options)
 
 
 def _above(result: PencilResult, edges: _Array) -> PencilResult:
@@ -303,13 +303,13 @@ def _offset_below(
     return offset
 
 
-def _settled_solver(items: _Rows, order: int, m: int, request: Request) -> str:
+def _settled_solver(items: _Rows, order: int, m: int, pair_options: PairOptions) -> str:
     """One solver for all batches, whatever share of the problems each has."""
-    if not isinstance(request.solver, str) or request.solver not in _SOLVERS:
+    if not isinstance(pair_options.solver, str) or pair_options.solver not in _SOLVERS:
         names = ", ".join(_SOLVERS)
-        raise ValueError(f"solver: expected one of {names}, got {show(request.solver)}")
-    if request.solver != "auto":
-        return request.solver
+        raise ValueError(f"solver: expected one of {names}, got {show(pair_options.solver)}")
+    if pair_options.solver != "auto":
+        return pair_options.solver
     return core.choose_solver(order, m, len(items) / len(np.unique(items[:, 1])))
 
 
@@ -330,34 +330,41 @@ def _batches(items: _Rows, order: int, options: PencilOptions) -> list[_Rows]:
 
 
 def _cut(rows: npt.NDArray[Any], items: _Rows, room: int) -> Iterator[npt.NDArray[Any]]:
-    held: set[int] = set()
+    needed: set[int] = set()
     first = 0
     for at, row in enumerate(rows):
-        held.update(items[row].tolist())
-        if len(held) > room:
+        needed.update(items[row].tolist())
+        if len(needed) > room:
             yield rows[first:at]
-            held, first = set(items[row].tolist()), at
+            needed, first = set(items[row].tolist()), at
     yield rows[first:]
 
 
 def _check_memory(
-    problems: Problems, batches: list[_Rows], order: int, m: int, solver: str, request: Request
+    problems: Problems,
+    batches: list[_Rows],
+    order: int,
+    m: int,
+    solver: str,
+    pair_options: PairOptions,
 ) -> None:
     """MemoryError before anything is taken: matrices, the core's scratch, and directions."""
-    apart = request.options.denominator == "covariance"
-    held, largest = 0, 0.0
+    apart = pair_options.options.denominator == "covariance"
+    formed_at_once, largest = 0, 0.0
     for rows in batches:
         items = problems.items[rows]
         n_below = len(np.unique(items[:, 1]))
         formed = n_below + len(rows) if apart else len(np.unique(items))
-        held = max(held, formed)
-        used = core.pencil_bytes(order, len(rows), n_below, m, solver, request.n_threads)
+        formed_at_once = max(formed_at_once, formed)
+        used = core.pencil_bytes(order, len(rows), n_below, m, solver, pair_options.n_threads)
         largest = max(largest, used)
     selected = 0
     if any(group.others for group in problems.groups):
         selected = 2 + len(problems.labels).bit_length()
     directions = len(problems.items) * m / order  # as matrices; there may be less
-    total = held + 2 + selected + math.ceil(largest / (8 * order * order) + 2 * directions)
+    total = (
+        formed_at_once + 2 + selected + math.ceil(largest / (8 * order * order) + 2 * directions)
+    )
     check_memory("pair_directions", total, order)
 
 
@@ -368,7 +375,7 @@ def _joined(
     matrices: ClassMatrices,
     options: PencilOptions,
 ) -> PairDirections:
-    """In the order of the problems, only what was found, in the units of the rows."""
+    """In the order of the problems, only what was found, in the units of the samples."""
     n, d = len(problems.items), matrices.n_features
     counts = np.zeros(n, dtype=np.int64)
     for rows, result in zip(batches, results, strict=True):

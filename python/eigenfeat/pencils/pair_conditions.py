@@ -32,10 +32,10 @@ class PairConditions:
     crawford : ndarray of shape (P,)
         Crawford number of each pencil, including the ridge: a lower bound, to 1e-6.
     sampling_error : ndarray of shape (P,)
-        Estimated distance of the two matrices together from those of infinitely many rows:
+        Estimated distance of the two matrices together from those of infinitely many samples:
         ``sqrt(|E_i|^2 + (1 + ridge)^2 |E_j|^2)`` with
         ``|E_c| = |C_c| (2 sqrt(r_c / n_c) + r_c / n_c)`` and the effective rank
-        ``r_c = tr C_c / |C_c|``. An estimate for Gaussian rows.
+        ``r_c = tr C_c / |C_c|``. An estimate for Gaussian samples.
     """
 
     pairs: Labels
@@ -43,10 +43,10 @@ class PairConditions:
     sampling_error: _Array
 
     def bounds(self, pairs: Labels, eigenvalues: _Array) -> _Array:
-        """Ends (F, 2) of the `eigenvalues` (F,) of `pairs` (F, 2) for infinitely many rows.
+        """Ends (F, 2) of the `eigenvalues` (F,) of `pairs` (F, 2) for infinitely many samples.
 
         They are those of `eigenvalue_bounds`, and as reliable as the estimate `sampling_error`.
-        They are infinite if it is not less than the Crawford number, as with few rows.
+        They are infinite if it is not less than the Crawford number, as with few samples.
         """
         known = {tuple(pair): at for at, pair in enumerate(self.pairs.tolist())}
         out = np.empty((len(eigenvalues), 2))

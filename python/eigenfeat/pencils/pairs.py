@@ -1,7 +1,7 @@
 """Choice of the ordered pairs of classes.
 
-A pair (numerator, denominator) yields detectors that are large on the numerator's rows and small on
-the denominator's. Every way of choosing makes sure that each class occurs in some pair.
+A pair (numerator, denominator) yields detectors that are large on the numerator's samples and small
+on the denominator's. Every way of choosing makes sure that each class occurs in some pair.
 """
 
 from __future__ import annotations
@@ -394,7 +394,7 @@ def confusion_pairs_from(
     Parameters
     ----------
     y_true, y_pred : array-like of shape (n,)
-        True and predicted labels of rows, preferably held-out rows.
+        True and predicted labels of samples, preferably held-out samples.
     n_pairs : int, optional
         Number of pairs. Every class that occurs is placed in some pair first, which may take more
         pairs; the pairs confused most often, either way, follow. Rounded up to an even number. By

@@ -31,7 +31,7 @@ from eigenfeat.pencils.eigh import (
     report,
     solve,
 )
-from eigenfeat.pencils.pair_batches import PairDirections, Request, problems_of, solve_problems
+from eigenfeat.pencils.pair_batches import PairDirections, PairOptions, problems_of, solve_problems
 from eigenfeat.pencils.pair_conditions import PairConditions, conditions_of
 from eigenfeat.pencils.solution import directions_of_each
 from eigenfeat.pencils.span import Span, span_of
@@ -170,7 +170,7 @@ def pair_directions(
     if problems.random_groups:
         threshold, noise = None, False
         options = replace(options, noise=False)
-    request = Request(
+    pair_options = PairOptions(
         directions_of_each(n_directions, len(problems.items), problems.random_groups),
         None if noise else check_threshold(threshold),  # type: ignore[arg-type]
         solver,
@@ -178,7 +178,7 @@ def pair_directions(
         options,
         solve if solve_with is None else solve_with,
     )
-    result = solve_problems(problems, request)
+    result = solve_problems(problems, pair_options)
     report(result.status, [f"pair {show(tuple(pair))}" for pair in problems.names.tolist()])
     if span is None:
         return result
@@ -218,7 +218,7 @@ def pair_conditions(
     Returns
     -------
     PairConditions
-        Its method `bounds` estimates intervals of the eigenvalues for infinitely many rows.
+        Its method `bounds` estimates intervals of the eigenvalues for infinitely many samples.
 
     Raises
     ------
@@ -260,7 +260,7 @@ def _labels_with_weight(moments: ClassMoments) -> npt.NDArray[Any]:
 
 
 def _pooled_mean(moments: ClassMoments, labels: list[Any]) -> npt.NDArray[np.float64]:
-    """Mean (d,) of the rows of all classes together."""
+    """Mean (d,) of the samples of all classes together."""
     weights = np.array([moments.weight(c) for c in labels])
     mean: npt.NDArray[np.float64] = weights @ [moments.mean(c) for c in labels] / weights.sum()
     return mean

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eigenfeat._base.core import core
+from eigenfeat._base.threads import resolve
 from eigenfeat.expansion.features import expand
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils.pencils import pair_directions
@@ -134,8 +136,8 @@ def _held_out_losses(
     features = expand(
         X, result.vectors, result.offset, powers=(1, 2), n_threads=settings.n_threads
     ).astype(np.float64, copy=False)
-    right = _least_squares(features[fit], labels[fit], weights[fit], features[held_out])
-    wrong = right != labels[held_out]
+    parts = features[fit], labels[fit], weights[fit], features[held_out]
+    wrong = _least_squares(*parts, settings.n_threads) != labels[held_out]
     return np.asarray(wrong @ weights[held_out], dtype=np.float64)
 
 
@@ -148,20 +150,33 @@ def _few_pairs(labels: list[Any], both_ways: bool) -> list[tuple[Any, Any]]:
 
 
 def _least_squares(
-    rows: Array, labels: NDArray[Any], weights: Array, queries: Array
+    rows: Array, labels: NDArray[Any], weights: Array, queries: Array, n_threads: int | None
 ) -> NDArray[Any]:
-    """Predict by ridge regression on class indicators; one line of labels for each of `RIDGES`."""
+    """Predict by ridge regression on class indicators; one line of labels for each of `RIDGES`.
+
+    Features have root mean square 1. Of fewer rows than features their kernel is factorised.
+    """
+    threads = resolve(n_threads)
     classes, codes = np.unique(labels, return_inverse=True)
     share = weights / weights.sum()
-    size = np.sqrt(share @ rows**2)
-    size = np.where(size > 0, size, 1.0)
-    rows, queries = _with_ones(rows / size), _with_ones(queries / size)
-    gram = (rows.T * share) @ rows
-    target = (rows.T * share) @ np.eye(len(classes))[codes]
-    ridges = [r * np.eye(len(gram)) for r in RIDGES]
-    scores = [queries @ np.linalg.solve(gram + ridge, target) for ridge in ridges]
-    return np.stack([classes[s.argmax(axis=1)] for s in scores])
-
-
-def _with_ones(rows: Array) -> Array:
-    return np.column_stack([rows, np.ones(len(rows))])
+    target, ridges = np.eye(len(classes))[codes], np.asarray(RIDGES)
+    size = np.sqrt(np.append(share @ rows**2, 1.0))
+    scale = np.divide(1.0, size, out=np.zeros_like(size), where=size > 0)
+    n, p = len(rows), len(scale)
+    fitted = core.FeatureRows64(X=rows, constant=True)
+    if n < p:
+        kernel = fitted.kernel(scale, False, threads)
+        solved = core.kernel_ridge(kernel, share, target, ridges, threads)
+        A = np.ascontiguousarray(solved.transpose(1, 0, 2).reshape(n, -1))
+        W = fitted.products(A, threads) * (scale**2)[:, None]
+    else:
+        gram = np.zeros((p, p))
+        below = np.tril_indices(p)
+        gram[below] = fitted.gram(share, scale, False, threads)
+        gram.T[below] = gram[below]
+        products = fitted.products(target * share[:, None], threads) * scale[:, None]
+        solved = core.kernel_ridge(gram, None, products, ridges, threads)
+        W = solved.transpose(1, 0, 2).reshape(p, -1) * scale[:, None]
+    asked = core.FeatureRows64(X=queries, constant=True)
+    scores = asked.scores(np.ascontiguousarray(W), threads).reshape(len(queries), len(ridges), -1)
+    return classes[np.nan_to_num(scores, nan=-np.inf).argmax(axis=2)].T

@@ -77,12 +77,12 @@ class Directions:
 
 def parts_of(model: BaseEstimator) -> list[BaseEstimator]:
     """The model and its inner models, from the outside: the best of a search, steps, extractors."""
-    found = [model]
-    for part in found:
+    parts = [model]
+    for part in parts:
         inner = [getattr(part, name, None) for name in ("best_estimator_", "extractor_")]
         inner += [step for _, step in getattr(part, "steps", ())]
-        found += [one for one in inner if hasattr(one, "get_params")]
-    return found
+        parts += [one for one in inner if hasattr(one, "get_params")]
+    return parts
 
 
 def directions_of(
@@ -105,14 +105,14 @@ def directions_of(
                 f"{name}: expected a classifier that uses GEM features of the columns, got a pool "
                 "that gives them no weight; fit it with views='gem'"
             )
-        found = _of_pairs(part) or (None if paired else _components(part))
-        if found is None:
+        directions = _of_pairs(part) or (None if paired else _components(part))
+        if directions is None:
             continue
-        if not found.weights.size:
+        if not directions.weights.size:
             raise ValueError(
                 f"{name}: expected a model with directions, got none above its threshold"
             )
-        return found
+        return directions
     raise ValueError(f"{name}: expected a fitted {wanted}, got {show(model)}")
 
 
@@ -122,8 +122,10 @@ def _of_pairs(part: Any) -> Directions | None:
     if layer is None and not (hasattr(part, "pairs_") and hasattr(part, "ranks_")):
         return None
     names = ("directions", "eigenvalues", "pairs", "ranks", "offset")
-    found = [getattr(part, f"{name}_") if layer is None else getattr(layer, name) for name in names]
-    weights, values, pairs, ranks, offset = found
+    parts_of_pairs = [
+        getattr(part, f"{name}_") if layer is None else getattr(layer, name) for name in names
+    ]
+    weights, values, pairs, ranks, offset = parts_of_pairs
     if not isinstance(weights, np.ndarray):  # of very many columns
         return None
     labels = [label for label in np.asarray(part.classes_).tolist() if label in pairs]
@@ -145,10 +147,10 @@ def _components(part: Any) -> Directions | None:
     weights = np.asarray(rows, dtype=np.float64).T
     m = weights.shape[1]
     values, of = None, ""
-    for name, told in (("eigenvalues_", "eigenvalue"), ("explained_variance_", "variance")):
-        found = np.asarray(getattr(part, name, np.nan), dtype=np.float64)
-        if values is None and found.shape == (m,):
-            values, of = found, told
+    for name, meaning in (("eigenvalues_", "eigenvalue"), ("explained_variance_", "variance")):
+        read = np.asarray(getattr(part, name, np.nan), dtype=np.float64)
+        if values is None and read.shape == (m,):
+            values, of = read, meaning
     return Directions(weights, values, of, None, np.arange(m), np.zeros(m), [], None, part)
 
 

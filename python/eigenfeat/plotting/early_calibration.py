@@ -111,15 +111,15 @@ class EarlyCalibrationDisplay:
         """
         model = fitted_reliable(estimator)
         if X is not None:
-            found = calibrate(model, X, agreement=agreement, confidence=confidence)
+            calibration = calibrate(model, X, agreement=agreement, confidence=confidence)
         elif hasattr(model, "calibration_"):
-            found = model.calibration_
+            calibration = model.calibration_
         else:
             raise ValueError(
                 "estimator: expected a model whose method calibrate was called, or series X to "
                 f"calibrate it on, got {show(estimator)}"
             )
-        return cls(found).plot(ax, **kwargs)
+        return cls(calibration).plot(ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> EarlyCalibrationDisplay:
         """Draw the calibration.
@@ -153,8 +153,8 @@ class EarlyCalibrationDisplay:
             (self.chosen_point_,) = axes.plot(
                 *place, "o", color=ACCENT, ms=8, zorder=4, label=chosen
             )
-        kept = [t for t in TICKS if one.tau[0] <= t * (1 + 1e-6) and t <= one.tau[-1] * (1 + 1e-6)]
-        axes.set_xticks([np.log(t) - np.log1p(-t) for t in kept], [short_tau(t) for t in kept])
+        ticks = [t for t in TICKS if one.tau[0] <= t * (1 + 1e-6) and t <= one.tau[-1] * (1 + 1e-6)]
+        axes.set_xticks([np.log(t) - np.log1p(-t) for t in ticks], [short_tau(t) for t in ticks])
         axes.tick_params(axis="x", labelrotation=45)
         low = min(one.lower.min(), one.agreement)
         axes.set_ylim(low - 0.06 * (1 - low), 1 + 0.04 * (1 - low))

@@ -162,13 +162,13 @@ class EarlyDecisionDisplay:
         if times is None:
             times = sorted({max(1, round(time / 3)), max(1, round(2 * time / 3)), time})
         flat, channels = series.T.reshape(1, -1), len(series)
-        found = [
+        labelled = [
             model.completion_.condition_prefixes(flat, [t * channels]).at(0, n_columns=flat.size)
             for t in times
         ]
         mean, variance = (
             np.stack([part[0].reshape(-1, channels).T for part in parts])
-            for parts in ([one.mean for one in found], [one.variance for one in found])
+            for parts in ([one.mean for one in labelled], [one.variance for one in labelled])
         )
         return cls(series, decision, tau, times, mean, variance).plot(ax, **kwargs)
 
@@ -199,8 +199,8 @@ class EarlyDecisionDisplay:
             self.axes_[channel, k] = place
             self._draw_channel(channel, k, kwargs)
             if channel == 0:
-                told = self._state(self.times[k])
-                place.set_title(wrapped(told, figure, 9.5, 1.2 * shape[1]), fontsize=9.5)
+                title = self._state(self.times[k])
+                place.set_title(wrapped(title, figure, 9.5, 1.2 * shape[1]), fontsize=9.5)
             if k == 0:
                 place.set_ylabel("value" if channels == 1 else f"channel {channel}")
             else:
@@ -248,8 +248,8 @@ class EarlyDecisionDisplay:
         if t >= traced.time[0]:
             return f"{t} samples: decision\n{short(traced.label[0])}"
         sure = float(traced.trace_reliability[0, k])
-        told = "1" if sure == 1 else f"{sure:.2f}" if sure < 0.995 else f"1 - {1 - sure:.0e}"
-        return f"{t} samples: no decision\n{short(traced.trace_label[0, k])}, reliability {told}"
+        shown = "1" if sure == 1 else f"{sure:.2f}" if sure < 0.995 else f"1 - {1 - sure:.0e}"
+        return f"{t} samples: no decision\n{short(traced.trace_label[0, k])}, reliability {shown}"
 
     def _draw_trace(self, ax: Axes) -> None:
         traced: Any = self.decision
@@ -259,8 +259,8 @@ class EarlyDecisionDisplay:
             mine = labels == name
             colour, marker = class_style(number)
             ax.plot(traced.steps[mine], sure[mine], marker, ms=4, color=colour, label=short(name))
-        told = f"required: {short_tau(self.reliability)}"
-        ax.axhline(self.reliability, color="black", lw=0.9, label=told)
+        label_text = f"required: {short_tau(self.reliability)}"
+        ax.axhline(self.reliability, color="black", lw=0.9, label=label_text)
         for t in self.times:
             ax.axvline(t, color=self._colour(t), lw=1, ls="--", zorder=0)
         ax.set(xlabel="samples", ylabel="reliability\nof the label", ylim=(-0.04, 1.06))
@@ -272,11 +272,11 @@ def fitted_reliable(model: BaseEstimator, name: str = "estimator") -> ReliableCl
     """A fitted `ReliableClassifier`, which may be the best of a search."""
     from eigenfeat.incomplete import ReliableClassifier
 
-    found = getattr(model, "best_estimator_", model)
-    if not isinstance(found, ReliableClassifier):
+    reliable = getattr(model, "best_estimator_", model)
+    if not isinstance(reliable, ReliableClassifier):
         raise ValueError(f"{name}: expected a fitted ReliableClassifier, got {show(model)}")
-    check_is_fitted(found)
-    return found
+    check_is_fitted(reliable)
+    return reliable
 
 
 def _checked_row(row: Any, channels: int, length: int) -> NDArray[np.float64]:

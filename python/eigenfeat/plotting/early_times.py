@@ -132,14 +132,14 @@ class EarlyTimesDisplay:
         check_is_fitted(estimator)
         early = estimator.predict_early(X, *([] if reliability is None else [reliability]))
         n_samples = getattr(estimator, "n_timepoints_", None) or np.shape(X)[-1]
-        found = cls(early.time, early.label, int(n_samples), estimator.predict(X), y)
+        display = cls(early.time, early.label, int(n_samples), estimator.predict(X), y)
         tau = getattr(estimator, "reliability_", getattr(estimator, "reliability", None))
         tau = tau if reliability is None else reliability
         if tau is not None:
-            share = np.mean(np.asarray(found.label) == np.asarray(found.final))
-            told = f"required reliability {short_tau(tau)}: {share:.1%} of early labels are final"
-            kwargs = {"title": told, **kwargs}
-        return found.plot(ax, **kwargs)
+            share = np.mean(np.asarray(display.label) == np.asarray(display.final))
+            title = f"required reliability {short_tau(tau)}: {share:.1%} of early labels are final"
+            kwargs = {"title": title, **kwargs}
+        return display.plot(ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, *, title: str = "", **kwargs: Any) -> EarlyTimesDisplay:
         """Draw the lines.

@@ -135,19 +135,19 @@ class FiltersDisplay:
             If the estimator has no directions, a pair has none, or the number of columns does not
             match the image.
         """
-        found = directions_of(estimator, paired=pairs is not None)
+        directions = directions_of(estimator, paired=pairs is not None)
         check_whole(n_filters, "n_filters", at_least=1)
-        shape = check_image_shape(len(found.weights), image_shape)
-        weights = found.weights.T.reshape(-1, *shape)
-        if found.pairs is None:
+        shape = check_image_shape(len(directions.weights), image_shape)
+        weights = directions.weights.T.reshape(-1, *shape)
+        if directions.pairs is None:
             starts = range(0, min(len(weights), 3 * n_filters), n_filters)
             images = [weights[at : at + n_filters] for at in starts]
             titles = [[f"component {at + k + 1}" for k in range(n_filters)] for at in starts]
             return cls(images, titles, [""] * len(images)).plot(ax, **kwargs)
-        chosen = found.leading_pairs(5) if pairs is None else _check_pairs(pairs)
-        columns = [found.columns(pair)[:n_filters] for pair in chosen]
-        assert found.values is not None
-        titles = [[f"\u03bb = {found.values[c]:.3g}" for c in of] for of in columns]
+        chosen = directions.leading_pairs(5) if pairs is None else _check_pairs(pairs)
+        columns = [directions.columns(pair)[:n_filters] for pair in chosen]
+        assert directions.values is not None
+        titles = [[f"\u03bb = {directions.values[c]:.3g}" for c in of] for of in columns]
         means = None
         if X is not None:
             means = [_means(X, y, pair, shape) for pair in chosen]
@@ -155,9 +155,9 @@ class FiltersDisplay:
                 [*(f"mean of {short(label, 8)}" for label in pair), *rest]
                 for pair, rest in zip(chosen, titles, strict=True)
             ]
-        told = "\u03bb: mean square of the first class / the second"
+        title = "\u03bb: mean square of the first class / the second"
         names = [f"{short(above)} against {short(below)}" for above, below in chosen]
-        return cls([weights[of] for of in columns], titles, names, means, told).plot(ax, **kwargs)
+        return cls([weights[of] for of in columns], titles, names, means, title).plot(ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> FiltersDisplay:
         """Draw the lines of images.
@@ -228,8 +228,8 @@ def _means(X: Rows, y: Any, pair: Pair, shape: tuple[int, int]) -> Floats:
     labels = np.asarray(y)
     if labels.shape != (samples.shape[0],):
         raise ValueError(f"y: expected {samples.shape[0]} labels, one per sample, got {show(y)}")
-    found = []
+    images = []
     for label in pair:
         own = samples[labels == label]
-        found.append(np.asarray(own.mean(axis=0) if own.shape[0] else np.zeros(shape)))
-    return np.stack([mean.reshape(shape) for mean in found])
+        images.append(np.asarray(own.mean(axis=0) if own.shape[0] else np.zeros(shape)))
+    return np.stack([mean.reshape(shape) for mean in images])

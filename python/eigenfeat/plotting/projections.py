@@ -112,20 +112,22 @@ class ProjectionsDisplay:
         ValueError
             If the estimator is not a GEM, or the pair has no direction of that rank.
         """
-        found = directions_of(estimator, paired=True)
-        chosen = found.leading_pairs(1)[0] if pair is None else check_pair(pair, "pair")
-        columns = found.columns(chosen)
+        directions = directions_of(estimator, paired=True)
+        chosen = directions.leading_pairs(1)[0] if pair is None else check_pair(pair, "pair")
+        columns = directions.columns(chosen)
         whole = isinstance(rank, Integral) and not isinstance(rank, bool)
         if not whole or not 0 <= rank < len(columns):
             raise ValueError(
                 f"rank: expected 0 to {len(columns) - 1} for pair {chosen}, got {show(rank)}"
             )
         column = int(columns[rank])
-        samples = check_rows(X, n_columns=len(found.weights))
+        samples = check_rows(X, n_columns=len(directions.weights))
         if not np.isfinite(samples.data if isinstance(samples, CsrRows) else samples).all():
             raise ValueError("X: expected finite numbers, got NaN or infinity")
         factor: Any = samples if isinstance(samples, np.ndarray) else X
-        values = np.asarray(factor @ found.weights[:, column]).ravel() + found.offset[column]
+        values = (
+            np.asarray(factor @ directions.weights[:, column]).ravel() + directions.offset[column]
+        )
         return cls.from_predictions(y, values, pair=chosen, rank=rank, ax=ax, **kwargs)
 
     @classmethod
@@ -207,8 +209,8 @@ class ProjectionsDisplay:
         keys = {}
         for label, values, box in zip(labels, groups, self.boxes_["boxes"], strict=True):
             box.set_facecolor(roles.get(label, "#e5e9ee"))
-            told = f"{short(label)}: mean square {float(np.mean(values**2)):.3g}"
-            keys[label] = Patch(facecolor=box.get_facecolor(), edgecolor="black", label=told)
+            label_text = f"{short(label)}: mean square {float(np.mean(values**2)):.3g}"
+            keys[label] = Patch(facecolor=box.get_facecolor(), edgecolor="black", label=label_text)
         axes.axhline(0, color="black", lw=0.6, zorder=0)
         which = "Leading direction" if self.rank == 0 else f"Direction of rank {self.rank}"
         first, second = map(short, self.pair)

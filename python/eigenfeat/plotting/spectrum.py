@@ -112,13 +112,17 @@ class SpectrumDisplay:
         ValueError
             If the estimator has no eigenvalues.
         """
-        found = directions_of(estimator)
-        if found.values is None:
+        directions = directions_of(estimator)
+        if directions.values is None:
             raise ValueError(f"estimator: expected one with eigenvalues, got {show(estimator)}")
-        if found.pairs is None:
-            return cls(found.values, of=found.of).plot(ax, n_named=n_named, **kwargs)
-        values = {pair: found.values[found.columns(pair)] for pair in found.leading_pairs()}
-        return cls(values, found.labels, found.threshold).plot(ax, n_named=n_named, **kwargs)
+        if directions.pairs is None:
+            return cls(directions.values, of=directions.of).plot(ax, n_named=n_named, **kwargs)
+        values = {
+            pair: directions.values[directions.columns(pair)] for pair in directions.leading_pairs()
+        }
+        return cls(values, directions.labels, directions.threshold).plot(
+            ax, n_named=n_named, **kwargs
+        )
 
     def plot(self, ax: Axes | None = None, *, n_named: int = 3, **kwargs: Any) -> SpectrumDisplay:
         """Draw the curves and, for pairs of classes, the matrix.

@@ -117,9 +117,9 @@ class ViewsDisplay:
         places = np.arange(n)[::-1]
         self.bars_ = axes.barh(places, weights, **{"height": 0.62, "color": BLUE, **kwargs})
         for place, weight, loss in zip(places, weights, losses, strict=True):
-            told = f" {weight:.2f}" if weight else " not used"
-            told += "" if np.isnan(loss) else f", log loss {loss:.3f}"
-            axes.text(weight, place, told, va="center")
+            label_text = f" {weight:.2f}" if weight else " not used"
+            label_text += "" if np.isnan(loss) else f", log loss {loss:.3f}"
+            axes.text(weight, place, label_text, va="center")
         axes.set_yticks(places, names)
         axes.set(xlabel="weight in the pool", xlim=(0, 1.6 * max(float(weights.max()), 1e-9)))
         plain(axes)

@@ -1,7 +1,7 @@
 """Directions from the means of classes or slices: Fisher's, and sliced inverse regression's.
 
 The members of the family in ``rayleigh`` that take targets: Karampatziakis and Mineiro (2014),
-Table 1. S is the covariance of the means, N the covariance within classes or that of all rows.
+Table 1. S is the covariance of the means, N the covariance within classes or that of all samples.
 """
 
 from __future__ import annotations
@@ -205,8 +205,8 @@ class SlicedInverseRegression(SupervisedRayleigh):
 
     Notes
     -----
-    With `partial_fit`, the first batch determines the slices and their edges. With blocks of rows,
-    all targets determine them and are held in memory: 16 bytes per sample.
+    With `partial_fit`, the first batch determines the slices and their edges. With blocks of
+    samples, all targets determine them and are held in memory: 16 bytes per sample.
 
     References
     ----------

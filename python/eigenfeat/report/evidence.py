@@ -20,7 +20,14 @@ from eigenfeat.linear.logistic import MultinomialLogit
 from eigenfeat.plotting.figures import is_sequence
 
 __all__ = [
-    *("N_NEIGHBORS", "Case", "case_of", "features_of", "image_shape_of", "neighbour_labels"),
+    *(
+        "N_NEIGHBORS",
+        "Evidence",
+        "evidence_of",
+        "features_of",
+        "image_shape_of",
+        "neighbour_labels",
+    ),
     *("quietly", "standard_error"),
 ]
 
@@ -29,7 +36,7 @@ MOST_DENSE = 20_000  # columns of a sparse matrix
 
 
 @dataclass(frozen=True, eq=False)
-class Case:
+class Evidence:
     """A model, samples whose labels it knows, and its predictions for them.
 
     Attributes
@@ -89,15 +96,17 @@ class Case:
             confusion_matrix(self.true, self.predicted, labels=np.arange(len(self.classes)))
         )
 
-    def first(self, n: int) -> Case:
-        """The case of the first n samples."""
+    def first(self, n: int) -> Evidence:
+        """The evidence of the first n samples."""
         parts = ("X", "y", "true", "predicted", "proba")
-        found: dict[str, Any] = {name: getattr(self, name) for name in parts}
-        found = {name: None if part is None else part[:n] for name, part in found.items()}
-        return replace(self, **found)
+        first: dict[str, Any] = {name: getattr(self, name) for name in parts}
+        first = {name: None if part is None else part[:n] for name, part in first.items()}
+        return replace(self, **first)
 
 
-def case_of(model: Any, X: Any, y: NDArray[Any], image_shape: Any, random_state: int) -> Case:
+def evidence_of(
+    model: Any, X: Any, y: NDArray[Any], image_shape: Any, random_state: int
+) -> Evidence:
     """Predict samples with a fitted classifier, regressor or transformer.
 
     A transformer predicts nothing. Its features are measured on these samples: by logistic
@@ -125,7 +134,7 @@ def case_of(model: Any, X: Any, y: NDArray[Any], image_shape: Any, random_state:
         y = np.asarray(y, dtype=np.float64)
         if values.shape != y.shape:
             raise ValueError(f"y: expected shape {values.shape}, got {y.shape}")
-        return Case(model, X, y, names, shape, random_state, none, y, values, None)
+        return Evidence(model, X, y, names, shape, random_state, none, y, values, None)
     predicts = callable(getattr(model, "predict", None)) and hasattr(model, "classes_")
     classes = np.asarray(model.classes_) if predicts else np.unique(y)
     number = {label: code for code, label in enumerate(classes.tolist())}
@@ -138,40 +147,40 @@ def case_of(model: Any, X: Any, y: NDArray[Any], image_shape: Any, random_state:
         )
     if not known.all():
         X, y, codes = X[known], y[known], codes[known]
-    case = Case(
+    evidence = Evidence(
         model, X, y, names, shape, random_state, classes, codes, codes, None,
         unknown=int((~known).sum()),
     )  # fmt: skip
     with quietly():
         if not predicts:
-            return _of_features(case)
+            return _of_features(evidence)
         labels = np.asarray(model.predict(X)).tolist()
         proba = None
         if callable(getattr(model, "predict_proba", None)):
             proba = np.asarray(model.predict_proba(X), dtype=np.float64)
     predicted = np.array([number[label] for label in labels], dtype=np.intp)
-    return replace(case, predicted=predicted, proba=proba)
+    return replace(evidence, predicted=predicted, proba=proba)
 
 
-def _of_features(case: Case) -> Case:
+def _of_features(evidence: Evidence) -> Evidence:
     """With predictions from features: logistic regression for GEM, otherwise neighbours."""
-    features, k = features_of(case.model, case.X), len(case.classes)
-    folds = min(N_FOLDS, int(np.bincount(case.true, minlength=k).min()))
-    if not hasattr(case.model, "expansion") or folds < 2 or k < 2:
-        predicted = neighbour_labels(features, case.true, k)
+    features, k = features_of(evidence.model, evidence.X), len(evidence.classes)
+    folds = min(N_FOLDS, int(np.bincount(evidence.true, minlength=k).min()))
+    if not hasattr(evidence.model, "expansion") or folds < 2 or k < 2:
+        predicted = neighbour_labels(features, evidence.true, k)
         by = f"{N_NEIGHBORS} nearest neighbours in the features of the other samples"
     else:
-        splits = StratifiedKFold(folds, shuffle=True, random_state=case.random_state)
-        predicted = cross_val_predict(MultinomialLogit(), features, case.true, cv=splits)
+        splits = StratifiedKFold(folds, shuffle=True, random_state=evidence.random_state)
+        predicted = cross_val_predict(MultinomialLogit(), features, evidence.true, cv=splits)
         by = f"logistic regression on its features in {folds} folds"
-    return replace(case, predicted=predicted, features=features, by=by)
+    return replace(evidence, predicted=predicted, features=features, by=by)
 
 
 def features_of(model: Any, X: Any) -> NDArray[np.float64]:
     """Features of samples as a dense array."""
     with quietly():
-        found = model.transform(X)
-    dense = found.toarray() if hasattr(found, "toarray") else found
+        features = model.transform(X)
+    dense = features.toarray() if hasattr(features, "toarray") else features
     return np.asarray(dense, dtype=np.float64)
 
 

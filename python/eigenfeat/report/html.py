@@ -84,10 +84,10 @@ def picture(figure: Figure, caption: str) -> Html:
         figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
     data = base64.b64encode(file.getvalue()).decode()
     width = round(96 * figure.get_figwidth())
-    told = escaped(caption, 2000)
+    text = escaped(caption, 2000)
     return Html(
-        f'<figure><img style="max-width:min(100%,{width}px)" alt="{told}" '
-        f'src="data:image/svg+xml;base64,{data}"><figcaption>{told}</figcaption></figure>'
+        f'<figure><img style="max-width:min(100%,{width}px)" alt="{text}" '
+        f'src="data:image/svg+xml;base64,{data}"><figcaption>{text}</figcaption></figure>'
     )
 
 

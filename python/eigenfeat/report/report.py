@@ -144,14 +144,14 @@ def html_report(
         raise ValueError(f"y: expected one label per sample, got {show(y)}")
     from matplotlib import rc_context
 
-    from eigenfeat.report.evidence import case_of
+    from eigenfeat.report.evidence import evidence_of
     from eigenfeat.report.sections import contents
 
-    case = case_of(model, X, labels, image_shape, random_state)
+    evidence = evidence_of(model, X, labels, image_shape, random_state)
     with rc_context({"text.parse_math": False}):  # labels may contain dollars
-        figures, sections = contents(case)
-    classes = f", {len(case.classes)} classes" if len(case.classes) else ""
-    lead = [paragraph(f"{name} on {len(case.names):,} columns{classes}.")]
+        figures, sections = contents(evidence)
+    classes = f", {len(evidence.classes)} classes" if len(evidence.classes) else ""
+    lead = [paragraph(f"{name} on {len(evidence.names):,} columns{classes}.")]
     lead += [paragraph(f"{key}: ", value) for key, value in (sources or {}).items()]
     head = Html("".join([*lead, figures]))
     return fill_page(f"Report: {name}" if title is None else title, head, sections)

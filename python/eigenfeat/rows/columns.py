@@ -103,12 +103,12 @@ class TableColumns(Saved):
     def fit_parts(
         self, names: Sequence[Any], parts: Sequence[list[tuple[str, Counter[str | None]]]]
     ) -> TableColumns:
-        """Learn columns from what `column_counts` has found in the parts of a table."""
+        """Learn columns from the results of `column_counts` for the parts of a table."""
         kinds: list[str] = []
         counts: dict[Any, Counter[str | None]] = {}
         for at, name in enumerate(names):
-            found = {part[at][0] for part in parts}
-            kinds.append(min(found))  # words in one part are words in all
+            kinds_of_parts = {part[at][0] for part in parts}
+            kinds.append(min(kinds_of_parts))  # words in one part are words in all
             if kinds[-1] == "category":
                 counts[name] = sum((part[at][1] for part in parts), Counter())
         return self.fit_counts(names, kinds, counts)
@@ -144,8 +144,8 @@ class TableColumns(Saved):
             new = [str(name)] if self.kinds_[-1] == "number" else []
             if self.kinds_[-1] == "category":
                 self.encoders_[name] = _encoder(counts[name])
-                found = self.encoders_[name].get_feature_names_out([str(name)])
-                new = [str(one) for one in found]
+                names_of_codes = self.encoders_[name].get_feature_names_out([str(name)])
+                new = [str(one) for one in names_of_codes]
             encoded += new
             groups += [at] * len(new)
             indicator += [self.kinds_[-1] == "category"] * len(new)
@@ -176,8 +176,8 @@ class TableColumns(Saved):
         parts = []
         for at in self.used:
             name = self.names_[at]
-            found, values = _values(X, name)
-            parts.append(_numbers(found, values, name) if self.kinds_[at] == "number" else values)
+            missing, values = _values(X, name)
+            parts.append(_numbers(missing, values, name) if self.kinds_[at] == "number" else values)
         return self.encoded(parts)
 
     def encoded(self, columns: Sequence[_Column]) -> NDArray[np.float64]:
@@ -227,14 +227,14 @@ def column_counts(X: Any) -> list[tuple[str, Counter[str | None]]]:
     """Kind of each column of a table, and number of samples of each category."""
     names = _names(X)
     _check_unique(names)
-    found: list[tuple[str, Counter[str | None]]] = []
+    counts: list[tuple[str, Counter[str | None]]] = []
     for name in names:
         kind, values = _values(X, name)
         plain = getattr(getattr(X[name], "dtype", None), "kind", "O") in "biuf"
         # Numbers among objects may be words in another part of the table.
         some = kind == "category" or (kind == "number" and not plain)
-        found.append((kind, Counter(_text(values).tolist() if some else ())))
-    return found
+        counts.append((kind, Counter(_text(values).tolist() if some else ())))
+    return counts
 
 
 def count_categories(counts: Counter[str | None], values: _Column) -> None:
@@ -356,14 +356,16 @@ def _numbers(kind: str, values: _Column, name: Any) -> NDArray[np.float64]:
 
 
 def _warn_left_out(dates: list[Any], different: list[Any]) -> None:
-    told = []
+    left_out = []
     if dates:
-        told.append(f"columns of dates ({', '.join(map(repr, dates))})")
+        left_out.append(f"columns of dates ({', '.join(map(repr, dates))})")
     if different:
-        told.append(f"columns whose values nearly all differ ({', '.join(map(repr, different))})")
-    if told:
+        left_out.append(
+            f"columns whose values nearly all differ ({', '.join(map(repr, different))})"
+        )
+    if left_out:
         warn_caller(
-            f"X: {' and '.join(told)} are left out; drop them, or derive numbers or categories "
+            f"X: {' and '.join(left_out)} are left out; drop them, or derive numbers or categories "
             "from them first",
             UserWarning,
         )

@@ -40,18 +40,18 @@ class KeptBlock(Block):
 
     def core(self, constant: bool) -> CoreRows:
         """See `Block.core`."""
-        held: dict[bool, CoreRows] = self.__dict__.setdefault("_cores", {})
-        if constant not in held:
-            held[constant] = super().core(constant)
-        return held[constant]
+        cores: dict[bool, CoreRows] = self.__dict__.setdefault("_cores", {})
+        if constant not in cores:
+            cores[constant] = super().core(constant)
+        return cores[constant]
 
     def scores(self, W: npt.NDArray[np.float64], constant: bool, n_threads: int | None) -> Floats:
         """See `Block.scores`; those of the same weights are computed once."""
-        held = self.__dict__.get("_scores")
-        if held is None or held[0] is not W:
-            held = W, super().scores(W, constant, n_threads)
-            self.__dict__["_scores"] = held
-        return held[1]
+        cached = self.__dict__.get("_scores")
+        if cached is None or cached[0] is not W:
+            cached = W, super().scores(W, constant, n_threads)
+            self.__dict__["_scores"] = cached
+        return cached[1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,8 +191,8 @@ class MemoryRows(LabelledRows):
     def subset(self, rows: Codes) -> MemoryRows:
         """Some of the rows, by their numbers."""
         part = self.block.take(rows)
-        kept = KeptBlock(part.X, part.y, part.weight, missing=part.missing)
-        return replace(self, block=kept)
+        block_in_memory = KeptBlock(part.X, part.y, part.weight, missing=part.missing)
+        return replace(self, block=block_in_memory)
 
     def take(self, rows: Codes) -> Block:
         """The rows with these numbers, in this order; labels as indices."""
@@ -437,8 +437,8 @@ class BlockRows(LabelledRows):
 
     def _global(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         chosen = rows if self.rows is None else self.rows[rows]
-        kept = self.kept
-        return chosen if kept is None else np.flatnonzero(kept)[chosen]
+        mask = self.kept
+        return chosen if mask is None else np.flatnonzero(mask)[chosen]
 
 
 def scan_blocks(

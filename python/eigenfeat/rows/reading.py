@@ -88,7 +88,7 @@ class RowTransform:
             weight = weights_in(weight, self.weight_unit)
         return Block(X, block.y, weight, block.start)
 
-    def kept(self, block: Block) -> Block:
+    def weighted(self, block: Block) -> Block:
         """The rows of a checked block that have weight and are not masked."""
         keep = np.ones(len(block), dtype=bool)
         if block.weight is not None:
@@ -186,7 +186,7 @@ def read(
     """
     checked = reading.checked(block)
     total: _Result | None = None
-    for piece in reading.features(reading.kept(checked)):
+    for piece in reading.features(reading.weighted(checked)):
         total = _either(merge, total, function(piece, *arguments))
         del piece  # or two would be there while the next is made
     return Checksum.of(checked.X), total

@@ -135,7 +135,7 @@ def _grouped_moments(
 ) -> ClassMoments | None:
     checked = reading.checked(block)
     check_finite(checked.X, block.start)
-    rows = reading.kept(checked)
+    rows = reading.weighted(checked)
     if len(rows) == 0:
         return None
     return ClassMoments().update(rows.X, labels_of(rows), rows.weight, n_threads=reading.n_threads)
@@ -218,7 +218,7 @@ def scan(block: Block, reading: RowTransform, with_moments: bool = False) -> Blo
         raise ValueError(f"y: expected the labels of the rows from {block.start} on, got None")
     n = len(checked)
     keep = None if checked.weight is None else checked.weight > 0
-    rows = reading.kept(checked)
+    rows = reading.weighted(checked)
     codes, table = LabelTable().encode(rows.y, len(rows), block.start)
     result = None
     if with_moments and len(rows) and not missing:

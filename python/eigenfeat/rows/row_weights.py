@@ -77,13 +77,13 @@ def weighted_rows(
     if sample_weight is None:
         return X, y, None
     weight = row_weights(sample_weight, X.shape[0])
-    kept = weight > 0
-    if not kept.any():
+    positive = weight > 0
+    if not positive.any():
         raise ValueError("sample_weight: expected at least one positive weight, got none")
-    if kept.all():
+    if positive.all():
         return X, y, weight
-    some = cast("_Rows", take_rows(X, kept))
-    return some, cast("_Labels", None if y is None else np.asarray(y)[kept]), weight[kept]
+    some = cast("_Rows", take_rows(X, positive))
+    return some, cast("_Labels", None if y is None else np.asarray(y)[positive]), weight[positive]
 
 
 def class_weighted(

@@ -240,8 +240,8 @@ def _with_products(rows: _Array, share: _Array) -> _Array:
     standard = _standardised(rows, share)
     gram = (standard.T * share) @ standard
     values, vectors = np.linalg.eigh(gram)
-    kept = values[::-1][:_MOST_COMPONENTS] > 1e-9 * max(values[-1], 1e-300)
-    components = standard @ vectors[:, ::-1][:, :_MOST_COMPONENTS][:, kept]
+    nonzero = values[::-1][:_MOST_COMPONENTS] > 1e-9 * max(values[-1], 1e-300)
+    components = standard @ vectors[:, ::-1][:, :_MOST_COMPONENTS][:, nonzero]
     first, second = np.triu_indices(components.shape[1])
     return _standardised(
         np.hstack([components, components[:, first] * components[:, second]]), share

@@ -307,10 +307,10 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
     def _features(self, series: Floats, ends: NDArray[np.int64]) -> Floats:
         ends = np.ascontiguousarray(ends)
-        found: Floats = core.convolution_features(
+        features: Floats = core.convolution_features(
             series, *self._plan(), self.thresholds_, ends, threads.resolve(self.n_threads)
         )
-        return found
+        return features
 
 
 class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
@@ -692,8 +692,8 @@ def logit_factor(scores: _Array, codes: NDArray[np.intp]) -> float:
     def loss(exponent: float) -> float:
         return -float(log_softmax(np.exp(exponent) * scores, axis=1)[rows, codes].mean())
 
-    found = minimize_scalar(loss, bounds=(np.log(0.1), np.log(30.0)), method="bounded")
-    return float(np.exp(found.x))
+    minimum = minimize_scalar(loss, bounds=(np.log(0.1), np.log(30.0)), method="bounded")
+    return float(np.exp(minimum.x))
 
 
 def _dilations(

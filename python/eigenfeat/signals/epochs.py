@@ -143,9 +143,9 @@ def read_groups(groups: ArrayLike | None, n: int) -> NDArray[Any] | None:
     """Sessions (n,) of epochs; None if they are all of one that has no name."""
     if groups is None:
         return None
-    found = np.asarray(groups)
-    if found.shape != (n,):
-        raise ValueError(f"groups: expected {n} sessions, one per epoch, got shape {found.shape}")
-    if found.dtype.kind == "f" and np.isnan(found).any():
-        raise ValueError(f"groups: expected sessions, got nan of epoch {np.isnan(found).argmax()}")
-    return found
+    names = np.asarray(groups)
+    if names.shape != (n,):
+        raise ValueError(f"groups: expected {n} sessions, one per epoch, got shape {names.shape}")
+    if names.dtype.kind == "f" and np.isnan(names).any():
+        raise ValueError(f"groups: expected sessions, got nan of epoch {np.isnan(names).argmax()}")
+    return names

@@ -48,12 +48,12 @@ def interval_summaries(X: ArrayLike) -> NDArray[np.float64]:
         )
     n, t = len(series), series.shape[-1]
     rows = series.reshape(-1, t)
-    found = [rows, np.diff(rows, axis=1)]
+    summaries = [rows, np.diff(rows, axis=1)]
     width = SHORTEST
     while width <= t:
         views = np.lib.stride_tricks.sliding_window_view(rows, width, axis=1)[:, :: width // 2]
         place = np.arange(width) - (width - 1) / 2
         slope = np.einsum("niw,w->ni", views, place) / (place**2).sum()
-        found += [views.mean(axis=2), views.std(axis=2), slope]
+        summaries += [views.mean(axis=2), views.std(axis=2), slope]
         width *= 2
-    return np.concatenate(found, axis=1).reshape(n, -1)
+    return np.concatenate(summaries, axis=1).reshape(n, -1)

@@ -554,8 +554,8 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         both = above + below
         spread = np.linalg.eigvalsh(both)
         if (spread[:, 0] > tol * spread[:, -1]).all():
-            found = generalized_eigh(above, both, n_threads=self.n_threads)
-            solved = list(zip(found.eigenvalues, found.vectors, strict=True))
+            solution = generalized_eigh(above, both, n_threads=self.n_threads)
+            solved = list(zip(solution.eigenvalues, solution.vectors, strict=True))
         else:  # classes of few epochs: each problem in the span of its own classes
             least = tol * float(np.einsum("kaa->k", inner).max()) / rank
             solved = [_in_own_span(*one, tol, least) for one in zip(above, both, strict=True)]
@@ -584,8 +584,8 @@ def _in_own_span(above: _Array, both: _Array, tol: float, least: float) -> tuple
     span = vectors[:, values > max(tol * values[-1], least)]
     if not span.shape[1]:
         return np.empty(0), np.empty((len(both), 0))
-    found = generalized_eigh(span.T @ above @ span, span.T @ both @ span, n_threads=1)
-    return found.eigenvalues, span @ found.vectors
+    solution = generalized_eigh(span.T @ above @ span, span.T @ both @ span, n_threads=1)
+    return solution.eigenvalues, span @ solution.vectors
 
 
 def _problems(

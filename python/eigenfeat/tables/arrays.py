@@ -114,8 +114,8 @@ class _InOrder:
             if self._whole is None:
                 flat = self._read(0, array.shape[0])
                 self._whole = flat.reshape(-1).reshape(array.shape, order="F")
-            found: npt.NDArray[Any] = self._whole[rows]
-            return found
+            rows_read: npt.NDArray[Any] = self._whole[rows]
+            return rows_read
         return self._read(rows.start, rows.stop)
 
     def _read(self, first: int, last: int) -> npt.NDArray[Any]:
@@ -195,13 +195,13 @@ class ArraySource(Source):
                 self.label_kind = self._first_label_kind()
 
     def _label_array(self, options: Options, n_files: int, zipped: bool) -> StoredArray | None:
-        target, found = options.target, None
+        target, member = options.target, None
         if zipped and (target is None or isinstance(target, str)):
             name = options.y_name if target is None else target
             with _archive(self.path) as archive:
                 if f"{name}.npy" in archive.namelist():
-                    found = name
-            array = None if found is None else StoredArray.in_npz(self.path, found, "target")
+                    member = name
+            array = None if member is None else StoredArray.in_npz(self.path, member, "target")
         elif isinstance(target, str) and target.endswith(".npy"):
             if n_files > 1:
                 raise OptionError(
@@ -263,21 +263,21 @@ class ArraySource(Source):
     def _typed(self, values: npt.NDArray[Any]) -> tuple[Any, Any]:
         values = np.ascontiguousarray(values)
         values = values.astype(values.dtype.newbyteorder("="), copy=False)
-        found, wrong = typed_labels(values, str(self.label_kind))
+        typed, wrong = typed_labels(values, str(self.label_kind))
         if values.dtype.kind in "US":
             empty = np.char.str_len(values) == 0
             wrong = empty if wrong is None else wrong | empty
-        return found, wrong if wrong is not None and wrong.any() else None
+        return typed, wrong if wrong is not None and wrong.any() else None
 
     def complaint(
         self, row: int, column: int | None, value: Any, dtype: DType, *, missing: bool
     ) -> BadRowError:
         """Say what is wrong with a row."""
-        found = super().complaint(row, column, value, dtype, missing=missing)
+        fault = super().complaint(row, column, value, dtype, missing=missing)
         if column is None and self._y is not None:
-            text = str(found).split(": ", 2)[2]
+            text = str(fault).split(": ", 2)[2]
             return BadRowError(self._y.path, "row", row, None, text)
-        return found
+        return fault
 
     def files(self) -> list[Path]:
         """The file, and that of the labels."""
@@ -286,8 +286,8 @@ class ArraySource(Source):
 
     def facts(self) -> dict[str, object]:
         """Shape and order of the array."""
-        found: dict[str, Any] = {"shape": list(self._rows.shape)}
-        found["order"] = "Fortran" if self._rows.fortran else "C"
+        described: dict[str, Any] = {"shape": list(self._rows.shape)}
+        described["order"] = "Fortran" if self._rows.fortran else "C"
         if self._y is not None:
-            found["labels"] = {"shape": list(self._y.shape), "dtype": self._y.dtype.name}
-        return found
+            described["labels"] = {"shape": list(self._y.shape), "dtype": self._y.dtype.name}
+        return described

@@ -85,13 +85,15 @@ class TableSource(Source):
             column = column.dictionary_decode()
         if types.is_decimal(column.type):
             column = column.cast("float64")
-        found: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
-        if found.dtype.kind == "O" and self.kinds[place] in (
+        values: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
+        if values.dtype.kind == "O" and self.kinds[place] in (
             "number",
             "bool",
         ):  # booleans, some missing
-            found = np.array([np.nan if v is None else v for v in found.tolist()], dtype=np.float64)
-        return found
+            values = np.array(
+                [np.nan if v is None else v for v in values.tolist()], dtype=np.float64
+            )
+        return values
 
     def _labels(self, column: Any) -> tuple[Labels, Mask | None, Callable[[int], Any] | None]:
         """Labels as the type of the first ones, which are none, and what they are in the file."""
@@ -174,20 +176,24 @@ class _StoredTable(TableSource):
             kind = kind.value_type
         if types.is_decimal(kind):
             kind = pa.int64() if kind.scale <= 0 else pa.float64()
-        found = "str"
+        kind_of_labels = "str"
         if types.is_integer(kind):
-            found = "uint" if kind == pa.uint64() else "int"
+            kind_of_labels = "uint" if kind == pa.uint64() else "int"
         elif types.is_floating(kind):
-            found = "float"
+            kind_of_labels = "float"
         elif types.is_boolean(kind):
-            found = "bool"
+            kind_of_labels = "bool"
         elif _kind(kind) == "other":
             raise ValueError(
                 f"{self.path}: column {self.target_name!r}: expected labels that are numbers or "
                 f"text, got {show(str(kind))[1:-1]}"
             )
         asked = self._options.labels
-        return found if asked == "auto" or (asked == "int" and found == "uint") else asked
+        return (
+            kind_of_labels
+            if asked == "auto" or (asked == "int" and kind_of_labels == "uint")
+            else asked
+        )
 
     @property
     def _batch_rows(self) -> int:
@@ -252,7 +258,7 @@ class ParquetSource(_StoredTable):
                 for batch in file.iter_batches(self._batch_rows, [group], names):
                     batch.validate(full=True)
                     if not read:
-                        left = {name: iter(found) for name, found in places.items()}
+                        left = {name: iter(at) for name, at in places.items()}
                         read = [next(left[name]) for name in batch.schema.names]
                     if done + batch.num_rows > skip:
                         yield (
@@ -300,21 +306,21 @@ class IpcSource(_StoredTable):
         if self._stream:
             with arrow_damage_named(self.path), pa.OSFile(str(self.path)) as raw:
                 with arrow_damage_named(self.path, known):
-                    found = ipc.open_stream(raw, options=options)
-                with found:
-                    yield found.schema, None, found
+                    reader = ipc.open_stream(raw, options=options)
+                with reader:
+                    yield reader.schema, None, reader
             return
         # Batches are read at once, unless they are too large for that.
         with arrow_damage_named(self.path), pa.memory_map(str(self.path)) as mapped:
             with arrow_damage_named(self.path, known):
-                found = ipc.open_file(mapped, options=options)
-            count = found.num_record_batches
+                reader = ipc.open_file(mapped, options=options)
+            count = reader.num_record_batches
             if self.path.stat().st_size / max(count, 1) > _LARGE_BATCH:
-                yield found.schema, count, found
+                yield reader.schema, count, reader
                 return
         with arrow_damage_named(self.path), pa.OSFile(str(self.path)) as raw:
-            found = ipc.open_file(raw, options=options)
-            yield found.schema, count, found
+            reader = ipc.open_file(raw, options=options)
+            yield reader.schema, count, reader
 
     def _pieces(self, wanted: list[int], skip: int) -> Iterator[tuple[int, int, Any, Mask | None]]:
         read, size = sorted(wanted), self._batch_rows
@@ -401,8 +407,8 @@ def _whole_decimals(column: Any) -> Any:
 
 
 def _flags(column: Any) -> Mask | None:
-    found: Mask = np.asarray(column.to_numpy(zero_copy_only=False), dtype=bool)
-    return found if found.any() else None
+    mask: Mask = np.asarray(column.to_numpy(zero_copy_only=False), dtype=bool)
+    return mask if mask.any() else None
 
 
 def _either(a: Mask | None, b: Mask | None) -> Mask | None:

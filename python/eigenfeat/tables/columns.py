@@ -174,8 +174,8 @@ class ColumnNumbers(Sequence[str]):
         return self.n_columns
 
     def __getitem__(self, index: Any) -> Any:
-        found = range(self.n_columns)[index]
-        return [str(j) for j in found] if isinstance(found, range) else str(found)
+        chosen = range(self.n_columns)[index]
+        return [str(j) for j in chosen] if isinstance(chosen, range) else str(chosen)
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, ColumnNumbers):

@@ -124,18 +124,18 @@ class DelimitedSource(TableSource):
         return text, not more
 
     def _first_records(self, text: bytes) -> list[list[str]]:
-        found: list[list[str]] = []
+        records: list[list[str]] = []
         with _long_fields():
             try:
                 lines = io.StringIO(text.decode("utf-8", "replace"), newline="")
                 for record in csv.reader(lines, delimiter=self._delimiter):
                     if record:
-                        found.append(record)
-                    if len(found) == 200:
+                        records.append(record)
+                    if len(records) == 200:
                         break
             except csv.Error as error:
                 raise ValueError(f"{self.path}: expected lines of fields, got {error}") from None
-        return found
+        return records
 
     def _check_delimiter(self, records: list[list[str]], options: Options) -> None:
         """OptionError if fields seem to be separated by something else."""
@@ -334,11 +334,11 @@ class DelimitedSource(TableSource):
         return len(bad), columns, bad if bad.any() else None
 
     def _feature(self, column: Any, place: int) -> npt.NDArray[Any]:
-        found = super()._feature(column, place)
-        if found.dtype.kind == "O":
-            values = [None if v is None else v.strip() for v in found.tolist()]
-            found = np.array([None if v in MISSING else v for v in values], dtype=object)
-        return found
+        values_read = super()._feature(column, place)
+        if values_read.dtype.kind == "O":
+            values = [None if v is None else v.strip() for v in values_read.tolist()]
+            values_read = np.array([None if v in MISSING else v for v in values], dtype=object)
+        return values_read
 
     def _labels(self, column: Any) -> tuple[Any, Any, Any]:
         try:
@@ -438,11 +438,11 @@ class DelimitedSource(TableSource):
                 break
         place = None if column is None else self.choice.features[column]
         name = self.target_name if column is None else self.names[self.choice.features[column]]
-        found = self._fault(fields, dtype, missing=missing)
-        if found is None:
+        fault = self._fault(fields, dtype, missing=missing)
+        if fault is None:
             what = "expected a finite number" if place is not None else missing_value(label=True)
-            found = name, what
-        return BadRowError(self.path, "line", line, *found)
+            fault = name, what
+        return BadRowError(self.path, "line", line, *fault)
 
     def _fault(
         self, fields: Sequence[str], dtype: DType, *, missing: bool

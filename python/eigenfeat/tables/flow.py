@@ -60,8 +60,8 @@ class Buffers:
         # The base of every view of this array is the array itself: it goes when the last one does.
         array = np.frombuffer(memory, dtype=self._dtype)
         weakref.finalize(array, self._return, memory).atexit = False
-        found = array[: self._shape[0] * self._shape[1]].reshape(self._shape)
-        return found[:, : self._rows].T if self._by_columns else found
+        view = array[: self._shape[0] * self._shape[1]].reshape(self._shape)
+        return view[:, : self._rows].T if self._by_columns else view
 
     def _return(self, memory: memoryview) -> None:
         if len(self._free) < self._keep:

@@ -243,8 +243,8 @@ def format_of(path: Path) -> str | None:
     """Format of a file by its name; None if it is not known."""
     packed = path.suffix == ".gz"
     suffix = path.with_suffix("").suffix if packed else path.suffix
-    found = (name for name, suffixes in FORMATS.items() if suffix.lower() in suffixes)
-    name = next(found, None)
+    names = (name for name, suffixes in FORMATS.items() if suffix.lower() in suffixes)
+    name = next(names, None)
     return None if packed and name not in _COMPRESSED else name
 
 
@@ -260,24 +260,24 @@ def listed_files(
     given: list[Any] = list(path) if np.iterable(path) and not isinstance(path, dict) else [None]
     if not all(isinstance(name, (str, os.PathLike)) for name in given):
         raise TypeError(f"path: expected a path or a list of paths, got {show(path)}")
-    found = [file for name in given for file in _files(Path(name), format)]
-    if not found:
+    files = [file for name in given for file in _files(Path(name), format)]
+    if not files:
         raise ValueError("path: expected at least one file, got none")
-    return found
+    return files
 
 
 def _files(path: Path, format: str | None) -> list[tuple[Path, dict[str, str]]]:
     if path.is_dir():
-        found = _inside(path, format, {})
-        if not found:
+        inside = _inside(path, format, {})
+        if not inside:
             raise ValueError(f"{path}: expected a folder with files of {', '.join(FORMATS)}")
-        keys = [set(one) for _, one in found]
+        keys = [set(one) for _, one in inside]
         if any(one != keys[0] for one in keys):
             raise ValueError(
                 f"{path}: expected files in folders of the same names, as year=2024, got "
                 f"{show(sorted(keys[0]))} and {show(sorted(next(k for k in keys if k != keys[0])))}"
             )
-        return found
+        return inside
     if not path.exists() and glob.has_magic(str(path)):
         matches = sorted(Path(name) for name in glob.glob(str(path)))
         if not matches:
@@ -290,14 +290,14 @@ def _inside(
     folder: Path, format: str | None, keys: dict[str, str]
 ) -> list[tuple[Path, dict[str, str]]]:
     """Files of a folder, and of those of its folders that are called NAME=VALUE, as Hive's are."""
-    found: list[tuple[Path, dict[str, str]]] = []
+    files: list[tuple[Path, dict[str, str]]] = []
     for path in sorted(folder.iterdir()):
         name, equals, value = path.name.partition("=")
         if path.is_dir() and equals and name:
-            found += _inside(path, format, keys | {unquote(name): unquote(value)})
+            files += _inside(path, format, keys | {unquote(name): unquote(value)})
         elif path.is_file() and path.name[0] not in "._" and (format or format_of(path)):
-            found.append((path, keys))
-    return found
+            files.append((path, keys))
+    return files
 
 
 def _open_source(
@@ -381,7 +381,7 @@ def described(
     )
     source = _open_source(Path(path), {}, given, 1, None)
     _settle([source], given)
-    found = {
+    options_of_format = {
         "kind": "rows",
         "format": format or format_of(Path(path)),
         "rows": source.n_rows,
@@ -389,8 +389,8 @@ def described(
         **source.facts(),
     }
     if isinstance(source.names, ColumnNumbers):
-        return found | {"type": source.types[0]}
+        return options_of_format | {"type": source.types[0]}
     if not source.named and len({*source.types}) == 1:
-        return found | {"type": source.types[0]}
+        return options_of_format | {"type": source.types[0]}
     columns = zip(source.names, source.types, strict=True)
-    return found | {"columns": [{"name": name, "type": kind} for name, kind in columns]}
+    return options_of_format | {"columns": [{"name": name, "type": kind} for name, kind in columns]}

@@ -81,10 +81,10 @@ class FileRows(RowBlocks):
     ) -> None:
         self._open_sources, self._encoded = open_sources, encoded
         self.options, self.sources = options, [*open_sources(options)]
-        found = np.result_type(*(source.dtype for source in self.sources))
+        dtype = np.result_type(*(source.dtype for source in self.sources))
         if encoded is not None:
-            found = np.dtype(np.float64)
-        self.dtype: DType = np.dtype(options.dtype) if options.dtype else found
+            dtype = np.dtype(np.float64)
+        self.dtype: DType = np.dtype(options.dtype) if options.dtype else dtype
         self.block_rows = options.block_rows or self._default_rows()
         self._n_rows: int | None = None
         self._ends: npt.NDArray[np.int64] | None = None  # of the files, in bytes from the first on
@@ -194,11 +194,11 @@ class FileRows(RowBlocks):
         coded = [one for one, kind in zip(asked, kinds, strict=True) if kind == "category"]
         counts: dict[Any, Counter[str | None]] = {}
         if coded:
-            found = self._category_counts(coded)
+            counted = self._category_counts(coded)
             names = [
                 source.names[j] for j, kind in zip(places, kinds, strict=True) if kind == "category"
             ]
-            counts = dict(zip(names, found, strict=True))
+            counts = dict(zip(names, counted, strict=True))
         encoder = TableColumns().fit_counts([*source.feature_names], kinds, counts)
         changed: dict[str, Any] = {"columns": tuple(asked[at] for at in encoder.used), "drop": ()}
         left = {encoder.names_[at] for at, kind in enumerate(encoder.kinds_) if kind == "left out"}
@@ -424,11 +424,11 @@ class FileRows(RowBlocks):
             if self.options.mark_bad:
                 if bad is not None:
                     target[bad] = np.inf
-            elif (kept := self._good(source, chunk, part, target, bad, raw)) is not None:
-                skipped += len(target) - len(kept)
-                target[: len(kept)] = target[kept]
-                target = target[: len(kept)]
-                y = None if y is None else y[kept]
+            elif (valid := self._good(source, chunk, part, target, bad, raw)) is not None:
+                skipped += len(target) - len(valid)
+                target[: len(valid)] = target[valid]
+                target = target[: len(valid)]
+                y = None if y is None else y[valid]
             filled += len(target)
             labels.append(y)
             del target
@@ -490,9 +490,9 @@ class FileRows(RowBlocks):
                 if not self.options.skip_bad:
                     row = chunk.start + part.start + int(np.argmax(wrong))
                     raise source.complaint(row, None, None, self.dtype, missing=False)
-                kept = np.flatnonzero(~wrong)
-                skipped += X.shape[0] - len(kept)
-                X, y = X[kept], None if y is None else y[kept]
+                valid = np.flatnonzero(~wrong)
+                skipped += X.shape[0] - len(valid)
+                X, y = X[valid], None if y is None else y[valid]
             parts.append(Block(X, y, None, rows))
             filled += X.shape[0]
             last = Position(number, chunk.start + part.stop, rows + filled, skipped)

@@ -138,11 +138,11 @@ class SvmlightSource(Source):
             y = _exact(lines, y, bad)
         if not matrix:
             return (X.indices, y, bad), None
-        found = csr_matrix(
+        parsed = csr_matrix(
             (X.data, X.indices.astype(np.int64) - self.base, X.indptr),
             shape=(X.shape[0], len(self.names)),
         )
-        return (X.indices, y, bad if bad is not None and bad.any() else None), found
+        return (X.indices, y, bad if bad is not None and bad.any() else None), parsed
 
     def _loaded(self, lines: bytes) -> tuple[Any, npt.NDArray[np.float64]]:
         if not lines.strip():

@@ -198,12 +198,12 @@ class ParquetWriter(Writer):
 def missing_in(dtype: DType) -> float | str:
     """Missing value of a type in .npy files; ValueError if it has none."""
     known: dict[str, float | str] = {"f": np.nan, "U": ""}
-    found = known.get(dtype.kind)
-    if found is None:
+    written = known.get(dtype.kind)
+    if written is None:
         raise ValueError(
             f"expected numbers with a fraction, or text, for rows to be empty: {dtype}"
         )
-    return found
+    return written
 
 
 def open_writer(path: Path, names: list[str]) -> Writer:

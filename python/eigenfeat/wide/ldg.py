@@ -111,7 +111,7 @@ class WideBasis:
     factors: Array | None  # (n, r); None: directions are combinations themselves
 
     def expand(self, directions: Array) -> Array:
-        """From coordinates (r, m) to the kept columns (d', m), in the input's order."""
+        """From coordinates (r, m) to the varying columns (d', m), in the input's order."""
         weights = directions if self.factors is None else self.factors @ directions
         return self.rows.combined(weights)[self.rows.order]
 

@@ -30,11 +30,11 @@ _BLOCK = 1024
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """How columns are standardised: ``(x - mean) / scale``; those kept are not constant."""
+    """How columns are standardised: ``(x - mean) / scale``; `varying` ones are not constant."""
 
     mean: NDArray[np.float64]
     scale: NDArray[np.float64]
-    kept: NDArray[np.bool_]
+    varying: NDArray[np.bool_]
 
 
 def is_wide(X: object, solver: str) -> bool:

@@ -72,7 +72,7 @@ def test_each_domain_is_standardised_apart(rng):
     X[source, 0] = 0.1  # constant in the source only
     scaler = DomainScaler.learn(X, source)
     Z = scaler.apply(X, source)
-    assert scaler.kept.tolist() == [False, True, True, True]
+    assert scaler.varying.tolist() == [False, True, True, True]
     assert_array_equal(Z[:, 0], 0)
     for members in (source, ~source):
         part = X[members][:, 1:] * [1e200, 1e-200, 1.0]

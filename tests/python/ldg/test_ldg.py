@@ -100,7 +100,7 @@ def test_fewer_rows_than_columns_is_the_route_by_columns_on_the_span(rng, dtype,
         y[20:] = y[:10]
     model = LDG(4, gamma=0.9, n_neighbors=3).fit(X, y)
     columns, rows = standardise(X, True)
-    assert columns.kept.all()
+    assert columns.varying.all()
     V, A, _ = local_scatters(rows.astype(np.float64), y, 3, 3)
     values, vectors = np.linalg.eigh(V - 0.9 * A)
     assert values[3] < 0  # so all four lie in the span

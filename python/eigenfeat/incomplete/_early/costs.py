@@ -73,7 +73,7 @@ class CostDecisions(EarlyLabels):
 
 @dataclass(frozen=True)
 class CostDecision:
-    """Label of a series, number of samples used, and expected cost at that time."""
+    """Label of a series, number of values used, and expected cost at that time."""
 
     label: Any
     time: int
@@ -205,10 +205,10 @@ class MinimumCostClassifier(RowClassifier):
         self.n_folds = n_folds
 
     def _training_rows(self, X: ArrayLike, y: ArrayLike) -> tuple[_Array, Labels]:
-        """Series (n, channels, T) without missing samples, and labels."""
-        found, labels, layout = training_rows(self, X, y, None)
+        """Series (n, channels, T) without missing values, and labels."""
+        checked, labels, layout = training_rows(self, X, y, None)
         self.n_channels_, self.n_timepoints_ = layout.channels, layout.length
-        rows = found.rows.reshape(-1, layout.length, layout.channels)
+        rows = checked.rows.reshape(-1, layout.length, layout.channels)
         known = ~np.isnan(rows)
         counts = known.sum(axis=0)
         total = np.where(known, rows, 0.0).sum(axis=0)
@@ -228,22 +228,22 @@ class MinimumCostClassifier(RowClassifier):
         if self.onset_ == X.shape[2]:
             raise ValueError("X: expected series that differ at some time, got the same in all")
         X = np.ascontiguousarray(X[:, :, self.onset_ :])
-        chosen, held = self._chosen(X, y, codes)
-        if held.skipped and self.times is not None:
-            left_out = np.setdiff1d(self._chosen_times(), held.times + self.onset_)
+        chosen, held_out = self._chosen(X, y, codes)
+        if held_out.skipped and self.times is not None:
+            left_out = np.setdiff1d(self._chosen_times(), held_out.times + self.onset_)
             warnings.warn(
                 f"times: left out {left_out.tolist()}, which the classifier cannot take: "
-                f"{held.skipped}",
+                f"{held_out.skipped}",
                 UserWarning,
                 stacklevel=3,
             )
-        self.times_ = held.times + self.onset_
+        self.times_ = held_out.times + self.onset_
         self.costs_ = self._tables(self.delay_cost_, self.times_)
-        probabilities, rows = held.stacked()
+        probabilities, rows = held_out.stacked()
         regressions = [Regression(views_of(p)) for p in probabilities[:-1]]
         paid = _paid(self.costs_, probabilities, codes[rows])
         self._policy = fitted_policy(regressions, probabilities, paid)
-        self.classifiers_ = fitted_stages(chosen, X, y, self.classes_, held)
+        self.classifiers_ = fitted_stages(chosen, X, y, self.classes_, held_out)
 
     def _labels(self, rows: _Array) -> Labels:
         last = len(self.times_) - 1
@@ -257,8 +257,8 @@ class MinimumCostClassifier(RowClassifier):
         Parameters
         ----------
         X : (m, T) or (m, channels, T) array-like, or list of series
-            Complete series; at each time only the samples up to it are used. A shorter one is
-            decided at its own end. Only arrays with channels and lists may have missing samples.
+            Complete series; at each time only the values up to it are used. A shorter one is
+            decided at its own end. Only arrays with channels and lists may have missing values.
         promise : ReliableClassifier, optional
             Fitted model. Series then wait until it decides them as well, and get its label, which
             is that of the complete series as often as it promises.
@@ -273,21 +273,25 @@ class MinimumCostClassifier(RowClassifier):
         time = np.zeros(len(series), dtype=np.int64)
         cost = np.zeros(len(series))
         waiting = np.ones(len(series), dtype=bool)
-        kept = None if promise is None else promise.predict_early(X, steps=self.times_)
+        promised = None if promise is None else promise.predict_early(X, steps=self.times_)
         together = 2  # times whose probabilities are computed at once; most decisions are early
         begin = 0
         while begin < len(self.times_) and waiting.any():
             group = slice(begin, begin + together)
             asked = np.flatnonzero(waiting)
-            found = self._stages(group, series[asked])
-            for k, probabilities in enumerate(found, begin):
+            by_time = self._stages(group, series[asked])
+            for k, probabilities in enumerate(by_time, begin):
                 t = self.times_[k]
-                open_ = waiting[asked] if kept is None else waiting[asked] & (kept.time[asked] <= t)
+                open_ = (
+                    waiting[asked]
+                    if promised is None
+                    else waiting[asked] & (promised.time[asked] <= t)
+                )
                 left, probability = asked[open_], probabilities[open_]
                 expected = probability @ self.costs_[k]
                 code[left] = expected.argmin(axis=1)
-                if kept is not None:  # its label is what is decided, and paid for
-                    code[left] = np.searchsorted(self.classes_, kept.label[left])
+                if promised is not None:  # its label is what is decided, and paid for
+                    code[left] = np.searchsorted(self.classes_, promised.label[left])
                 cost[left] = expected[np.arange(len(left)), code[left]]
                 stop = self._stops(k, probability) | (ends[left] <= t)
                 time[left[stop]] = np.minimum(t, ends[left[stop]])
@@ -328,7 +332,7 @@ class MinimumCostClassifier(RowClassifier):
         return self._policy.saving(k, self._stage(k, filled))
 
     def stream(self) -> CostStream:
-        """Open a stream for one series that arrives sample by sample.
+        """Open a stream for one series that arrives value by value.
 
         Returns
         -------
@@ -338,19 +342,19 @@ class MinimumCostClassifier(RowClassifier):
         return CostStream(self)
 
     def _series(self, X: Any) -> tuple[_Array, NDArray[np.int64]]:
-        """Series (n, channels, T) without missing samples, and their numbers of samples."""
+        """Series (n, channels, T) without missing values, and their numbers of samples."""
         check_is_fitted(self)
         count_cores()  # before a classifier inside asks
         layout = Layout(self.n_channels_, self.n_timepoints_, True)
-        found = whole_rows(self, X, layout)
-        rows = found.rows.reshape(-1, layout.length, layout.channels)
-        return self._filled(rows), found.ends // layout.channels
+        checked = whole_rows(self, X, layout)
+        rows = checked.rows.reshape(-1, layout.length, layout.channels)
+        return self._filled(rows), checked.ends // layout.channels
 
     def _checked(self, X: Any) -> _Array:
         return self._series(X)[0]
 
     def _filled(self, rows: _Array) -> _Array:
-        """(n, channels, t) of (n, t, channels): missing samples by the last known, or the mean."""
+        """(n, channels, t) of (n, t, channels): missing values by the last known, or the mean."""
         if np.isnan(rows).any():
             rows = _carried(rows)
             rows = np.where(np.isnan(rows), self._start[: rows.shape[1]], rows)
@@ -379,17 +383,17 @@ class MinimumCostClassifier(RowClassifier):
         if self.classifier is None:
             return {"default": ConvolutionClassifier(intervals=True, random_state=0)}
         if not isinstance(self.classifier, dict):
-            found = {"classifier": self.classifier}
+            candidates = {"classifier": self.classifier}
         else:
-            found = self.classifier
-        for name, one in found.items():
+            candidates = self.classifier
+        for name, one in candidates.items():
             parts = one if isinstance(one, list) else [one]
             sound = isinstance(name, str) and parts and all(map(_is_classifier, parts))
             if not sound:
                 break
         else:
-            if found:
-                return found
+            if candidates:
+                return candidates
         raise ValueError(
             "classifier: expected a classifier with predict_proba or decision_function, a list of "
             f"such, or names with either, at least one, got {show(self.classifier)}"
@@ -407,25 +411,25 @@ class MinimumCostClassifier(RowClassifier):
         scores, failure = {}, None
         for name, candidate in candidates.items():
             try:
-                held = held_out_stages(candidate, X, y, self.classes_, times, self.n_folds)
+                held_out = held_out_stages(candidate, X, y, self.classes_, times, self.n_folds)
             except CannotFitError as error:
                 scores[name], failure = float("nan"), failure or error
                 continue
             price, score = self.delay_cost, 0.0
             if len(prices) > 1 or len(candidates) > 1:
-                price, score = self._tried(prices, held, codes, y)
+                price, score = self._tried(prices, held_out, codes, y)
             scores[name] = score
             if best is None or score > best[0]:
-                best = score, name, price, held
+                best = score, name, price, held_out
         if best is None:
             assert failure is not None
             raise failure
-        score, name, self.delay_cost_, held = best
+        score, name, self.delay_cost_, held_out = best
         if len(prices) > 1:
             self.harmonic_mean_ = score
         if isinstance(self.classifier, dict):
             self.best_candidate_, self.candidate_scores_ = name, scores
-        return candidates[name], held
+        return candidates[name], held_out
 
     def _chosen_times(self) -> NDArray[np.int64]:
         """Times of decision, without those at which all series are still the same."""
@@ -443,14 +447,14 @@ class MinimumCostClassifier(RowClassifier):
         return cost_tables(delay_cost, self.misclassification_cost, times, d, k)
 
     def _tried(
-        self, prices: Any, held: HeldOut, codes: NDArray[np.intp], y: NDArray[Any]
+        self, prices: Any, held_out: HeldOut, codes: NDArray[np.intp], y: NDArray[Any]
     ) -> tuple[Any, float]:
         """The price whose decisions do best, by policies of other folds, and how well.
 
         The folds of few series are repeated, as one order of few series says little.
         """
-        probabilities, rows = held.stacked()
-        times = held.times + self.onset_
+        probabilities, rows = held_out.stacked()
+        times = held_out.times + self.onset_
         truth = codes[rows]
         tables = np.stack([self._tables(price, times) for price in prices])
         paid = np.stack([_paid(one, probabilities, truth) for one in tables], axis=2)
@@ -507,7 +511,7 @@ class MinimumCostClassifier(RowClassifier):
 
 
 class CostStream:
-    """Decide one series that arrives sample by sample: see `MinimumCostClassifier.stream`.
+    """Decide one series that arrives value by value: see `MinimumCostClassifier.stream`.
 
     Parameters
     ----------
@@ -534,7 +538,7 @@ class CostStream:
 
     @property
     def seen(self) -> int:
-        """Number of samples up to and including the one that decided the series."""
+        """Number of values up to and including the one that decided the series."""
         return self._seen
 
     @property
@@ -543,19 +547,19 @@ class CostStream:
         return self._decision
 
     def push(self, value: ArrayLike, *, time: int | None = None) -> CostDecision | None:
-        """Push the next sample.
+        """Push the next value.
 
         Parameters
         ----------
         value : float or (channels,) array-like
             Sample; NaN is missing and counts as one time step. Ignored once the series is decided.
         time : int, optional
-            Number of the sample, starting at 1; skipped samples are missing. The next by default.
+            Number of the sample, starting at 1; skipped values are missing. The next by default.
 
         Returns
         -------
         CostDecision or None
-            The decision, from the deciding sample on; None before.
+            The decision, from the deciding value on; None before.
 
         Raises
         ------
@@ -588,7 +592,7 @@ class CostStream:
         return self._decide(k, self._seen) if times[k] == self._seen else None
 
     def finish(self) -> CostDecision:
-        """Decide the series, which has ended, from its known samples."""
+        """Decide the series, which has ended, from its known values."""
         if self._decision is None:
             if np.isnan(self._samples).all():
                 raise ValueError("finish: expected at least one known sample, got none")

@@ -238,23 +238,23 @@ def held_out_stages(
 
 
 def fitted_stages(
-    candidate: Any, X: _Array, y: Labels, classes: Labels, held: HeldOut
+    candidate: Any, X: _Array, y: Labels, classes: Labels, held_out: HeldOut
 ) -> list[Any]:
     """Classifiers with `predict_proba`, fitted to all series up to each of `held.times`."""
     if isinstance(candidate, list):
         parts = [
-            fitted_stages(one, X, y, classes, part.at(held.times))
-            for one, part in zip(candidate, held.parts, strict=True)
+            fitted_stages(one, X, y, classes, part.at(held_out.times))
+            for one, part in zip(candidate, held_out.parts, strict=True)
         ]
         return [AveragedClassifier(list(some), classes) for some in zip(*parts, strict=True)]
-    if held.models is not None:
-        return held.models
-    models = [_fitted(candidate, X[:, :, :t], y) for t in held.times]
+    if held_out.models is not None:
+        return held_out.models
+    models = [_fitted(candidate, X[:, :, :t], y) for t in held_out.times]
     if hasattr(candidate, "predict_proba"):
         return models
     return [
         model if hasattr(model, "predict_proba") else ScoredClassifier(model, float(factor))
-        for model, factor in zip(models, held.factors, strict=True)
+        for model, factor in zip(models, held_out.factors, strict=True)
     ]
 
 
@@ -266,8 +266,8 @@ def stage_probabilities(models: Sequence[Any], X: _Array, times: _Times, classes
     first = models[0]
     if isinstance(first, AveragedClassifier):
         parts = zip(*(one.classifiers for one in models), strict=True)
-        found = [stage_probabilities(some, X, times, classes) for some in parts]
-        return np.asarray(np.mean(found, axis=0))
+        probabilities = [stage_probabilities(some, X, times, classes) for some in parts]
+        return np.asarray(np.mean(probabilities, axis=0))
     if isinstance(first, ConvolutionClassifier) and _shared(models):
         return prefix_probabilities(models, X, times)
     return np.stack(
@@ -287,16 +287,16 @@ def _shared(models: Sequence[ConvolutionClassifier]) -> bool:
 def _left_one_out(
     models: Sequence[ConvolutionClassifier], times: _Times, codes: NDArray[np.intp]
 ) -> HeldOut:
-    found = np.stack([softmax(one.factor_ * one.loo_scores_, axis=1) for one in models])
-    found[:, np.bincount(codes)[codes] == 1] = np.nan  # without it there is no such class
-    return HeldOut(times, found[None], np.ones(len(times)), models=list(models))
+    probabilities = np.stack([softmax(one.factor_ * one.loo_scores_, axis=1) for one in models])
+    probabilities[:, np.bincount(codes)[codes] == 1] = np.nan  # without it there is no such class
+    return HeldOut(times, probabilities[None], np.ones(len(times)), models=list(models))
 
 
 def _with_own(
     candidate: Any, X: _Array, y: Labels, classes: Labels, times: _Times, name: str
 ) -> HeldOut | None:
     """Of a classifier that has such probabilities of its training series; None if it has not."""
-    found, kept, models, reason = [], [], [], ""
+    probabilities, usable_times, models, reason = [], [], [], ""
     for t in reversed(times.tolist()):
         try:
             model = _fitted(candidate, X[:, :, :t], y)
@@ -306,19 +306,19 @@ def _with_own(
                 at_time = getattr(_last(model), name)
             if at_time is None:
                 return None
-            found.append(np.array(at_time, dtype=float))
-            kept.append(t)
+            probabilities.append(np.array(at_time, dtype=float))
+            usable_times.append(t)
             models.append(model)
         except _FAILURES as error:
             reason = f"{error} (by the first {t} samples)"
             if t == times[-1]:
                 raise _cannot_fit(candidate, reason) from error
-    stacked = np.stack(found[::-1])
+    stacked = np.stack(probabilities[::-1])
     stacked[np.isnan(stacked).any(axis=2)] = np.nan  # in all bags
     single = np.bincount(np.searchsorted(classes, y))[np.searchsorted(classes, y)] == 1
     stacked[:, single] = np.nan
-    ascending = np.array(kept[::-1])
-    return HeldOut(ascending, stacked[None], np.ones(len(kept)), reason, models[::-1])
+    ascending = np.array(usable_times[::-1])
+    return HeldOut(ascending, stacked[None], np.ones(len(ascending)), reason, models[::-1])
 
 
 def _out_of_folds(
@@ -334,22 +334,22 @@ def _out_of_folds(
     out = np.full((repeats, len(times), len(y), len(classes)), np.nan)
     usable = np.ones(len(times), dtype=bool)
     failure, skipped, folds = "", "", 0
-    for repeat, held in _folds(y, n_folds, repeats):
+    for repeat, held_out in _folds(y, n_folds, repeats):
         for k in range(len(times) - 1, -1, -1):  # whole series first: a fold may have too few
             if not usable[k]:
                 continue
             t = int(times[k])
             try:
-                model = _fitted(candidate, X[~held][:, :, :t], y[~held])
+                model = _fitted(candidate, X[~held_out][:, :, :t], y[~held_out])
                 value = _probability if not of_scores else _class_scores
-                found = value(model, X[held][:, :, :t], classes)
+                values = value(model, X[held_out][:, :, :t], classes)
             except _FAILURES as error:
                 failure = f"{error} (by the first {t} samples)"
                 if k == len(times) - 1:
                     break
                 usable[k], skipped = False, skipped or failure
                 continue
-            out[repeat, k, held] = found
+            out[repeat, k, held_out] = values
             folds += k == len(times) - 1
     if not folds:
         raise _cannot_fit(candidate, failure)
@@ -368,8 +368,8 @@ def _out_of_folds(
 
 def _folds(y: Labels, n_folds: int, repeats: int) -> Iterator[tuple[int, NDArray[np.bool_]]]:
     for repeat in range(repeats):
-        for held in fold_masks(y, n_folds, repeat):
-            yield repeat, held
+        for held_out in fold_masks(y, n_folds, repeat):
+            yield repeat, held_out
 
 
 def _fitted(candidate: Any, X: _Array, y: Labels) -> Any:
@@ -382,8 +382,8 @@ def _fitted(candidate: Any, X: _Array, y: Labels) -> Any:
 def _probability(model: Any, X: _Array, classes: Labels) -> _Array:
     """(n, G), of all classes, also those that a fold had none of."""
     out = np.zeros((len(X), len(classes)))
-    found = np.nan_to_num(np.asarray(model.predict_proba(_input(model, X)), dtype=float))
-    out[:, np.searchsorted(classes, model.classes_)] = found
+    probabilities = np.nan_to_num(np.asarray(model.predict_proba(_input(model, X)), dtype=float))
+    out[:, np.searchsorted(classes, model.classes_)] = probabilities
     total = out.sum(axis=1, keepdims=True)
     return np.where(total > 0, out / np.where(total > 0, total, 1.0), 1 / out.shape[1])
 
@@ -392,23 +392,23 @@ def _class_scores(model: Any, X: _Array, classes: Labels) -> _Array:
     """(n, G) scores; a class that a fold had none of has the least."""
     if isinstance(model, DummyClassifier):
         return np.zeros((len(X), len(classes)))
-    found = _scores(model, _input(model, X))
-    out = np.repeat(found.min(axis=1, keepdims=True), len(classes), axis=1)
-    out[:, np.searchsorted(classes, model.classes_)] = found
+    scores = _scores(model, _input(model, X))
+    out = np.repeat(scores.min(axis=1, keepdims=True), len(classes), axis=1)
+    out[:, np.searchsorted(classes, model.classes_)] = scores
     return out
 
 
 def _scores(model: Any, X: Any) -> _Array:
     """(n, G) of `decision_function`."""
-    found = np.asarray(model.decision_function(X), dtype=float)
-    if found.ndim == 1:
-        found = np.column_stack([-found, found]) / 2
-    if found.shape[1:] != (len(model.classes_),):
+    scores = np.asarray(model.decision_function(X), dtype=float)
+    if scores.ndim == 1:
+        scores = np.column_stack([-scores, scores]) / 2
+    if scores.shape[1:] != (len(model.classes_),):
         raise ValueError(
             f"classifier: expected one score for each of {len(model.classes_)} classes, got "
-            f"{found.shape[1]} of {show(model)}"
+            f"{scores.shape[1]} of {show(model)}"
         )
-    return found
+    return scores
 
 
 def _input(model: Any, X: _Array) -> _Array:
@@ -419,7 +419,7 @@ def _input(model: Any, X: _Array) -> _Array:
 
 
 def _flat(X: _Array) -> _Array:
-    """Rows in the order of time: all channels of the first sample, then all of the second."""
+    """Rows in the order of time: all channels of the first value, then all of the second."""
     if X.shape[1] == 1:
         return X[:, 0]
     return np.ascontiguousarray(X.swapaxes(1, 2)).reshape(len(X), -1)

@@ -25,7 +25,7 @@ SMALL = 200  # orders below which all eigenpairs by division take less time than
 
 
 def standardise(X: Any, scaled: bool) -> tuple[Columns, Floats]:
-    """Find the columns' means and scales, and the kept columns of standardised rows.
+    """Find the columns' means and scales, and the varying columns of standardised rows.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def standardise(X: Any, scaled: bool) -> tuple[Columns, Floats]:
     -------
     columns : Columns
         The scale of a constant column, one whose deviations are rounding, is 1.
-    rows : (n, kept columns) array
+    rows : (n, varying columns) array
         Dense; C-contiguous, of X's dtype.
     """
     if sparse.issparse(X):

@@ -148,19 +148,19 @@ class DomainScaler(Saved):
     scales : (2, d) array
         Standard deviations; infinite for columns that are constant in either domain, so that
         they are 0 in both.
-    kept : (d,) array of bool
+    varying : (d,) array of bool
         Columns that vary in both domains.
     """
 
     _saved: ClassVar[dict[str, str]] = {
         "means": "numbers 2 d",
         "scales": "floats 2 d",
-        "kept": "flags d",
+        "varying": "flags d",
     }
 
     means: NDArray[np.float64]
     scales: NDArray[np.float64]
-    kept: NDArray[np.bool_]
+    varying: NDArray[np.bool_]
 
     @classmethod
     def learn(cls, X: RealArray, source: NDArray[np.bool_]) -> DomainScaler:

@@ -1,0 +1,153 @@
+// The kernel of few rows, its factor, ridge regressions on it, and residuals of logits, against plain
+// loops.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+#include "eigenfeat/logit.hpp"
+#include "eigenfeat/vector.hpp"
+#include "unit/features_support.hpp"
+
+using namespace eigenfeat;
+using namespace eigenfeat::support;
+
+namespace {
+
+Matrix<double> random_rows(index_t n, index_t p) {
+  Matrix<double> out(n, p);
+  std::uint64_t state = 7;
+  for (index_t i = 0; i < n; ++i) {
+    for (index_t j = 0; j < p; ++j) {
+      state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+      out(i, j) = static_cast<double>(state >> 40) / static_cast<double>(1 << 24) - 0.5;
+    }
+  }
+  return out;
+}
+
+template <class T>
+void check_kernel_of(index_t n, index_t p, bool coarse) {
+  const Matrix<double> source = random_rows(n, p);
+  Matrix<T> x(n, p);
+  for (index_t i = 0; i < n; ++i) {
+    for (index_t j = 0; j < p; ++j) x(i, j) = static_cast<T>(source(i, j));
+  }
+  FeatureRows<T> rows;
+  rows.dense = x.read();
+  rows.constant = true;
+  Vector<double> scale(p + 1);
+  for (index_t j = 0; j <= p; ++j) scale[j] = 0.5 + 0.01 * static_cast<double>(j % 7);
+  Matrix<double> first(n, n), second(n, n);
+  feature_kernel<T>(rows, read(scale), coarse, first.view(), 1);
+  feature_kernel<T>(rows, read(scale), coarse, second.view(), 3);
+  const double epsilon = coarse ? 6e-8 : 1.2e-16;
+  index_t off = 0, apart = 0;
+  for (index_t i = 0; i < n; ++i) {
+    for (index_t j = 0; j < n; ++j) {
+      long double sum = scale[p] * scale[p], size = sum;
+      for (index_t c = 0; c < p; ++c) {
+        const long double s = scale[c] * static_cast<long double>(scale[c]);
+        const long double part =
+            s * static_cast<long double>(x(i, c)) * static_cast<long double>(x(j, c));
+        sum += part;
+        size += std::fabs(part);
+      }
+      const long double bound =
+          4.0L * epsilon * std::sqrt(static_cast<long double>(p) + 16.0L) * size;
+      if (!(std::fabs(static_cast<long double>(first(i, j)) - sum) <= bound)) ++off;
+      if (first(i, j) != second(i, j) || first(i, j) != first(j, i)) ++apart;
+    }
+  }
+  CHECK(off == 0);
+  CHECK(apart == 0);
+}
+
+}  // namespace
+
+TEST_CASE("kernel: of few rows, of one, and of several tiles") {
+  for (const bool coarse : {true, false}) {
+    check_kernel_of<float>(1, 3, coarse);
+    check_kernel_of<double>(37, 91, coarse);
+    check_kernel_of<float>(300, 410, coarse);
+    check_kernel_of<double>(530, 40, coarse);
+  }
+}
+
+TEST_CASE("kernel: factor and ridge regression solve their systems") {
+  const index_t n = 300, k = 3;
+  const Matrix<double> half = random_rows(n, 350);
+  FeatureRows<double> rows;
+  rows.dense = half.read();
+  const Vector<double> scale(350, 1.0);
+  Matrix<double> kernel(n, n);
+  feature_kernel<double>(rows, read(scale), false, kernel.view(), 2);
+  Vector<double> weights(n);
+  for (index_t i = 0; i < n; ++i) weights[i] = 0.5 + 0.1 * static_cast<double>(i % 5);
+  const Matrix<double> b = random_rows(n, k);
+  Matrix<double> x(n, k), y(2 * n, k);
+  const auto metric = Metric::from_kernel(kernel.read(), read(weights), 0.5, 0.25, 2);
+  REQUIRE(metric->positive());
+  metric->solve(b.read(), x.view(), 2);
+  const Vector<double> ridges{0.25, 4.0};
+  kernel_ridge(kernel.read(), read(weights), b.read(), read(ridges), y.view(), 2);
+  double worst = 0.0;
+  for (index_t i = 0; i < n; ++i) {
+    for (index_t c = 0; c < k; ++c) {
+      double left = 0.25 * x(i, c), first = 0.25 * y(i, c), second = 4.0 * y(n + i, c);
+      for (index_t j = 0; j < n; ++j) {
+        left += 0.5 * weights[i] * kernel(i, j) * x(j, c);
+        first += weights[i] * kernel(i, j) * y(j, c);
+        second += weights[i] * kernel(i, j) * y(n + j, c);
+      }
+      worst = std::max({worst, std::fabs(left - b(i, c)), std::fabs(first - weights[i] * b(i, c)),
+                        std::fabs(second - weights[i] * b(i, c))});
+    }
+  }
+  CHECK(worst < 1e-10);
+}
+
+TEST_CASE("kernel: an indefinite one has no factor, and NaN for its regressions") {
+  Matrix<double> kernel(2, 2, {1.0, 2.0, 2.0, 1.0});
+  CHECK_FALSE(Metric::from_kernel(kernel.read(), {}, 1.0, 0.5, 1)->positive());
+  const Matrix<double> b(2, 1, {1.0, 1.0});
+  Matrix<double> out(2, 1);
+  const Vector<double> ridges{0.5};
+  kernel_ridge(kernel.read(), {}, b.read(), read(ridges), out.view(), 1);
+  CHECK(std::isnan(out(0, 0)));
+  Matrix<double> oblong(2, 1, {1.0, 1.0});
+  CHECK_THROWS_AS(Metric::from_kernel(oblong.read(), {}, 1.0, 0.5, 1), std::invalid_argument);
+  CHECK_THROWS_AS(kernel_ridge(kernel.read(), {}, oblong.read(), read(ridges), kernel.view(), 1),
+                  std::invalid_argument);
+}
+
+TEST_CASE("residuals of logits are those of the fused gradient") {
+  const index_t n = 40, k = 5;
+  Matrix<double> z = random_rows(n, k);
+  Matrix<double> unit(n, n);
+  for (index_t i = 0; i < n; ++i) {
+    for (index_t j = 0; j < n; ++j) unit(i, j) = i == j ? 1.0 : 0.0;
+  }
+  FeatureRows<double> rows;
+  rows.dense = unit.read();
+  Vector<std::int32_t> labels(n);
+  Vector<double> weights(n);
+  for (index_t i = 0; i < n; ++i) {
+    labels[i] = static_cast<std::int32_t>(i % k);
+    weights[i] = 0.25 * static_cast<double>(i % 4);
+  }
+  Matrix<double> gradient(n, k);
+  const LogitTerms whole =
+      logit_gradient<double>(rows, read(labels), read(weights), 0.3, z.read(), gradient.view(), 1);
+  const LogitTerms terms = logit_residuals(z.view(), read(labels), read(weights), 0.3);
+  CHECK(terms.loss == doctest::Approx(whole.loss).epsilon(1e-14));
+  CHECK(terms.energy == doctest::Approx(whole.energy).epsilon(1e-14));
+  for (index_t i = 0; i < n; ++i) {
+    for (index_t c = 0; c < k; ++c)
+      CHECK(z(i, c) == doctest::Approx(gradient(i, c)).epsilon(1e-13));
+  }
+  labels[3] = 5;
+  CHECK_THROWS_AS(logit_residuals(z.view(), read(labels), read(weights), 0.3),
+                  std::invalid_argument);
+}
