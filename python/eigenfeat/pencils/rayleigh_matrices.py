@@ -230,7 +230,7 @@ def _clear_still_columns(signal: Array, noise: Array, values: Array, vectors: Ar
 
     Where such a column has noise of its own only, it is no part of a direction with an eigenvalue.
     """
-    still = ~signal.any(axis=0)
+    still = np.asarray(~signal.any(axis=0))
     still[still] = ~noise[np.ix_(~still, still)].any(axis=0)
     large = values > len(vectors) * np.finfo(np.float64).eps * values[0]
     vectors[np.ix_(still, large)] = 0.0
