@@ -68,6 +68,20 @@ Array<T> scores(const HeldRows<T>& held, const Array<T>& coefficients, int n_thr
 }
 
 template <class T>
+Array<T> scores_of_classes(const HeldRows<T>& held, const Array<double>& weights,
+                           const Array<double>& constants, int n_threads) {
+  const auto w = matrix_view(weights, "weights");
+  const auto b = vector_view(constants, "constants");
+  auto out = allocate<T>({held.rows.rows(), w.rows});
+  const auto view = matrix_output(out);
+  {
+    const Unlocked unlocked;
+    class_scores<T>(held.rows, w, b, view, n_threads);
+  }
+  return out;
+}
+
+template <class T>
 Array<double> products(const HeldRows<T>& held, const Array<T>& residuals, int n_threads) {
   const auto r = matrix_view(residuals, "residuals");
   auto out = allocate<double>({held.rows.cols(), r.cols});
@@ -231,6 +245,8 @@ void register_rows(py::module_& module, const char* name) {
       .def_property_readonly("n_rows", [](const HeldRows<T>& held) { return held.rows.rows(); })
       .def_property_readonly("n_columns", [](const HeldRows<T>& held) { return held.rows.cols(); })
       .def("scores", &scores<T>, py::arg("coefficients").noconvert(), "n_threads"_a)
+      .def("class_scores", &scores_of_classes<T>, py::arg("weights").noconvert(),
+           py::arg("constants").noconvert(), "n_threads"_a)
       .def("products", &products<T>, py::arg("residuals").noconvert(), "n_threads"_a)
       .def("sums", &sums<T>, py::arg("weights").noconvert().none(true), "n_threads"_a)
       .def("gradient", &gradient<T>, py::arg("labels").noconvert(),

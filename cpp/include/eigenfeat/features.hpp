@@ -69,6 +69,12 @@ template <class T>
 void feature_scores(const FeatureRows<T>& features, MatrixView<const T> coefficients,
                     MatrixView<T> out, int n_threads);
 
+// The same with the weights (k, p) of each class, without the constant, whose k numbers are apart (none
+// where features have no constant): a linear model as it is stored.
+template <class T>
+void class_scores(const FeatureRows<T>& features, MatrixView<const double> weights,
+                  VectorView<const double> constants, MatrixView<T> out, int n_threads);
+
 // out (p, k) row-major <- Phi^T R, with R (n, k) row-major.
 template <class T>
 void feature_products(const FeatureRows<T>& features, MatrixView<const T> residuals,

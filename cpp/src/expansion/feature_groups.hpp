@@ -75,12 +75,25 @@ struct NarrowLayout {
     if (i == kWaves * directions) return constant() + c;
     return wave_index<T>(directions, k, i, c);
   }
+  // narrow (m, k) with any strides: the features' numbers, or those and the constant's.
   template <class U>
   AlignedBuffer<T> laid_out(MatrixView<const U> narrow) const {
     AlignedBuffer<T> out(std::max<index_t>(size(), 1));
     std::fill(out.data(), out.data() + size(), T(0));
-    for (index_t i = 0; i < p; ++i) {
+    for (index_t i = waves() ? kWaves * directions : 0; i < narrow.rows; ++i) {
       for (index_t c = 0; c < k; ++c) out[index(i, c)] = static_cast<T>(narrow(i, c));
+    }
+    if (!waves()) return out;
+    const index_t unit = wave_unit<T>();
+    for (index_t first = 0; first < directions; first += unit) {
+      const index_t count = std::min(unit, directions - first);
+      for (index_t q = 0; q < kWaves; ++q) {
+        T* to = out.data() + (first * kWaves + q * unit) * k;
+        for (index_t c = 0; c < k; ++c) {
+          for (index_t l = 0; l < count; ++l)
+            to[c * unit + l] = static_cast<T>(narrow(q * directions + first + l, c));
+        }
+      }
     }
     return out;
   }

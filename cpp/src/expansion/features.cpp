@@ -212,31 +212,58 @@ void LoadedTile<T>::products(const T* residuals, T* g) const {
   }
 }
 
+namespace {
+
+// w: as laid out
 template <class T>
-void feature_scores(const FeatureRows<T>& features, MatrixView<const T> coefficients,
-                    MatrixView<T> out, int n_threads) {
-  features.check();
-  const index_t n = features.rows(), p = features.cols(), k = coefficients.cols;
-  require(coefficients.rows == p && coefficients.is_row_major(), "coefficients",
-          std::to_string(p) + " rows", std::to_string(coefficients.rows));
+void scores_of(const FeatureRows<T>& features, const NarrowLayout<T>& layout,
+               const AlignedBuffer<T>& w, MatrixView<T> out, int n_threads) {
+  const index_t n = features.rows(), k = layout.k;
   require(out.rows == n && out.cols == k && out.is_row_major(), "out", "one row a feature row",
           std::to_string(out.rows) + " rows");
-  const NarrowLayout<T> layout(features, k);
   const Groups groups = layout.groups(n);
-  const AlignedBuffer<T> w = layout.laid_out(coefficients);
   const int threads = threads_for(product_work(features, k), n_threads);
   PerThread<TileScratch<T>> scratch(threads);
   for_ranges(n, groups.tile, threads, [&](index_t begin, index_t end, int thread) {
     TileScratch<T>& mine = scratch[thread];
     LoadedTile<T> tile;
     tile.load(features, layout, begin, end, mine);
-    mine.scores.reserve(groups.tile * layout.width);
+    mine.scores.reserve(std::min(groups.tile, n) * layout.width);
     tile.scores(w.data(), mine.scores.data());
     for (index_t r = 0; r < end - begin; ++r) {
       const T* z = mine.scores.data() + r * layout.width;
       std::copy(z, z + k, out.row(begin + r));
     }
   });
+}
+
+}  // namespace
+
+template <class T>
+void feature_scores(const FeatureRows<T>& features, MatrixView<const T> coefficients,
+                    MatrixView<T> out, int n_threads) {
+  features.check();
+  const index_t p = features.cols();
+  require(coefficients.rows == p && coefficients.is_row_major(), "coefficients",
+          std::to_string(p) + " rows", std::to_string(coefficients.rows));
+  const NarrowLayout<T> layout(features, coefficients.cols);
+  scores_of(features, layout, layout.laid_out(coefficients), out, n_threads);
+}
+
+template <class T>
+void class_scores(const FeatureRows<T>& features, MatrixView<const double> weights,
+                  VectorView<const double> constants, MatrixView<T> out, int n_threads) {
+  features.check();
+  const index_t varying = features.varying(), k = weights.rows;
+  require(weights.cols == varying, "weights", std::to_string(varying) + " columns",
+          std::to_string(weights.cols));
+  require(constants.size == (features.constant ? k : 0), "constants",
+          std::to_string(features.constant ? k : 0) + " entries", std::to_string(constants.size));
+  const NarrowLayout<T> layout(features, k);
+  AlignedBuffer<T> w = layout.laid_out(weights.transposed());
+  for (index_t c = 0; c < constants.size; ++c)
+    w[layout.index(varying, c)] = static_cast<T>(constants[c]);
+  scores_of(features, layout, w, out, n_threads);
 }
 
 template <class T>
@@ -301,6 +328,8 @@ void feature_sums(const FeatureRows<T>& features, VectorView<const double> weigh
   template MatrixView<const T> load_tile<T>(const FeatureRows<T>&, index_t, index_t,               \
                                             TileScratch<T>&);                                      \
   template void feature_scores<T>(const FeatureRows<T>&, MatrixView<const T>, MatrixView<T>, int); \
+  template void class_scores<T>(const FeatureRows<T>&, MatrixView<const double>,                   \
+                                VectorView<const double>, MatrixView<T>, int);                     \
   template void feature_products<T>(const FeatureRows<T>&, MatrixView<const T>,                    \
                                     MatrixView<double>, int);                                      \
   template void feature_sums<T>(const FeatureRows<T>&, VectorView<const double>,                   \

@@ -37,6 +37,7 @@ __all__ = [
     "WideColumns",
     "check_powers",
     "column_suffixes",
+    "core_class",
     "core_rows",
     "expand",
     "is_wide_columns",
@@ -75,6 +76,9 @@ class CoreRows(Protocol):
 
     def scores(self, coefficients: Floats, n_threads: int) -> Floats:
         """``Phi W`` (n, k)."""
+
+    def class_scores(self, weights: _Doubles, constants: _Doubles, n_threads: int) -> Floats:
+        """``Phi W^T`` (n, k) and the constants, of weights (k, p) without the constant's."""
 
     def products(self, residuals: Floats, n_threads: int) -> _Doubles:
         """``Phi^T R`` (p, k)."""
@@ -344,7 +348,7 @@ class ExpandedRows:
             arguments["directions"] = np.ascontiguousarray(self.directions, dtype=dtype)
             if self.offset is not None:
                 arguments["offset"] = np.ascontiguousarray(self.offset, dtype=dtype)
-        result: CoreRows = _core_class(dtype)(**arguments)
+        result: CoreRows = core_class(dtype)(**arguments)
         return result
 
 
@@ -353,7 +357,7 @@ def core_rows(X: Rows | ExpandedRows, constant: bool) -> CoreRows:
     if isinstance(X, ExpandedRows):
         return X.core(constant)
     rows = check_rows(X)
-    result: CoreRows = _core_class(rows.dtype)(**row_arguments(rows), constant=constant)
+    result: CoreRows = core_class(rows.dtype)(**row_arguments(rows), constant=constant)
     return result
 
 
@@ -364,5 +368,6 @@ def take_rows(
     return X.take(rows) if isinstance(X, ExpandedRows) else X[rows]
 
 
-def _core_class(dtype: np.dtype[Any]) -> Any:
+def core_class(dtype: np.dtype[Any]) -> Any:
+    """Return ``FeatureRows32`` or ``64``."""
     return core.FeatureRows32 if dtype == np.float32 else core.FeatureRows64

@@ -9,12 +9,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from eigenfeat._base.core import core
 from eigenfeat._base.saved import Saved, fits
+from eigenfeat._base.threads import resolve
 from eigenfeat._base.types import Floats, Labels
 from eigenfeat.expansion.features import (
     EXPANSIONS,
+    CoreRows,
     ExpandedRows,
     check_powers,
+    core_class,
     expand,
     is_wide_columns,
 )
@@ -27,6 +31,7 @@ __all__ = [
     "Directions",
     "Layer",
     "as_layer",
+    "few_features",
     "layer_features",
     "project_rows",
     "row_blocks",
@@ -34,6 +39,7 @@ __all__ = [
 
 _Own = TypeVar("_Own", bound="Directions")
 
+_FEW = 512  # samples, whose features need no blocks
 _BLOCK_BYTES = 128e6  # features of a block of rows
 _PIECE_BYTES = 4e6  # as float32, of projections in float64 that fit a cache
 
@@ -228,3 +234,27 @@ def layer_features(
     else:
         projections = project_rows(X, layers, n_threads)
     return last.features(projections, inputs)
+
+
+def few_features(X: Any, layers: Sequence[Layer], n_threads: int | None) -> CoreRows | None:
+    """Features of few checked samples, with the constant, as the core reads them.
+
+    They are those of `layer_features`, without its checks and blocks, which take longer than the
+    prediction of a sample; None where there are many samples or several layers.
+    """
+    last = layers[-1]
+    directions = last.directions
+    if not (isinstance(X, np.ndarray) and len(X) <= _FEW and len(layers) == 1):
+        return None
+    if not isinstance(directions, np.ndarray) or not X.flags.c_contiguous:
+        return None
+    V = np.ascontiguousarray(directions, dtype=X.dtype)
+    offset = np.ascontiguousarray(last.offset, dtype=X.dtype)
+    projections = core.expand_dense(X, V, offset, "none", [1], False, resolve(n_threads))
+    rows: CoreRows = core_class(np.dtype(np.float32))(
+        projections=projections.astype(np.float32, copy=False),
+        wave=last.expansion,
+        powers=list(last.powers),
+        constant=True,
+    )
+    return rows

@@ -23,7 +23,7 @@ from eigenfeat._base.saved import fits
 from eigenfeat._base.types import ClassWeight, Floats, RandomState, Rows
 from eigenfeat._base.validation import FLOATS, MOST
 from eigenfeat._base.verbose import Verbose
-from eigenfeat.expansion.layers import Layer, as_layer, layer_features
+from eigenfeat.expansion.layers import Layer, as_layer, few_features, layer_features
 from eigenfeat.gem.clusters import class_clusters, cross_pairs
 from eigenfeat.gem.gem import GEM
 from eigenfeat.gem.hidden import hidden_pairs
@@ -295,12 +295,16 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
         (n, k) array, or (n,) with two classes
             With two classes, the logit of the second class over the first.
         """
-        check_is_fitted(self, "logit_")
+        if "logit_" not in self.__dict__:
+            check_is_fitted(self, "logit_")
         X = self._validated(X, reset=False)
         filled = complete(getattr(self, "completion_", None), X, self.n_threads)
         if hasattr(self, "statistics_"):
             table = self.statistics_.table(with_gaps(filled, X, self.gaps_))
             return pooled_scores(self.views_, self.logit_, table, filled, self.n_threads)
+        few = None if self._has_input() else few_features(filled, self.layers_, self.n_threads)
+        if few is not None:
+            return self.logit_.scores_of(few)
         out: NDArray[Any] = self.logit_.decision_function(self._features(filled, self.layers_))
         return out
 

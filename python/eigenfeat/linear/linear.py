@@ -15,12 +15,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.labels import check_two_labels, plain_labels
 from eigenfeat._base.saved import fits
+from eigenfeat._base.threads import resolve
 from eigenfeat._base.types import Codes, Floats, Labels, Rows, Targets, Weights
 from eigenfeat._base.validation import FLOATS
 from eigenfeat._base.verbose import Verbose
-from eigenfeat.expansion.features import ExpandedRows
+from eigenfeat.expansion.features import CoreRows, ExpandedRows, core_rows
 from eigenfeat.linear.logit_problem import LogitProblem
-from eigenfeat.rows.blocks import Block
 from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error, validate_data
 from eigenfeat.rows.labelled import LabelledRows
 from eigenfeat.rows.memory import MemoryRows, scan_blocks
@@ -81,11 +81,15 @@ class LinearModel(BlockScores, ClassifierMixin, BaseEstimator):
             If features, or logits in the type of the features, are not finite.
         """
         check_is_fitted(self, "coef_")
-        X = self._rows(X, reset=False)
-        weights = np.vstack([self.coef_.T, self.intercept_])
-        scores = Block(X).scores(weights, True, self.n_threads)
-        finite = np.isfinite(scores).all(axis=1)
-        if not finite.all():
+        return self.scores_of(core_rows(self._rows(X, reset=False), True))
+
+    def scores_of(self, rows: CoreRows) -> Floats:
+        """Logits of features with the constant, as `decision_function` returns them."""
+        weights = np.ascontiguousarray(self.coef_, dtype=np.float64)
+        constants = np.ascontiguousarray(self.intercept_, dtype=np.float64)
+        scores = rows.class_scores(weights, constants, resolve(self.n_threads))
+        if not np.isfinite(scores).all():
+            finite = np.isfinite(scores).all(axis=1)
             row = int(np.argmin(finite))
             value = scores[row][~np.isfinite(scores[row])][0]
             raise ValueError(f"X: expected features of finite logits, got {value} in row {row}")

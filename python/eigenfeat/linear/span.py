@@ -24,6 +24,7 @@ from eigenfeat.linear.lbfgs import RECENT, Minimum, Progress, minimise
 if TYPE_CHECKING:
     from eigenfeat._base.types import Codes
     from eigenfeat.linear.logit_problem import LogitProblem, Penalty
+    from eigenfeat.rows.blocks import Block
 
 __all__ = ["Span", "SpanMetric", "SpanSearch"]
 
@@ -53,6 +54,8 @@ class Span:
     constant : bool
     n_threads : int
         As the core takes it.
+    block : Block or None
+        The samples; None of some of those of another span.
     """
 
     kernel: _Array
@@ -64,6 +67,7 @@ class Span:
     common: bool
     constant: bool
     n_threads: int
+    block: Block | None
 
     @classmethod
     def of(cls, problem: LogitProblem, penalty: Penalty, tolerance: float) -> Span | None:
@@ -78,7 +82,7 @@ class Span:
             Of the searches.
         """
         rows, n = problem.rows, problem.n_rows
-        if not rows.in_memory or rows.sparse or n >= problem.varying or n > _MOST_ROWS:
+        if rows.sparse or n >= problem.varying or n > _MOST_ROWS:
             return None
         if penalty.ridge == 0 or (penalty.l2 > 0 and not penalty.common):
             return None
@@ -95,7 +99,7 @@ class Span:
         kernel = block.core(problem.constant).kernel(scale, tolerance >= COARSE, problem.n_threads)
         return cls(
             kernel,
-            np.ascontiguousarray(block.y, dtype=np.int32),
+            np.ascontiguousarray(rows.codes, dtype=np.int32),
             block.weight,
             problem.shape[1],
             problem.varying,
@@ -103,6 +107,7 @@ class Span:
             penalty.common,
             problem.constant,
             problem.n_threads,
+            block,
         )
 
     def __len__(self) -> int:
@@ -112,7 +117,7 @@ class Span:
         """Some of the samples, where all features have one unit."""
         weight = None if self.weight is None else self.weight[rows]
         kernel = self.kernel[np.ix_(rows, rows)]
-        return replace(self, kernel=kernel, codes=self.codes[rows], weight=weight)
+        return replace(self, kernel=kernel, codes=self.codes[rows], weight=weight, block=None)
 
     @property
     def total(self) -> float:
@@ -175,8 +180,8 @@ class Span:
         """Weights (p, k) of the features at some points, by one pass over the samples."""
         n, k = len(self), self.n_classes
         A = np.hstack([point[n : 2 * n] for point in points])
-        rows = problem.rows
-        W = rows.together().products(A, self.constant, rows.n_threads)
+        assert self.block is not None
+        W = self.block.products(A, self.constant, problem.rows.n_threads)
         if self.common:
             W[problem.flat] = 0.0
             W /= self.unit
@@ -249,8 +254,9 @@ class SpanSearch:
         (W,) = span.weights(self._problem, [result.point])
         if not self._coarse:
             return replace(result, point=W), True
-        exact, rows = result.point.copy(), self._problem.rows
-        exact[: len(span)] = rows.together().scores(W, span.constant, rows.n_threads)
+        exact, how = result.point.copy(), (span.constant, self._problem.rows.n_threads)
+        assert span.block is not None
+        exact[: len(span)] = span.block.scores(W, *how)
         if span.constant:
             exact[: len(span)] -= exact[-1]
         objective, gradient = span.objective(exact, penalty)

@@ -58,6 +58,7 @@ _Result = TypeVar("_Result")
 _STACK = 1 << 20  # numbers in a stack of matrices that are solved together
 _PIECE = 1 << 22  # entries that are completed together
 _RIDGE = 1e-6  # of the mean variance
+_FEW_ENTRIES = 1 << 14  # that are looked at one by one
 
 # How scikit-learn's validation checks rows that may have missing entries.
 ALLOW_NAN: dict[str, object] = {
@@ -392,6 +393,8 @@ def _first_missing(X: Any) -> str:
 def _incomplete(X: Any) -> bool:
     """Whether dense rows have NaN; ValueError for sparse ones that do."""
     if isinstance(X, np.ndarray):
+        if X.size <= _FEW_ENTRIES:
+            return bool(np.isnan(X).any())
         with np.errstate(over="ignore", invalid="ignore"):
             return bool(np.isnan(X.sum(dtype=np.float64))) and bool(np.isnan(X).any())
     at = np.flatnonzero(np.isnan(X.data))

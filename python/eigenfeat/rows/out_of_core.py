@@ -162,6 +162,8 @@ def over_blocks(method: _Method) -> _Method:
 
     @wraps(method)
     def wrapped(self: Any, X: Any) -> Any:
+        if type(X) is np.ndarray:
+            return method(self, X)
         check_no_list(X)
         if is_blocks(X):
             check_is_fitted(self)

@@ -185,11 +185,7 @@ class DelimitedSource(TableSource):
             try:
                 columns.append(column.cast("string"))
             except pa.ArrowInvalid:
-                line = self._undecodable()
-                raise ValueError(
-                    f"{self.path}: line {line}: expected text in UTF-8, got another; encoding "
-                    "(--encoding), as latin-1, says which"
-                ) from None
+                raise self._undecodable() from None
         return columns
 
     # ---- parsing -----------------------------------------------------------------------------
@@ -226,10 +222,7 @@ class DelimitedSource(TableSource):
                 elif typed:
                     typed = False
                 elif "UTF8" in text:
-                    raise ValueError(
-                        f"{self.path}: line {self._undecodable()}: expected text in UTF-8, got "
-                        "another; encoding (--encoding), as latin-1, says which"
-                    ) from None
+                    raise self._undecodable() from None
                 else:
                     line = self._line_of(done)
                     raise ValueError(f"{self.path}: after line {line}: {text[:200]}") from None
@@ -413,14 +406,19 @@ class DelimitedSource(TableSource):
                 break
         return line
 
-    def _undecodable(self) -> int:
+    def _undecodable(self) -> ValueError:
+        at, undecoded = 1, b""
         with open_bytes(self.path) as file:
             for number, line in enumerate(file, 1):
                 try:
                     line.decode("utf-8")
-                except UnicodeDecodeError:
-                    return number
-        return 1
+                except UnicodeDecodeError as error:
+                    at, undecoded = number, line[max(error.start - 8, 0) : error.end]
+                    break
+        return ValueError(
+            f"{self.path}: line {at}: expected text in UTF-8, got {undecoded!r}; set encoding "
+            "(--encoding), for example latin-1"
+        )
 
     def _too_long(self, line: int) -> ValueError:
         return ValueError(
@@ -538,8 +536,11 @@ class _Stream:
         try:
             return self._decoder.decode(raw, not raw).encode("utf-8")
         except UnicodeError as error:
+            bad: object = error
+            if isinstance(error, UnicodeDecodeError):
+                bad = repr(error.object[error.start : error.end])
             raise ValueError(
-                f"{self._path}: expected text in {self._encoding}, got another: {error}"
+                f"{self._path}: expected text in {self._encoding}, got {bad}"
             ) from None
 
     def _uncommented(self, text: bytes, *, last: bool) -> bytes:

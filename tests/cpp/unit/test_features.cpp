@@ -43,6 +43,21 @@ void check_products(Random& random, const Features<T>& features, index_t k) {
   CHECK(count_off(z.read(), linear::scores(features.phi, linear::table_of(w.read())),
                   rounding<T>(p)) == 0);
   CHECK(z.padding_untouched());
+  // The same weights class by class have the same bits.
+  const index_t varying = features.rows.varying();
+  Matrix<double> by_class(k, varying, Order::rows, 1);
+  Vector<double> constants(features.rows.constant ? k : 0);
+  for (index_t c = 0; c < k; ++c) {
+    for (index_t j = 0; j < varying; ++j) by_class(c, j) = static_cast<double>(w(j, c));
+    if (features.rows.constant) constants[c] = static_cast<double>(w(varying, c));
+  }
+  Matrix<T> same(n, k, Order::rows, 1);
+  class_scores<T>(features.rows, by_class.read(), read(constants), same.view(), 2);
+  index_t apart = 0;
+  for (index_t i = 0; i < n; ++i) {
+    for (index_t c = 0; c < k; ++c) apart += same(i, c) == z(i, c) ? 0 : 1;
+  }
+  CHECK(apart == 0);
   Matrix<double> g(p, k, Order::rows, 1);
   feature_products<T>(features.rows, r.read(), g.view(), 2);
   CHECK(count_off(g.read(), linear::products(features.phi, linear::table_of(r.read())),

@@ -14,6 +14,7 @@ from sklearn.datasets import load_digits, load_wine
 from sklearn.pipeline import make_pipeline
 
 from eigenfeat import GEM, ClassMoments, GEMClassifier, MultinomialLogit
+from eigenfeat.expansion.layers import layer_features
 
 # The pipeline's features are of the rows' type, the classifier's of float32, and both searches end
 # within 1e-4 of the least objective: so far apart may probabilities be.
@@ -270,3 +271,16 @@ def test_features_are_never_formed():
     kilobytes, width = (int(word) for word in out.split())
     assert width == 6 * 3 * 90
     assert 1024 * kilobytes < 0.5 * (4 * n * width)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("labels", [2, 10])
+@pytest.mark.parametrize("expansion", ["half_wave", "shifted", "polynomial"])
+def test_few_samples_have_the_bits_of_blocks(digits, dtype, labels, expansion):
+    X, y = digits[0].astype(dtype), digits[1] % labels
+    model = gem_classifier(views="gem", expansion=expansion, **SMALL).fit(X[:300], y[:300])
+    features = layer_features(X[300:400], model.layers_, False, None)
+    expected = model.logit_.decision_function(features)
+    assert np.array_equal(model.decision_function(X[300:400]), expected)
+    one = model.decision_function(X[300:301])
+    assert_allclose(one, expected[:1], rtol=1e-4, atol=1e-5 * np.abs(expected).max())

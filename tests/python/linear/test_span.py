@@ -65,7 +65,7 @@ def test_logits_of_other_samples(coarse):
     assert span.pull(penalty) * span.unit == pytest.approx(part.quadratic(penalty)[0], rel=1e-6)
     metric = SpanMetric.of(span, penalty)
     point = span.minimise(penalty, metric, None, tolerance=1e-6, max_iterations=200).point
-    (W,) = span.weights(part, [point])
+    (W,) = replace(span, block=whole.block.take(train)).weights(part, [point])
     expected = X[held] @ W[:-1] + W[-1]
     z = span.logits(whole.kernel[np.ix_(held, train)], point)
     np.testing.assert_allclose(z, expected, atol=(1e-3 if coarse else 1e-9) * np.abs(z).max())

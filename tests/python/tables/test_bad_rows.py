@@ -240,7 +240,7 @@ def test_files_that_are_not_what_their_names_say(tmp_path):
         read(tmp_path / "a.csv")
     (tmp_path / "a.csv").write_bytes("u,kind\n1,\u00e9\n".encode("latin-1"))
     with pytest.raises(
-        ValueError, match=r"a\.csv: line 2: expected text in UTF-8, got another; enc"
+        ValueError, match=r"a\.csv: line 2: expected text in UTF-8, got b'1,\\xe9'; set encoding"
     ):
         read(tmp_path / "a.csv", "kind")
     write_table(tmp_path / "a.parquet", table_of(np.ones((500, 2)), np.arange(500)))
