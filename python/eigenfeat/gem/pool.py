@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -32,6 +32,7 @@ from eigenfeat.gem.views import (
 from eigenfeat.linear.logistic import MultinomialLogit
 from eigenfeat.linear.pool import (
     POOL_PENALTIES,
+    Start,
     damping,
     fit_near,
     held_out_logits_of,
@@ -68,9 +69,12 @@ _FOLDS = ((300, 10), (1_000, 5), (2_500, 3), (5_000, 2))  # samples, and folds u
 _LOOK = 4_000  # samples of the first look, half of which are held out
 _GAIN = 0.02  # of the log loss, that a view must gain in the first look and in the fold
 _LOOK_PENALTIES = (0.3, 0.03, 0.003)  # of it
+_GEM_PENALTIES = (0.03, 0.01)  # of GEM features of the columns beyond 5,000 samples
 _TRAINED, _HELD = 10_000, 5_000  # samples of the one fold beyond 5,000
 _MOST_PAIRS = 20  # of classes beyond 5,000 samples, for GEM features of ranks
-_TRIED = 60  # samples held out, that all penalties are tried on
+_TRIED = 60  # samples held out, that all penalties are tried on; beyond, the best and those beside
+_DECIDED = 300  # samples held out, that decide the penalty
+_RISE = 0.02  # of the log loss, after which no smaller penalty is tried
 _CELLS, _FEW_CELLS = 1_500, 600  # indicators of pairs of columns up to 5,000 samples and beyond
 MOST_SMALL = 5_000  # samples of folds that all views take part in
 MOST_COLUMNS = 200  # beyond so many samples, for other views than GEM's
@@ -207,7 +211,10 @@ class _Candidate:
     name: str
     common = False  # whether its features have one unit
     ridge = 0.5  # of its logit
-    lasting = False  # whether its features of all samples are those of a fold beyond 5,000 samples
+
+    def lasts(self, folds: _Folds) -> bool:
+        """Whether its features of all samples are those of a fold."""
+        return False
 
     def parts(self, folds: _Folds) -> _Parts:
         """Features of the samples to train on and of those held out, for each fold."""
@@ -242,19 +249,36 @@ class _Folds:
 class _Fixed(_Candidate):
     """A view that needs no labels."""
 
-    lasting = True
+    def lasts(self, folds: _Folds) -> bool:
+        return True
 
-    def __init__(self, name: str, rows: MemoryRows, features: Any, learned: Any = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        rows: MemoryRows,
+        table: Table,
+        features: Callable[[Table], Any],
+        learned: Any = None,
+    ) -> None:
         self.name, self.learned = name, learned
         self.common = name == "kernel"
         self.ridge = _RIDGES.get(name, 0.5)
-        self._rows = _with(rows, features)
+        self._rows, self._table, self._features = rows, table, features
+        self._known: MemoryRows | None = None
 
     def parts(self, folds: _Folds) -> _Parts:
-        return [(self._rows.subset(a), self._rows.subset(b)) for a, b in folds.parts]
+        if folds.complementary:
+            rows = self.whole()[1]
+            return [(rows.subset(a), rows.subset(b)) for a, b in folds.parts]
+        return [(self._read(a), self._read(b)) for a, b in folds.parts]
 
-    def whole(self) -> tuple[Any, LabelledRows]:
-        return self.learned, self._rows
+    def _read(self, some: Codes) -> MemoryRows:
+        return _with(self._rows.subset(some), self._features(self._table.subset(some)))
+
+    def whole(self) -> tuple[Any, MemoryRows]:
+        if self._known is None:
+            self._known = _with(self._rows, self._features(self._table))
+        return self.learned, self._known
 
 
 class _Pairs(_Candidate):
@@ -335,14 +359,15 @@ class _Gem(_Candidate):
 class _FittedGem(_Gem):
     """GEM features of the columns, whose directions of all samples are known."""
 
-    lasting = True
+    def lasts(self, folds: _Folds) -> bool:
+        return folds.n > MOST_SMALL
 
     def __init__(self, rows: MemoryRows, extractor: Callable[[], GEM], layer: Layer) -> None:
         super().__init__("gem", rows, extractor)
         self._fitted = layer
 
     def parts(self, folds: _Folds) -> _Parts:
-        if folds.n <= MOST_SMALL:
+        if not self.lasts(folds):
             return super().parts(folds)
         return [(self._read(self._fitted, a), self._read(self._fitted, b)) for a, b in folds.parts]
 
@@ -364,7 +389,7 @@ class _Trial:
     logits: _Array
     penalty: float
     log_loss: float
-    start: _Array | None  # weights of a fold whose features are those of all samples
+    start: Start | None  # of a fold whose features are those of all samples
 
 
 def fit_pool(
@@ -411,16 +436,18 @@ def fit_pool(
         if "gem" in names and k * (k - 1) > _MOST_PAIRS:
             left["gem_ranks"] = f"more than {_MOST_PAIRS} pairs of classes beyond 5,000 samples"
             names = [name for name in names if name != "gem_ranks"]
-        candidates, others = _candidates(names, few, table.subset(some), first, extractor, seed)
-        left |= others
-        look: dict[str, Sequence[float]] = dict.fromkeys(names, _LOOK_PENALTIES)
+        fast = [name for name in names if name != "gem"]  # which is better with more samples
+        candidates, why = _candidates(fast, few, table.subset(some), first, extractor, seed)
+        left |= why
+        look: dict[str, Sequence[float]] = dict.fromkeys(fast, _LOOK_PENALTIES)
         trials, codes, weight, _ = _tried(candidates, few, logit, 2, seed, look, _never, one=True)
         chosen = _forward(trials, codes, weight)
         paths = {
             one.name: _neighbours(trial.penalty)
             for one, trial in zip(candidates, trials, strict=True)
         }
-        best = {candidates[i].name for i in chosen} | {"gem"}  # better with more samples
+        paths["gem"] = _GEM_PENALTIES
+        best = {candidates[i].name for i in chosen} | {"gem"}
         left |= {one.name: "no gain in the first look" for one in candidates} | left
         left = {name: why for name, why in left.items() if name not in best}
         names = [name for name in names if name in best]
@@ -465,6 +492,8 @@ def _out_of_fold(logits: Sequence[_Array], held: Sequence[Codes], rows: MemoryRo
 
 def _forward(trials: Sequence[_Trial], codes: Codes, weight: _Array | None) -> list[int]:
     """Numbers of the views that a pool takes one by one, while each lowers its log loss enough."""
+    if not trials:
+        return []
     chosen = [int(np.argmin([trial.log_loss for trial in trials]))]
     loss = trials[chosen[0]].log_loss
     while True:
@@ -505,25 +534,31 @@ def _candidates(
         elif varying == 0:
             left[name] = "no column with spread"
         elif name == "columns":
-            out.append(_Fixed(name, rows, table.columns))
+            out.append(_Fixed(name, rows, table, lambda part: part.columns))
         elif name == "splines":
             if len(stat.numeric) == 0:
                 left[name] = "no numeric column"
             elif stat.has_more_splines_than(_MOST_SPLINES):
                 left[name] = f"more than {_MOST_SPLINES} features"
             else:
-                out.append(_Fixed(name, rows, table.splines))
+                out.append(_Fixed(name, rows, table, lambda part: part.splines))
+        elif name == "gem_ranks" and "gem" in names and stat.indicator[stat.scale > 0].all():
+            left[name] = "ranks of indicators are the columns themselves"
         elif name == "gem_ranks":
             out.append(_Gem(name, _with(rows, table.ranks), lambda: extractor("none")))
         elif name == "kernel":
             kernel = Kernel.fit(table.ranks, seed)
-            features = kernel.features(table.ranks, rows.n_threads)
-            out.append(_Fixed(name, rows, features, kernel))
+            features = partial(_kernel_features, kernel, rows.n_threads)
+            out.append(_Fixed(name, rows, table, features, kernel))
         elif varying > MOST_BINS or not interactions_fit_in([count for count, _ in stat.bins], k):
             left[name] = "too many columns, or only one"
         else:
             out.append(_Pairs(rows, table))
     return out, left
+
+
+def _kernel_features(kernel: Kernel, n_threads: int | None, table: Table) -> Any:
+    return kernel.features(table.ranks, n_threads)
 
 
 def _tried(
@@ -569,22 +604,43 @@ def _trial(
 ) -> _Trial:
     """Out-of-fold logits at the best penalty; later folds try its neighbours."""
     found: list[list[_Array]] = []
-    weights: list[_Array] = []
+    starts: list[Start | None] = []
     for train, held in candidate.parts(folds):
-        logits_of, weights = held_out_logits_of(logit, train, held, penalties)
+        enough = _Rising(held) if not found and held.n_rows >= _TRIED else _none_is_enough
+        logits_of, starts = held_out_logits_of(logit, train, held, penalties, enough)
+        penalties = penalties[: len(logits_of)]
         found.append(logits_of)
         n = sum(len(part[0]) for part in found)
-        if len(found) < len(folds.parts) and len(penalties) > 3 and n >= _TRIED:
+        if len(found) < len(folds.parts) and len(penalties) > 1 and n >= _TRIED:
             first = [np.concatenate(parts) for parts in zip(*found, strict=True)]
             best = _best(first, codes[:n], None if weight is None else weight[:n])
-            near = slice(max(best - 1, 0), best + 2)
+            reach = 1 if n < _DECIDED else 0
+            near = slice(max(best - reach, 0), best + reach + 1)
             penalties, found = penalties[near], [part[near] for part in found]
     logits = [np.concatenate(parts) for parts in zip(*found, strict=True)]
     best = _best(logits, codes, weight)
-    start = weights[best] if folds.n > MOST_SMALL and candidate.lasting else None
+    start = starts[best] if candidate.lasts(folds) else None
     return _Trial(
         logits[best], penalties[best], loss_at_best(logits[best], codes, weight)[0], start
     )
+
+
+class _Rising:
+    """Whether log losses of smaller and smaller penalties have begun to rise."""
+
+    def __init__(self, held: LabelledRows) -> None:
+        block = held.together()
+        self._codes, self._weight = np.asarray(block.y, dtype=np.intp), block.weight
+        self._least = np.inf
+
+    def __call__(self, logits: _Array) -> bool:
+        loss = loss_at_best(logits, self._codes, self._weight)[0]
+        self._least = min(self._least, loss)
+        return loss > (1.0 + _RISE) * self._least
+
+
+def _none_is_enough(logits: _Array) -> bool:
+    return False
 
 
 def _best(logits: Sequence[_Array], codes: Codes, weight: _Array | None) -> int:

@@ -364,3 +364,13 @@ def test_out_of_fold_probabilities_say_nothing_of_noise(rng):
     X, y = rng.standard_normal((60, 8)), np.arange(60) % 2
     found = GEMClassifier().fit(X, y).out_of_fold_proba_
     assert -np.log(found[np.arange(60), y]).mean() > 0.6
+
+
+def test_ranks_of_indicators_are_no_view_of_their_own(rng):
+    X = (rng.random((300, 12)) < 0.3).astype(float)
+    y = (X[:, 0] + X[:, 1] + rng.random(300) > 1.0).astype(int)
+    notes = {view.name: view.note for view in GEMClassifier().fit(X, y).views_}
+    assert notes["gem_ranks"] == "ranks of indicators are the columns themselves"
+    X[:, 3] = rng.standard_normal(300)
+    notes = {view.name: view.note for view in GEMClassifier().fit(X, y).views_}
+    assert "indicators" not in notes["gem_ranks"]
