@@ -76,6 +76,7 @@ _TRIED = 60  # samples held out, that all penalties are tried on; beyond, the be
 _DECIDED = 300  # samples held out, that decide the penalty
 _RISE = 0.02  # of the log loss, after which no smaller penalty is tried
 _CELLS, _FEW_CELLS = 1_500, 600  # indicators of pairs of columns up to 5,000 samples and beyond
+_PART = 2**23  # features of samples that are predicted at once
 MOST_SMALL = 5_000  # samples of folds that all views take part in
 MOST_COLUMNS = 200  # beyond so many samples, for other views than GEM's
 MOST_CLASSES = 100
@@ -165,7 +166,20 @@ def pooled_scores(
     X: Any,
     n_threads: int | None,
 ) -> Floats:
-    """Logits (n, k), or (n,) with two classes, of a pool."""
+    """Logits (n, k), or (n,) with two classes, of a pool; many samples go in parts."""
+    size = max(_PART // max(logit.n_features_in_, 1), 64)
+    if len(table) > size and isinstance(X, np.ndarray):
+        parts = (slice(begin, begin + size) for begin in range(0, len(table), size))
+        return np.concatenate(
+            [_scores(views, logit, table.subset(some), X[some], n_threads) for some in parts]
+        )
+    return _scores(views, logit, table, X, n_threads)
+
+
+def _scores(
+    views: Sequence[View], logit: MultinomialLogit, table: Table, X: Any, n_threads: int | None
+) -> Floats:
+    """The same of all samples at once."""
     total: Any = logit.intercept_[None, :]
     at = 0
     for view in views:
