@@ -10,8 +10,8 @@ other folds, merged.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import reduce
+from dataclasses import dataclass, replace
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -32,12 +32,14 @@ from eigenfeat.gem.views import (
 from eigenfeat.linear.logistic import MultinomialLogit
 from eigenfeat.linear.pool import (
     POOL_PENALTIES,
+    Start,
     damping,
     fit_near,
     held_out_logits_of,
     loss_at_best,
     pool_folds,
     pool_loss,
+    pool_probabilities,
     pool_weights,
 )
 from eigenfeat.moments.class_moments import ClassMoments
@@ -67,10 +69,14 @@ _FOLDS = ((300, 10), (1_000, 5), (2_500, 3), (5_000, 2))  # samples, and folds u
 _LOOK = 4_000  # samples of the first look, half of which are held out
 _GAIN = 0.02  # of the log loss, that a view must gain in the first look and in the fold
 _LOOK_PENALTIES = (0.3, 0.03, 0.003)  # of it
+_GEM_PENALTIES = (0.03, 0.01)  # of GEM features of the columns beyond 5,000 samples
 _TRAINED, _HELD = 10_000, 5_000  # samples of the one fold beyond 5,000
 _MOST_PAIRS = 20  # of classes beyond 5,000 samples, for GEM features of ranks
-_TRIED = 60  # samples held out, that all penalties are tried on
+_TRIED = 60  # samples held out, that all penalties are tried on; beyond, the best and those beside
+_DECIDED = 300  # samples held out, that decide the penalty
+_RISE = 0.02  # of the log loss, after which no smaller penalty is tried
 _CELLS, _FEW_CELLS = 1_500, 600  # indicators of pairs of columns up to 5,000 samples and beyond
+_PART = 2**23  # features of samples that are predicted at once
 MOST_SMALL = 5_000  # samples of folds that all views take part in
 MOST_COLUMNS = 200  # beyond so many samples, for other views than GEM's
 MOST_CLASSES = 100
@@ -150,6 +156,7 @@ class ViewPool:
 
     views: list[View]
     logit: MultinomialLogit
+    out_of_fold: _Array | None = None  # probabilities (n, k)
 
 
 def pooled_scores(
@@ -159,7 +166,20 @@ def pooled_scores(
     X: Any,
     n_threads: int | None,
 ) -> Floats:
-    """Logits (n, k), or (n,) with two classes, of a pool."""
+    """Logits (n, k), or (n,) with two classes, of a pool; many samples go in parts."""
+    size = max(_PART // max(logit.n_features_in_, 1), 64)
+    if len(table) > size and isinstance(X, np.ndarray):
+        parts = (slice(begin, begin + size) for begin in range(0, len(table), size))
+        return np.concatenate(
+            [_scores(views, logit, table.subset(some), X[some], n_threads) for some in parts]
+        )
+    return _scores(views, logit, table, X, n_threads)
+
+
+def _scores(
+    views: Sequence[View], logit: MultinomialLogit, table: Table, X: Any, n_threads: int | None
+) -> Floats:
+    """The same of all samples at once."""
     total: Any = logit.intercept_[None, :]
     at = 0
     for view in views:
@@ -205,7 +225,10 @@ class _Candidate:
     name: str
     common = False  # whether its features have one unit
     ridge = 0.5  # of its logit
-    lasting = False  # whether its features of all samples are those of a fold beyond 5,000 samples
+
+    def lasts(self, folds: _Folds) -> bool:
+        """Whether its features of all samples are those of a fold."""
+        return False
 
     def parts(self, folds: _Folds) -> _Parts:
         """Features of the samples to train on and of those held out, for each fold."""
@@ -240,19 +263,36 @@ class _Folds:
 class _Fixed(_Candidate):
     """A view that needs no labels."""
 
-    lasting = True
+    def lasts(self, folds: _Folds) -> bool:
+        return True
 
-    def __init__(self, name: str, rows: MemoryRows, features: Any, learned: Any = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        rows: MemoryRows,
+        table: Table,
+        features: Callable[[Table], Any],
+        learned: Any = None,
+    ) -> None:
         self.name, self.learned = name, learned
         self.common = name == "kernel"
         self.ridge = _RIDGES.get(name, 0.5)
-        self._rows = _with(rows, features)
+        self._rows, self._table, self._features = rows, table, features
+        self._known: MemoryRows | None = None
 
     def parts(self, folds: _Folds) -> _Parts:
-        return [(self._rows.subset(a), self._rows.subset(b)) for a, b in folds.parts]
+        if folds.complementary:
+            rows = self.whole()[1]
+            return [(rows.subset(a), rows.subset(b)) for a, b in folds.parts]
+        return [(self._read(a), self._read(b)) for a, b in folds.parts]
 
-    def whole(self) -> tuple[Any, LabelledRows]:
-        return self.learned, self._rows
+    def _read(self, some: Codes) -> MemoryRows:
+        return _with(self._rows.subset(some), self._features(self._table.subset(some)))
+
+    def whole(self) -> tuple[Any, MemoryRows]:
+        if self._known is None:
+            self._known = _with(self._rows, self._features(self._table))
+        return self.learned, self._known
 
 
 class _Pairs(_Candidate):
@@ -333,14 +373,15 @@ class _Gem(_Candidate):
 class _FittedGem(_Gem):
     """GEM features of the columns, whose directions of all samples are known."""
 
-    lasting = True
+    def lasts(self, folds: _Folds) -> bool:
+        return folds.n > MOST_SMALL
 
     def __init__(self, rows: MemoryRows, extractor: Callable[[], GEM], layer: Layer) -> None:
         super().__init__("gem", rows, extractor)
         self._fitted = layer
 
     def parts(self, folds: _Folds) -> _Parts:
-        if folds.n <= MOST_SMALL:
+        if not self.lasts(folds):
             return super().parts(folds)
         return [(self._read(self._fitted, a), self._read(self._fitted, b)) for a, b in folds.parts]
 
@@ -362,7 +403,7 @@ class _Trial:
     logits: _Array
     penalty: float
     log_loss: float
-    start: _Array | None  # weights of a fold whose features are those of all samples
+    start: Start | None  # of a fold whose features are those of all samples
 
 
 def fit_pool(
@@ -409,16 +450,18 @@ def fit_pool(
         if "gem" in names and k * (k - 1) > _MOST_PAIRS:
             left["gem_ranks"] = f"more than {_MOST_PAIRS} pairs of classes beyond 5,000 samples"
             names = [name for name in names if name != "gem_ranks"]
-        candidates, others = _candidates(names, few, table.subset(some), first, extractor, seed)
-        left |= others
-        look: dict[str, Sequence[float]] = dict.fromkeys(names, _LOOK_PENALTIES)
-        trials, codes, weight = _tried(candidates, few, logit, 2, seed, look, _never, one=True)
+        fast = [name for name in names if name != "gem"]  # which is better with more samples
+        candidates, why = _candidates(fast, few, table.subset(some), first, extractor, seed)
+        left |= why
+        look: dict[str, Sequence[float]] = dict.fromkeys(fast, _LOOK_PENALTIES)
+        trials, codes, weight, _ = _tried(candidates, few, logit, 2, seed, look, _never, one=True)
         chosen = _forward(trials, codes, weight)
         paths = {
             one.name: _neighbours(trial.penalty)
             for one, trial in zip(candidates, trials, strict=True)
         }
-        best = {candidates[i].name for i in chosen} | {"gem"}  # better with more samples
+        paths["gem"] = _GEM_PENALTIES
+        best = {candidates[i].name for i in chosen} | {"gem"}
         left |= {one.name: "no gain in the first look" for one in candidates} | left
         left = {name: why for name, why in left.items() if name not in best}
         names = [name for name in names if name in best]
@@ -427,7 +470,7 @@ def fit_pool(
             return None
     candidates, others = _candidates(names, rows, table, first, extractor, seed)
     left |= others
-    trials, codes, weight = _tried(
+    trials, codes, weight, held = _tried(
         candidates, rows, logit, count, seed, paths, stop, one=count == 1
     )
     left |= {one.name: "a callback ended the search" for one in candidates[len(trials) :]}
@@ -437,12 +480,34 @@ def fit_pool(
         dropped = [one.name for i, one in enumerate(candidates) if i not in chosen]
         left |= dict.fromkeys(dropped, "no gain in the fold")
         candidates, trials = [candidates[i] for i in chosen], [trials[i] for i in chosen]
-    weights = pool_weights([trial.logits for trial in trials], codes, weight)
-    return _assembled(candidates, trials, weights, left, rows, logit, say)
+    logits = [trial.logits for trial in trials]
+    weights = pool_weights(logits, codes, weight)
+    pool = _assembled(candidates, trials, weights, left, rows, logit, say)
+    return pool if count == 1 else replace(pool, out_of_fold=_out_of_fold(logits, held, rows))
+
+
+def _out_of_fold(logits: Sequence[_Array], held: Sequence[Codes], rows: MemoryRows) -> _Array:
+    """Probabilities (n, k) by weights of the other folds; NaN for samples that are in no fold."""
+    out = np.full((rows.n_rows, len(rows.classes)), np.nan)
+    samples = np.concatenate(held)
+    fold = np.repeat(np.arange(len(held)), [len(some) for some in held])
+    codes = np.asarray(rows.codes[samples], dtype=np.intp)
+    weight = None if rows.block.weight is None else rows.block.weight[samples]
+    for i, some in enumerate(held):
+        inside, rest = fold == i, fold != i
+        if not rest.any():
+            return out
+        w = pool_weights(
+            [one[rest] for one in logits], codes[rest], None if weight is None else weight[rest]
+        )
+        out[some] = pool_probabilities([one[inside] for one in logits], w)
+    return out
 
 
 def _forward(trials: Sequence[_Trial], codes: Codes, weight: _Array | None) -> list[int]:
     """Numbers of the views that a pool takes one by one, while each lowers its log loss enough."""
+    if not trials:
+        return []
     chosen = [int(np.argmin([trial.log_loss for trial in trials]))]
     loss = trials[chosen[0]].log_loss
     while True:
@@ -483,25 +548,31 @@ def _candidates(
         elif varying == 0:
             left[name] = "no column with spread"
         elif name == "columns":
-            out.append(_Fixed(name, rows, table.columns))
+            out.append(_Fixed(name, rows, table, lambda part: part.columns))
         elif name == "splines":
             if len(stat.numeric) == 0:
                 left[name] = "no numeric column"
             elif stat.has_more_splines_than(_MOST_SPLINES):
                 left[name] = f"more than {_MOST_SPLINES} features"
             else:
-                out.append(_Fixed(name, rows, table.splines))
+                out.append(_Fixed(name, rows, table, lambda part: part.splines))
+        elif name == "gem_ranks" and "gem" in names and stat.indicator[stat.scale > 0].all():
+            left[name] = "ranks of indicators are the columns themselves"
         elif name == "gem_ranks":
             out.append(_Gem(name, _with(rows, table.ranks), lambda: extractor("none")))
         elif name == "kernel":
             kernel = Kernel.fit(table.ranks, seed)
-            features = kernel.features(table.ranks, rows.n_threads)
-            out.append(_Fixed(name, rows, features, kernel))
+            features = partial(_kernel_features, kernel, rows.n_threads)
+            out.append(_Fixed(name, rows, table, features, kernel))
         elif varying > MOST_BINS or not interactions_fit_in([count for count, _ in stat.bins], k):
             left[name] = "too many columns, or only one"
         else:
             out.append(_Pairs(rows, table))
     return out, left
+
+
+def _kernel_features(kernel: Kernel, n_threads: int | None, table: Table) -> Any:
+    return kernel.features(table.ranks, n_threads)
 
 
 def _tried(
@@ -514,15 +585,19 @@ def _tried(
     stop: Callable[[], bool],
     *,
     one: bool,
-) -> tuple[list[_Trial], Codes, _Array | None]:
-    """Out-of-fold results of the views in so many folds, or in one of two, with the labels."""
+) -> tuple[list[_Trial], Codes, _Array | None, list[Codes]]:
+    """Out-of-fold results of the views in so many folds, or in one of two.
+
+    With the labels and weights of the samples held out, and their numbers in each fold.
+    """
     parts = pool_folds(rows.codes, len(rows.classes), max(count, 2), seed)
     if one:
         parts = [(_thinned(parts[0][0], _TRAINED), _thinned(parts[0][1], _HELD))]
     folds = _Folds(parts, rows.n_rows)
-    held = np.concatenate([part[1] for part in parts])
-    codes = np.asarray(rows.codes[held], dtype=np.intp)
-    weight = None if rows.block.weight is None else rows.block.weight[held]
+    held = [part[1] for part in parts]
+    samples = np.concatenate(held)
+    codes = np.asarray(rows.codes[samples], dtype=np.intp)
+    weight = None if rows.block.weight is None else rows.block.weight[samples]
     trials = []
     for view in candidates:
         penalties = paths.get(view.name, POOL_PENALTIES)
@@ -530,7 +605,7 @@ def _tried(
         trials.append(_trial(view, folds, one_logit, codes, weight, penalties))
         if stop():
             break
-    return trials, codes, weight
+    return trials, codes, weight, held
 
 
 def _trial(
@@ -543,22 +618,43 @@ def _trial(
 ) -> _Trial:
     """Out-of-fold logits at the best penalty; later folds try its neighbours."""
     found: list[list[_Array]] = []
-    weights: list[_Array] = []
+    starts: list[Start | None] = []
     for train, held in candidate.parts(folds):
-        logits_of, weights = held_out_logits_of(logit, train, held, penalties)
+        enough = _Rising(held) if not found and held.n_rows >= _TRIED else _none_is_enough
+        logits_of, starts = held_out_logits_of(logit, train, held, penalties, enough)
+        penalties = penalties[: len(logits_of)]
         found.append(logits_of)
         n = sum(len(part[0]) for part in found)
-        if len(found) < len(folds.parts) and len(penalties) > 3 and n >= _TRIED:
+        if len(found) < len(folds.parts) and len(penalties) > 1 and n >= _TRIED:
             first = [np.concatenate(parts) for parts in zip(*found, strict=True)]
             best = _best(first, codes[:n], None if weight is None else weight[:n])
-            near = slice(max(best - 1, 0), best + 2)
+            reach = 1 if n < _DECIDED else 0
+            near = slice(max(best - reach, 0), best + reach + 1)
             penalties, found = penalties[near], [part[near] for part in found]
     logits = [np.concatenate(parts) for parts in zip(*found, strict=True)]
     best = _best(logits, codes, weight)
-    start = weights[best] if folds.n > MOST_SMALL and candidate.lasting else None
+    start = starts[best] if candidate.lasts(folds) else None
     return _Trial(
         logits[best], penalties[best], loss_at_best(logits[best], codes, weight)[0], start
     )
+
+
+class _Rising:
+    """Whether log losses of smaller and smaller penalties have begun to rise."""
+
+    def __init__(self, held: LabelledRows) -> None:
+        block = held.together()
+        self._codes, self._weight = np.asarray(block.y, dtype=np.intp), block.weight
+        self._least = np.inf
+
+    def __call__(self, logits: _Array) -> bool:
+        loss = loss_at_best(logits, self._codes, self._weight)[0]
+        self._least = min(self._least, loss)
+        return loss > (1.0 + _RISE) * self._least
+
+
+def _none_is_enough(logits: _Array) -> bool:
+    return False
 
 
 def _best(logits: Sequence[_Array], codes: Codes, weight: _Array | None) -> int:

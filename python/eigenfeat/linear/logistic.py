@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
+from dataclasses import dataclass
 from functools import partial
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -105,9 +106,11 @@ class TriedMetric:
         Makes the metric of samples.
     """
 
-    def __init__(self, problem: LogitProblem, build: Callable[[], core.Metric]) -> None:
+    def __init__(
+        self, problem: LogitProblem, build: Callable[[], core.Metric | _ScaledMetric]
+    ) -> None:
         self._problem, self._build = problem, build
-        self._made: core.Metric | None = None
+        self._made: core.Metric | _ScaledMetric | None = None
         self._kept = False  # an earlier search has ended in the diagonal
 
     def solve(self, gradient: _Array) -> _Array:
@@ -151,6 +154,18 @@ class TriedMetric:
             and p >= 4 * _LEAST_PASSES * k
             and p <= _MOST_COLUMNS * self._problem.n_rows
         )
+
+
+@dataclass(frozen=True, eq=False)
+class _ScaledMetric:
+    """The metric of more samples than those that it is from."""
+
+    metric: core.Metric
+    share: float  # of the weight of all samples
+
+    def solve(self, gradient: _Array, n_threads: int) -> _Array:
+        solved: _Array = self.metric.solve(gradient, n_threads)
+        return self.share * solved
 
 
 class MultinomialLogit(Iterative, LinearClassifier):
@@ -427,6 +442,19 @@ class MultinomialLogit(Iterative, LinearClassifier):
                 else given_temperature
             )
             yield model
+
+    def fit_from(
+        self, rows: LabelledRows, penalty: float, W: _Array, metric: core.Metric, total: float
+    ) -> None:
+        """Fit from weights (p + 1, k) of samples of weight `total`, in the metric of these."""
+        random = check_random_state(self.random_state)
+        problem, _, centre = self._problems(rows, None, None, random)
+        self.penalty, self.penalty_ = penalty, float(penalty)
+        scaled = TriedMetric(problem, lambda: _ScaledMetric(metric, total / problem.total))
+        if centre is not None:  # the metric is that of columns as they are
+            scaled = TriedMetric(problem, partial(self._metric, problem, penalty, random, None))
+        start = problem.start((rows.classes, W), centre)
+        self._minimise(problem, scaled, None, start, None, centre, RECENT)
 
     def _span(self, problem: LogitProblem, energy: float) -> Span | None:
         """The span of the samples, if steps in it are to replace those over the features."""

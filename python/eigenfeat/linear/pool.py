@@ -14,13 +14,15 @@ of multinomial logits is a multinomial logit on their features, side by side.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
+from scipy.special import softmax
 from sklearn.exceptions import ConvergenceWarning
 
 from eigenfeat._base.types import Codes
@@ -31,6 +33,7 @@ from eigenfeat.linear.logit_problem import LogitProblem, Penalty
 from eigenfeat.linear.span import Span, SpanMetric
 
 if TYPE_CHECKING:
+    from eigenfeat._base.core import core
     from eigenfeat.rows.labelled import LabelledRows
 
 __all__ = [
@@ -41,6 +44,7 @@ __all__ = [
     "loss_at_best",
     "pool_folds",
     "pool_loss",
+    "pool_probabilities",
     "pool_weights",
 ]
 
@@ -77,51 +81,58 @@ def held_out_logits_of(
     train: LabelledRows,
     held: LabelledRows,
     penalties: Sequence[float],
-) -> tuple[list[_Array], list[_Array]]:
-    """Logits (m, k) of `held`, and the weights (p, k), for each penalty, from large to small.
+    enough: Callable[[_Array], bool] = lambda logits: False,
+) -> tuple[list[_Array], list[Start | None]]:
+    """Logits (m, k) of `held`, and what a fit may start from, for each penalty.
 
-    Penalties are divided by `damping`.
+    Penalties are divided by `damping`. They go from large to small, and end after the first one
+    whose logits are `enough`.
     """
     penalties = [one / damping(logit) for one in penalties]
     problem = LogitProblem(train, constant=True)
     ways = [logit._weights(problem.shape[1], energy) for energy in penalties]
     metric_of = logit._weights(problem.shape[1], min(max(penalties), 0.1))
-    weights = _weights_in_span(problem, ways, metric_of)
-    if weights is None:
-        weights = _weights_over_features(logit, problem, ways, metric_of)
-    block = held.together()
-    scores = [block.scores(W, True, held.n_threads) for W in weights]
-    return [np.asarray(one, dtype=np.float64) for one in scores], weights
-
-
-def _weights_in_span(
-    problem: LogitProblem, penalties: Sequence[Penalty], metric_of: Penalty
-) -> list[_Array] | None:
-    """Weights (p, k) for each penalty, of fewer samples than features; None of more."""
     span = Span.of(problem, metric_of, _COARSE)
     metric = None if span is None else SpanMetric.of(span, metric_of)
+    minima: Iterator[tuple[_Array, Start | None]]
     if span is None or metric is None:
-        return None
-    point, points = None, []
+        minima = _minima_over_features(logit, problem, ways, metric_of)
+    else:
+        minima = _minima_in_span(span, metric, problem, ways)
+    out: list[_Array] = []
+    starts: list[Start | None] = []
+    block = held.together()
+    for W, start in minima:
+        out.append(np.asarray(block.scores(W, True, held.n_threads), dtype=np.float64))
+        starts.append(start)
+        if enough(out[-1]):
+            break
+    return out, starts
+
+
+def _minima_in_span(
+    span: Span, metric: SpanMetric, problem: LogitProblem, penalties: Sequence[Penalty]
+) -> Iterator[tuple[_Array, None]]:
+    """Weights (p, k) for each penalty, of fewer samples than features."""
+    point = None
     for penalty in penalties:
         point = span.minimise(
             penalty, metric, point, tolerance=_COARSE, max_iterations=_MOST_STEPS
         ).point
-        points.append(point)
-    return span.weights(problem, points)
+        yield span.weights(problem, [point])[0], None
 
 
-def _weights_over_features(
+def _minima_over_features(
     logit: MultinomialLogit,
     problem: LogitProblem,
     penalties: Sequence[Penalty],
     metric_of: Penalty,
-) -> list[_Array]:
-    """Weights (p, k) for each penalty."""
+) -> Iterator[tuple[_Array, Start]]:
+    """Weights (p, k) for each penalty, and what a fit may start from."""
     random = np.random.RandomState(0)
     factor = logit._fold_metric(problem, metric_of.energy, _COARSE, random=random)
     float32 = problem.float32_problem()
-    W, weights = np.zeros(problem.shape), []
+    W = np.zeros(problem.shape)
     for penalty in penalties:
         W = minimise(
             _objective(problem, penalty),
@@ -132,8 +143,8 @@ def _weights_over_features(
             noise=float(np.finfo(problem.dtype).eps),
             float32=None if float32 is None else _objective(float32, penalty),
         ).point
-        weights.append(np.ascontiguousarray(W))
-    return weights
+        W = np.ascontiguousarray(W)
+        yield W, Start(W, factor, problem.total)
 
 
 def damping(logit: MultinomialLogit) -> float:
@@ -141,18 +152,29 @@ def damping(logit: MultinomialLogit) -> float:
     return max(2.0 * logit.ridge, 1.0)
 
 
+@dataclass(frozen=True, eq=False)
+class Start:
+    """Weights (p, k) that minimise the objective of some samples, and its metric.
+
+    `total` is the weight of these samples.
+    """
+
+    weights: _Array
+    metric: core.Metric
+    total: float
+
+
 def fit_near(
-    logit: MultinomialLogit, rows: LabelledRows, penalty: float, start: _Array | None
+    logit: MultinomialLogit, rows: LabelledRows, penalty: float, start: Start | None
 ) -> MultinomialLogit:
-    """Fit a logit, from weights (p, k) of some of its samples if they are given."""
-    if start is not None:
-        logit.classes_, logit.warm_start = rows.classes, True
-        logit._keep(start)
+    """Fit a logit, from weights of some of its samples, in their metric, if they are given."""
     with warnings.catch_warnings():
         # Out of fold, the searches end after some tens of steps as well.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        logit.fit_path(rows, None, [penalty])
-    logit.warm_start = False
+        if start is None:
+            logit.fit_path(rows, None, [penalty])
+        else:
+            logit.fit_from(rows, penalty, start.weights, start.metric, start.total)
     return logit
 
 
@@ -191,6 +213,12 @@ def pool_loss(logits: Sequence[_Array], codes: Codes, weight: _Array | None) -> 
     L = np.stack([_log_probabilities(one) for one in logits])
     z = _combined(_weights(L, codes, weight), L)
     return log_loss([(z, codes, weight)], 1.0)
+
+
+def pool_probabilities(logits: Sequence[_Array], weights: _Array) -> _Array:
+    """Probabilities (m, k) of the pool of classifiers with these logits (m, k) and weights (V,)."""
+    z = _combined(weights, np.stack([_log_probabilities(one) for one in logits]))
+    return np.asarray(softmax(z, axis=1))
 
 
 def _combined(w: _Array, L: _Array) -> _Array:

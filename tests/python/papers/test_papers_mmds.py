@@ -120,13 +120,13 @@ def test_what_is_finished_is_kept_when_it_is_interrupted(folder, tmp_path, capsy
     original = mmds.Features.measure
     calls = []
 
-    def twice(self, outcome):
-        calls.append(outcome)
-        if len(calls) == 2:
+    def interrupted(self, case):
+        calls.append(case)
+        if len(calls) == 3:  # a method has two splits
             raise KeyboardInterrupt
-        return original(self, outcome)
+        return original(self, case)
 
-    monkeypatch.setattr(mmds.Features, "measure", twice)
+    monkeypatch.setattr(mmds.Features, "measure", interrupted)
     with pytest.raises(KeyboardInterrupt):
         reproduce(MMDS, folder, tmp_path, Context(quick=True), only=["MNIST, PCA"])
     assert len((tmp_path / "mmds-quick.csv").read_text().splitlines()) == 2
