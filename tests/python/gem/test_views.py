@@ -39,6 +39,15 @@ def columns(seed=0, n=200):
     return X.astype(np.float64)
 
 
+def test_samples_are_predicted_in_parts(monkeypatch):
+    X, y = load_wine(return_X_y=True)
+    model = GEMClassifier().fit(X, y)
+    rows = np.tile(X, (3, 1))
+    whole = model.decision_function(rows)
+    monkeypatch.setattr("eigenfeat.gem.pool._PART", 1)  # 64 samples a part
+    np.testing.assert_allclose(model.decision_function(rows), whole, rtol=1e-4, atol=1e-4)
+
+
 # ---- what is learned without labels --------------------------------------------------------------
 
 
