@@ -275,7 +275,7 @@ def _is_ours(name: str) -> bool:
 
 EARLY_NAMES = {
     "ReliableClassifierCV": "ReliableClassifierCV",
-    "minimum cost, chosen": "MinimumCostClassifier",
+    "minimum cost, convolutions": "MinimumCostClassifier",
     "aeon CALIMERA": "CALIMERA",
     "aeon TEASER on forests": "TEASER",
     "aeon ProbabilityThreshold": "ProbabilityThreshold",

@@ -18,6 +18,7 @@ in a process of its own; its memory is the most that process has held, with the 
 data. A quick run checks that all works: its errors are of fewer rows. Of the GEM paper (ICML 2014):
 
   mnist      handwritten digits, Table 2                            mnist.npz
+  gem-figures  eigenvectors of five pairs of digits, Figures 1 and 2  mnist.npz
   covertype  forest cover types, Table 3                            covtype_subset.npz
   speech     frames of spoken digits in place of TIMIT's, Table 4   fsdd.npz
   defaults   six further data sets, nothing chosen    uci_isolet.npz, uci_satimage.npz,
@@ -29,6 +30,8 @@ of Parrish's thesis (University of Washington, 2012), all but the last over ten 
   ldg           LDG and others on 13 sets, Table 3.1 and Figures 3.4-3.8   uci_*.npz, mnist.npz,
                                                                            usps.npz
   ldg-small     15 sets of few time series, Tables 3.3-3.5                 ucr/*.npz
+  ldg-training-files  four sets whose test part is missing, by splits      ucr/train_only/*.npz
+  ldg-offsets   Beef and Coffee with an offset and unit of each series     ucr/*.npz
   ldg-transfer  images of one domain with help from another, Figure 4.5    office_surf.npz
   ldg-digits    digits of one domain, Figures 4.5 and 4.6                  mnist.npz, usps.npz
   early         when incomplete series are decided, chapter 5              ucr/*.npz
@@ -49,7 +52,9 @@ a run; what is finished is printed and kept."""
 # one paper's methods do not hold what another's need.
 TASKS = {
     **dict.fromkeys(("mnist", "covertype", "speech", "defaults"), "gem"),
-    **dict.fromkeys(("ldg", "ldg-small", "ldg-transfer", "ldg-digits"), "ldg"),
+    "gem-figures": "gem_figures",
+    **dict.fromkeys(("ldg", "ldg-small", "ldg-training-files", "ldg-offsets"), "ldg"),
+    **dict.fromkeys(("ldg-transfer", "ldg-digits"), "ldg"),
     "mmds": "mmds",
     "mmds-joint": "mmds_joint",
     "early": "early",

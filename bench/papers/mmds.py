@@ -27,7 +27,17 @@ from bench.papers.mmds_data import (
     read_accuracy,
     scores_of,
 )
-from bench.papers.protocol import Method, Outcome, Problem, Protocol, Rows, read_rows, seeds
+from bench.papers.mmds_supervised import KINDS, WEIGHTS
+from bench.papers.protocol import (
+    N_SPLITS,
+    Method,
+    Outcome,
+    Problem,
+    Protocol,
+    Rows,
+    read_rows,
+    seeds,
+)
 from bench.papers.tables import new_table, picked
 
 FIT_C = (1.0, 0.1)  # of the SVM that moves rows; chosen on held-out rows
@@ -68,7 +78,22 @@ class Shifted(Outcome):
     shifted: float = np.nan
     scale: float = np.nan
     deviation: float | None = None
+    original_deviation: float | None = None
+    gain_error: float | None = None
+    n_splits: int = 1
     curve: list[tuple[float, float, float]] = field(default_factory=list)
+
+    def over(self, found):
+        """Take accuracies without and with moves, and scales, of each split."""
+        found = np.array(found)
+        self.n_splits = len(found)
+        self.original, self.shifted = (float(one) for one in np.mean(found[:, :2], axis=0))
+        self.scale = float(np.median(found[:, 2]))
+        if len(found) > 1:
+            spread = np.std(found[:, :2], axis=0, ddof=1)
+            self.original_deviation, self.deviation = (float(one) for one in spread)
+            gains = found[:, 1] - found[:, 0]
+            self.gain_error = float(np.std(gains, ddof=1) / np.sqrt(len(gains)))
 
 
 # ---- Tables 3 and 4, Figure 3 --------------------------------------------------------------------
@@ -77,8 +102,8 @@ class Shifted(Outcome):
 class Features:
     """A data set's rows, or their kernel features of several widths, which experiments share."""
 
-    def __init__(self, data, kernels, folder, context):
-        split = mmds_data.load(data, folder, quick=context.quick)
+    def __init__(self, data, kernels, folder, context, seed):
+        split = mmds_data.load(data, folder, quick=context.quick, seed=seed)
         self.quick, self.threads = context.quick, context.threads
         self._test = split.test
         self._kernels = [None]
@@ -109,15 +134,14 @@ class Features:
         width = int(np.argmax(scores))
         return make, width, _mapped(self._kernels[width], self._test)
 
-    def measure(self, outcome):
-        """Accuracies without moves, and with those that held-out rows prefer to none."""
-        make, width, test = self._chosen(outcome.case)
+    def measure(self, case):
+        """Accuracies without moves, with those that held-out rows prefer to none, and the scale."""
+        make, width, test = self._chosen(case)
         scales = QUICK_SCALES if self.quick else SCALES
         C, scale = chosen_move({C: self.parts(width, C) for C in FIT_C}, make, scales)
         shifter = Shifter(self._trains[width], C, self.threads)
-        outcome.original = shifter.accuracy(make(), 0.0, test)
-        outcome.shifted = shifter.accuracy(make(), scale, test) if scale else outcome.original
-        outcome.scale = scale
+        original = shifter.accuracy(make(), 0.0, test)
+        return original, shifter.accuracy(make(), scale, test) if scale else original, scale
 
     def curve(self, outcome):
         """Accuracy and reconstruction error of test rows for each of many scales: Figure 3."""
@@ -138,14 +162,21 @@ def _mapped(kernel, rows):
     return rows if kernel is None else Rows(kernel.transform(rows.X).astype(np.float32), rows.y)
 
 
-shared = lru_cache(maxsize=1)(Features)  # one at a time is held
+shared = lru_cache(maxsize=N_SPLITS)(Features)  # those of the splits of one data set
 
 
-def by_features(job, outcome, *, what):
-    """A cell of Table 3 or 4, "measure", or a panel of Figure 3, "curve"."""
+def by_features(job, outcome, step):
+    """A cell of Table 3 or 4, over random splits."""
     _, data, extractor, *_ = outcome.case
-    features = shared(data, extractor in BY_KERNELS, job.folder, job.context)
-    getattr(features, what)(outcome)
+    given = data, extractor in BY_KERNELS, job.folder, job.context
+    found = [shared(*given, seed).measure(outcome.case) for seed in seeds(job.context, step)]
+    outcome.over(found)
+
+
+def by_curve(job, outcome, step):
+    """A panel of Figure 3."""
+    _, data, extractor, *_ = outcome.case
+    shared(data, extractor in BY_KERNELS, job.folder, job.context, job.context.seed).curve(outcome)
 
 
 # ---- Table 1: few rows of each of many people ----------------------------------------------------
@@ -176,7 +207,7 @@ def pixels(X):
     return X / np.sqrt((X.astype(np.float64) ** 2).sum(axis=1).mean()).astype(np.float32)
 
 
-def by_faces(job, outcome, *, one_split, arrays, per_class, ways):
+def by_faces(job, outcome, step, *, one_split, arrays, per_class, ways):
     """Accuracies of ten components of rows and of moved rows, over random splits.
 
     What is done to the rows before, and what `one_split` has to choose, are chosen by folds of the
@@ -185,13 +216,10 @@ def by_faces(job, outcome, *, one_split, arrays, per_class, ways):
     rows = read_rows(job.folder / job.problem.file, *arrays)
     kinds = [Rows(way(rows.X), rows.y) for way in ways]
     found = []
-    for seed in seeds(job.context):
+    for seed in seeds(job.context, step):
         splits = [few_of_each(one, per_class, seed) for one in kinds]
         found.append(one_split(splits, seed, job.context.threads))
-    found = np.array(found)
-    outcome.original, outcome.shifted = (float(one) for one in np.mean(found[:, :2], axis=0))
-    outcome.scale = float(np.median(found[:, 2]))
-    outcome.deviation = float(np.std(found[:, 1], ddof=1))
+    outcome.over(found)
 
 
 def lda_split(splits, seed, threads):
@@ -211,6 +239,25 @@ def _by_lda(split, threads):
     count = min(FACE_COMPONENTS, len(np.unique(train.y)) - 1)
     lda = LinearDiscriminantAnalysis(n_components=count).fit(train.X, train.y)
     return read_accuracy(lda.transform, train, test, threads)
+
+
+def supervised_split(splits, seed, threads, *, kind):
+    """Accuracy of a supervised reduction; preparation and its weight are chosen by folds."""
+    means = {}
+    for place, split in enumerate(splits):
+        for part in _folds(split.train, seed):
+            for weight in WEIGHTS:
+                means.setdefault((place, weight), []).append(_by(kind, weight, part, threads))
+    place, weight = max(means, key=lambda choice: np.mean(means[choice]))
+    right = _by(kind, weight, splits[place], threads)
+    return right, right, 0.0
+
+
+def _by(kind, weight, split, threads):
+    train, test = centred(split)
+    codes = np.unique(train.y, return_inverse=True)[1]
+    model = KINDS[kind](FACE_COMPONENTS, weight).fit(train.X, codes)
+    return read_accuracy(model.transform, train, test, threads)
 
 
 def pca_split(splits, seed, threads):
@@ -284,7 +331,10 @@ def _paper(row, extractor):
 
 
 CASES = (*_cases("Table 4", "mmds-4"), *_cases("Table 3", "mmds-3"))
-CURVES = tuple(Case("Figure 3", "MNIST", extractor, 10) for extractor in ("PCA", "AE", "KPCA"))
+CURVES = {
+    data: [Case("Figure 3", data, extractor, 10) for extractor in ("PCA", "AE", "KPCA")]
+    for data in mmds_data.FILES
+}
 
 
 def study(job, outcome, step):
@@ -294,7 +344,7 @@ def study(job, outcome, step):
         # Two faces of each of many people look like a regression.
         warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
         outcome.case = job.method.case
-        job.method.build(job, outcome)
+        job.method.build(job, outcome, step)
 
 
 def _problem(table, data, file, methods):
@@ -310,7 +360,9 @@ def _faces():
         printed = figures("mmds-1").get(data, {})
         given = {"arrays": arrays, "per_class": count, "ways": ways}
         methods = []
-        for kind, split in (("PCA", pca_split), ("LDA", lda_split))[: 2 if printed else 1]:
+        kinds = {"PCA": pca_split, "LDA": lda_split}
+        kinds |= {kind: partial(supervised_split, kind=kind) for kind in KINDS}
+        for kind, split in list(kinds.items())[: None if printed else 1]:
             case = Case("Table 1", data, kind, FACE_COMPONENTS, _paper(printed, kind))
             methods.append(Experiment(kind, partial(by_faces, one_split=split, **given), case=case))
         yield _problem("Table 1", data, file, methods)
@@ -322,17 +374,15 @@ def _shifts():
         mmds_data.FILES.items(), (True, False), ("Table 4", "Table 3")
     ):
         methods = [
-            Experiment(
-                f"{c.extractor} {c.n_components}", partial(by_features, what="measure"), case=c
-            )
+            Experiment(f"{c.extractor} {c.n_components}", by_features, case=c)
             for c in CASES
             if c[:2] == (table, data) and (c.extractor in BY_KERNELS) == kernels
         ]
         if methods:
             yield _problem(table, data, file, methods)
-    by_curve = partial(by_features, what="curve")
-    curves = [Experiment(case.extractor, by_curve, case=case) for case in CURVES]
-    yield _problem("Figure 3", "MNIST", mmds_data.FILES["MNIST"], curves)
+    for data, cases in CURVES.items():
+        curves = [Experiment(case.extractor, by_curve, case=case) for case in cases]
+        yield _problem("Figure 3", data, mmds_data.FILES[data], curves)
 
 
 # ---- what is told --------------------------------------------------------------------------------
@@ -345,7 +395,8 @@ TITLES = {
 }
 FIELDS = (
     *("table", "data", "extractor", "n_components", "original", "shifted", "scale"),
-    *("paper_original", "paper_shifted", "deviation", "curve", "quick", "failure"),
+    *("paper_original", "paper_shifted", "original_deviation", "deviation", "gain_error"),
+    *("n_splits", "curve", "quick", "failure"),
 )
 
 
@@ -355,15 +406,21 @@ def tell(run):
         done = [one for one in run.outcomes if one.case.table == name and not one.failure]
         if not done:
             continue
-        numbers = ("paper %", "", "measured %", "", "move")
+        numbers = ("paper %", "", "measured %", "", "gain ± error", "move", "splits")
         table = new_table(["data", "extractor", *numbers], names=2, title=title)
         for row in done:
-            spread = "" if row.deviation is None else f" ± {row.deviation:.1f}"
-            figures = [*row.case.paper, row.original, row.shifted]
-            told = ["" if value is None else f"{value:.1f}" for value in figures]
-            told[-1] += spread
+            supervised = row.case.extractor in ("LDA", *KINDS)  # whose samples are not moved
+            figures = [*row.case.paper, row.original, None if supervised else row.shifted]
+            spreads = None, None, row.original_deviation, row.deviation
+            told = [
+                "" if value is None else f"{value:.1f}" + ("" if s is None else f" ± {s:.1f}")
+                for value, s in zip(figures, spreads, strict=True)
+            ]
             extractor = f"{row.case.extractor} {row.case.n_components}"
-            table.add_row(row.case.data, extractor, *told, f"{row.scale:g}")
+            gain = f"{row.shifted - row.original:+.1f}"
+            gain += "" if row.gain_error is None else f" ± {row.gain_error:.1f}"
+            told += ["", ""] if supervised else [gain, f"{row.scale:g}"]
+            table.add_row(row.case.data, extractor, *told, f"{row.n_splits}")
         yield table
 
 
@@ -373,7 +430,8 @@ def lines(run):
         {
             **dict(zip(FIELDS, one.case[:4], strict=False)),
             **dict(zip(("paper_original", "paper_shifted"), one.case.paper, strict=True)),
-            **picked(one, "original", "shifted", "scale", "deviation", "curve", "failure"),
+            **picked(one, "original", "shifted", "scale", "deviation", "original_deviation"),
+            **picked(one, "gain_error", "n_splits", "curve", "failure"),
             "quick": run.context.quick,
         }
         for one in run.outcomes

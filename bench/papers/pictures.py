@@ -196,10 +196,11 @@ def draw_points(panels, y, title):
 
 def draw_scales(panels):
     """Draw accuracy and reconstruction error by how far rows are moved."""
-    figure = curves.figure_of(4 * len(panels), 3.5, dpi=120)
-    for axes, (name, curve) in zip(
-        np.ravel(figure.subplots(1, len(panels))), panels.items(), strict=True
-    ):
+    columns = min(len(panels), 3)
+    lines = -(-len(panels) // columns)
+    figure = curves.figure_of(4 * columns, 3.5 * lines, dpi=120)
+    grid = np.ravel(figure.subplots(lines, columns))
+    for axes, (name, curve) in zip(grid, panels.items(), strict=False):
         scales, right, error = np.array(curve).T
         axes.plot(scales, right, color="tab:red", marker="o", markersize=3)
         axes.set(title=name, xlabel="move relative to the rows")

@@ -22,6 +22,14 @@ void update_dense(ClassMoments& moments, const Strided<T>& X, const Labels& labe
   moments.update<T>(rows, codes, row_weights, n_threads);
 }
 
+void update_bytes(ClassMoments& moments, const Array<std::uint8_t>& X, const Labels& labels,
+                  int n_threads) {
+  const auto rows = matrix_view(X, "X");
+  const auto codes = vector_view(labels, "labels");
+  const Unlocked unlocked;
+  moments.update(rows, codes, n_threads);
+}
+
 template <class T>
 void update_csr(ClassMoments& moments, const Array<T>& data, const Array<index_t>& indices,
                 const Array<index_t>& indptr, index_t n_columns, const Labels& labels,
@@ -92,6 +100,8 @@ void register_moments(py::module_& module) {
   cls.def("grow", &ClassMoments::grow, "n_classes"_a);
   register_updates<float>(cls);
   register_updates<double>(cls);
+  cls.def("update_bytes", &update_bytes, py::arg("X").noconvert(), py::arg("labels").noconvert(),
+          "n_threads"_a);
   cls.def("merge", &merge, "other"_a, py::arg("class_map").noconvert(), "n_threads"_a);
   cls.def("weight", &ClassMoments::weight, "c"_a);
   cls.def(

@@ -24,6 +24,12 @@ class ClassMoments:
         weights: _F64 | None,  # (n,)
         n_threads: int,
     ) -> None: ...
+    def update_bytes(
+        self,
+        X: npt.NDArray[np.uint8],  # (n, d), C-contiguous
+        labels: _I32,  # (n,)
+        n_threads: int,
+    ) -> None: ...
     def update_csr(
         self,
         data: npt.NDArray[_T],  # (nnz,)

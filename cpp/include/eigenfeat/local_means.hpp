@@ -9,8 +9,9 @@
 // about the references' mean. A gemm's distance is off by at most c (|x| + |y|)^2 with
 // c = u (d / 2 + 16), u the unit roundoff of T and norms about the mean: references whose intervals
 // overlap are put in order by distances recomputed in double from the rows as given, whose relative
-// error is (d + 2) 2^-53. So order and membership are those of the recomputed distances; ties go to
-// the reference of the lower row number. Cost: 2 m n d flops for m queries and n references, with a
+// error is (d + 2) 2^-53, and rounded to 40 bits, so that equal distances are equal in any order of
+// the columns. So order and membership are those of the recomputed distances; ties go to the
+// reference of the lower row number. Cost: 2 m n d flops for m queries and n references, with a
 // block of queries, one of references, their products and lists of candidates for each thread; half
 // the flops where the references are the queries, wide and many, and the candidates of all fit into
 // 96 MiB.

@@ -53,6 +53,12 @@ class ClassMoments {
   void update(const CsrView<T>& rows, VectorView<const std::int32_t> labels,
               VectorView<const double> weights, int n_threads);
 
+  // Rows of bytes without weights, (n, d) row-major, in integers: a batch's scatter is exact but for two
+  // roundings at its end, whatever the order of the rows, and is merged into what is there. At most
+  // 2^23 rows of a class. Cost: n d^2 / 2 products, 16 MB for a panel and 8 d^2 bytes for sums.
+  void update(MatrixView<const std::uint8_t> rows, VectorView<const std::int32_t> labels,
+              int n_threads);
+
   // Class c of other joins class class_map[c] of this one. other may not be *this.
   void merge(const ClassMoments& other, VectorView<const std::int32_t> class_map, int n_threads);
 

@@ -14,6 +14,7 @@
 #include "eigenfeat/parallel.hpp"
 #include "eigenfeat/vector.hpp"
 #include "moments/batch_moments.hpp"
+#include "moments/byte_moments.hpp"
 #include "moments/column_rows.hpp"
 #include "moments/sparse_moments.hpp"
 
@@ -181,6 +182,36 @@ void ClassMoments::update(const CsrView<T>& rows, VectorView<const std::int32_t>
   Vector<std::int32_t> same(groups_.size());
   for (index_t c = 0; c < same.size(); ++c) same[c] = static_cast<std::int32_t>(c);
   merge(batch, {same.data(), same.size()}, n_threads);
+}
+
+void ClassMoments::update(MatrixView<const std::uint8_t> rows,
+                          VectorView<const std::int32_t> labels, int n_threads) {
+  check_batch(rows.rows, rows.cols, n_features_, labels.size, 0);
+  require(rows.is_row_major() || rows.cols <= 1, "X", "contiguous rows", shape_text(rows));
+  ByteMoments bytes(rows, labels, n_classes(), n_threads);
+  ClassMoments batch(n_classes(), n_features_);
+  Vector<std::int64_t> sums;
+  for (index_t c = 0; c < n_classes(); ++c) {
+    if (bytes.count(c) == 0) continue;
+    Group& group = batch.group(c);
+    batch.prepare(group);
+    bytes.form(c, sums, group.scatter.data());
+    group.weight = static_cast<double>(bytes.count(c));
+    for (index_t j = 0; j < n_features_; ++j) {
+      const double sum = static_cast<double>(sums[j]);
+      group.mean_high[j] = sum / group.weight;
+      group.mean_low[j] = std::fma(-group.mean_high[j], group.weight, sum) / group.weight;
+    }
+  }
+  const NoInterrupts finishing;
+  for (index_t c = 0; c < n_classes(); ++c) {
+    if (bytes.count(c) == 0) continue;
+    if (groups_[c].weight > 0.0) {
+      merge_group(groups_[c], batch.group(c), n_threads);
+    } else {
+      std::swap(groups_[c], batch.group(c));
+    }
+  }
 }
 
 void ClassMoments::merge(const ClassMoments& other, VectorView<const std::int32_t> class_map,

@@ -1,3 +1,4 @@
+#include <cmath>
 #include <string>
 
 #include "eigenfeat/vector.hpp"
@@ -18,6 +19,14 @@ template <class T>
 index_t reference_block(index_t d) {
   const index_t fit = kBlockBytes / (static_cast<index_t>(sizeof(T)) * std::max<index_t>(d, 1));
   return std::clamp<index_t>(fit, 64, kMostReferences);
+}
+
+// To 40 bits: distances that are equal, as on grids and of indicators, stay so in another order of
+// the columns, or where these were divided by deviations of other rounding.
+double rounded(double distance) {
+  int exponent = 0;
+  const double fraction = std::frexp(distance, &exponent);
+  return std::ldexp(std::nearbyint(std::ldexp(fraction, 40)), exponent - 40);
 }
 
 }  // namespace
@@ -164,7 +173,7 @@ void NeighbourSearch<T>::finish(index_t query, NearList<T>& list, index_t c,
                                                : kernels<DistanceKernels<T>>().exact_distance(
                                                      rows_.queries.row(query),
                                                      rows_.references.row(row), d(), units_.scale);
-      s.exact.emplace_back(distance, row);
+      s.exact.emplace_back(rounded(distance), row);
     }
     std::sort(s.exact.begin(), s.exact.end());
     for (index_t i = begin; i < std::min(end, wanted); ++i) out[i] = s.exact[i - begin].second;

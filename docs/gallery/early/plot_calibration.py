@@ -30,4 +30,4 @@ display = plotting.EarlyCalibrationDisplay.from_estimator(model)
 
 early = model.predict_early(rows)
 print(f"agreement {np.mean(early.label == model.predict(rows)):.3f}")
-print(f"after {early.time.mean():.1f} of {X.shape[1]} samples")
+print(f"after {early.time.mean():.1f} of {X.shape[1]} values")

@@ -14,11 +14,11 @@ from eigenfeat.demo.early import signals
 from eigenfeat.incomplete import MinimumCostClassifier
 
 rng = np.random.default_rng(0)
-X, y = signals(300, rng)
+X, y = signals(200, rng)
 rows, truth = signals(500, rng)
 lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
 
-costs = [0.1, 0.7, 1.2, 1.6, 2.2]
+costs = [0.1, 0.7, 1.4, 2.2]
 fig, ax = plt.subplots(figsize=(6.5, 4), layout="constrained")
 times, errors = [], []
 for cost in costs:
@@ -26,8 +26,13 @@ for cost in costs:
     times.append(early.time.mean())
     errors.append(100 * np.mean(early.label != truth))
     ax.annotate(
-        f"delay costs {cost:g}", (times[-1], errors[-1]), (6, 4), textcoords="offset points"
+        f"delay costs {cost:g}", (times[-1], errors[-1]), (6, 6), textcoords="offset points"
     )
 ax.plot(times, errors, "o-")
-ax.set(xlabel="mean number of samples before the decision", ylabel="errors in %", xlim=(0, 68))
+ax.set(
+    xlabel="mean number of values before the decision",
+    ylabel="errors in %",
+    xlim=(0, 68),
+    ylim=(0, 75),
+)
 plt.show()

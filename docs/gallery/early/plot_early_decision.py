@@ -30,5 +30,5 @@ display = plotting.EarlyDecisionDisplay.from_estimator(model, rows[3])
 display = plotting.EarlyTimesDisplay.from_estimator(model, rows, truth)
 
 early = model.predict_early(rows)
-print(f"decided after {early.time.mean():.1f} of {X.shape[1]} samples on average")
+print(f"decided after {early.time.mean():.1f} of {X.shape[1]} values on average")
 print(f"final labels: {np.mean(early.label == model.predict(rows)):.3f}")

@@ -25,30 +25,30 @@ complete = model.predict(X_test)
 
 # %%
 # Sixteen known pixels of 64 are enough for most digits. Missing pixels are white. The title is the
-# label, or "wait" if it is undecided.
+# label, or "?" if it is undecided.
 
 rng = np.random.default_rng(0)
 order = rng.random(X_test.shape).argsort(axis=1).argsort(axis=1)
 seen = np.where(order < 16, X_test, np.nan)
 decisions = model.decide(seen, reliability=0.95)
-fig, axes = plt.subplots(2, 10, figsize=(11, 3), layout="constrained")
-for column in range(10):
+fig, axes = plt.subplots(2, 6, figsize=(7, 2.8), layout="constrained")
+for column in range(6):
     for ax, image in zip(axes[:, column], (seen, X_test), strict=True):
         ax.imshow(image[column].reshape(8, 8), cmap="Blues", vmin=0, vmax=16)
         ax.set(xticks=[], yticks=[])
-    axes[0, column].set_title(decisions.label[column] if decisions.decided[column] else "wait")
+    axes[0, column].set_title(decisions.label[column] if decisions.decided[column] else "?")
 axes[0, 0].set_ylabel("known")
 axes[1, 0].set_ylabel("complete")
 plt.show()
 
 # %%
 # The curves show, for each number of known pixels, the share of samples that are decided, and the
-# share of these that have the label of the complete row. Dotted lines are the wanted shares. They
-# are reached if the completion's model is right. ``correct=True`` corrects the rule by training
-# samples, and ``calibrate`` by held-out samples.
+# share of these that have the label of the complete sample. Dotted lines are the chosen
+# reliabilities. They are reached if the completion's model is right. ``correct=True`` corrects the
+# rule by training samples, and ``calibrate`` by held-out samples.
 
 known = np.arange(4, 65, 6)
-fig, axes = plt.subplots(1, 2, figsize=(10, 3.6), layout="constrained")
+fig, axes = plt.subplots(1, 2, figsize=(7.5, 3.4), layout="constrained")
 for tau in (0.9, 0.95, 0.99):
     shares, agreements = [], []
     for count in known:

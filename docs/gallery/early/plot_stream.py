@@ -2,7 +2,7 @@
 Many streams at once
 ====================
 
-Several sensors send samples at different times. ``streams`` follows all of them and decides each
+Several sensors send values at different times. ``streams`` follows all of them and decides each
 separately. A missing sample is NaN.
 """
 
@@ -29,5 +29,5 @@ for values in rows.T:
 fig, ax = plt.subplots(figsize=(6.5, 3.6), layout="constrained")
 ax.fill_between(range(len(waiting)), waiting, step="post", alpha=0.3)
 ax.step(range(len(waiting)), waiting, where="post")
-ax.set(xlabel="samples sent", ylabel="streams that still wait", ylim=(0, None))
+ax.set(xlabel="values sent", ylabel="undecided streams", ylim=(0, None))
 plt.show()

@@ -4,7 +4,7 @@ Time and reliability of early classifiers
 
 For each tau the curves show how early series are decided, and how often the early label is the
 final one. The example compares with ``ECTS`` (nearest neighbours with minimum prediction lengths)
-and with a fixed number of samples.
+and with a fixed number of values.
 """
 
 import numpy as np

@@ -38,7 +38,7 @@ models = {
 models["GEMClassifier, 4 clusters"] = GEMClassifier(n_clusters=4, random_state=0)
 
 fig, axes = plt.subplots(
-    len(sets), len(models), figsize=(11, 8), sharex="row", sharey="row", layout="constrained"
+    len(sets), len(models), figsize=(9, 7), sharex="row", sharey="row", layout="constrained"
 )
 for row, (name, (X, y)) in zip(axes, sets.items(), strict=True):
     X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, random_state=0)

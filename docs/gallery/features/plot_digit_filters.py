@@ -17,8 +17,8 @@ from eigenfeat import GEM, plotting
 
 X, y = load_digits(return_X_y=True)
 gem = GEM(random_state=0).fit(X / 16, y)
-pairs = [(0, 1), (3, 8), (4, 9), (7, 1)]
-display = plotting.FiltersDisplay.from_estimator(gem, X / 16, y, pairs=pairs, n_filters=4)
+pairs = [(3, 8), (4, 9)]
+display = plotting.FiltersDisplay.from_estimator(gem, X / 16, y, pairs=pairs, n_filters=3)
 
 # %%
 # An eigenvalue is the ratio of the mean squares over the two classes. The pairs with the largest

@@ -34,10 +34,10 @@ methods = {
 }
 
 # %%
-# Four random splits with 1,078 images to train on, and one penalty for all three. Random Fourier
+# Three random splits with 1,078 images to train on, and one penalty for all three. Random Fourier
 # features are an approximation of a Gaussian kernel.
 
-splits = StratifiedShuffleSplit(4, test_size=0.4, random_state=0)
+splits = StratifiedShuffleSplit(3, test_size=0.4, random_state=0)
 errors = {name: [] for name in methods}
 for train, test in splits.split(X, y):
     for name, model in methods.items():

@@ -31,13 +31,14 @@ models = {
 
 # %%
 # scikit-learn's ``CalibrationDisplay`` is for two classes. Here the two classes are "predicted
-# correctly" and "predicted wrongly", and the probability is that of the predicted class. The
+# correctly" and "predicted wrongly", and the probability is the predicted class's. The
 # histograms show how many samples each probability has.
 
 fig, axes = plt.subplots(
-    2, 4, figsize=(12, 4.6), sharex=True, sharey="row", height_ratios=[3, 1], layout="constrained"
+    4, 2, figsize=(7, 9), sharex=True, sharey="row", height_ratios=[3, 1] * 2, layout="constrained"
 )
-for (above, below), (name, model) in zip(axes.T, models.items(), strict=True):
+pairs = [axes[row : row + 2, column] for row in (0, 2) for column in (0, 1)]
+for (above, below), (name, model) in zip(pairs, models.items(), strict=True):
     proba = model.fit(X_train, y_train).predict_proba(X_test)
     correct = model.predict(X_test) == y_test
     CalibrationDisplay.from_predictions(correct, proba.max(axis=1), n_bins=8, ax=above)
@@ -45,7 +46,8 @@ for (above, below), (name, model) in zip(axes.T, models.items(), strict=True):
     above.set(title=f"{name}\nlog loss {log_loss(y_test, proba):.3f}", xlabel="", ylabel="")
     above.get_legend().remove()
     below.set(xlabel="probability of the predicted class")
-axes[0, 0].set_ylabel("accuracy")
-axes[1, 0].set_ylabel("samples")
+for row in (0, 2):
+    axes[row, 0].set_ylabel("accuracy")
+    axes[row + 1, 0].set_ylabel("samples")
 plt.show()
 print("chosen:", search.best_params_)

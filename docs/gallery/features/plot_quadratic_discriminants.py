@@ -45,7 +45,7 @@ def draw(n_rows, n_columns, n_different, rng):
 # samples.
 
 rng = np.random.default_rng(0)
-fig, axes = plt.subplots(2, 3, figsize=(10, 6.5), sharex=True, sharey=True, layout="constrained")
+fig, axes = plt.subplots(2, 3, figsize=(8, 5.6), sharex=True, sharey=True, layout="constrained")
 for row, n_different in zip(axes, (0, 2), strict=True):
     X, y = draw(24, 2, n_different, rng)
     X_new, y_new = draw(4000, 2, n_different, rng)
@@ -72,7 +72,7 @@ plt.show()
 # errors.
 
 sizes = [16, 24, 40, 80, 160, 320, 640, 1280]
-fig, axes = plt.subplots(1, 3, figsize=(11, 4), sharey=True, layout="constrained")
+fig, axes = plt.subplots(1, 3, figsize=(8, 3.6), sharey=True, layout="constrained")
 for ax, n_different in zip(axes, (0, 2, 16), strict=True):
     X_new, y_new = draw(2000, 16, n_different, np.random.default_rng(0))
     for title, model in models.items():
@@ -84,9 +84,7 @@ for ax, n_different in zip(axes, (0, 2, 16), strict=True):
                 model.fit(*draw(n_rows, 16, n_different, np.random.default_rng([n_rows, j])))
                 errors[i, j] = 1 - model.score(X_new, y_new)
         ax.plot(tried, 100 * errors.mean(axis=1), "o-", label=title)
-    ax.set(
-        xscale="log", xlabel="training samples", title=f"different in {n_different} of 16 columns"
-    )
+    ax.set(xscale="log", xlabel="training samples", title=f"{n_different} of 16 columns differ")
 axes[0].set_ylabel("test error in %")
 axes[0].legend()
 plt.show()

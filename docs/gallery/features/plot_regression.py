@@ -20,7 +20,7 @@ direction = rng.normal(size=30) / np.sqrt(30)
 y = (X @ direction) ** 2 + 0.1 * rng.normal(size=len(X))
 X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=1 / 3, random_state=0)
 
-fig, axes = plt.subplots(1, 3, figsize=(10, 3.4), sharex=True, sharey=True, layout="constrained")
+fig, axes = plt.subplots(1, 3, figsize=(8, 3.2), sharex=True, sharey=True, layout="constrained")
 models = {
     "RidgeCV": RidgeCV(),
     "HistGradientBoostingRegressor": HistGradientBoostingRegressor(random_state=0),

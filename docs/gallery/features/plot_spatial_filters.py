@@ -44,8 +44,8 @@ print("accuracy in five folds", cross_val_score(model, epochs, np.array(names)[y
 # topographic plots accept these patterns; here the cap is drawn with matplotlib.
 
 filters = SpatialFilters(2, pairs="one_vs_rest").fit(epochs, np.array(names)[y])
-fig, axes = plt.subplots(1, 4, figsize=(11, 3), layout="constrained")
-for ax, source, name in zip(axes, sources, names, strict=True):
+fig, axes = plt.subplots(2, 2, figsize=(6, 6.4), layout="constrained")
+for ax, source, name in zip(axes.flat, sources, names, strict=True):
     one = [row for row, pair in enumerate(filters.pairs_) if pair[0] == name]
     weakest = min(one, key=lambda row: filters.evals_[row])
     pattern = filters.patterns_[weakest]

@@ -51,7 +51,7 @@ methods = {
 # and the time of the fit. There are about as many training samples as columns: LDA without a ridge
 # and NCA separate the training samples, but not the test samples.
 
-fig, axes = plt.subplots(2, 3, figsize=(11, 7.5), layout="constrained")
+fig, axes = plt.subplots(2, 3, figsize=(9, 6.5), layout="constrained")
 for ax, (name, method) in zip(axes.flat, methods.items(), strict=False):
     start = perf_counter()
     Z_train = method.fit(X_train, y_train).transform(X_train)

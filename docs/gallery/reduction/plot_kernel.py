@@ -17,7 +17,7 @@ arm = np.c_[t * np.cos(t), t * np.sin(t)]
 X = np.concatenate([arm, -arm]) + 0.25 * rng.normal(size=(600, 2))
 y = np.repeat([0, 1], 300)
 
-fig, axes = plt.subplots(1, 3, figsize=(11, 3.6), layout="constrained")
+fig, axes = plt.subplots(1, 3, figsize=(8, 3.2), layout="constrained")
 plotting.EmbeddingDisplay(X, y).plot(axes[0], title="samples", legend=False)
 linear = LDG(1, random_state=0).fit(X, y)
 plotting.EmbeddingDisplay.from_estimator(linear, X, y, ax=axes[1], title="LDG(1)", legend=False)

@@ -33,8 +33,8 @@ panels = {
     "bound (3.7)": bound(1.0),
     "gamma 0.5 (3.13)": bound(0.5),
 }
-fig, axes = plt.subplots(1, len(panels), figsize=(14, 3.6), layout="constrained")
-for ax, (title, values) in zip(axes, panels.items(), strict=True):
+fig, axes = plt.subplots(2, 2, figsize=(7.5, 6.5), layout="constrained")
+for ax, (title, values) in zip(axes.flat, panels.items(), strict=True):
     drawn = ax.contourf(wrong, own, values, levels=20)
     ax.set(title=title, xlabel="wrong class", ylabel="own class", aspect="equal")
     fig.colorbar(drawn, ax=ax, shrink=0.8)
@@ -46,15 +46,15 @@ for ax, (title, values) in zip(axes, panels.items(), strict=True):
 # What gamma does
 # ---------------
 #
-# Section 3.2.1 of the thesis: two classes of thirty rows with means (-0.1, -1) and (0.1, 1) and the
-# variances 0.01 and 1 of both columns. With `gamma` 0 the direction is that of the least variance
+# Section 3.2.1 of the thesis: two classes of thirty samples with means (-0.1, -1) and (0.1, 1) and
+# the variances 0.01 and 1 of both columns. With `gamma` 0 it is the direction of least variance
 # within classes, (1, 0); with `gamma` 1 it is that of the means' difference, (0.0995, 0.995); with
-# 0.5 it is between the two. Each class has one Gaussian, its neighbours are all of its rows.
+# 0.5 it is between the two. Each class has one Gaussian, its neighbours are all of its samples.
 
 rng = np.random.default_rng(0)
 labels = np.repeat([0, 1], 30)
 rows = rng.standard_normal((60, 2)) * [0.1, 1.0] + np.where(labels[:, None], 1, -1) * [0.1, 1.0]
-fig, axes = plt.subplots(1, 3, figsize=(11, 4), layout="constrained", sharey=True)
+fig, axes = plt.subplots(1, 3, figsize=(8, 3.4), layout="constrained", sharey=True)
 for ax, gamma in zip(axes, (0.0, 0.5, 1.0), strict=True):
     for label, colour in ((0, "#0072B2"), (1, "#D55E00")):
         ax.scatter(*rows[labels == label].T, s=14, facecolors="none", edgecolors=colour)

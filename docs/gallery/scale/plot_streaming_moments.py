@@ -38,10 +38,11 @@ plt.show()
 # %%
 # The leading direction of the digits 0 and 1 changes little after the first batches.
 
-fig, axes = plt.subplots(1, len(leading), figsize=(10, 1.9), layout="constrained")
-for ax, count, image in zip(axes, seen, leading, strict=True):
+fig, axes = plt.subplots(2, -(-len(leading) // 2), figsize=(6.5, 3.8), layout="constrained")
+for ax, count, image in zip(axes.flat, seen, leading, strict=False):
     ax.imshow(image, cmap="RdBu", vmin=-abs(image).max(), vmax=abs(image).max())
-    ax.set_title(f"{count} samples", fontsize=8)
+    ax.set_title(f"{count} samples", fontsize=11)
+for ax in axes.flat:
     ax.axis("off")
 plt.show()
 

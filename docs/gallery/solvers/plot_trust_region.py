@@ -20,8 +20,8 @@ problems = {
 }
 grid = np.linspace(-1.3, 1.3, 200)
 points = np.stack(np.meshgrid(grid, grid), axis=-1)
-fig, axes = plt.subplots(1, 4, figsize=(12, 3.4), layout="constrained")
-for ax, (name, (A, g)) in zip(axes, problems.items(), strict=True):
+fig, axes = plt.subplots(2, 2, figsize=(6, 6.6), layout="constrained")
+for ax, (name, (A, g)) in zip(axes.flat, problems.items(), strict=True):
     found = trust_region_minimum(A, g, 1.0)
     sign = certified_sign(A, g, 1.0, 1.0).sign  # of 1 + the minimum
     values = np.einsum("...i,ij,...j", points, A, points) + 2 * points @ g

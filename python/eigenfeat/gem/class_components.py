@@ -159,15 +159,16 @@ def _by_class(moments: ClassMoments, settings: matrices.Parameters, smallest: bo
     check_two_labels(labels)
     report: ScaleReport = _scale.settle(moments, settings.scale, None)
     scale = report.column_scale
-    pooled = matrices.pool(moments).mean
-    m = min(int(settings.n_components or 1), len(pooled))
+    pooled = matrices.pool(moments)
+    m = min(int(settings.n_components or 1), len(pooled.mean))
     directions, offsets, values, ranks = [], [], [], []
     for label in labels:
         mean, matrix = moments.mean(label), moments.covariance(label)
-        origin = mean if settings.center else pooled
+        origin = mean if settings.center else pooled.mean
         apart = mean - origin
         matrix = (matrix + np.outer(apart, apart)) / scale / scale[:, None]
-        size = np.trace(matrix) + np.sum((mean / scale) ** 2)
+        matrix[pooled.constant] = matrix[:, pooled.constant] = 0.0
+        size = np.trace(matrix) + np.sum((mean / scale)[~pooled.constant] ** 2)
         if not np.trace(matrix) > (100 * np.finfo(np.float64).eps) ** 2 * size:
             matrix = np.zeros_like(matrix)  # what rounding leaves of equal rows is no variance
         result, vectors = _ends(matrix, m, settings, smallest)

@@ -128,6 +128,10 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
     penalty_, temperature_ : float
         The values chosen or given, of the view with the largest weight; the temperature of a pool
         is 1.
+    out_of_fold_proba_ : (n, k) array or None
+        Probabilities of the training samples of positive weight, by pools that were fitted without
+        their fold: an estimate of the accuracy on new ones. NaN for the only sample of a class.
+        None with ``views="gem"`` and with more than 5,000 samples.
     classes_ : (k,) array
         Labels, sorted.
     n_features_in_, feature_names_in_
@@ -180,6 +184,7 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
         "columns_": "of TableColumns?",
         "statistics_": "of TableStatistics?",
         "gaps_": "whole *?",
+        "out_of_fold_proba_": "floats n k?",
         "logit_": "of MultinomialLogit",
         "penalty_": "number",
         "temperature_": "number",
@@ -199,6 +204,8 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
         "verbose": ["verbose"],
     }
+
+    out_of_fold_proba_: NDArray[np.float64] | None = None
 
     def __init__(
         self,
@@ -420,7 +427,7 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
 
     def _fit_views(self, rows: LabelledRows, groups: LabelledRows, first: GEM) -> bool:
         """Fit the pool of views; whether it is better than GEM features of the columns alone."""
-        for name in ("statistics_", "gaps_"):
+        for name in ("statistics_", "gaps_", "out_of_fold_proba_"):
             self.__dict__.pop(name, None)
         names = self._view_names(rows, groups)
         if names == ["gem"]:
@@ -464,6 +471,7 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
         keep_completion(self, rows.completion)
         self.statistics_, self.gaps_ = statistics, gaps
         self.views_, self.logit_ = pool.views, pool.logit
+        self.out_of_fold_proba_ = pool.out_of_fold
         self.classes_ = rows.classes
         gem = [view for view in pool.views if view.name == "gem" and view.weight > 0]
         self.layers_ = list(gem[0].learned) if gem else []

@@ -27,7 +27,7 @@ from eigenfeat._base.validation import MOST
 from eigenfeat._base.verbose import warn_caller
 from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.linear.held_out import temperature
-from eigenfeat.pencils.scale import column_deviations, shares_and_means
+from eigenfeat.pencils.scale import column_deviations, pooled_mean, shares_and_means
 from eigenfeat.rows.blocks import ArrayBlocks
 from eigenfeat.wide.rows import WIDE, is_wide
 
@@ -375,7 +375,7 @@ class _Steps:
         scale = column_scale * _magnitude(deviations / column_scale)
         return cls(
             rows,
-            _Units(shares @ means, scale, deviations == 0.0),
+            _Units(pooled_mean(shares, means), scale, deviations == 0.0),
             sum(moments.weight(c) for c in labels) / rows.n_rows,
             _shift(settings.perturbation, deviations / scale),
             threads.resolve(settings.n_threads),

@@ -10,7 +10,7 @@ other folds, merged.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
@@ -39,6 +39,7 @@ from eigenfeat.linear.pool import (
     loss_at_best,
     pool_folds,
     pool_loss,
+    pool_probabilities,
     pool_weights,
 )
 from eigenfeat.moments.class_moments import ClassMoments
@@ -75,6 +76,7 @@ _TRIED = 60  # samples held out, that all penalties are tried on; beyond, the be
 _DECIDED = 300  # samples held out, that decide the penalty
 _RISE = 0.02  # of the log loss, after which no smaller penalty is tried
 _CELLS, _FEW_CELLS = 1_500, 600  # indicators of pairs of columns up to 5,000 samples and beyond
+_PART = 2**23  # features of samples that are predicted at once
 MOST_SMALL = 5_000  # samples of folds that all views take part in
 MOST_COLUMNS = 200  # beyond so many samples, for other views than GEM's
 MOST_CLASSES = 100
@@ -154,6 +156,7 @@ class ViewPool:
 
     views: list[View]
     logit: MultinomialLogit
+    out_of_fold: _Array | None = None  # probabilities (n, k)
 
 
 def pooled_scores(
@@ -163,7 +166,20 @@ def pooled_scores(
     X: Any,
     n_threads: int | None,
 ) -> Floats:
-    """Logits (n, k), or (n,) with two classes, of a pool."""
+    """Logits (n, k), or (n,) with two classes, of a pool; many samples go in parts."""
+    size = max(_PART // max(logit.n_features_in_, 1), 64)
+    if len(table) > size and isinstance(X, np.ndarray):
+        parts = (slice(begin, begin + size) for begin in range(0, len(table), size))
+        return np.concatenate(
+            [_scores(views, logit, table.subset(some), X[some], n_threads) for some in parts]
+        )
+    return _scores(views, logit, table, X, n_threads)
+
+
+def _scores(
+    views: Sequence[View], logit: MultinomialLogit, table: Table, X: Any, n_threads: int | None
+) -> Floats:
+    """The same of all samples at once."""
     total: Any = logit.intercept_[None, :]
     at = 0
     for view in views:
@@ -438,7 +454,7 @@ def fit_pool(
         candidates, why = _candidates(fast, few, table.subset(some), first, extractor, seed)
         left |= why
         look: dict[str, Sequence[float]] = dict.fromkeys(fast, _LOOK_PENALTIES)
-        trials, codes, weight = _tried(candidates, few, logit, 2, seed, look, _never, one=True)
+        trials, codes, weight, _ = _tried(candidates, few, logit, 2, seed, look, _never, one=True)
         chosen = _forward(trials, codes, weight)
         paths = {
             one.name: _neighbours(trial.penalty)
@@ -454,7 +470,7 @@ def fit_pool(
             return None
     candidates, others = _candidates(names, rows, table, first, extractor, seed)
     left |= others
-    trials, codes, weight = _tried(
+    trials, codes, weight, held = _tried(
         candidates, rows, logit, count, seed, paths, stop, one=count == 1
     )
     left |= {one.name: "a callback ended the search" for one in candidates[len(trials) :]}
@@ -464,8 +480,28 @@ def fit_pool(
         dropped = [one.name for i, one in enumerate(candidates) if i not in chosen]
         left |= dict.fromkeys(dropped, "no gain in the fold")
         candidates, trials = [candidates[i] for i in chosen], [trials[i] for i in chosen]
-    weights = pool_weights([trial.logits for trial in trials], codes, weight)
-    return _assembled(candidates, trials, weights, left, rows, logit, say)
+    logits = [trial.logits for trial in trials]
+    weights = pool_weights(logits, codes, weight)
+    pool = _assembled(candidates, trials, weights, left, rows, logit, say)
+    return pool if count == 1 else replace(pool, out_of_fold=_out_of_fold(logits, held, rows))
+
+
+def _out_of_fold(logits: Sequence[_Array], held: Sequence[Codes], rows: MemoryRows) -> _Array:
+    """Probabilities (n, k) by weights of the other folds; NaN for samples that are in no fold."""
+    out = np.full((rows.n_rows, len(rows.classes)), np.nan)
+    samples = np.concatenate(held)
+    fold = np.repeat(np.arange(len(held)), [len(some) for some in held])
+    codes = np.asarray(rows.codes[samples], dtype=np.intp)
+    weight = None if rows.block.weight is None else rows.block.weight[samples]
+    for i, some in enumerate(held):
+        inside, rest = fold == i, fold != i
+        if not rest.any():
+            return out
+        w = pool_weights(
+            [one[rest] for one in logits], codes[rest], None if weight is None else weight[rest]
+        )
+        out[some] = pool_probabilities([one[inside] for one in logits], w)
+    return out
 
 
 def _forward(trials: Sequence[_Trial], codes: Codes, weight: _Array | None) -> list[int]:
@@ -549,15 +585,19 @@ def _tried(
     stop: Callable[[], bool],
     *,
     one: bool,
-) -> tuple[list[_Trial], Codes, _Array | None]:
-    """Out-of-fold results of the views in so many folds, or in one of two, with the labels."""
+) -> tuple[list[_Trial], Codes, _Array | None, list[Codes]]:
+    """Out-of-fold results of the views in so many folds, or in one of two.
+
+    With the labels and weights of the samples held out, and their numbers in each fold.
+    """
     parts = pool_folds(rows.codes, len(rows.classes), max(count, 2), seed)
     if one:
         parts = [(_thinned(parts[0][0], _TRAINED), _thinned(parts[0][1], _HELD))]
     folds = _Folds(parts, rows.n_rows)
-    held = np.concatenate([part[1] for part in parts])
-    codes = np.asarray(rows.codes[held], dtype=np.intp)
-    weight = None if rows.block.weight is None else rows.block.weight[held]
+    held = [part[1] for part in parts]
+    samples = np.concatenate(held)
+    codes = np.asarray(rows.codes[samples], dtype=np.intp)
+    weight = None if rows.block.weight is None else rows.block.weight[samples]
     trials = []
     for view in candidates:
         penalties = paths.get(view.name, POOL_PENALTIES)
@@ -565,7 +605,7 @@ def _tried(
         trials.append(_trial(view, folds, one_logit, codes, weight, penalties))
         if stop():
             break
-    return trials, codes, weight
+    return trials, codes, weight, held
 
 
 def _trial(

@@ -227,7 +227,7 @@ class Table:
     def __len__(self) -> int:
         return len(self.X)
 
-    def subset(self, some: Codes) -> Table:
+    def subset(self, some: Codes | slice) -> Table:
         """Some of the samples, by their numbers."""
         return Table(self.statistics, self.X[some])
 
@@ -243,12 +243,15 @@ class Table:
     def splines(self) -> _Features:
         """B-splines of numeric columns, and the others standardised."""
         stat = self.statistics
-        parts = [
-            _clamped(basis, self.X[:, j])
-            for j, basis in zip(stat.numeric, stat.splines, strict=True)
-        ]
         rest = (self.X[:, stat.others] - stat.mean[stat.others]) / stat.scale[stat.others]
-        return np.hstack([*parts, np.clip(rest, -1e6, 1e6)]).astype(np.float32)
+        widths = [basis.c.shape[1] for basis in stat.splines]
+        out = np.empty((len(self.X), sum(widths) + rest.shape[1]), dtype=np.float32)
+        at = 0
+        for j, basis, width in zip(stat.numeric, stat.splines, widths, strict=True):
+            out[:, at : at + width] = _clamped(basis, self.X[:, j])
+            at += width
+        out[:, at:] = np.clip(rest, -1e6, 1e6)
+        return out
 
     @cached_property
     def ranks(self) -> _Features:
@@ -290,11 +293,13 @@ class Table:
     def fine(self) -> _Features:
         """Indicators of finer bins of the numeric columns."""
         stat = self.statistics
-        parts = [
-            np.searchsorted(edges, self.X[:, j], side="right")[:, None] == np.arange(len(edges) + 1)
-            for j, edges in zip(stat.numeric, stat.fine_edges, strict=True)
-        ]
-        return np.hstack([np.empty((len(self.X), 0)), *parts]).astype(np.float32)
+        edges = stat.fine_edges
+        out = np.zeros((len(self.X), sum(len(some) + 1 for some in edges)), dtype=np.float32)
+        every, at = np.arange(len(self.X)), 0
+        for j, some in zip(stat.numeric, edges, strict=True):
+            out[every, at + np.searchsorted(some, self.X[:, j], side="right")] = 1.0
+            at += len(some) + 1
+        return out
 
 
 def _clamped(basis: BSpline, x: _Array) -> _Array:
@@ -305,23 +310,31 @@ def _clamped(basis: BSpline, x: _Array) -> _Array:
 
 def _ranks(quantiles: _Array, x: _Array) -> _Array:
     """Values (n, D) of the distribution functions, the mean of those on both sides of a step."""
-    last = len(quantiles) - 1
     if len(x) <= _FEW:
         up = (quantiles[:, None] <= x).sum(axis=0)
         low = (quantiles[:, None] < x).sum(axis=0)
     else:
         pairs = list(zip(quantiles.T, x.T, strict=True))
         up = np.stack([np.searchsorted(q, v, side="right") for q, v in pairs], axis=1)
-        low = np.stack([np.searchsorted(q, v, side="left") for q, v in pairs], axis=1)
-    total = np.zeros(x.shape)
-    for above in (up, low):
-        right = np.clip(above, 1, last)
-        a = np.take_along_axis(quantiles, right - 1, axis=0)
-        b = np.take_along_axis(quantiles, right, axis=0)
-        with np.errstate(over="ignore"):  # of columns whose range is beyond the largest number
-            share = (x - a) / np.where(b > a, b - a, 1.0)
-        total += np.where(right == above, (right - 1 + share) / last, above > last)
-    return total / 2
+        low = up.copy()
+        step = np.take_along_axis(quantiles, np.maximum(up - 1, 0), axis=0) == x
+        for j in np.flatnonzero(step.any(axis=0)):
+            low[step[:, j], j] = np.searchsorted(quantiles[:, j], x[step[:, j], j], side="left")
+    columns = np.broadcast_to(np.arange(x.shape[1]), x.shape)
+    value = _between(quantiles, x, up, columns)
+    steps = np.nonzero(low != up)
+    value[steps] = (value[steps] + _between(quantiles, x[steps], low[steps], steps[1])) / 2
+    return value
+
+
+def _between(quantiles: _Array, x: _Array, above: Codes, columns: Codes) -> _Array:
+    """Values of the distribution functions, linear before the quantile number `above`."""
+    last = len(quantiles) - 1
+    right = np.clip(above, 1, last)
+    a, b = quantiles[right - 1, columns], quantiles[right, columns]
+    with np.errstate(over="ignore"):  # of columns whose range is beyond the largest number
+        share = (x - a) / np.where(b > a, b - a, 1.0)
+    return np.where(right == above, (right - 1 + share) / last, above > last)
 
 
 @dataclass(frozen=True, eq=False)
@@ -433,12 +446,10 @@ class Interactions(Saved):
 
     def features(self, bins: NDArray[np.int32], fine: _Features) -> _Features:
         """Features (n, p) of samples: indicators of bins and of cells."""
-        return np.hstack([fine, self._indicators(bins)])
-
-    def _indicators(self, bins: NDArray[np.int32]) -> _Features:
         width = int(self.counts.sum()) + sum(map(len, self.cells))
-        out = np.zeros((len(bins), width), dtype=np.float32)
-        at, every = 0, np.arange(len(bins))
+        out = np.zeros((len(bins), fine.shape[1] + width), dtype=np.float32)
+        out[:, : fine.shape[1]] = fine
+        at, every = fine.shape[1], np.arange(len(bins))
         for column, count in enumerate(self.counts):
             out[every, at + bins[:, column]] = 1.0
             at += int(count)

@@ -39,6 +39,7 @@ __all__ = [
 ]
 
 _Array = NDArray[np.float64]
+_EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -280,7 +281,10 @@ class Conditional:
         within = self.variances[self.pattern]
         if self.means.shape[1] == 1:
             return within[:, 0]
-        apart = self.means - self.mean[:, None]
+        mean = self.mean[:, None]
+        apart = self.means - mean
+        # Known entries are the same in all parts, and their mean is off by rounding alone.
+        apart[np.abs(apart) <= 8 * apart.shape[1] * _EPS * np.abs(mean)] = 0.0
         return np.asarray(np.einsum("ng,ngi->ni", self.weights, within + apart**2))
 
     @property

@@ -204,14 +204,18 @@ def sparsely_deflated(
     """Find directions (d, count) of Z one after the other by sparse deflation."""
     solutions, directions = [], np.zeros((len(Z), count))
     rest = Z.copy()
+    values = np.linalg.eigvalsh(Z)
+    rounding = 10 * len(Z) * np.finfo(np.float64).eps * float(np.abs(values).max())
     moved = False
     for i in range(count):
         result = sparse_direction(rest, sparsity, tol=tol, max_iter=max_iter)
         b = result.vector
         value = float(b @ rest @ b)
-        if value >= 0 and not moved:
-            # A direction that was deflated to 0 would be found again and again.
-            rest = rest - float(np.linalg.eigvalsh(rest)[-1]) * np.eye(len(Z))
+        if value >= -rounding and not moved:
+            # A direction that was deflated to 0 would be found again and again, or mixed with
+            # others of value 0: those that are left become negative.
+            below = float(np.ptp(values)) or 1.0
+            rest = rest - (float(np.linalg.eigvalsh(rest)[-1]) + below) * np.eye(len(Z))
             moved = True
             for before in directions[:, :i].T:
                 rest -= float(before @ rest @ before) * np.outer(before, before)

@@ -30,6 +30,7 @@ __all__ = ["CalibratedLeastSquares", "Passes", "ScoreMap", "on_simplex", "row_sl
 
 _Array = NDArray[np.float64]
 _BLOCK = 1 << 22  # numbers in a block of calibration features
+_ROUNDED = 8 * float(np.finfo(np.float32).eps)  # of scores: the metric is solved in float32
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +67,9 @@ class ScoreMap(Saved):
 
     @classmethod
     def unfitted(cls, low: Floats, high: Floats, n_powers: int) -> ScoreMap:
-        """The map of scores to [-1, 1], without weights."""
+        """The map of scores to [-1, 1], or to 0 where they are the same, without weights."""
+        peak = float(np.abs(np.stack([low, high])).max())
+        low = np.where(high - low <= _ROUNDED * peak, high, low)
         weights = np.zeros((n_powers * len(low) + 1, len(low)))
         return cls(low.astype(np.float64), high.astype(np.float64), weights)
 

@@ -46,6 +46,7 @@ _LEAST_COPIED, _MOST_COPIED = 500_000, 250_000_000  # numbers: 2 MB to 1 GB in f
 _LARGEST_DIAGONAL = 1e12  # of the metric: so many times the diagonal of the Gram matrix
 _NEARLY = 1e-6  # of mean squares: a smaller variance is computed from sums too coarsely
 _STEP_BITS = 6
+_WHOLE = 2.0**-10  # columns of multiples of this were counted, and are no rounding
 _TINY = 1e-20  # mean squares that float32 holds with those of their rows
 # Rows of a sample that say how much of the spectrum all of it leaves open.
 _PILOT_ROWS = 1024
@@ -151,8 +152,12 @@ class LogitProblem:
         left = small[asked] & ~flat[asked]
         if left.any():
             step = np.ldexp(1.0, np.frexp(peak[left])[1] - _STEP_BITS)
-            result = rows.reduce(reductions.are_few_steps, np.logical_and, asked[left], step)
-            flat[asked[left]] = result
+            few = rows.reduce(reductions.are_few_steps, np.logical_and, asked[left], step)
+            rounded = asked[left][few]
+            if len(rounded):  # neither are indicators and counts beside a column of a small unit
+                whole = np.full(len(rounded), _WHOLE)
+                plain = rows.reduce(reductions.are_few_steps, np.logical_and, rounded, whole)
+                flat[rounded] = ~plain
         return flat
 
     def start(self, before: tuple[Labels, _Array] | None, centre: _Array | None) -> _Array:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
+from scipy.special import softmax
 from sklearn.exceptions import ConvergenceWarning
 
 from eigenfeat._base.types import Codes
@@ -43,6 +44,7 @@ __all__ = [
     "loss_at_best",
     "pool_folds",
     "pool_loss",
+    "pool_probabilities",
     "pool_weights",
 ]
 
@@ -211,6 +213,12 @@ def pool_loss(logits: Sequence[_Array], codes: Codes, weight: _Array | None) -> 
     L = np.stack([_log_probabilities(one) for one in logits])
     z = _combined(_weights(L, codes, weight), L)
     return log_loss([(z, codes, weight)], 1.0)
+
+
+def pool_probabilities(logits: Sequence[_Array], weights: _Array) -> _Array:
+    """Probabilities (m, k) of the pool of classifiers with these logits (m, k) and weights (V,)."""
+    z = _combined(weights, np.stack([_log_probabilities(one) for one in logits]))
+    return np.asarray(softmax(z, axis=1))
 
 
 def _combined(w: _Array, L: _Array) -> _Array:

@@ -227,7 +227,8 @@ def units(X: NDArray[Any], scale: str) -> tuple[NDArray[np.float64], NDArray[np.
     "auto" leaves them as they are where they are of one unit, and of the size that an SVM's `C` is
     meant for: the largest deviation is at most 5 times the median, no mean exceeds 10 deviations,
     and the root of the mean variance is between 1/8 and 8. Where only the last does not hold, that
-    is the divisor of all columns.
+    is the divisor of all columns. Constant columns have no part in it: they become 0, unless they
+    are of the size of the others.
     """
     d = X.shape[1]
     spread = deviations(X)
@@ -237,11 +238,11 @@ def units(X: NDArray[Any], scale: str) -> tuple[NDArray[np.float64], NDArray[np.
     mean = np.where(spread > 0, X.mean(axis=0, dtype=np.float64), X[0])
     median, most = float(np.median(positive)), float(positive.max())
     far = np.abs(mean) > _FAR * np.where(spread > 0, spread, median)
-    if scale == "columns" or most > SPREAD * median or far.any():
+    if scale == "columns" or most > SPREAD * median or (far & (spread > 0)).any():
         return mean, np.where(spread > 0, spread, 1.0)
     size = most * float(np.sqrt(np.mean((positive / most) ** 2)))
     if 1 / _USUAL <= size <= _USUAL:
-        return np.zeros(d), np.ones(d)
+        return np.where(far, mean, 0.0), np.ones(d)
     return mean, np.full(d, size)
 
 

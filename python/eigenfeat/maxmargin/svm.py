@@ -16,6 +16,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base import threads
+from eigenfeat._base.spread import deviations
 from eigenfeat._base.types import ClassWeight, Labels, RandomState, Rows
 from eigenfeat._base.validation import MOST
 from eigenfeat._base.verbose import Verbose, warn_caller
@@ -48,7 +49,8 @@ class MulticlassSVM(Iterative, Verbose, LinearModel):
     class_weight : dict, "balanced" or None, default=None
         Weights of classes, which multiply the weights of samples.
     fit_intercept : bool, default=True
-        Whether to add a constant feature, penalised like the others as in liblinear.
+        Whether to add a constant feature, penalised like the others as in liblinear. Constant
+        columns get weight 0 then.
     solver : {"sequential", "frank_wolfe"}, default="sequential"
         Exact steps for one sample at a time, or block-coordinate Frank-Wolfe, the solver of the
         paper on data shifting, which needs many more epochs.
@@ -210,6 +212,7 @@ class MulticlassSVM(Iterative, Verbose, LinearModel):
         if weight is not None and np.ndim(sample_weight := np.asarray(sample_weight)) > 0:
             positive, n = np.flatnonzero(sample_weight > 0), len(sample_weight)
         X = X.toarray() if isinstance(X, ExpandedRows) else X
+        X = _without_constants(X) if self.fit_intercept else X
         costs = self.C * self._row_costs(codes, weight)
         random = check_random_state(self.random_state)
         svm = DualSvm(
@@ -282,6 +285,22 @@ class MulticlassSVM(Iterative, Verbose, LinearModel):
                 f"earlier fit with warm_start, got {n} and {len(self.classes_)}"
             )
         return duals.toarray() if sp.issparse(duals) else duals
+
+
+def _without_constants(X: Any) -> Any:
+    """Samples with 0 in constant columns: beside an intercept these say nothing, and delay it."""
+    if sp.issparse(X):
+        low, high = (np.ravel(np.asarray(one(axis=0).todense())) for one in (X.min, X.max))
+        constant = (low == high) & (high != 0)
+        if not constant.any():
+            return X
+        out = X.copy()
+        out.data[constant[out.indices]] = 0.0
+        out.eliminate_zeros()
+        return out
+    constant = deviations(X) == 0
+    constant[constant] = X[:, constant].any(axis=0)
+    return np.where(constant, 0, X).astype(X.dtype, copy=False) if constant.any() else X
 
 
 def _at_rest(gaps: list[float], duals: list[float], rounding: float) -> bool:

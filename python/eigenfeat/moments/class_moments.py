@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -141,7 +141,9 @@ class ClassMoments(Saved):
         Parameters
         ----------
         X : array-like or sparse matrix, shape (n, d)
-            Samples. float32 and float64 are used as they are, other numbers become float64. CSR
+            Samples. float32 and float64 are used as they are; of uint8 arrays in C order without
+            weights, products are summed in integers, with no error but the final rounding, in any
+            order of the samples. Other numbers become float64. CSR
             matrices are never densified as a whole. Arrays in Fortran order are copied, with the
             same results, bit for bit, as in C order.
         y : array-like of shape (n,)
@@ -168,20 +170,32 @@ class ClassMoments(Saved):
         threads = _threads.resolve(n_threads)
         with self._lock:
             columns = self._known_columns()
-            rows = check_rows(X, dtype=self._dtype, n_columns=columns, by_columns=True)
-            n, d = rows.shape
+            whole = X if sample_weight is None and _are_bytes(X) else None
+            if whole is not None and self._are_few(*whole.shape):
+                whole = None
+            some: Rows = X if whole is None else whole[:1]
+            rows = check_rows(some, dtype=self._dtype, n_columns=columns, by_columns=True)
+            n, d = rows.shape if whole is None else whole.shape
             codes, table = self._table.encode(y, n)
             weights = check_weights(sample_weight, n)
             names = check_same_names(self._names, names_of(X), "X")
             few = None
-            if self._formed is None:
+            if whole is not None:
+                core = self._with_room(len(table), d)
+                _state.update_core_bytes(core, whole, codes, threads)
+                self._core = core
+            elif self._formed is None:
                 few = (self._few or FewSamples(d)).added(rows, codes, weights, threads)
-            if few is None:
+            if few is None and whole is None:
                 core = self._with_room(len(table), d)
                 _state.update_core(core, rows, codes, weights, threads)
                 self._core = core
             self._few, self._table, self._names = few, table, names
         return self
+
+    def _are_few(self, n: int, d: int) -> bool:
+        """Whether so many more samples of d columns are kept as they are."""
+        return self._formed is None and (self._few or FewSamples(d)).are_few_with(n)
 
     def add_scatter(self, c: Hashable, scatter: ArrayLike) -> ClassMoments:
         """Add a matrix to the scatter of a class, whose mean stays.
@@ -519,6 +533,17 @@ class ClassMoments(Saved):
         self._names = checked_names(state["feature_names"], state["n_features"])
         if arrays:
             raise ValueError(f"array {min(arrays)} has no place in it")
+
+
+def _are_bytes(X: object) -> TypeGuard[npt.NDArray[np.uint8]]:
+    """Whether samples are a plain array of bytes, which the core takes as it is."""
+    return (
+        isinstance(X, np.ndarray)
+        and not isinstance(X, np.ma.MaskedArray)
+        and X.dtype == np.uint8
+        and X.ndim == 2
+        and X.flags.c_contiguous
+    )
 
 
 def _both_locked(a: ClassMoments, b: ClassMoments) -> ExitStack:

@@ -101,6 +101,10 @@ class FewSamples:
         """The core's moments."""
         return _formed(self._parts, n_classes, self.n_features)
 
+    def are_few_with(self, count: int) -> bool:
+        """Whether there are few samples with so many more."""
+        return self._are_few(self.n_samples + count)
+
     def _are_few(self, count: int) -> bool:
         return self.n_features >= FEWEST_COLUMNS and 2 * count <= self.n_features
 

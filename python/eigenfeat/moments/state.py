@@ -14,9 +14,18 @@ from eigenfeat._base.validation import CsrRows, RealArray, show
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-__all__ = ["add_to_scatter", "core_arrays", "restored_core", "same_class", "update_core"]
+__all__ = [
+    "add_to_scatter",
+    "core_arrays",
+    "restored_core",
+    "same_class",
+    "update_core",
+    "update_core_bytes",
+]
 
 _Array = npt.NDArray[np.float64]
+
+_MOST_BYTE_ROWS = 1 << 22  # at once: sums of products of those of a class fit 64 bits
 
 
 def core_arrays(core: core.ClassMoments, k: int) -> Iterator[tuple[str, _Array]]:
@@ -102,3 +111,15 @@ def update_core(
         )
     else:
         core.update_dense(rows, codes, weights, n_threads)
+
+
+def update_core_bytes(
+    core: core.ClassMoments,
+    rows: npt.NDArray[np.uint8],
+    codes: npt.NDArray[np.int32],
+    n_threads: int,
+) -> None:
+    """Take in a batch of bytes (n, d) of weight 1, in integers."""
+    for start in range(0, len(rows), _MOST_BYTE_ROWS):
+        part = slice(start, start + _MOST_BYTE_ROWS)
+        core.update_bytes(rows[part], codes[part], n_threads)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.saved import Saved
+from eigenfeat._base.spread import varying
 from eigenfeat._base.validation import RealArray, real_array, symmetric_matrices
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils import scale as _scale
@@ -43,12 +44,16 @@ class Parameters:
 
 @dataclass(frozen=True, eq=False)
 class Pooled:
-    """All rows together: mean (d,), covariance within classes and between their means (d, d)."""
+    """All rows together: mean (d,), covariance within classes and between their means (d, d).
+
+    Both covariances are exactly 0 in the columns that are constant but for rounding.
+    """
 
     mean: Array
     within: Array
     between: Array
     n_classes: int
+    constant: NDArray[np.bool_]
 
     def spread(self, center: bool) -> Array:
         """Return the covariance of all rows or, about the origin, their second moment."""
@@ -143,12 +148,15 @@ def pool(moments: ClassMoments) -> Pooled:
     """Put all classes that have weight together. ValueError if there are none."""
     check_weight(moments, "X")
     labels, shares, means = _scale.shares_and_means(moments)
-    mean = shares @ means
+    mean = _scale.pooled_mean(shares, means)
     within = np.zeros((len(mean), len(mean)))
     for label, share in zip(labels, shares, strict=True):
         within += share * moments.covariance(label)
     apart = (means - mean) * np.sqrt(shares)[:, None]
-    return Pooled(mean, within, _symmetric(apart.T @ apart), len(labels))
+    constant = varying(np.diag(within) + np.einsum("kd,kd->d", apart, apart), mean) == 0
+    apart[:, constant] = 0.0
+    within[constant] = within[:, constant] = 0.0
+    return Pooled(mean, within, _symmetric(apart.T @ apart), len(labels), constant)
 
 
 def solve(
@@ -211,9 +219,21 @@ def _solved(
         values, vectors = _largest(signal, noise, m, settings)
         if settings.n_components is None:
             values, vectors = of_rank(values, vectors)
+        _clear_still_columns(signal, noise, values, vectors)
     mean = pooled.mean if settings.center else np.zeros_like(pooled.mean)
     directions = np.ascontiguousarray(vectors / scale[:, None])
     return RayleighDirections(directions, np.ldexp(np.maximum(values, 0.0), exponent), mean, scale)
+
+
+def _clear_still_columns(signal: Array, noise: Array, values: Array, vectors: Array) -> None:
+    """Put 0 for what rounding leaves in directions at columns without signal, as constant ones.
+
+    Where such a column has noise of its own only, it is no part of a direction with an eigenvalue.
+    """
+    still = np.asarray(~signal.any(axis=0))
+    still[still] = ~noise[np.ix_(~still, still)].any(axis=0)
+    large = values > len(vectors) * np.finfo(np.float64).eps * values[0]
+    vectors[np.ix_(still, large)] = 0.0
 
 
 def check_noise(noise: ArrayLike, d: int) -> Array:
@@ -247,12 +267,19 @@ def _with_ridge(pencil: Pencil, pooled: Pooled, scale: Array, ridge: float) -> A
     if pencil.noise is None:
         return np.eye(d)
     noise = pencil.noise / scale / scale[:, None]
-    size = float(np.sum((np.diag(pooled.spread(False)) / scale) / scale))
-    unit = float(np.trace(noise))
-    if not unit > (100 * np.finfo(np.float64).eps) ** 2 * size:
-        unit = float(np.sum(np.diag(pencil.signal) / scale / scale))
+    unit = noise_unit(noise, pooled, scale, pencil.signal)
     noise[np.arange(d), np.arange(d)] += ridge * unit / d
     return noise
+
+
+def noise_unit(noise: Array, pooled: Pooled, scale: Array, signal: Array | None = None) -> float:
+    """Trace of scaled noise (d, d), or of the signal (by default `between`) if that is rounding."""
+    sizes = (np.diag(pooled.spread(False)) / scale) / scale
+    size = float(np.sum(sizes[~pooled.constant]))
+    unit = float(np.trace(noise))
+    if unit > (100 * np.finfo(np.float64).eps) ** 2 * size:
+        return unit
+    return float(np.sum(np.diag(pooled.between if signal is None else signal) / scale / scale))
 
 
 def _largest(signal: Array, noise: Array, m: int, settings: Parameters) -> tuple[Array, Array]:

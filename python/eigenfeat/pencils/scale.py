@@ -83,10 +83,15 @@ def shares_and_means(moments: ClassMoments) -> tuple[Labels, Array, Array]:
     return labels, weights / weights.sum(), np.array([moments.mean(c) for c in labels])
 
 
+def pooled_mean(shares: Array, means: Array) -> Array:
+    """Return the mean (d,) of all rows; exactly that of the classes where these are equal."""
+    return np.asarray(means[0] + shares @ (means - means[0]))
+
+
 def column_deviations(moments: ClassMoments) -> Array:
     """Return the (d,) standard deviations of the columns over all rows; 0 of constant ones."""
     labels, weights, means = shares_and_means(moments)
-    centre = weights @ means
+    centre = pooled_mean(weights, means)
     within = sum(w * moments.variance(c) for w, c in zip(weights, labels, strict=True))
     variance = within + weights @ (means - centre) ** 2
     return varying(variance, centre)

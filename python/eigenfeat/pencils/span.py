@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from eigenfeat._base.spread import varying
 from eigenfeat.moments.class_moments import ClassMoments
 
 if TYPE_CHECKING:
@@ -93,7 +94,11 @@ def span_of(moments: ClassMoments, scale: ArrayLike | None, *, about_mean: bool)
         return None
     X, y, weights = few
     divisors = np.ones(X.shape[1]) if scale is None else np.asarray(scale, dtype=np.float64)
-    origin = weights @ X / weights.sum() if about_mean else np.zeros(X.shape[1])
-    basis, coordinates = np.linalg.qr(((X - origin) / divisors).T)
+    shares = weights / weights.sum()
+    origin = X[0] + shares @ (X - X[0]) if about_mean else np.zeros(X.shape[1])
+    apart = X - origin
+    if about_mean:
+        apart[:, varying(shares @ apart**2, origin, len(X)) == 0] = 0.0
+    basis, coordinates = np.linalg.qr((apart / divisors).T)
     reduced = ClassMoments(moments.classes_).update(coordinates.T, y, weights)
     return Span(reduced, basis, origin, divisors)

@@ -243,10 +243,13 @@ def _class_gaussians(
     column_scale: Array,
     span: Span | None = None,
 ) -> ClassGaussians:
-    within = matrices.pool(moments).within / column_scale / column_scale[:, None]
+    pooled = matrices.pool(moments)
+    within = pooled.within / column_scale / column_scale[:, None]
     r, labels = len(within), moments.classes_.tolist()
     d = r if span is None else len(span.origin)
-    unit = float(np.trace(within)) / d
+    unit = matrices.noise_unit(within, pooled, column_scale) / d
+    if not unit > 0:
+        raise SingularDenominatorError("X: expected a column that varies, got constant ones alone")
     common = within + ridge * unit * np.eye(r)
     root = _root(common, "the pooled", ridge) if shrinkage == "auto" else None
     weights = np.array([moments.weight(c) for c in labels])
@@ -258,6 +261,7 @@ def _class_gaussians(
             continue
         means[place] = moments.mean(label)
         own = moments.covariance(label) / column_scale / column_scale[:, None]
+        own[pooled.constant] = own[:, pooled.constant] = 0.0
         share = _share(own, weights[place], root, d) if root is not None else float(shrinkage)
         mixed = (1 - share) * own + share * within + ridge * unit * np.eye(r)
         factor = _root(mixed, f"class {show(label)}'s", ridge)

@@ -213,7 +213,7 @@ def _errors(evidence: Evidence) -> Html | None:
             for at in worst[:8]
         ]  # fmt: skip
         head = ("sample", "true class", "predicted as", "probability", "of the true class")
-        note = "Samples are counted from 0 among those of this report."
+        note = "Samples are numbered from 0, in the order of this report."
         return Html(table(head, lines, words=(1, 2)) + paragraph(note, kind="soft"))
     images = evidence.X[worst]
     images = images.toarray() if hasattr(images, "toarray") else np.asarray(images)

@@ -551,19 +551,41 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         sizes = np.einsum("kaa->k", inner)[:, None, None] / rank
         inner += self.ridge * sizes * np.eye(rank)
         above, below, names = _problems(inner, list(labels), self.pairs)
-        solution = generalized_eigh(above, above + below, n_threads=self.n_threads)
-        chosen = _both_ends(rank, self.n_filters)
-        filters, patterns = [], []
-        for one, w in zip(above + below, solution.vectors[:, :, chosen], strict=True):
-            filters.append((span @ w).T)
-            patterns.append((span @ (one @ w)).T)
+        both = above + below
+        spread = np.linalg.eigvalsh(both)
+        if (spread[:, 0] > tol * spread[:, -1]).all():
+            solution = generalized_eigh(above, both, n_threads=self.n_threads)
+            solved = list(zip(solution.eigenvalues, solution.vectors, strict=True))
+        else:  # classes of few epochs: each problem in the span of its own classes
+            least = tol * float(np.einsum("kaa->k", inner).max()) / rank
+            solved = [_in_own_span(*one, tol, least) for one in zip(above, both, strict=True)]
+        filters, patterns, evals, pairs = [], [], [], []
+        for one, name, (values, w) in zip(both, names, solved, strict=True):
+            chosen = _both_ends(len(values), self.n_filters)
+            filters.append((span @ w[:, chosen]).T)
+            patterns.append((span @ (one @ w[:, chosen])).T)
+            evals.append(values[chosen])
+            pairs.append(np.repeat(name[None], len(chosen), axis=0))
         return (
             np.vstack(filters) / np.sqrt(size),
             np.vstack(patterns) * np.sqrt(size),
-            solution.eigenvalues[:, chosen].ravel(),
-            np.repeat(names, len(chosen), axis=0),
+            np.concatenate(evals),
+            np.concatenate(pairs),
             rank,
         )
+
+
+def _in_own_span(above: _Array, both: _Array, tol: float, least: float) -> tuple[_Array, _Array]:
+    """Eigenvalues (m,), descending, and vectors (r, m) in the span of `both` (r, r).
+
+    None of two classes without power, whose eigenvalues of `both` are at most `least`.
+    """
+    values, vectors = np.linalg.eigh(both)
+    span = vectors[:, values > max(tol * values[-1], least)]
+    if not span.shape[1]:
+        return np.empty(0), np.empty((len(both), 0))
+    solution = generalized_eigh(span.T @ above @ span, span.T @ both @ span, n_threads=1)
+    return solution.eigenvalues, span @ solution.vectors
 
 
 def _problems(

@@ -41,6 +41,7 @@ PAGES = [
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
 def test_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("EEG", str(ROOT.parent / "shared" / "data" / "eeg"))  # else simulated
     names = {"__name__": "page"}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # such as few rows, or a limit of iterations

@@ -39,6 +39,15 @@ def columns(seed=0, n=200):
     return X.astype(np.float64)
 
 
+def test_samples_are_predicted_in_parts(monkeypatch):
+    X, y = load_wine(return_X_y=True)
+    model = GEMClassifier().fit(X, y)
+    rows = np.tile(X, (3, 1))
+    whole = model.decision_function(rows)
+    monkeypatch.setattr("eigenfeat.gem.pool._PART", 1)  # 64 samples a part
+    np.testing.assert_allclose(model.decision_function(rows), whole, rtol=1e-4, atol=1e-4)
+
+
 # ---- what is learned without labels --------------------------------------------------------------
 
 
@@ -341,6 +350,29 @@ def test_missing_entries_are_a_bin_and_an_indicator_of_their_own():
 def test_names_of_all_views_are_in_the_documentation():
     for name in itertools.chain(VIEWS):
         assert f'"{name}"' in GEMClassifier.__doc__
+
+
+def test_out_of_fold_probabilities(rng, monkeypatch):
+    """Those of a pool whose views and weights have not seen the fold."""
+    y = np.arange(120) % 3
+    X = rng.standard_normal((120, 4)) + y[:, None] * [1.5, 0, 0, 0]
+    X, y = np.vstack([X, [[9.0, 9, 9, 9]]]), np.append(y, 3)
+    weight = np.append(rng.integers(0, 3, 120), 1)
+    model = GEMClassifier().fit(X, y, sample_weight=weight)
+    found, labels = model.out_of_fold_proba_, y[weight > 0]
+    assert found.shape == (np.count_nonzero(weight), 4)
+    assert np.isnan(found[-1]).all()
+    np.testing.assert_allclose(found[:-1].sum(axis=1), 1, rtol=1e-12)
+    accuracy = np.mean(found[:-1].argmax(axis=1) == labels[:-1])
+    N = rng.standard_normal((900, 4)) + (np.arange(900) % 3)[:, None] * [1.5, 0, 0, 0]
+    assert abs(accuracy - model.score(N, np.arange(900) % 3)) < 0.12
+    assert GEMClassifier(views="gem").fit(X, y).out_of_fold_proba_ is None
+
+
+def test_out_of_fold_probabilities_say_nothing_of_noise(rng):
+    X, y = rng.standard_normal((60, 8)), np.arange(60) % 2
+    found = GEMClassifier().fit(X, y).out_of_fold_proba_
+    assert -np.log(found[np.arange(60), y]).mean() > 0.6
 
 
 def test_ranks_of_indicators_are_no_view_of_their_own(rng):

@@ -19,6 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
+from eigenfeat import GEMClassifier
 from eigenfeat.demo.early import signals
 from eigenfeat.incomplete import MinimumCostClassifier, interval_summaries
 from eigenfeat.incomplete._early.stages import fitted_stages, held_out_stages, stage_probabilities
@@ -330,3 +331,21 @@ def test_the_default_takes_channels_and_is_repeatable():
     again = MinimumCostClassifier(delay_cost="harmonic", n_times=4).fit(X, y).predict_early(N)
     assert_array_equal(found.cost, again.cost)
     assert 0.5 < model.harmonic_mean_ < 1
+
+
+def test_a_pool_of_views_is_fitted_once_for_each_time(monkeypatch):
+    """Its own folds have the probabilities of series that it was not fitted to."""
+    rng = np.random.default_rng(0)
+    X, y = signals(60, rng)
+    fits = []
+    fit = GEMClassifier.fit
+    monkeypatch.setattr(GEMClassifier, "fit", lambda *given: fits.append(1) or fit(*given))
+    model = MinimumCostClassifier(GEMClassifier(), delay_cost=0.5, n_times=2).fit(X, y)
+    assert len(fits) == len(model.times_) == 2
+    held = held_out_stages(GEMClassifier(), X[:, None], y, model.classes_, model.times_, 5)
+    for k, one in enumerate(model.classifiers_):
+        assert_array_equal(held.probabilities[0, k], one.out_of_fold_proba_)
+    fits.clear()
+    plain = MinimumCostClassifier(GEMClassifier(views="gem"), n_times=2, n_folds=2).fit(X, y)
+    assert len(fits) == 1 + 2 * 2 * 3 + 2  # folds of three orders, as it has none of its own
+    assert len(plain.classifiers_) == 2

@@ -19,7 +19,8 @@ def plain(X, y, x, kn, floor, priors=None):
     scores = []
     for g, label in enumerate(np.unique(y)):
         rows = X[y == label]
-        near = rows[np.argsort(((rows - x) ** 2).sum(axis=1), kind="stable")[:kn]]
+        distances = np.round(((rows - x) ** 2).sum(axis=1), 10)  # equal ones by row number
+        near = rows[np.argsort(distances, kind="stable")[:kn]]
         score = np.log(len(rows) / len(X) if priors is None else priors[g])
         for i in range(X.shape[1]):
             mean = near[:, i].mean()

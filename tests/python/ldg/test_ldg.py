@@ -11,7 +11,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from eigenfeat.ldg import LDG
 from eigenfeat.ldg._solving.coordinates import span_of, standardise
-from eigenfeat.neighbours.local_means import local_scatters
+from eigenfeat.neighbours.local_means import local_neighbours, local_scatters
 
 MEANS = np.array([[-0.1, -1.0], [0.1, 1.0]])  # section 3.2.1
 DEVIATIONS = np.sqrt([0.01, 1.0])
@@ -259,3 +259,23 @@ def test_bad_rows_and_labels(rng):
         LDG().fit(np.ones((30, 2)), y)
     with pytest.raises(ValueError, match="NaN"):
         LDG().fit(np.where(X > 2, np.nan, X), y)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_equal_distances_in_any_order_of_the_columns(seed):
+    """Of indicators and grids most distances are equal, but for rounding; ties go by row."""
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(8, 97)), int(rng.integers(3, 8))
+    X, y = rng.integers(0, 2 + seed % 2, (n, d)) / 7.0, np.arange(n) % 3
+    order = rng.permutation(d)
+    near = local_neighbours(X, y, 3, 4)
+    np.testing.assert_array_equal(
+        local_neighbours(np.ascontiguousarray(X[:, order]), y, 3, 4), near
+    )
+    scaled = (X - X.mean(axis=0)) / X.std(axis=0)
+    other = np.ascontiguousarray(((X - X[0]) / X.std(axis=0))[:, order])
+    np.testing.assert_array_equal(
+        local_neighbours(other, y, 3, 4), local_neighbours(scaled, y, 3, 4)
+    )
+    known, found = (LDG(random_state=0).fit(rows, y) for rows in (X, X[:, order]))
+    assert (known.n_neighbors_, known.gamma_) == (found.n_neighbors_, found.gamma_)

@@ -184,3 +184,17 @@ def test_too_much_for_the_memory(wine, monkeypatch):
     monkeypatch.setattr(_validation, "physical_memory", lambda: 10_000)
     with pytest.raises(MemoryError, match=r"SparseLDG: \d+ matrices of"):
         SparseLDG(1, n_neighbors=3, gamma=0.8).fit(X, y)
+
+
+def test_copies_of_columns_in_any_order():
+    """Their difference and a deflated direction both have value 0, and must not mix."""
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 3
+    one, other = rng.standard_normal((2, 60)) + y
+    X = np.column_stack([one, one, other])
+    known = None
+    for order in ([0, 1, 2], [0, 2, 1], [2, 0, 1], [2, 1, 0]):
+        model = SparseLDG(3, gamma=1.0, n_neighbors=4, sparsity=3.0).fit(X[:, order], y)
+        features = np.abs(model.transform(X[:, order]))
+        known = features if known is None else known
+        assert_allclose(features, known, rtol=0, atol=1e-6 * known.max())

@@ -317,3 +317,11 @@ def test_errors(overlapping, digits):
     model.fit(digits[0], digits[1])
     with pytest.raises(ValueError, match=f"X: expected {digits[0].shape[1]} features, got 384"):
         model.predict(ExpandedRows(X, np.ones((6, 64))))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_ranges_of_scores(dtype):
+    low, high = np.array([0.1, 0.3, 0.0]), np.array([0.1 * (1 + 1e-16), 0.9, 0.0])
+    high[0] = np.nextafter(dtype(0.1), dtype(1))
+    found = ScoreMap.unfitted(low.astype(dtype), high.astype(dtype), 2)
+    assert (found.slope > 0).tolist() == [False, True, False]

@@ -101,6 +101,20 @@ def test_small_units_are_no_rounding():
     assert_allclose(other * units, known, rtol=0, atol=1e-4 * np.abs(known).max())
 
 
+@pytest.mark.parametrize(("dtype", "large"), [(np.float64, 1.7e18), (np.float32, 1e6)])
+@pytest.mark.parametrize("model", [MultinomialLogit(), CalibratedLeastSquares(), GEMClassifier()])
+def test_indicators_beside_nanoseconds_are_no_rounding(model, dtype, large):
+    """Column of times in nanoseconds, say, of which an indicator is less than the last digit."""
+    rng = np.random.default_rng(0)
+    X, y = np.zeros((80, 3), dtype=dtype), np.arange(80) % 2
+    X[:, 0] = large * (1 + 0.1 * rng.standard_normal(80))
+    X[:, 1] = rng.random(80) < 0.2 + 0.6 * y
+    X[:, 2] = rng.poisson(3 + 2 * y) / 2
+    alone = model.fit(X[:, 1:], y).score(X[:, 1:], y)
+    assert alone > 0.7
+    assert model.fit(X, y).score(X, y) > alone - 0.05
+
+
 def test_warm_starts_forget_them():
     X, y = genes(80, 1)
     model = MultinomialLogit(warm_start=True).fit(X, y)

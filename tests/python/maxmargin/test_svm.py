@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_digits
+from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.pipeline import make_pipeline
@@ -14,7 +15,7 @@ from sklearn.svm import LinearSVC
 from svm_reference import class_weights, dual_objective, objective, quadratic_program
 
 from eigenfeat.expansion.features import ExpandedRows
-from eigenfeat.maxmargin import MulticlassSVM
+from eigenfeat.maxmargin import MaxMarginPCA, MaxMarginShift, MulticlassSVM
 
 TIGHT = {"tol": 1e-9, "max_iter": 20_000}
 
@@ -241,3 +242,31 @@ def test_expanded_rows(rng):
     formed = MulticlassSVM(C=0.1).fit(rows.toarray(), y)
     assert_array_equal(model.coef_, formed.coef_)
     assert_allclose(model.decision_function(rows), formed.decision_function(rows.toarray()))
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_constant_columns_are_the_intercepts(kind):
+    """They would take most epochs without saying anything."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((60, 3)), np.arange(60) % 3
+    X[:, 0] += y
+    known = MulticlassSVM().fit(kind(X), y)
+    for constant in (0.1, 255.0, 1e9):
+        found = MulticlassSVM().fit(kind(np.insert(X, 1, constant, axis=1)), y)
+        assert not found.coef_[:, 1].any()
+        assert_array_equal(np.delete(found.coef_, 1, axis=1), known.coef_)
+        assert found.n_iter_ == known.n_iter_
+    ones = MulticlassSVM(fit_intercept=False).fit(kind(np.insert(X, 1, 1.0, axis=1)), y)
+    assert_allclose(ones.coef_[:, 1], known.intercept_, rtol=0, atol=0.05)
+
+
+@pytest.mark.parametrize("model", [MaxMarginShift(PCA(2)), MaxMarginPCA(2)])
+def test_constant_columns_scale_no_others(model):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((60, 3)), np.arange(60) % 2
+    X[:, 0] += y
+    known = model.fit(X, y).transform(X)
+    for constant in (0.1, 2024.0):
+        rows = np.insert(X, 3, constant, axis=1)
+        found = model.fit(rows, y).transform(rows)
+        assert_allclose(np.abs(found), np.abs(known), rtol=0, atol=1e-6)

@@ -9,11 +9,13 @@ import io
 import numpy as np
 import pytest
 from rich.console import Console
+from scipy.stats import chi2
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from bench.papers import early, early_tables
 from bench.papers.__main__ import main
 from bench.papers.early import METHODS, Trial
+from bench.papers.literal_sets import by_the_letter
 from bench.papers.protocol import Context, DataError, Method, NothingToRunError
 from bench.papers.runner import reproduce
 from eigenfeat.cli import main as cli
@@ -21,6 +23,7 @@ from eigenfeat.demo import early as demo_early
 from eigenfeat.incomplete import (
     ECTS,
     LocalQDA,
+    MixtureCompletion,
     NotCertifiedError,
     ReliableClassifier,
     early_scores,
@@ -90,6 +93,26 @@ def test_every_method_runs_on_its_sets(finished):
     lines = lines_of(output / "early-quick.csv")
     assert {line["problem"] for line in lines} == set(early.QUICK_SETS)
     assert set(lines[0]) == set(early_tables.FIELDS)
+
+
+@pytest.mark.parametrize("mixture", [False, True])
+@pytest.mark.parametrize("kind", ["linear", "local"])
+def test_sets_by_the_letter_have_a_degree_for_each_missing_entry(kind, mixture):
+    X, y = demo_early.signals(60, np.random.default_rng(0))
+    X = X[:, :12]
+    rows = np.where(np.arange(12) < 5, X[:6], np.nan)
+    classifier = LinearDiscriminantAnalysis() if kind == "linear" else LocalQDA(8)
+    tau = np.full(6, 0.9)
+    for rule, radius in (("chebyshev", np.sqrt(7 / 0.1)), ("quadratic", np.sqrt(chi2.ppf(0.9, 7)))):
+        completion = MixtureCompletion() if mixture else None
+        model = ReliableClassifier(classifier, completion, rule, correct=False).fit(X, y)
+        fitted = by_the_letter(model, rule).fitted_
+        rule_input = fitted.rule_input(rows)
+        np.testing.assert_allclose(rule_input.radius(fitted.rule.kind, tau), radius)
+        # One set, about the mean: no best class but that of the mean, and nothing by parts.
+        output = fitted.rule.evaluate(rule_input, tau, None)
+        np.testing.assert_array_equal(output.best, rule_input.scores.argmax(axis=1))
+        assert set(np.unique(output.reliability)) <= {0.0, 0.9}
 
 
 def test_as_many_test_rows_as_are_asked_for(folder):

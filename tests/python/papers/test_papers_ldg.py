@@ -343,6 +343,29 @@ def test_itml_ranks_features_and_keeps_the_metric(rng):
     assert all(np.isclose(plain, row).all(axis=1).any() for row in found)
 
 
+def test_both_directions_are_fishers_and_ldgs_of_their_complement(rng):
+    codes = np.repeat(np.arange(3), 12)
+    X = rng.standard_normal((36, 40)) + 2 * np.eye(3)[codes] @ rng.standard_normal((3, 40))
+    X -= X.mean(axis=0)
+    rules = Rules(gammas=(), at=-1, ridges=(1.0, 10.0), steps=(-1, 0, 4), folds=3)
+    found = list(families.ldg_and_fisher(Context())(X, codes, rules))
+    assert len(found) == 2 * 3
+    for given, model in found:
+        B = model.components_
+        np.testing.assert_allclose(B @ B.T, np.eye(len(B)), atol=1e-8)
+        fisher = RegularizedFisher(ridge=given["ridge"]).fit(X, codes).components_
+        np.testing.assert_allclose(fisher @ B[:2].T @ B[:2], fisher, atol=1e-8)
+
+
+def test_the_slack_is_chosen_by_folds(rng):
+    codes = np.repeat(np.arange(2), 15)
+    X = rng.standard_normal((30, 6)) + np.where(codes[:, None] > 0, 1, -1) * np.eye(6)[0]
+    model = families.itml_by_itself(Context()).make("cv").fit(X, codes)
+    assert model.gamma_ in families.SLACKS
+    direct = ITML(slack=model.gamma_, random_state=0).fit(X, codes)
+    np.testing.assert_allclose(model.transform(X), direct.transform(X))
+
+
 def test_fisherfaces_have_length_1(rng):
     X, codes = problem_rows(rng, n=24, d=40)
     _, model = next(families.pca_fisher(Context())(X, codes, FOLDED))

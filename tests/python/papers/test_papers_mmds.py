@@ -14,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 from bench.papers import mmds, mmds_data, mmds_joint
 from bench.papers.__main__ import main
+from bench.papers.mmds_supervised import KINDS
 from bench.papers.protocol import Context, DataError, NothingToRunError, Rows, subsample
 from bench.papers.runner import reproduce
 from eigenfeat.maxmargin import MulticlassSVM
@@ -120,17 +121,37 @@ def test_what_is_finished_is_kept_when_it_is_interrupted(folder, tmp_path, capsy
     original = mmds.Features.measure
     calls = []
 
-    def twice(self, outcome):
-        calls.append(outcome)
-        if len(calls) == 2:
+    def interrupted(self, case):
+        calls.append(case)
+        if len(calls) == 3:  # a method has two splits
             raise KeyboardInterrupt
-        return original(self, outcome)
+        return original(self, case)
 
-    monkeypatch.setattr(mmds.Features, "measure", twice)
+    monkeypatch.setattr(mmds.Features, "measure", interrupted)
     with pytest.raises(KeyboardInterrupt):
         reproduce(MMDS, folder, tmp_path, Context(quick=True), only=["MNIST, PCA"])
     assert len((tmp_path / "mmds-quick.csv").read_text().splitlines()) == 2
     assert "Table 4" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_supervised_reductions_go_from_pca_to_the_classes(kind, rng):
+    codes = np.repeat(np.arange(3), 20)
+    X = rng.standard_normal((60, 30)) * np.append([6.0, 5.0, 4.0, 3.0], np.full(26, 0.2))
+    X[:, 10:12] += 1.5 * np.array([[1, 0], [-0.5, 0.9], [-0.5, -0.9]])[codes]
+    X -= X.mean(axis=0)
+    top = PCA(4).fit(X).components_
+    little = np.linalg.qr(KINDS[kind](4, 1e-9).fit(X, codes).directions_)[0]
+    assert_allclose(np.linalg.svd(top @ little)[1], 1, atol=1e-2)
+
+    def right(model):
+        Z = model.fit(X, codes).transform(X)
+        Z = Z / np.maximum(Z.std(axis=0), 1e-12)
+        return MulticlassSVM().fit(Z[::2], codes[::2]).score(Z[1::2], codes[1::2])
+
+    # The classes are in two columns of little variance.
+    best = max(right(KINDS[kind](4, weight)) for weight in (1.0, 10.0, 100.0, 1000.0))
+    assert right(PCA(4)) < 0.7 < 0.9 < best
 
 
 def test_the_papers_figures():

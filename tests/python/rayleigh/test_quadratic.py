@@ -212,3 +212,12 @@ def test_the_default_beats_no_shrinkage_and_is_near_the_best():
     )
     assert auto > fixed[0] + 0.01
     assert auto > max(fixed) - 0.03
+
+
+def test_classes_of_equal_samples():
+    """The ridge is then one of the means' scatter, as in FisherLDA."""
+    y = np.arange(30) % 3
+    for X in (y[:, None] * 1e-9, np.column_stack([y, y == 1, np.full(30, 7.0)]) * 1e6 + 3e9):
+        assert QuadraticDiscriminant().fit(X, y).score(X, y) == 1.0
+    with pytest.raises(SingularDenominatorError, match="X: expected a column that varies"):
+        QuadraticDiscriminant().fit(np.full((30, 2), 0.1), y)

@@ -13,6 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 from eigenfeat import ClassMoments
 from eigenfeat.exceptions import SingularDenominatorError
+from eigenfeat.gem import ClassComponents
 from eigenfeat.rayleigh.rayleigh import (
     FisherLDA,
     OrientedPCA,
@@ -359,3 +360,20 @@ def test_equal_rows_have_no_variance(rows):
     assert RayleighPCA().fit(X).eigenvalues_.max() < 1e-25
     with pytest.raises(SingularDenominatorError, match="the noise matrix is zero, so is the sig"):
         FisherLDA(scale="none").fit(np.zeros((4, 2)), [0, 1, 0, 1])
+
+
+@pytest.mark.parametrize("unit", [1.0, 2.0**40])
+@pytest.mark.parametrize("columns", [3, 30])  # solved in the columns, or in the span of the samples
+@pytest.mark.parametrize("constant", [1e6, 0.1])
+def test_constant_columns_have_no_part_in_directions(columns, constant, unit):
+    """Rounding of their mean is no difference of classes, whatever their size."""
+    rng = np.random.default_rng(1)
+    y = np.arange(24) % 3
+    X = unit * (rng.standard_normal((24, columns)) + y[:, None])
+    given, weight = np.insert(X, 1, unit * constant, axis=1), rng.random(24)
+    for kind in (FisherLDA, SlicedInverseRegression, RayleighPCA):
+        known, found = (kind().fit(rows, y, sample_weight=weight) for rows in (X, given))
+        assert not found.directions_[1].any()
+        assert_allclose(found.eigenvalues_[:2], known.eigenvalues_[:2], rtol=0.05)
+    components = ClassComponents(n_directions=2).fit(given, y, sample_weight=weight)
+    assert components.directions_.shape == (columns + 1, 6)

@@ -307,3 +307,19 @@ def test_mne_draws_its_patterns(rng):
     maps = mne.decoding.get_spatial_filter_from_estimator(model, info, patterns_method="haufe")
     assert_array_equal(maps.patterns, model.patterns_)
     assert model.plot_patterns(info, components=[0, 1], show=False).axes
+
+
+def test_a_pair_of_classes_that_lacks_power():
+    """Its problem is solved in the span of its own epochs; classes without any have no filters."""
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(4), 6)
+    X = rng.standard_normal((24, 3, 50))
+    X[y <= 1, 2] = 0.0
+    model = SpatialFilters(n_filters=4, pairs="all", ridge=0.0).fit(X, y)
+    assert np.isfinite(model.transform(X)).all()
+    counts = {tuple(pair): 3 for pair in model.pairs_.tolist()} | {(0, 1): 2}
+    assert len(model.filters_) == sum(counts.values())
+    X[y <= 1] = 0.0
+    model = SpatialFilters(n_filters=4, pairs="all", ridge=0.0).fit(X, y)
+    assert np.isfinite(model.transform(X)).all()
+    assert (0, 1) not in {tuple(pair) for pair in model.pairs_.tolist()}

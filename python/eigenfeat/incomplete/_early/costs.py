@@ -111,7 +111,8 @@ class MinimumCostClassifier(RowClassifier):
         Maximum number of times if `times` is None.
     n_folds : int >= 2, default=5
         Folds that hold out series, stratified by class. `ConvolutionClassifier` uses leave-one-out
-        scores, and forests with ``oob_score=True`` out-of-bag probabilities.
+        scores, forests with ``oob_score=True`` out-of-bag probabilities, and `GEMClassifier` those
+        of its own folds.
 
     Attributes
     ----------

@@ -1,7 +1,8 @@
 """Classifiers at several times: fits, and probabilities of series that were not fitted to.
 
 Series are arrays (n, channels, d). A classifier at a time t is fitted to ``X[:, :, :t]``. Its
-probabilities of training series come out of folds, out of bags, or from leave-one-out scores.
+probabilities of training series come out of folds, those of the classifier itself where it has
+some, out of bags, or from leave-one-out scores.
 """
 
 from __future__ import annotations
@@ -228,9 +229,12 @@ def held_out_stages(
             return _left_one_out(fit_prefixes(candidate, X, y, times), times, codes)
         except _FAILURES as error:
             raise _cannot_fit(candidate, str(error)) from error
+    own = None
     if _last_step(candidate, "oob_score") and _last_step(candidate, "bootstrap"):
-        return _out_of_bags(candidate, X, y, classes, times)
-    return _out_of_folds(candidate, X, y, classes, times, n_folds)
+        own = _with_own(candidate, X, y, classes, times, "oob_decision_function_")
+    elif hasattr(candidate, "out_of_fold_proba_"):  # a pool of views
+        own = _with_own(candidate, X, y, classes, times, "out_of_fold_proba_")
+    return _out_of_folds(candidate, X, y, classes, times, n_folds) if own is None else own
 
 
 def fitted_stages(
@@ -288,30 +292,33 @@ def _left_one_out(
     return HeldOut(times, probabilities[None], np.ones(len(times)), models=list(models))
 
 
-def _out_of_bags(candidate: Any, X: _Array, y: Labels, classes: Labels, times: _Times) -> HeldOut:
-    """Of a forest with `oob_score`, which has left each series out of some trees."""
-    values_of_folds, usable_times, models, reason = [], [], [], ""
-    for t in times:
+def _with_own(
+    candidate: Any, X: _Array, y: Labels, classes: Labels, times: _Times, name: str
+) -> HeldOut | None:
+    """Of a classifier that has such probabilities of its training series; None if it has not."""
+    probabilities, usable_times, models, reason = [], [], [], ""
+    for t in reversed(times.tolist()):
         try:
             model = _fitted(candidate, X[:, :, :t], y)
             if isinstance(model, DummyClassifier):
                 at_time = _probability(model, X[:, :, :t], classes)
             else:
-                at_time = np.asarray(_last(model).oob_decision_function_, dtype=float)
-            values_of_folds.append(at_time)
+                at_time = getattr(_last(model), name)
+            if at_time is None:
+                return None
+            probabilities.append(np.array(at_time, dtype=float))
             usable_times.append(t)
             models.append(model)
         except _FAILURES as error:
             reason = f"{error} (by the first {t} samples)"
-    if not usable_times or usable_times[-1] != times[-1]:
-        raise _cannot_fit(candidate, reason)
-    stacked = np.stack(values_of_folds)
+            if t == times[-1]:
+                raise _cannot_fit(candidate, reason) from error
+    stacked = np.stack(probabilities[::-1])
     stacked[np.isnan(stacked).any(axis=2)] = np.nan  # in all bags
     single = np.bincount(np.searchsorted(classes, y))[np.searchsorted(classes, y)] == 1
     stacked[:, single] = np.nan
-    return HeldOut(
-        np.array(usable_times), stacked[None], np.ones(len(usable_times)), reason, models
-    )
+    ascending = np.array(usable_times[::-1])
+    return HeldOut(ascending, stacked[None], np.ones(len(ascending)), reason, models[::-1])
 
 
 def _out_of_folds(

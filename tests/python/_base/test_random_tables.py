@@ -1,0 +1,194 @@
+"""Every estimator by its defaults on random small tables: what must hold whatever the table.
+
+A fit ends in finite results or in one line that says what is wrong, warns of nothing but what the
+user can mend, and gives the same answer for columns in another order or unit, for repeated samples
+and their weights, for float32, and for one thread. `.ci/long` draws a thousand tables for each
+estimator, a hundred where a fit takes long.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from random_tables import DEFAULTS, random_table
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import has_fit_parameter
+
+SLOW = {"GEMClassifier", "GEMClassifierCV", "GEMEnsemble", "MinimumCostClassifier", "SPRT"}
+SLOW |= {"ReliableClassifier", "ReliableClassifierCV", "ConvolutionClassifier", "FixedTime"}
+SLOW |= {
+    "MaxMarginPCA",
+    "ITML",
+    "TransferITML",
+    "NCA",
+    "Autoencoder",
+    "MaxMarginShift",
+    "LDG",
+    "SparseLDG",
+}
+OF_DOMAINS = {"TransferITML", "TransferLDG", "PooledPCA", "PooledFisher"}
+OF_EPOCHS = {"SpatialFilters", "TangentSpace"}
+# Columns are samples of a series, have parts that are drawn, or weights that start at random.
+OF_ORDER = {"ECTS", "SPRT", "FixedTime", "MinimumCostClassifier", "ReliableClassifier"}
+OF_ORDER |= {"ReliableClassifierCV", "ConvolutionFeatures", "ConvolutionClassifier"}
+OF_ORDER |= {"PartitionedReducer", "Autoencoder", "GaussianCompletion", "MixtureCompletion"}
+# A parameter is in the units of the columns.
+OF_UNITS = {"MulticlassSVM", "KernelLDG", "Autoencoder", "ReliableClassifierCV"}
+# It is solved in the units of the columns, where rounding of the largest may be all of others; and
+# filters of channels without power in a class have equal ratios, of which rounding chooses.
+OF_LARGEST, OF_TIES = {"MaximumMarginCriterion"}, {"SpatialFilters"}
+# Samples are drawn or held out, one by one.
+OF_DRAWS = {"GEMClassifier", "GEMClassifier, gem", "GEMClassifierCV", "GEMEnsemble"}
+OF_DRAWS |= {"MaxMarginShift", "MaxMarginPCA", "ReliableClassifier", "ConvolutionClassifier"}
+# What a user can mend: more samples, more steps, other parameters, channels without a signal.
+USEFUL = (
+    r"n_neighbors: expected more than|X: constant channels are left out|classifier: expected"
+    r"|n_samples: expected|temperature|LDG: rows of"
+)
+RELATIONS = ("order", "unit", "weight", "float32", "threads", "none")
+
+
+def results(name, table, X=None, seen=None, weight=None, y=None, target=None, **parameters):
+    """What a default estimator says of samples, by method; None if it refuses the table.
+
+    Where it has not converged, and says so, it need not say the same of related tables.
+    """
+    model = DEFAULTS[name]().set_params(**parameters)
+    X = table.X if X is None else X
+    y, target = (table.y if y is None else y), (table.target if target is None else target)
+    rows = epochs(X) if name in OF_EPOCHS else X
+    seen = rows if seen is None else epochs(seen) if name in OF_EPOCHS else seen
+    given = {"sample_domain": np.where(np.arange(len(y)) % 2, 1, -1)} if name in OF_DOMAINS else {}
+    if weight is not None:
+        given["sample_weight"] = weight
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("error")
+        warnings.simplefilter("always", ConvergenceWarning)
+        warnings.filterwarnings("ignore", USEFUL, UserWarning)
+        warnings.filterwarnings("ignore", USEFUL, RuntimeWarning)
+        try:
+            model.fit(rows, target if name == "GEMRegressor" else y, **given)
+        except ValueError as error:
+            if "\n" in str(error) or len(str(error)) > 250:
+                raise
+            return None
+        out = {}
+        for method in ("predict_proba", "decision_function", "transform", "predict"):
+            if hasattr(model, method):
+                out[method] = np.asarray(getattr(model, method)(seen))
+        if hasattr(model, "predict_early"):
+            out["time"] = model.predict_early(seen).time
+    return out if not warned else out | {"unsettled": np.ones(1)}
+
+
+def epochs(X):
+    """One epoch of a row: its entries are the amplitudes of the channels."""
+    X = X.astype(np.float32 if X.dtype == np.float32 else np.float64)
+    sizes = np.abs(X).sum(axis=1)
+    phase = 1 + (sizes / max(sizes.max(), 1e-300))[:, None, None]
+    return X[:, :, None] * np.sin(0.3 * phase * np.arange(12))
+
+
+def projector(features):
+    """Onto the span of centred features, which may have other signs and an order of their own."""
+    centred = features.astype(float) - features.mean(axis=0)
+    size = np.abs(centred).max(initial=0.0)
+    if not size > 0:
+        return np.zeros((len(features), len(features)))
+    left, values, _ = np.linalg.svd(centred / size, full_matrices=False)
+    kept = left[:, values > 1e-3 * values[0]]
+    return kept @ kept.T
+
+
+def positive(features):
+    """Features of the largest magnitude 1, each with a positive entry of largest magnitude."""
+    features = features.astype(float)
+    top = features[np.abs(features).argmax(axis=0), np.arange(features.shape[1])]
+    return features * np.where(top < 0, -1, 1) / max(np.abs(features).max(initial=0.0), 1e-300)
+
+
+def difference(known, other, name):
+    """How far results are from each other, 0 to about 1."""
+    if known is None or other is None:
+        return float(known is not other)
+    if "unsettled" in known or "unsettled" in other:
+        return 0.0
+    assert known.keys() == other.keys()
+    if "predict_proba" in known:
+        return float(np.abs(known["predict_proba"] - other["predict_proba"]).max())
+    if "transform" in known:
+        one, two = known["transform"], other["transform"]
+        if not one.size and not two.size:
+            return 0.0
+        gap = np.inf
+        if one.shape == two.shape:
+            gap = float(np.abs(positive(one) - positive(two)).max())
+        return min(gap, float(np.abs(projector(one) - projector(two)).max()))
+    if "decision_function" in known:
+        one, two = known["decision_function"], other["decision_function"]
+        return float(np.abs(one - two).max() / max(np.abs(one).max(), 1e-300))
+    one, two = known["predict"], other["predict"]
+    if name == "GEMRegressor":
+        return float(np.abs(one - two).max() / max(np.abs(one).max(), 1e-300))
+    return float((one != two).mean())
+
+
+def same(known, other, name, tolerance):
+    assert difference(known, other, name) <= tolerance
+
+
+def check(name, seed):
+    table = random_table(seed)
+    weighted = has_fit_parameter(DEFAULTS[name](), "sample_weight")
+    weight = table.weight if weighted else None
+    known = results(name, table, weight=weight)
+    for found in () if known is None else known.values():
+        assert found.dtype.kind != "f" or np.isfinite(found).all()
+    relation = RELATIONS[seed % len(RELATIONS)] if name not in OF_TIES else "none"
+    rng = np.random.default_rng(seed)
+    floats = table.X.dtype == np.float64
+    if name in OF_LARGEST and {"offset", "large", "small", "cauchy"} & set(table.kinds):
+        return
+    exact = floats and not {"almost a copy", "class"} & set(table.kinds)
+    if relation == "order" and name not in OF_ORDER and (floats or name != "KernelLDG"):
+        order = rng.permutation(table.X.shape[1])
+        same(known, results(name, table, table.X[:, order], weight=weight), name, 0.01)
+    elif relation == "unit" and name not in OF_UNITS and floats:
+        unit = 2.0 ** (-40 if seed % 4 else 40)  # of which no digit changes
+        same(known, results(name, table, unit * table.X, weight=weight), name, 2e-3)
+    elif relation == "weight" and weighted and name not in OF_DRAWS:
+        count = rng.integers(1, 4, len(table.y))
+        rows, labels, target = (np.repeat(a, count, 0) for a in (table.X, table.y, table.target))
+        repeated = results(name, table, rows, table.X, None, labels, target)
+        same(results(name, table, weight=count), repeated, name, 0.05)
+    elif relation == "float32" and exact and not {"offset", "large", "small"} & set(table.kinds):
+        X = table.X.astype(np.float32)
+        double = results(name, table, X.astype(float), weight=weight)
+        same(double, results(name, table, X, weight=weight), name, 0.05)
+    elif relation == "threads" and "n_threads" in DEFAULTS[name]().get_params():
+        same(known, results(name, table, weight=weight, n_threads=1), name, 0.0)
+
+
+@pytest.mark.parametrize("name", DEFAULTS)
+def test_some_random_tables(name):
+    for seed in range(1 if name in SLOW else 3):
+        check(name, seed)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("hundred", range(10))
+@pytest.mark.parametrize("name", DEFAULTS)
+def test_a_thousand_random_tables(name, hundred):
+    if name in SLOW and hundred:
+        pytest.skip("a fit of it takes long: a hundred tables")
+    failed = []
+    for seed in range(100 * hundred, 100 * hundred + 100):
+        try:
+            check(name, seed)
+        except Exception as error:  # all of them are reported
+            failed.append(
+                f"{seed}, {RELATIONS[seed % 6]}: {type(error).__name__}: {str(error)[:120]}"
+            )
+    assert not failed, "\n".join(failed)

@@ -1,0 +1,184 @@
+"""Random small tables as users have them, and estimators by their defaults.
+
+`random_table` draws indicators, rare categories, constants (of a class, or but for rounding),
+copies, sums, heavy tails, offsets, large and small units, repeated samples, rare classes, weights,
+and types of numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+import eigenfeat as ef
+from eigenfeat import gem, incomplete, ldg, maxmargin, rayleigh, signals
+
+__all__ = ["DEFAULTS", "Table", "random_table"]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Samples (n, d), labels (n,), a continuous target (n,), and weights (n,) or None."""
+
+    X: np.ndarray
+    y: np.ndarray
+    target: np.ndarray
+    weight: np.ndarray | None
+    kinds: tuple[str, ...]
+
+
+def _labels(random: np.random.Generator, n: int) -> np.ndarray:
+    k = int(random.choice([2, 2, 2, 3, 3, 4, 6]))
+    share = random.dirichlet(np.full(k, random.choice([0.3, 1.0, 20.0])))
+    codes = np.concatenate([np.arange(min(k, n)), random.choice(k, size=max(n - k, 0), p=share)])
+    return random.permutation(codes[:n])
+
+
+def _column(
+    kind: str, random: np.random.Generator, y: np.ndarray, others: list[np.ndarray]
+) -> np.ndarray:
+    n = len(y)
+    normal = random.standard_normal(n)
+    shift = random.standard_normal(y.max() + 1)[y]
+    if kind == "normal":
+        return normal
+    if kind == "shifted":
+        return normal + 1.5 * shift
+    if kind == "cauchy":
+        return random.standard_cauchy(n) + shift
+    if kind == "lognormal":
+        return np.exp(3 * normal + shift)
+    if kind == "indicator":
+        return (random.random(n) < 0.3 * random.random() + 0.4 * (shift > 0)) * 1.0
+    if kind == "rare":
+        return (np.arange(n) == random.integers(n)) * 1.0
+    if kind == "constant":
+        return np.full(n, random.choice([0.0, 0.1, -3.0, 1e6]))
+    if kind == "residue":
+        return random.choice([0.0, 0.1]) + 1e-17 * random.integers(-2, 3, n)
+    if kind == "constant in a class":
+        return np.where(y == random.integers(y.max() + 1), 2.0, normal)
+    if kind == "class":
+        return shift
+    if kind == "counts":
+        return random.poisson(np.exp(0.5 * shift)) * 1.0
+    if kind == "offset":
+        return 1e6 + normal
+    if kind == "large":
+        return 1e9 * (normal + shift)
+    if kind == "small":
+        return 1e-9 * (normal + shift)
+    if not others:
+        return normal
+    other = others[int(random.integers(len(others)))]
+    if kind == "copy":
+        return other.copy()
+    if kind == "almost a copy":
+        return other * (1 + 1e-9 * normal)
+    assert kind == "sum"
+    return np.sum(others, axis=0)
+
+
+KINDS = ["normal", "shifted", "shifted", "shifted", "cauchy", "lognormal", "indicator", "indicator"]
+KINDS += ["rare", "constant", "residue", "class", "constant in a class", "counts", "offset"]
+KINDS += ["large", "small", "copy", "almost a copy", "sum"]
+DTYPES = ("float64",) * 5 + ("float32", "int64", "uint8", "bool", "object")
+
+
+def random_table(seed: int) -> Table:
+    """A table of 8 to 80 samples and 1 to 8 columns."""
+    random = np.random.default_rng([20, seed])
+    n, d = int(random.integers(8, 81)), int(random.integers(1, 9))
+    y = _labels(random, n)
+    kinds, columns = [], []
+    for _ in range(d):
+        kind = str(random.choice(KINDS))
+        columns.append(_column(kind, random, y, columns))
+        kinds.append(kind)
+    X = np.column_stack(columns)
+    if random.random() < 0.2:  # repeated samples
+        again = random.integers(0, n, n // 3)
+        X[: len(again)], y[: len(again)] = X[again], y[again]
+        if len(np.unique(y)) < 2:
+            y[:2] = [0, 1]
+    dtype = str(random.choice(DTYPES))
+    if dtype in ("int64", "uint8"):
+        X = np.clip(
+            np.round(3 * X), 0 if dtype == "uint8" else -1e15, 255 if dtype == "uint8" else 1e15
+        )
+    elif dtype == "bool":
+        X = np.median(X, axis=0) < X
+    elif dtype == "float32" and (np.abs(X.mean(axis=0)) > 1e4 * X.std(axis=0)).any():
+        dtype = "float64"  # of such columns float32 holds less than three digits
+    X = X.astype(dtype)
+    target = y + random.standard_cauchy(n) * random.choice([0, 0.1])
+    labels: np.ndarray = y
+    if random.random() < 0.3:
+        labels = np.array([f"class {code}" for code in y])
+    weight = None
+    how = random.random()
+    if how < 0.2:
+        weight = random.integers(1, 4, n).astype(float)
+    elif how < 0.3:
+        weight = np.exp(2 * random.standard_normal(n))
+    elif how < 0.4:
+        weight = random.integers(0, 2, n).astype(float)
+        for code in np.unique(y):
+            weight[np.flatnonzero(y == code)[0]] = 1.0
+    return Table(X, labels, target, weight, (dtype, f"{n}x{d}", *kinds))
+
+
+DEFAULTS: dict[str, Callable[[], object]] = {
+    "GEM": ef.GEM,
+    "GEMClassifier": ef.GEMClassifier,
+    "GEMClassifier, gem": lambda: ef.GEMClassifier(views="gem"),
+    "GEMClassifierCV": ef.GEMClassifierCV,
+    "GEMEnsemble": ef.GEMEnsemble,
+    "GEMRegressor": ef.GEMRegressor,
+    "ClassComponents": gem.ClassComponents,
+    "MultinomialLogit": ef.MultinomialLogit,
+    "CalibratedLeastSquares": ef.CalibratedLeastSquares,
+    "FisherLDA": ef.FisherLDA,
+    "QuadraticDiscriminant": rayleigh.QuadraticDiscriminant,
+    "SlicedInverseRegression": rayleigh.SlicedInverseRegression,
+    "RayleighPCA": rayleigh.RayleighPCA,
+    "VanishingComponents": rayleigh.VanishingComponents,
+    "OrientedPCA": rayleigh.OrientedPCA,
+    "LDG": lambda: ldg.LDG(random_state=0),
+    "SparseLDG": lambda: ldg.SparseLDG(random_state=0),
+    "DiscriminativeGaussian": lambda: ldg.DiscriminativeGaussian(random_state=0),
+    "KernelLDG": lambda: ldg.KernelLDG(random_state=0),
+    "TransferLDG": lambda: ldg.TransferLDG(),
+    "PooledPCA": ldg.PooledPCA,
+    "PooledFisher": ldg.PooledFisher,
+    "RegularizedFisher": ldg.RegularizedFisher,
+    "PCAFisher": ldg.PCAFisher,
+    "DirectLDA": ldg.DirectLDA,
+    "GSVDDiscriminant": ldg.GSVDDiscriminant,
+    "MaximumMarginCriterion": ldg.MaximumMarginCriterion,
+    "LocalFisher": ldg.LocalFisher,
+    "ITML": lambda: ldg.ITML(random_state=0),
+    "TransferITML": lambda: ldg.TransferITML(random_state=0),
+    "PartitionedReducer": ldg.PartitionedReducer,
+    "NCA": lambda: ldg.NCA(random_state=0),
+    "Autoencoder": lambda: maxmargin.Autoencoder(random_state=0),
+    "MulticlassSVM": lambda: ef.MulticlassSVM(random_state=0),
+    "MaxMarginShift": lambda: ef.MaxMarginShift(random_state=0),
+    "MaxMarginPCA": maxmargin.MaxMarginPCA,
+    "GaussianCompletion": incomplete.GaussianCompletion,
+    "MixtureCompletion": incomplete.MixtureCompletion,
+    "LocalQDA": incomplete.LocalQDA,
+    "ECTS": incomplete.ECTS,
+    "SPRT": incomplete.SPRT,
+    "FixedTime": incomplete.FixedTime,
+    "ClassNearest": incomplete.ClassNearest,
+    "MinimumCostClassifier": incomplete.MinimumCostClassifier,
+    "ReliableClassifier": lambda: incomplete.ReliableClassifier(ef.FisherLDA()),
+    "ReliableClassifierCV": incomplete.ReliableClassifierCV,
+    "SpatialFilters": signals.SpatialFilters,
+    "TangentSpace": signals.TangentSpace,
+    "ConvolutionFeatures": lambda: signals.ConvolutionFeatures(random_state=0),
+    "ConvolutionClassifier": lambda: signals.ConvolutionClassifier(random_state=0),
+}
