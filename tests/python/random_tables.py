@@ -15,7 +15,7 @@ import numpy as np
 import eigenfeat as ef
 from eigenfeat import gem, incomplete, ldg, maxmargin, rayleigh, signals
 
-__all__ = ["DEFAULTS", "Table", "random_table"]
+__all__ = ["DEFAULTS", "OF_EPOCHS", "Table", "epochs", "random_table"]
 
 
 @dataclass(frozen=True)
@@ -130,6 +130,15 @@ def random_table(seed: int) -> Table:
     return Table(X, labels, target, weight, (dtype, f"{n}x{d}", *kinds))
 
 
+def epochs(X):
+    """One epoch of a row: its entries are the amplitudes of the channels."""
+    X = X.astype(np.float32 if X.dtype == np.float32 else np.float64)
+    sizes = np.abs(X).sum(axis=1)
+    phase = 1 + (sizes / max(sizes.max(), 1e-300))[:, None, None]
+    return X[:, :, None] * np.sin(0.3 * phase * np.arange(12))
+
+
+OF_EPOCHS = {"SpatialFilters", "TangentSpace"}
 DEFAULTS: dict[str, Callable[[], object]] = {
     "GEM": ef.GEM,
     "GEMClassifier": ef.GEMClassifier,

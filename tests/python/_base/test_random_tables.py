@@ -12,7 +12,7 @@ import warnings
 
 import numpy as np
 import pytest
-from random_tables import DEFAULTS, random_table
+from random_tables import DEFAULTS, OF_EPOCHS, epochs, random_table
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import has_fit_parameter
 
@@ -29,7 +29,6 @@ SLOW |= {
     "SparseLDG",
 }
 OF_DOMAINS = {"TransferITML", "TransferLDG", "PooledPCA", "PooledFisher"}
-OF_EPOCHS = {"SpatialFilters", "TangentSpace"}
 # Columns are samples of a series, have parts that are drawn, or weights that start at random.
 OF_ORDER = {"ECTS", "SPRT", "FixedTime", "MinimumCostClassifier", "ReliableClassifier"}
 OF_ORDER |= {"ReliableClassifierCV", "ConvolutionFeatures", "ConvolutionClassifier"}
@@ -81,14 +80,6 @@ def results(name, table, X=None, seen=None, weight=None, y=None, target=None, **
         if hasattr(model, "predict_early"):
             out["time"] = model.predict_early(seen).time
     return out if not warned else out | {"unsettled": np.ones(1)}
-
-
-def epochs(X):
-    """One epoch of a row: its entries are the amplitudes of the channels."""
-    X = X.astype(np.float32 if X.dtype == np.float32 else np.float64)
-    sizes = np.abs(X).sum(axis=1)
-    phase = 1 + (sizes / max(sizes.max(), 1e-300))[:, None, None]
-    return X[:, :, None] * np.sin(0.3 * phase * np.arange(12))
 
 
 def projector(features):
