@@ -87,10 +87,11 @@ KINDS += ["large", "small", "copy", "almost a copy", "sum"]
 DTYPES = ("float64",) * 5 + ("float32", "int64", "uint8", "bool", "object")
 
 
-def random_table(seed: int) -> Table:
-    """A table of 8 to 80 samples and 1 to 8 columns."""
+def random_table(seed: int, n_samples: int | None = None) -> Table:
+    """A table of 8 to 80 samples, or so many, and 1 to 8 columns."""
     random = np.random.default_rng([20, seed])
     n, d = int(random.integers(8, 81)), int(random.integers(1, 9))
+    n = n if n_samples is None else n_samples
     y = _labels(random, n)
     kinds, columns = [], []
     for _ in range(d):

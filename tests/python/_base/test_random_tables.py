@@ -8,6 +8,7 @@ estimator, a hundred where a fit takes long.
 
 from __future__ import annotations
 
+import time
 import warnings
 
 import numpy as np
@@ -184,3 +185,13 @@ def test_a_thousand_random_tables(name, hundred):
                 f"{seed}, {RELATIONS[seed % 6]}: {type(error).__name__}: {str(error)[:120]}"
             )
     assert not failed, "\n".join(failed)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", DEFAULTS)
+def test_defaults_end_in_seconds(name):
+    """A generous limit: most take less than a tenth of it."""
+    for seed in range(3):
+        begun = time.process_time()
+        results(name, random_table(1000 + seed, 300))
+        assert time.process_time() - begun < 60
