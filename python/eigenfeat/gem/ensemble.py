@@ -35,21 +35,14 @@ __all__ = ["GEMEnsemble"]
 
 
 class GEMEnsemble(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimator):
-    r"""Ensemble of randomised GEM classifiers, with the geometric mean of their probabilities.
+    """Ensemble of randomised GEM classifiers, with the geometric mean of their probabilities.
 
     Use it for the last points of accuracy and log loss, at `n_members` times the time. Tune the
     `estimator` alone first. User guide: :doc:`/guide/classifier`.
 
     The members differ in their random draws: pairs of classes (hypercubes) or, in a pipeline,
-    random features before the classifier.
-
-    The probabilities q that minimise the mean Kullback-Leibler divergence to those of the M
-    members, :math:`\frac1M \sum_m D(q \,\|\, p_m)`, are
-
-    .. math:: q_c \propto \prod_m p_{m,c}^{1/M},
-
-    Their logits are the means of the members' logits. For each sample, their cross-entropy is at
-    most the mean of the members' cross-entropies.
+    random features before the classifier. Logits are the means of the members' logits. For each
+    sample, their cross-entropy is at most the mean of the members' cross-entropies.
 
     Parameters
     ----------
@@ -58,7 +51,7 @@ class GEMEnsemble(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimator
         ``GEMClassifier(gem=GEM(pairs="hypercube"))``. If neither the pairs nor another step is
         random, the members are nearly the same.
     n_members : int >= 1, default=5
-        Number of members, M.
+        Number of members.
     random_state : int, RandomState or None, default=0
         Seed for the `random_state` of each member, and of each step of a pipeline.
     n_threads : int or None, default=None
@@ -73,10 +66,8 @@ class GEMEnsemble(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimator
         Fitted members. Each is identical, bit for bit, to the same member fitted alone.
     classes_ : (k,) array
         Labels, sorted.
-    n_features_in_ : int
-        Number of input features, d.
-    feature_names_in_ : (d,) array of str
-        Names of the input features, if they had names.
+    n_features_in_, feature_names_in_ : int, (d,) array of str
+        Number of input features, and their names if they had names.
 
     Raises
     ------
@@ -90,31 +81,18 @@ class GEMEnsemble(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimator
     GEMClassifier : One member.
     sklearn.ensemble.VotingClassifier : Arithmetic means, other classifiers.
 
-    Notes
-    -----
-    Moments are accumulated once, and `scale` is decided once, by the first member. Pipelines share
-    nothing, since their classifiers have different features. The members are fitted one after the
-    other: memory is that of one fit, plus the fitted members.
-
     References
     ----------
     N. Karampatziakis and P. Mineiro, "Discriminative Features via Generalized Eigenvectors",
-    ICML 2014, section 4.3: hypercubes, and the geometric mean of their probabilities; section 4.2:
-    random Fourier features.
+    ICML 2014, sections 4.2 (random Fourier features) and 4.3 (hypercubes).
 
     Examples
     --------
     >>> from sklearn.datasets import load_digits
-    >>> from eigenfeat import GEMEnsemble
-    >>> X, y = load_digits(return_X_y=True)
-    >>> GEMEnsemble(n_members=2).fit(X[:1000], y[:1000]).score(X[1000:], y[1000:]) > 0.95
-    True
-
-    With random Fourier features, drawn separately for each member:
-
-    >>> from eigenfeat import GEMClassifier
     >>> from sklearn.kernel_approximation import RBFSampler
     >>> from sklearn.pipeline import make_pipeline
+    >>> from eigenfeat import GEMClassifier, GEMEnsemble
+    >>> X, y = load_digits(return_X_y=True)
     >>> one = make_pipeline(RBFSampler(gamma=0.001, n_components=300), GEMClassifier())
     >>> GEMEnsemble(one, n_members=2).fit(X[:1000], y[:1000]).score(X[1000:], y[1000:]) > 0.95
     True

@@ -53,61 +53,44 @@ class GEM(Verbose, FittedDirections, LazySolution, TransformerMixin, BaseEstimat
     Use it before a linear classifier of your own, where classes differ in variances and not only in
     means. Tune `ridge` first, then `n_directions` and `threshold`. User guide: :doc:`/guide/gem`.
 
-    For ordered pairs (i, j) of classes, GEM solves ``C_i u = lambda (C_j + r_j I) u``. The
-    projections on `u` have mean square lambda for samples of class i, and 1 for class j with its
-    ridge. By default `C_c` is the second moment of samples ``(x - m, 1)``, m the mean of all
-    samples: ``[[M_c, a_c], [a_c^T, 1]]`` with ``M_c = E[(x - m)(x - m)^T | y = c]`` and
-    ``a_c = E[x - m | y = c]``. The ridge is added only to M_j, ``r_j = ridge * trace(M_j) / d``.
-    The features are powers ``max(0, s p)^(a/2)`` of both half waves (s = 1 and -1) of the
-    projections ``p = u^T (x - m, 1)``.
+    For ordered pairs (i, j) of classes, GEM solves ``C_i u = lambda (C_j + r_j I) u`` with the
+    second moments of the classes. Projections on `u` have mean square lambda for samples of class
+    i, and 1 for class j with its ridge. The features are powers ``max(0, s p)^(a/2)`` of both half
+    waves (s = 1 and -1) of the projections p.
 
     Parameters
     ----------
     ridge : float >= 0, "auto" or None, default=None
-        Multiple of a denominator's mean eigenvalue that is added to its diagonal. 0 needs more
-        independent samples than features in every class. "auto": between .03 and 1 by each class's
-        spectrum, see :func:`eigenfeat.pencils.pair_directions`. None: .2; .2 d / n_c with
-        "randomized".
+        Multiple of a denominator's mean eigenvalue that is added to its diagonal. "auto": between
+        .03 and 1 by each class's spectrum. None: .2; .2 d / n_c with "randomized".
     n_directions : int >= 1 or "auto", default="auto"
-        Maximum number of directions to keep for a pair. "auto": 10; with more than 300 pairs 3,000
-        divided by their number, at least 3; with more than 3,000 pairs, and of random groups, 1.
+        Maximum number of directions of a pair. "auto": 10, or fewer with more than 300 pairs.
     threshold : float, "auto" or None, default=1.5
-        Directions with a smaller eigenvalue are dropped. "auto" drops, for each pair, the
-        directions that are expected from sampling noise alone. Random groups have no threshold.
+        Smallest eigenvalue. "auto": above what sampling noise alone would give.
     pairs : str, tuple, list or Contrasts, default="auto"
-        The pairs of classes. "all": all k (k - 1) ordered pairs. "hypercube": neighbours on a cube,
-        with the classes at random corners, O(k log k). "random": as many pairs drawn at random.
-        "stratified": the same, with every class equally often numerator and denominator. A list
-        holds (numerator, denominator) labels. "confusion" pairs each class with those whose means
-        are nearest, O(k). Groups of classes: "one_vs_rest", 2 k; "class_tree", 2 (k - 1); your own
-        `Contrasts`; "random_groups", those of six groups in several random partitions. "auto":
-        "all" for up to 50 classes, else "random_groups". Random kinds and "confusion" take a number
-        of pairs: ``(kind, n)``.
+        "all"; "hypercube", "random", "stratified" or "confusion" for many classes; "one_vs_rest",
+        "class_tree" or "random_groups" of classes; a list of labels (numerator, denominator), or
+        `Contrasts`. ``(kind, n)`` sets the number. "auto": "all" for up to 50 classes, else
+        "random_groups".
     denominator : {"second_moment", "covariance"}, default="second_moment"
-        Denominator matrix. With "covariance", both are about class j's mean; see `pair_directions`.
+        With "covariance", both matrices are about the mean of class j.
     constant : bool, default=True
-        Whether samples are ``(x - m, 1)``, so that a direction has an offset and may cancel a
-        class's mean. If False, `C_c` is the second moment of x. It has no effect with "covariance".
+        Whether samples are ``(x - m, 1)``, m their mean, so that a direction has an offset.
     scale : {"auto", "none", "columns"}, default="auto"
-        Whether to divide columns by their standard deviations before solving for directions. Use
-        "none" for columns of one unit (pixels) and "columns" for columns of mixed units. "auto"
-        tries both on at most 3,000 samples, half of which are held out in turn, and uses "none" on
-        a tie. With fewer than 300 samples, with more than 5,000 columns and in `fit_moments` it
-        uses "columns" if the largest deviation exceeds five times the median one.
+        Whether to divide columns by their standard deviations first: "columns" for mixed units,
+        "none" for one unit (pixels). "auto" tries both on held-out samples.
     expansion : {"auto", "half_wave", "shifted", "polynomial", "none"}, default="auto"
-        "half_wave": ``max(0, s p)^(a/2)``; "shifted": ``(sqrt(1 + max(0, s p)) - 1)^a``, which is
-        smooth at 0; "polynomial": ``p^a``; "none": the projections ``p = v^T x + offset``, for
-        trees and networks. "auto": "half_wave", except in classifiers of several layers.
+        "shifted": ``(sqrt(1 + max(0, s p)) - 1)^a``, smooth at 0; "polynomial": ``p^a``; "none":
+        the projections, for trees. "auto": "half_wave", except in classifiers of several layers.
     powers : distinct numbers out of 1, 2, 3, default=(1, 2, 3)
         The exponents `a`.
     include_input : bool, default=False
         Whether the features are preceded by the input features.
     solver : {"auto", "full", "subset", "krylov", "randomized"}, default="auto"
-        See :func:`eigenfeat.generalized_eigh`. "randomized" works on the samples themselves,
-        without moments or any d x d matrix; "auto" chooses it for sparse and memory-mapped samples
-        with more than 20,000 columns.
+        See :func:`eigenfeat.generalized_eigh`. "randomized" forms no d x d matrix; "auto" uses it
+        for sparse and memory-mapped samples with more than 20,000 columns.
     random_state : int, RandomState or None, default=0
-        Seed for drawing the samples on which `scale` is decided, and for random pairs.
+        Seed for the samples on which `scale` is decided, and for random pairs.
     n_threads : int or None, default=None
         Number of threads; None means all OpenMP threads. Results do not depend on it.
     verbose : int, default=0
@@ -115,37 +98,23 @@ class GEM(Verbose, FittedDirections, LazySolution, TransformerMixin, BaseEstimat
 
     Attributes
     ----------
-    directions_ : (d, F) array
-        Columns, in the units of the input. Projections are ``X @ directions_ + offset_``.
-    offset_ : (F,) array
-        Offsets of the projections; zeros if `constant` is False, except with "covariance".
-    eigenvalues_ : (F,) array
-        Eigenvalues, descending within a pair.
+    directions_, offset_ : (d, F) and (F,) arrays
+        Projections are ``X @ directions_ + offset_``, in the units of the input.
+    eigenvalues_, ranks_ : (F,) arrays
+        Eigenvalues, descending within a pair, and the rank of each in its pair, from 0.
     pairs_ : (F, 2) array
-        Numerator and denominator label of each direction. Groups of classes have names (str):
-        labels, "rest", or nodes of the tree, see :func:`eigenfeat.pencils.class_tree`.
-    ranks_ : (F,) array
-        Rank of each direction within its pair, from 0.
+        Numerator and denominator label of each direction; names for groups of classes.
     classes_ : (k,) array
         Labels, sorted.
     moments_ : ClassMoments
-        Moments that the directions are computed from. "randomized" has `residuals_` of shape (F,)
-        instead, ``|C_i v - lambda B v| / (lambda |B v|)`` with denominator B.
-    scale_ : {"none", "columns"}
-        The choice made.
-    column_scale_ : (d,) array
-        Divisors of the features in the solved problems.
-    scale_report_ : ScaleReport
-        Reasons for the choice: basis, held-out errors, samples.
-    pair_conditions_ : PairConditions
-        Crawford number of each pair's pencil, and an estimate of the sampling error of its
-        matrices. Computed at each access; not available with "randomized".
-    eigenvalue_bounds_ : (F, 2) array
-        Interval of each eigenvalue for infinitely many samples, if that estimate holds.
-    n_features_in_ : int
-        Number of input features, d.
-    feature_names_in_ : (d,) array of str
-        Names of the input features, if they had names.
+        Moments of the classes. "randomized" has `residuals_` (F,) instead.
+    scale_, column_scale_, scale_report_ : str, (d,) array, ScaleReport
+        The choice of `scale`, the divisors of the columns, and the reasons.
+    pair_conditions_, eigenvalue_bounds_ : PairConditions, (F, 2) array
+        Crawford numbers and sampling errors of the pencils, and the intervals of the eigenvalues
+        that follow. Not available with "randomized".
+    n_features_in_, feature_names_in_ : int, (d,) array of str
+        Number of input features, and their names if they had names.
 
     Raises
     ------
@@ -160,17 +129,10 @@ class GEM(Verbose, FittedDirections, LazySolution, TransformerMixin, BaseEstimat
     eigenfeat.gem.GEMPatches : The same on patches of images and signals.
     FisherLDA : Directions between class means.
 
-    Notes
-    -----
-    Sparse samples are never densified as a whole. float32 samples give float32 features. Directions
-    are computed at the end of `fit` and `fit_moments`, and after `partial_fit` when first needed.
-    Several threads may trigger this computation at once, but not during a concurrent `partial_fit`.
-
     References
     ----------
     N. Karampatziakis and P. Mineiro, "Discriminative Features via Generalized Eigenvectors",
-    ICML 2014: Algorithm 1; eq. 2 (moments), eq. 3 (ridge), section 4.3 (hypercube), footnote 1
-    (covariance).
+    ICML 2014, Algorithm 1.
 
     Examples
     --------

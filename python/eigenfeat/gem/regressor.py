@@ -40,38 +40,32 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     Use it for any table with a continuous target; with few samples and a linear target, ridge
     regression is better. Tune `n_bins`, then `n_directions`. User guide: :doc:`/guide/regression`.
 
-    The target, or each of several contractions ``y @ u`` of a target with many outputs, is divided
-    into bins of about equal weight. GEM solves for directions along which the mean squares of two
-    bins differ. A ridge regression is fitted to powers of both half waves of the projections,
-    together with the columns of X or with splines of them.
+    The target, or each of several contractions ``y @ u`` of many outputs, is divided into bins. GEM
+    solves for directions along which the mean squares of two bins differ. A ridge regression is
+    fitted to powers of both half waves of the projections, together with the columns of X or with
+    splines of them.
 
     Parameters
     ----------
     n_bins : int >= 2, default=5
         Maximum number of bins of a contraction.
+    n_directions : int >= 1, default=5
+        Maximum number of directions of a pair of bins.
+    ridge, threshold, scale, expansion, powers
+        As in :class:`GEM`; the default ridge is "auto".
+    penalty : float >= 0 or "auto", default="auto"
+        Ridge of the regression on standardised features, relative to the weight of all samples.
+        "auto": the best of 33 values by the leave-one-out error.
+    include_input : bool, default=True
+        Whether the regression also uses the columns of X, or their splines.
     n_contractions : int >= 1, default=5
         Maximum number of contractions of a target with several outputs.
     views : {"auto", "gem", "splines"}, default="auto"
         "gem": GEM features of the columns, and the columns. "splines": GEM features of the columns'
         ranks, and B-splines of the columns; outliers and units do not matter. "auto": the one with
         the smaller leave-one-out error.
-    ridge : float >= 0 or "auto", default="auto"
-        As in :class:`GEM`, whose default is 0.2; targets are smooth, and columns usually few.
-    threshold, scale
-        As in :class:`GEM`; ranks are not scaled.
-    n_directions : int >= 1, default=5
-        Maximum number of directions of a pair of bins.
-    expansion, powers
-        As in :class:`GEM`.
-    include_input : bool, default=True
-        Whether the regression also uses the columns, or their splines.
-    penalty : float >= 0 or "auto", default="auto"
-        Ridge of the regression on standardised features, relative to the weight of all samples.
-        "auto" chooses the best of 33 values by the leave-one-out error, computed for all of them
-        from one decomposition.
     categorical_features : "from_dtype" or None, default="from_dtype"
-        As in :class:`GEMClassifier`: columns of text and categories in data frames become columns
-        of zeros and ones.
+        As in :class:`GEMClassifier`.
     random_state : int, RandomState or None, default=0
         Seed for `scale` and for random contractions.
     n_threads : int or None, default=None
@@ -79,29 +73,22 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     Attributes
     ----------
-    columns_ : TableColumns
-        Encoder of the features; only if `fit` had a data frame with categories. Then `directions_`
-        has a sample for each encoded column.
-    completion_ : GaussianRows
-        The Gaussian that missing numbers are completed by; only if `fit` had some.
-    directions_ : (d, F) array
-        Directions of all contractions, one per column.
-    offset_ : (F,) array
-        Projections are ``X @ directions_ + offset_``.
-    coef_ : (p,) or (q, p) array
+    directions_, offset_ : (d, F) and (F,) arrays
+        Projections are ``Z @ directions_ + offset_``, Z the encoded columns or their ranks.
+    coef_, intercept_ : (p,) or (q, p) array, float or (q,) array
         Coefficients of the features, in their own units.
-    intercept_ : float or (q,) array
     penalty_ : float
         The penalty that was chosen or given.
     view_ : {"gem", "splines"}
         The choice made.
     loo_error_ : float
-        Mean square of the leave-one-out residuals divided by the variance of the outputs. It is
-        somewhat too small, since the directions are fitted to all samples.
-    n_features_in_ : int
-        Number of input features, d.
-    feature_names_in_ : (d,) array of str
-        Names of the input features, if they had names.
+        Mean square of the leave-one-out residuals over the variance of the outputs; somewhat too
+        small, since the directions are fitted to all samples.
+    columns_, completion_ : TableColumns, GaussianRows
+        Encoder of text columns, and the Gaussian that missing numbers are completed by; only if
+        `fit` had some.
+    n_features_in_, feature_names_in_ : int, (d,) array of str
+        Number of input features, and their names if they had names.
 
     Raises
     ------
@@ -115,14 +102,9 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     GEMClassifier : Classes instead of numbers.
     eigenfeat.rayleigh.SlicedInverseRegression : Directions for a target, by means alone.
 
-    Notes
-    -----
-    The features of all samples are stored: ``8 n p`` bytes, and ``8 min(n, p)^2`` more.
-
     References
     ----------
-    N. Karampatziakis and P. Mineiro (ICML 2014), section 5: discretisation for the purpose of
-    feature extraction; contraction of targets of several outputs.
+    N. Karampatziakis and P. Mineiro (ICML 2014), section 5.
 
     Examples
     --------
