@@ -409,7 +409,8 @@ def tell(run):
         numbers = ("paper %", "", "measured %", "", "gain ± error", "move", "splits")
         table = new_table(["data", "extractor", *numbers], names=2, title=title)
         for row in done:
-            figures = [*row.case.paper, row.original, row.shifted]
+            supervised = row.case.extractor in ("LDA", *KINDS)  # whose samples are not moved
+            figures = [*row.case.paper, row.original, None if supervised else row.shifted]
             spreads = None, None, row.original_deviation, row.deviation
             told = [
                 "" if value is None else f"{value:.1f}" + ("" if s is None else f" ± {s:.1f}")
@@ -418,9 +419,8 @@ def tell(run):
             extractor = f"{row.case.extractor} {row.case.n_components}"
             gain = f"{row.shifted - row.original:+.1f}"
             gain += "" if row.gain_error is None else f" ± {row.gain_error:.1f}"
-            table.add_row(
-                row.case.data, extractor, *told, gain, f"{row.scale:g}", f"{row.n_splits}"
-            )
+            told += ["", ""] if supervised else [gain, f"{row.scale:g}"]
+            table.add_row(row.case.data, extractor, *told, f"{row.n_splits}")
         yield table
 
 
