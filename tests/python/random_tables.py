@@ -15,7 +15,7 @@ import numpy as np
 import eigenfeat as ef
 from eigenfeat import gem, incomplete, ldg, maxmargin, rayleigh, signals
 
-__all__ = ["DEFAULTS", "Table", "random_table"]
+__all__ = ["DEFAULTS", "OF_EPOCHS", "Table", "epochs", "random_table"]
 
 
 @dataclass(frozen=True)
@@ -87,10 +87,11 @@ KINDS += ["large", "small", "copy", "almost a copy", "sum"]
 DTYPES = ("float64",) * 5 + ("float32", "int64", "uint8", "bool", "object")
 
 
-def random_table(seed: int) -> Table:
-    """A table of 8 to 80 samples and 1 to 8 columns."""
+def random_table(seed: int, n_samples: int | None = None) -> Table:
+    """A table of 8 to 80 samples, or so many, and 1 to 8 columns."""
     random = np.random.default_rng([20, seed])
     n, d = int(random.integers(8, 81)), int(random.integers(1, 9))
+    n = n if n_samples is None else n_samples
     y = _labels(random, n)
     kinds, columns = [], []
     for _ in range(d):
@@ -130,6 +131,15 @@ def random_table(seed: int) -> Table:
     return Table(X, labels, target, weight, (dtype, f"{n}x{d}", *kinds))
 
 
+def epochs(X):
+    """One epoch of a row: its entries are the amplitudes of the channels."""
+    X = X.astype(np.float32 if X.dtype == np.float32 else np.float64)
+    sizes = np.abs(X).sum(axis=1)
+    phase = 1 + (sizes / max(sizes.max(), 1e-300))[:, None, None]
+    return X[:, :, None] * np.sin(0.3 * phase * np.arange(12))
+
+
+OF_EPOCHS = {"SpatialFilters", "TangentSpace"}
 DEFAULTS: dict[str, Callable[[], object]] = {
     "GEM": ef.GEM,
     "GEMClassifier": ef.GEMClassifier,

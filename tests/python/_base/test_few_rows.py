@@ -8,6 +8,7 @@ import warnings
 import numpy as np
 import pytest
 from every_estimator import ESTIMATORS
+from random_tables import DEFAULTS, OF_EPOCHS, epochs
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import ConvergenceWarning
 
@@ -52,6 +53,22 @@ def test_every_estimator(name):
                 continue
             method = model.predict if hasattr(model, "predict") else model.transform
             assert len(method(rows)) == len(y)
+
+
+@pytest.mark.parametrize("name", sorted(DEFAULTS.keys() - ESTIMATORS.keys()))
+def test_defaults_of_others(name):
+    """Those of epochs and series, and of two classes."""
+    for sizes in SIZES:
+        X, y = table(sizes)
+        rows = epochs(X) if name in OF_EPOCHS else np.hstack([X, X[:, ::-1], X])
+        model = DEFAULTS[name]()
+        if name == "SPRT" and len(sizes) > 2:
+            with pytest.raises(ValueError, match=r"y: expected two classes, got \d class"):
+                model.fit(rows, y)
+            continue
+        model.fit(rows, y)
+        method = model.predict if hasattr(model, "predict") else model.transform
+        assert len(method(rows)) == len(y)
 
 
 def test_defaults_of_gem_with_one_class_of_many_rows():

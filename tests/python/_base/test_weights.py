@@ -10,6 +10,7 @@ import pytest
 from every_estimator import ESTIMATORS, Y, good_rows, new
 from flat_gem import gem_classifier, with_params
 from numpy.testing import assert_allclose
+from random_tables import DEFAULTS, OF_EPOCHS
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import has_fit_parameter
 
@@ -78,6 +79,20 @@ def test_weights_of_very_different_sizes(name):
         warnings.simplefilter("ignore", ConvergenceWarning)
         found = outputs(name, good_rows(name), Y, weight)
         assert found is None or np.isfinite(found).all()
+
+
+@pytest.mark.parametrize("name", sorted(OF_EPOCHS))
+def test_weights_of_epochs_are_repetitions_in_any_unit(name):
+    rng = np.random.default_rng(0)
+    X, y, count = rng.standard_normal((40, 3, 30)), np.arange(40) % 3, rng.integers(0, 4, 40)
+    X[y == 1, 0] *= 2
+    repeated = DEFAULTS[name]().fit(np.repeat(X, count, axis=0), np.repeat(y, count)).transform(X)
+    for unit in (1.0, 1e-290, 1e290):
+        found = DEFAULTS[name]().fit(X, y, sample_weight=unit * count).transform(X)
+        assert_allclose(found, repeated, rtol=0, atol=1e-10)
+    for unit in (1e-12, 1e12):
+        found = DEFAULTS[name]().fit(unit * X, y, sample_weight=count).transform(unit * X)
+        assert_allclose(found, repeated, rtol=0, atol=1e-9)
 
 
 def test_extreme_weights_become_usual_by_a_power_of_two():
