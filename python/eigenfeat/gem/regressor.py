@@ -19,28 +19,31 @@ from eigenfeat._base.types import Labels, RandomState
 from eigenfeat._base.validation import FLOATS, show
 from eigenfeat.expansion.features import check_powers, expand
 from eigenfeat.gem.gem import GEM
+from eigenfeat.gem.views import Table, TableStatistics
 from eigenfeat.rows.columns import validate_columns
+from eigenfeat.rows.completion import complete, completed, keep_completion
 from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error
 from eigenfeat.rows.row_weights import weighted_rows
 from eigenfeat.rows.targets import supervised_contractions, target_groups
 
 __all__ = ["GEMRegressor"]
 
+_ROWS = {"dtype": FLOATS, "order": "C", "ensure_all_finite": "allow-nan"}
+_MOST_SPLINES = 1_500
 _PENALTIES = np.logspace(-6, 2, 33)
 _Array = NDArray[np.float64]
 
 
 class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
-    """Ridge regression on GEM features of bins of the target.
+    """Ridge regression on GEM features of bins of the target, and on columns or their splines.
 
-    Use it where the target depends on squares and products of columns; with few samples and a
-    linear target, ridge regression is better. Tune `n_bins`, then `n_directions`. User guide:
-    :doc:`/guide/regression`.
+    Use it for any table with a continuous target; with few samples and a linear target, ridge
+    regression is better. Tune `n_bins`, then `n_directions`. User guide: :doc:`/guide/regression`.
 
     The target, or each of several contractions ``y @ u`` of a target with many outputs, is divided
     into bins of about equal weight. GEM solves for directions along which the mean squares of two
     bins differ. A ridge regression is fitted to powers of both half waves of the projections,
-    together with the columns of X.
+    together with the columns of X or with splines of them.
 
     Parameters
     ----------
@@ -48,19 +51,20 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         Maximum number of bins of a contraction.
     n_contractions : int >= 1, default=5
         Maximum number of contractions of a target with several outputs.
-    contraction : {"supervised", "random"}, default="supervised"
-        Contractions: those of :func:`eigenfeat.rows.supervised_contractions`, or random unit
-        vectors.
+    views : {"auto", "gem", "splines"}, default="auto"
+        "gem": GEM features of the columns, and the columns. "splines": GEM features of the columns'
+        ranks, and B-splines of the columns; outliers and units do not matter. "auto": the one with
+        the smaller leave-one-out error.
     ridge : float >= 0 or "auto", default="auto"
         As in :class:`GEM`, whose default is 0.2; targets are smooth, and columns usually few.
     threshold, scale
-        As in :class:`GEM`.
+        As in :class:`GEM`; ranks are not scaled.
     n_directions : int >= 1, default=5
         Maximum number of directions of a pair of bins.
     expansion, powers
         As in :class:`GEM`.
     include_input : bool, default=True
-        Whether the regression also uses the columns of X.
+        Whether the regression also uses the columns, or their splines.
     penalty : float >= 0 or "auto", default="auto"
         Ridge of the regression on standardised features, relative to the weight of all samples.
         "auto" chooses the best of 33 values by the leave-one-out error, computed for all of them
@@ -78,6 +82,8 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     columns_ : TableColumns
         Encoder of the features; only if `fit` had a data frame with categories. Then `directions_`
         has a sample for each encoded column.
+    completion_ : GaussianRows
+        The Gaussian that missing numbers are completed by; only if `fit` had some.
     directions_ : (d, F) array
         Directions of all contractions, one per column.
     offset_ : (F,) array
@@ -87,6 +93,8 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     intercept_ : float or (q,) array
     penalty_ : float
         The penalty that was chosen or given.
+    view_ : {"gem", "splines"}
+        The choice made.
     loo_error_ : float
         Mean square of the leave-one-out residuals divided by the variance of the outputs. It is
         somewhat too small, since the directions are fitted to all samples.
@@ -128,19 +136,22 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     _saved: ClassVar[dict[str, str]] = {
         "n_features_in_": "count",
         "columns_": "of TableColumns?",
+        "completion_": "of GaussianRows?",
         "directions_": "numbers * F",
         "offset_": "numbers F",
         "coef_": "value",
         "intercept_": "value",
         "penalty_": "number",
         "loo_error_": "number",
+        "view_": "text",
+        "statistics_": "of TableStatistics?",
         "_one_output": "value",
     }
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_bins": [Interval(Integral, 2, None, closed="left")],
         "n_contractions": [Interval(Integral, 1, 10_000, closed="both")],
-        "contraction": [StrOptions({"supervised", "random"})],
+        "views": [StrOptions({"auto", "gem", "splines"})],
         **{
             name: GEM._parameter_constraints[name]
             for name in ("ridge", "n_directions", "threshold", "scale")
@@ -159,7 +170,7 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         n_bins: int = 5,
         *,
         n_contractions: int = 5,
-        contraction: str = "supervised",
+        views: str = "auto",
         ridge: float | str = "auto",
         n_directions: int = 5,
         threshold: float | str | None = 1.5,
@@ -174,7 +185,7 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     ) -> None:
         self.n_bins = n_bins
         self.n_contractions = n_contractions
-        self.contraction = contraction
+        self.views = views
         self.ridge = ridge
         self.n_directions = n_directions
         self.threshold = threshold
@@ -195,7 +206,7 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         Parameters
         ----------
         X : (n, d) array-like
-            Finite samples.
+            Samples; NaN is a missing entry.
         y : (n,) or (n, q) array-like
             Finite targets.
         sample_weight : (n,) array-like, optional
@@ -209,16 +220,49 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self._validate_params()
         check_powers(self.powers)
         with unchanged_on_error(self):
-            options = {"dtype": FLOATS, "order": "C", "multi_output": True, "y_numeric": True}
+            options = _ROWS | {"multi_output": True, "y_numeric": True}
             rows, labels = validate_columns(self, X, _numbers(y), reset=True, **options)
             rows, labels, weight = weighted_rows(
                 rows, np.asarray(labels, dtype=np.float64), sample_weight
             )
+            one_class = np.zeros(len(rows), dtype=np.int32)
+            rows, _, gaussian = completed(rows, one_class, weight, self.n_threads)
+            keep_completion(self, gaussian)
             self._one_output = labels.ndim == 1
             outputs = labels.reshape(len(labels), -1)
-            self.directions_, self.offset_ = self._directions(rows, outputs, weight)
-            self._regress(self._features(rows), outputs, weight)
+            self._fit_views(rows, outputs, weight)
         return self
+
+    def _fit_views(self, rows: Any, outputs: _Array, weight: Any) -> None:
+        """Fit the views, and keep the one of the least leave-one-out error."""
+        statistics = TableStatistics.fit(np.asarray(rows, dtype=np.float64), weight)
+        names = ["gem", "splines"] if self.views == "auto" else [self.views]
+        many = self.views == "auto" and statistics.has_more_splines_than(_MOST_SPLINES)
+        if many or not (statistics.scale > 0).any():
+            names = ["gem"]
+        best: dict[str, Any] = {}
+        for name in names:
+            self.__dict__.pop("statistics_", None)
+            self.view_ = name
+            if name == "splines":
+                self.statistics_ = statistics
+            inputs = self._inputs(rows)
+            self.directions_, self.offset_ = self._directions(inputs, outputs, weight)
+            self._regress(self._features(rows), outputs, weight)
+            if not best or self.loo_error_ < best["loo_error_"]:
+                best = dict(vars(self))
+        if best["view_"] == "gem":
+            self.__dict__.pop("statistics_", None)
+        self.__dict__.update(best)
+
+    def _inputs(self, X: Any) -> Any:
+        """What GEM's directions are of: the columns, or their ranks."""
+        if self.view_ == "gem":
+            return X
+        return self._table(X).ranks.astype(np.float64)
+
+    def _table(self, X: Any) -> Table:
+        return self.statistics_.table(np.asarray(X, dtype=np.float64))
 
     def predict(self, X: ArrayLike) -> Labels:
         """Predict targets.
@@ -226,14 +270,15 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         Parameters
         ----------
         X : (n, d) array-like
-            Finite samples.
+            Samples, with missing entries only if `fit` had some.
 
         Returns
         -------
         (n,) or (n, q) array of float64
         """
         check_is_fitted(self, "coef_")
-        rows = validate_columns(self, X, reset=False, dtype=FLOATS, order="C")
+        rows = validate_columns(self, X, reset=False, **_ROWS)
+        rows = complete(getattr(self, "completion_", None), rows, self.n_threads)
         result: NDArray[Any] = self._features(rows) @ self.coef_.T + self.intercept_
         return result
 
@@ -246,7 +291,7 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         if not varies.any():
             return np.empty((d, 0)), np.empty(0)
         vectors = None
-        if q > 1 and self.contraction == "supervised":
+        if q > 1:
             vectors = supervised_contractions(X, outputs, self.n_contractions, sample_weight=weight)
         groupings = target_groups(
             outputs, self.n_bins, self.n_contractions, seed,
@@ -262,26 +307,28 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             n_directions=self.n_directions,
             threshold=self.threshold,
             pairs="all",
-            scale=self.scale,
+            scale=self.scale if self.view_ == "gem" else "none",
             expansion="none",
             random_state=seed,
             n_threads=self.n_threads,
         )
 
     def _features(self, X: Any) -> _Array:
-        if not len(self.offset_):
-            empty = np.empty((len(X), 0))
-            return np.asarray(X, dtype=np.float64) if self.include_input else empty
-        features = expand(
-            X,
-            self.directions_,
-            self.offset_,
-            expansion=self.expansion,
-            powers=check_powers(self.powers),
-            include_input=self.include_input,
-            n_threads=self.n_threads,
-        )
-        return np.asarray(features, dtype=np.float64)
+        parts: list[Any] = []
+        if self.include_input:
+            parts.append(X if self.view_ == "gem" else self._table(X).splines)
+        if len(self.offset_):
+            parts.append(
+                expand(
+                    self._inputs(X),
+                    self.directions_,
+                    self.offset_,
+                    expansion=self.expansion,
+                    powers=check_powers(self.powers),
+                    n_threads=self.n_threads,
+                )
+            )
+        return np.hstack([np.empty((len(X), 0)), *parts]).astype(np.float64, copy=False)
 
     def _regress(self, features: _Array, outputs: _Array, weight: Any) -> None:
         """Weighted ridge regression; a row of weight 2 counts as two in every sum."""
@@ -314,10 +361,19 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.coef_ = coef[0] if self._one_output else coef
         self.intercept_ = float(intercept[0]) if self._one_output else intercept
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
     def _check_loaded(self) -> None:
         d = self.n_features_in_
         if hasattr(self, "columns_"):
             d = len(self.columns_.feature_names_)
+        fits(self.view_ in ("gem", "splines"), "GEMRegressor.view_")
+        if self.view_ == "splines":
+            fits(len(self.statistics_.mean) == d, "GEMRegressor.statistics_")
+            d = int((self.statistics_.scale > 0).sum())
         fits(self.directions_.shape[0] == d, "GEMRegressor.directions_")
         coef, intercept = np.asarray(self.coef_), np.asarray(self.intercept_)
         sound = coef.dtype.kind == intercept.dtype.kind == "f" and coef.ndim in (1, 2)

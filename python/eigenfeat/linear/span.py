@@ -1,4 +1,4 @@
-r"""The penalised multinomial logit of fewer samples than features, in the span of the samples.
+r"""The penalised multinomial logit of few samples of many features, in the span of the samples.
 
 Where the penalty is ``q / 2 |D^-1 W|^2`` with a diagonal D, the weights of the minimum are
 ``W = D^2 Phi^T A`` (the representer theorem): logits are ``f = K A`` and a constant b with the
@@ -73,6 +73,8 @@ class Span:
     def of(cls, problem: LogitProblem, penalty: Penalty, tolerance: float) -> Span | None:
         """Of a problem's samples; None where steps over the features are better, or the only ones.
 
+        There have to be twice as many features as samples: a kernel costs as much as some steps.
+
         Parameters
         ----------
         problem : LogitProblem
@@ -82,7 +84,7 @@ class Span:
             Of the searches.
         """
         rows, n = problem.rows, problem.n_rows
-        if rows.sparse or n >= problem.varying or n > _MOST_ROWS:
+        if rows.sparse or 2 * n > problem.varying or n > _MOST_ROWS:
             return None
         if penalty.ridge == 0 or (penalty.l2 > 0 and not penalty.common):
             return None

@@ -47,7 +47,7 @@ OTHERS = [
     ef.GEMClassifier(depth=2),
     joint_classifier(epochs=2),
     ef.GEMEnsemble(make_pipeline(MaxAbsScaler(), gem_classifier(n_directions=2)), n_members=2),
-    ef.GEMRegressor(contraction="random", ridge=0.2),
+    ef.GEMRegressor(views="splines", ridge=0.2),
     ef.gem.ClassComponents("vanishing", 3, center="all"),
     ef.MultinomialLogit(penalty=0, l2=1.0, fit_intercept=False, gram_rows=10),
     ef.MultinomialLogit(early_stopping=True, warm_start=True, validation_fraction=0.4),

@@ -86,7 +86,7 @@ def test_fit_is_that_over_the_features(monkeypatch, penalty, tol):
 
 
 def test_bits_do_not_depend_on_threads():
-    X, y, w = samples(n=600, p=900)
+    X, y, w = samples(n=600, p=1300)
     fits = [
         MultinomialLogit(temperature="auto", ridge_scale="common", tol=1e-3, n_threads=n)
         .fit(X, y, w)
