@@ -407,3 +407,21 @@ def test_singular_scatter_without_a_ridge(rng):
         assert 0 < ridge < 1e-8
         assert np.isfinite(model.set_params(ridge=ridge).fit(X, y).components_).all()
         model.set_params(ridge=0)
+
+
+@pytest.mark.parametrize("kind", [PCAFisher, GSVDDiscriminant, MaximumMarginCriterion])
+@pytest.mark.parametrize("unit", [1.0, 1e6])
+def test_copies_in_float32_differ_by_rounding_alone(kind, unit):
+    """Degrees of two scales, say: their difference is no direction in any unit of the others."""
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 3
+    X = rng.standard_normal((60, 3)) + y[:, None]
+    X[:, 0] *= unit
+    copy = 1.8 * X[:, 1] + 32
+    rows = np.column_stack([X, copy]).astype(np.float32)
+    known = kind().fit(X if kind is not MaximumMarginCriterion else rows[:, [0, 1, 2, 1]], y)
+    found = kind().fit(rows, y)
+    assert np.abs(found.components_).max() < 1e3
+    if kind is not MaximumMarginCriterion:
+        other = known.transform(X)
+        assert_allclose(np.abs(found.transform(rows)), np.abs(other), rtol=0, atol=0.01)

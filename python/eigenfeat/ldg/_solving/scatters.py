@@ -38,6 +38,7 @@ __all__ = [
 Array = NDArray[np.float64]
 
 EPS = float(np.finfo(np.float64).eps)
+_FLOAT32 = float(np.finfo(np.float32).eps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,11 +82,17 @@ class Span:
     sizes: Array
 
     @classmethod
-    def of(cls, centred: Array, n_rows: int | None = None, total: float | None = None) -> Span:
+    def of(
+        cls,
+        centred: Array,
+        n_rows: int | None = None,
+        total: float | None = None,
+        rounding: Array | None = None,
+    ) -> Span:
         """Decompose centred rows (n, d); directions that hold nothing but rounding are left out.
 
         With `n_rows` they stand for so many, whose squares they have. `total` is the weight of
-        the rows, by default their number.
+        the rows, by default their number. `rounding` (d,) is that of the columns' entries.
         """
         n, d = centred.shape if n_rows is None else (n_rows, centred.shape[1])
         total = n if total is None else total
@@ -96,8 +103,12 @@ class Span:
             frame, triangle = qr(centred.T, mode="economic", check_finite=False)
             rotation, sizes, _ = np.linalg.svd(triangle)
             basis = frame @ rotation
-        rank = int(np.sum(sizes > max(n, d) * EPS * sizes[0]))
-        return cls(np.ascontiguousarray(basis[:, :rank]), sizes[:rank] / np.sqrt(total))
+        varies = sizes > max(n, d) * EPS * sizes[0]
+        sizes = sizes / np.sqrt(total)
+        if rounding is not None:
+            varies &= sizes > np.linalg.norm(basis * rounding[:, None], axis=0)[: len(sizes)]
+            varies[0] = True
+        return cls(np.ascontiguousarray(basis[:, : len(sizes)][:, varies]), sizes[varies])
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,6 +136,8 @@ class ClassRows:
         Whether rows have weights, or came in blocks, of which only a triangle is left.
     rows : int or None
         Number of rows where they have weights; None where it is the sum of the counts.
+    rounding : (d,) array or None
+        Largest rounding errors of the entries of float32 rows, divided by `unit`.
     """
 
     within: Array
@@ -135,6 +148,7 @@ class ClassRows:
     unit: float
     summed: bool = False
     rows: int | None = None
+    rounding: Array | None = None
 
     @classmethod
     def of(cls, X: RealArray, y: Labels, weight: Array | None = None) -> ClassRows:
@@ -168,7 +182,10 @@ class ClassRows:
             within *= np.sqrt(w)[:, None]
         mean, between = between_means(means, sums)
         mean, unit = origin + np.ldexp(mean, exponent), 2.0**exponent
-        return cls(within, between, sums, classes, mean, unit, n_rows is not None, n_rows)
+        rounding = None
+        if X.dtype == np.float32:
+            rounding = _FLOAT32 * np.ldexp(np.abs(X).max(axis=0).astype(np.float64), -exponent)
+        return cls(within, between, sums, classes, mean, unit, n_rows is not None, n_rows, rounding)
 
     def slices(self) -> list[slice]:
         """Return where the rows of each class are."""
@@ -191,7 +208,7 @@ class ClassRows:
 
     def span(self) -> Span:
         """Return what the rows less their mean span."""
-        return Span.of(self.centred, self.n_rows, self.total)
+        return Span.of(self.centred, self.n_rows, self.total, self.rounding)
 
     @property
     def centred(self) -> Array:
