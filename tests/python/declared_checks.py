@@ -15,7 +15,7 @@ DECLARED = {
     ),
     "JointGEMClassifier": dict.fromkeys(WEIGHTS, "steps take samples in a random order"),
     "GEMEnsemble": WEIGHTS,
-    "MultinomialLogit": {"check_sample_weight_equivalence_on_sparse_data": SOLVED},
+    "MultinomialLogit": WEIGHTS,
     "CalibratedLeastSquares": WEIGHTS,
     "MulticlassSVM": WEIGHTS,
     "MaxMarginShift": dict.fromkeys(WEIGHTS, OF_LOSSES),
