@@ -85,7 +85,7 @@ class DelimitedSource(TableSource):
             self.label_kind = known.label_kind
             return
         probed = self._texts(text, whole)
-        pairs = [_type_of(column) for column in probed]
+        pairs = _types_of(probed)
         self.types, self.kinds = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
         if known is not None:  # the same columns in another order
             kinds = dict(zip(known.names, known.kinds, strict=True))
@@ -626,29 +626,42 @@ def _is_number(text: str) -> bool:
     return re.match(NUMBER, text) is not None
 
 
-def _type_of(column: Any) -> tuple[str, str]:
-    """Type, for people, and kind of a column whose first texts are given."""
-    pc = arrow("CSV").compute
-    texts = pc.utf8_trim(pc.fill_null(column, ""), " \t")
-    texts = texts.filter(pc.invert(_is_missing(texts)))
-    if not len(texts):
-        return "null", "number"
-    if _all(texts, INTEGER):
-        return "int64", "number"
-    numbers = pc.match_substring_regex(texts, f"{NUMBER}|{_INFINITE}".replace(r"\.", "[.,]"))
-    if pc.all(numbers).as_py():
-        return "double", "number"
-    if _all(texts, TRUTH):
-        return "bool", "bool"
-    if 2 * pc.sum(numbers).as_py() >= len(texts):
-        return "double", "number"  # text is an exception, and an error
-    dated = all(_DATE.fullmatch(text) for text in texts.slice(0, 20).to_pylist())
-    return ("date", "date") if dated else ("string", "text")
+def _types_of(columns: list[Any]) -> list[tuple[str, str]]:
+    """Type, for people, and kind of columns whose first texts are given, of one length."""
+    pa = arrow("CSV")
+    pc = pa.compute
+    pieces = [piece for column in columns for piece in getattr(column, "chunks", [column])]
+    if not pieces:
+        return [("null", "number")] * len(columns)
+    texts = pc.utf8_trim(pc.fill_null(pa.concat_arrays(pieces), ""), " \t")
 
+    def flags(array: Any) -> Mask:
+        return np.asarray(array.to_numpy(zero_copy_only=False), dtype=bool).reshape(shape)
 
-def _all(texts: Any, pattern: str) -> bool:
-    pc = arrow("CSV").compute
-    return bool(pc.all(pc.match_substring_regex(texts, pattern)).as_py())
+    shape = (len(columns), len(texts) // max(len(columns), 1))
+    known = ~flags(_is_missing(texts))
+    integer, number, truth = (
+        flags(pc.match_substring_regex(texts, pattern)) & known
+        for pattern in (INTEGER, f"{NUMBER}|{_INFINITE}".replace(r"\.", "[.,]"), TRUTH)
+    )
+    count, numbers = known.sum(axis=1), number.sum(axis=1)
+    found = [("string", "text")] * len(columns)
+    for j in range(len(columns)):
+        if count[j] == 0:
+            found[j] = "null", "number"
+        elif integer[j].sum() == count[j]:
+            found[j] = "int64", "number"
+        elif numbers[j] == count[j]:
+            found[j] = "double", "number"
+        elif truth[j].sum() == count[j]:
+            found[j] = "bool", "bool"
+        elif 2 * numbers[j] >= count[j]:
+            found[j] = "double", "number"  # text is an exception, and an error
+        else:
+            some = j * shape[1] + np.flatnonzero(known[j])[:20]
+            if all(_DATE.fullmatch(texts[int(i)].as_py()) for i in some):
+                found[j] = "date", "date"
+    return found
 
 
 def _is_missing(texts: Any) -> Any:

@@ -44,6 +44,7 @@ def exit_status(output):
             child.wait()
 
 
+@pytest.mark.long
 def test_a_cluster_of_workers(tmp_path):
     log = tmp_path / "log"
     for _ in range(TRIES):

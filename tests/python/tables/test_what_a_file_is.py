@@ -224,7 +224,7 @@ def test_a_quote_that_is_not_closed_is_named(tmp_path, text, line):
 
 
 def test_long_rows_and_labels(tmp_path):
-    d = 200_000
+    d = 150_000
     with open(tmp_path / "wide.csv", "w") as file:
         file.write(",".join(f"c{j}" for j in range(d)) + "\n")
         for i in range(3):
