@@ -79,8 +79,8 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
         "columns" (standardised, categories one-hot), "splines" (of each numeric column), "gem" (GEM
         features of the features), "gem_ranks" (of their ranks), "kernel" (Gaussian, of the ranks)
         and "interactions" (pairs of columns, in bins). "auto" pools all that the samples allow; GEM
-        features of the features alone with `depth` or `n_clusters` over 1, `include_input` in
-        `gem`, `events`, sparse samples, blocks, more than 100 classes, or more than 200 columns and
+        features of the features alone with `depth` or `n_clusters` over 1, `include_input` or
+        ``solver="randomized"`` in `gem`, `events`, sparse samples, blocks, more than 100 classes, or more than 200 columns and
         5,000 samples. Parameters marked * have an effect with ``views="gem"`` only.
     gem : GEM or None, default=None
         Parameters of the GEM features, as an estimator that is not fitted; None means `GEM()`. With
@@ -493,6 +493,8 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
         why = ""
         if self.depth > 1 or self.n_clusters > 1 or self._base_gem().include_input:
             why = "layers, clusters and input columns have GEM features of the columns alone"
+        elif self._base_gem().solver == "randomized":
+            why = "the solver 'randomized' has no moments to leave folds out of"
         elif not isinstance(rows, MemoryRows) or not rows.dense or groups is not rows:
             why = "sparse samples, blocks and events have GEM features of the columns alone"
         elif len(rows.classes) > MOST_CLASSES:

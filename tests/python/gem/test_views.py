@@ -17,7 +17,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from eigenfeat import ClassMoments, GEMClassifier
+from eigenfeat import GEM, ClassMoments, GEMClassifier
 from eigenfeat.gem.views import VIEWS, Interactions, Kernel, TableStatistics, bin_tables
 from eigenfeat.gem.views import _ranked as ranked
 from eigenfeat.linear.pool import pool_folds, pool_loss, pool_weights
@@ -383,3 +383,11 @@ def test_ranks_of_indicators_are_no_view_of_their_own(rng):
     X[:, 3] = rng.standard_normal(300)
     notes = {view.name: view.note for view in GEMClassifier().fit(X, y).views_}
     assert "indicators" not in notes["gem_ranks"]
+
+
+def test_a_solver_without_moments_has_gem_features_of_the_columns_alone(rng):
+    X, y = rng.standard_normal((60, 5)), np.arange(60) % 2
+    model = GEMClassifier(gem=GEM(solver="randomized", ridge=0.5)).fit(X, y)
+    assert [view.name for view in model.views_] == ["gem"]
+    with pytest.raises(ValueError, match=r"views: expected 'auto' or 'gem' here \(.*randomized"):
+        GEMClassifier(["columns", "gem"], gem=GEM(solver="randomized", ridge=0.5)).fit(X, y)
