@@ -80,8 +80,9 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
         features of the features), "gem_ranks" (of their ranks), "kernel" (Gaussian, of the ranks)
         and "interactions" (pairs of columns, in bins). "auto" pools all that the samples allow; GEM
         features of the features alone with `depth` or `n_clusters` over 1, `include_input` or
-        ``solver="randomized"`` in `gem`, `events`, sparse samples, blocks, more than 100 classes, or more than 200 columns and
-        5,000 samples. Parameters marked * have an effect with ``views="gem"`` only.
+        ``solver="randomized"`` in `gem`, `events`, sparse samples, blocks, more than 100 classes,
+        or more than 200 columns and 5,000 samples. Parameters marked * have an effect with
+        ``views="gem"`` only.
     gem : GEM or None, default=None
         Parameters of the GEM features, as an estimator that is not fitted; None means `GEM()`. With
         `include_input`, the logit also uses the input of the last layer. With several layers,
