@@ -71,10 +71,10 @@ def made(context, *, where, **parameters):
 
 def gem_parts():
     """GEM and the logit of a classifier, with its defaults, whose parameters are set by name."""
-    from eigenfeat import gem, linear
+    from eigenfeat import gem
+    from eigenfeat.gem.classifier import default_logit
 
-    logit = linear.MultinomialLogit(tol=1e-3, temperature="auto", solver="auto")
-    return {"gem": gem.GEM(), "logit": logit}
+    return {"gem": gem.GEM(), "logit": default_logit()}
 
 
 GEM, LOGIT = "eigenfeat.gem.classifier.GEMClassifier", "eigenfeat.linear.logistic.MultinomialLogit"

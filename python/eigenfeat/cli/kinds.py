@@ -142,9 +142,8 @@ def estimator_of(features: bool, options: SimpleNamespace) -> BaseEstimator:
     UsageError
         If it does not take one of them.
     """
-    from eigenfeat.gem.classifier import GEMClassifier
+    from eigenfeat.gem.classifier import GEMClassifier, default_logit
     from eigenfeat.gem.gem import GEM
-    from eigenfeat.linear.logistic import MultinomialLogit
 
     model: Any = GEM() if features else GEMClassifier()
     given = {name: getattr(options, name) for name in PARAMETERS}
@@ -153,7 +152,7 @@ def estimator_of(features: bool, options: SimpleNamespace) -> BaseEstimator:
         given["threshold"] = None
     if not features:
         model.gem = GEM()
-        model.logit = MultinomialLogit(tol=1e-3, temperature="auto", solver="auto")
+        model.logit = default_logit()
         given = {nested_name(name): value for name, value in given.items()}
     if foreign := sorted(set(given) - set(model.get_params())):
         flags = ", ".join(map(_flag, foreign))

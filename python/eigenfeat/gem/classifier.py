@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from eigenfeat.rows.blocks import RowBlocks
     from eigenfeat.rows.labelled import LabelledRows
 
-__all__ = ["GEMClassifier", "with_gaps"]
+__all__ = ["GEMClassifier", "default_logit", "with_gaps"]
 
 
 class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimator):
@@ -351,13 +351,11 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
 
     def _base_gem(self) -> GEM:
         """The parameters of the GEM features, as given or by default."""
-        return GEM() if self.gem is None else clone(self.gem)
+        return GEM() if self.gem is None else self.gem
 
     def _base_logit(self) -> MultinomialLogit:
         """The parameters of the logit, likewise."""
-        if self.logit is None:
-            return MultinomialLogit(tol=1e-3, temperature="auto", solver="auto")
-        return clone(self.logit)
+        return default_logit() if self.logit is None else self.logit
 
     def _rows(
         self, X: Any, y: Any, sample_weight: ArrayLike | None, events: Any, *, moments: bool = True
@@ -512,7 +510,7 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
         self, level: int, n_classes: int, n_rows: int | None = None, n_columns: int | None = None
     ) -> GEM:
         """The extractor of one layer, for moments of so many classes, rows and columns."""
-        gem = self._base_gem()
+        gem = clone(self._base_gem())
         last = level == self.depth - 1
         if level > 0:
             gem.set_params(constant=True, scale="none")
@@ -619,6 +617,11 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
             "n_threads": self.n_threads,
         }
         return MultinomialLogit(**(given | changes))
+
+
+def default_logit() -> MultinomialLogit:
+    """The parameters of a classifier's logit where none is given."""
+    return MultinomialLogit(tol=1e-3, temperature="auto", solver="auto")
 
 
 def _drawn_pairs(pairs: Any) -> int | None:

@@ -175,7 +175,7 @@ class GEMEnsemble(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimator
         for number, member in enumerate(members):
             started = time.perf_counter()
             last = member.steps[-1][0]
-            if getattr(member[-1], "views", None) == "auto":
+            if member[-1].views == "auto":
                 member[-1].views = "gem"
             given = {f"{last}__{name}": part for name, part in others.items() if part is not None}
             member.fit(X, y, **given)

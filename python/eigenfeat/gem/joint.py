@@ -151,20 +151,23 @@ class JointGEMClassifier(GEMClassifier):
         n_threads: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.gem = gem
-        self.logit = logit
-        self.depth = depth
-        self.hidden_directions = hidden_directions
-        self.hidden_ridge = hidden_ridge
-        self.n_clusters = n_clusters
+        super().__init__(
+            views="gem",
+            gem=gem,
+            logit=logit,
+            depth=depth,
+            hidden_directions=hidden_directions,
+            hidden_ridge=hidden_ridge,
+            n_clusters=n_clusters,
+            categorical_features=categorical_features,
+            class_weight=class_weight,
+            random_state=random_state,
+            n_threads=n_threads,
+            verbose=verbose,
+        )
         self.epochs = epochs
         self.perturbation = perturbation
         self.learning_rate = learning_rate
-        self.categorical_features = categorical_features
-        self.class_weight = class_weight
-        self.random_state = random_state
-        self.n_threads = n_threads
-        self.verbose = verbose
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
