@@ -67,7 +67,7 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     categorical_features : "from_dtype" or None, default="from_dtype"
         As in :class:`GEMClassifier`.
     random_state : int, RandomState or None, default=0
-        Seed for `scale` and for random contractions.
+        Seed for `scale`.
     n_threads : int or None, default=None
         Number of threads; None means all OpenMP threads. Results do not depend on it.
 
@@ -217,34 +217,36 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def _fit_views(self, rows: Any, outputs: _Array, weight: Any) -> None:
         """Fit the views, and keep the one of the least leave-one-out error."""
-        statistics = TableStatistics.fit(np.asarray(rows, dtype=np.float64), weight)
-        names = ["gem", "splines"] if self.views == "auto" else [self.views]
-        many = self.views == "auto" and statistics.has_more_splines_than(_MOST_SPLINES)
-        if many or not (statistics.scale > 0).any():
-            names = ["gem"]
+        self.__dict__.pop("statistics_", None)
+        names, statistics = ["gem"], None
+        if self.views != "gem":
+            statistics = TableStatistics.fit(np.asarray(rows, dtype=np.float64), weight)
+            many = self.views == "auto" and statistics.has_more_splines_than(_MOST_SPLINES)
+            if not many and (statistics.scale > 0).any():
+                names = ["gem", "splines"] if self.views == "auto" else ["splines"]
         best: dict[str, Any] = {}
         for name in names:
-            self.__dict__.pop("statistics_", None)
             self.view_ = name
-            if name == "splines":
+            if statistics is not None and name == "splines":
                 self.statistics_ = statistics
-            inputs = self._inputs(rows)
+            inputs, beside = self._read(rows)
             self.directions_, self.offset_ = self._directions(inputs, outputs, weight)
-            self._regress(self._features(rows), outputs, weight)
+            self._regress(self._features(inputs, beside), outputs, weight)
             if not best or self.loo_error_ < best["loo_error_"]:
                 best = dict(vars(self))
         if best["view_"] == "gem":
             self.__dict__.pop("statistics_", None)
         self.__dict__.update(best)
 
-    def _inputs(self, X: Any) -> Any:
-        """What GEM's directions are of: the columns, or their ranks."""
-        if self.view_ == "gem":
-            return X
-        return self._table(X).ranks.astype(np.float64)
+    def _read(self, X: Any) -> tuple[Any, Any]:
+        """What the directions are of, and what stands beside their features.
 
-    def _table(self, X: Any) -> Table:
-        return self.statistics_.table(np.asarray(X, dtype=np.float64))
+        The columns for both, or ranks and splines of the columns.
+        """
+        if self.view_ == "gem":
+            return X, X
+        table: Table = self.statistics_.table(np.asarray(X, dtype=np.float64))
+        return table.ranks.astype(np.float64), table.splines
 
     def predict(self, X: ArrayLike) -> Labels:
         """Predict targets.
@@ -261,7 +263,7 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         check_is_fitted(self, "coef_")
         rows = validate_columns(self, X, reset=False, **_ROWS)
         rows = complete(getattr(self, "completion_", None), rows, self.n_threads)
-        result: NDArray[Any] = self._features(rows) @ self.coef_.T + self.intercept_
+        result: NDArray[Any] = self._features(*self._read(rows)) @ self.coef_.T + self.intercept_
         return result
 
     def _directions(self, X: Any, outputs: _Array, weight: Any) -> tuple[_Array, _Array]:
@@ -295,14 +297,12 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             n_threads=self.n_threads,
         )
 
-    def _features(self, X: Any) -> _Array:
-        parts: list[Any] = []
-        if self.include_input:
-            parts.append(X if self.view_ == "gem" else self._table(X).splines)
+    def _features(self, inputs: Any, beside: Any) -> _Array:
+        parts = [beside] if self.include_input else []
         if len(self.offset_):
             parts.append(
                 expand(
-                    self._inputs(X),
+                    inputs,
                     self.directions_,
                     self.offset_,
                     expansion=self.expansion,
@@ -310,7 +310,7 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
                     n_threads=self.n_threads,
                 )
             )
-        return np.hstack([np.empty((len(X), 0)), *parts]).astype(np.float64, copy=False)
+        return np.hstack([np.empty((len(inputs), 0)), *parts]).astype(np.float64, copy=False)
 
     def _regress(self, features: _Array, outputs: _Array, weight: Any) -> None:
         """Weighted ridge regression; a row of weight 2 counts as two in every sum."""
