@@ -627,16 +627,14 @@ def _trial(
         n = sum(len(part[0]) for part in found)
         if len(found) < len(folds.parts) and len(penalties) > 1 and n >= _TRIED:
             first = [np.concatenate(parts) for parts in zip(*found, strict=True)]
-            best = _best(first, codes[:n], None if weight is None else weight[:n])
+            best, _ = _best(first, codes[:n], None if weight is None else weight[:n])
             reach = 1 if n < _DECIDED else 0
             near = slice(max(best - reach, 0), best + reach + 1)
             penalties, found = penalties[near], [part[near] for part in found]
     logits = [np.concatenate(parts) for parts in zip(*found, strict=True)]
-    best = _best(logits, codes, weight)
+    best, loss = _best(logits, codes, weight)
     start = starts[best] if candidate.lasts(folds) else None
-    return _Trial(
-        logits[best], penalties[best], loss_at_best(logits[best], codes, weight)[0], start
-    )
+    return _Trial(logits[best], penalties[best], loss, start)
 
 
 class _Rising:
@@ -657,8 +655,11 @@ def _none_is_enough(logits: _Array) -> bool:
     return False
 
 
-def _best(logits: Sequence[_Array], codes: Codes, weight: _Array | None) -> int:
-    return int(np.argmin([loss_at_best(one, codes, weight)[0] for one in logits]))
+def _best(logits: Sequence[_Array], codes: Codes, weight: _Array | None) -> tuple[int, float]:
+    """The place of the least log loss, each at its own temperature, and that log loss."""
+    losses = [loss_at_best(one, codes, weight)[0] for one in logits]
+    best = int(np.argmin(losses))
+    return best, losses[best]
 
 
 def _thinned(samples: Codes, most: int) -> Codes:

@@ -345,12 +345,8 @@ class HeldOutFolds:
         metric = None if span is None else SpanMetric.of(span, largest)
         if span is None or metric is None:
             return None
-        point, points = None, []
-        for penalty in penalties:
-            point = span.minimise(
-                penalty, metric, point, tolerance=_COARSE, max_iterations=_MOST_STEPS
-            ).point
-            points.append(point)
+        path = span.path(penalties, metric, tolerance=_COARSE, max_iterations=_MOST_STEPS)
+        points = list(path)
         if problem is not None:
             held, how = rows.subset(held_out), (self.constant, rows.n_threads)
             weights = span.weights(problem, points)

@@ -450,11 +450,14 @@ class MultinomialLogit(Iterative, LinearClassifier):
         random = check_random_state(self.random_state)
         problem, _, centre = self._problems(rows, None, None, random)
         self.penalty, self.penalty_ = penalty, float(penalty)
-        scaled = TriedMetric(problem, lambda: _ScaledMetric(metric, total / problem.total))
-        if centre is not None:  # the metric is that of columns as they are
-            scaled = TriedMetric(problem, partial(self._metric, problem, penalty, random, None))
+
+        def build() -> core.Metric | _ScaledMetric:
+            if centre is None:
+                return _ScaledMetric(metric, total / problem.total)
+            return self._metric(problem, penalty, random, None)  # the one given is not centred
+
         start = problem.start((rows.classes, W), centre)
-        self._minimise(problem, scaled, None, start, None, centre, RECENT)
+        self._minimise(problem, TriedMetric(problem, build), None, start, None, centre, RECENT)
 
     def _span(self, problem: LogitProblem, energy: float) -> Span | None:
         """The span of the samples, if steps in it are to replace those over the features."""

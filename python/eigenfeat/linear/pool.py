@@ -114,11 +114,7 @@ def _minima_in_span(
     span: Span, metric: SpanMetric, problem: LogitProblem, penalties: Sequence[Penalty]
 ) -> Iterator[tuple[_Array, None]]:
     """Weights (p, k) for each penalty, of fewer samples than features."""
-    point = None
-    for penalty in penalties:
-        point = span.minimise(
-            penalty, metric, point, tolerance=_COARSE, max_iterations=_MOST_STEPS
-        ).point
+    for point in span.path(penalties, metric, tolerance=_COARSE, max_iterations=_MOST_STEPS):
         yield span.weights(problem, [point])[0], None
 
 

@@ -11,9 +11,9 @@ softmax, and a solve in the metric ``c Phi^T diag(w) Phi + q D^-2`` one with the
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -177,6 +177,21 @@ class Span:
             callback=callback,
             recent=recent,
         )
+
+    def path(
+        self,
+        penalties: Sequence[Penalty],
+        metric: SpanMetric,
+        *,
+        tolerance: float,
+        max_iterations: int,
+    ) -> Iterator[_Array]:
+        """Points of the minima of several penalties, each searched from the one before."""
+        options: dict[str, Any] = {"tolerance": tolerance, "max_iterations": max_iterations}
+        point = None
+        for penalty in penalties:
+            point = self.minimise(penalty, metric, point, **options).point
+            yield point
 
     def weights(self, problem: LogitProblem, points: list[_Array]) -> list[_Array]:
         """Weights (p, k) of the features at some points, by one pass over the samples."""
