@@ -231,7 +231,7 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
                 self.statistics_ = statistics
             inputs, beside = self._read(rows)
             self.directions_, self.offset_ = self._directions(inputs, outputs, weight)
-            self._regress(self._features(inputs, beside), outputs, weight)
+            self._regress(self._expanded(inputs, beside), outputs, weight)
             if not best or self.loo_error_ < best["loo_error_"]:
                 best = dict(vars(self))
         if best["view_"] == "gem":
@@ -263,7 +263,7 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         check_is_fitted(self, "coef_")
         rows = validate_columns(self, X, reset=False, **_ROWS)
         rows = complete(getattr(self, "completion_", None), rows, self.n_threads)
-        result: NDArray[Any] = self._features(*self._read(rows)) @ self.coef_.T + self.intercept_
+        result: NDArray[Any] = self._features(rows) @ self.coef_.T + self.intercept_
         return result
 
     def _directions(self, X: Any, outputs: _Array, weight: Any) -> tuple[_Array, _Array]:
@@ -297,7 +297,10 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             n_threads=self.n_threads,
         )
 
-    def _features(self, inputs: Any, beside: Any) -> _Array:
+    def _features(self, X: Any) -> _Array:
+        return self._expanded(*self._read(X))
+
+    def _expanded(self, inputs: Any, beside: Any) -> _Array:
         parts = [beside] if self.include_input else []
         if len(self.offset_):
             parts.append(
