@@ -1,4 +1,4 @@
-"""Every estimator: the same bits for every number of threads, and no word that was not asked for."""
+"""Every estimator: the same bits for every number of threads, and no unasked lines."""
 
 from __future__ import annotations
 
