@@ -126,7 +126,7 @@ def _errors(
     scale: Array,
     settings: Settings,
 ) -> NDArray[np.bool_]:
-    """Whether each held-out sample is misclassified, for each strength of the classifier's ridge."""
+    """Whether held-out samples are misclassified, a row for each strength of the ridge."""
     fit, held_out = fold
     moments = ClassMoments()
     moments.update(X[fit], labels[fit], weights[fit], n_threads=settings.n_threads)
