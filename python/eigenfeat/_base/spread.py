@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 from numpy.typing import NDArray
-from scipy import sparse
 
 from eigenfeat._base.types import Floats
 
@@ -89,7 +88,7 @@ def in_any_order(X: Any) -> NDArray[np.int64]:
     """
     n, d = X.shape
     weights = np.sqrt(np.arange(1.0, n + 1.0)) % 1.0 / max(n, 1)
-    if sparse.issparse(X):
+    if hasattr(X, "indptr"):
         entries = X.data * np.repeat(weights, np.diff(X.indptr))
         return np.argsort(np.bincount(X.indices, entries, minlength=d), kind="stable")
     sums = np.zeros(d)
