@@ -48,12 +48,14 @@ def test_predictions_name_the_column():
     frame = pd.DataFrame(X, columns=list("abcd"))
     bad = frame.astype(object)
     bad.loc[5, "b"] = "red"
-    models = {
-        "decide": incomplete.ReliableClassifier(LinearDiscriminantAnalysis()),
-        "predict": incomplete.ReliableClassifier(LinearDiscriminantAnalysis()),
-        "transform": ef.MaxMarginShift(sigma2=0.5),
-    }
-    for method, model in models.items():
+    for method, model in (
+        ("decide", incomplete.ReliableClassifier(LinearDiscriminantAnalysis())),
+        ("predict", incomplete.ReliableClassifier(LinearDiscriminantAnalysis())),
+        ("transform", ef.MaxMarginShift(sigma2=0.5)),
+        ("transform", ef.GEM()),
+        ("predict_proba", ef.GEMClassifier(categorical_features=None)),
+        ("predict", ef.GEMRegressor(categorical_features=None)),
+    ):
         with pytest.raises(ValueError, match="text in column 'b'"):
             getattr(model.fit(frame, Y), method)(bad)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -13,7 +11,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_digits
 from sklearn.model_selection import KFold, PredefinedSplit, StratifiedShuffleSplit
 
-import eigenfeat
 from eigenfeat import GEMClassifierCV
 from eigenfeat.gem.search_splits import held_out_losses
 from eigenfeat.linear.logistic import MultinomialLogit
@@ -215,38 +212,8 @@ def test_candidates_with_the_same_directions_are_fitted_once(digits, monkeypatch
         assert found[-1.0, penalty] == found[0.0, penalty]
 
 
-def test_a_saved_search_is_the_same(tmp_path, digits):
-    X, y = digits
-    model = search().fit(ArrayBlocks(X, y))
-    eigenfeat.save(model, tmp_path / "search")
-    for again in (eigenfeat.load(tmp_path / "search"), pickle.loads(pickle.dumps(model))):
-        assert_array_equal(again.predict_proba(X), model.predict_proba(X))
-
-
 def attributes(model):
     return {name: value for name, value in model.__dict__.items() if name != "results_"}
-
-
-def test_errors_leave_the_search_as_it_was(digits, weight):
-    X, y = digits
-    model = search().fit(X, y)
-    before = attributes(model)
-    bad = X.copy()
-    bad[479, 63] = np.inf
-    for rows, message in (
-        ((ArrayBlocks(bad, y, block_rows=100),), "in row 479, column 63"),
-        ((ArrayBlocks(X, np.zeros(480)),), "at least two classes, got 1 class"),
-        ((ArrayBlocks(X, np.arange(480) // 479),), "class"),  # too few rows to hold one out
-        ((ArrayBlocks(X, None),), "labels of the rows from 0 on"),
-        ((ArrayBlocks(X, y), y), "y: expected None with blocks of rows"),
-        ((ArrayBlocks(X, y), None, weight), "sample_weight: expected None with blocks of rows"),
-        ((X, None), "y"),
-    ):
-        results = model.results_
-        with pytest.raises(ValueError, match=message):
-            model.fit(*rows)
-        assert attributes(model) == before
-        assert model.results_ is results
 
 
 def test_clusters_are_refused_at_once(digits):

@@ -81,10 +81,3 @@ def test_constant_columns_and_classes_of_one_row():
         assert np.isfinite(model.transform(digits)).all()
         one = ClassComponents(kind, 2).fit(X[[0, 50, 60]], Y[[0, 50, 60]])
         assert np.isfinite(one.transform(X)).all()
-
-
-def test_bad_parameters_are_named():
-    with pytest.raises(ValueError, match="kind"):
-        ClassComponents("best").fit(X, Y)
-    with pytest.raises(ValueError, match="two classes"):
-        ClassComponents().fit(X[:50], Y[:50])

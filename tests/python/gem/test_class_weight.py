@@ -1,11 +1,8 @@
-"""Weights of classes, and rows that hold text."""
+"""Weights of classes."""
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
-import pandas as pd
 import pytest
 from flat_gem import gem_classifier
 from numpy.testing import assert_allclose, assert_array_equal
@@ -14,12 +11,9 @@ from sklearn.metrics import recall_score
 from sklearn.utils.class_weight import compute_sample_weight
 
 from eigenfeat import (
-    GEM,
     GEMClassifier,
     GEMClassifierCV,
     GEMEnsemble,
-    GEMRegressor,
-    MultinomialLogit,
     load,
     save,
 )
@@ -94,39 +88,3 @@ def test_blocks_and_grids_refuse_them():
         model.fit(ArrayBlocks(X, Y))
     with pytest.raises(ValueError, match="grid: expected class_weight in the estimator"):
         GEMClassifierCV(grid={"class_weight": ["balanced", None]}).fit(X, Y)
-
-
-# ---- text ----------------------------------------------------------------------------------------
-
-FRAME = pd.DataFrame({"age": [1.0, 2.0, 3.0, 4.0], "town": ["Bonn", "Ulm", "Ulm", "Bonn"]})
-NUMBERS = pd.DataFrame({"age": [1.0, 2.0, 3.0, 4.0], "town": [0.0, 1.0, 1.0, 0.0]})
-LABELS = [0, 1, 0, 1]
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        GEM,
-        partial(GEMClassifier, categorical_features=None),
-        partial(GEMRegressor, categorical_features=None),
-        MultinomialLogit,
-    ],
-)
-def test_columns_of_text_are_named(make):
-    wanted = r"X: expected numbers, got text in column 'town' \('Bonn' in row 0\); encode such "
-    with pytest.raises(ValueError, match=wanted):
-        make().fit(FRAME, LABELS)
-    with pytest.raises(ValueError, match=wanted):
-        make().fit(FRAME.astype({"town": "category"}), LABELS)
-    with pytest.raises(ValueError, match=r"text in column 1 \('Bonn' in row 0\)"):
-        make().fit(FRAME.to_numpy(), LABELS)
-    model = make().fit(NUMBERS, LABELS)
-    with pytest.raises(ValueError, match="text in column 'town'"):
-        (model.predict if hasattr(model, "predict") else model.transform)(FRAME)
-
-
-def test_other_errors_are_as_they_were():
-    with pytest.raises(ValueError, match="infinity"):
-        GEM().fit([[1.0, np.inf], [0.0, 1.0]], [0, 1])
-    digits = np.array([["1", "2"], ["3", "5"], ["4", "4"], ["0", "1"]], dtype=object)
-    assert GEM(ridge=1.0).fit(digits, LABELS).n_features_in_ == 2

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-import threading
-
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
@@ -122,12 +119,6 @@ def test_integers_become_float64_and_float32_stays(rows):
     assert gem.transform(np.ones((2, 6), dtype=np.float32)).dtype == np.float32
 
 
-def test_thread_counts_agree_bit_for_bit(rows):
-    X, y = rows
-    one, seven = (GEM(n_threads=n).fit(X, y).transform(X) for n in (1, 7))
-    assert np.array_equal(one, seven)
-
-
 def test_feature_names_tell_pair_rank_sign_and_power(rows):
     X, y = rows
     gem = GEM(pairs=[(2, 0), (0, 1)], n_directions=1, threshold=None, powers=(1, 3)).fit(X, y)
@@ -137,18 +128,6 @@ def test_feature_names_tell_pair_rank_sign_and_power(rows):
     assert names == [stem + ending for ending in endings for stem in stems]
     gem.set_params(expansion="none", include_input=True)
     assert gem.get_feature_names_out().tolist() == [f"x{i}" for i in range(6)] + stems
-
-
-def test_data_frames_keep_their_names(rows):
-    pandas = pytest.importorskip("pandas")
-    X, y = rows
-    frame = pandas.DataFrame(X, columns=list("abcdef"), index=range(1000, 1360))
-    gem = GEM(include_input=True).set_output(transform="pandas").fit(frame, y)
-    out = gem.transform(frame)
-    assert out.columns.tolist() == gem.get_feature_names_out().tolist()
-    assert out.columns[:6].tolist() == list("abcdef")
-    assert out.index.equals(frame.index)
-    np.testing.assert_array_equal(out[list("abcdef")], X)
 
 
 # ---- streaming -----------------------------------------------------------------------------------
@@ -192,20 +171,6 @@ def test_declared_classes_without_rows_take_no_part(rows):
         gem.partial_fit(X[:1], [7])
 
 
-def test_a_batch_that_fails_changes_nothing(rows):
-    X, y = rows
-    gem = GEM().partial_fit(X, y)
-    before = gem.transform(X)
-    spoiled = X.copy()
-    spoiled[3, 2] = np.nan
-    with pytest.raises(ValueError, match="NaN"):
-        gem.partial_fit(spoiled, y)
-    with pytest.raises(ValueError, match="6 features"):
-        gem.partial_fit(X[:, :5], y)
-    assert np.array_equal(gem.transform(X), before)
-    assert sum(gem.moments_.weight(c) for c in gem.classes_) == 360
-
-
 def test_merged_moments_give_what_fit_gives(rows):
     X, y = rows
     parts = [ClassMoments().update(X[i::3], y[i::3]) for i in range(3)]
@@ -222,48 +187,7 @@ def test_moments_given_are_not_shared(rows):
     assert gem.moments_.weight(0) == 240
 
 
-def test_many_threads_may_ask_for_the_first_directions(rows, monkeypatch):
-    X, y = rows
-    gem = GEM().partial_fit(X, y)
-    expected = pickle.loads(pickle.dumps(gem)).transform(X)
-    calls, barrier, found = [], threading.Barrier(8), [None] * 8
-    solve = gem._solution._compute
-    gem._solution._compute = lambda: calls.append(1) or solve()
-
-    def work(i):
-        barrier.wait()
-        found[i] = gem.transform(X)
-
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(calls) == 1
-    assert all(np.array_equal(f, expected) for f in found)
-
-
-@pytest.mark.parametrize("solved", [False, True])
-def test_pickles_carry_on(rows, solved):
-    X, y = rows
-    gem = GEM().partial_fit(X[:200], y[:200])
-    if solved:
-        gem.transform(X)
-    twin = pickle.loads(pickle.dumps(gem))
-    for one in (gem, twin):
-        one.partial_fit(X[200:], y[200:])
-    assert np.array_equal(gem.transform(X), twin.transform(X))
-
-
 # ---- pairs and labels ----------------------------------------------------------------------------
-
-
-def test_labels_of_text(rows):
-    X, y = rows
-    names = np.array(["cat", "dog", "owl"])[y]
-    gem = GEM(pairs=[("owl", "cat"), ("dog", "owl")], threshold=None).fit(X, names)
-    assert set(map(tuple, gem.pairs_.tolist())) == {("owl", "cat"), ("dog", "owl")}
-    assert gem.get_feature_names_out()[0] == "gem_owl_vs_cat_rank0_pos_pow1"
 
 
 @pytest.mark.parametrize("kind", ["hypercube", "random", "stratified", ("random", 4)])
@@ -292,34 +216,6 @@ def test_zero_weights_leave_rows_out(rows):
 # ---- errors and messages -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("parameters", "word"),
-    [
-        ({"ridge": -1}, "ridge"),
-        ({"n_directions": 0}, "n_directions"),
-        ({"threshold": "high"}, "threshold"),
-        ({"pairs": "some"}, "pairs"),
-        ({"pairs": [(0, 1)]}, "2"),
-        ({"pairs": ("random", 0)}, "n_pairs"),
-        ({"denominator": "mean"}, "denominator"),
-        ({"constant": "yes"}, "constant"),
-        ({"scale": "rows"}, "scale"),
-        ({"expansion": "wave"}, "expansion"),
-        ({"powers": ()}, "powers"),
-        ({"powers": (1, 1)}, "powers"),
-        ({"powers": (4,)}, "powers"),
-        ({"powers": (1.5,)}, "powers"),
-        ({"solver": "fast"}, "solver"),
-        ({"random_state": "now"}, "random_state"),
-        ({"n_threads": 0}, "n_threads"),
-        ({"verbose": -1}, "verbose"),
-    ],
-)
-def test_unfit_parameters_are_named(rows, parameters, word):
-    with pytest.raises(ValueError, match=word):
-        GEM(**parameters).fit(*rows)
-
-
 def test_misuse_is_said_clearly(rows):
     X, y = rows
     with pytest.raises(NotFittedError):
@@ -340,19 +236,6 @@ def test_misuse_is_said_clearly(rows):
 def test_one_column_one_row_a_class():
     gem = GEM(threshold=None, n_directions=3).fit([[1.0], [2.0]], [0, 1])
     assert np.isfinite(gem.transform([[1.0], [2.0], [5.0]])).all()
-
-
-def test_verbose_speaks_on_stderr_alone(rows, capsys):
-    GEM(verbose=1).fit(*rows)
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert [line.split(":")[0] for line in err.splitlines()] == [
-        "[GEM] moments",
-        "[GEM] scale",
-        "[GEM] directions",
-    ]
-    GEM().fit(*rows)
-    assert capsys.readouterr() == ("", "")
 
 
 def test_parameters_of_a_fit_hold_until_the_next(rows):

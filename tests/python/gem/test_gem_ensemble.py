@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.sparse as sp
 from ensemble_reference import geometric_mean
-from flat_gem import gem_classifier, plain_params, with_params
+from flat_gem import gem_classifier, with_params
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_wine
-from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss
 
-import eigenfeat
 from eigenfeat.gem.ensemble import GEMEnsemble
 from eigenfeat.moments.class_moments import ClassMoments
 
@@ -76,20 +71,6 @@ def test_cross_entropy_is_at_most_the_members_mean(digits, model):
     assert (own <= np.mean(members, axis=0) + 1e-5).all()
     losses = [log_loss(y[600:], m.predict_proba(X[600:])) for m in model.members_]
     assert log_loss(y[600:], model.predict_proba(X[600:])) < np.mean(losses)
-
-
-def test_it_minimises_the_mean_divergence_to_the_members(digits, model, rng):
-    X = digits[0][600:620]
-    members = [m.predict_proba(X).astype(float) for m in model.members_]
-
-    def divergence(q):
-        return np.mean([(q * np.log(q / p)).sum() for p in members])
-
-    best = model.predict_proba(X).astype(float)
-    for _ in range(20):
-        other = best * np.exp(0.1 * rng.standard_normal(best.shape))
-        other /= other.sum(axis=1, keepdims=True)
-        assert divergence(other) > divergence(best)
 
 
 @pytest.mark.parametrize(
@@ -160,101 +141,10 @@ def test_members_differ_and_seeds_decide(digits, model):
         assert_array_equal(member.predict_proba(X), twin.predict_proba(X))
 
 
-def test_threads_do_not_matter(digits, model):
-    X, y = digits
-    for threads in (1, 2):
-        twin = GEMEnsemble(SMALL, n_members=4, n_threads=threads).fit(X[:600], y[:600])
-        assert twin.members_[0].n_threads == threads
-        assert twin.predict_proba(X).tobytes() == model.predict_proba(X).tobytes()
-
-
-def test_estimator_stays_as_it_was(digits):
-    X, y = digits
-    estimator = gem_classifier(views="gem", pairs="hypercube", n_directions=2, random_state=9)
-    GEMEnsemble(estimator, n_members=2, n_threads=1).fit(X, y)
-    assert plain_params(estimator) == plain_params(clone(estimator))
-    assert estimator.random_state == 9
-    assert not hasattr(estimator, "classes_")
-
-
-def test_verbose_tells_the_members(digits, capsys):
-    X, y = digits
-    GEMEnsemble(SMALL, n_members=2, verbose=1).fit(X[:300], y[:300])
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert [line.split(":")[0] for line in err.splitlines()] == [
-        "[GEMEnsemble] member 1",
-        "[GEMEnsemble] member 2",
-    ]
-
-
 # ---- files ---------------------------------------------------------------------------------------
 
 
-def ensembles():
-    X, y = load_wine(return_X_y=True)
-    names = np.array(["red", "white", "rosé"])[y]
-    frame = pd.DataFrame(X).add_prefix("c")
-    deep = gem_classifier(
-        views="gem", depth=2, hidden_directions=1, n_directions=2, pairs=[(0, 1), (1, 2)]
-    )
-    return {
-        "default": lambda: (GEMEnsemble(n_members=3).fit(X, names), X),
-        "objects": lambda: (GEMEnsemble(n_members=2).fit(X, names.astype(object)), X),
-        "deep": lambda: (GEMEnsemble(deep, n_members=2, random_state=4).fit(X, y), X),
-        "two": lambda: (GEMEnsemble(n_members=2).fit(X, y == 1), X),
-        "columns": lambda: (GEMEnsemble(n_members=1, n_threads=1).fit(frame, y), frame),
-    }
-
-
-@pytest.mark.parametrize("kind", ensembles())
-def test_files_and_pickles_hold_every_bit(tmp_path, kind):
-    model, X = ensembles()[kind]()
-    eigenfeat.save(model, tmp_path / "model")
-    loaded = eigenfeat.load(str(tmp_path / "model"))
-    for twin in (loaded, pickle.loads(pickle.dumps(model))):
-        for method in ("decision_function", "predict_proba", "predict"):
-            assert_array_equal(getattr(twin, method)(X), getattr(model, method)(X), strict=True)
-        assert twin.classes_.dtype == model.classes_.dtype
-        assert twin.n_features_in_ == 13
-        assert str(twin.get_params()) == str(model.get_params())
-        assert len(twin.members_) == model.n_members
-        for member, other in zip(twin.members_, model.members_, strict=True):
-            assert plain_params(member) == plain_params(other)
-    assert hasattr(loaded, "feature_names_in_") == (kind == "columns")
-    eigenfeat.save(loaded, tmp_path / "again")
-    assert (tmp_path / "again").read_bytes() == (tmp_path / "model").read_bytes()
-    assert_array_equal(clone(loaded).fit(X, model.predict(X)).classes_, model.classes_)
-
-
 # ---- errors --------------------------------------------------------------------------------------
-
-
-def test_errors(digits, model):
-    X, y = digits
-    for method in ("predict", "predict_proba", "decision_function"):
-        with pytest.raises(NotFittedError):
-            getattr(GEMEnsemble(), method)(X)
-    for options, name in (({"n_members": 0}, "n_members"), ({"estimator": "gem"}, "estimator")):
-        with pytest.raises(ValueError, match=f"'{name}' parameter of GEMEnsemble"):
-            GEMEnsemble(**options).fit(X, y)
-    with pytest.raises(ValueError, match="'ridge' parameter of GEM"):
-        GEMEnsemble(gem_classifier(views="gem", ridge=-1)).fit(X, y)
-    with pytest.raises(ValueError, match="y: expected rows of at least two classes"):
-        GEMEnsemble().fit(X, np.ones(900))
-    with pytest.raises(ValueError, match="events: expected 900 groups"):
-        GEMEnsemble().fit(X, y, events=y[:3])
-    with pytest.raises(ValueError, match="is expecting 64 features"):
-        model.predict(X[:, 1:])
-
-
-def test_a_failed_fit_leaves_the_ensemble(digits):
-    X, y = digits
-    model = GEMEnsemble(clone(SMALL), n_members=2).fit(X, y)
-    expected = model.predict_proba(X)
-    with pytest.raises(ValueError, match="expected rows of at least two classes"):
-        model.fit(X[:, :3], np.ones(900))
-    assert_array_equal(model.predict_proba(X), expected)
 
 
 def test_clusters_are_of_the_first_layer_alone():

@@ -111,17 +111,6 @@ def test_constant_targets_and_columns(rng):
     assert np.isfinite(GEMRegressor().fit(X, X[:, 0]).predict(X)).all()
 
 
-def test_an_error_leaves_it_as_it_was(rng):
-    X, y = quadratic(rng, 60, 3)
-    model = GEMRegressor().fit(X, y)
-    before = model.predict(X)
-    with pytest.raises(ValueError, match="NaN"):
-        model.fit(X[:, :2], np.where(np.arange(60) == 3, np.nan, y))
-    with pytest.raises(ValueError, match="penalty"):
-        GEMRegressor(penalty=-1).fit(X, y)
-    assert_array_equal(model.predict(X), before)
-
-
 def test_targets_of_text_are_named(rng):
     X = rng.standard_normal((30, 4))
     with pytest.raises(ValueError, match=r"^y: expected numbers, got "):

@@ -133,14 +133,6 @@ def test_unfit_grids_are_named(digits, grid, message):
         GEMClassifierCV(grid=grid).fit(*digits)
 
 
-def test_progress_goes_to_stderr(digits, capsys):
-    base = gem_classifier(views="gem", n_directions=1, pairs="hypercube")
-    GEMClassifierCV(base, {"logit__penalty": [0.1]}, refit=False, verbose=1).fit(*digits)
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert "1/1" in captured.err
-
-
 def test_pairs_of_row_numbers_with_class_weights(digits):
     """No weights of rows were given, but there are some: of the classes."""
     X, y = digits
@@ -151,13 +143,3 @@ def test_pairs_of_row_numbers_with_class_weights(digits):
     right = alone.predict(X[600:]) == y[600:]
     weight = (len(y) / np.bincount(y))[y[600:]]
     assert found.best_score_ == pytest.approx(weight @ right / weight.sum())
-
-
-def test_threads_go_to_the_estimator(digits):
-    X, y = digits
-    makers = [GEMClassifierCV(grid={"logit__penalty": [0.1, 1.0]}, n_threads=t) for t in (1, 2)]
-    one, two = (maker.fit(X[:300], y[:300]) for maker in makers)
-    assert (one.best_estimator_.n_threads, two.best_estimator_.n_threads) == (1, 2)
-    np.testing.assert_array_equal(one.predict_proba(X), two.predict_proba(X))
-    with pytest.raises(ValueError, match="n_threads"):
-        GEMClassifierCV(n_threads=0).fit(X[:300], y[:300])

@@ -165,26 +165,3 @@ def test_digits_are_told_apart_better_when_they_have_moved():
 def test_bad_parameters_are_named(parameters, message):
     with pytest.raises(ValueError, match=message):
         GEMPatches(**parameters).fit(IMAGES, LABELS)
-
-
-def test_bad_rows_leave_the_model_as_it_was():
-    model = GEMPatches(patch_size=3).fit(IMAGES, LABELS)
-    before, expected = dict(vars(model)), model.transform(IMAGES)
-    bad = IMAGES.copy()
-    bad[3, 2, 1] = np.nan
-    for X, y, message in (
-        (bad, LABELS, "NaN"),
-        (IMAGES[:, :-1], LABELS, "expecting 63 features"),
-        ([IMAGES[0], IMAGES[1][:5]], LABELS[:2], "X: expected rows of one shape"),
-        (IMAGES, LABELS[:-1], "inconsistent"),
-        (IMAGES, np.stack([LABELS, LABELS], 1), "y should be a 1d array"),
-        (IMAGES[None, None], LABELS, "signals or images|expecting"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            model.partial_fit(X, y)
-    with pytest.raises(ValueError, match="two classes"):
-        model.fit(IMAGES, np.zeros(30))
-    assert vars(model).keys() == before.keys()
-    assert_array_equal(model.transform(IMAGES), expected)
-    with pytest.raises(ValueError, match="expecting 63 features"):
-        model.transform(IMAGES[:, :, :-1])

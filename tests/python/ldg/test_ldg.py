@@ -100,13 +100,14 @@ def test_fewer_rows_than_columns_is_the_route_by_columns_on_the_span(rng, dtype,
         y[20:] = y[:10]
     model = LDG(4, gamma=0.9, n_neighbors=3).fit(X, y)
     columns, rows = standardise(X, True)
-    assert columns.varying.all()
+    assert sorted(columns.varying) == list(range(50))
     V, A, _ = local_scatters(rows.astype(np.float64), y, 3, 3)
     values, vectors = np.linalg.eigh(V - 0.9 * A)
     assert values[3] < 0  # so all four lie in the span
     off = 300 * np.finfo(dtype).eps * np.abs(values).max()
     np.testing.assert_allclose(model.eigenvalues_, values[:4], rtol=0, atol=off)
-    assert angle(model.components_, vectors[:, :4].T) < np.sqrt(np.finfo(dtype).eps) * 10
+    components = model.components_[:, columns.varying]
+    assert angle(components, vectors[:, :4].T) < np.sqrt(np.finfo(dtype).eps) * 10
     np.testing.assert_allclose(model.components_ @ model.components_.T, np.eye(4), atol=1e-12)
     basis, coordinates = span_of(rows)
     assert coordinates.shape[1] == (19 if repeated else 29)
@@ -142,33 +143,6 @@ def test_constant_columns_become_zero(rng):
     np.testing.assert_array_equal(model.transform(other), model.transform(X))
     without = LDG(2, gamma=0.5, n_neighbors=3).fit(np.delete(X, 2, axis=1), y)
     np.testing.assert_allclose(without.transform(np.delete(X, 2, axis=1)), model.transform(X))
-
-
-@pytest.mark.parametrize(("offset", "factor"), [(1e7, 1.0), (0.0, 1e-150), (0.0, 1e120)])
-def test_units_do_not_matter_when_standardised(rng, offset, factor):
-    X, y = blobs(rng, 80, 5, 3)
-    fixed = {"gamma": 0.6, "n_neighbors": 4}
-    plain = LDG(2, **fixed).fit(X, y)
-    moved = LDG(2, **fixed).fit(offset + factor * X, y)
-    tolerance = 1e-5 if offset else 1e-9
-    np.testing.assert_allclose(moved.components_, plain.components_, atol=tolerance)
-    np.testing.assert_allclose(
-        moved.transform(offset + factor * X), plain.transform(X), atol=tolerance
-    )
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_duplicates_and_threads_change_nothing(rng, dtype):
-    X, y = blobs(rng, 90, 7, 3, dtype)
-    X = np.round(np.vstack([X, X[:30]]))
-    y = np.concatenate([y, y[:30]])
-    runs = [LDG(random_state=3, n_threads=t).fit(X, y) for t in (1, 2, 7)]
-    for run in runs[1:]:
-        np.testing.assert_array_equal(run.components_, runs[0].components_)
-        np.testing.assert_array_equal(run.transform(X), runs[0].transform(X))
-        for name, tried in runs[0].cv_results_.items():
-            np.testing.assert_array_equal(run.cv_results_[name], tried)
-    assert runs[0].transform(X).dtype == dtype
 
 
 def test_selection_reports_what_it_tried(rng):
@@ -212,15 +186,6 @@ def test_few_components_separate_what_many_columns_hide(rng):
     assert reduced.score(model.transform(X[test]), y[test]) > plain + 0.1
 
 
-def test_labels_of_any_kind(rng):
-    X, y = blobs(rng, 60, 4, 3)
-    named = np.array(["c", "a", "b"])[y]
-    model = LDG(2, gamma=0.5, n_neighbors=3).fit(X, named)
-    assert model.classes_.tolist() == ["a", "b", "c"]
-    numbered = LDG(2, gamma=0.5, n_neighbors=3).fit(X, y)
-    np.testing.assert_allclose(model.components_, numbered.components_, atol=1e-12)
-
-
 def test_short_classes_are_named(rng):
     X, y = blobs(rng, 40, 3, 2)
     y[:3] = 7
@@ -228,37 +193,6 @@ def test_short_classes_are_named(rng):
         model = LDG(1, gamma=0.5, n_neighbors=5).fit(X, y)
     assert model.short_classes_.tolist() == [7]
     assert np.isfinite(model.components_).all()
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"n_components": 6}, "n_components: expected at most 5, the rank"),
-        ({"n_components": [2, 0]}, "n_components: expected an integer >= 1, got 0"),
-        ({"gamma": [0.5, -1.0]}, "gamma: expected a number >= 0, got -1.0"),
-        ({"n_neighbors": [1.5]}, "n_neighbors: expected an integer >= 1, got 1.5"),
-        ({"gamma": []}, "gamma: expected a number or a list of them"),
-        ({"gamma": "best"}, "'gamma' parameter of LDG"),
-        ({"n_neighbors": 0}, "'n_neighbors' parameter of LDG"),
-    ],
-)
-def test_bad_parameters_leave_the_object_as_it_was(rng, parameters, message):
-    X, y = blobs(rng, 30, 5, 2)
-    model = LDG(2, gamma=0.5, n_neighbors=3).fit(X, y)
-    before = model.components_.copy()
-    with pytest.raises(ValueError, match=message):
-        model.set_params(**parameters).fit(X[:, ::-1], y)
-    np.testing.assert_array_equal(model.components_, before)
-
-
-def test_bad_rows_and_labels(rng):
-    X, y = blobs(rng, 30, 5, 2)
-    with pytest.raises(ValueError, match="at least two classes, got 1 class"):
-        LDG().fit(X, np.zeros(30))
-    with pytest.raises(ValueError, match="rows that differ"):
-        LDG().fit(np.ones((30, 2)), y)
-    with pytest.raises(ValueError, match="NaN"):
-        LDG().fit(np.where(X > 2, np.nan, X), y)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -279,3 +213,17 @@ def test_equal_distances_in_any_order_of_the_columns(seed):
     )
     known, found = (LDG(random_state=0).fit(rows, y) for rows in (X, X[:, order]))
     assert (known.n_neighbors_, known.gamma_) == (found.n_neighbors_, found.gamma_)
+
+
+def test_repeated_rows_are_another_problem(rng):
+    """Why LDG takes no weights: a copy is its row's nearest neighbour, and V (3.9) becomes 0."""
+    y = np.arange(60) % 3
+    X = rng.standard_normal((60, 4)) + 2.0 * rng.standard_normal((3, 4))[y]
+    given = {"n_components": 2, "n_neighbors": 1, "gamma": 0.5}
+    once = LDG(**given).fit(X, y)
+    twice = LDG(**given).fit(np.repeat(X, 2, axis=0), np.repeat(y, 2))
+    # Without V the directions are those of the largest A: weights of 2 would give 2 (V - gamma A).
+    assert np.abs(np.abs(once.components_ @ twice.components_.T) - np.eye(2)).max() > 0.01
+    assert twice.eigenvalues_.max() < 0 < LDG(**given | {"gamma": 0.0}).fit(X, y).eigenvalues_.min()
+    alone = LDG(**given | {"gamma": 0.0}).fit(np.repeat(X, 2, axis=0), np.repeat(y, 2))
+    assert np.abs(alone.eigenvalues_).max() < 1e-12

@@ -133,17 +133,3 @@ def test_minimum_of_a_conic_solver(sparsity):
     spread = np.ptp(np.linalg.eigvalsh(C))
     assert_allclose(found.value, CONIC[sparsity], atol=1e-5 * spread)
     assert_allclose(found.bound, CONIC[sparsity], atol=1e-5 * spread)
-
-
-@pytest.mark.parametrize("d", [6, 20])
-def test_against_a_conic_solver(rng, d):
-    cvxpy = pytest.importorskip("cvxpy")
-    C = symmetric(rng, d)
-    for sparsity in (1.5, 3.0):
-        M = cvxpy.Variable((d, d), PSD=True)
-        limits = [cvxpy.trace(M) == 1, cvxpy.sum(cvxpy.abs(M)) <= sparsity]
-        expected = cvxpy.Problem(cvxpy.Minimize(cvxpy.trace(C @ M)), limits).solve(
-            solver=cvxpy.CLARABEL
-        )
-        found = sparse_direction(C, sparsity, tol=1e-6, max_iter=20000)
-        assert_allclose(found.value, expected, atol=1e-4 * np.ptp(np.linalg.eigvalsh(C)))

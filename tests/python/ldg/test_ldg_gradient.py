@@ -70,14 +70,6 @@ def test_rows_without_neighbours_are_left_out(rows, rng):
     assert np.isfinite(objective(B)[1]).all()
 
 
-def test_large_distances_do_not_overflow(rows, rng):
-    X, y = rows
-    objective, _ = problem(1e4 * X, y)
-    value, gradient = objective(orthonormal(rng, 10, 3))
-    assert np.isfinite(value)
-    assert np.isfinite(gradient).all()
-
-
 @pytest.mark.parametrize("m", [1, 4, 10])
 def test_gradient_by_differences(rows, rng, m):
     X, y = rows
@@ -158,16 +150,13 @@ def test_the_estimator_improves_on_its_start(rows, step):
     assert np.all(np.diff(model.eigenvalues_) >= 0)
 
 
-def test_steps_agree_and_threads_do_not_matter(rows):
+def test_steps_agree(rows):
     X, y = rows
-    model = DiscriminativeGaussian(2, n_neighbors=4, gamma=1.0, tol=1e-7, n_threads=1).fit(X, y)
+    model = DiscriminativeGaussian(2, n_neighbors=4, gamma=1.0, tol=1e-7).fit(X, y)
     halving = DiscriminativeGaussian(2, n_neighbors=4, gamma=1.0, tol=1e-7, step="halving")
     halving.set_params(max_iter=5000).fit(X, y)
     assert_allclose(halving.components_, model.components_, atol=1e-4)
     assert model.n_iter_ < halving.n_iter_
-    for n_threads in (2, 7):
-        twin = DiscriminativeGaussian(2, n_neighbors=4, gamma=1.0, tol=1e-7, n_threads=n_threads)
-        assert twin.fit(X, y).components_.tobytes() == model.components_.tobytes()
 
 
 def test_float32_and_few_rows(rows):
@@ -213,15 +202,3 @@ def test_an_interrupt_keeps_the_best_point(rows, monkeypatch, capsys):
     told = capsys.readouterr().err.splitlines()
     assert len(told) == len(model.objective_history_) - 1
     assert told[-1].startswith("[DiscriminativeGaussian] step ")
-
-
-@pytest.mark.parametrize(
-    "parameters", [{"step": "newton"}, {"learning_rate": 0.0}, {"tol": -1.0}, {"max_iter": 0}]
-)
-def test_errors_leave_the_estimator(rows, parameters):
-    X, y = rows
-    model = DiscriminativeGaussian(2, n_neighbors=4, gamma=0.8).fit(X, y)
-    before = model.components_
-    with pytest.raises(ValueError, match=next(iter(parameters))):
-        model.set_params(**parameters).fit(X, y)
-    assert model.components_ is before

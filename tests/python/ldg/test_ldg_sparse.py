@@ -124,18 +124,10 @@ def test_the_first_steps_of_both_deflations(rng):
     assert_allclose(np.abs(directions[:, 1]), np.abs(basis @ inside), atol=1e-9)
 
 
-def test_a_complement_keeps_the_columns_that_were_not_used():
-    vector = np.array([0.0, 0.6, 0.0, -0.8, 0.0])
-    basis = _others(vector)
-    assert_array_equal(basis[[0, 2, 4]][:, [0, 2, 3]], np.eye(3))
-
-
-def test_threads_float32_and_few_rows(wine):
+def test_choices_float32_and_few_rows(wine):
     X, y = wine
-    fits = [SparseLDG(3, n_neighbors=[4, 8], n_threads=n).fit(X, y) for n in (1, 2, 7)]
-    for other in fits[1:]:
-        assert other.components_.tobytes() == fits[0].components_.tobytes()
-    assert set(fits[0].cv_results_) >= {"gamma", "n_neighbors"}
+    chosen = SparseLDG(3, n_neighbors=[4, 8]).fit(X, y)
+    assert set(chosen.cv_results_) >= {"gamma", "n_neighbors"}
     single = SparseLDG(3, n_neighbors=8, gamma=0.8).fit(X.astype(np.float32), y)
     double = SparseLDG(3, n_neighbors=8, gamma=0.8).fit(X, y)
     assert single.transform(X.astype(np.float32)).dtype == np.float32
@@ -164,19 +156,6 @@ def test_too_few_steps_warn(wine):
         model = SparseLDG(2, n_neighbors=8, gamma=0.8, max_iter=3).fit(X, y)
     assert_array_equal(model.steps_, 3)
     assert np.all(model.gap_ >= 0)
-
-
-@pytest.mark.parametrize(
-    "parameters",
-    [{"sparsity": 0.5}, {"deflation": "hotelling"}, {"tol": 0.0}, {"max_iter": 0}],
-)
-def test_errors_leave_the_estimator(wine, parameters):
-    X, y = wine
-    model = SparseLDG(1, n_neighbors=8, gamma=0.8).fit(X, y)
-    before = model.components_
-    with pytest.raises(ValueError, match=next(iter(parameters))):
-        model.set_params(**parameters).fit(X, y)
-    assert model.components_ is before
 
 
 def test_too_much_for_the_memory(wine, monkeypatch):

@@ -173,14 +173,6 @@ def test_both_ways_to_fit_and_the_domains_of_transform(domains):
     assert_allclose(single, together.transform(Xt), atol=1e-3)
 
 
-def test_threads_do_not_matter(domains):
-    fits = [TransferLDG(3, n_threads=n).fit_transfer(*domains) for n in (1, 2, 7)]
-    for other in fits[1:]:
-        assert other.components_.tobytes() == fits[0].components_.tobytes()
-        for name, tried in other.cv_results_.items():
-            assert_array_equal(tried, fits[0].cv_results_[name])
-
-
 def test_fewer_rows_than_columns(rng, domains):
     Xs, ys, Xt, yt = domains
     rotation = np.linalg.qr(rng.standard_normal((300, 9)))[0]
@@ -192,15 +184,6 @@ def test_fewer_rows_than_columns(rng, domains):
     expected = narrow.transform(Xt) - narrow.transform(Xt).mean(axis=0)
     got = wide.transform(Xt @ rotation.T)
     assert_allclose(np.abs(got - got.mean(axis=0)), np.abs(expected), atol=1e-6)
-
-
-@pytest.mark.parametrize("factor", [2.0**-200, 2.0**200])
-def test_units_do_not_matter(domains, factor):
-    Xs, ys, Xt, yt = domains
-    model = TransferLDG(3).fit_transfer(Xs, ys, Xt, yt)
-    scaled = TransferLDG(3).fit_transfer(factor * Xs, ys, factor * Xt, yt)
-    assert_allclose(scaled.components_, model.components_, atol=1e-9)
-    assert_allclose(scaled.transform(factor * Xt), model.transform(Xt), atol=1e-9)
 
 
 def test_scarce_targets(domains):
@@ -224,20 +207,6 @@ def test_errors(domains):
         TransferLDG(10).fit_transfer(Xs, ys, Xt, yt)
     with pytest.raises(ValueError, match="Xt: expected 9 columns, got 8"):
         TransferLDG().fit_transfer(Xs, ys, Xt[:, :8], yt)
-    model = TransferLDG(2, alpha=0.1, gamma=0.9).fit_transfer(Xs, ys, Xt, yt)
-    before = model.components_.copy()
-    for parameters in (
-        {"alpha": 1.5},
-        {"alpha": [0, 2]},
-        {"gamma": []},
-        {"gamma": -0.1},
-        {"n_neighbors": 0},
-        {"alpha": "best"},
-    ):
-        with pytest.raises(ValueError, match=next(iter(parameters))):
-            model.set_params(**parameters).fit_transfer(Xs, ys, Xt, yt)
-        model.set_params(alpha=0.1, gamma=0.9, n_neighbors=16)
-    assert_array_equal(model.components_, before)
 
 
 @pytest.mark.parametrize(("source", "target"), [("amazon", "dslr"), ("dslr", "webcam")])

@@ -159,15 +159,6 @@ def test_what_is_left_is_reduced_again(rng):
     assert names.tolist() == [f"part{p}_ldg{k}" for p in range(4) for k in range(2)]
 
 
-def test_files(rng, tmp_path):
-    X, y = rows(rng)
-    model = PartitionedReducer(LOCAL, part_size=6).fit(X, y)
-    ef.save(model, tmp_path / "model.efm")
-    loaded = ef.load(tmp_path / "model.efm")
-    assert_array_equal(loaded.transform(X), model.transform(X))
-    assert loaded.get_params()["part_size"] == 6
-
-
 def test_messages(rng):
     X, y = rows(rng)
     with pytest.raises(ValueError, match="partition: expected a label for each of 20 columns"):

@@ -7,9 +7,6 @@ import pytest
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 from relatives_reference import same_directions
-from sklearn.datasets import load_iris
-from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import make_pipeline
 
 from eigenfeat.ldg import (
     DirectLDA,
@@ -67,37 +64,12 @@ def test_weights_are_repetitions(rng, name, shape):
     same(copy(name).fit(blocks), repeated)
 
 
-@pytest.mark.parametrize("name", MEMBERS)
-def test_equal_weights_are_none(rng, name):
-    X, y, _ = make(rng, 60, 4)
-    same(copy(name).fit(X, y, np.full(60, 2.5)), copy(name).fit(X, y), 1e-11)
-
-
 def test_columns_that_are_constant_stay_out(rng):
     X, y, weight = make(rng, 60, 4)
     X[:, 2] = 0.1
     X[:, 3] = np.where(y == "a", 7.7, 3.3)
     model = RegularizedFisher(2).fit(X, y, weight * np.pi)
     assert_array_equal(model.components_[:, 2], 0.0)
-
-
-@pytest.mark.parametrize("name", MEMBERS)
-def test_bad_weights_are_errors(rng, name):
-    X, y, weight = make(rng, 30, 4)
-    model = copy(name).fit(X, y)
-    before = model.components_.copy()
-    for bad, message in (
-        (weight[:-1], "sample_weight"),
-        (-1 - weight, "sample_weight"),
-        (np.zeros(30), "positive weight|non-zero number"),
-        (np.where(y == "a", weight, 0.0), "expected rows of at least two classes"),
-        (np.full(30, np.nan), "NaN"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            model.fit(X, y, bad)
-        assert_array_equal(model.components_, before)
-    with pytest.raises(ValueError, match="sample_weight: expected None with blocks"):
-        model.fit(ArrayBlocks(X, y), None, weight)
 
 
 def test_those_without_weights_refuse_blocks_with_some(rng):
@@ -107,12 +79,3 @@ def test_those_without_weights_refuse_blocks_with_some(rng):
     for member in (PCAFisher, LocalFisher):
         with pytest.raises(TypeError, match="sample_weight"):
             member().fit(X, y, sample_weight=weight)
-
-
-def test_weights_are_routed():
-    X, y = load_iris(return_X_y=True)
-    weight = 1.0 + np.arange(150) % 3
-    with sklearn.config_context(enable_metadata_routing=True):
-        model = RegularizedFisher().set_fit_request(sample_weight=True)
-        pipe = make_pipeline(model, KNeighborsClassifier(3)).fit(X, y, sample_weight=weight)
-        assert_array_equal(pipe[0].components_, RegularizedFisher().fit(X, y, weight).components_)
