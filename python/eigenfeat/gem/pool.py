@@ -10,7 +10,7 @@ other folds, merged.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
@@ -123,7 +123,7 @@ class View(Saved):
     n_features: int = 0
     penalty: float = np.nan
     note: str = ""
-    learned: Any = None
+    learned: Any = field(default=None, repr=False)
 
     def _check_loaded(self) -> None:
         learned, what = self.learned, "View.learned"
@@ -441,6 +441,7 @@ def fit_pool(
         Called after each view; True ends the search with the views so far.
     """
     n, left = rows.n_rows, {}
+    names = [name for name in VIEWS if name in names]
     count = next((folds for most, folds in _FOLDS if n <= most), 1)
     paths: dict[str, Sequence[float]] = {}
     if count == 1:
@@ -505,7 +506,7 @@ def _out_of_fold(logits: Sequence[_Array], held: Sequence[Codes], rows: MemoryRo
 
 
 def _forward(trials: Sequence[_Trial], codes: Codes, weight: _Array | None) -> list[int]:
-    """Numbers of the views that a pool takes one by one, while each lowers its log loss enough."""
+    """Numbers, ascending, of views taken one by one while each lowers the pool's loss enough."""
     if not trials:
         return []
     chosen = [int(np.argmin([trial.log_loss for trial in trials]))]
@@ -514,7 +515,7 @@ def _forward(trials: Sequence[_Trial], codes: Codes, weight: _Array | None) -> l
         rest = [i for i in range(len(trials)) if i not in chosen]
         losses = [pool_loss([trials[j].logits for j in [*chosen, i]], codes, weight) for i in rest]
         if not rest or min(losses) > (1.0 - _GAIN) * loss:
-            return chosen
+            return sorted(chosen)
         loss = min(losses)
         chosen.append(rest[int(np.argmin(losses))])
 

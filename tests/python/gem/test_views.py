@@ -311,6 +311,28 @@ def test_more_than_5000_samples_look_at_views_first():
     assert model.score(X[5_500:], y[5_500:]) >= alone.score(X[5_500:], y[5_500:]) - 0.02
 
 
+def test_the_pool_does_not_depend_on_the_order_of_views():
+    X, y = load_wine(return_X_y=True)
+    a = GEMClassifier(["columns", "gem", "kernel"]).fit(X, y)
+    b = GEMClassifier(["kernel", "columns", "gem"]).fit(X, y)
+    np.testing.assert_array_equal(a.decision_function(X), b.decision_function(X))
+
+
+def test_views_that_are_chosen_one_by_one_have_their_own_weights(rng, monkeypatch):
+    """Beyond 5,000 samples the best view comes first, whatever its place among the others."""
+    monkeypatch.setattr("eigenfeat.gem.pool._GAIN", 0.001)
+    X = rng.standard_normal((7_000, 6))
+    curved = np.exp(-((X[:, :2] ** 2).sum(axis=1)) / 2) - 0.4 + np.tanh(X[:, 2] * X[:, 3])
+    z = 4.0 * curved + (X[:, 4] > 0) * np.sign(X[:, 5])
+    y = (z + rng.logistic(size=7_000) / 2 > 0).astype(int)
+    model = GEMClassifier().fit(X[:5_500], y[:5_500])
+    used = [view.log_loss for view in model.views_ if view.weight > 0]
+    assert len(used) > 1
+    assert used[0] > min(used)
+    held_out = log_loss(y[5_500:], model.predict_proba(X[5_500:]))
+    assert held_out < min(used) + 0.01
+
+
 def test_a_refit_forgets_the_pool():
     X, y = load_iris(return_X_y=True)
     model = GEMClassifier().fit(X, y)
