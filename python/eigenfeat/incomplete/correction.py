@@ -170,6 +170,10 @@ class CorrectedRule(Rule):
         capped = self.correction.cap(largest, self._known(rule_input)[items])
         return np.maximum(capped, output.reliability[items])
 
+    def best_scores(self, rule_input: RuleInput) -> _Codes:
+        """As `Rule.best_scores`."""
+        return self.rule.best_scores(rule_input)
+
     def least_known(self, tau: float) -> int:
         """As `Rule.least_known`."""
         return self.correction.least_known(tau)
@@ -241,16 +245,16 @@ def correct_rule(
     n_rows, n_times = _sizes(model.rule.cost, n, length, _least_rows(tau, confidence))
     steps = spread_steps(length, n_times)
     times = steps * channels
-    trials = []
+    parts: list[_HeldOut] = []
     total = n_rows * len(times)
     with progress_bar(total, "ReliableClassifier", verbose) as bar:
         done = _Progress(bar, total, n_folds)
         if len(times) and held_out is not None:
-            trials = [_evaluate_held_out(model, held_out.take(slice(0, n_rows)), grid, times, done)]
+            parts.append(_HeldOut(model, held_out.take(slice(0, n_rows)), grid, times, done))
         elif len(times):
             for other, own in _fold_models(refit, rows, y, n_rows, n_folds):
-                trials.append(_evaluate_held_out(other, own, grid, times, done))
-    if not trials:
+                parts.append(_HeldOut(other, own, grid, times, done))
+    if not parts:
         if len(times):  # a row of one entry has no beginning
             warnings.warn(
                 "correct: expected folds that the classifier can be fitted to, got none; rows are "
@@ -260,16 +264,13 @@ def correct_rule(
             )
         none = np.empty((len(grid), 0), np.int64)
         return Correction(grid, none, d, confidence), HeldOutResult(0, 0), steps
-    decided = np.concatenate([trial[0] for trial in trials], axis=1)
-    wrong = np.concatenate([trial[1] for trial in trials], axis=1)
+    wrong = np.concatenate([part.wrong for part in parts], axis=1)
     stable_from = np.sort(_stable_from(wrong, times, d), axis=1)
     correction = Correction(grid, stable_from, d, confidence)
     at = int(np.searchsorted(grid, tau))
     late = times >= correction.least_known(tau)
-    first = (decided[at] & late).argmax(axis=1)
-    early = (decided[at] & late).any(axis=1)
-    disagreed = early & wrong[at][np.arange(len(first)), first]
-    return correction, HeldOutResult(int(len(first) - disagreed.sum()), len(first)), steps
+    disagreed = sum(part.disagreements(at, late) for part in parts)
+    return correction, HeldOutResult(wrong.shape[1] - disagreed, wrong.shape[1]), steps
 
 
 def _fold_models(
@@ -288,30 +289,61 @@ def _fold_models(
         yield model, rows.take(own)
 
 
-def _evaluate_held_out(
-    model: FittedModel,
-    rows: Rows,
-    grid: _Array,
-    times: NDArray[np.int64],
-    done: Callable[[int], None],
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """(p, m, times): whether samples outside the fit would be decided, and wrongly."""
-    full = model.fill(rows.rows)
-    final = model.predict_codes(full)
-    shown = np.where(rows.have_gaps[:, None], rows.rows, full)
-    ends = rows.ends[:, None]
-    decided = np.empty((len(grid), len(final), len(times)), dtype=bool)
-    wrong = np.empty_like(decided)
-    for begin in range(0, len(times), TIMES_AT_ONCE):
-        at = slice(begin, min(begin + TIMES_AT_ONCE, len(times)))
-        rule_input = model.prefix_input(shown, times[at])
-        shape = len(final), at.stop - at.start
-        for k, (yes, score) in enumerate(model.rule.evaluate_grid(rule_input, grid)):
-            label = model.discriminants.labels[score].reshape(shape)
-            decided[k, :, at] = yes.reshape(shape) & (times[at] < ends)
-            wrong[k, :, at] = decided[k, :, at] & (label != final[:, None])
-        done(shape[0] * shape[1])
-    return decided, wrong
+class _HeldOut:
+    """Samples outside a fit, and when its rule would decide them as others than complete ones.
+
+    Where the rule would decide a sample as the complete one, it need not be asked whether it does:
+    only wrong decisions count. Labels are compared first, and the rule evaluates the others.
+
+    Attributes
+    ----------
+    agrees : (m, times) array of bool
+        Whether the label that would be decided is that of the complete sample.
+    wrong : (p, m, times) array of bool
+        By reliability, whether the sample would be decided, and wrongly.
+    """
+
+    def __init__(
+        self,
+        model: FittedModel,
+        rows: Rows,
+        grid: _Array,
+        times: NDArray[np.int64],
+        done: Callable[[int], None],
+    ) -> None:
+        self.model, self.grid, self.times = model, grid, times
+        full = model.fill(rows.rows)
+        final = model.predict_codes(full)
+        self.shown = np.where(rows.have_gaps[:, None], rows.rows, full)
+        running = times < rows.ends[:, None]
+        self.agrees = np.empty(running.shape, dtype=bool)
+        self.wrong = np.zeros((len(grid), *running.shape), dtype=bool)
+        for begin in range(0, len(times), TIMES_AT_ONCE):
+            at = slice(begin, min(begin + TIMES_AT_ONCE, len(times)))
+            rule_input = model.prefix_input(self.shown, times[at])
+            label = model.discriminants.labels[model.rule.best_scores(rule_input)]
+            same = label.reshape(len(final), -1) == final[:, None]
+            self.agrees[:, at] = same
+            row, time = np.nonzero(~same & running[:, at])
+            if len(row):
+                others = rule_input.take(row * (at.stop - at.start) + time)
+                for k, (decided, _) in enumerate(model.rule.evaluate_grid(others, grid)):
+                    self.wrong[k, row, begin + time] = decided
+            done(same.size)
+
+    def disagreements(self, at: int, late: NDArray[np.bool_]) -> int:
+        """How many samples get another label, at one tau, by their first decision at late times."""
+        wrong = self.wrong[at] & late
+        rows = np.flatnonzero(wrong.any(axis=1))
+        first = wrong[rows].argmax(axis=1)
+        before = self.agrees[rows] & late & (np.arange(len(late)) < first[:, None])
+        row, time = np.nonzero(before)
+        if not len(row):
+            return len(rows)
+        rule_input = self.model.prefix_input(self.shown[rows], self.times)
+        earlier = rule_input.take(row * len(late) + time)
+        right = list(self.model.rule.evaluate_grid(earlier, self.grid))[at][0]
+        return len(rows) - len(np.unique(row[right]))
 
 
 class _Progress:

@@ -362,19 +362,24 @@ class Quadratic(Discriminants):
 
     def scores(self, points: _Array) -> _Array:
         """As `Discriminants.scores`."""
-        apart = points[:, None] - self.means
-        quadratic = np.einsum("nki,nki->nk", self.pulls(points), apart)
-        return np.asarray(self.offsets - 0.5 * quadratic)
+        out = np.empty((len(points), len(self.means)))
+        for c, (mean, precision) in enumerate(zip(self.means, self.precisions, strict=True)):
+            apart = points - mean
+            out[:, c] = np.einsum("ni,ni->n", _products(apart, precision), apart)
+        return np.asarray(self.offsets - 0.5 * out)
 
     def magnitudes(self, points: _Array) -> _Array:
         """As `Discriminants.magnitudes`."""
-        apart = np.abs(points[:, None] - self.means)
-        quadratic = np.einsum("nki,nki->nk", _products(apart, np.abs(self.precisions)), apart)
-        return np.asarray(np.abs(self.offsets) + 0.5 * quadratic)
+        out = np.empty((len(points), len(self.means)))
+        for c, (mean, precision) in enumerate(zip(self.means, self.precisions, strict=True)):
+            apart = np.abs(points - mean)
+            out[:, c] = np.einsum("ni,ni->n", _products(apart, np.abs(precision)), apart)
+        return np.asarray(np.abs(self.offsets) + 0.5 * out)
 
     def pulls(self, points: _Array) -> _Array:
         """(n, k, d): ``P_c (x - mean_c)``, minus the gradients of the scores."""
-        return _products(points[:, None] - self.means, self.precisions)
+        pairs = zip(self.means, self.precisions, strict=True)
+        return np.stack([_products(points - mean, precision) for mean, precision in pairs], axis=1)
 
     def forms(self, c: _Codes, h: _Codes) -> _Array:
         """(m, d, d): V of ``f_c - f_h`` for some pairs."""
@@ -404,13 +409,9 @@ class Quadratic(Discriminants):
         return lengths[c] + lengths[h], sloped
 
 
-def _products(apart: _Array, precisions: _Array) -> _Array:
-    """(n, k, d) of P_c x, each a sum over d whose rounding does not depend on the other points."""
-    out = np.empty_like(apart)
-    for c, precision in enumerate(precisions):
-        rows = np.ascontiguousarray(apart[:, c])
-        out[:, c] = expand(rows, np.ascontiguousarray(precision.T), None, expansion="none")
-    return out
+def _products(apart: _Array, precision: _Array) -> _Array:
+    """(n, d) of P x, each a sum over d whose rounding does not depend on the other points."""
+    return np.asarray(expand(apart, np.ascontiguousarray(precision.T), None, expansion="none"))
 
 
 def discriminants_of(classifier: BaseEstimator, X: _Array) -> Discriminants:

@@ -247,6 +247,10 @@ class Rule(Saved):
         """The largest tau at which each row would be decided (0: never), and as which score."""
         raise NotImplementedError
 
+    def best_scores(self, rule_input: RuleInput) -> _Codes:
+        """(n,): the scores that rows are, or would be, decided as, at every tau."""
+        raise NotImplementedError
+
     def decide(self, rule_input: RuleInput, tau: _Array) -> RuleOutput:
         """`evaluate` without classes of rows that wait and without counts, where that is faster."""
         return self.evaluate(rule_input, tau, None)
@@ -259,7 +263,7 @@ class Rule(Saved):
     def evaluate_grid(
         self, rule_input: RuleInput, grid: _Array
     ) -> Iterator[tuple[NDArray[np.bool_], _Codes]]:
-        """Which rows are decided at each tau of a grid, and as which scores."""
+        """Which rows are decided at each tau of an ascending grid, and as which scores."""
         largest, best = self.largest_tau(rule_input, None)
         for tau in grid:
             yield largest >= tau, best
@@ -341,6 +345,10 @@ class PairwiseRule(Rule):
         labels = rule_input.discriminants.labels
         best = _best_scores(rule_input.scores, labels, target)
         return self._bounds(rule_input, best, rivals_of(labels, best)), best
+
+    def best_scores(self, rule_input: RuleInput) -> _Codes:
+        """As `Rule.best_scores`."""
+        return _best_scores(rule_input.scores, rule_input.discriminants.labels, None)
 
     def certified_tau(self, rule_input: RuleInput, output: RuleOutput, items: _Codes) -> _Array:
         """The bounds that decided them are the largest there are."""
@@ -462,36 +470,25 @@ class SetRule(Rule):
         total = self._of_parts(rule_input, votes, np.arange(len(votes.best)))
         return np.where(votes.allowed(target), total, 0.0), votes.best
 
+    def best_scores(self, rule_input: RuleInput) -> _Codes:
+        """As `Rule.best_scores`."""
+        if self._in_parts(rule_input):
+            return _PartVotes(rule_input).best
+        return self._best(rule_input, None)[0]
+
     def evaluate_grid(
         self, rule_input: RuleInput, grid: _Array
     ) -> Iterator[tuple[NDArray[np.bool_], _Codes]]:
-        """As `Rule.evaluate_grid`."""
-        if shares_quadratics(rule_input, self.kind):
-            yield from self._shared_grid(rule_input, grid)
-            return
-        quadratic = rule_input.discriminants.pair_axes and self.kind.shape == "ball"
-        if quadratic and self._in_parts(rule_input):
-            yield from super().evaluate_grid(rule_input, grid)
-            return
-        # The largest tau takes more signs than these.
+        """As `Rule.evaluate_grid`: what fails at one tau fails at all larger ones."""
+        best = self.best_scores(rule_input)
+        left, items = rule_input, np.arange(len(best))
         for tau in grid:
-            n = len(rule_input.conditional.pattern)
-            output = self.evaluate(rule_input, np.full(n, tau), None)
-            yield output.decided, output.best
-
-    def _shared_grid(
-        self, rule_input: RuleInput, grid: _Array
-    ) -> Iterator[tuple[NDArray[np.bool_], _Codes]]:
-        """The same where all samples of a pattern have one quadratic: all levels at once."""
-        best, allowed = self._best(rule_input, None)
-        pattern = rule_input.conditional.pattern
-        _, first, of_row = np.unique(pattern, return_index=True, return_inverse=True)
-        one_each = rule_input.take(np.repeat(first, len(grid)))
-        radii = one_each.radius(self.kind, np.tile(grid, len(first))).reshape(-1, len(grid))
-        ascending = radii[of_row.reshape(-1)]
-        levels, _, _ = levels_over_sets(rule_input, self.kind, ascending, best, allowed)
-        for level in range(len(grid)):
-            yield levels > level, best
+            if len(items):
+                holds = self.decide(left, np.full(len(items), tau)).decided
+                left, items = left.take(np.flatnonzero(holds)), items[holds]
+            decided = np.zeros(len(best), dtype=bool)
+            decided[items] = True
+            yield decided, best
 
     def _in_parts(self, rule_input: RuleInput) -> bool:
         return rule_input.conditional.weights.shape[1] > 1 and not self.kind.any_distribution

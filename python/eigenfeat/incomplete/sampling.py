@@ -115,6 +115,10 @@ class SampledRule(Rule):
         bound = self._bounds(rule_input, tested, np.zeros(n), np.ones(n))
         return bound, first_scores(rule_input, tested)
 
+    def best_scores(self, rule_input: RuleInput) -> _Codes:
+        """As `Rule.best_scores`: by the first completions."""
+        return first_scores(rule_input, self._tested(rule_input, None))
+
     def decide(self, rule_input: RuleInput, tau: _Array) -> RuleOutput:
         """As `Rule.decide`."""
         tested = self._tested(rule_input, None)

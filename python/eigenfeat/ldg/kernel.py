@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.saved import fits
 from eigenfeat._base.sparse_rows import in_order
-from eigenfeat._base.spread import deviations, signed, varying
+from eigenfeat._base.spread import deviations, in_any_order, signed, varying
 from eigenfeat._base.threads import count_cores, one_blas_thread
 from eigenfeat._base.types import Floats, RandomState, Rows
 from eigenfeat._base.validation import FLOATS, check_memory, show
@@ -203,7 +203,7 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             check_two_labels(np.unique(labels))
             check_memory("KernelLDG", _MATRICES, rows.shape[0])
             self.mean_, self.scale_ = self._standards(rows)
-            kernel = self._kernel(rows, rows)
+            kernel = self._kernel(rows, rows, in_any_order(rows))
             if kernel.shape[0] != kernel.shape[1]:
                 raise ValueError(f"X: expected a square kernel matrix, got shape {kernel.shape}")
             with one_blas_thread():
@@ -290,8 +290,8 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                     f"X: expected numbers >= 0 with kernel={self.kernel!r}, got {show(least)}"
                 )
 
-    def _kernel(self, X: Any, other: Any) -> _Array:
-        """Return the kernel between rows, in float64."""
+    def _kernel(self, X: Any, other: Any, order: Any = None) -> _Array:
+        """Return the kernel between rows, in float64; a named one by columns in this order."""
         self._check_signs(X)
         count_cores()
         if isinstance(self.kernel, str) and self.kernel == "precomputed":
@@ -304,6 +304,10 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             if self.kernel_gamma is None and self.kernel == "chi2":
                 del parameters["gamma"]  # which takes no None
             rows, others = (self._moved(part) for part in (X, other))
+            if order is not None:
+                rows, others = rows[:, order], others[:, order]
+                if issparse(rows):
+                    rows, others = in_order(rows), in_order(others)
             with one_blas_thread():
                 matrix = pairwise_kernels(
                     rows, others, metric=self.kernel, filter_params=True, **parameters

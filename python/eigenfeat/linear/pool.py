@@ -25,6 +25,7 @@ from scipy.optimize import minimize
 from scipy.special import softmax
 from sklearn.exceptions import ConvergenceWarning
 
+from eigenfeat._base.threads import one_blas_thread
 from eigenfeat._base.types import Codes
 from eigenfeat.linear.held_out import _objective, _solved, log_loss, temperature
 from eigenfeat.linear.lbfgs import minimise
@@ -232,6 +233,7 @@ def _log_probabilities(z: _Array) -> _Array:
     return z
 
 
+@one_blas_thread()
 def _weights(L: _Array, codes: Codes, weight: _Array | None) -> _Array:
     count, n, k = L.shape
     share = np.full(n, 1.0 / n) if weight is None else weight / weight.sum()

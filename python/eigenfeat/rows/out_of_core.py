@@ -108,10 +108,10 @@ def without_names(estimator: Any) -> Any:
     encoder = result.__dict__.pop("columns_", None)
     if encoder is not None:
         result.n_features_in_ = len(encoder.feature_names_)
-        if hasattr(result, "best_estimator_"):
-            result.best_estimator_ = without_names(result.best_estimator_)
-        if hasattr(result, "members_"):
-            result.members_ = [without_names(member) for member in result.members_]
+    if hasattr(result, "best_estimator_"):
+        result.best_estimator_ = without_names(result.best_estimator_)
+    if hasattr(result, "members_"):
+        result.members_ = [without_names(member) for member in result.members_]
     return result
 
 

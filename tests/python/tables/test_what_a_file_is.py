@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 import pytest
+from every_estimator import ESTIMATORS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from table_files import arrow_modules, write_table
@@ -16,7 +17,14 @@ from eigenfeat.exceptions import BadRowError
 from eigenfeat.tables import OptionError
 
 arrow_modules()
-FITTED = [ef.GEMClassifier, ef.MultinomialLogit, ef.FisherLDA, ef.rayleigh.QuadraticDiscriminant]
+OF_FILES = (
+    *("GEM", "GEMClassifier", "JointGEMClassifier", "GEMClassifierCV", "GEMEnsemble"),
+    *("ClassComponents", "MultinomialLogit", "CalibratedLeastSquares"),
+    *("FisherLDA", "QuadraticDiscriminant", "SlicedInverseRegression", "RayleighPCA"),
+    *("VanishingComponents", "OrientedPCA"),
+    *("RegularizedFisher", "PCAFisher", "DirectLDA", "GSVDDiscriminant"),
+    *("MaximumMarginCriterion", "PartitionedReducer"),
+)
 
 
 def labels_of(rows):
@@ -35,23 +43,46 @@ def table(rng):
     return frame.assign(kind=np.where(X[:, 0] + X[:, 1] / 10 > 0, "p", "q"))
 
 
-@pytest.mark.parametrize("kind", FITTED)
-@pytest.mark.parametrize("form", ["csv", "parquet", "feather"])
-def test_models_find_their_columns_by_name(tmp_path, table, kind, form):
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [*((name, "csv") for name in OF_FILES), ("FisherLDA", "parquet"), ("FisherLDA", "feather")],
+)
+def test_models_find_their_columns_by_name(tmp_path, table, name, form):
     def write(frame, name):
         path = tmp_path / f"{name}.{form}"
         getattr(frame, f"to_{form}")(path, **({} if form == "feather" else {"index": False}))
         return path
 
-    first, second = write(table, "one"), write(table[["c", "kind", "a", "b"]], "two")
-    model = kind().fit(open_rows(first, "kind"))
-    assert model.feature_names_in_.tolist() == ["a", "b", "c"]
-    assert model.score(open_rows(second, "kind")) == model.score(open_rows(first, "kind"))
-    found = np.concatenate(list(model.predict(open_rows(second))))
-    np.testing.assert_array_equal(found, model.predict(table[["a", "b", "c"]]))
-    lacking = write(table.drop(columns="b").assign(d=1.0), "three")
-    with pytest.raises(ValueError, match="1 are not there: 'b'; it has 'd'"):
-        model.score(open_rows(lacking, "kind"))
+    table["d"] = table["a"] * table["b"]
+    first, second = write(table, "one"), write(table[["c", "kind", "a", "d", "b"]], "two")
+    model = ESTIMATORS[name]().fit(open_rows(first, "kind"))
+    assert model.feature_names_in_.tolist() == ["a", "b", "c", "d"]
+    method = "predict" if hasattr(model, "predict") else "transform"
+    expected, found = (
+        np.concatenate(list(getattr(model, method)(open_rows(path)))) for path in (first, second)
+    )
+    np.testing.assert_array_equal(found, expected)
+    in_memory = getattr(model, method)(table[["a", "b", "c", "d"]])
+    if method == "predict":
+        np.testing.assert_array_equal(found, in_memory)
+    else:
+        np.testing.assert_allclose(found, in_memory, rtol=1e-9, atol=1e-12)
+    lacking = write(table.drop(columns="b").assign(e=1.0), "three")
+    with pytest.raises(ValueError, match="1 are not there: 'b'; it has 'e'"):
+        list(getattr(model, method)(open_rows(lacking, "kind")))
+
+
+def test_every_estimator_that_reads_files_is_tested(tmp_path, table):
+    """Others refuse rows of files in words, or want their labels as `y`."""
+    table.assign(d=1.0 + np.arange(200) % 7).to_csv(tmp_path / "rows.csv", index=False)
+    reads = set()
+    for make in ESTIMATORS.values():
+        try:
+            model = make().fit(open_rows(tmp_path / "rows.csv", "kind"))
+        except (TypeError, ValueError):
+            continue
+        reads.add(type(model).__name__)
+    assert reads == {*OF_FILES}
 
 
 def test_parts_may_have_their_columns_in_another_order(tmp_path, table):
