@@ -21,6 +21,7 @@ from eigenfeat.gem.gem import GEM
 from eigenfeat.pencils import rayleigh_matrices as matrices
 from eigenfeat.pencils import scale as _scale
 from eigenfeat.pencils.solution import Solution
+from eigenfeat.pencils.span import span_of
 
 if TYPE_CHECKING:
     from eigenfeat.moments.class_moments import ClassMoments
@@ -158,9 +159,14 @@ def _by_class(moments: ClassMoments, settings: matrices.Parameters, smallest: bo
     labels = moments.active_classes
     check_two_labels(labels)
     report: ScaleReport = _scale.settle(moments, settings.scale, None)
-    scale = report.column_scale
+    d, scale = len(report.column_scale), report.column_scale
+    m = min(int(settings.n_components or 1), d)
+    span = span_of(moments, scale, about_mean=True)
+    if span is not None and smallest and m > d - span.basis.shape[1]:
+        span = None  # not all of them vanish on all samples of a class
+    if span is not None:
+        moments, scale = span.moments, np.ones(span.basis.shape[1])
     pooled = matrices.pool(moments)
-    m = min(int(settings.n_components or 1), len(pooled.mean))
     directions, offsets, values, ranks = [], [], [], []
     for label in labels:
         mean, matrix = moments.mean(label), moments.covariance(label)
@@ -171,10 +177,18 @@ def _by_class(moments: ClassMoments, settings: matrices.Parameters, smallest: bo
         size = np.trace(matrix) + np.sum((mean / scale)[~pooled.constant] ** 2)
         if not np.trace(matrix) > (100 * np.finfo(np.float64).eps) ** 2 * size:
             matrix = np.zeros_like(matrix)  # what rounding leaves of equal rows is no variance
-        result, vectors = _ends(matrix, m, settings, smallest)
-        vectors = vectors / scale[:, None]
+        vanishing = matrices.null_directions(matrix, span, m) if span and smallest else None
+        if span is not None and vanishing is not None:
+            vectors, result = vanishing / span.scale[:, None], np.zeros(m)
+            offset = -((span.origin + span.scale * (span.basis @ origin)) @ vectors)
+        else:
+            result, vectors = _ends(matrix, min(m, len(matrix)), settings, smallest)
+            vectors = vectors / scale[:, None]
+            offset = -(origin @ vectors)
+            if span is not None:
+                vectors, offset = span.mapped(vectors, offset)
         directions.append(vectors)
-        offsets.append(-(origin @ vectors))
+        offsets.append(offset)
         values.append(result)
         ranks.append(np.arange(len(result)))
     return Solution(
