@@ -42,8 +42,9 @@ bool is_full(index_t bytes, index_t n_items, index_t d, int n_threads) {
 
 // Whether each thread takes a denominator with all its items: its factor is then in the cache when
 // they need it, and its memory is that of the thread's last one.
-bool by_denominator(index_t n_denominators, int n_threads) {
-  return n_denominators >= kDenominatorsPerThread * n_threads;
+bool by_denominator(index_t n_denominators, index_t factor, int n_threads) {
+  return n_denominators >= kDenominatorsPerThread * n_threads &&
+         (n_threads + 1) * factor <= kFactorBytes;
 }
 
 template <class T>
@@ -154,7 +155,7 @@ class Batch {
     }
     const index_t n_denominators = begins_.size();
     begins_.push_back(order_.size());
-    if (by_denominator(n_denominators, n_threads_)) {
+    if (by_denominator(n_denominators, factor_bytes<T>(d(), with_inverse()), n_threads_)) {
       solve_by_denominator();
       return;
     }
@@ -349,13 +350,15 @@ double pencil_bytes(index_t d, index_t n_items, index_t n_denominators,
   const int n_threads = threads_for(std::numeric_limits<double>::max(), options.n_threads);
   const index_t each = factor_bytes<T>(d, krylov);
   index_t held = 1;
-  if (by_denominator(n_denominators, n_threads))
+  if (by_denominator(n_denominators, each, n_threads)) {
     held = std::min<index_t>(n_threads + 1, n_denominators);
-  while (!by_denominator(n_denominators, n_threads) && held < n_denominators &&
-         !is_full((held + 1) * each,
-                  static_cast<index_t>(static_cast<double>(held) * per_denominator), d,
-                  n_threads)) {
-    ++held;
+  } else {
+    while (held < n_denominators &&
+           !is_full((held + 1) * each,
+                    static_cast<index_t>(static_cast<double>(held) * per_denominator), d,
+                    n_threads)) {
+      ++held;
+    }
   }
   // Columns of length d: dense copies, or the basis and as much again for restarts.
   const index_t columns = krylov                   ? 2 * krylov_capacity(options.n_vectors)
