@@ -21,7 +21,7 @@ from eigenfeat.gem.gem import GEM
 from eigenfeat.pencils import rayleigh_matrices as matrices
 from eigenfeat.pencils import scale as _scale
 from eigenfeat.pencils.solution import Solution
-from eigenfeat.pencils.span import span_of
+from eigenfeat.pencils.span import Span, span_of
 
 if TYPE_CHECKING:
     from eigenfeat.moments.class_moments import ClassMoments
@@ -177,18 +177,14 @@ def _by_class(moments: ClassMoments, settings: matrices.Parameters, smallest: bo
         size = np.trace(matrix) + np.sum((mean / scale)[~pooled.constant] ** 2)
         if not np.trace(matrix) > (100 * np.finfo(np.float64).eps) ** 2 * size:
             matrix = np.zeros_like(matrix)  # what rounding leaves of equal rows is no variance
-        vanishing = matrices.null_directions(matrix, span, m) if span and smallest else None
-        if span is not None and vanishing is not None:
-            vectors, result = vanishing / span.scale[:, None], np.zeros(m)
-            offset = -((span.origin + span.scale * (span.basis @ origin)) @ vectors)
-        else:
-            result, vectors = _ends(matrix, min(m, len(matrix)), settings, smallest)
+        if span is None:
+            result, vectors = _ends(matrix, m, settings, smallest)
             vectors = vectors / scale[:, None]
-            offset = -(origin @ vectors)
-            if span is not None:
-                vectors, offset = span.mapped(vectors, offset)
+        else:
+            result, vectors = _ends_in(span, matrix, m, settings, smallest)
+            origin = span.origin + span.scale * (span.basis @ origin)
         directions.append(vectors)
-        offsets.append(offset)
+        offsets.append(-(origin @ vectors))
         values.append(result)
         ranks.append(np.arange(len(result)))
     return Solution(
@@ -215,3 +211,15 @@ def _ends(
         values, vectors = matrices.eigenpairs(matrix, np.eye(len(matrix)), m, settings)
         values, vectors = matrices.of_rank(values, vectors)
     return np.ldexp(np.maximum(values, 0.0), exponent), vectors
+
+
+def _ends_in(
+    span: Span, matrix: NDArray[np.float64], m: int, settings: matrices.Parameters, smallest: bool
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Likewise, of the matrix (r, r) of a span's coordinates; vectors in the units of the input."""
+    if smallest:
+        null = matrices.null_directions(matrix, span, m)
+        assert null is not None  # at least d - r of them
+        return np.zeros(m), null / span.scale[:, None]
+    values, vectors = _ends(matrix, min(m, len(matrix)), settings, smallest)
+    return values, span.mapped(vectors, None)[0]
