@@ -82,14 +82,6 @@ def test_blocks_and_neighbours():
     assert unnamed(call, "n_neighbors") == {}
 
 
-def test_blocks_beyond_memory(tmp_path):
-    np.save(tmp_path / "rows.npy", X)
-    rows = ef.open_rows(tmp_path / "rows.npy", block_rows=2**31 - 1)
-    rows.block_rows = 2**50  # what no machine has
-    with pytest.raises(MemoryError, match="block_rows: expected blocks that fit into memory"):
-        list(rows)
-
-
 @pytest.mark.parametrize("name", ["A", "g", "constant", "radius", "diagonal", "n_threads"])
 def test_certified_sign(name):
     given = {"A": np.eye(4), "g": np.ones(4), "constant": 1.0, "radius": 1.0}
