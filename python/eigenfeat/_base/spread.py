@@ -1,4 +1,4 @@
-"""What rounding leaves open: which columns are constant, and which sign a vector has."""
+"""What rounding leaves open: constant columns, signs of vectors, and in which order to add."""
 
 from __future__ import annotations
 
@@ -13,10 +13,18 @@ from eigenfeat._base.types import Floats
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, DTypeLike
 
-__all__ = ["deviations", "is_rounding", "mean_variance", "rounding", "signed", "varying"]
+__all__ = [
+    "deviations",
+    "in_any_order",
+    "is_rounding",
+    "mean_variance",
+    "rounding",
+    "signed",
+    "varying",
+]
 
 _Array = npt.NDArray[np.float64]
-_BLOCK = 256  # columns
+_BLOCK = 256  # columns, or samples
 _TINY = float(np.finfo(np.float64).tiny)
 _MANY = 2**20  # samples, where their number is not known
 
@@ -69,6 +77,25 @@ def deviations(X: npt.NDArray[Any]) -> _Array:
         constant = is_rounding(spread, peak > 0, len(X), _floating(X))
         out[first : first + _BLOCK] = np.where(constant, 0.0, spread * peak)
     return out
+
+
+def in_any_order(X: Any) -> NDArray[np.int64]:
+    """Indices (d,) of the columns of an array or CSR matrix, in an order that they alone decide.
+
+    Samples at equal distances are told apart by rounding, which depends on the order in which
+    columns are added. In this order results are the same bits however the columns came. It is that
+    of the columns' sums with fixed weights of the samples; columns of equal sums stay in place.
+    """
+    n, d = X.shape
+    weights = np.sqrt(np.arange(1.0, n + 1.0)) % 1.0 / max(n, 1)
+    if hasattr(X, "indptr"):
+        entries = X.data * np.repeat(weights, np.diff(X.indptr))
+        return np.argsort(np.bincount(X.indices, entries, minlength=d), kind="stable")
+    sums = np.zeros(d)
+    for first in range(0, n, _BLOCK):
+        part = X[first : first + _BLOCK].astype(np.float64, order="C")
+        sums += (part * weights[first : first + _BLOCK, None]).sum(axis=0)
+    return np.argsort(sums, kind="stable")
 
 
 def mean_variance(X: npt.NDArray[Any]) -> float:

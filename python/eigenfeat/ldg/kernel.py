@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.saved import fits
 from eigenfeat._base.sparse_rows import in_order
-from eigenfeat._base.spread import deviations, signed, varying
+from eigenfeat._base.spread import deviations, in_any_order, signed, varying
 from eigenfeat._base.threads import count_cores, one_blas_thread
 from eigenfeat._base.types import Floats, RandomState, Rows
 from eigenfeat._base.validation import FLOATS, check_memory, show
@@ -87,22 +87,16 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         Nonzero eigenvalues of the centred kernel matrix, descending.
     X_fit_ : (n, d) array or sparse matrix
         The training samples; for "precomputed" kernels their kernel matrix.
-    mean_ : (d,) array or None
-        Mean of the training samples, where it is subtracted from dense samples.
-    scale_ : (d,) array or None
-        Standard deviations that samples are divided by, 1 for constant columns; None without.
+    mean_, scale_ : (d,) arrays or None
+        Means that are subtracted from dense samples, and standard deviations that samples are
+        divided by, 1 for constant columns; None without.
     kernel_means_ : (n,) array
         Column means of the kernel matrix, used for centring.
     gamma_, n_neighbors_, n_components_, cv_results_, classes_, short_classes_
         As in `LDG`.
-    n_features_in_ : int
-        Number of input features.
 
     Raises
     ------
-    ValueError
-        If samples, labels or parameters are invalid, the kernel is not positive semidefinite, or
-        all samples coincide in its feature space.
     MemoryError
         If the (n, n) matrices exceed the machine's memory.
 
@@ -203,7 +197,7 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             check_two_labels(np.unique(labels))
             check_memory("KernelLDG", _MATRICES, rows.shape[0])
             self.mean_, self.scale_ = self._standards(rows)
-            kernel = self._kernel(rows, rows)
+            kernel = self._kernel(rows, rows, in_any_order(rows))
             if kernel.shape[0] != kernel.shape[1]:
                 raise ValueError(f"X: expected a square kernel matrix, got shape {kernel.shape}")
             with one_blas_thread():
@@ -290,8 +284,8 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                     f"X: expected numbers >= 0 with kernel={self.kernel!r}, got {show(least)}"
                 )
 
-    def _kernel(self, X: Any, other: Any) -> _Array:
-        """Return the kernel between rows, in float64."""
+    def _kernel(self, X: Any, other: Any, order: Any = None) -> _Array:
+        """Return the kernel between rows, in float64; a named one by columns in this order."""
         self._check_signs(X)
         count_cores()
         if isinstance(self.kernel, str) and self.kernel == "precomputed":
@@ -304,6 +298,10 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             if self.kernel_gamma is None and self.kernel == "chi2":
                 del parameters["gamma"]  # which takes no None
             rows, others = (self._moved(part) for part in (X, other))
+            if order is not None:
+                rows, others = rows[:, order], others[:, order]
+                if issparse(rows):
+                    rows, others = in_order(rows), in_order(others)
             with one_blas_thread():
                 matrix = pairwise_kernels(
                     rows, others, metric=self.kernel, filter_params=True, **parameters

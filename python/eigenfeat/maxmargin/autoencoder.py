@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
+from eigenfeat._base.threads import one_blas_thread
 from eigenfeat._base.types import Floats, RandomState, Rows
 from eigenfeat._base.validation import FLOATS, MOST
 from eigenfeat.rows.estimator import (
@@ -162,6 +163,7 @@ class Autoencoder(Iterative, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         self.encoder_, self.encoder_bias_, self.decoder_bias_ = (part.copy() for part in parts[:3])
         self.decoder_ = self.encoder_.T.copy() if self.tied else parts[3].copy()
 
+    @one_blas_thread()
     def _minimum(
         self, objective: _Objective, start: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], float, int]:

@@ -30,11 +30,14 @@ _BLOCK = 1024
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """How columns are standardised: ``(x - mean) / scale``; `varying` ones are not constant."""
+    """How columns are standardised: ``(x - mean) / scale``; `varying` ones are not constant.
+
+    They are given by a mask, or by indices in the order of the coordinates.
+    """
 
     mean: NDArray[np.float64]
     scale: NDArray[np.float64]
-    varying: NDArray[np.bool_]
+    varying: NDArray[np.bool_] | NDArray[np.int64]
 
 
 def is_wide(X: object, solver: str) -> bool:

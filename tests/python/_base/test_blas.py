@@ -1,5 +1,6 @@
 """Our copy of BLAS: found wherever it lies, and at one thread whatever others ask for."""
 
+import importlib
 import importlib.util
 import shutil
 import subprocess
@@ -7,8 +8,15 @@ import sys
 from pathlib import Path
 
 import pytest
+from scipy import optimize
+from sklearn.datasets import load_wine
+from sklearn.decomposition import PCA
+from sklearn.preprocessing import scale
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import eigenfeat
+from eigenfeat import GEMClassifier, MaxMarginShift
+from eigenfeat.maxmargin import Autoencoder, MaxMarginPCA
 
 SCRIPT = """
 import numpy as np
@@ -50,3 +58,37 @@ def test_core_finds_a_blas_that_lies_elsewhere(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(str(tmp_path))
+
+
+def blas_threads():
+    return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+
+OF_SCIPY = {
+    "eigenfeat.maxmargin._joint": (
+        lambda: MaxMarginShift(PCA(2), sigma2=0.5, moves="joint"),
+        lambda: MaxMarginPCA(2, sigma2=0.5, max_iter=2),
+    ),
+    "eigenfeat.maxmargin.autoencoder": (lambda: Autoencoder(2, max_iter=2),),
+    "eigenfeat.linear.pool": (GEMClassifier,),
+}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("module", OF_SCIPY)
+def test_minimisations_of_scipy_use_one_blas_thread(module, monkeypatch):
+    """Its steps are too small for threads, which wait for each other on a busy machine."""
+    seen = set()
+
+    def minimize(*args, **options):
+        seen.update(blas_threads())
+        return optimize.minimize(*args, **options)
+
+    monkeypatch.setattr(importlib.import_module(module), "minimize", minimize)
+    X, y = load_wine(return_X_y=True)
+    with threadpool_limits(limits=2, user_api="blas"):
+        for make in OF_SCIPY[module]:
+            seen.clear()
+            make().fit(scale(X), y)
+            assert seen == {1}
+        assert 2 in blas_threads()

@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 import eigenfeat as ef
 from eigenfeat._base.spread import deviations, is_rounding, mean_variance, varying
-from eigenfeat.incomplete import ClassNearest, LocalQDA
+from eigenfeat.incomplete import LocalQDA
 from eigenfeat.ldg import LDG, KernelLDG
 
 # Their docstrings name a parameter in the units of the columns: C, sigma2, or that of the kernel.
@@ -38,11 +38,10 @@ def projector(features):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("unit", [1e-12, 1e12])
 @pytest.mark.parametrize("name", [name for name in ESTIMATORS if name not in BY_DEFINITION])
-def test_other_units_give_the_same(name, unit):
+def test_other_units_give_the_same(name):
     rows = good_rows(name)
-    known, other = found(name, rows), found(name, unit * rows)
+    known, other = found(name, rows), found(name, 1e-12 * rows)
     if name == "JointGEMClassifier":  # 3 epochs of float32 steps
         assert (known == other).mean() > 0.9
     elif known.dtype.kind != "f":
@@ -58,10 +57,9 @@ def test_neighbours_have_no_unit(power):
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((90, 4)), np.arange(90) % 3
     X[:, 0] += 2 * y
-    for kind in (ClassNearest, LocalQDA):
-        known = kind().fit(X, y).predict(X)
-        scaled = X * 2.0**power  # which changes no digit
-        assert_array_equal(kind().fit(scaled, y).predict(scaled), known)
+    known = LocalQDA().fit(X, y).predict(X)
+    scaled = X * 2.0**power  # which changes no digit
+    assert_array_equal(LocalQDA().fit(scaled, y).predict(scaled), known)
     for kind in (KernelLDG(random_state=0), LDG(random_state=0, standardize=False)):
         chosen = [kind.fit(rows, y).n_neighbors_ for rows in (X, X * 2.0**power)]
         assert chosen[0] == chosen[1]

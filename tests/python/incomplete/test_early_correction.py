@@ -11,6 +11,7 @@ from sklearn.discriminant_analysis import (
     LinearDiscriminantAnalysis,
     QuadraticDiscriminantAnalysis,
 )
+from sklearn.naive_bayes import GaussianNB
 
 import eigenfeat as ef
 from eigenfeat.demo.early import signals
@@ -22,7 +23,9 @@ from eigenfeat.incomplete import (
     Sampled,
 )
 from eigenfeat.incomplete.calibration import lower_bound
-from eigenfeat.incomplete.correction import Correction
+from eigenfeat.incomplete.reliable import correct_rule
+from eigenfeat.incomplete.rules import Correction
+from eigenfeat.incomplete.series import training_rows
 
 
 def walks(random, n, d=30):
@@ -157,6 +160,59 @@ def test_all_ways_of_asking_agree(rng, rule, tmp_path):
     assert_array_equal(
         plain.predict_early(fresh).time, model.uncorrected().predict_early(fresh).time
     )
+
+
+RULES = {
+    "pairwise": lda,
+    "quadratic": lambda **options: ReliableClassifier(GaussianNB(), **options),
+    "mixture": lambda **options: ReliableClassifier(
+        QuadraticDiscriminantAnalysis(reg_param=0.1),
+        MixtureCompletion(),
+        features=PCA(3),
+        rule="quadratic",
+        **options,
+    ),
+    "sampled": lambda **options: lda(rule=Sampled(64), **options),
+}
+
+
+@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("correct", [True, "average"])
+def test_it_is_that_of_all_decisions(rng, name, correct):
+    """Of held-out samples only those of other labels are evaluated; here all are, one by one."""
+    X, y = walks(rng, 90, 12)
+    held_out, held_out_y = X[:60], y[:60]
+    X, y = X[60:], y[60:]
+    tau, times = 0.7, np.arange(1, 12)
+    plain = RULES[name](reliability=tau, correct=False).fit(X, y)
+    model = RULES[name](reliability=tau, correct=correct, held_out=2).fit(X, y)
+    confidence = 0.9 if correct is True else 0.0
+    correction, result, steps = correct_rule(
+        plain.fitted_,
+        None,
+        None,
+        None,
+        tau,
+        0,
+        confidence,
+        training_rows(plain, held_out, held_out_y, None)[0],
+    )
+    assert_array_equal(steps, times)
+    assert_array_equal(correction.tau, model.correction_.tau)
+    final = plain.predict(held_out)
+    at = int(np.searchsorted(correction.tau, tau))
+    decided, wrong = np.empty((2, 60, 11), dtype=bool)
+    for t in times:
+        now = plain.decide(np.where(np.arange(12) < t, held_out, np.nan), tau)
+        decided[:, t - 1] = now.decided
+        wrong[:, t - 1] = now.decided & (now.label != final)
+    stable = np.where(wrong.any(axis=1), 12 - wrong[:, ::-1].argmax(axis=1), 0)
+    assert_array_equal(correction.stable_from[at], np.sort(stable))
+    late = decided & (times >= correction.least_known(tau))
+    first = late.argmax(axis=1)
+    disagreed = late.any(axis=1) & wrong[np.arange(60), first]
+    assert result == (60 - disagreed.sum(), 60)
+    assert wrong.any()
 
 
 def test_few_rows_wait(rng):

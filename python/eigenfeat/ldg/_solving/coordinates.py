@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from eigenfeat._base.sparse_rows import in_order
-from eigenfeat._base.spread import deviations, signed
+from eigenfeat._base.spread import deviations, in_any_order, signed
 from eigenfeat._base.types import Floats
 from eigenfeat.wide.rows import Columns
 
@@ -36,7 +36,8 @@ def standardise(X: Any, scaled: bool) -> tuple[Columns, Floats]:
     Returns
     -------
     columns : Columns
-        The scale of a constant column, one whose deviations are rounding, is 1.
+        The scale of a constant column, one whose deviations are rounding, is 1. Those that vary are
+        given by index, in an order that does not depend on theirs in X.
     rows : (n, varying columns) array
         Dense; C-contiguous, of X's dtype.
     """
@@ -51,13 +52,14 @@ def standardise(X: Any, scaled: bool) -> tuple[Columns, Floats]:
     deviation[stored] = deviations(rows)
     selected = deviation > 0
     scale = np.where(selected, deviation, 1.0) if scaled else np.ones(X.shape[1])
-    inside = selected[stored]
-    moved = rows if inside.all() else rows[:, inside]
-    standard = np.empty(moved.shape, dtype=rows.dtype)
-    for begin in range(0, len(moved), 1024):
-        part = moved[begin : begin + 1024].astype(np.float64)
-        standard[begin : begin + 1024] = (part - mean[selected]) / scale[selected]
-    return Columns(mean, scale, selected), standard
+    order = in_any_order(rows)
+    order = order[selected[stored][order]]
+    chosen = np.flatnonzero(stored)[order]
+    standard = np.empty((len(rows), len(order)), dtype=rows.dtype)
+    for begin in range(0, len(rows), 1024):
+        part = rows[begin : begin + 1024, order].astype(np.float64)
+        standard[begin : begin + 1024] = (part - mean[chosen]) / scale[chosen]
+    return Columns(mean, scale, chosen), standard
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,68 @@
+"""Tables in which many samples are equally far: results do not depend on the order of columns."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from eigenfeat._base.spread import in_any_order
+from eigenfeat.ldg import LDG, DiscriminativeGaussian, KernelLDG, SparseLDG
+
+
+def tied_table(seed, dtype=np.float64):
+    """Indicators, small counts, copies, and repeated samples."""
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(8, 97)), int(rng.integers(2, 7))
+    y = rng.integers(0, int(rng.integers(2, 4)), n)
+    y[:4] = [0, 1, 0, 1]
+    columns = [np.arange(n) % 2 * 1.0]
+    for _ in range(d):
+        kind = rng.integers(4)
+        if kind == 0:
+            columns.append((rng.random(n) < 0.5) * 1.0)
+        elif kind == 1:
+            columns.append(rng.integers(0, 4, n) * 1.0)
+        elif kind == 2:
+            columns.append(columns[-1].copy())
+        else:
+            columns.append(np.round(rng.standard_normal(n)))
+    X = np.column_stack(columns).astype(dtype)
+    again = rng.integers(0, n, n // 3)
+    X[: len(again)] = X[again]
+    return X, y, rng.permutation(X.shape[1])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "laplacian"])
+def test_a_kernels_parameters_and_features(kernel, dtype):
+    for seed in range(40):
+        X, y, order = tied_table(seed, dtype)
+        models = [
+            KernelLDG(kernel=kernel, random_state=0).fit(x, y)
+            for x in (X, X[:, order], X[:, order[::-1]])
+        ]
+        for model in models[1:]:
+            assert model.n_neighbors_ == models[0].n_neighbors_
+            assert model.gamma_ == models[0].gamma_
+            np.testing.assert_array_equal(model.dual_coef_, models[0].dual_coef_)
+
+
+def test_a_kernel_of_sparse_samples():
+    for seed in range(20):
+        X, y, order = tied_table(seed)
+        one = KernelLDG(random_state=0).fit(sparse.csr_matrix(X), y)
+        other = KernelLDG(random_state=0).fit(sparse.csr_matrix(X[:, order]), y)
+        np.testing.assert_array_equal(one.dual_coef_, other.dual_coef_)
+
+
+@pytest.mark.parametrize("estimator", [LDG, SparseLDG, DiscriminativeGaussian])
+def test_directions_of_columns(estimator):
+    for seed in range(60 if estimator is LDG else 10):
+        X, y, order = tied_table(seed)
+        one = estimator(random_state=0).fit(X, y)
+        other = estimator(random_state=0).fit(X[:, order], y)
+        assert other.n_neighbors_ == one.n_neighbors_
+        # Of equal columns either may have a weight.
+        places, others = in_any_order(X), in_any_order(X[:, order])
+        np.testing.assert_array_equal(other.components_[:, others], one.components_[:, places])
