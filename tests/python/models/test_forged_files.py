@@ -263,7 +263,6 @@ def test_older_protocols_are_no_way_around(tmp_path):
 CODES = [np.array([2**63 - 1]), np.array([-1]), np.array([3])]
 WHERE = {
     "LocalQDA": ("_codes",),
-    "ClassNearest": ("_near", "_codes"),
     "ReliableClassifier, local": ("classifier_", "_codes"),
     "ECTS": ("_codes",),
 }
