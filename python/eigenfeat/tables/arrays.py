@@ -30,7 +30,7 @@ _Open = Callable[[], _Array]  # a map is made anew for each piece: pages that we
 def _in_npy(path: Path) -> _Open:
     def opened() -> _Array:
         with damage_named(path, "an array in NumPy's format"):
-            mapped: _Array = open_memmap(path, mode="r")  # type: ignore[no-untyped-call]
+            mapped: _Array = open_memmap(path, mode="r")  # type: ignore[no-untyped-call, unused-ignore]
             return mapped
 
     return opened
@@ -52,7 +52,7 @@ def _in_npz(path: Path, name: str, option: str) -> _Open:
             )
         with archive.open(info) as file:
             try:
-                array: _Array = read_array(file)  # type: ignore[no-untyped-call]
+                array: _Array = read_array(file)  # type: ignore[no-untyped-call, unused-ignore]
             except MemoryError as error:  # a shape that the bytes do not fill
                 raise ValueError(str(error)) from None
     return lambda: array

@@ -100,7 +100,7 @@ def _to_npy(path: Path, names: list[str]) -> _Writing:
     def header() -> bytes:
         out = io.BytesIO()
         about = {"descr": dtype.str, "fortran_order": False, "shape": (n, *rest)}
-        npy.write_array_header_1_0(out, about)  # type: ignore[no-untyped-call]
+        npy.write_array_header_1_0(out, about)  # type: ignore[no-untyped-call, unused-ignore]
         return out.getvalue()
 
     with open(path, "xb") as file:
