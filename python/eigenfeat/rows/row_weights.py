@@ -11,7 +11,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import _check_sample_weight
 
 from eigenfeat._base.types import Labels
-from eigenfeat._base.validation import check_unmasked
+from eigenfeat._base.validation import check_unmasked, refuse_complex
 from eigenfeat._base.weight_units import usual_weights
 from eigenfeat.expansion.features import take_rows
 
@@ -50,8 +50,10 @@ def row_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64]:
     ValueError
         If weights are negative, not finite, too few or too many.
     """
+    given = check_unmasked(sample_weight, "sample_weight")
+    refuse_complex(getattr(given, "dtype", None), "sample_weight")
     result: NDArray[np.float64] = _check_sample_weight(
-        check_unmasked(sample_weight, "sample_weight"),
+        given,
         np.empty((n, 0)),
         dtype=np.float64,
         ensure_non_negative=True,
