@@ -10,8 +10,8 @@ namespace {
 
 using py::literals::operator""_a;
 
-py::tuple minimise(const Array<double>& a, const Array<double>& g, const Array<double>& half_widths,
-                   int n_threads) {
+py::tuple minimise_in_box(const Array<double>& a, const Array<double>& g,
+                          const Array<double>& half_widths, int n_threads) {
   const auto slopes = matrix_view(g, "g");
   const auto curvatures = broadcast_view(a, slopes.rows, "A");
   const auto widths = broadcast_view(half_widths, slopes.rows, "half_widths");
@@ -29,8 +29,8 @@ py::tuple minimise(const Array<double>& a, const Array<double>& g, const Array<d
 }  // namespace
 
 void register_box(py::module_& module) {
-  module.def("minimise_over_box", &minimise, py::arg("A").noconvert(), py::arg("g").noconvert(),
-             py::arg("half_widths").noconvert(), "n_threads"_a);
+  module.def("minimise_over_box", &minimise_in_box, py::arg("A").noconvert(),
+             py::arg("g").noconvert(), py::arg("half_widths").noconvert(), "n_threads"_a);
 }
 
 }  // namespace eigenfeat::bindings

@@ -13,7 +13,7 @@ namespace {
 
 using py::literals::operator""_a;
 
-DualSolver parse_solver(const std::string& name) {
+DualSolver parse_dual_solver(const std::string& name) {
   if (name == "sequential") return DualSolver::sequential;
   require(name == "frank_wolfe", "solver", "sequential or frank_wolfe", name);
   return DualSolver::frank_wolfe;
@@ -30,19 +30,17 @@ struct HeldSolver {
 };
 
 template <class T>
-std::unique_ptr<HeldSolver<T>> hold(std::optional<Array<T>> dense, std::optional<Array<T>> data,
-                                    std::optional<Array<index_t>> indices,
-                                    std::optional<Array<index_t>> indptr, index_t n_columns,
-                                    Array<std::int32_t> labels, Array<double> costs,
-                                    index_t n_classes, double margin, double constant,
-                                    const std::string& solver, index_t batch, std::uint64_t seed,
-                                    int n_threads) {
+std::unique_ptr<HeldSolver<T>> hold_samples(
+    std::optional<Array<T>> dense, std::optional<Array<T>> data,
+    std::optional<Array<index_t>> indices, std::optional<Array<index_t>> indptr, index_t n_columns,
+    Array<std::int32_t> labels, Array<double> costs, index_t n_classes, double margin,
+    double constant, const std::string& solver, index_t batch, std::uint64_t seed, int n_threads) {
   auto held = std::make_unique<HeldSolver<T>>(
       HeldSolver<T>{std::move(dense), std::move(data), std::move(indices), std::move(indptr),
                     std::move(labels), std::move(costs), nullptr});
   const SvmProblem problem{vector_view(held->labels, "labels"), vector_view(held->costs, "costs"),
                            n_classes, margin, constant};
-  const SvmOptions options{parse_solver(solver), batch, seed};
+  const SvmOptions options{parse_dual_solver(solver), batch, seed};
   if (held->dense) {
     const auto rows = matrix_view(*held->dense, "X");
     const Unlocked unlocked;
@@ -88,10 +86,10 @@ void register_solver(py::module_& module, const char* name) {
     return py::arg(argument).noconvert().none(true) = py::none();
   };
   py::class_<Held>(module, name)
-      .def(py::init(&hold<T>), py::kw_only(), optional("X"), optional("data"), optional("indices"),
-           optional("indptr"), "n_columns"_a = 0, py::arg("labels").noconvert(),
-           py::arg("costs").noconvert(), "n_classes"_a, "margin"_a, "constant"_a, "solver"_a,
-           "batch"_a, "seed"_a, "n_threads"_a)
+      .def(py::init(&hold_samples<T>), py::kw_only(), optional("X"), optional("data"),
+           optional("indices"), optional("indptr"), "n_columns"_a = 0,
+           py::arg("labels").noconvert(), py::arg("costs").noconvert(), "n_classes"_a, "margin"_a,
+           "constant"_a, "solver"_a, "batch"_a, "seed"_a, "n_threads"_a)
       .def("start", &start<T>, py::arg("duals").noconvert(), "n_threads"_a)
       .def(
           "run",

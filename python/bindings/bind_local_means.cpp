@@ -101,7 +101,7 @@ py::tuple gaussians(const Array<T>& X, const std::optional<Array<T>>& queries,
 }
 
 template <class T>
-void register_type(py::module_& module) {
+void register_local_means_of(py::module_& module) {
   module.def("local_neighbours", &neighbours<T>, py::arg("X").noconvert(),
              py::arg("codes").noconvert(), "n_classes"_a, "n_neighbors"_a,
              py::arg("queries").noconvert().none(true), py::arg("groups").noconvert().none(true),
@@ -121,8 +121,8 @@ void register_type(py::module_& module) {
 }  // namespace
 
 void register_local_means(py::module_& module) {
-  register_type<float>(module);
-  register_type<double>(module);
+  register_local_means_of<float>(module);
+  register_local_means_of<double>(module);
 }
 
 }  // namespace eigenfeat::bindings

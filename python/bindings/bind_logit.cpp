@@ -26,14 +26,12 @@ struct HeldRows {
 };
 
 template <class T>
-std::unique_ptr<HeldRows<T>> hold(std::optional<Array<T>> dense, std::optional<Array<T>> data,
-                                  std::optional<Array<index_t>> indices,
-                                  std::optional<Array<index_t>> indptr, index_t n_columns,
-                                  std::optional<Array<T>> projections,
-                                  std::optional<Array<T>> directions,
-                                  std::optional<Array<T>> offset,
-                                  const std::optional<std::string>& wave, const Vector<int>& powers,
-                                  bool include_input, bool constant) {
+std::unique_ptr<HeldRows<T>> hold_features(
+    std::optional<Array<T>> dense, std::optional<Array<T>> data,
+    std::optional<Array<index_t>> indices, std::optional<Array<index_t>> indptr, index_t n_columns,
+    std::optional<Array<T>> projections, std::optional<Array<T>> directions,
+    std::optional<Array<T>> offset, const std::optional<std::string>& wave,
+    const Vector<int>& powers, bool include_input, bool constant) {
   auto held = std::make_unique<HeldRows<T>>(HeldRows<T>{std::move(dense),
                                                         std::move(data),
                                                         std::move(projections),
@@ -238,10 +236,10 @@ void register_rows(py::module_& module, const char* name) {
     return py::arg(argument).noconvert().none(true) = py::none();
   };
   py::class_<HeldRows<T>>(module, name)
-      .def(py::init(&hold<T>), py::kw_only(), optional("X"), optional("data"), optional("indices"),
-           optional("indptr"), "n_columns"_a = 0, optional("projections"), optional("directions"),
-           optional("offset"), "wave"_a = py::none(), "powers"_a = Vector<int>{},
-           "include_input"_a = false, "constant"_a = false)
+      .def(py::init(&hold_features<T>), py::kw_only(), optional("X"), optional("data"),
+           optional("indices"), optional("indptr"), "n_columns"_a = 0, optional("projections"),
+           optional("directions"), optional("offset"), "wave"_a = py::none(),
+           "powers"_a = Vector<int>{}, "include_input"_a = false, "constant"_a = false)
       .def_property_readonly("n_rows", [](const HeldRows<T>& held) { return held.rows.rows(); })
       .def_property_readonly("n_columns", [](const HeldRows<T>& held) { return held.rows.cols(); })
       .def("scores", &scores<T>, py::arg("coefficients").noconvert(), "n_threads"_a)

@@ -75,7 +75,7 @@ void register_product(py::module_& module) {
 }
 
 template <class T>
-void register_type(py::module_& module) {
+void register_sparse_rows_of(py::module_& module) {
   module.def("check_compact_rows", &check<T>, py::arg("data").noconvert(),
              py::arg("indices").noconvert(), py::arg("indptr").noconvert(), "n_columns"_a);
   module.def("transpose_rows", &transposed<T>, py::arg("data").noconvert(),
@@ -85,8 +85,8 @@ void register_type(py::module_& module) {
 }  // namespace
 
 void register_sparse_rows(py::module_& module) {
-  register_type<float>(module);
-  register_type<double>(module);
+  register_sparse_rows_of<float>(module);
+  register_sparse_rows_of<double>(module);
   register_product<float, float>(module);
   register_product<float, double>(module);
   register_product<double, double>(module);

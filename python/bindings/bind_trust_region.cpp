@@ -21,8 +21,8 @@ BallProblem problem_of(const Array<double>& a, const Array<double>& g,
   return problem;
 }
 
-py::tuple minimise(const Array<double>& a, const Array<double>& g, const Array<double>& radius,
-                   int n_threads) {
+py::tuple minimise_in_ball(const Array<double>& a, const Array<double>& g,
+                           const Array<double>& radius, int n_threads) {
   const BallProblem problem = problem_of(a, g, radius);
   const index_t n = problem.slopes.rows, d = problem.slopes.cols;
   auto values = allocate<double>({n}), points = allocate<double>({n, d});
@@ -82,8 +82,8 @@ py::tuple levels(const Array<double>& forms, const Array<double>& widths,
 }  // namespace
 
 void register_trust_region(py::module_& module) {
-  module.def("minimise_over_ball", &minimise, py::arg("A").noconvert(), py::arg("g").noconvert(),
-             py::arg("radius").noconvert(), "n_threads"_a);
+  module.def("minimise_over_ball", &minimise_in_ball, py::arg("A").noconvert(),
+             py::arg("g").noconvert(), py::arg("radius").noconvert(), "n_threads"_a);
   module.def("certify_over_ball", &certified, py::arg("A").noconvert(), py::arg("g").noconvert(),
              py::arg("constant").noconvert(), py::arg("radius").noconvert(), "n_threads"_a);
   module.def("proved_levels", &levels, py::arg("forms").noconvert(), py::arg("widths").noconvert(),

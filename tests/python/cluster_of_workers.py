@@ -180,7 +180,7 @@ def test_rows_that_are_held_give_the_same_bits(client, split_every):
     held, lazy = held_and_lazy(client)
     here = held[1].compute()
     expected = distributed.class_moments(*lazy, split_every=split_every)
-    assert DaskBlocks(*held)._partitions.held is not None
+    assert DaskBlocks(*held)._partitions.persisted is not None
     assert distributed.class_moments(*held, split_every=split_every) == expected
     assert distributed.class_moments(held[0], here, split_every=split_every) == expected
     assert distributed.class_moments(lazy[0], here, split_every=split_every) == expected
@@ -210,7 +210,7 @@ def test_large_results_are_merged_on_the_workers(client, monkeypatch):
     blocks = DaskBlocks(*held)
     found = blocks.reduce(large, np.add, 2**19)
     assert_array_equal(found, np.full(2**19, 8000.0))
-    assert blocks._partitions.held._large  # as it is in the next pass
+    assert blocks._partitions.persisted._large  # as it is in the next pass
     assert_array_equal(blocks.reduce(large, np.add, 2**19), found)
 
 
@@ -226,7 +226,7 @@ def test_rows_of_one_worker_are_shared_by_all(client):
     X = client.persist(lazy, workers=[one])
     wait(X)
     blocks = DaskBlocks(X, y)
-    assert blocks._partitions.held.shares(client) is None
+    assert blocks._partitions.persisted.shares(client) is None
     found = blocks.reduce(reductions.moments, reductions.merge_moments)
     assert found == distributed.class_moments(lazy, y)
 
@@ -242,9 +242,9 @@ def test_projections_are_kept_by_all_workers_alike(client):
     X = da.concatenate(parts).persist()
     wait(X)
     blocks = DaskBlocks(X, y)
-    assert blocks._partitions.held.shares(client) is None
+    assert blocks._partitions.persisted.shares(client) is None
     gem_classifier(views="gem", n_directions=1, scale="none").fit(blocks)
-    kept = blocks._kept.held.shares(client)
+    kept = blocks._stored.persisted.shares(client)
     assert sorted(len(share.numbers) for share in kept) == [8, 8]
 
 

@@ -22,7 +22,6 @@
 namespace eigenfeat {
 namespace {
 
-constexpr index_t kTile = TiledLower<float>::kTile;
 constexpr index_t kInner = 4096;  // features of one float product
 
 // Rows of a panel, whole tiles: all where they take some 32 MB, else a quarter, so that two take half of

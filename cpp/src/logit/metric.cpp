@@ -17,8 +17,6 @@
 namespace eigenfeat {
 namespace {
 
-constexpr index_t kTile = TiledLower<float>::kTile;
-
 // One tile of sums += panel^T panel, by way of a float product.
 void add_product(MatrixView<const float> panel, const TiledLower<double>& sums, TileIndex at,
                  AlignedBuffer<float>& product, double* sum) {

@@ -15,6 +15,8 @@
 
 namespace eigenfeat {
 
+inline constexpr index_t kTile = TiledLower<float>::kTile;
+
 // Rows of a panel of the Gram matrix: many, so that adding a product to the sums costs little
 // beside it; few, so that the panel takes some 64 MB.
 inline index_t gram_panel_rows(index_t p) {

@@ -21,7 +21,7 @@ namespace {
 
 constexpr index_t kRowsOfSums = 8192;   // products of which are added up in 32 bits
 constexpr index_t kEntriesAtOnce = 64;  // of two strips, in the first-level cache
-constexpr index_t kPanelBytes = index_t{1} << 24;
+constexpr index_t kPanelOfBytes = index_t{1} << 24;
 constexpr std::int64_t kSigned = 128;
 
 #ifdef EIGENFEAT_FOUR_PRODUCTS
@@ -99,7 +99,7 @@ void ByteMoments::form(index_t c, Vector<std::int64_t>& sums, double* scatter) {
     std::fill(products_.data() + begin * width, products_.data() + end * width, std::int64_t{0});
   });
   const index_t bytes = std::max<index_t>(width, 1) * (four_ ? 1 : 2);
-  const index_t most = std::clamp<index_t>(kPanelBytes / bytes / 256 * 256, 256, kRowsOfSums);
+  const index_t most = std::clamp<index_t>(kPanelOfBytes / bytes / 256 * 256, 256, kRowsOfSums);
   for (index_t begin = order_.begin[c]; begin < order_.begin[c + 1] && width > 0; begin += most) {
     pack(begin, std::min(begin + most, order_.begin[c + 1]));
     multiply();

@@ -93,7 +93,6 @@ BallBounds bounds_from(const BallTerms& at, double mu, double defect, double rad
 }
 
 void bring_back(const BallScale& scale, Certificate& certificate) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const auto outward = [&](double x, double towards) {
     const double given = scale.back(x);
     const bool exact = x == 0.0 || std::fabs(given) >= std::numeric_limits<double>::min();

@@ -9,7 +9,6 @@
 namespace eigenfeat {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kUnderflow = 1e-290;
 
 // One quadratic, and what is known of its minimum so far.

@@ -18,7 +18,7 @@
 namespace eigenfeat {
 namespace {
 
-struct Scratch {
+struct CertificateScratch {
   AlignedBuffer<double> a, g, x, line;
   std::unique_ptr<TridiagonalRegion> region;
 };
@@ -41,7 +41,7 @@ class DenseItem {
  public:
   // largest: of the magnitudes in a
   DenseItem(MatrixView<const double> a, double largest, const double* slopes,
-            const BallScale& scale, Scratch& scratch)
+            const BallScale& scale, CertificateScratch& scratch)
       : d_(a.rows), a_(a), largest_(largest), scale_(scale), scratch_(scratch) {
     scratch.g.reserve(d_);
     scratch.x.reserve(d_);
@@ -100,11 +100,11 @@ class DenseItem {
   MatrixView<const double> a_;
   double largest_;
   const BallScale& scale_;
-  Scratch& scratch_;
+  CertificateScratch& scratch_;
 };
 
 Certificate certify_dense(MatrixView<const double> a, const double* g, double constant,
-                          double radius, Scratch& scratch) {
+                          double radius, CertificateScratch& scratch) {
   const index_t d = a.rows;
   const double size = largest_magnitude(a.data, d * d), steepest = largest_magnitude(g, d);
   if (radius == 0.0 || (size == 0.0 && steepest == 0.0)) return exactly(constant);
@@ -128,8 +128,8 @@ void certify_over_ball(const BallProblem& problem, VectorView<const double> cons
   const int threads = threads_for(work_of(problem), n_threads);
   const std::unique_ptr<Eigenbasis> basis = basis_of(problem, threads);
   if (basis) basis->measure();
-  PerThread<Scratch> scratch(threads);
-  const auto one = [&](index_t i, Scratch& mine) {
+  PerThread<CertificateScratch> scratch(threads);
+  const auto one = [&](index_t i, CertificateScratch& mine) {
     const double* g = problem.slopes.row(i);
     const double radius = problem.radii[i];
     if (problem.dense && basis == nullptr)

@@ -10,12 +10,10 @@
 #include "eigenfeat/scratch.hpp"
 #include "eigenfeat/status.hpp"
 #include "eigenfeat/trust_region.hpp"
-#include "kernels/region_kernels.hpp"
+#include "regions/secular.hpp"
 
 namespace eigenfeat {
 namespace {
-
-constexpr double kRound = std::numeric_limits<double>::epsilon();
 
 double total(const double* x, index_t n) {
   double sum = 0.0;
@@ -23,14 +21,14 @@ double total(const double* x, index_t n) {
   return sum;
 }
 
-struct Scratch {
+struct DominanceScratch {
   AlignedBuffer<double> lines, values, magnitudes;
 };
 
 // One row of a problem.
 class Row {
  public:
-  Row(const DominanceProblem& problem, index_t row, Scratch& scratch)
+  Row(const DominanceProblem& problem, index_t row, DominanceScratch& scratch)
       : p_(problem), row_(row), d_(problem.points.cols), k_(problem.offsets.cols), s_(scratch) {
     s_.lines.reserve(6 * d_);
     s_.values.reserve(k_);
@@ -161,7 +159,7 @@ class Row {
 
   const DominanceProblem& p_;
   index_t row_, d_, k_;
-  Scratch& s_;
+  DominanceScratch& s_;
   double curved_ = 0.0, sloped_ = 0.0;
 };
 
@@ -198,7 +196,7 @@ double work_of(const DominanceProblem& p) {
          static_cast<double>(p.offsets.cols);
 }
 
-constexpr index_t kRows = 32;
+constexpr index_t kRowsAtOnce = 32;
 
 }  // namespace
 
@@ -211,8 +209,8 @@ void find_dominating(const DominanceProblem& problem, const Dominance& out, int 
       std::to_string(out.winners.size) + ", " + std::to_string(out.guesses.size) + ", " +
           std::to_string(out.checks.size) + " and " + std::to_string(out.open.size));
   const int threads = threads_for(work_of(problem), n_threads);
-  PerThread<Scratch> scratch(threads);
-  for_ranges(n, kRows, threads, [&](index_t begin, index_t end, int thread) {
+  PerThread<DominanceScratch> scratch(threads);
+  for_ranges(n, kRowsAtOnce, threads, [&](index_t begin, index_t end, int thread) {
     for (index_t i = begin; i < end; ++i) {
       Row row(problem, i, scratch[thread]);
       int open = 0, skipped = 0;
@@ -247,8 +245,8 @@ void dominance_radii(const DominanceProblem& problem, VectorView<const std::int3
     require(classes[i] >= -1 && classes[i] < k, "classes", "indices of classes, or -1",
             std::to_string(classes[i]));
   const int threads = threads_for(20.0 * work_of(problem), n_threads);
-  PerThread<Scratch> scratch(threads);
-  for_ranges(n, kRows, threads, [&](index_t begin, index_t end, int thread) {
+  PerThread<DominanceScratch> scratch(threads);
+  for_ranges(n, kRowsAtOnce, threads, [&](index_t begin, index_t end, int thread) {
     for (index_t i = begin; i < end; ++i) {
       Row row(problem, i, scratch[thread]);
       const index_t guess = row.guess();

@@ -9,12 +9,6 @@
 #include "regions/secular.hpp"
 
 namespace eigenfeat {
-namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-}  // namespace
-
 Eigenbasis::Eigenbasis(MatrixView<const double> a, MatrixView<const double> slopes, int n_threads)
     : d_(a.rows),
       a_(a),

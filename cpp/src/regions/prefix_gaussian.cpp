@@ -14,7 +14,7 @@ namespace eigenfeat {
 namespace {
 
 constexpr double kHalfLogTwoPi = 0.91893853320467274178;
-constexpr index_t kRows = 64;
+constexpr index_t kPrefixRows = 64;
 
 void check_factor(MatrixView<const double> factor) {
   require(factor.rows == factor.cols && factor.is_row_major(), "factor",
@@ -65,7 +65,7 @@ void prefix_gains(MatrixView<const double> factor, MatrixView<const double> feat
           std::to_string(features.rows));
   require(gains.rows == d && gains.cols == ell && gains.is_row_major(), "gains",
           "the features' shape, " + shape_text(d, ell), shape_text(gains));
-  for_ranges(d, kRows, threads_for(flops(d, d, ell), n_threads),
+  for_ranges(d, kPrefixRows, threads_for(flops(d, d, ell), n_threads),
              [&](index_t begin, index_t end, int) {
                // Rows of L before `begin` are zero in these columns.
                gemm<double>(Op::none, Op::transpose, 1.0,
@@ -85,7 +85,7 @@ void prefix_innovations(MatrixView<const double> factor, VectorView<const double
   require(innovations.rows == n && innovations.is_row_major(), "innovations",
           std::to_string(n) + " rows", std::to_string(innovations.rows));
   if (t == 0) return;
-  for_ranges(n, kRows, threads_for(flops(n, t, t) / 2, n_threads),
+  for_ranges(n, kPrefixRows, threads_for(flops(n, t, t) / 2, n_threads),
              [&](index_t begin, index_t end, int) {
                for (index_t i = begin; i < end; ++i) {
                  for (index_t s = 0; s < t; ++s) innovations(i, s) = rows(i, s) - mean[s];
@@ -130,7 +130,7 @@ void prefix_log_densities(MatrixView<const double> factor, MatrixView<const doub
   require(out.rows == n && out.cols == p, "out", std::to_string(n) + " rows",
           std::to_string(out.rows));
   if (p == 0) return;
-  for_ranges(n, kRows, threads_for(20 * flops(n, steps[p - 1], 1), n_threads),
+  for_ranges(n, kPrefixRows, threads_for(20 * flops(n, steps[p - 1], 1), n_threads),
              [&](index_t begin, index_t end, int) {
                for (index_t i = begin; i < end; ++i) {
                  double sum = 0.0;
@@ -208,7 +208,7 @@ void prefix_step(MatrixView<const double> factor, VectorView<const double> mean,
           shape_text(innovations) + ", " + shape_text(means) + " and " +
               std::to_string(log_densities.size));
   const double pivot = factor(t, t);
-  for_ranges(n, kRows, threads_for(flops(n, t + ell, 1), n_threads),
+  for_ranges(n, kPrefixRows, threads_for(flops(n, t + ell, 1), n_threads),
              [&](index_t begin, index_t end, int) {
                for (index_t i = begin; i < end; ++i) {
                  const double known = dot(factor.row(t), innovations.row(i), t);

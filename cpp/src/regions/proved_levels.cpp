@@ -12,7 +12,7 @@
 namespace eigenfeat {
 namespace {
 
-struct Scratch {
+struct LevelScratch {
   Vector<index_t> varying;  // entries with w > 0
   AlignedBuffer<double> curvature, slopes, line;
 };
@@ -47,7 +47,7 @@ void check(const SharedQuadratics& problem) {
 // One group: its matrix over the entries that vary, and its items' slopes there.
 class Group {
  public:
-  Group(const SharedQuadratics& problem, index_t group, Scratch& scratch)
+  Group(const SharedQuadratics& problem, index_t group, LevelScratch& scratch)
       : problem_(problem),
         scratch_(scratch),
         begin_(problem.begins[group]),
@@ -125,7 +125,7 @@ class Group {
   }
 
   const SharedQuadratics& problem_;
-  Scratch& scratch_;
+  LevelScratch& scratch_;
   index_t begin_, end_, size_ = 0;
 };
 
@@ -139,7 +139,7 @@ void proved_levels(const SharedQuadratics& problem, VectorView<int> levels, Vect
   const double d = static_cast<double>(problem.slopes.cols);
   const int threads =
       threads_for(static_cast<double>(m) * 12 * d * d * d + n * (2 * d * d + 400 * d), n_threads);
-  PerThread<Scratch> scratch(threads);
+  PerThread<LevelScratch> scratch(threads);
   for_blocks(m, threads, [&](index_t group, int thread) {
     Group(problem, group, scratch[thread]).run(levels, open);
   });

@@ -9,6 +9,7 @@
 namespace eigenfeat {
 
 inline constexpr double kRound = std::numeric_limits<double>::epsilon();
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 SecularSums secular_sums(const double* a, const double* g, index_t n, double low, double shift);
 Survey survey(const double* a, const double* g, index_t n);

@@ -24,7 +24,7 @@ double tolerance(index_t d) {
   return static_cast<double>(64 + 2 * d) * kRound;
 }
 
-struct Scratch {
+struct RegionScratch {
   AlignedBuffer<double> a, g, x, rotated, line;
   double largest = 0.0;  // of the magnitudes in A
   std::unique_ptr<TridiagonalRegion> region;
@@ -35,7 +35,7 @@ struct Item {
   const BallMinima& minima;
   const Eigenbasis* basis;
 
-  void run(index_t i, Scratch& scratch) const {
+  void run(index_t i, RegionScratch& scratch) const {
     const index_t d = problem.slopes.cols;
     const double* g = problem.slopes.row(i);
     double* x = minima.minimisers.row(i);
@@ -77,7 +77,7 @@ struct Item {
 
   // x: the minimiser in scaled numbers
   RegionPoint minimise(index_t i, MatrixView<const double> a, const BallScale& scale,
-                       Scratch& scratch, double* x) const {
+                       RegionScratch& scratch, double* x) const {
     const index_t d = problem.slopes.cols;
     if (problem.dense && basis == nullptr)
       return region(scratch).minimise(a, scale.curvature, scratch.g.data(), scale.radius, x);
@@ -96,7 +96,7 @@ struct Item {
   }
 
   // Tridiagonal forms are quick, eigenvectors surer: the better of both is kept.
-  void by_eigenvectors(MatrixView<const double> a, const BallScale& scale, Scratch& scratch,
+  void by_eigenvectors(MatrixView<const double> a, const BallScale& scale, RegionScratch& scratch,
                        double* x, RegionPoint& point, Judgement& judged) const {
     const index_t d = problem.slopes.cols;
     scratch.a.reserve(d * d);
@@ -118,7 +118,7 @@ struct Item {
 
   // Whether x and mu meet the conditions of a minimum to rounding, with the numbers as they were
   // given; what the method itself says of its success is not enough.
-  Judgement judge(MatrixView<const double> a, const BallScale& scale, Scratch& scratch,
+  Judgement judge(MatrixView<const double> a, const BallScale& scale, RegionScratch& scratch,
                   const double* x, const RegionPoint& point) const {
     const index_t d = problem.slopes.cols;
     const double mu = point.multiplier, radius = scale.radius, limit = tolerance(d);
@@ -142,13 +142,13 @@ struct Item {
     return out;
   }
 
-  TridiagonalRegion& region(Scratch& scratch) const {
+  TridiagonalRegion& region(RegionScratch& scratch) const {
     if (!scratch.region) scratch.region = std::make_unique<TridiagonalRegion>(problem.slopes.cols);
     return *scratch.region;
   }
 
   // max(0, -a_min), for a ball that is a point and no slope.
-  double lowest_multiplier(MatrixView<const double> a, Scratch& scratch) const {
+  double lowest_multiplier(MatrixView<const double> a, RegionScratch& scratch) const {
     const index_t d = problem.slopes.cols;
     if (!problem.dense || basis != nullptr) {
       const double* values = basis == nullptr ? a.data : basis->values();
@@ -173,7 +173,7 @@ void minimise_over_ball(const BallProblem& problem, const BallMinima& minima, in
   const int threads = threads_for(work_of(problem), n_threads);
   const std::unique_ptr<Eigenbasis> basis = basis_of(problem, threads);
   const Item item{problem, minima, basis.get()};
-  PerThread<Scratch> scratch(threads);
+  PerThread<RegionScratch> scratch(threads);
   for_ranges(n, block_of(problem), threads, [&](index_t begin, index_t end, int thread) {
     for (index_t i = begin; i < end; ++i) item.run(i, scratch[thread]);
   });

@@ -14,7 +14,7 @@ from eigenfeat._base.plain_rows import naming_text
 from eigenfeat._base.validation import show
 from eigenfeat.distributed._cluster import computed
 from eigenfeat.distributed._dask import is_array, is_collection, is_frame, is_series, module
-from eigenfeat.distributed._held import Held
+from eigenfeat.distributed._persisted import PersistedPartitions
 from eigenfeat.rows.blocks import Block
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Partitions:
     lengths : list of int
     n_features : int
     names : list of str, or None
-    held : Held or None
+    persisted : PersistedPartitions or None
         The sources, where all are persisted.
     origin : object
         The collections: what of them is persisted is lost when nobody holds it.
@@ -50,7 +50,7 @@ class Partitions:
     lengths: list[int]
     n_features: int
     names: list[str] | None
-    held: Held | None
+    persisted: PersistedPartitions | None
     origin: Any
 
 
@@ -118,7 +118,7 @@ def _of_frame(frame: Any, target: str | None, weight: str | None) -> Partitions:
         [measured[i] for i in nonempty],
         len(features),
         _names(features),
-        Held.of(sources),
+        PersistedPartitions.of(sources),
         frame,
     )
 
@@ -178,7 +178,7 @@ def _of_arrays(X: Any, y: Any, sample_weight: Any, names: list[str] | None) -> P
         [lengths[i] for i in nonempty],
         int(X.shape[1]),
         names,
-        Held.of(sources),
+        PersistedPartitions.of(sources),
         origin,
     )
 
@@ -189,7 +189,10 @@ def _made_once(X: Any, columns: list[Any]) -> tuple[Any, Any, list[Any]]:
     Labels and weights of rows that are persisted are persisted, too.
     """
     dask = module("dask")
-    if Held.of((part,) for part in X.to_delayed(optimize_graph=False).ravel()) is None:
+    if (
+        PersistedPartitions.of((part,) for part in X.to_delayed(optimize_graph=False).ravel())
+        is None
+    ):
         optimized = dask.optimize(X, *columns)
         return (X, *columns), optimized[0], list(optimized[1:])
     columns = list(dask.persist(*columns))

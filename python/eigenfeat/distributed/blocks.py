@@ -16,9 +16,9 @@ from eigenfeat._base.labels import plain_labels
 from eigenfeat._base.validation import check_number, check_whole
 from eigenfeat.distributed._cluster import computed, persisted
 from eigenfeat.distributed._dask import module
-from eigenfeat.distributed._held import Held
-from eigenfeat.distributed._kept import Kept, keeps, kept_of, reduced
 from eigenfeat.distributed._partitions import Partitions, partitions
+from eigenfeat.distributed._persisted import PersistedPartitions
+from eigenfeat.distributed._stored import StoredBlock, fits_memory, reduced, stored_blocks
 from eigenfeat.rows.blocks import ArrayBlocks, Block, RowBlocks, joined
 from eigenfeat.rows.reading import RowTransform, read
 
@@ -87,7 +87,7 @@ class DaskBlocks(RowBlocks):
         self.split_every = check_whole(split_every, "split_every", at_least=2)
         self.n_threads = check_whole(n_threads, "n_threads", at_least=1)
         self.keep = check_number(keep, "keep", at_least=0.0)
-        self._kept: _KeptRows | None = None
+        self._stored: _StoredRows | None = None
         self._last: RowTransform | None = None
         self._partitions: Partitions = partitions(X, y, sample_weight)
 
@@ -132,32 +132,34 @@ class DaskBlocks(RowBlocks):
         pass_ = self._pass(function, merge, arguments)
         starts = [(start,) for _, start in self._sources()]
         rows = self._partitions
-        return self._merged(pass_, _of_partition, starts, rows.sources, rows.held)
+        return self._merged(pass_, _of_partition, starts, rows.sources, rows.persisted)
 
     def _keeps(self, reading: RowTransform) -> bool:
         """Whether to read by what workers keep: of masked rows, when they are read again."""
-        again = self._last is reading or (self._kept is not None and self._kept.reading is reading)
+        again = self._last is reading or (
+            self._stored is not None and self._stored.reading is reading
+        )
         self._last = reading
-        return (again or reading.mask is None) and keeps(reading, self.n_rows, self.keep)
+        return (again or reading.mask is None) and fits_memory(reading, self.n_rows, self.keep)
 
     def _reduced_kept(
         self, merge: Any, reading: RowTransform, function: Any, merge_inside: Any, *arguments: Any
     ) -> Any:
         """A pass of `eigenfeat.rows.reading.read`, by what the workers keep of an earlier one."""
-        if self._kept is None or self._kept.reading is not reading:
-            self._kept = None
-            parts = self._made(self._pass(kept_of, merge, (reading,)))
-            self._kept = _KeptRows(reading, parts, Held.of(parts))
+        if self._stored is None or self._stored.reading is not reading:
+            self._stored = None
+            parts = self._made(self._pass(stored_blocks, merge, (reading,)))
+            self._stored = _StoredRows(reading, parts, PersistedPartitions.of(parts))
         pass_ = self._pass(function, merge, (merge_inside, arguments))
-        nothing: list[Any] = [()] * len(self._kept.parts)
-        return self._merged(pass_, _of_kept, nothing, self._kept.parts, self._kept.held)
+        nothing: list[Any] = [()] * len(self._stored.parts)
+        return self._merged(pass_, _of_stored, nothing, self._stored.parts, self._stored.persisted)
 
     def _made(self, pass_: _Pass) -> list[tuple[Any, ...]]:
         """What workers keep of every partition, once all have it."""
         shared = _literal(pass_)
-        task = module("dask").delayed(_kept_of_partition, pure=False, traverse=False)
-        held = self._partitions.held
-        places = None if held is None else held.places()
+        task = module("dask").delayed(_stored_partition, pure=False, traverse=False)
+        known = self._partitions.persisted
+        places = None if known is None else known.places()
         made = []
         for number, (sources, start) in enumerate(self._sources()):
             with module("dask").annotate(**_preferably(places, number)):
@@ -169,13 +171,18 @@ class DaskBlocks(RowBlocks):
         return _Pass(read_, function, merge, arguments, self.block_rows, self.n_threads)
 
     def _merged(
-        self, pass_: _Pass, leaf: Any, starts: list[Any], sources: Any, held: Held | None
+        self,
+        pass_: _Pass,
+        leaf: Any,
+        starts: list[Any],
+        sources: Any,
+        persisted: PersistedPartitions | None,
     ) -> Any:
         """The results of ``leaf(pass_, *start, *source)``, merged in a tree."""
-        if held is not None:
+        if persisted is not None:
             kind = (pass_.function, *(part for part in pass_.arguments if callable(part)))
             with threads.default(self.n_threads):
-                tree = held.reduced(
+                tree = persisted.reduced(
                     partial(leaf, pass_), pass_.merge, self.split_every, starts, kind
                 )
             if tree is not None:
@@ -239,12 +246,12 @@ class _Pass:
 
 
 @dataclass(frozen=True, eq=False)
-class _KeptRows:
+class _StoredRows:
     """What workers keep of the rows, read in one way."""
 
     reading: RowTransform
     parts: list[tuple[Any, ...]]
-    held: Held | None
+    persisted: PersistedPartitions | None
 
 
 class _Pieces(RowBlocks):
@@ -266,17 +273,17 @@ def _of_partition(pass_: _Pass, start: int, *sources: Any) -> Any:
         return blocks.reduce(pass_.function, pass_.merge, *pass_.arguments)
 
 
-def _kept_of_partition(pass_: _Pass, start: int, *sources: Any) -> list[Kept]:
+def _stored_partition(pass_: _Pass, start: int, *sources: Any) -> list[StoredBlock]:
     """One partition's rows as all passes read them."""
     with threads.default(pass_.n_threads):
         blocks = _Pieces(pass_.read(*sources), start, pass_.block_rows)
-        return kept_of(blocks, *pass_.arguments)
+        return stored_blocks(blocks, *pass_.arguments)
 
 
-def _of_kept(pass_: _Pass, kept: list[Kept]) -> Any:
-    """One partition's share of a reduction, by what is kept of it."""
+def _of_stored(pass_: _Pass, stored: list[StoredBlock]) -> Any:
+    """One partition's share of a reduction, by what is stored of it."""
     with threads.default(pass_.n_threads):
-        return reduced(kept, pass_.function, *pass_.arguments)
+        return reduced(stored, pass_.function, *pass_.arguments)
 
 
 def _of_results(pass_: _Pass, *results: Any) -> Any:

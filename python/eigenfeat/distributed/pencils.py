@@ -150,7 +150,15 @@ def _by_denominator(batch: _Rows, items: _Rows) -> Iterator[_Rows]:
 def _assembled(parts: list[PencilResult], order: list[_Rows]) -> PencilResult:
     """The tasks' results in the order of the problems."""
     where = np.argsort(np.concatenate(order), kind="stable")
-    names = ("eigenvalues", "vectors", "residuals", "found", "iterations", "solver", "status")
+    names = (
+        "eigenvalues",
+        "vectors",
+        "residuals",
+        "n_eigenpairs",
+        "iterations",
+        "solver",
+        "status",
+    )
     return PencilResult(
         *(np.concatenate([getattr(part, name) for part in parts])[where] for name in names)
     )

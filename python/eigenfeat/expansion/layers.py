@@ -83,7 +83,7 @@ class Directions(Saved):
             return self.directions.project(X, self.offset, n_threads)
         return expand(X, self.directions, self.offset, expansion="none", n_threads=n_threads)
 
-    def kept(self: _Own, mask: NDArray[np.bool_]) -> _Own:
+    def subset(self: _Own, mask: NDArray[np.bool_]) -> _Own:
         """Those for which the mask is true."""
         some = self.directions[:, mask]
         return replace(

@@ -69,100 +69,65 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
     the `penalty` of `logit`. User guide: :doc:`/guide/classifier`.
 
     Each view is a representation of the features with a multinomial logit on it. Views are pooled
-    by weights that minimise the log loss of out-of-fold probabilities, which also calibrates them.
-    ``views="gem"`` is the classifier of Karampatziakis and Mineiro (2014): a multinomial logit on
-    GEM features, which are never stored.
+    by weights that minimise the log loss of out-of-fold probabilities. ``views="gem"`` is the
+    classifier of Karampatziakis and Mineiro (2014): a logit on GEM features.
 
     Parameters
     ----------
     views : "auto", the name of a view, or a list of names, default="auto"
         "columns" (standardised, categories one-hot), "splines" (of each numeric column), "gem" (GEM
-        features of the features), "gem_ranks" (of their ranks), "kernel" (Gaussian, of the ranks)
-        and "interactions" (pairs of columns, in bins). "auto" pools all that the samples allow; GEM
-        features of the features alone with `depth` or `n_clusters` over 1, `include_input` or
-        ``solver="randomized"`` in `gem`, `events`, sparse samples, blocks, more than 100 classes,
-        or more than 200 columns and 5,000 samples. Parameters marked * have an effect with
-        ``views="gem"`` only.
+        features), "gem_ranks" (of the ranks), "kernel" (Gaussian, of the ranks) and "interactions"
+        (pairs of columns, in bins). "auto" pools all that the samples allow; the guide says when
+        that is "gem" alone. Parameters marked * have an effect with ``views="gem"`` only.
     gem : GEM or None, default=None
-        Parameters of the GEM features, as an estimator that is not fitted; None means `GEM()`. With
-        `include_input`, the logit also uses the input of the last layer. With several layers,
-        `threshold` and `expansion` are those of the last one, and ``expansion="auto"`` is
-        "shifted".
+        Parameters of the GEM features, as an estimator that is not fitted; None means `GEM()`.
     logit : MultinomialLogit or None, default=None
-        Parameters of the logit, as an estimator that is not fitted. None means
-        ``MultinomialLogit(tol=1e-3, temperature="auto", solver="auto")``. A pool takes only the
-        tolerance and the number of iterations from it. `ridge_scale` is "common", and "columns"
-        where input columns are among the features.
+        Parameters of the logit, as an estimator that is not fitted; a pool uses `tol` and
+        `max_iter`. None: ``MultinomialLogit(tol=1e-3, temperature="auto", solver="auto")``.
     depth : int >= 1, default=1
         Number of layers; each takes the expanded projections of the one before.*
-    hidden_directions : int >= 1 or "auto", default="auto"
-        Directions per pair in hidden layers. "auto": 20, or fewer so that the next layer's moments
-        take at most 2 GB.*
-    hidden_ridge : float >= 0, "auto" or None, default=None
-        Ridge of the hidden layers; None means that of `gem`.*
+    hidden_directions, hidden_ridge : int >= 1 or "auto", float >= 0, "auto" or None
+        Directions per pair and ridge of hidden layers. "auto": at most 20; None: that of `gem`.*
     n_clusters : int >= 1, default=1
         Clusters of each class, between which the first layer solves for directions.*
     categorical_features : "from_dtype" or None, default="from_dtype"
-        Columns of text and categories in data frames become one-hot; a missing category is one of
-        its own, those that occur once are pooled, and unknown ones are zeros. Columns of dates and
-        of text that nearly always differs are left out with a warning. None refuses them.
+        Columns of text and categories in data frames become one-hot; dates and text that nearly
+        always differs are left out with a warning. None refuses them.
     class_weight : dict, "balanced" or None, default=None
-        Factors of the sample weights by label. They change the logit, not the moments of a class.
+        Factors of the sample weights by label.
     random_state : int, RandomState or None, default=0
-        Seed for folds, `scale`, clusters and random pairs, in place of those of `gem` and `logit`.
-    n_threads : int or None, default=None
-        Number of threads, also of `gem` and `logit`; None means all OpenMP threads. Results do not
-        depend on it.
-    verbose : int, default=0
-        1 prints a line for each step on stderr.
+        Seed, also in place of those of `gem` and `logit`.
+    n_threads, verbose : int or None, int, default=None, 0
+        Number of threads, all by default; 1 prints a line for each step on stderr.
 
     Attributes
     ----------
     views_ : list of View
-        Name, weight, out-of-fold log loss, number of features and penalty of each view, and a note
-        on why a view is not used.
+        Name, weight, log loss and penalty of each view, and why one is not used.
     layers_ : list of Layer
-        Directions, offsets, eigenvalues and pairs of each layer of the view "gem"; empty if it has
-        no weight.
+        Directions, offsets, eigenvalues and pairs of each layer of the view "gem".
     logit_ : MultinomialLogit
         The classifier on the features of the views with weight, side by side.
     penalty_, temperature_ : float
-        The values chosen or given, of the view with the largest weight; the temperature of a pool
-        is 1.
+        Those of the view with the largest weight; the temperature of a pool is 1.
     out_of_fold_proba_ : (n, k) array or None
-        Probabilities of the training samples of positive weight, by pools that were fitted without
-        their fold: an estimate of the accuracy on new ones. NaN for the only sample of a class.
-        None with ``views="gem"`` and with more than 5,000 samples.
-    classes_ : (k,) array
-        Labels, sorted.
-    n_features_in_, feature_names_in_
-        Number of input features, and their names if they had names.
-    columns_ : TableColumns
-        Encoder of the features; only if `fit` had a data frame with categories.
-    completion_ : GaussianRows
-        The Gaussian that missing numbers are completed by; only if `fit` had some.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than two classes, or samples, labels, weights or parameters are invalid.
-    SingularDenominatorError
-        If a class's matrix is singular and `ridge` too small; the message gives a sufficient ridge.
+        Probabilities of training samples by pools fitted without their fold; None with
+        ``views="gem"`` or more than 5,000 samples.
+    classes_, n_features_in_, feature_names_in_
+        Labels, sorted; number of input features, and their names if they had names.
+    columns_, completion_ : TableColumns, GaussianRows
+        Encoder of categories, and the Gaussian of missing numbers; only if `fit` had some.
 
     See Also
     --------
     GEMClassifierCV : Search over the parameters of ``views="gem"``.
     GEM : The features alone, for other classifiers.
-    eigenfeat.gem.JointGEMClassifier : Layers that are trained together.
-    FisherLDA : Linear discriminants; the fastest with many classes.
     eigenfeat.gem.contributions : What a prediction rests on.
-    eigenfeat.plotting.ViewsDisplay : Weights and log losses of the views.
 
     References
     ----------
     N. Karampatziakis and P. Mineiro, "Discriminative Features via Generalized Eigenvectors",
-    ICML 2014: Algorithm 1; section 4.1 (depth). C. Guo, G. Pleiss, Y. Sun and K. Weinberger, "On
-    calibration of modern neural networks", ICML 2017: temperature.
+    ICML 2014: Algorithm 1.
 
     Examples
     --------
@@ -171,8 +136,6 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
     >>> X, y = load_wine(return_X_y=True, as_frame=True)
     >>> model = GEMClassifier().fit(X[::2], y[::2])
     >>> model.score(X[1::2], y[1::2]) > 0.95
-    True
-    >>> sum(view.weight > 0 for view in model.views_) > 1
     True
     """
 

@@ -54,34 +54,32 @@ class GEM(Verbose, FittedDirections, LazySolution, TransformerMixin, BaseEstimat
     means. Tune `ridge` first, then `n_directions` and `threshold`. User guide: :doc:`/guide/gem`.
 
     For ordered pairs (i, j) of classes, GEM solves ``C_i u = lambda (C_j + r_j I) u`` with the
-    second moments of the classes. Projections on `u` have mean square lambda for samples of class
-    i, and 1 for class j with its ridge. The features are powers ``max(0, s p)^(a/2)`` of both half
-    waves (s = 1 and -1) of the projections p.
+    second moments of the classes. The features are powers ``max(0, s p)^(a/2)`` of both half waves
+    (s = 1 and -1) of the projections p.
 
     Parameters
     ----------
     ridge : float >= 0, "auto" or None, default=None
-        Multiple of a denominator's mean eigenvalue that is added to its diagonal. "auto": between
-        .03 and 1 by each class's spectrum. None: .2; .2 d / n_c with "randomized".
+        Multiple of a denominator's mean eigenvalue that is added to its diagonal. "auto": .03 to 1
+        by each class's spectrum. None: .2; .2 d / n_c with "randomized".
     n_directions : int >= 1 or "auto", default="auto"
         Maximum number of directions of a pair. "auto": 10, or fewer with more than 300 pairs.
     threshold : float, "auto" or None, default=1.5
         Smallest eigenvalue. "auto": above what sampling noise alone would give.
     pairs : str, tuple, list or Contrasts, default="auto"
-        "all"; "hypercube", "random", "stratified" or "confusion" for many classes; "one_vs_rest",
-        "class_tree" or "random_groups" of classes; a list of labels (numerator, denominator), or
-        `Contrasts`. ``(kind, n)`` sets the number. "auto": "all" for up to 50 classes, else
-        "random_groups".
+        "all", "hypercube", "random", "stratified", "confusion", "one_vs_rest", "class_tree",
+        "random_groups", also as ``(kind, n)``; a list of labels (numerator, denominator), or
+        `Contrasts`. "auto": "all" for up to 50 classes, else "random_groups".
     denominator : {"second_moment", "covariance"}, default="second_moment"
         With "covariance", both matrices are about the mean of class j.
     constant : bool, default=True
         Whether samples are ``(x - m, 1)``, m their mean, so that a direction has an offset.
     scale : {"auto", "none", "columns"}, default="auto"
-        Whether to divide columns by their standard deviations first: "columns" for mixed units,
-        "none" for one unit (pixels). "auto" tries both on held-out samples.
+        "columns" divides columns by their standard deviations. "auto" tries both on held-out
+        samples.
     expansion : {"auto", "half_wave", "shifted", "polynomial", "none"}, default="auto"
-        "shifted": ``(sqrt(1 + max(0, s p)) - 1)^a``, smooth at 0; "polynomial": ``p^a``; "none":
-        the projections, for trees. "auto": "half_wave", except in classifiers of several layers.
+        "shifted": ``(sqrt(1 + max(0, s p)) - 1)^a``; "polynomial": ``p^a``; "none": the
+        projections, for trees. "auto": "half_wave", except in classifiers of several layers.
     powers : distinct numbers out of 1, 2, 3, default=(1, 2, 3)
         The exponents `a`.
     include_input : bool, default=False
@@ -89,61 +87,42 @@ class GEM(Verbose, FittedDirections, LazySolution, TransformerMixin, BaseEstimat
     solver : {"auto", "full", "subset", "krylov", "randomized"}, default="auto"
         See :func:`eigenfeat.generalized_eigh`. "randomized" forms no d x d matrix; "auto" uses it
         for sparse and memory-mapped samples with more than 20,000 columns.
-    random_state : int, RandomState or None, default=0
-        Seed for the samples on which `scale` is decided, and for random pairs.
-    n_threads : int or None, default=None
-        Number of threads; None means all OpenMP threads. Results do not depend on it.
-    verbose : int, default=0
-        1 prints a line for each step on stderr.
+    random_state, n_threads, verbose : default=0, None, 0
+        Seed for `scale` and random pairs; number of threads, all by default; 1 prints progress.
 
     Attributes
     ----------
     directions_, offset_ : (d, F) and (F,) arrays
         Projections are ``X @ directions_ + offset_``, in the units of the input.
-    eigenvalues_, ranks_ : (F,) arrays
-        Eigenvalues, descending within a pair, and the rank of each in its pair, from 0.
-    pairs_ : (F, 2) array
-        Numerator and denominator label of each direction; names for groups of classes.
-    classes_ : (k,) array
-        Labels, sorted.
-    moments_ : ClassMoments
-        Moments of the classes. "randomized" has `residuals_` (F,) instead.
+    eigenvalues_, ranks_, pairs_ : (F,), (F,) and (F, 2) arrays
+        Of each direction, the eigenvalue, its rank in the pair, from 0, and the two labels.
+    classes_, n_features_in_, feature_names_in_
+        Labels, sorted; number of input features, and their names if they had names.
+    moments_, residuals_ : ClassMoments, (F,) array
+        Moments of the classes; with "randomized", residuals instead.
     scale_, column_scale_, scale_report_ : str, (d,) array, ScaleReport
         The choice of `scale`, the divisors of the columns, and the reasons.
     pair_conditions_, eigenvalue_bounds_ : PairConditions, (F, 2) array
-        Crawford numbers and sampling errors of the pencils, and the intervals of the eigenvalues
-        that follow. Not available with "randomized".
-    n_features_in_, feature_names_in_ : int, (d,) array of str
-        Number of input features, and their names if they had names.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than two classes, or samples, labels, weights or parameters are invalid.
-    SingularDenominatorError
-        If a class's matrix is singular and `ridge` too small; the message gives a sufficient ridge.
+        How well the pencils are conditioned; see :doc:`/guide/gem`. Not with "randomized".
 
     See Also
     --------
     GEMClassifier : GEM and other views with a classifier, without storing the features.
     eigenfeat.gem.GEMPatches : The same on patches of images and signals.
-    FisherLDA : Directions between class means.
 
     References
     ----------
-    N. Karampatziakis and P. Mineiro, "Discriminative Features via Generalized Eigenvectors",
-    ICML 2014, Algorithm 1.
+    N. Karampatziakis and P. Mineiro, ICML 2014, Algorithm 1.
 
     Examples
     --------
     >>> from sklearn.datasets import load_digits
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.linear_model import RidgeClassifier
     >>> from eigenfeat import GEM
     >>> X, y = load_digits(return_X_y=True)
-    >>> model = make_pipeline(GEM(n_directions=5), LogisticRegression(max_iter=1000))
-    >>> model.fit(X[:1000], y[:1000]).score(X[1000:], y[1000:]) > 0.95
-    True
+    >>> Z = GEM(n_directions=5).fit(X[:1000], y[:1000]).transform(X)
+    >>> round(RidgeClassifier().fit(Z[:1000], y[:1000]).score(Z[1000:], y[1000:]), 2)
+    0.97
     """
 
     _saved: ClassVar[dict[str, str]] = {

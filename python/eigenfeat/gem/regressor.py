@@ -77,10 +77,8 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         Projections are ``Z @ directions_ + offset_``, Z the encoded columns or their ranks.
     coef_, intercept_ : (p,) or (q, p) array, float or (q,) array
         Coefficients of the features, in their own units.
-    penalty_ : float
-        The penalty that was chosen or given.
-    view_ : {"gem", "splines"}
-        The choice made.
+    penalty_, view_ : float, {"gem", "splines"}
+        The values that were chosen or given.
     loo_error_ : float
         Mean square of the leave-one-out residuals over the variance of the outputs; somewhat too
         small, since the directions are fitted to all samples.
@@ -92,8 +90,6 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     Raises
     ------
-    ValueError
-        If samples, targets, weights or parameters are invalid.
     SingularDenominatorError
         If a bin's matrix is singular and `ridge` too small.
 

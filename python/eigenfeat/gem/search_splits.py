@@ -60,7 +60,7 @@ class Split:
             ]
             for model, mask, same_features in self._same_features(same_solution, layers[-1]):
                 expansion, powers = model._expansion()
-                last = replace(layers[-1].kept(mask), expansion=expansion, powers=powers)
+                last = replace(layers[-1].subset(mask), expansion=expansion, powers=powers)
                 include_input = model._base_gem().include_input
                 train, held_out = (part.narrowed(last, mask, include_input) for part in projected)
                 for trial, result in self._path(same_features, model, train, held_out):

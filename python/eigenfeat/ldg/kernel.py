@@ -87,22 +87,16 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         Nonzero eigenvalues of the centred kernel matrix, descending.
     X_fit_ : (n, d) array or sparse matrix
         The training samples; for "precomputed" kernels their kernel matrix.
-    mean_ : (d,) array or None
-        Mean of the training samples, where it is subtracted from dense samples.
-    scale_ : (d,) array or None
-        Standard deviations that samples are divided by, 1 for constant columns; None without.
+    mean_, scale_ : (d,) arrays or None
+        Means that are subtracted from dense samples, and standard deviations that samples are
+        divided by, 1 for constant columns; None without.
     kernel_means_ : (n,) array
         Column means of the kernel matrix, used for centring.
     gamma_, n_neighbors_, n_components_, cv_results_, classes_, short_classes_
         As in `LDG`.
-    n_features_in_ : int
-        Number of input features.
 
     Raises
     ------
-    ValueError
-        If samples, labels or parameters are invalid, the kernel is not positive semidefinite, or
-        all samples coincide in its feature space.
     MemoryError
         If the (n, n) matrices exceed the machine's memory.
 

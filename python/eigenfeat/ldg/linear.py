@@ -124,22 +124,18 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     Directions are the smallest eigenvectors of :math:`V - \gamma A`: V is the scatter of samples
     about the mean of their nearest neighbours in their own class, A that about the local means of
-    all classes. They are orthonormal and nested, need no inverse of a covariance, and may be more
-    than there are classes.
+    all classes. They are orthonormal, and may be more than there are classes.
 
     Parameters
     ----------
     n_components : int, "cv", "greedy" or sequence of int, default="cv"
-        Number of directions. "cv": the best of G-1, G, G+1, G+2, G+4, ..., G+32 for G classes by
-        leave-one-out 3-NN accuracy. "greedy": adds one at a time, up to 40, until that lowers the
-        accuracy. A sequence: the candidates.
+        Number of directions. "cv": the best by leave-one-out 3-NN accuracy. "greedy": adds one at a
+        time, up to 40, until that lowers the accuracy. A sequence: the candidates.
     gamma : float >= 0, "cv" or sequence of float, default="cv"
-        Weight of A. "cv": the best of 0.2, 0.4, 0.6, 0.8 and 1 in G + 5 dimensions. A sequence: the
-        candidates.
+        Weight of A. "cv": the best of 0.2, 0.4, 0.6, 0.8 and 1. A sequence: the candidates.
     n_neighbors : int, "cv" or sequence of int, default="cv"
         Neighbours of a local mean. "cv": the best of 1, 2, 4, ..., 128 by the 5-fold accuracy of
-        local QDA. A sequence: the candidates. Smaller classes use all samples. With as many columns
-        as samples the three are chosen together, on held-out samples.
+        local QDA. A sequence: the candidates. Smaller classes use all samples.
     standardize : bool, default=True
         Whether columns are divided by their standard deviations first. Constant columns become 0.
     solver : {"auto", "exact", "randomized"}, default="auto"
@@ -166,13 +162,6 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         their accuracies.
     classes_, short_classes_ : arrays
         Labels, sorted; labels of classes with fewer samples than `n_neighbors_` asks for.
-    n_features_in_ : int
-        Number of input features, d.
-
-    Raises
-    ------
-    ValueError
-        If samples, labels or parameters are invalid, or there is only one class.
 
     Warns
     -----

@@ -190,15 +190,13 @@ class MultinomialLogit(Iterative, LinearClassifier):
     fit_intercept : bool, default=True
         Whether to add a constant feature, which the ridge and `l2` leave out.
     gram_rows : int, "auto" or None, default="auto"
-        Samples for the metric's Gram matrix; None means all, "auto" at most 20,000. It changes the
-        number of iterations, not the optimum.
+        Samples for the metric's Gram matrix; None means all, "auto" at most 20,000.
     tol : float > 0, default=1e-4
         Iterations stop when `gap_` is at most this fraction of the objective.
     max_iter : int >= 1, default=200
         Maximum number of iterations.
     early_stopping, validation_fraction : bool, float, default=False, 0.1
-        Whether to hold out this fraction of the samples, stop once their loss has not decreased for
-        three iterations, and use the weights with the smallest held-out loss.
+        Whether to stop by the loss of this fraction of the samples, which are held out.
     warm_start : bool, default=False
         Whether `fit` starts from the existing weights.
     temperature : float > 0 or "auto", default=1.0
@@ -208,41 +206,25 @@ class MultinomialLogit(Iterative, LinearClassifier):
         more than 100 classes, unless other parameters need the objective.
     random_state : int, RandomState or None, default=0
         Seed for drawing samples of the Gram matrix, held-out samples and folds.
-    n_threads : int or None, default=None
-        Number of threads; None means all OpenMP threads. Results do not depend on it.
-    verbose : int, default=0
-        1 prints a line for each iteration on stderr.
+    n_threads, verbose : int or None, int, default=None, 0
+        Number of threads, all by default; 1 prints a line for each iteration on stderr.
 
     Attributes
     ----------
     coef_, intercept_ : (k, p) and (k,) arrays, or (1, p) and (1,) with two classes
         Weights in the units of the features, divided by the temperature.
-    classes_ : (k,) array
-        Labels, sorted.
+    classes_, n_features_in_ : (k,) array, int
+        Labels, sorted; number of features.
     penalty_, temperature_ : float
         Given or chosen; with Gaussian classes, `penalty_` is the shrinkage of the covariance.
-    n_iter_ : (1,) array of int
-        Number of iterations, or of shrinkages that were tried.
-    objective_, objective_history_ : float, list of float
-        The objective at the end, and at the start and after every iteration.
+    n_iter_, objective_, objective_history_ : (1,) array of int, float, list of float
+        Iterations; the objective at the end, and at the start and after each of them.
     gap_, gradient_norm_ : float
         Estimate, not a bound, of the objective's excess over its minimum; norm of the gradient.
     stop_reason_ : {"converged", "precision", "stopped", "iterations", "closed form"}
         Estimated gap, rounding errors, held-out loss, `max_iter`, or Gaussian classes.
     validation_history_ : list of float
-        With `early_stopping`, the held-out mean loss at the start and after every iteration.
-    n_features_in_ : int
-        Number of features, p.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than two classes, or samples, labels, weights or parameters are invalid.
-
-    Warns
-    -----
-    ConvergenceWarning
-        If `max_iter` iterations were not enough.
+        With `early_stopping`, the held-out loss at the start and after every iteration.
 
     See Also
     --------
@@ -252,8 +234,7 @@ class MultinomialLogit(Iterative, LinearClassifier):
 
     References
     ----------
-    N. Karampatziakis and P. Mineiro, ICML 2014, Algorithm 1, line 8. D. Boehning, Annals of the
-    Institute of Statistical Mathematics 44, 1992. C. Guo et al., ICML 2017 (temperature).
+    N. Karampatziakis and P. Mineiro, ICML 2014, Algorithm 1, line 8.
 
     Examples
     --------

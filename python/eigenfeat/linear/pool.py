@@ -56,7 +56,7 @@ _COARSE = 1e-3  # of a fold's minimum: with 1e-2, searches may end at the weight
 _MOST_STEPS = 30
 _SAMPLES = 5.0  # weight of |w - 1 / V|^2 / 2, in samples
 _FLOOR = -30.0  # of a log-probability, below which it counts no more
-_SMALL = 0.01  # weights that are left out
+_SMALL = 0.08  # of the sum of weights: smaller ones are left out
 _LEAST = 0.02  # the least sum of weights: one over the largest temperature
 
 
@@ -185,7 +185,7 @@ def loss_at_best(logits: _Array, codes: Codes, weight: _Array | None) -> tuple[f
 def pool_weights(logits: Sequence[_Array], codes: Codes, weight: _Array | None) -> _Array:
     """Weights (V,) of classifiers with these logits (m, k) of the same samples.
 
-    Classifiers with less than a hundredth of the weights' sum, and those that have equal
+    Classifiers with less than 8% of the sum of weights, and those that have equal
     probabilities for all samples, get 0. Where none is better than
     equal probabilities, the best one has weight 0.02.
     """

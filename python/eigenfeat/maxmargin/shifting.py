@@ -44,26 +44,21 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
     svm : MulticlassSVM or None, default=None
         None means ``MulticlassSVM()``.
     scales : sequence of float >= 0
-        For "cv": root mean squares of the moves, relative to that of the labelled samples about
-        their mean.
-    classifier : classifier or None, default=None
+        For "cv": root mean squares of the moves, relative to that of the labelled samples.
+    classifier, cv : classifier or None, int or splitter, default=None, 5
         For "cv"; None means a `MulticlassSVM` like `svm`, solved with a loose tolerance.
-    cv : int or splitter, default=5
-        For "cv"; never more folds than the smallest class has samples.
     unlabeled : int or None, default=-1
         Label of samples without a class, which are not moved. None: there are none.
     scale : {"auto", "none", "columns"}, default="auto"
-        "columns" centres the samples and divides columns by their standard deviations before the
-        SVM. "auto", with the default `svm` and `sigma2`, does so unless columns are of one unit.
+        "columns" standardises columns before the SVM. "auto", with the default `svm` and `sigma2`,
+        does so unless columns are of one unit.
     moves : {"once", "joint", "corrupted"}, default="once"
         "joint": samples and SVM minimise one objective together. "corrupted": the extractor is
         fitted to corrupted copies of the samples.
-    n_copies : int >= 1, default=10
-        Copies of each sample, for "corrupted".
+    n_copies, random_state : int >= 1, int, RandomState or None, default=10, 0
+        For "corrupted": copies of each sample, and their seed.
     max_iter, tol : int >= 1 and float > 0, default=200, 1e-9
         For "joint": steps, and the decrease, as a fraction of the first objective, that ends them.
-    random_state : int, RandomState or None, default=0
-        For "corrupted".
 
     Attributes
     ----------
@@ -80,13 +75,6 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
         With "joint", the SVM of the moved samples.
     objective_, objective_history_, n_iter_ : float, list of float, int
         With "joint", the objective at the end and after every step, which never rises; steps.
-    n_features_in_ : int
-
-    Raises
-    ------
-    ValueError
-        If fewer than two classes have labelled samples, samples or parameters are invalid, or, with
-        "corrupted", `sigma2` is so large that copies are hardly ever accepted.
 
     See Also
     --------

@@ -65,10 +65,8 @@ class MulticlassSVM(Iterative, Verbose, LinearModel):
         Whether `fit` starts from the existing duals: for the same samples with other parameters.
     random_state : int, RandomState or None, default=0
         For the order in which samples are visited.
-    n_threads : int or None, default=None
-        Number of threads; None uses all OpenMP threads. Results do not depend on it.
-    verbose : int, default=0
-        1 prints a line for each epoch on stderr.
+    n_threads, verbose : int or None, int, default=None, 0
+        Number of threads, all by default; 1 prints a line for each epoch on stderr.
 
     Attributes
     ----------
@@ -87,12 +85,6 @@ class MulticlassSVM(Iterative, Verbose, LinearModel):
         Objective and dual objective after every epoch.
     n_iter_, n_support_ : int
         Number of epochs, and of samples whose duals are not 0.
-    n_features_in_ : int
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than two classes, or samples, labels, weights or parameters are invalid.
 
     Warns
     -----
@@ -106,8 +98,7 @@ class MulticlassSVM(Iterative, Verbose, LinearModel):
 
     References
     ----------
-    K. Crammer and Y. Singer, JMLR 2, 2001. S. S. Keerthi et al., "A sequential dual method for
-    large scale multi-class linear SVMs", KDD 2008. S. Lacoste-Julien et al., ICML 2013.
+    K. Crammer and Y. Singer, JMLR 2, 2001. S. S. Keerthi et al., KDD 2008.
 
     Examples
     --------

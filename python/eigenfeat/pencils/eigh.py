@@ -49,13 +49,13 @@ class PencilResult(Saved):
     Attributes
     ----------
     eigenvalues : ndarray of shape (n, m)
-        Descending; NaN beyond ``found``.
+        Descending; NaN beyond ``n_eigenpairs``.
     vectors : ndarray of shape (n, d, m)
         Eigenvectors in columns, as in `scipy.linalg.eigh`. The entry of largest magnitude is
         positive.
     residuals : ndarray of shape (n, m)
         ``|A v - lambda B v| / (max(|lambda|, |lambda_1| / 1000) |B| |v|)``.
-    found : ndarray of int, shape (n,), or int
+    n_eigenpairs : ndarray of int, shape (n,), or int
         Number of eigenpairs: at most m, and only those with eigenvalue >= threshold.
     iterations : ndarray of int, shape (n,), or int
         Number of columns the operator was applied to (krylov), else 0.
@@ -69,7 +69,7 @@ class PencilResult(Saved):
         "eigenvalues": "value",
         "vectors": "value",
         "residuals": "value",
-        "found": "value",
+        "n_eigenpairs": "value",
         "iterations": "value",
         "solver": "value",
         "status": "value",
@@ -78,7 +78,7 @@ class PencilResult(Saved):
     eigenvalues: RealArray
     vectors: RealArray
     residuals: RealArray
-    found: Any
+    n_eigenpairs: Any
     iterations: Any
     solver: Any
     status: Any
@@ -93,7 +93,7 @@ class PencilResult(Saved):
             self.eigenvalues[0],
             self.vectors[0],
             self.residuals[0],
-            int(self.found[0]),
+            int(self.n_eigenpairs[0]),
             int(self.iterations[0]),
             str(self.solver[0]),
             Status(int(self.status[0])),
@@ -224,7 +224,7 @@ def solve(
         eigenvalues=solution.eigenvalues,
         vectors=np.swapaxes(solution.vectors, 1, 2),
         residuals=solution.residuals,
-        found=solution.found,
+        n_eigenpairs=solution.found,
         iterations=solution.iterations,
         solver=np.array(_SOLVERS)[solution.solver],
         status=solution.status,

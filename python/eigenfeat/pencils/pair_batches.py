@@ -288,7 +288,10 @@ def solve_problems(problems: Problems, pair_options: PairOptions) -> PairDirecti
 def _above(result: PencilResult, edges: _Array) -> PencilResult:
     """Without the eigenvalues, which descend, that are not above these (n,)."""
     selected = (result.eigenvalues > edges[:, None]).sum(axis=1)  # NaN is not
-    return replace(result, found=np.minimum(result.found, selected).astype(result.found.dtype))
+    return replace(
+        result,
+        n_eigenpairs=np.minimum(result.n_eigenpairs, selected).astype(result.n_eigenpairs.dtype),
+    )
 
 
 def _offset_below(
@@ -375,11 +378,11 @@ def _joined(
     matrices: ClassMatrices,
     options: PencilOptions,
 ) -> PairDirections:
-    """In the order of the problems, only what was found, in the units of the samples."""
+    """Eigenpairs in the order of the problems and in the units of the samples."""
     n, d = len(problems.items), matrices.n_features
     counts = np.zeros(n, dtype=np.int64)
     for rows, result in zip(batches, results, strict=True):
-        counts[rows] = result.found
+        counts[rows] = result.n_eigenpairs
     ends = np.cumsum(counts)
     total = int(ends[-1])
     vectors, offset = np.empty((d, total)), np.empty(total) if options.constant else None
@@ -387,7 +390,7 @@ def _joined(
     status, iterations = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int64)
     solver = np.empty(n, dtype="U6")
     for rows, result in zip(batches, results, strict=True):
-        selected = np.arange(result.eigenvalues.shape[1]) < result.found[:, None]
+        selected = np.arange(result.eigenvalues.shape[1]) < result.n_eigenpairs[:, None]
         at = (ends - counts)[rows][:, None] + np.arange(selected.shape[1])
         columns = at[selected]
         directions = np.swapaxes(result.vectors, 1, 2)[selected]

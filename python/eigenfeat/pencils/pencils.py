@@ -88,52 +88,42 @@ def pair_directions(
     moments : ClassMoments
         Moments of at least two classes with weight; classes without weight are ignored.
     pairs : str, tuple, sequence of (label, label) or Contrasts
-        The (numerator, denominator) pairs: a kind or a list as in `class_pairs`; "confusion" or
-        ``("confusion", n)``, see `confusion_pairs`; or problems between groups of classes:
-        "one_vs_rest", "class_tree", `Contrasts`, or "random_groups" and ``("random_groups", n)``,
-        the 30 ordered pairs of six groups in each of n / 30 random partitions of the classes.
-        "auto": "all" for up to 50 classes, else "random_groups".
+        The (numerator, denominator) pairs: a kind or a list as in `class_pairs`; "confusion", see
+        `confusion_pairs`; or problems between groups of classes: "one_vs_rest", "class_tree",
+        `Contrasts` or "random_groups". ``(kind, n)`` sets the number. "auto": "all" for up to 50
+        classes, else "random_groups".
     ridge : float >= 0 or "auto"
-        Ridge, relative to a denominator's mean eigenvalue. "auto": the smallest between .03 and 1
-        with which sampling noise alone would give no eigenvalue above 3.
+        Ridge, relative to a denominator's mean eigenvalue. "auto": .03 to 1 by its spectrum.
     n_directions : int >= 1 or "auto"
-        Maximum number of directions per pair. "auto": 10, or 3,000 divided by the number of pairs
-        if there are more than 300, but at least 3, and 1 if there are more than 3,000 or for random
-        groups.
+        Maximum number of directions per pair. "auto": 10, or fewer with more than 300 pairs.
     threshold : float or "auto", optional
-        Minimum eigenvalue; the paper advises more than 1. "auto": a fifth above the largest
-        eigenvalue expected for two classes of the same distribution; none for random groups.
+        Minimum eigenvalue; the paper advises more than 1. "auto": above what sampling noise alone
+        would give.
     denominator : {"second_moment", "covariance"}
-        "covariance" is the paper's footnote 1: both matrices are second moments about the
-        denominator's mean, and each pair has a numerator of its own, which takes more time.
+        With "covariance", both matrices are about the denominator's mean.
     solver : {"auto", "full", "subset", "krylov"}
         See `generalized_eigh`.
     n_threads : int, optional
         Number of threads; all by default.
     constant : bool
-        Solve for samples (x - m, 1), where m is the mean of all samples; a direction may then
-        cancel a class's mean. The constant gets no ridge; the returned offset is for x.
+        Solve for samples (x - m, 1), where m is the mean of all samples. The constant gets no
+        ridge; the returned offset is for x.
     scale : array-like of shape (d,), optional
         Positive column scales. Pairs are solved for x / scale; the returned directions are for x.
     random_state : None, int or NumPy generator
         Seed for random pairs.
     solve_with : callable, optional
-        Replacement for ``eigenfeat.pencils.eigh.solve``, by which `eigenfeat.distributed` solves
-        pencils on workers.
+        In place of ``eigenfeat.pencils.eigh.solve``.
 
     Returns
     -------
     PairDirections
-        Directions, pair by pair. The entry of largest magnitude is positive in the units of the
-        solved problem.
+        Directions, pair by pair; the entry of largest magnitude of each is positive.
 
     Raises
     ------
     SingularDenominatorError
-        If a denominator is singular to working precision. The message names the class and a ridge
-        that suffices.
-    ValueError
-        If there are fewer than two classes with weight, or an argument is out of range.
+        If a denominator is singular; the message names the class and a ridge that suffices.
     numpy.linalg.LinAlgError
         If no pair could be solved.
 

@@ -2,8 +2,8 @@
 
 With a ridge, directions depend on the units of single columns. Columns that share a unit (pixels,
 samples of a signal) are best left as they are, columns of mixed units are best standardised. Two
-ways to tell: a trial on held-out rows (`scale_trial`), and, where there are no rows to try on, a
-rule on the standard deviations.
+ways to tell: a trial on held-out samples (`scale_trial`), and, where there are none or the trial
+leaves it open, a rule on the standard deviations.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ class ScaleReport(Saved):
     ----------
     choice : {"none", "columns"}
     basis : {"given", "trial", "rule"}
-        Given by the caller, chosen by errors on held-out rows, or by the spread of the standard
-        deviations.
+        Given by the caller, chosen by errors on held-out samples, or, without them or where they
+        differ by less than a standard error, by the spread of the standard deviations.
     column_scale : (d,) array
         Divisors of the columns: ones, or the standard deviations.
     errors : dict of float
         With a trial, the held-out error rate under each choice.
     n_rows : int
-        Number of rows used in a trial.
+        Number of samples used in a trial.
     spread : float
         Largest standard deviation divided by the median of the positive ones.
     """
@@ -68,12 +68,15 @@ class ScaleReport(Saved):
     def __str__(self) -> str:
         if self.basis == "given":
             return f"{self.choice} (as given)"
+        reasons = []
+        if self.errors:
+            reasons.append(
+                f"held-out error {100 * self.errors['none']:.2f}% as they are, "
+                f"{100 * self.errors['columns']:.2f}% by columns; {self.n_rows} samples"
+            )
         if self.basis == "rule":
-            return f"{self.choice} (largest column deviation is {self.spread:.3g} times the median)"
-        return (
-            f"{self.choice} (held-out error {100 * self.errors['none']:.2f}% as they are, "
-            f"{100 * self.errors['columns']:.2f}% by columns; {self.n_rows} rows)"
-        )
+            reasons.append(f"largest column deviation is {self.spread:.3g} times the median")
+        return f"{self.choice} ({'; '.join(reasons)})"
 
 
 def shares_and_means(moments: ClassMoments) -> tuple[Labels, Array, Array]:
@@ -106,10 +109,13 @@ def settle(moments: ClassMoments, scale: str, trial: ScaleReport | None) -> Scal
     if scale != "auto":
         return scale_report(scale, "given", deviations)
     if trial is None:
-        return scale_report(
-            "columns" if _spread(deviations) > SPREAD else "none", "rule", deviations
-        )
-    return scale_report(trial.choice, "trial", deviations, trial.errors, trial.n_rows)
+        return scale_report(by_rule(deviations), "rule", deviations)
+    return scale_report(trial.choice, trial.basis, deviations, trial.errors, trial.n_rows)
+
+
+def by_rule(deviations: Array) -> str:
+    """The choice by the columns' deviations (d,): "columns" where some are much larger."""
+    return "columns" if _spread(deviations) > SPREAD else "none"
 
 
 def scale_report(

@@ -12,7 +12,7 @@ from eigenfeat._base.threads import resolve
 from eigenfeat.expansion.features import expand
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils.pencils import pair_directions
-from eigenfeat.pencils.scale import ScaleReport, column_deviations, scale_report
+from eigenfeat.pencils.scale import ScaleReport, by_rule, column_deviations, scale_report
 from eigenfeat.pencils.solution import Settings, directions_of_each
 
 if TYPE_CHECKING:
@@ -77,23 +77,31 @@ def _by_trial(
 ) -> ScaleReport:
     """Choose by the held-out error of a small expansion and a least-squares classifier.
 
-    The rows, as `_trial_rows` draws them, are halved; each half serves once for fitting and once
-    for counting errors, or, where columns are many, once only. Ties go to "none". The moments are
-    those of all rows.
+    The samples, as `_trial_rows` draws them, are halved; each half serves once for fitting and once
+    for counting errors, or, where columns are many, once only. Where the errors differ by less
+    than a standard error, the rule on the standard deviations decides. The moments are those of
+    all samples.
     """
     deviations = column_deviations(moments)
     d = X.shape[1]
     weights = np.ones(len(labels)) if sample_weight is None else sample_weight
     halves = (np.arange(0, len(labels), 2), np.arange(1, len(labels), 2))
     folds = [halves] if d >= MANY else [halves, halves[::-1]]
-    errors = {}
+    held_out = np.concatenate([weights[some] for _, some in folds])
+    wrong, errors = {}, {}
     for choice in ("none", "columns"):
         scale = scale_report(choice, "trial", deviations).column_scale
-        losses = [_held_out_losses(X, labels, weights, fold, scale, settings) for fold in folds]
-        total = sum(weights[held_out].sum() for _, held_out in folds)
-        errors[choice] = float(np.sum(losses, axis=0).min() / total)
-    better = "columns" if errors["columns"] < errors["none"] else "none"
-    return scale_report(better, "trial", deviations, errors=errors, n_rows=len(labels))
+        parts = [_errors(X, labels, weights, fold, scale, settings) for fold in folds]
+        by_ridge = np.hstack(parts)
+        best = int(np.argmin(by_ridge @ held_out))
+        wrong[choice] = by_ridge[best]
+        errors[choice] = float(by_ridge[best] @ held_out / held_out.sum())
+    gains = held_out * (wrong["none"].astype(np.float64) - wrong["columns"])
+    if abs(gains.sum()) <= np.sqrt(gains @ gains):
+        choice = by_rule(deviations)
+        return scale_report(choice, "rule", deviations, errors=errors, n_rows=len(labels))
+    choice = "columns" if gains.sum() > 0 else "none"
+    return scale_report(choice, "trial", deviations, errors=errors, n_rows=len(labels))
 
 
 def _subsample(
@@ -110,15 +118,15 @@ def _subsample(
     return np.concatenate(drawn) if len(drawn) > 1 else np.empty(0, dtype=np.intp)
 
 
-def _held_out_losses(
+def _errors(
     X: Any,
     labels: NDArray[Any],
     weights: Array,
     fold: tuple[NDArray[np.intp], NDArray[np.intp]],
     scale: Array,
     settings: Settings,
-) -> Array:
-    """Return the weight of the held-out errors for each strength of the classifier's ridge."""
+) -> NDArray[np.bool_]:
+    """Whether held-out samples are misclassified, a row for each strength of the ridge."""
     fit, held_out = fold
     moments = ClassMoments()
     moments.update(X[fit], labels[fit], weights[fit], n_threads=settings.n_threads)
@@ -137,8 +145,7 @@ def _held_out_losses(
         X, result.vectors, result.offset, powers=(1, 2), n_threads=settings.n_threads
     ).astype(np.float64, copy=False)
     parts = features[fit], labels[fit], weights[fit], features[held_out]
-    wrong = _least_squares(*parts, settings.n_threads) != labels[held_out]
-    return np.asarray(wrong @ weights[held_out], dtype=np.float64)
+    return np.asarray(_least_squares(*parts, settings.n_threads) != labels[held_out])
 
 
 def _few_pairs(labels: list[Any], both_ways: bool) -> list[tuple[Any, Any]]:

@@ -42,31 +42,27 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     Use it for band-passed EEG, MEG or EMG with few clear sources, and for SSVEP. Tune `n_filters`
     first, then `bands` and `ridge`. User guide: :doc:`/guide/images_and_signals`.
 
-    For a class i against the others, or for two classes i and j, filters w solve
-    ``C_i w = lambda (C_i + C_j) w`` with the mean covariances of the epochs. Where lambda is near
-    1 only class i has power; where it is near 0 only the others. The features are the logarithms of
-    the filtered epochs' power.
+    Filters w solve ``C_i w = lambda (C_i + C_j) w`` with the mean covariances of two classes'
+    epochs: where lambda is near 1 only class i has power. The features are the logarithms of the
+    filtered epochs' power.
 
     Parameters
     ----------
     n_filters : int >= 1, default=4
-        Number of filters of each problem, alternately from both ends of the spectrum, lambda near 1
-        first.
+        Number of filters of each problem, alternately from both ends of the spectrum.
     bands, sfreq : sequence of (low, high) or None, float or None, default=None
         Pass bands, and samples per second in their unit. Each band has filters of its own.
     ridge : float >= 0, default=0.01
-        Multiple of a covariance's mean eigenvalue that is added to its eigenvalues in the span of
-        the signals.
+        Multiple of a covariance's mean eigenvalue that is added to its eigenvalues.
     pairs : {"all", "one_vs_rest"}, default="all"
         One problem for each pair of classes, or for each class against the mean of the others.
     covariance : {"concat", "epoch"}, default="concat"
-        Covariance of a class: of all its samples, or the mean over epochs, each divided by its
-        trace.
+        Of all samples of a class, or the mean over epochs, each divided by its trace.
     center : bool, default=True
         Whether each channel's mean over an epoch is subtracted from it.
     rank_tol : float in (0, 1), default=1e-8
-        Directions in which the mean covariance is below this fraction of its largest eigenvalue
-        (1e-5 for float32) are left out, as after an average reference.
+        Directions with less than this fraction of the largest power (1e-5 for float32) are left
+        out, as after an average reference.
     log : bool, default=True
         Whether to return the natural logarithm of the power.
     align : {"session"} or None, default=None
@@ -82,32 +78,17 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     filters_, patterns_ : (F, channels) arrays
         One filter or pattern per row, as in MNE. A pattern is the signal in the channels from the
         source that the filter extracts. With `align`, of whitened epochs.
-    evals_ : (F,) array
-        lambda of each filter.
-    pairs_ : (F, 2) array
-        Label of the class whose share of the power is lambda, and of the other, or "rest".
-    filter_bands_ : (F,) array of int
-        Band of each filter; 0 without `bands`.
-    rank_ : int
-        Dimension of the span of the signals, the largest of all bands.
+    evals_, pairs_, filter_bands_ : (F,), (F, 2) and (F,) arrays
+        Of each filter, lambda; the label of the class whose share of the power it is, and of the
+        other, or "rest"; and the band.
+    rank_, n_channels_ : int
+        Dimension of the span of the signals, the largest of all bands; number of channels.
     moments_ : ClassMoments, or list of ClassMoments with `bands`
         Moments of the samples; each sample is a row of channels.
     sessions_, session_means_ : (s,) and (s, bands, channels, channels) arrays
         With `align`, names of the sessions and their mean covariances.
     classes_ : (k,) array
         Labels, sorted.
-    n_channels_ : int
-
-    Raises
-    ------
-    ValueError
-        If epochs differ in number of channels or in length, are complex, not finite or all
-        constant, there are fewer than two classes, or parameters are invalid.
-
-    Warns
-    -----
-    UserWarning
-        If channels are constant: their weights are 0.
 
     See Also
     --------
@@ -115,9 +96,8 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     References
     ----------
-    H. Ramoser, J. Muller-Gerking and G. Pfurtscheller, IEEE Trans. Rehab. Eng. 8, 2000. G. Dornhege
-    et al., IEEE Trans. Biomed. Eng. 51, 2004 (several classes). S. Haufe et al., NeuroImage 87,
-    2014 (patterns).
+    H. Ramoser, J. Muller-Gerking and G. Pfurtscheller, IEEE Trans. Rehab. Eng. 8, 2000. S. Haufe et
+    al., NeuroImage 87, 2014 (patterns).
 
     Examples
     --------

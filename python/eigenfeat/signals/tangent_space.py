@@ -84,12 +84,6 @@ class TangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     sessions_, session_means_ : (s,) and (s, bands, rank, rank) arrays
         With `align`, names of the sessions and their means in the coordinates of `basis_`.
 
-    Raises
-    ------
-    ValueError
-        If epochs differ in shape, are complex or not finite; if a covariance is singular in the
-        span of the channels; if a session has one epoch; or if parameters are invalid.
-
     Warns
     -----
     UserWarning

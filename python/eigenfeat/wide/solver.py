@@ -132,7 +132,7 @@ class WidePencils:
     ) -> Images:
         """Solve with B for ``Y_i^T U_i``.
 
-        `accuracy` is of S U_i, absolute, and rough where None; `relative`, in its place, is of
+        `accuracy` is of S U_i, absolute; None: any; `relative`, in its place, is of
         ``B (B^-1 Y_i^T U_i)``: what the rows say of a solution afterwards.
         """
         widths = [block.shape[1] for block in blocks]
@@ -217,7 +217,7 @@ class _Search:
         self.done = False
         start = self._random.standard_normal((self._n, min(BLOCK, self._n)))
         self.block = np.ascontiguousarray(np.linalg.qr(start)[0])
-        self.accuracy: float | None = None  # of the next image; None: a rough one will do
+        self.accuracy: float | None = None  # of the next image; None: any accuracy will do
 
     def take(self, image: Array) -> None:
         """Add the block with its image to the space, and look for eigenpairs in it."""

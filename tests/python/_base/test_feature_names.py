@@ -19,9 +19,9 @@ from eigenfeat.rayleigh import OrientedPCA, RayleighPCA
 NAMES = ["length", "width", "height"]
 
 
-@pytest.fixture
-def problem(rng):
-    y = np.arange(120) % 2
+@pytest.fixture(scope="module")
+def problem():
+    y, rng = np.arange(120) % 2, np.random.default_rng(20140621)
     return rng.standard_normal((120, 3)) * (1 + y[:, None]), y
 
 
@@ -74,9 +74,7 @@ def test_names_are_distinct_strings(problem):
             ClassMoments(feature_names=wrong)
 
 
-@pytest.mark.parametrize(
-    "wrong", [["a", "b"], ["a", "b", "a"], ["a", "b", 3], "abc", {"a": 1}, [], [None] * 3]
-)
+@pytest.mark.parametrize("wrong", [["a", "b"], ["a", "b", "a"], ["a", "b", 3]])
 def test_files_with_other_names_than_columns_are_refused(tmp_path, problem, wrong):
     path = tmp_path / "m.efm"
     ClassMoments(feature_names=NAMES).update(*problem).save(path)
@@ -99,9 +97,10 @@ def test_what_is_fitted_on_moments_knows_their_names(problem):
 # ---- the command line ----------------------------------------------------------------------------
 
 
-@pytest.fixture
-def files(tmp_path, problem):
+@pytest.fixture(scope="module")
+def files(tmp_path_factory, problem):
     arrow_modules()
+    tmp_path = tmp_path_factory.mktemp("rows")
     X, y = problem
     (tmp_path / "a.csv").write_text(csv_text(X[:60], y[:60]))
     (tmp_path / "b.csv").write_text(csv_text(X[60:], y[60:]).replace("x1", "x9", 1))

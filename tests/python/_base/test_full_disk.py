@@ -58,7 +58,14 @@ print(sorted(p.name for p in folder.iterdir()))
 """
 
 
-@pytest.mark.parametrize("what", [".model", ".npz", ".onnx", ".html", ".csv", ".npy", ".parquet"])
+@pytest.mark.parametrize(
+    "what",
+    [
+        *(".model", ".csv"),
+        *(pytest.param(w, marks=pytest.mark.long) for w in (".npz", ".onnx", ".html", ".npy")),
+        pytest.param(".parquet", marks=pytest.mark.long),
+    ],
+)
 def test_the_error_names_the_file(tmp_path, what):
     if what == ".parquet":
         pytest.importorskip("pyarrow")

@@ -88,7 +88,14 @@ sys.exit(main())
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are sent as POSIX has them")
-@pytest.mark.parametrize("module", ["eigenfeat.cli.main", "click", "numpy", "sklearn", "scipy"])
+@pytest.mark.parametrize(
+    "module",
+    ["numpy"]
+    + [
+        pytest.param(one, marks=pytest.mark.long)
+        for one in ("eigenfeat.cli.main", "click", "sklearn", "scipy")
+    ],
+)
 def test_ctrl_c_while_the_command_starts_says_nothing(module, tmp_path):
     argv = ["eigenfeat", "predict", "model.efm", "rows.npy", "-o", "x.csv"]
     done = python("-c", INTERRUPTED.format(name=module, argv=argv), cwd=tmp_path)

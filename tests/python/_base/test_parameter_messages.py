@@ -19,10 +19,9 @@ from eigenfeat import incomplete, ldg
 from eigenfeat.neighbours import local_means
 
 VALUES = {
-    **{"2**31": 2**31, "2**63": 2**63, "2**64": 2**64, "2**70": 2**70, "-2**70": -(2**70)},
-    **{"1e300": 1e300, "nan": np.nan, "inf": np.inf, "-1": -1, "text": "x", "None": None},
-    **{"pair": [1, 2], "nothing": [], "object": object(), "array": np.array([1, 2]), "dict": {}},
-    **{"list of 2**70": [2**70], "list of text": ["a"], "list of NaN": [np.nan]},
+    **{"2**63": 2**63, "2**70": 2**70, "1e300": 1e300, "nan": np.nan, "-1": -1, "text": "x"},
+    **{"None": None, "pair": [1, 2], "nothing": [], "object": object(), "dict": {}},
+    **{"array": np.array([1, 2]), "list of NaN": [np.nan]},
 }
 # Long work is no error, and these say how long: 2**31 steps may well be wanted.
 LONG = {"max_iter", "depth", "n_iterations", "n_members", "epochs", "tol"}
@@ -67,7 +66,7 @@ def test_every_parameter_of_every_estimator(name, capfd):
             continue
         for label, value in VALUES.items():
             big = isinstance(value, int) and value > 0
-            if parameter in LONG and (big or label in ("1e300", "inf")):
+            if parameter in LONG and (big or label == "1e300"):
                 continue
             if what := problem(name, parameter, value):
                 found[parameter, label] = what

@@ -73,6 +73,7 @@ def test_omp_num_threads_is_the_default():
     assert run(code, OMP_NUM_THREADS="3").stdout == "3\n"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", ["99999999999", "2147483653"])
 def test_an_absurd_number_is_a_large_team(number):
     """What OpenMP makes of it wraps around; memory for each thread is still little."""

@@ -38,11 +38,10 @@ def projector(features):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("unit", [1e-12, 1e12])
 @pytest.mark.parametrize("name", [name for name in ESTIMATORS if name not in BY_DEFINITION])
-def test_other_units_give_the_same(name, unit):
+def test_other_units_give_the_same(name):
     rows = good_rows(name)
-    known, other = found(name, rows), found(name, unit * rows)
+    known, other = found(name, rows), found(name, 1e-12 * rows)
     if name == "JointGEMClassifier":  # 3 epochs of float32 steps
         assert (known == other).mean() > 0.9
     elif known.dtype.kind != "f":

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import warnings
-
 import numpy as np
 import pytest
 from every_estimator import ESTIMATORS, Y, good_rows, new
 from flat_gem import gem_classifier, with_params
 from numpy.testing import assert_allclose
 from random_tables import DEFAULTS, OF_EPOCHS
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import has_fit_parameter
 
 import eigenfeat as ef
@@ -71,16 +67,6 @@ def test_weights_of_any_size(name, unit):
     assert found is None or np.isfinite(found).all()
 
 
-@pytest.mark.parametrize("name", WEIGHTED)
-def test_weights_of_very_different_sizes(name):
-    """A result, or one line about them."""
-    weight = np.where(Y == 0, 1e300, 1e-300)
-    with warnings.catch_warnings(), contextlib.suppress(ValueError):
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        found = outputs(name, good_rows(name), Y, weight)
-        assert found is None or np.isfinite(found).all()
-
-
 @pytest.mark.parametrize("name", sorted(OF_EPOCHS))
 def test_weights_of_epochs_are_repetitions_in_any_unit(name):
     rng = np.random.default_rng(0)
@@ -118,7 +104,7 @@ def test_blocks_take_them_too(unit):
             assert_allclose(found, whole.predict_proba(rows), rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize(
     "kind",
     [

@@ -214,30 +214,6 @@ def test_a_search_names_its_columns(digits, recwarn):
         distributed.GEMClassifierCV(grid={"n_clusters": [2]}).fit(dX, dy)
 
 
-def test_two_classes_have_one_logit(digits):
-    X, y = digits[0][:300], digits[1][:300] < "c"
-    dX, dy = on_dask(X, y, 100)
-    model = distributed.GEMClassifier(**nested({"views": "gem", "n_directions": 2})).fit(dX, dy)
-    assert model.decision_function(dX).shape == (300,)
-    assert_array_equal(model.decision_function(dX).compute() > 0, model.predict(X))
-    assert model.predict_log_proba(dX).shape == (300, 2)
-
-
-def test_an_error_leaves_the_estimator_as_it_was(digits):
-    X, y = digits
-    model = distributed.GEMClassifier(
-        **nested({"views": "gem", "n_directions": 1, "scale": "none"})
-    ).fit(X, y)
-    before = model.predict_proba(X)
-    for bad, message in (
-        (on_dask(np.where(X == 16, np.inf, X), y), "expected finite numbers, got inf in row"),
-        (on_dask(X, np.full(900, "a")), "at least two classes"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            model.fit(*bad)
-    assert_array_equal(model.predict_proba(X), before)
-
-
 def test_missing_entries_are_completed_as_on_one_machine(digits):
     X, y = digits
     X = np.where(np.random.default_rng(0).random(X.shape) < 0.2, np.nan, X)

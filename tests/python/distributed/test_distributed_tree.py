@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from eigenfeat.distributed._held import MOST_BYTES, _Holding, _Worker, of_bundle
+from eigenfeat.distributed._persisted import MOST_BYTES, _Placement, _Worker, of_bundle
 from eigenfeat.distributed._tree import Tree
 
 
@@ -94,5 +94,5 @@ class Scheduler:
 def test_rows_that_the_scheduler_does_not_know_yet_are_held_by_nobody(known):
     rows = [SimpleNamespace(key=key) for key in "xy"]
     workers = {"a": _Worker(n_threads=1, memory=2.0**30)}
-    found = _Holding.of(Scheduler(dict.fromkeys(known, 8)), rows, workers)
-    assert found == (_Holding(workers, {"a": [0, 1]}, [8.0, 8.0]) if len(known) == 2 else None)
+    found = _Placement.of(Scheduler(dict.fromkeys(known, 8)), rows, workers)
+    assert found == (_Placement(workers, {"a": [0, 1]}, [8.0, 8.0]) if len(known) == 2 else None)

@@ -256,7 +256,7 @@ def test_with_more_features_than_rows_it_is_that_of_an_exact_fit(rng):
     gem = GEM(n_directions=1, pairs="all", scale="none").fit(X, y)
     random = rng.standard_normal((40, 900)) / np.sqrt(40)
     layer = replace(
-        as_layer(gem).kept(np.zeros(len(gem.offset_), bool)),
+        as_layer(gem).subset(np.zeros(len(gem.offset_), bool)),
         directions=random,
         offset=np.zeros(900),
         eigenvalues=np.ones(900),

@@ -271,18 +271,6 @@ def test_dtype_is_the_type_of_the_products(rng):
             ClassMoments(dtype=bad)
 
 
-def test_digits_agree_with_a_loop_over_classes(shared_data):
-    data = shared_data("opencv_digits.npz")
-    key = "X" if "X" in data.files else "X_train"
-    X = data[key].reshape(len(data[key]), -1)[:1000]
-    y = data[key.replace("X", "y")][:1000]
-    moments = ClassMoments().update(X, y)
-    for c in np.unique(y):
-        rows = X[y == c].astype(float)
-        second = rows.T @ rows / len(rows)
-        assert_allclose(moments.second_moment(c), second, rtol=0, atol=1e-13 * second.max())
-
-
 def test_active_classes_have_weight():
     moments = ClassMoments(["a", "b", "c"])
     assert moments.active_classes.tolist() == ClassMoments().active_classes.tolist() == []

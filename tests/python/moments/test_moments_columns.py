@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import pytest
-from table_files import FORMATS, arrow_modules, table_of, write_rows, write_table
+from table_files import FORMATS, arrow_modules, write_rows, write_table
 
 from eigenfeat import ClassMoments, open_rows
-from eigenfeat.cli import main as cli
-from eigenfeat.exceptions import BadRowError
 from eigenfeat.tables.flow import Buffers
 
 
@@ -126,37 +122,3 @@ def test_columns_of_other_types_are_converted(tmp_path, name, rng):
     for block, _ in open_rows(tmp_path / name, "kind", block_rows=110).blocks(raw=True):
         moments.update(block.X, block.y)
     assert moments == expected
-
-
-@pytest.mark.parametrize("bad", [np.nan, np.inf, None])
-@pytest.mark.parametrize("name", ["a.parquet", "a.arrow", "a.npy"])
-def test_the_command_names_the_row_that_is_bad(tmp_path, name, bad, rng, capsys):
-    X, y = rng.standard_normal((500, 3)), rng.integers(0, 2, 500)
-    X[333, 1] = np.nan if bad is None else bad
-    if name.endswith("npy"):
-        path, options = write_rows(tmp_path, name, X, y)
-        column = "1"
-    else:
-        pa = arrow_modules()
-        path, options, column = tmp_path / name, {"target": "kind"}, "x1"
-        table = table_of(X, y)
-        if bad is None:
-            holes = pa.array(X[:, 1], mask=np.arange(500) == 333)
-            table = table.set_column(1, "x1", holes)
-        write_table(path, table, rows=90)
-    target = ["--target", options["target"], "--block-rows", "100"]
-    out = tmp_path / "out.efm"
-    with pytest.raises(BadRowError) as error:
-        list(open_rows(path, options["target"], block_rows=100))
-    assert cli.main(["moments", str(path), *target, "-o", str(out)]) != 0
-    said = capsys.readouterr().err
-    assert str(error.value) in " ".join(said.split())
-    assert re.search(f"row 333, column '?{column}'?", said)
-    assert not out.exists()
-    assert cli.main(["moments", str(path), *target, "-o", str(out), "--skip-bad"]) == 0
-    good = np.delete(np.arange(500), 333)
-    whole = ClassMoments()
-    for start in range(0, 499, 100):
-        rows = good[start : start + 100]
-        whole.update(X[rows], y[rows])
-    assert ClassMoments.load(out) == whole

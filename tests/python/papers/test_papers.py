@@ -19,7 +19,6 @@ from bench.papers import choosing, gem, measuring, recordings
 from bench.papers.protocol import (
     Context,
     Data,
-    Job,
     Method,
     Outcome,
     Rows,
@@ -55,10 +54,6 @@ def with_methods(protocol, *methods):
     """The protocol's first problem with other methods."""
     problem = dataclasses.replace(protocol.problems[0], methods=methods)
     return dataclasses.replace(protocol, problems=(problem,))
-
-
-def job(folder, method, name="defaults", context=QUICK):
-    return Job(PROTOCOLS[name].problems[0], method, folder, context)
 
 
 def lines_of(path):
@@ -171,14 +166,6 @@ def test_no_speaker_is_in_two_parts_of_speech(folder):
     assert len(gem.load_speech(folder / "fsdd.npz", QUICK).train) == 4 * n // 6
 
 
-def test_defaults_split_as_they_say(folder):
-    halves = gem.load_opencv(folder / "opencv_digits.npz", Context())
-    assert np.bincount(halves.train.y).tolist() == np.bincount(halves.test().y).tolist()
-    assert halves.train.X.max() <= 1
-    folds = gem.load_ocr(folder / "ocr_letters.npz", Context())
-    assert len(folds.train) + len(folds.test()) == 240
-
-
 def test_a_quick_run_takes_fewer_rows(folder, monkeypatch):
     monkeypatch.setattr(gem, "MNIST_QUICK_ROWS", 50)
     monkeypatch.setattr(gem, "DEFAULTS_QUICK_ROWS", 40)
@@ -272,20 +259,6 @@ def test_a_choice_by_cross_entropy_needs_probabilities(rng):
         )
 
 
-def test_quick_replaces_fixed_ones_and_grids():
-    given = Method(
-        "m",
-        choosing.gem,
-        fixed={"depth": 2, "sizes": (5, 5)},
-        grid={"ridge": (0.1, 0.2), "penalty": (1, 2, 3)},
-        quick={"ridge": 0.1, "penalty": (1, 3), "sizes": (2,)},
-    )
-    assert given.set_for(Context()) == {"depth": 2, "sizes": (5, 5)}
-    assert given.set_for(QUICK) == {"depth": 2, "sizes": (2,)}
-    assert given.chosen_from(Context()) == {"ridge": [0.1, 0.2], "penalty": [1, 2, 3]}
-    assert given.chosen_from(QUICK) == {"ridge": [0.1], "penalty": [1, 3]}
-
-
 def test_random_directions_have_mean_zero_and_variance_one(rng):
     X = rng.standard_normal((500, 6)).astype(np.float32) * 3 + 7
     found = choosing.RandomDirections(5).fit(X)
@@ -363,18 +336,3 @@ def test_peers_run_on_request_only(folder, tmp_path, console):
     assert names(only=["Isolet: RIV"]) == ["rival"]
     with pytest.raises(ValueError, match="only: expected part of a method's name out of logistic"):
         names(only=["nobody"])
-
-
-def test_lightgbm_is_a_peer_or_says_how_to_get_it(monkeypatch):
-    from importlib import util
-
-    from eigenfeat._base import extras
-
-    monkeypatch.setattr(extras, "find_spec", lambda name: None)
-    with pytest.raises(extras.MissingExtraError, match=r'pip install "eigenfeat\[bench\]"'):
-        choosing.lightgbm(Context())
-    peers = {m.name for p in PROTOCOLS["defaults"].problems for m in p.methods if m.peer}
-    assert {"LightGBM", "boosted trees"} <= peers
-    monkeypatch.undo()
-    if util.find_spec("lightgbm"):
-        assert choosing.lightgbm(Context(threads=1)).n_jobs == 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import dataclasses
 import io
 
 import numpy as np
@@ -13,10 +12,9 @@ from scipy.stats import chi2
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from bench.papers import early, early_tables
-from bench.papers.__main__ import main
-from bench.papers.early import METHODS, Trial
+from bench.papers.early import METHODS
 from bench.papers.literal_sets import by_the_letter
-from bench.papers.protocol import Context, DataError, Method, NothingToRunError
+from bench.papers.protocol import Context
 from bench.papers.runner import reproduce
 from eigenfeat.cli import main as cli
 from eigenfeat.demo import early as demo_early
@@ -48,12 +46,6 @@ def folder(tmp_path_factory):
 
 EARLY = early.PROTOCOLS["early"]
 LAST, _ = METHODS[-1]
-
-
-def with_methods(*methods):
-    """Other methods on every set."""
-    problems = (dataclasses.replace(problem, methods=methods) for problem in EARLY.problems)
-    return dataclasses.replace(EARLY, problems=tuple(problems))
 
 
 def run(folder, output, context, protocol=EARLY, **options):
@@ -211,48 +203,6 @@ def test_tables_show_the_thesis_beside(finished):
     assert "early-ItalyPowerDemand-sets.png" not in pictures  # nothing to compare there
 
 
-def test_a_failure_stops_nothing_and_is_told(folder, tmp_path):
-    def fails(data, trial, threads, step):
-        raise ValueError("ridge: expected\nless")
-        yield
-
-    protocol = with_methods(Method("broken", fails), LAST)
-    trials, text = run(folder, tmp_path, Context(quick=True), protocol)
-    assert [bool(t.failure) for t in trials] == [True, False] * 3
-    assert "SyntheticControl, broken failed: ValueError: ridge: expected less" in text
-    assert lines_of(tmp_path / "early-quick.csv")[0]["failure"].startswith("ValueError")
-
-
-def test_an_interrupt_keeps_what_is_finished(folder, tmp_path):
-    def interrupted(data, trial, threads, step):
-        raise KeyboardInterrupt
-        yield
-
-    protocol = with_methods(LAST, Method("broken", interrupted))
-    with pytest.raises(KeyboardInterrupt):
-        run(folder, tmp_path, Context(quick=True), protocol)
-    assert {line["method"] for line in lines_of(tmp_path / "early-quick.csv")} == {LAST.name}
-
-
-def test_what_is_missing_is_named(folder, tmp_path):
-    with pytest.raises(DataError, match=r"SyntheticControl.npz with arrays X_train"):
-        run(tmp_path, tmp_path, Context())
-    with pytest.raises(NothingToRunError, match="out of local QDA, quadratic"):
-        run(folder, tmp_path, Context(), only=["nobody"])
-    assert not list(tmp_path.glob("*.csv"))
-
-
-def test_the_command_line(folder, tmp_path, capsys):
-    arguments = ["early", "--data", str(folder), "--output", str(tmp_path), "--quick"]
-    assert main([*arguments, "--only", "ECTS"]) == 0
-    out = capsys.readouterr().out
-    assert "support 0.8" in out
-    assert (tmp_path / "early-quick.csv").exists()
-    assert main([*arguments, "--only", "nobody"]) == 2
-    assert main(["early", "--data", str(tmp_path)]) == 1
-    assert "SyntheticControl.npz" in capsys.readouterr().err
-
-
 def test_the_demo(tmp_path, capsys):
     assert cli.main(["demo", "early", "--output", str(tmp_path / "new")]) == 0
     out = capsys.readouterr().out
@@ -273,8 +223,3 @@ def test_the_demonstration_follows_one_signal_to_its_decision():
     assert table.row_count <= demo_early.SHOWN + 3
     assert list(table.columns[0].cells)[-1] == str(last.seen)
     assert shown.scores["reliable, tau 0.95"].reliability > 0.9
-
-
-def test_no_ldg_no_numbers():
-    trial = Trial("Wafer", early_tables.REDUCED, failure="ModuleNotFoundError: none")
-    assert early_tables.first_step_table([trial]).row_count == 0

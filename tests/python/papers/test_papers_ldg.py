@@ -25,7 +25,7 @@ from bench.papers import (
 )
 from bench.papers.accuracy_tables import best_or_tied
 from bench.papers.families import Rules, accuracy
-from bench.papers.protocol import QUICK_SPLITS, Context, Outcome
+from bench.papers.protocol import QUICK_SPLITS, Context
 from bench.papers.runner import reproduce
 from eigenfeat.ldg import ITML, LDG, NCA, PCAFisher, RegularizedFisher
 
@@ -155,51 +155,6 @@ def test_digits_are_scattered_and_told(folder, tmp_path, console):
     assert all((o.n_train, o.n_test) == (110, 90) for o in outcomes)
     domains = [problem.load(folder / problem.file, Context()) for problem in (pixels, scattered)]
     assert [d.Xs.shape for d in domains] == [(300, 256), (300, 2032)]
-
-
-def test_a_metric_across_domains_has_one_point(folder, tmp_path, console):
-    only = ["ITML"]
-    outcomes = run(first_problems("ldg-transfer", 1), folder, tmp_path, console, only=only)
-    assert [o.method for o in outcomes] == ["ITML", "ITML, whole metric"]
-    few, whole = (outcome.splits[0] for outcome in outcomes)
-    assert list(few.curve) == list(range(1, 41))
-    assert few.dimension == 9
-    assert list(whole.curve) == [whole.dimension]
-    assert whole.dimension > 40
-
-
-def test_one_method_alone_is_told(folder, tmp_path, console):
-    (outcome,) = run(first_problems("ldg", 2), folder, tmp_path, console, only=["wine: PCA"])
-    assert (outcome.problem, outcome.method) == ("wine", "PCA")
-    assert "LDG beside the thesis" not in console.export_text()
-    pictures = sorted(path.name for path in tmp_path.glob("*.png"))
-    assert pictures == ["ldg-quick-accuracy.png", "ldg-quick-embeddings.png"]
-
-
-def test_an_interrupt_keeps_what_is_finished_and_draws_nothing(folder, tmp_path, console):
-    def interrupted(one, step):
-        if one.method.name == "FDA":
-            raise KeyboardInterrupt
-        return measuring.run(one, step)
-
-    protocol = first_problems("ldg", 1)
-    with pytest.raises(KeyboardInterrupt):
-        reproduce(protocol, folder, tmp_path, QUICK, console=console, measure=interrupted)
-    assert [line["method"] for line in lines_of(tmp_path / "ldg-quick.csv")] == ["LDG", "PCA"]
-    assert "Table 3.1" in console.export_text()
-    assert not list(tmp_path.glob("*.png"))
-
-
-def test_a_failure_is_told(folder, tmp_path, console):
-    def failing(one, step):
-        if one.method.name == "PCA":
-            return Outcome(one.problem.name, "PCA", failure="it broke")
-        return measuring.run(one, step)
-
-    protocol = first_problems("ldg", 1)
-    reproduce(protocol, folder, tmp_path, QUICK, console=console, measure=failing)
-    assert "diabetes, PCA failed: it broke" in console.export_text()
-    assert lines_of(tmp_path / "ldg-quick.csv")[1]["failure"] == "it broke"
 
 
 # ---- splits --------------------------------------------------------------------------------------
@@ -376,6 +331,7 @@ def test_fisherfaces_have_length_1(rng):
     np.testing.assert_allclose(cosines, 1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", ldg.SMALL_METHODS, ids=lambda method: method.name)
 def test_every_method_of_few_rows_works_where_rows_are_very_few(method, rng):
     X, codes = problem_rows(rng, n=9, d=40)

@@ -15,11 +15,8 @@ from sklearn.preprocessing import StandardScaler
 from bench.papers import mmds, mmds_data, mmds_joint
 from bench.papers.__main__ import main
 from bench.papers.mmds_supervised import KINDS
-from bench.papers.protocol import Context, DataError, NothingToRunError, Rows, subsample
-from bench.papers.runner import reproduce
+from bench.papers.protocol import Rows, subsample
 from eigenfeat.maxmargin import MulticlassSVM
-
-MMDS = mmds.PROTOCOLS["mmds"]
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +50,7 @@ def small(monkeypatch):
     monkeypatch.setattr(mmds, "CURVE_SCALES", (0.0, 1.0))
 
 
+@pytest.mark.long
 def test_all_of_it(folder, tmp_path, capsys):
     arguments = ["mmds", "--data", str(folder), "--quick", "--output", str(tmp_path)]
     wanted = [
@@ -105,35 +103,6 @@ def test_joint_moves_beside_the_single_one(folder, tmp_path, capsys, monkeypatch
     assert_allclose(json.loads(lines["MNIST 5", "PCA"]["accuracies"])[1], expected, atol=1.5)
 
 
-def test_errors_name_what_is_missing(folder, tmp_path, capsys):
-    with pytest.raises(NothingToRunError, match="only: expected part of a table"):
-        reproduce(MMDS, folder, tmp_path / "out", Context(quick=True), only=["nothing"])
-    with pytest.raises(DataError, match=r"faces_yale\.npz, got no such file"):
-        reproduce(MMDS, tmp_path, tmp_path / "out", Context(quick=True))
-    assert not (tmp_path / "out").exists()
-    assert main(["mmds", "--data", str(tmp_path)]) == 1
-    assert "no such file" in capsys.readouterr().err
-    arguments = ["mmds", "--data", str(folder), "--only", "nothing"]
-    assert main(arguments) == 2
-
-
-def test_what_is_finished_is_kept_when_it_is_interrupted(folder, tmp_path, capsys, monkeypatch):
-    original = mmds.Features.measure
-    calls = []
-
-    def interrupted(self, case):
-        calls.append(case)
-        if len(calls) == 3:  # a method has two splits
-            raise KeyboardInterrupt
-        return original(self, case)
-
-    monkeypatch.setattr(mmds.Features, "measure", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        reproduce(MMDS, folder, tmp_path, Context(quick=True), only=["MNIST, PCA"])
-    assert len((tmp_path / "mmds-quick.csv").read_text().splitlines()) == 2
-    assert "Table 4" in capsys.readouterr().out
-
-
 @pytest.mark.parametrize("kind", sorted(KINDS))
 def test_supervised_reductions_go_from_pca_to_the_classes(kind, rng):
     codes = np.repeat(np.arange(3), 20)
@@ -152,12 +121,6 @@ def test_supervised_reductions_go_from_pca_to_the_classes(kind, rng):
     # The classes are in two columns of little variance.
     best = max(right(KINDS[kind](4, weight)) for weight in (1.0, 10.0, 100.0, 1000.0))
     assert right(PCA(4)) < 0.7 < 0.9 < best
-
-
-def test_the_papers_figures():
-    assert len(mmds.CASES) == 27 + 15
-    assert len({(c.table, c.data, c.extractor, c.n_components) for c in mmds.CASES}) == 42
-    assert all(case.paper[1] > case.paper[0] for case in mmds.CASES)
 
 
 def test_gradients_tell_directions_and_take_slants_out(monkeypatch):

@@ -14,7 +14,6 @@ import numpy as np
 import papers_support
 import pytest
 from papers_support import PROTOCOLS
-from sklearn.dummy import DummyClassifier
 
 from bench.papers import __main__ as cli
 from bench.papers import choosing, measuring, runner
@@ -79,15 +78,7 @@ def test_threads_are_told_to_the_libraries_and_taken_back(monkeypatch):
     assert "MKL_NUM_THREADS" not in os.environ
 
 
-def test_a_model_without_directions_has_no_count():
-    assert measuring._n_directions(DummyClassifier()) is None
-
-
 # ---- the command ---------------------------------------------------------------------------------
-
-
-def test_the_command_knows_every_protocol():
-    assert [*PROTOCOLS] == list(cli.TASKS)
 
 
 def test_the_command_prints_a_table_and_writes_a_file(folder, tmp_path, capsys, monkeypatch):
@@ -122,6 +113,7 @@ def test_an_unknown_method_ends_with_status_2(folder, capsys):
     assert "only: expected part of a method's name" in capsys.readouterr().err
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are sent as POSIX has them")
 def test_control_c_ends_the_command_with_its_rows(folder, tmp_path):
     arguments = ["defaults", "--data", str(folder), "--output", str(tmp_path)]

@@ -46,9 +46,9 @@ def test_its_eigenvalues_are_the_full_solver_s(large, values, check_pencil, m):
 def test_threshold(large, values):
     limit = np.sqrt(values[6] * values[7])
     result = solve(*large, 30, threshold=limit)
-    assert (result.found, result.solver) == (7, "krylov")
+    assert (result.n_eigenpairs, result.solver) == (7, "krylov")
     assert_allclose(result.eigenvalues[:7], values[:7], rtol=1e-9)
-    assert solve(*large, 3, threshold=2 * values[0]).found == 0
+    assert solve(*large, 3, threshold=2 * values[0]).n_eigenpairs == 0
 
 
 def test_multiple_eigenvalues(large, check_pencil):
@@ -62,7 +62,7 @@ def test_multiple_eigenvalues(large, check_pencil):
     for above, below in cases:
         for m in (1, 20):
             result = solve(above, below, m)
-            assert result.found == m
+            assert result.n_eigenpairs == m
             check_pencil(above, below, result.eigenvalues, result.vectors)
     assert_allclose(solve(few, identity, 20).eigenvalues, [3.0] * 15 + [1.0] * 5)
 

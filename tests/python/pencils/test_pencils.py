@@ -24,7 +24,7 @@ def test_solvers_agree_with_scipy(rng, check_pencil, dtype, solver, d, m):
     A, B = pencil(rng, d, dtype)
     result = generalized_eigh(A, B, n_vectors=m, solver=solver)
     assert result.status is Status.OK
-    assert result.found == m
+    assert result.n_eigenpairs == m
     assert result.eigenvalues.dtype == result.vectors.dtype == dtype
     assert (result.eigenvalues.shape, result.vectors.shape) == ((m,), (d, m))
     check_pencil(A, B, result.eigenvalues, result.vectors)
@@ -62,13 +62,13 @@ def test_threshold_keeps_only_what_is_above(rng, solver):
     every = generalized_eigh(A, B)
     limit = np.sqrt(every.eigenvalues[4] * every.eigenvalues[5])
     result = generalized_eigh(A, B, n_vectors=12, threshold=limit, solver=solver)
-    assert result.found == 5
+    assert result.n_eigenpairs == 5
     assert_allclose(result.eigenvalues[:5], every.eigenvalues[:5], rtol=1e-9)
     assert_allclose(result.vectors[:, :5], every.vectors[:, :5], atol=1e-7)
     assert np.isnan(result.eigenvalues[5:]).all()
     assert np.isnan(result.vectors[:, 5:]).all()
     nothing = generalized_eigh(A, B, n_vectors=3, threshold=1e9, solver=solver)
-    assert (nothing.found, nothing.status) == (0, Status.OK)
+    assert (nothing.n_eigenpairs, nothing.status) == (0, Status.OK)
     assert np.isnan(nothing.eigenvalues).all()
 
 
@@ -86,7 +86,7 @@ def test_multiple_eigenvalues(rng, check_pencil, solver, dtype):
     for A, C in [(identity, identity), (B, B), (one_hot, identity), (clustered, identity)]:
         for m in (1, 7, 15, d):
             result = generalized_eigh(A, C, n_vectors=m, solver=solver)
-            assert (result.status, result.found) == (Status.OK, m)
+            assert (result.status, result.n_eigenpairs) == (Status.OK, m)
             check_pencil(A, C, result.eigenvalues, result.vectors)
 
 
@@ -98,7 +98,7 @@ def test_equal_matrices(solver, dtype):
         for m in (1, 5, 12):
             B = pencil(np.random.default_rng(d + m), d, dtype)[1]
             result = generalized_eigh(B, B, n_vectors=m, solver=solver)
-            assert (result.status, result.found) == (Status.OK, m)
+            assert (result.status, result.n_eigenpairs) == (Status.OK, m)
             assert_allclose(result.eigenvalues, 1, rtol=0, atol=50 * d * np.finfo(dtype).eps)
 
 
@@ -121,7 +121,7 @@ def test_zero_eigenvalues_above_negative_ones(rng, solver):
     rows = rng.standard_normal((4, 30))
     B = pencil(rng, 30)[1]
     result = generalized_eigh(-rows.T @ rows, B, n_vectors=5, solver=solver)
-    assert result.found == 5
+    assert result.n_eigenpairs == 5
     assert_allclose(result.eigenvalues, 0, atol=1e-12 * np.linalg.norm(rows.T @ rows, 2))
     assert_allclose(result.vectors.T @ B @ result.vectors, np.eye(5), atol=1e-10)
 
@@ -135,7 +135,7 @@ def test_scales_of_columns_do_not_matter(rng, solver, dtype):
     S = 2.0 ** np.round(np.log2(10.0) * np.linspace(-8, 8, d))
     scaled = [(M * S * S[:, None]).astype(dtype) for M in (A, B)]
     result = generalized_eigh(*scaled, n_vectors=5, solver=solver)
-    assert result.found == 5
+    assert result.n_eigenpairs == 5
     expected = scipy.linalg.eigh(A, B)[0][::-1][:5]
     bound = 1e-9 if dtype == np.float64 else 1e-4
     assert_allclose(result.eigenvalues, expected, rtol=0, atol=bound * expected[0])
@@ -192,7 +192,7 @@ def test_in_a_stack_the_others_go_on(rng, check_pencil, solver):
         result = generalized_eigh(A, B, n_vectors=3, solver=solver)
     assert result.status.tolist() == [0, 1, 0, 0] or result.status.tolist() == [0, 0, 1, 0]
     assert result.status[2] == Status.NOT_POSITIVE_DEFINITE
-    assert result.found.tolist() == [3, 3, 0, 3]
+    assert result.n_eigenpairs.tolist() == [3, 3, 0, 3]
     assert np.isnan(result.eigenvalues[2]).all()
     assert np.isnan(result.vectors[2]).all()
     for i in (0, 1, 3):

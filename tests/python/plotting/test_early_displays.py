@@ -13,7 +13,6 @@ from eigenfeat.incomplete import (
     ECTS,
     GaussianCompletion,
     ReliableClassifier,
-    ReliableClassifierCV,
     calibrate,
     reliability_curve,
 )
@@ -82,13 +81,6 @@ def test_another_estimator_is_refused(display, model):
         draw(display, clone(model))
     with pytest.raises(ValueError, match="ax: expected Matplotlib axes or None, got 3"):
         draw(display, model, ax=3)
-
-
-@pytest.mark.parametrize("display", DISPLAYS)
-def test_of_a_search_the_best(display, model):
-    search = ReliableClassifierCV({"one": clone(model)}, tau=[0.8, 0.9], n_folds=2)
-    search.fit(SERIES[:80], LABELS[:80])
-    assert draw(display, search).figure_ is not None
 
 
 def test_a_calibration_on_rows_or_the_models_own(model):
@@ -181,11 +173,6 @@ def test_wrong_times_are_named():
         EarlyTimesDisplay.from_estimator(LinearDiscriminantAnalysis(), SERIES)
 
 
-def test_a_wrong_score_is_named(model):
-    with pytest.raises(ValueError, match="score: expected one of reliability, accuracy"):
-        draw(EarlyCurvesDisplay, model, score="speed")
-
-
 @pytest.mark.parametrize("channels", [1, 2])
 def test_a_decision_has_known_samples_and_completions(model, channels):
     X = SERIES if channels == 1 else np.stack([SERIES[:, ::2], SERIES[:, 1::2]], axis=1)
@@ -223,8 +210,3 @@ def test_a_decision_says_what_is_known(model):
         EarlyDecisionDisplay.from_estimator(model, SERIES[90][:11])
     with pytest.raises(ValueError, match="curves: expected a mapping of curves by method"):
         EarlyCurvesDisplay({}).plot()
-
-
-def test_what_is_no_classifier_is_named():
-    with pytest.raises(ValueError, match="estimator: expected a fitted ReliableClassifier, got 3"):
-        EarlyDecisionDisplay.from_estimator(3, SERIES[0])

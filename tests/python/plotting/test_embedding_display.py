@@ -73,12 +73,3 @@ def test_the_legend_covers_no_data(rng):
     assert legend.y0 >= display.ax_.bbox.y1 - 1
     assert legend.y1 <= display.ax_.title.get_window_extent().y0 + 1
     assert legend.x1 <= figure.bbox.x1
-
-
-def test_wrong_arguments_are_named(rng):
-    with pytest.raises(ValueError, match="estimator: expected a transformer"):
-        EmbeddingDisplay.from_estimator(ef.MultinomialLogit().fit(X, Y), X, Y)
-    with pytest.raises(ValueError, match="features: expected samples with at least one column"):
-        EmbeddingDisplay(rng.standard_normal((5, 2)), np.zeros(4)).plot()
-    with pytest.raises(ValueError, match="features: expected finite numbers"):
-        EmbeddingDisplay([[np.nan, 1.0]], [0]).plot()

@@ -7,7 +7,7 @@ import pytest
 from every_estimator import X, Y
 from flat_gem import gem_classifier
 from matplotlib import rc_context
-from sklearn.decomposition import NMF, PCA
+from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
@@ -165,15 +165,6 @@ def test_projections_are_quartiles_of_the_rows(gem):
     assert given.get_title() == display.ax_.get_title()
 
 
-def test_wrong_projections_are_named():
-    with pytest.raises(ValueError, match="projections: expected finite numbers in one dimension"):
-        ProjectionsDisplay.from_predictions(Y, X, pair=(0, 1))
-    with pytest.raises(ValueError, match="y: expected 3 labels, one per sample"):
-        ProjectionsDisplay.from_predictions(Y, [1.0, 2.0, 3.0], pair=(0, 1))
-    with pytest.raises(ValueError, match="pair: expected two labels"):
-        ProjectionsDisplay.from_predictions(Y, X[:, 0], pair=(0, 1, 2))
-
-
 def test_a_spectrum_has_every_pair(gem):
     display = draw(SpectrumDisplay, gem, n_named=2, ls=":")
     assert len(display.lines_) == 6
@@ -186,21 +177,6 @@ def test_a_spectrum_has_every_pair(gem):
         assert image[above, below] == expected[0]
     assert display.threshold == 0.1
     assert len(display.ax_.get_legend().get_texts()) == 2
-
-
-def test_a_spectrum_without_names(gem):
-    assert draw(SpectrumDisplay, gem, n_named=0).ax_.get_legend() is None
-
-
-def test_misuse_is_named(gem):
-    with pytest.raises(ValueError, match="pairs: expected pairs that have directions"):
-        FiltersDisplay.from_estimator(gem, pairs=[(0, 9)], image_shape=(2, 2))
-    with pytest.raises(ValueError, match="image_shape: expected 4 pixels, got 3 x 3"):
-        FiltersDisplay.from_estimator(gem, image_shape=(3, 3))
-    with pytest.raises(ValueError, match="rank: expected 0 to"):
-        ProjectionsDisplay.from_estimator(gem, X, Y, pair=(0, 1), rank=99)
-    with pytest.raises(ValueError, match="estimator: expected one with eigenvalues"):
-        SpectrumDisplay.from_estimator(NMF(2, max_iter=500).fit(np.abs(X)))
 
 
 def test_long_names_stay_inside(gem, tmp_path):

@@ -34,14 +34,3 @@ def test_views_are_bars_with_their_losses(tmp_path):
     assert told == [" 0.30, log loss 0.500", " 0.70, log loss 0.250", " not used"]
     ends = [text.get_window_extent().x1 for text in display.ax_.texts]
     assert max(ends) <= display.figure_.bbox.x1
-
-
-def test_wrong_arguments_are_named():
-    with pytest.raises(ValueError, match="estimator: expected a fitted classifier, got 3"):
-        ViewsDisplay.from_estimator(3)
-    with pytest.raises(ValueError, match="names: expected a sequence of names, got 'gem'"):
-        ViewsDisplay("gem", [1.0]).plot()
-    with pytest.raises(ValueError, match=r"weights: expected shape \(1,\), got \(2,\)"):
-        ViewsDisplay(["gem"], [1.0, 2.0]).plot()
-    with pytest.raises(ValueError, match=r"losses: expected shape \(1,\), got \(2,\)"):
-        ViewsDisplay(["gem"], [1.0], [1.0, 2.0]).plot()

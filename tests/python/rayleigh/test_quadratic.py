@@ -116,13 +116,6 @@ def test_missing_entries_at_fit_and_later(rng):
         QuadraticDiscriminant().fit(load_iris().data, y).predict(X)
 
 
-def test_threads_do_not_change_bits():
-    X, y = load_digits(return_X_y=True)
-    found = [QuadraticDiscriminant(n_threads=t).fit(X, y).decision_function(X) for t in (1, 2, 7)]
-    assert_array_equal(found[0], found[1])
-    assert_array_equal(found[0], found[2])
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
 def test_units_do_not_matter(dtype, unit):

@@ -278,15 +278,6 @@ def test_the_first_batch_fixes_the_slices(rows, rng):
     assert sir.fit_moments(ClassMoments().update(X, rows[1])).slice_edges_ is None
 
 
-@pytest.mark.parametrize("member", FAMILY)
-def test_a_weight_counts_as_so_many_rows(rows, rng, member):
-    X, y = rows
-    weights = rng.integers(0, 4, 240)
-    weighted = fitted(member, X, y, weights)
-    repeated = fitted(member, np.repeat(X, weights, axis=0), np.repeat(y, weights))
-    assert_allclose(weighted.transform(X), repeated.transform(X), atol=1e-8)
-
-
 def test_slices_have_equal_weight(rows, rng):
     X, y, weights = rows[0], rng.standard_normal(240), rng.integers(0, 4, 240)
     weighted = SlicedInverseRegression().fit(X, y, weights)

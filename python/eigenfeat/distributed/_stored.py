@@ -16,14 +16,14 @@ from eigenfeat.rows.reading import Checksum, RowTransform, merge_read
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Kept", "keeps", "kept_of", "reduced"]
+__all__ = ["StoredBlock", "fits_memory", "reduced", "stored_blocks"]
 
 
 _Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, eq=False)
-class Kept:
+class StoredBlock:
     """One block as every pass reads it: pieces of features by their projections, and a checksum."""
 
     checksum: Checksum
@@ -34,7 +34,7 @@ class Kept:
         return object.__sizeof__(self) + sum(array.nbytes for array in arrays)
 
 
-def keeps(reading: RowTransform, n_rows: int, share: float) -> bool:
+def fits_memory(reading: RowTransform, n_rows: int, share: float) -> bool:
     """Whether projections of so many rows take that share of the workers' memory at most.
 
     Rows that are not projected cost little to read.
@@ -47,25 +47,25 @@ def keeps(reading: RowTransform, n_rows: int, share: float) -> bool:
     return 4.0 * n_rows * width <= share * _memory()
 
 
-def kept_of(blocks: RowBlocks, reading: RowTransform) -> list[Kept]:
+def stored_blocks(blocks: RowBlocks, reading: RowTransform) -> list[StoredBlock]:
     """What `eigenfeat.rows.reading.read` reads of blocks, before any function is called."""
     result = []
     for block in blocks:
         checked = reading.checked(block)
         pieces = list(reading.features(reading.weighted(checked)))
-        result.append(Kept(Checksum.of(checked.X), pieces))
+        result.append(StoredBlock(Checksum.of(checked.X), pieces))
     return result
 
 
 def reduced(
-    kept: Sequence[Kept],
+    stored: Sequence[StoredBlock],
     function: Callable[..., _Result],
     merge: Callable[[_Result, _Result], _Result],
     arguments: Sequence[Any],
 ) -> tuple[Checksum, _Result | None] | None:
     """As `eigenfeat.rows.reading.read` for each of the blocks, merged: the same bits."""
     total: Any = None
-    for block in kept:
+    for block in stored:
         solution: Any = None
         for piece in block.pieces:
             result = function(piece, *arguments)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from eigenfeat.distributed._cluster import Client
 
-__all__ = ["MOST_BYTES", "Held", "Share", "of_bundle"]
+__all__ = ["MOST_BYTES", "PersistedPartitions", "Share", "of_bundle"]
 
 MOST_BYTES = 2**25  # of all partitions' results, for them to come here without a tree of tasks
 _SHARE = 0.1  # of a worker's memory, which the partitions of one task take at most
@@ -57,7 +57,7 @@ class _Worker:
 
 
 @dataclass(frozen=True)
-class _Holding:
+class _Placement:
     """Which worker holds what.
 
     Attributes
@@ -75,8 +75,8 @@ class _Holding:
     sizes: list[float]
 
     @classmethod
-    def of(cls, client: Any, rows: list[Any], workers: dict[str, _Worker]) -> _Holding | None:
-        """None if some rows are held by nobody."""
+    def of(cls, client: Any, rows: list[Any], workers: dict[str, _Worker]) -> _Placement | None:
+        """None if some rows are held by no worker."""
         if not rows or not workers:
             return None
         holders = client.who_has(rows)
@@ -125,7 +125,7 @@ class _Holding:
         return sum(worker.n_threads for worker in self.workers.values())
 
 
-class Held:
+class PersistedPartitions:
     """Rows of partitions that are persisted.
 
     Parameters
@@ -136,11 +136,11 @@ class Held:
 
     def __init__(self, futures: list[tuple[Any, ...]]) -> None:
         self.futures = futures
-        self._holding: _Holding | None = None
+        self._placement: _Placement | None = None
         self._large: set[Any] = set()
 
     @classmethod
-    def of(cls, sources: Iterable[tuple[Delayed | None, ...]]) -> Held | None:
+    def of(cls, sources: Iterable[tuple[Delayed | None, ...]]) -> PersistedPartitions | None:
         """Delayed sources that are futures and nothing else; None if one is not."""
         if "distributed" not in sys.modules:
             return None
@@ -161,7 +161,7 @@ class Held:
         """Merge ``leaf(*arguments, *partition)`` of all partitions, by a task for each share.
 
         Results that no worker could merge come here. None where that is no good way: some rows are
-        held by nobody, or most by one worker, or results of this `kind` are large.
+        held by no worker, or most by one worker, or results of this `kind` are large.
         """
         client = client_in_use()
         if client is None or any(row[0].client is not client for row in self.futures):
@@ -183,19 +183,19 @@ class Held:
     def places(self) -> list[str] | None:
         """A worker for what is made of each partition: who holds it, or one that has less to do."""
         client = client_in_use()
-        holding = None if client is None else self._found(client)
+        holding = None if client is None else self._placed(client)
         return None if holding is None else holding.evened()
 
     def shares(self, client: Client) -> list[Share] | None:
         """The tasks of a pass; None where it is better to have one a partition."""
-        holding = self._found(client)
+        holding = self._placed(client)
         return None if holding is None else holding.shares()
 
-    def _found(self, client: Any) -> _Holding | None:
+    def _placed(self, client: Any) -> _Placement | None:
         workers = {address: _Worker.of(details) for address, details in workers_of(client).items()}
-        if self._holding is None or self._holding.workers != workers:
-            self._holding = _Holding.of(client, [row[0] for row in self.futures], workers)
-        return self._holding
+        if self._placement is None or self._placement.workers != workers:
+            self._placement = _Placement.of(client, [row[0] for row in self.futures], workers)
+        return self._placement
 
 
 def _by_workers(
