@@ -141,7 +141,7 @@ def processor_of_file(path, arguments):
     options = dict(zip(("target", "dtype"), arguments[1::2], strict=False))
     skipped = 2 if path.suffix == ".csv" else 6
     moments, started, done = ClassMoments(), 0.0, 0
-    for number, (block, _) in enumerate(open_rows(path, **options).blocks(raw=True)):
+    for number, (block, _) in enumerate(open_rows(path, **options).blocks()):
         if number == skipped:
             started, done = spent(), 0
         moments.update(block.X, block.y, n_threads=1)

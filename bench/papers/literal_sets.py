@@ -1,7 +1,7 @@
 """The thesis's sets as they are printed: d degrees of freedom, and a mixture as one distribution.
 
 d counts the entries that are missing; of the others nothing varies. The package's sets are smaller
-where the theorems allow it (`RuleInput.degrees`), and its quadratic set also holds for correlated
+where the theorems allow it (`degrees_of`), and its quadratic set also holds for correlated
 entries (`QuadraticSet`), for which the thesis's chi-square quantile is none.
 """
 
@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from eigenfeat.incomplete.rules import SetRule
-from eigenfeat.incomplete.sets import ChebyshevSet, QuadraticSet
+from eigenfeat.incomplete.set_rules import ChebyshevSet, QuadraticSet, SetRule
 
 
 class PrintedChebyshev(ChebyshevSet):

@@ -12,10 +12,10 @@ from dataclasses import replace
 import numpy as np
 import region_reference as reference
 
+from eigenfeat.incomplete.completion import Conditional
 from eigenfeat.incomplete.discriminants import Gaussians, Linear, Quadratic
-from eigenfeat.incomplete.mixture import Conditional
-from eigenfeat.incomplete.rules import RuleInput, SetRule, square_roots
-from eigenfeat.incomplete.sets import SETS
+from eigenfeat.incomplete.rules import RuleInput, square_roots
+from eigenfeat.incomplete.set_rules import SETS, SetRule, radius_of
 from eigenfeat.regions.dominance import SeparableClasses, box_minimum
 
 EPS = float(np.finfo(float).eps)
@@ -181,7 +181,7 @@ def attack_rule(rng, name, kind):
     known = known_to(rng, centre, 10.0 ** rng.integers(-8, 1), 1, d)
     tau = rng.choice([1e-6, 0.1, 0.9, 0.999], 1)
     case = RuleInput(functions, known, d, False, 1)
-    radius = case.radius(chosen, tau)
+    radius = radius_of(case, chosen, tau)
     root = square_roots(known.covariances[:, 0])[0]
     at = (chosen, case.mean, 0, 1, radius, root, known.variances[0, 0])
     least, size = over_set(functions, *at)
@@ -189,14 +189,13 @@ def attack_rule(rng, name, kind):
     offsets = functions.offsets.copy()
     offsets[..., 1] += float(least[0] + beside * size[0])
     functions = replace(functions, offsets=offsets)
-    result = SetRule(chosen).evaluate(RuleInput(functions, known, d, False, 1), tau, None)
+    result = SetRule(chosen).decide(RuleInput(functions, known, d, False, 1), tau, None)
     least, size = over_set(functions, *at)
     decided, clear = bool(result.decided[0]), least[0] > FAR * size[0]
     wrong = decided and result.best[0] == 0 and not least[0] >= -1e-17 * size[0]
     return Counter(
         decided=int(decided),
         clear=int(clear),
-        open=int(result.undecided_checks[0] > 0),
         wrong=int(wrong),
         missed=int(clear and not decided),
     )

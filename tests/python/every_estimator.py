@@ -76,7 +76,6 @@ ESTIMATORS = {
     "LocalQDA": incomplete.LocalQDA,
     "ECTS": incomplete.ECTS,
     "FixedTime": lambda: incomplete.FixedTime(n_folds=2),
-    "ClassNearest": incomplete.ClassNearest,
     "MinimumCostClassifier": lambda: incomplete.MinimumCostClassifier(
         LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"), n_times=2, n_folds=2
     ),

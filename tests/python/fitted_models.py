@@ -136,7 +136,6 @@ MODELS = {
     "ECTS": lambda: incomplete.ECTS().fit(X[:30], Y[:30]),
     "FixedTime": lambda: incomplete.FixedTime().fit(X[:30], Y[:30]),
     "SPRT": lambda: incomplete.SPRT().fit(X[Y[0] != Y], Y[Y[0] != Y]),
-    "ClassNearest": lambda: incomplete.ClassNearest(2).fit(X, Y),
     "MinimumCostClassifier": lambda: incomplete.MinimumCostClassifier(n_folds=2).fit(X, Y),
     "ReliableClassifier, LDA": _calibrated,
     "ReliableClassifier, QDA": lambda: _reliable(

@@ -61,7 +61,7 @@ def options_of(reader: str, name: str, rng: np.random.Generator, labels: str) ->
     return found
 
 
-def read(reader: str, path: Path, options: dict[str, object], raw: bool) -> None:
+def read(reader: str, path: Path, options: dict[str, object]) -> None:
     """Read a file as a user, or `eigenfeat inspect`, does."""
     import eigenfeat as ef
     from eigenfeat.tables import described
@@ -74,7 +74,7 @@ def read(reader: str, path: Path, options: dict[str, object], raw: bool) -> None
         with suppress(ValueError, OSError, MemoryError):
             described(path)
         rows = ef.open_rows(path, **options)  # type: ignore[arg-type]
-        for _ in rows.blocks(raw=raw):
+        for _ in rows:
             pass
 
 
@@ -87,7 +87,7 @@ class Cases:
         X, y = table()
         self.labels = npy(y), npy(np.arange(len(X)) % 3)
 
-    def make(self, number: int) -> tuple[Path, dict[str, object], bool]:
+    def make(self, number: int) -> tuple[Path, dict[str, object]]:
         """Write a file; its path, and how it is to be read."""
         rng = np.random.default_rng([self.seed, READERS.index(self.reader), number])
         names = list(self.files)
@@ -105,15 +105,15 @@ class Cases:
                 labels = inside("labels.npy", labels, [labels], rng)
             (self.folder / "labels.npy").write_bytes(labels)
         options = options_of(self.reader, name, rng, str(self.folder / "labels.npy"))
-        return path, options, bool(rng.random() < 0.3)
+        return path, options
 
     def outcome(self, number: int) -> tuple[str, str]:
         """How reading one ends: a kind, and for those that should not be what was said."""
-        path, options, raw = self.make(number)
+        path, options = self.make(number)
         try:
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
-                read(self.reader, path, options, raw)
+                read(self.reader, path, options)
         except (ValueError, OSError, MemoryError) as error:
             text = str(error)
             argument = re.match(r"[a-z_]+: ", text)
@@ -146,7 +146,7 @@ def work(reader: str, seed: int, first: int, count: int) -> None:
         for file, data in cases.files.items():  # what sound files take is not counted
             (folder / file).write_bytes(data)
             columns = {"parquet": ["a"], "arrow": ["a"], "csv": [0, 1]}.get(reader)
-            read(reader, folder / file, {"skip_bad": True, "columns": columns}, False)
+            read(reader, folder / file, {"skip_bad": True, "columns": columns})
         for number in range(2**40, 2**40 + 20):  # nor what is imported at the first error
             cases.outcome(number)
         base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -261,9 +261,9 @@ def main() -> int:
     if options.keep:
         with tempfile.TemporaryDirectory() as folder:
             cases = Cases(options.readers[0], options.seed, Path(folder))
-            path, how, raw = cases.make(options.first)
+            path, how = cases.make(options.first)
             options.keep.write_bytes(path.read_bytes())
-            print(path.name, how, "raw" if raw else "")
+            print(path.name, how)
         return 0
     failed = False
     for reader in options.readers:

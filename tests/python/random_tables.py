@@ -228,7 +228,6 @@ DEFAULTS: dict[str, Callable[[], object]] = {
     "ECTS": incomplete.ECTS,
     "SPRT": incomplete.SPRT,
     "FixedTime": incomplete.FixedTime,
-    "ClassNearest": incomplete.ClassNearest,
     "MinimumCostClassifier": incomplete.MinimumCostClassifier,
     "ReliableClassifier": lambda: incomplete.ReliableClassifier(ef.FisherLDA()),
     "ReliableClassifierCV": incomplete.ReliableClassifierCV,

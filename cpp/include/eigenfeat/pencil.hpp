@@ -29,7 +29,8 @@
 // A denominator is singular to working precision when a squared pivot of its Cholesky factor is
 // below d eps times its diagonal entry, a test that no scaling of rows and columns changes.
 //
-// Threads: parallel over items; a batch with fewer items than threads and large d is tiled inside
+// Threads: parallel over denominators with their items where they are many, else over items; a batch
+// with fewer items than threads and large d is tiled inside
 // each item. Tiles have fixed sizes: every thread count gives the same bits.
 // Scratch: 3 d^2 numbers for each factor held (d^2 without krylov) and at most d^2 + (d + m) m for
 // each thread, m <= max(3 n_vectors, 160) + 64 (krylov), or d^2 for each thread (subset, full).

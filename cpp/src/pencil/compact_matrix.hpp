@@ -61,12 +61,21 @@ class CompactMatrix {
   // A factor with its inverse and a compact copy is then no larger than one of the whole matrix.
   static bool worthwhile(index_t n, index_t d) { return 20 * n <= 17 * d; }
 
-  // NaN counts as an entry.
+  // NaN counts as an entry. A block at a time, without a branch for each.
+  static bool any_entry(const T* begin, const T* end) {
+    constexpr index_t kBlock = 32;
+    for (; begin < end; begin += std::min<index_t>(kBlock, end - begin)) {
+      const index_t n = std::min<index_t>(kBlock, end - begin);
+      int entries = 0;
+      for (index_t k = 0; k < n; ++k) entries += begin[k] == T(0) ? 0 : 1;
+      if (entries > 0) return true;
+    }
+    return false;
+  }
   static bool stays(MatrixView<const T> matrix, index_t i, Entries entries) {
-    const T* row = matrix.row(i);
-    const auto entry = [](T x) { return !(x == T(0)); };
-    if (entries == Entries::all) return std::any_of(row, row + matrix.cols, entry);
-    return std::any_of(row, row + i, entry) || std::any_of(row + i + 1, row + matrix.cols, entry);
+    const T *row = matrix.row(i), *end = row + matrix.cols;
+    if (entries == Entries::all) return any_entry(row, end);
+    return any_entry(row, row + i) || any_entry(row + i + 1, end);
   }
 
   bool whole_ = true;

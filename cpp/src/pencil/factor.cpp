@@ -16,6 +16,7 @@ namespace {
 constexpr index_t kTile = 128;
 constexpr index_t kSmall = 512;  // below it one LAPACK call
 constexpr int kNormSteps = 8;
+constexpr index_t kBeyond = 16;  // entries beside a triangle that products of several rows read
 
 template <class T>
 void copy_shifted(MatrixView<const T> matrix, VectorView<const T> shifts, MatrixView<T> out,
@@ -60,14 +61,13 @@ int tiled_cholesky(MatrixView<T> a, int n_threads) {
 
 // W = L^-1 by tiles: W_jj = L_jj^-1, then down each column of tiles
 //   W_ij = -W_ii (L_ij W_jj + ... + L_i,i-1 W_i-1,j).
-// Both ways round: the column-major array read by rows is W^T.
+// Both ways round: the column-major array read by rows is W^T. Of the other triangle the tiles on the
+// diagonal and kBeyond entries beside it are zero, the rest is not set.
 template <class T>
 void invert(Factor<T>& factor, int n_threads) {
   const index_t d = factor.order(), tiles = (d + kTile - 1) / kTile;
-  for (AlignedBuffer<T>* inverse : {&factor.inverse_upper, &factor.inverse_lower}) {
-    *inverse = AlignedBuffer<T>();  // the last factor's goes before the new one comes
-    *inverse = AlignedBuffer<T>::zeros(d * d);
-  }
+  factor.inverse_upper.reserve(d * d);
+  factor.inverse_lower.reserve(d * d);
   const MatrixView<const T> l = factor.lower_view();
   const MatrixView<T> w = column_major(factor.inverse_upper.data(), d, d);
   const MatrixView<T> rows = row_major(factor.inverse_lower.data(), d, d);
@@ -75,6 +75,7 @@ void invert(Factor<T>& factor, int n_threads) {
   for_blocks(tiles, n_threads, [&](index_t j, int) {
     const index_t n = size(j), at = j * kTile;
     for (index_t c = at; c < at + n; ++c) {
+      for (index_t r = std::max<index_t>(std::min(at, c - kBeyond), 0); r < c; ++r) w(r, c) = T(0);
       for (index_t r = c; r < at + n; ++r) w(r, c) = l(r, c);
     }
     trtri<T>(Triangle::lower, w.block(at, at, n, n));
@@ -89,8 +90,10 @@ void invert(Factor<T>& factor, int n_threads) {
               w.block(at, at, row - at, n), T(0), sum);
       gemm<T>(Op::none, Op::none, T(1), w.block(row, row, m, m), sum, T(0), w.block(row, at, m, n));
     }
-    for (index_t r = at; r < d; ++r) {
-      for (index_t c = at; c < std::min(at + n, r + 1); ++c) rows(r, c) = w(r, c);
+    for (index_t r = std::max<index_t>(at - kBeyond, 0); r < d; ++r) {
+      const index_t begin = std::clamp(r + 1, at, at + n);
+      for (index_t c = at; c < begin; ++c) rows(r, c) = w(r, c);
+      for (index_t c = begin; c < std::min(at + n, r + 1 + kBeyond); ++c) rows(r, c) = T(0);
     }
   });
 }
@@ -103,6 +106,7 @@ double norm_of(const Factor<T>& factor, int n_threads) {
   const Vector<T>& shifts = factor.compact_shifts;
   const index_t d = matrix.rows;
   constexpr index_t width = kLane<T>;
+  constexpr auto columns = static_cast<std::size_t>(width);
   AlignedBuffer<T> x(d * width), y(d * width);
   fill_random(x.data(), d * width, 0);
   // In units of the largest diagonal entry, the largest of all, so that no square leaves the range.
@@ -113,19 +117,24 @@ double norm_of(const Factor<T>& factor, int n_threads) {
   double norm = 0.0;
   for (int step = 0; step < kNormSteps; ++step) {
     multiply_narrow<T>(Shape::symmetric, matrix, x.data(), width, y.data(), n_threads);
-    for (index_t c = 0; c < width; ++c) {
-      double before = 0.0, after = 0.0;
-      for (index_t i = 0; i < d; ++i) {
+    double before[columns] = {}, after[columns] = {};
+    for (index_t i = 0; i < d; ++i) {
+      const double shift = static_cast<double>(shifts[i]);
+      for (index_t c = 0; c < width; ++c) {
         const double xi = static_cast<double>(x[i * width + c]);
-        const double yi =
-            (static_cast<double>(y[i * width + c]) + static_cast<double>(shifts[i]) * xi) / unit;
-        before += xi * xi;
-        after += yi * yi;
+        const double yi = (static_cast<double>(y[i * width + c]) + shift * xi) / unit;
+        before[c] += xi * xi;
+        after[c] += yi * yi;
         x[i * width + c] = static_cast<T>(yi);
       }
-      if (before > 0.0) norm = std::max(norm, std::sqrt(after / before));
-      const T scale = static_cast<T>(after > 0.0 ? 1.0 / std::sqrt(after) : 0.0);
-      for (index_t i = 0; i < d; ++i) x[i * width + c] *= scale;
+    }
+    T scale[columns];
+    for (index_t c = 0; c < width; ++c) {
+      if (before[c] > 0.0) norm = std::max(norm, std::sqrt(after[c] / before[c]));
+      scale[c] = static_cast<T>(after[c] > 0.0 ? 1.0 / std::sqrt(after[c]) : 0.0);
+    }
+    for (index_t i = 0; i < d; ++i) {
+      for (index_t c = 0; c < width; ++c) x[i * width + c] *= scale[c];
     }
   }
   return norm * unit;

@@ -21,6 +21,7 @@ constexpr index_t kFactorBytes = 1024 * kMebibyte;  // held at a time, unless on
 constexpr index_t kFewBytes = 64 * kMebibyte;       // not worth a pause between waves
 constexpr index_t kCopyBytes = 64 * kMebibyte;      // of numerators' copies that items share
 constexpr index_t kItemsPerThread = 8;              // enough in hand to even out the threads
+constexpr index_t kDenominatorsPerThread = 4;       // likewise, where a job is all items of one
 
 template <class T>
 index_t factor_bytes(index_t d, bool with_inverse) {
@@ -37,6 +38,13 @@ index_t shared_copies(index_t d, index_t n_shared) {
 bool is_full(index_t bytes, index_t n_items, index_t d, int n_threads) {
   const bool enough = n_items >= kItemsPerThread * n_threads;
   return bytes > kFactorBytes || (enough && (d >= kInnerThreads || bytes > kFewBytes));
+}
+
+// Whether each thread takes a denominator with all its items: its factor is then in the cache when
+// they need it, and its memory is that of the thread's last one.
+bool by_denominator(index_t n_denominators, index_t factor, int n_threads) {
+  return n_denominators >= kDenominatorsPerThread * n_threads &&
+         (n_threads + 1) * factor <= kFactorBytes;
 }
 
 template <class T>
@@ -138,10 +146,20 @@ class Batch {
     });
   }
 
-  // Waves of whole denominators: their factors, then their items.
   void run() {
+    if (order_.empty()) return;
     copy_numerators();
-    for (index_t first = 0; first < order_.size();) {
+    begins_.push_back(0);
+    for (index_t p = 1; p < order_.size(); ++p) {
+      if (denominator(p) != denominator(p - 1)) begins_.push_back(p);
+    }
+    const index_t n_denominators = begins_.size();
+    begins_.push_back(order_.size());
+    if (by_denominator(n_denominators, factor_bytes<T>(d(), with_inverse()), n_threads_)) {
+      solve_by_denominator();
+      return;
+    }
+    for (index_t first = 0; first < n_denominators;) {
       const index_t last = wave_end(first);
       factorise_wave(first, last);
       solve_wave(first, last);
@@ -164,16 +182,14 @@ class Batch {
     return options_.solver == Solver::krylov && krylov_fits(d(), options_.n_vectors);
   }
 
+  // Few denominators: waves of them, their factors first, then their items. The end of the wave that
+  // starts with a denominator.
   index_t wave_end(index_t first) const {
     const index_t each = factor_bytes<T>(d(), with_inverse());
-    index_t bytes = 0;
-    index_t last = first;
-    while (last < order_.size()) {
-      index_t next = last;
-      while (next < order_.size() && denominator(next) == denominator(last)) ++next;
-      bytes += each;
-      if (last > first && is_full(bytes, last - first, d(), n_threads_)) break;
-      last = next;
+    index_t last = first + 1;
+    while (last + 1 < begins_.size() &&
+           !is_full((last + 1 - first) * each, begins_[last] - begins_[first], d(), n_threads_)) {
+      ++last;
     }
     return last;
   }
@@ -209,29 +225,46 @@ class Batch {
     }
   }
 
+  void factorise_at(index_t group, int inner, Factor<T>& factor) const {
+    const index_t b = denominator(begins_[group]);
+    factorise<T>(problem_.denominators[b], shifts_of(b), with_inverse(), inner, factor);
+  }
+
   void factorise_wave(index_t first, index_t last) {
-    first_of_.clear();
-    for (index_t p = first; p < last; ++p) {
-      if (p == first || denominator(p) != denominator(p - 1)) first_of_.push_back(denominator(p));
-    }
-    if (factors_.size() < first_of_.size()) factors_.resize(first_of_.size());
-    spread(first_of_.size(), [&](index_t job, int, int inner) {
-      const index_t b = first_of_[job];
-      factorise<T>(problem_.denominators[b], shifts_of(b), with_inverse(), inner, factors_[job]);
+    if (factors_.size() < last - first) factors_.resize(last - first);
+    spread(last - first,
+           [&](index_t job, int, int inner) { factorise_at(first + job, inner, factors_[job]); });
+  }
+
+  // The batch's first item is solved apart: it tells the others how many columns to expect. Returns
+  // the position to go on from.
+  index_t solve_first() {
+    if (options_.solver != Solver::krylov || order_.size() < 2) return 0;
+    solve_item(order_[0], factors_[0], 0, n_threads_);
+    expected_columns_ = solution_.iterations[order_[0]];
+    return 1;
+  }
+
+  void solve_wave(index_t first, index_t last) {
+    const index_t begin = first == 0 ? solve_first() : begins_[first];
+    spread(begins_[last] - begin, [&](index_t job, int thread, int inner) {
+      const index_t position = begin + job;
+      const auto next = std::upper_bound(begins_.begin(), begins_.end(), position);
+      const index_t group = next - begins_.begin() - 1;
+      solve_item(order_[position], factors_[group - first], thread, inner);
     });
   }
 
-  // The batch's first item is solved apart: it tells the others how many columns to expect.
-  void solve_wave(index_t first, index_t last) {
-    if (first == 0 && options_.solver == Solver::krylov && last > 1) {
-      solve_item(order_[0], factors_[0], 0, n_threads_);
-      expected_columns_ = solution_.iterations[order_[0]];
-      ++first;
-    }
-    spread(last - first, [&](index_t job, int thread, int inner) {
-      const index_t position = first + job;
-      const auto at = std::lower_bound(first_of_.begin(), first_of_.end(), denominator(position));
-      solve_item(order_[position], factors_[at - first_of_.begin()], thread, inner);
+  void solve_by_denominator() {
+    factors_.resize(1);
+    factorise_at(0, n_threads_, factors_[0]);
+    const index_t done = solve_first();
+    PerThread<Factor<T>> own(n_threads_);
+    for_blocks(begins_.size() - 1, n_threads_, [&](index_t group, int thread) {
+      Factor<T>& factor = group == 0 ? factors_[0] : own[thread];
+      if (group > 0) factorise_at(group, 1, factor);
+      for (index_t p = std::max(begins_[group], done); p < begins_[group + 1]; ++p)
+        solve_item(order_[p], factor, thread, 1);
     });
   }
 
@@ -271,8 +304,8 @@ class Batch {
   Vector<CompactMatrix<T>> copies_;
   Vector<const CompactMatrix<T>*> copy_of_;  // of each numerator, or null
   index_t expected_columns_ = 0;
-  Vector<index_t> first_of_;   // this wave's denominators, ascending
-  Vector<Factor<T>> factors_;  // their factors, in that order
+  Vector<index_t> begins_;     // positions where the items of a denominator begin, and the end
+  Vector<Factor<T>> factors_;  // of this wave's denominators, in that order
 };
 
 }  // namespace
@@ -317,11 +350,15 @@ double pencil_bytes(index_t d, index_t n_items, index_t n_denominators,
   const int n_threads = threads_for(std::numeric_limits<double>::max(), options.n_threads);
   const index_t each = factor_bytes<T>(d, krylov);
   index_t held = 1;
-  while (held < n_denominators &&
-         !is_full((held + 1) * each,
-                  static_cast<index_t>(static_cast<double>(held) * per_denominator), d,
-                  n_threads)) {
-    ++held;
+  if (by_denominator(n_denominators, each, n_threads)) {
+    held = std::min<index_t>(n_threads + 1, n_denominators);
+  } else {
+    while (held < n_denominators &&
+           !is_full((held + 1) * each,
+                    static_cast<index_t>(static_cast<double>(held) * per_denominator), d,
+                    n_threads)) {
+      ++held;
+    }
   }
   // Columns of length d: dense copies, or the basis and as much again for restarts.
   const index_t columns = krylov                   ? 2 * krylov_capacity(options.n_vectors)

@@ -56,7 +56,7 @@ def evaluate(options: SimpleNamespace) -> int:
                 loss += part
                 if early is not None:
                     early += _early(model, X[known], block.y[known], classes[code])
-            advance(len(block), rows.fraction(position))
+            advance(len(block), position.fraction)
     n = int(confusion.sum())
     if n == 0:
         raise ValueError(
@@ -243,7 +243,7 @@ def some_rows(rows: FileRows, most: int, output: Output) -> tuple[Any, NDArray[A
             if len(keys) > most:
                 drawn = np.sort(np.argpartition(keys, most)[:most])
                 X, y, keys = (X.tocsr() if sp.issparse(X) else X)[drawn], y[drawn], keys[drawn]
-            advance(len(block), rows.fraction(position))
+            advance(len(block), position.fraction)
     if n == 0:
         skipped = f"; {rows.n_skipped:,} bad rows were left out" if rows.n_skipped else ""
         raise ValueError(f"{rows.sources[0].path}: expected at least one row, got none{skipped}")

@@ -46,9 +46,9 @@ def inspect(options: SimpleNamespace) -> int:
     else:
         summary |= described(
             path,
-            options.format,
-            options.delimiter,
-            options.header,
+            format=options.format,
+            delimiter=options.delimiter,
+            header=options.header,
             encoding=options.encoding,
             decimal=options.decimal,
             comment=options.comment,

@@ -36,7 +36,7 @@ from eigenfeat.models.saving import load, save
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.rows.blocks import Block
 from eigenfeat.rows.out_of_core import keep_columns, without_names
-from eigenfeat.tables import FileRows, GatheredRows, open_rows
+from eigenfeat.tables import FileRows, open_rows
 from eigenfeat.tables.rows import finite_rows
 from eigenfeat.tables.writers import SUFFIXES, open_writer
 
@@ -131,7 +131,7 @@ def _fit_moments(options: SimpleNamespace, model: Any, output: Output) -> int:
 def fit_whole(model: Any, rows: FileRows, whole: Block) -> None:
     """Fit a model to rows that have been read."""
     if rows.encoder is not None:
-        model.fit(GatheredRows(rows, whole))
+        model.fit(rows)  # which have been gathered
     else:
         model.fit(whole.X, whole.y)
 
@@ -160,11 +160,11 @@ def _spooled(
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=options.spool)))
     names = [folder / "X.npy", folder / "y.npy"]
     labels: list[npt.NDArray[Any]] = []
-    with open_writer(names[0], rows.feature_names) as writer, output.rows("copying") as advance:
+    with open_writer(names[0], rows.feature_names) as write, output.rows("copying") as advance:
         for block, position in rows.blocks():
-            writer.write(block.X)
+            write(block.X)
             labels.append(block.y)
-            advance(len(block), rows.fraction(position))
+            advance(len(block), position.fraction)
     np.save(names[1], np.concatenate(labels))
     return open_rows(names[0], names[1], block_rows=rows.block_rows)
 
@@ -327,14 +327,14 @@ def _write(
     written = skipped = 0
     if str(options.output) != STANDARD:
         check_output(options.output, [options.model, *files_of(rows)])
-    with open_writer(options.output, names) as writer, output.rows(output.command) as advance:
+    with open_writer(options.output, names) as write, output.rows(output.command) as advance:
         for block, position in rows.blocks():
             allowed = rows.options.missing
             X, missing = _filled(block.X, allowed) if options.skip_bad else (block.X, None)
-            writer.write(*columns_of(X), missing=missing)
+            write(*columns_of(X), missing=missing)
             written += len(block)
             skipped += 0 if missing is None else int(missing.sum())
-            advance(len(block), rows.fraction(position))
+            advance(len(block), position.fraction)
     result = {"output": str(options.output), "rows": written, "skipped": skipped, **more}
     result |= {"seconds": advance.seconds, "rows_per_second": advance.rate}
     empty = f" ({skipped:,} bad ones left empty)" if skipped else ""

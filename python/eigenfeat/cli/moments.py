@@ -143,10 +143,10 @@ def _moments_of(options: SimpleNamespace, rows: FileRows, output: Output) -> int
     for path in (checkpoint.path, options.output):
         remove_leftovers(path)
     with Interrupts() as interrupts, output.rows("moments") as advance:
-        for block, after in rows.blocks(position, raw=True):
+        for block, after in rows.blocks(position):
             _add(block, moments, options.threads, rows, position)
             position = after
-            advance(len(block), rows.fraction(after))
+            advance(len(block), after.fraction)
             if interrupts.received is not None:
                 _stop(checkpoint, moments, after, interrupts.received)
             if checkpoint.due(after):

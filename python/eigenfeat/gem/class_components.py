@@ -21,6 +21,7 @@ from eigenfeat.gem.gem import GEM
 from eigenfeat.pencils import rayleigh_matrices as matrices
 from eigenfeat.pencils import scale as _scale
 from eigenfeat.pencils.solution import Solution
+from eigenfeat.pencils.span import Span, span_of
 
 if TYPE_CHECKING:
     from eigenfeat.moments.class_moments import ClassMoments
@@ -158,9 +159,14 @@ def _by_class(moments: ClassMoments, settings: matrices.Parameters, smallest: bo
     labels = moments.active_classes
     check_two_labels(labels)
     report: ScaleReport = _scale.settle(moments, settings.scale, None)
-    scale = report.column_scale
+    d, scale = len(report.column_scale), report.column_scale
+    m = min(int(settings.n_components or 1), d)
+    span = span_of(moments, scale, about_mean=True)
+    if span is not None and smallest and m > d - span.basis.shape[1]:
+        span = None  # not all of them vanish on all samples of a class
+    if span is not None:
+        moments, scale = span.moments, np.ones(span.basis.shape[1])
     pooled = matrices.pool(moments)
-    m = min(int(settings.n_components or 1), len(pooled.mean))
     directions, offsets, values, ranks = [], [], [], []
     for label in labels:
         mean, matrix = moments.mean(label), moments.covariance(label)
@@ -171,8 +177,12 @@ def _by_class(moments: ClassMoments, settings: matrices.Parameters, smallest: bo
         size = np.trace(matrix) + np.sum((mean / scale)[~pooled.constant] ** 2)
         if not np.trace(matrix) > (100 * np.finfo(np.float64).eps) ** 2 * size:
             matrix = np.zeros_like(matrix)  # what rounding leaves of equal rows is no variance
-        result, vectors = _ends(matrix, m, settings, smallest)
-        vectors = vectors / scale[:, None]
+        if span is None:
+            result, vectors = _ends(matrix, m, settings, smallest)
+            vectors = vectors / scale[:, None]
+        else:
+            result, vectors = _ends_in(span, matrix, m, settings, smallest)
+            origin = span.origin + span.scale * (span.basis @ origin)
         directions.append(vectors)
         offsets.append(-(origin @ vectors))
         values.append(result)
@@ -201,3 +211,15 @@ def _ends(
         values, vectors = matrices.eigenpairs(matrix, np.eye(len(matrix)), m, settings)
         values, vectors = matrices.of_rank(values, vectors)
     return np.ldexp(np.maximum(values, 0.0), exponent), vectors
+
+
+def _ends_in(
+    span: Span, matrix: NDArray[np.float64], m: int, settings: matrices.Parameters, smallest: bool
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Likewise, of the matrix (r, r) of a span's coordinates; vectors in the units of the input."""
+    if smallest:
+        null = matrices.null_directions(matrix, span, m)
+        assert null is not None  # at least d - r of them
+        return np.zeros(m), null / span.scale[:, None]
+    values, vectors = _ends(matrix, min(m, len(matrix)), settings, smallest)
+    return values, span.mapped(vectors, None)[0]

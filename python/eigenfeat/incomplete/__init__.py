@@ -3,19 +3,23 @@
 Parrish (2012), chapter 5.
 """
 
-from eigenfeat.incomplete._early.costs import (
+from eigenfeat.incomplete.calibration import Calibration, NotCertifiedError, calibrate
+from eigenfeat.incomplete.completion import (
+    Conditional,
+    GaussianCompletion,
+    MixtureCompletion,
+    PrefixConditional,
+)
+from eigenfeat.incomplete.decisions import Decisions, EarlyDecisions, EarlyLabels, StreamDecision
+from eigenfeat.incomplete.ects import ECTS
+from eigenfeat.incomplete.fixed_time import FixedTime
+from eigenfeat.incomplete.local_qda import LocalQDA
+from eigenfeat.incomplete.minimum_cost import (
     CostDecision,
     CostDecisions,
     CostStream,
     MinimumCostClassifier,
 )
-from eigenfeat.incomplete.calibration import Calibration, NotCertifiedError, calibrate
-from eigenfeat.incomplete.completion import GaussianCompletion, MixtureCompletion
-from eigenfeat.incomplete.decisions import Decisions, EarlyDecisions, EarlyLabels, StreamDecision
-from eigenfeat.incomplete.ects import ECTS
-from eigenfeat.incomplete.fixed_time import FixedTime
-from eigenfeat.incomplete.local_qda import ClassNearest, LocalQDA
-from eigenfeat.incomplete.mixture import Conditional, PrefixConditional
 from eigenfeat.incomplete.reliable import ReliableClassifier
 from eigenfeat.incomplete.reliable_search import ReliableClassifierCV
 from eigenfeat.incomplete.sampling import Sampled
@@ -34,7 +38,6 @@ __all__ = [
     "ECTS",
     "SPRT",
     "Calibration",
-    "ClassNearest",
     "Conditional",
     "CostDecision",
     "CostDecisions",

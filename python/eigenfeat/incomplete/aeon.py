@@ -66,16 +66,16 @@ class AeonEarlyClassifier(BaseEarlyClassifier):
         return self
 
     def _predict(self, X: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-        return self._labels(self._look(X, None)[0])
+        return self._labels(self._evaluated(X, None)[0])
 
     def _update_predict(self, X: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-        return self._labels(self._look(X, self.state_info)[0])
+        return self._labels(self._evaluated(X, self.state_info)[0])
 
     def _predict_proba(self, X: Any) -> tuple[_Array, NDArray[np.bool_]]:
-        return self._probabilities(*self._look(X, None))
+        return self._probabilities(*self._evaluated(X, None))
 
     def _update_predict_proba(self, X: Any) -> tuple[_Array, NDArray[np.bool_]]:
-        return self._probabilities(*self._look(X, self.state_info))
+        return self._probabilities(*self._evaluated(X, self.state_info))
 
     def _score(self, X: Any, y: Any) -> tuple[float, float, float]:
         labels, _ = self._predict(X)
@@ -83,7 +83,7 @@ class AeonEarlyClassifier(BaseEarlyClassifier):
         accuracy = float(np.mean(labels == np.asarray(y)))
         return harmonic_mean(accuracy, earliness), accuracy, earliness
 
-    def _look(self, X: Any, before: Any) -> tuple[NDArray[np.int64], _Array]:
+    def _evaluated(self, X: Any, before: Any) -> tuple[NDArray[np.int64], _Array]:
         """The state, which is stored, and whether series are decided."""
         rows = _rows_of(X)
         seen = rows.shape[1]
@@ -115,10 +115,10 @@ class AeonEarlyClassifier(BaseEarlyClassifier):
         return named, decided
 
     def _probabilities(
-        self, state: NDArray[np.int64], sure: _Array
+        self, state: NDArray[np.int64], reliability: _Array
     ) -> tuple[_Array, NDArray[np.bool_]]:
         count = len(self.classes_)
-        own = np.maximum(sure, 1 / count)[:, None]
+        own = np.maximum(reliability, 1 / count)[:, None]
         chosen = np.eye(count)[state[:, CODE]] > 0
         out = np.where(chosen, own, (1 - own) / max(count - 1, 1))
         decided = state[:, DECIDED] == 1

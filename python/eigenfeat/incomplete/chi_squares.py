@@ -36,19 +36,19 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.interpolate import CubicHermiteSpline
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtri
 
-from eigenfeat.incomplete.mixture import moments_of
+from eigenfeat.regions.prefix_gaussian import PrefixGaussian
 
 __all__ = [
+    "Spectra",
     "bounded_quantile",
     "bounded_tail",
     "certified_tail",
     "error_bound",
     "quantile",
+    "spectra_of",
     "tail",
-    "tails",
 ]
 
 _Array = NDArray[np.float64]
@@ -58,15 +58,53 @@ NODES = 60  # on half the parabola
 FEW_NODES = 30  # mostly enough for a tail
 TOLERANCE = 1e-6  # of a tail
 BLOCK = 2**20  # complex numbers at a time
-FEW = 96  # points of one sum that are not worth a table
-NODES_OF_TABLES = 81
 MAX_CACHED = 20_000
+MANY_FEATURES = 512  # of more, correlations' eigenvalues are bounded and not computed
 
 BELOW = 5e-7  # share of a level that quantiles leave for errors
 # Quantiles are moved out by such shares, with so many nodes, until their tails are shown.
 WIDER = ((0.0, NODES), (0.0, 2 * NODES), (0.0, 4 * NODES), (1e-4, 4 * NODES), (1e-2, 4 * NODES))
 
 _CACHE: dict[tuple[bytes, float], float] = {}
+
+
+@dataclass(frozen=True, eq=False)
+class Spectra:
+    """Eigenvalues of the correlations given what is known, by pattern and part of a mixture.
+
+    Attributes
+    ----------
+    values : (q, G, ell) array or None
+        Ascending; zeros stand for components without variance. None where there are too many.
+    moments : (q, G, 3) array
+        Their sum, Euclidean length and largest (or a bound of it).
+    """
+
+    values: _Array | None
+    moments: _Array
+
+    def part(self, g: int) -> Spectra:
+        """Of one part alone."""
+        values = None if self.values is None else self.values[:, g : g + 1]
+        return Spectra(values, self.moments[:, g : g + 1])
+
+
+def moments_of(weights: _Array) -> _Array:
+    """(..., 3): the weights' sum, Euclidean length and largest."""
+    return np.stack(
+        [weights.sum(axis=-1), np.sqrt((weights**2).sum(axis=-1)), weights.max(axis=-1, initial=0)],
+        axis=-1,
+    )
+
+
+def spectra_of(gaussians: list[tuple[list[PrefixGaussian], int]]) -> Spectra:
+    """Of the parts' Gaussians, each after a number of entries."""
+    if gaussians[0][0][0].gains.shape[1] > MANY_FEATURES:
+        return Spectra(
+            None, np.stack([[m.correlation_moments(t) for m in ms] for ms, t in gaussians])
+        )
+    values = np.stack([[m.correlation_eigenvalues(t) for m in ms] for ms, t in gaussians])
+    return Spectra(values, moments_of(values))
 
 
 def tail(weights: _Array, x: _Array) -> _Array:
@@ -84,51 +122,6 @@ def tail(weights: _Array, x: _Array) -> _Array:
     """
     value, _, accurate = _tails(weights, x)
     return np.where(accurate, value, np.minimum(bounded_tail(moments_of(weights), x), 1.0))
-
-
-def tails(weights: _Array, which: NDArray[np.intp], x: _Array) -> _Array:
-    """`tail` of many x for each of a few sums: from tables where there are more than `FEW`.
-
-    A table is over the cube root of x, in which normal scores are nearly straight, with slopes from
-    the density.
-
-    Parameters
-    ----------
-    weights : (q, m) array
-    which : (n,) array of int
-        The row of weights that each x belongs to.
-    x : (n,) array
-
-    Returns
-    -------
-    (n,) array
-    """
-    out = np.empty(len(x))
-    count = np.bincount(which, minlength=len(weights))
-    single = count[which] <= FEW
-    out[single] = tail(weights[which[single]], x[single])
-    for q in np.flatnonzero(count > FEW):
-        rows = np.flatnonzero(which == q)
-        out[rows] = _from_table(weights[q], x[rows])
-    return out
-
-
-def _from_table(weights: _Array, x: _Array) -> _Array:
-    ends = np.repeat(weights[None], 2, axis=0)
-    if not weights.any():
-        return tail(np.repeat(weights[None], len(x), axis=0), x)
-    low, high = quantile(ends, np.array([0.9, 1e-10]))
-    inside = (x > low) & (x < high)
-    out = np.empty(len(x))
-    outside = np.flatnonzero(~inside)
-    out[outside] = tail(np.repeat(weights[None], len(outside), axis=0), x[outside])
-    ends = np.cbrt([low, high])  # closer together below, where densities may rise steeply
-    root = ends[0] + (ends[1] - ends[0]) * np.linspace(0, 1, NODES_OF_TABLES) ** 2
-    value, density, _ = _tails(np.repeat(weights[None], NODES_OF_TABLES, axis=0), root**3)
-    score = -ndtri(value)
-    slope = 3 * root**2 * density * np.sqrt(2 * np.pi) * np.exp(0.5 * score**2)
-    out[inside] = ndtr(-CubicHermiteSpline(root, score, slope)(np.cbrt(x[inside])))
-    return out
 
 
 def quantile(weights: _Array, level: _Array) -> _Array:

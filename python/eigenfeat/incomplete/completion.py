@@ -1,8 +1,15 @@
-"""Completion of incomplete samples by the conditional mean and covariance of missing entries."""
+"""Completion of incomplete samples by the conditional distribution of what is missing.
+
+`GaussianCompletion` and `MixtureCompletion` estimate a `GaussianMixture` of complete samples. Its
+`condition` returns the conditional distributions of samples, or of affine features of them, as a
+`Conditional`; `after` those of every sample after several numbers of entries.
+"""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
@@ -16,15 +23,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base import threads as _threads
-from eigenfeat._base.saved import fits
+from eigenfeat._base.saved import Saved, fits
+from eigenfeat._base.types import Codes
 from eigenfeat._base.validation import show
-from eigenfeat.incomplete.mixture import (
-    Conditional,
-    GaussianMixture,
-    PrefixConditional,
-    affine_of,
-    patterns_of,
-)
+from eigenfeat.incomplete.chi_squares import Spectra, spectra_of
+from eigenfeat.incomplete.discriminants import Affine, affine_of
 from eigenfeat.incomplete.series import ascending_steps
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.moments.shrinkage import ledoit_wolf
@@ -33,9 +36,17 @@ from eigenfeat.rows.completion import known_entries
 from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error, validate_data
 from eigenfeat.rows.row_weights import weighted_rows
 
-__all__ = ["Completion", "GaussianCompletion", "MixtureCompletion"]
+__all__ = [
+    "Completion",
+    "Conditional",
+    "GaussianCompletion",
+    "GaussianMixture",
+    "MixtureCompletion",
+    "PrefixConditional",
+]
 
 _Array = NDArray[np.float64]
+_EPS = float(np.finfo(np.float64).eps)
 
 
 class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -606,3 +617,369 @@ def _moved(before: tuple[_Array, ...], after: tuple[_Array, ...]) -> float:
         steps.append(np.linalg.norm((S - R) / size) / np.linalg.norm(S / size))
         steps.append(np.linalg.norm((other - mean) / np.sqrt(size)))
     return float(max(steps))
+
+
+# ---- mixtures of Gaussians, conditioned on known entries
+
+
+class Pattern:
+    """Which entries are known: the known first, each part in the order of the columns."""
+
+    def __init__(self, known: NDArray[np.bool_]) -> None:
+        self.known = int(known.sum())
+        self.missing = len(known) - self.known
+        self.is_prefix = bool(known[: self.known].all())
+        self.order = np.concatenate([np.flatnonzero(known), np.flatnonzero(~known)])
+        self.key = b"" if self.is_prefix else np.packbits(known).tobytes()
+
+    @property
+    def permutation(self) -> NDArray[np.intp] | None:
+        """The order of the columns, or None where it is theirs."""
+        return None if self.is_prefix else self.order
+
+
+def patterns_of(known: NDArray[np.bool_]) -> Iterator[tuple[Pattern, NDArray[np.intp]]]:
+    """Distinct patterns and their sample numbers, in the order of first appearance."""
+    groups: dict[bytes, list[int]] = {}
+    for row, key in enumerate(np.packbits(known, axis=1)):
+        groups.setdefault(key.tobytes(), []).append(row)
+    for rows in groups.values():
+        yield Pattern(known[rows[0]]), np.array(rows, dtype=np.intp)
+
+
+class PatternCache:
+    """Factorised Gaussians by pattern and features; emptied where they take too many bytes.
+
+    Threads need no lock: what two of them make at once is the same. Copies and pickles start empty.
+    """
+
+    LIMIT = 128 * 2**20  # bytes
+
+    def __init__(self) -> None:
+        self._models: dict[tuple[bytes, bytes], list[PrefixGaussian]] = {}
+        self._bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._models)
+
+    def __reduce__(self) -> tuple[type[PatternCache], tuple[()]]:
+        return PatternCache, ()
+
+    def get(
+        self, pattern: Pattern, features: bytes, make: Callable[[], list[PrefixGaussian]]
+    ) -> list[PrefixGaussian]:
+        """What `make` returns, or returned before for the same pattern and key of features."""
+        key = (pattern.key, features)
+        models = self._models.get(key)
+        if models is None:
+            models = make()
+            size = sum(model.nbytes for model in models)
+            if self._bytes + size > self.LIMIT:
+                self._models, self._bytes = {}, 0
+            self._models[key] = models
+            self._bytes += size
+        return models
+
+
+@dataclass(frozen=True, eq=False)
+class Conditional:
+    """Conditional distributions of n samples: each a Gaussian, or a mixture of G Gaussians.
+
+    Samples with the same entries missing share covariances: those of sample i are at
+    ``pattern[i]``.
+
+    Attributes
+    ----------
+    weights : (n, G) array
+        p(g | z); ones for a single Gaussian, G = 1.
+    means : (n, G, ell) array
+        Conditional means.
+    variances : (q, G, ell) array
+        Diagonals of the covariances.
+    covariances : (q, G, ell, ell) array or None
+        Conditional covariances, if requested.
+    pattern : (n,) array of int
+        Index of the pattern of missing entries of each sample.
+    missing : (q,) array of int
+        Number of missing entries in each pattern.
+    spectra : Spectra or None
+        Spectra of the correlations, where they are needed.
+    gaussians : list or None
+        For each pattern, the factorised Gaussians of the parts and the number of their leading
+        entries that are conditioned on, for drawing completions.
+    """
+
+    weights: _Array
+    means: _Array
+    variances: _Array
+    covariances: _Array | None
+    pattern: NDArray[np.intp]
+    missing: NDArray[np.intp]
+    spectra: Spectra | None = None
+    gaussians: list[tuple[list[PrefixGaussian], int]] | None = None
+
+    def take(self, rows: Codes) -> Conditional:
+        """Return some of the samples."""
+        return replace(
+            self,
+            weights=self.weights[rows],
+            means=self.means[rows],
+            pattern=self.pattern[rows],
+        )
+
+    def part(self, g: int, rows: Codes) -> Conditional:
+        """Return one Gaussian of the mixture, for some of the samples."""
+        return Conditional(
+            np.ones((len(rows), 1)),
+            self.means[rows, g : g + 1],
+            self.variances[:, g : g + 1],
+            None if self.covariances is None else self.covariances[:, g : g + 1],
+            self.pattern[rows],
+            self.missing,
+            None if self.spectra is None else self.spectra.part(g),
+        )
+
+    @property
+    def mean(self) -> _Array:
+        """(n, ell): E[Y | z]."""
+        if self.means.shape[1] == 1:
+            return self.means[:, 0]
+        return np.asarray(np.einsum("ng,ngi->ni", self.weights, self.means))
+
+    @property
+    def variance(self) -> _Array:
+        """(n, ell): the variances of Y given z, including those between a mixture's parts."""
+        within = self.variances[self.pattern]
+        if self.means.shape[1] == 1:
+            return within[:, 0]
+        mean = self.mean[:, None]
+        apart = self.means - mean
+        # Known entries are the same in all parts, and their mean is off by rounding alone.
+        apart[np.abs(apart) <= 8 * apart.shape[1] * _EPS * np.abs(mean)] = 0.0
+        return np.asarray(np.einsum("ng,ngi->ni", self.weights, within + apart**2))
+
+    @property
+    def covariance(self) -> _Array:
+        """(n, ell, ell): the covariance of Y given z (Parrish 2012, Appendix C).
+
+        Raises
+        ------
+        ValueError
+            If covariances were not requested.
+        """
+        if self.covariances is None:
+            raise ValueError("covariance: expected covariances that were asked for, got none")
+        within = self.covariances[self.pattern]
+        return mixed(self.weights, self.means, within)
+
+
+def mixed(weights: _Array, means: _Array, covariances: _Array) -> _Array:
+    """Covariances (n, ell, ell) of mixtures: sum_g p_g (R_g + (m_g - m)(m_g - m)^T)."""
+    if means.shape[1] == 1:
+        return covariances[:, 0]
+    mean = np.einsum("ng,ngi->ni", weights, means)
+    apart = means - mean[:, None]
+    between = np.einsum("ng,ngi,ngj->nij", weights, apart, apart)
+    return np.asarray(np.einsum("ng,ngij->nij", weights, covariances) + between)
+
+
+@dataclass(frozen=True, eq=False)
+class PrefixConditional:
+    """Conditional distributions of n samples after each of p numbers of samples.
+
+    Attributes
+    ----------
+    steps : (p,) array of int
+        Numbers of known leading entries.
+    weights : (n, p, G) array
+        p(g | z_1..t).
+    means : (n, p, G, ell) array
+    variances : (p, G, ell) array
+    covariances : (p, G, ell, ell) array or None
+        Conditional covariances, which are the same for all samples.
+    spectra : Spectra or None
+        Spectra of the correlations, where they are needed.
+    gaussians : list or None
+        As in `Conditional`, for each step.
+    """
+
+    steps: NDArray[np.int64]
+    weights: _Array
+    means: _Array
+    variances: _Array
+    covariances: _Array | None
+    spectra: Spectra | None = None
+    gaussians: list[tuple[list[PrefixGaussian], int]] | None = None
+
+    def at(
+        self, k: int, rows: Codes | NDArray[np.bool_] | slice = slice(None), n_columns: int = 0
+    ) -> Conditional:
+        """Return the distributions after ``steps[k]`` values, for some of the samples."""
+        means = np.ascontiguousarray(self.means[rows, k])
+        return Conditional(
+            weights=self.weights[rows, k],
+            means=means,
+            variances=self.variances[k : k + 1],
+            covariances=None if self.covariances is None else self.covariances[k : k + 1],
+            pattern=np.zeros(len(means), dtype=np.intp),
+            missing=np.array([n_columns - self.steps[k]], dtype=np.intp),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianMixture(Saved):
+    """A mixture of G Gaussians of d entries; G = 1 is one Gaussian.
+
+    Attributes
+    ----------
+    weights : (G,) array
+    means : (G, d) array
+    covariances : (G, d, d) array
+    cache : PatternCache
+        Factorised Gaussians of patterns that were conditioned on.
+    """
+
+    _saved: ClassVar[dict[str, str]] = {
+        "weights": "numbers g",
+        "means": "numbers g d",
+        "covariances": "numbers g d d",
+    }
+
+    weights: _Array
+    means: _Array
+    covariances: _Array
+    cache: PatternCache = field(default_factory=PatternCache, repr=False)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        vars(self)["cache"] = PatternCache()
+
+    def condition(
+        self,
+        rows: _Array,
+        affine: Affine | None,
+        covariance: bool,
+        spectra: bool = False,
+        *,
+        n_threads: int | None,
+    ) -> Conditional:
+        """Distributions of samples (n, d) with NaN for what is missing, or of features of them."""
+        ell = rows.shape[1] if affine is None else affine.B.shape[1]
+        parts = len(self.weights)
+        means = np.empty((len(rows), parts, ell))
+        weights = np.ones((len(rows), parts))
+        pattern = np.empty(len(rows), dtype=np.intp)
+        variances: list[_Array] = []
+        covariances: list[_Array] = []
+        missing: list[int] = []
+        gaussians: list[tuple[list[PrefixGaussian], int]] = []
+        for entries, members in patterns_of(~np.isnan(rows)):
+            t = entries.known
+            chosen = rows[np.ix_(members, entries.order[:t])]
+            models = self.models(entries, affine, n_threads=n_threads)
+            innovations = [model.innovations(chosen, t) for model in models]
+            pairs = list(zip(models, innovations, strict=True))
+            for g, (model, e) in enumerate(pairs):
+                means[members, g] = model.means(e, t)[:, 0]
+            if parts > 1:
+                densities = [model.log_densities(e, t)[:, 0] for model, e in pairs]
+                weights[members] = self.posterior(np.stack(densities, axis=-1))
+            pattern[members] = len(missing)
+            missing.append(entries.missing)
+            gaussians.append((models, t))
+            variances.append(np.stack([model.variance_table[t] for model in models]))
+            if covariance:
+                covariances.append(np.stack([model.covariances(t)[0] for model in models]))
+        q = len(missing)
+        return Conditional(
+            weights,
+            means,
+            np.stack(variances) if q else np.empty((0, parts, ell)),
+            np.stack(covariances) if q and covariance else None,
+            pattern,
+            np.array(missing, dtype=np.intp),
+            spectra_of(gaussians) if q and spectra else None,
+            gaussians,
+        )
+
+    def after(
+        self,
+        rows: _Array,
+        at: NDArray[np.int64],
+        affine: Affine | None,
+        covariance: bool,
+        spectra: bool = False,
+        *,
+        n_threads: int | None,
+    ) -> PrefixConditional:
+        """Distributions of samples (n, d), or of features, after each of the numbers of entries."""
+        models = self.prefix_models(affine, n_threads=n_threads)
+        innovations = [model.innovations(rows, int(at[-1])) for model in models]
+        pairs = list(zip(models, innovations, strict=True))
+        means = [model.means(e, at) for model, e in pairs]
+        weights = np.ones((len(rows), len(at), 1))
+        if len(models) > 1:
+            densities = [model.log_densities(e, at) for model, e in pairs]
+            weights = self.posterior(np.stack(densities, axis=-1))
+        return PrefixConditional(
+            steps=at,
+            weights=weights,
+            means=np.stack(means, axis=2) if len(means) > 1 else means[0][:, :, None],
+            variances=np.stack([model.variance_table[at] for model in models], axis=1),
+            covariances=_stacked([m.covariances(at) for m in models]) if covariance else None,
+            spectra=spectra_of([(models, int(t)) for t in at]) if spectra else None,
+            gaussians=[(models, int(t)) for t in at],
+        )
+
+    def posterior(self, densities: _Array) -> _Array:
+        """p(g | z) of log densities of z, the parts along the last axis."""
+        logs = np.log(self.weights) + densities
+        shares = np.exp(logs - logs.max(axis=-1, keepdims=True))
+        return np.asarray(shares / shares.sum(axis=-1, keepdims=True))
+
+    def prefix_models(
+        self, affine: Affine | None = None, *, n_threads: int | None
+    ) -> list[PrefixGaussian]:
+        """The parts, with the columns in their order."""
+        every = Pattern(np.ones(self.means.shape[1], dtype=bool))
+        return self.models(every, affine, n_threads=n_threads)
+
+    def models(
+        self, pattern: Pattern, affine: Affine | None, *, n_threads: int | None
+    ) -> list[PrefixGaussian]:
+        """The parts, with the columns in a pattern's order, of samples or of features of them.
+
+        Raises
+        ------
+        numpy.linalg.LinAlgError
+            If a covariance is not positive definite.
+        """
+        key = b"" if affine is None else affine.key
+        return self.cache.get(pattern, key, lambda: self._factorised(pattern, affine, n_threads))
+
+    def _factorised(
+        self, pattern: Pattern, affine: Affine | None, n_threads: int | None
+    ) -> list[PrefixGaussian]:
+        if affine is not None and pattern.is_prefix:
+            plain = self.models(pattern, None, n_threads=n_threads)
+            means = [affine(mean[None])[0] for mean in self.means]
+            return [m.with_features(affine.B, y) for m, y in zip(plain, means, strict=True)]
+        features = None if affine is None else affine.pair
+        threads = _threads.resolve(n_threads)
+        models = [
+            PrefixGaussian.of(mean, R, features, pattern.permutation, threads)
+            for mean, R in zip(self.means, self.covariances, strict=True)
+        ]
+        if any(model is None for model in models):
+            raise np.linalg.LinAlgError(
+                "ridge: expected one that makes covariances positive definite, got a smaller one"
+            )
+        return [model for model in models if model is not None]
+
+    def _check_loaded(self) -> None:
+        fits(len(self.weights) and self.weights.min() >= 0, "GaussianMixture.weights")
+
+
+def _stacked(covariances: list[_Array]) -> _Array:
+    """(p, G, ell, ell), without a copy where there is one part."""
+    return np.stack(covariances, axis=1) if len(covariances) > 1 else covariances[0][:, None]

@@ -1,4 +1,4 @@
-"""Results of early classifiers: labels, times and reliabilities."""
+"""Early decisions: labels, times and reliabilities, and those of many series in batches."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.types import Labels
+from eigenfeat.incomplete.rules import FittedModel, RuleInput, RuleOutput
+from eigenfeat.incomplete.series import BLOCK_NUMBERS, Rows, blocks
 
-__all__ = ["Decisions", "EarlyDecisions", "EarlyLabels", "StreamDecision"]
+__all__ = ["Decisions", "EarlyDecisions", "EarlyLabels", "EarlyRun", "StreamDecision"]
 
 _Array = NDArray[np.float64]
 
@@ -48,10 +50,6 @@ class Decisions:
         Lower bound of P(the complete sample gets this label). For sets, tau where the sample is
         decided and 0 elsewhere; the bound itself with "pairwise" and "sampled"; 1 for complete
         samples.
-    checks : (n,) array of int
-        Number of minima, or of pairs' probabilities, that were computed.
-    undecided_checks : (n,) array of int
-        Number of these whose sign rounding leaves uncertain; they count as failed.
     missing : (n,) array of int
         Number of missing entries.
     """
@@ -59,8 +57,6 @@ class Decisions:
     decided: NDArray[np.bool_]
     label: NDArray[Any]
     reliability: _Array
-    checks: NDArray[np.intp]
-    undecided_checks: NDArray[np.intp]
     missing: NDArray[np.intp]
 
     @property
@@ -105,3 +101,102 @@ class StreamDecision:
     label: Any
     time: int
     reliability: float
+
+
+class EarlyRun:
+    """Series decided as early as possible: every row at every time, in batches.
+
+    Parameters
+    ----------
+    model : FittedModel
+    series : Rows
+        n series that have ended.
+    tau : (n,) array
+    times : (p,) array of int
+        Numbers of entries after which rows may be decided, the last one d.
+    trace : bool
+        Whether all rows are evaluated at all times.
+    """
+
+    def __init__(
+        self,
+        model: FittedModel,
+        series: Rows,
+        tau: _Array,
+        times: NDArray[np.int64],
+        trace: bool,
+    ) -> None:
+        self.model = model
+        self.gaps = series.have_gaps
+        # Entries after the end of series without gaps are not used.
+        self.X = np.where(self.gaps[:, None], series.rows, model.fill(series.rows))
+        self.tau = tau
+        self.times = times
+        self.ends = series.ends
+        self.last, self.reliability = model.final_decisions(series.rows)
+        self.label, self.time = self.last.copy(), series.ends.copy()
+        self.waiting = np.ones(len(self.X), dtype=bool)
+        self.trace: tuple[NDArray[np.intp], _Array] | None = None
+        if trace:  # at and after its end a series has the decision of its end
+            p = len(times)
+            largest = np.repeat(self.reliability[:, None], p, axis=1)
+            self.trace = np.repeat(self.last[:, None], p, axis=1), largest
+
+    def run(self) -> EarlyDecisions:
+        """Decide all series."""
+        model, times = self.model, self.times[:-1]
+        together = 16 if model.rule.cost == 1 else 1  # times that may be evaluated in vain
+        for group in (np.flatnonzero(~self.gaps), np.flatnonzero(self.gaps)):
+            numbers = model.numbers_per_row()
+            span = int(np.clip(BLOCK_NUMBERS // numbers, 1, together))
+            for part in blocks(len(group), numbers * span):
+                for begin in range(0, len(times), span):
+                    self._advance(group[part], slice(begin, min(begin + span, len(times))))
+        channels, classes = model.layout.channels, model.classes
+        labels, largest = (None, None) if self.trace is None else self.trace
+        return EarlyDecisions(
+            classes[self.label],
+            self.time // channels,
+            self.reliability,
+            self.times // channels,
+            None if labels is None else classes[labels],
+            largest,
+        )
+
+    def _advance(self, rows: NDArray[np.intp], at: slice) -> None:
+        """Evaluate some rows at some times; without a trace, only those that wait."""
+        rule, times = self.model.rule, self.times[at]
+        evaluated = rows if self.trace is not None else rows[self.waiting[rows]]
+        evaluated = evaluated[self.ends[evaluated] > times[0]]
+        if not len(evaluated):
+            return
+        rule_input = self.model.prefix_input(self.X[evaluated], times)
+        output = rule.decide(rule_input, np.repeat(self.tau[evaluated], len(times)))
+        running = times < self.ends[evaluated][:, None]
+        if self.trace is not None:
+            largest, score = rule.largest_tau(rule_input, None)
+            codes = self.model.discriminants.labels[score]
+            for table, values in zip(self.trace, (codes, largest), strict=True):
+                values = values.reshape(running.shape)
+                table[evaluated, at] = np.where(running, values, table[evaluated, at])
+        self._record(rule_input, output, evaluated, times, running)
+
+    def _record(
+        self,
+        rule_input: RuleInput,
+        output: RuleOutput,
+        evaluated: NDArray[np.intp],
+        times: NDArray[np.int64],
+        running: NDArray[np.bool_],
+    ) -> None:
+        """Record rows that are decided for the first time."""
+        decided = output.decided.reshape(running.shape) & running
+        new = np.flatnonzero(decided.any(axis=1) & self.waiting[evaluated])
+        if not len(new):
+            return
+        first = decided[new].argmax(axis=1)
+        items, rows = new * len(times) + first, evaluated[new]
+        self.time[rows] = times[first]
+        self.label[rows] = self.model.discriminants.labels[output.best[items]]
+        self.reliability[rows] = self.model.rule.certified_tau(rule_input, output, items)
+        self.waiting[rows] = False

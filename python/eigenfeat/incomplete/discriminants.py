@@ -1,17 +1,20 @@
 """Discriminants of fitted classifiers: ``predict`` is the argmax of linear or quadratic functions.
 
 Of each kind there is one class here. All evaluate scores at points, hand out what the core's
-dominance kernels take where differences are separable, and what differences look like otherwise.
+dominance kernels take where differences are separable, and forms and gradients of differences
+otherwise.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from eigenfeat._base.lazy import cached_property
 from eigenfeat._base.saved import Saved, fits
 from eigenfeat._base.validation import show
 from eigenfeat.expansion.features import expand
@@ -20,12 +23,100 @@ from eigenfeat.regions.dominance import SeparableClasses
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
-    from eigenfeat.incomplete.local_qda import ClassNearest, LocalQDA
+    from eigenfeat.incomplete.local_qda import LocalQDA
 
-__all__ = ["ClassCodes", "Discriminants", "Linear", "Opaque", "Quadratic", "discriminants_of"]
+__all__ = [
+    "Affine",
+    "ClassCodes",
+    "Discriminants",
+    "Linear",
+    "Opaque",
+    "Quadratic",
+    "affine_of",
+    "discriminants_of",
+]
 
 _Array = NDArray[np.float64]
 _Codes = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Affine(Saved):
+    """``y = B^T x + b``, B (d, ell), b (ell,)."""
+
+    _saved: ClassVar[dict[str, str]] = {"B": "numbers d w", "b": "numbers w"}
+
+    B: _Array
+    b: _Array
+
+    @cached_property
+    def key(self) -> bytes:
+        """The same for the same map."""
+        return blake2b(self.B.tobytes() + self.b.tobytes(), digest_size=16).digest()
+
+    @property
+    def pair(self) -> tuple[_Array, _Array]:
+        """Both arrays."""
+        return self.B, self.b
+
+    def __call__(self, X: _Array) -> _Array:
+        """Images of samples (n, d)."""
+        return np.asarray(np.einsum("ni,ij->nj", X, self.B, optimize=False) + self.b)
+
+    def then(self, slopes: _Array, offsets: _Array) -> Affine:
+        """``slopes @ y + offsets`` as a map of x; slopes (k, ell), offsets (k,)."""
+        B = np.einsum("ij,kj->ik", self.B, slopes)
+        return Affine(np.ascontiguousarray(B), np.einsum("kj,j->k", slopes, self.b) + offsets)
+
+
+def affine_of(features: BaseEstimator | None, n_columns: int) -> Affine | None:
+    """The map of a fitted transformer; None stays None.
+
+    Linear reductions are read from ``components_``, ``mean_`` and ``scale_``, or from
+    ``directions_`` and ``offset_``; anything else is asked for the images of 0 and of the unit
+    vectors, and is refused if it is not affine.
+    """
+    if features is None:
+        return None
+    if not hasattr(features, "transform"):
+        raise ValueError(f"features: expected a fitted transformer or None, got {show(features)}")
+    if hasattr(features, "components_") and not getattr(features, "whiten", False):
+        components = np.asarray(features.components_, dtype=np.float64)
+        mean = getattr(features, "mean_", None)
+        mean = np.zeros(n_columns) if mean is None else np.asarray(mean, dtype=np.float64)
+        scale = getattr(features, "scale_", None)
+        components = components if scale is None else components / scale
+        affine = _of(components.T, -np.einsum("ji,i->j", components, mean))
+    elif hasattr(features, "directions_") and hasattr(features, "offset_"):
+        affine = _of(features.directions_, features.offset_)
+    else:
+        affine = _probed(features, n_columns)
+    if affine.B.shape[0] != n_columns:
+        raise ValueError(
+            f"features: expected a map of {n_columns} columns, got {affine.B.shape[0]}"
+        )
+    return _checked(features, affine)
+
+
+def _of(B: Any, b: Any) -> Affine:
+    return Affine(np.ascontiguousarray(B, dtype=np.float64), np.asarray(b, dtype=np.float64))
+
+
+def _probed(features: Any, n_columns: int) -> Affine:
+    origin = np.asarray(features.transform(np.zeros((1, n_columns))), dtype=np.float64)
+    images = np.asarray(features.transform(np.eye(n_columns)), dtype=np.float64)
+    return _of(images - origin, origin[0])
+
+
+def _checked(features: Any, affine: Affine) -> Affine:
+    """Compare the map with the transformer at points that are nothing special."""
+    d = len(affine.B)
+    points = np.sin(np.arange(3 * d, dtype=float).reshape(3, d) * 1.3 + 0.7)
+    scale = np.abs(points) @ np.abs(affine.B) + np.abs(affine.b)
+    error = np.abs(np.asarray(features.transform(points), dtype=np.float64) - affine(points))
+    if not np.all(error <= 1e-5 * scale + 1e-300):
+        raise ValueError(f"features: expected an affine map of the rows, got {show(features)}")
+    return affine
 
 
 @dataclass(frozen=True, eq=False)
@@ -312,33 +403,6 @@ class LocalFull(Local):
 
 
 @dataclass(frozen=True, eq=False)
-class LocalMeans(Discriminants):
-    """The means of the nearest rows of each class to each point, at unit variance."""
-
-    _saved: ClassVar[dict[str, str]] = {"labels": "whole m", "model": "of ClassNearest"}
-
-    model: ClassNearest
-
-    @property
-    def width(self) -> int:
-        """As `Discriminants.width`."""
-        return int(self.model.n_features_in_)
-
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        fits(self.count == len(self.model.classes_), "discriminants.labels")
-
-    def about(self, points: _Array) -> Gaussians:
-        """As `Discriminants.about`."""
-        means, offsets = self.model.local_means(points)
-        return Gaussians(self.labels, offsets, means, np.ones_like(means))
-
-    def scores(self, points: _Array) -> _Array:
-        """As `Discriminants.scores`."""
-        return self.about(points).scores(points)
-
-
-@dataclass(frozen=True, eq=False)
 class Quadratic(Discriminants):
     """``f_c = offset_c - 1/2 (x - mean_c)^T P_c (x - mean_c)``."""
 
@@ -449,8 +513,6 @@ def _read(classifier: Any) -> Discriminants | None:
         full = getattr(classifier, "_full", False)
         kind = LocalFull if full else Local
         return kind(np.arange(len(classifier.classes_)), classifier)
-    if hasattr(classifier, "local_means"):  # ClassNearest
-        return LocalMeans(np.arange(len(classifier.classes_)), classifier)
     if hasattr(classifier, "rotations_") and hasattr(classifier, "scalings_"):
         return _from_qda(classifier)
     if hasattr(classifier, "theta_") and hasattr(classifier, "var_"):

@@ -308,7 +308,7 @@ def _stable_from(
     """(c,): the length from which on each set is consistent and keeps its reverse neighbours."""
     alone = sets.sum(axis=1) == 1
     final = (at_end.hits(sets)[0] & ~sets)[:, watched]
-    # A single row that is nobody's neighbour in the end tells nothing before it.
+    # A single series that is nobody's neighbour at full length has no information before it.
     usable = ~alone | final.any(axis=1)
     starts = np.full(len(sets), len(columns), dtype=np.int64)
     holding = np.zeros(len(sets), dtype=bool)

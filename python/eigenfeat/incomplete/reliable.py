@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import copy
+import time
+import warnings
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,34 +24,44 @@ from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.saved import fits
 from eigenfeat._base.types import Estimator, Labels, RandomState
 from eigenfeat._base.validation import MOST, show
+from eigenfeat._base.verbose import progress_bar, warn_caller
 from eigenfeat.incomplete.calibration import NotCertifiedError, calibrate
 from eigenfeat.incomplete.completion import GaussianCompletion
-from eigenfeat.incomplete.correction import CorrectedRule, correct_rule
-from eigenfeat.incomplete.decisions import Decisions, EarlyDecisions
+from eigenfeat.incomplete.decisions import Decisions, EarlyDecisions, EarlyRun
 from eigenfeat.incomplete.discriminants import (
+    Affine,
     ClassCodes,
     Discriminants,
     Linear,
     Local,
-    LocalMeans,
     Opaque,
+    affine_of,
     discriminants_of,
 )
-from eigenfeat.incomplete.fitted import EarlyRun, FittedModel, fill
-from eigenfeat.incomplete.mixture import Affine, affine_of
-from eigenfeat.incomplete.rules import PairwiseRule, Rule, SetRule, lower_bound
+from eigenfeat.incomplete.rules import (
+    CorrectedRule,
+    Correction,
+    FittedModel,
+    PairwiseRule,
+    Rule,
+    fill,
+    lower_bound,
+)
 from eigenfeat.incomplete.sampling import Sampled, SampledRule, largest_bound, samples_of
 from eigenfeat.incomplete.series import (
     Layout,
     Rows,
     decision_times,
+    fold_masks,
     ignore_single_sample_warning,
     known_rows,
+    spread_over_classes,
+    spread_steps,
     taus_of,
     training_rows,
     whole_rows,
 )
-from eigenfeat.incomplete.sets import SETS
+from eigenfeat.incomplete.set_rules import SETS, SetRule
 from eigenfeat.incomplete.streams import Stream, Streams
 from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error, validate_data
 from eigenfeat.rows.row_weights import weighted_rows
@@ -59,9 +72,18 @@ _Array = NDArray[np.float64]
 _Model = TypeVar("_Model", bound="ReliableClassifier")
 
 CONFIDENCE = 0.9  # of corrections with correct=True
-# With at most so many scores their covariances are kept: k^2 numbers for each pattern.
+# With at most so many scores their covariances are stored: k^2 numbers for each pattern.
 MAX_SCORES = 64
 COMPLETION_METHODS = ("fit", "condition", "condition_prefixes")
+
+# A tau between two of them is corrected as the smaller one, which may be decided much later.
+GRID = (1e-12, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999)
+MAX_TIMES = 48  # at which held-out rows are evaluated
+MAX_SAMPLED_TIMES = 16  # by rules that sample
+MAX_ROWS = 3000
+MAX_PREDICTIONS = 4e6  # of rules that sample
+TIMES_AT_ONCE = 8
+LONG = 90.0  # seconds from which on a warning has an estimate
 
 # Attributes of the correction and the calibration.
 _CORRECTED = (
@@ -81,21 +103,19 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
     the other defaults follow. User guide: :doc:`/guide/early`.
 
     A sample is decided as class c if, given its known entries, the complete sample would be
-    classified as c with probability at least `reliability`. Otherwise its label is None. Any
-    entries may be missing. Theorems and bounds: :doc:`/guide/early_promises`.
+    classified as c with probability at least `reliability` (:doc:`/guide/early_promises`).
 
     Parameters
     ----------
     classifier : estimator
-        Any with `fit` and `predict`, including pipelines; cloned and fitted, unless it is a fitted
-        one in ``FrozenEstimator``. Linear and quadratic discriminants need no sampling.
+        Any with `fit` and `predict`, also in ``FrozenEstimator``. Linear and quadratic
+        discriminants need no sampling.
     completion : completion or None, default=None
-        Distribution of complete samples: `GaussianCompletion`, which None means, or
-        `MixtureCompletion`.
+        `GaussianCompletion`, which None means, or `MixtureCompletion`.
     rule : str or Sampled, default="auto"
-        "pairwise", "mahalanobis", "quadratic", "box", "chebyshev" or "sampled", which works for
-        every classifier. "auto": the first for linear discriminants, "quadratic" for quadratic
-        ones, "sampled" for the others. ``Sampled(n_samples=...)`` sets the number of completions.
+        "auto" means "pairwise" for linear discriminants, "quadratic" for quadratic ones, and
+        "sampled" for other classifiers. ``Sampled(n_samples=...)`` sets the number of completions.
+        "mahalanobis", "box" and "chebyshev" are more cautious.
     reliability : float in (0, 1), default=0.95
         Required probability that the complete sample has the same label.
     horizon : int or None, default=None
@@ -104,11 +124,10 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         Linear map of samples to the features that are classified, such as LDG or PCA.
     correct : bool, float in (0, 1) or "average", default=True
         Whether held-out samples correct the rule, so that it does not rely on the completion's
-        model. A number is the confidence over training sets; True is 0.9. "average": on average
-        over training sets. At least 45 held-out samples are needed for a `reliability` of 0.95, 230
-        for 0.99; with fewer, series are decided at their end.
+        model. A number is the confidence over training sets; True is 0.9; "average" holds on
+        average. A `reliability` of 0.95 needs 45 held-out samples, 0.99 needs 230.
     held_out : int >= 2 or float in (0, 1), default=5
-        Samples that correct the rule: each of so many folds, or a share excluded from the fit.
+        Samples that correct the rule: so many folds, or a share excluded from the fit.
     random_state : int, RandomState or None, default=0
         For "sampled", and for drawing a share of `held_out`.
     n_threads : int or None, default=None
@@ -120,30 +139,20 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
     ----------
     classes_ : (G,) array
         Labels.
-    classifier_, completion_, features_ : estimators
-        Fitted; `features_` may be None.
+    classifier_, completion_, features_, fitted_ : estimators, object
+        The fitted parts; `features_` may be None. `fitted_` has all of them, for streams and files.
     rule_, n_samples_, largest_reliability_ : str, int, float
         The rule, its maximum number of completions, and the largest reliability that they allow.
     reliability_ : float
         The reliability that is promised, if the rule is corrected or calibrated.
     held_out_agreement_, held_out_agreement_bound_ : float
-        Share of held-out samples decided as the complete ones, and its lower bound with confidence
-        0.9.
+        Share of held-out samples decided as the complete ones; its lower bound, confidence 0.9.
     decision_times_ : (p,) array of int
         Numbers of values after which series are decided.
     correction_, calibration_ : Correction, Calibration
-        ``correction_.least_known(tau)`` is the number of entries that must be known;
-        `calibration_` is the evidence for `reliability_` after `calibrate`.
-    fitted_ : object
-        The immutable fitted model; streams and files share it.
+        ``correction_.least_known(tau)`` entries must be known; the result of `calibrate`.
     n_features_in_, n_channels_, n_timepoints_ : int
-        ``n_channels_ * n_timepoints_``, channels and length of the series; samples have 1 channel.
-
-    Raises
-    ------
-    ValueError
-        If samples, labels or parameters are invalid, the rule needs discriminants that the
-        classifier does not have, or `features` is not affine.
+        ``n_channels_ * n_timepoints_``, channels and length of the series.
 
     See Also
     --------
@@ -152,8 +161,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
 
     References
     ----------
-    N. Parrish, "Supervised Dimensionality Reduction for Different Learning Architectures", PhD
-    thesis, University of Washington, 2012, chapter 5.
+    N. Parrish, thesis, University of Washington, 2012, chapter 5.
 
     Examples
     --------
@@ -366,14 +374,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         model, rows = self._model(), self._rows(X)
         tau = taus_of(self, reliability, len(rows))
         out, missing = model.decide(rows, tau, self._target(target))
-        return Decisions(
-            out.decided,
-            self.classes_[out.best],
-            out.reliability,
-            out.checks,
-            out.undecided_checks,
-            missing,
-        )
+        return Decisions(out.decided, self.classes_[out.best], out.reliability, missing)
 
     def reliabilities(self, X: ArrayLike, *, target: object = None) -> _Array:
         """Return the largest tau at which each sample would be decided now.
@@ -634,7 +635,7 @@ def _discriminants(
 
 def _default_rule(discriminants: Discriminants) -> str:
     """The rule that decides earliest of those whose promise is about the complete row's label."""
-    if isinstance(discriminants, Local | LocalMeans | Opaque):  # another row has other neighbours
+    if isinstance(discriminants, Local | Opaque):  # another row has other neighbours
         return "sampled"
     return "pairwise" if isinstance(discriminants, Linear) else "quadratic"
 
@@ -659,3 +660,222 @@ def _rule(estimator: ReliableClassifier, name: str, predict: ClassCodes) -> Rule
     sampled = estimator.rule if isinstance(estimator.rule, Sampled) else Sampled()
     seed = int(check_random_state(estimator.random_state).randint(2**31 - 1))
     return SampledRule(predict, samples_of(sampled, float(estimator.reliability)), seed)
+
+
+# ---- the correction by held-out samples
+
+# Every held-out sample is evaluated by a rule that was fitted without it, at several times and
+# reliabilities. Its `stable_from` is the number of known entries from which on the rule is never
+# wrong about it: the label that it would decide is always that of the complete sample. A new
+# sample's number is as likely to have any rank among those of n held-out samples
+# (exchangeability), so that the share of samples whose number is at most the j-th smallest is at
+# least j / (n + 1) on average: the argument of conformal prediction (Vovk, Gammerman and Shafer
+# 2005), here across folds (Vovk 2015), whose models are not quite the one that is used. With a
+# confidence, the share is Clopper and Pearson's lower bound for j of n, which held-out samples of
+# one fixed model would exceed with that confidence (a tolerance limit, Wilks 1941). A sample waits
+# until that share reaches tau.
+
+
+class HeldOutResult(NamedTuple):
+    """Number of held-out samples that the corrected rule decides as the complete sample, of n."""
+
+    agreed: int
+    n: int
+
+
+# Fits to all rows but those whose flags it is given.
+Refit = Callable[[NDArray[np.bool_]], FittedModel]
+
+
+def correct_rule(
+    model: FittedModel,
+    refit: Refit,
+    rows: Rows,
+    y: Labels,
+    tau: float,
+    n_folds: int,
+    confidence: float,
+    held_out: Rows | None = None,
+    verbose: int = 0,
+) -> tuple[Correction, HeldOutResult, NDArray[np.int64]]:
+    """Learn a correction of a model's rule from folds, or from samples that it was not fitted to.
+
+    Parameters
+    ----------
+    model : FittedModel
+    refit : callable
+        Fits to all samples but those whose flags it is given.
+    samples, y
+        Samples and labels of the fit.
+    tau : float
+        The reliability that is promised.
+    n_folds : int
+    confidence : float
+        As in `Correction`.
+    held_out : Samples, optional
+        They take the place of the folds.
+    verbose : int
+        Whether to show a progress bar.
+
+    Returns
+    -------
+    Correction, HeldOutResult
+    steps : (p,) array of int
+        Numbers of samples at which samples were evaluated.
+    """
+    n, d = (rows if held_out is None else held_out).rows.shape
+    grid = np.union1d(GRID, [tau])
+    if model.rule.cost > 1:  # others take more samples; these serve looser and stricter ones
+        grid = np.array([grid[0], tau])
+    channels, length = model.layout.channels, model.layout.length
+    n_rows, n_times = _sizes(model.rule.cost, n, length, _least_rows(tau, confidence))
+    steps = spread_steps(length, n_times)
+    times = steps * channels
+    parts: list[_HeldOutSamples] = []
+    total = n_rows * len(times)
+    with progress_bar(total, "ReliableClassifier", verbose) as bar:
+        done = _Progress(bar, total, n_folds)
+        if len(times) and held_out is not None:
+            parts.append(_HeldOutSamples(model, held_out.take(slice(0, n_rows)), grid, times, done))
+        elif len(times):
+            for other, own in _fold_models(refit, rows, y, n_rows, n_folds):
+                parts.append(_HeldOutSamples(other, own, grid, times, done))
+    if not parts:
+        if len(times):  # a row of one entry has no beginning
+            warnings.warn(
+                "correct: expected folds that the classifier can be fitted to, got none; rows are "
+                "decided when they are complete",
+                UserWarning,
+                stacklevel=5,
+            )
+        none = np.empty((len(grid), 0), np.int64)
+        return Correction(grid, none, d, confidence), HeldOutResult(0, 0), steps
+    wrong = np.concatenate([part.wrong for part in parts], axis=1)
+    stable_from = np.sort(_stable_from(wrong, times, d), axis=1)
+    correction = Correction(grid, stable_from, d, confidence)
+    at = int(np.searchsorted(grid, tau))
+    late = times >= correction.least_known(tau)
+    disagreed = sum(part.disagreements(at, late) for part in parts)
+    return correction, HeldOutResult(wrong.shape[1] - disagreed, wrong.shape[1]), steps
+
+
+def _fold_models(
+    refit: Refit, rows: Rows, y: Labels, n_rows: int, n_folds: int
+) -> Iterator[tuple[FittedModel, Rows]]:
+    """For each fold the model without it, and samples of it, at most so many over all folds."""
+    chosen = spread_over_classes(y, n_rows)
+    for fold in fold_masks(y, n_folds):
+        own = np.flatnonzero(fold & chosen)
+        if not len(own):
+            continue
+        try:
+            model = refit(fold)
+        except ValueError:  # such as a class that is too small without the fold
+            continue
+        yield model, rows.take(own)
+
+
+class _HeldOutSamples:
+    """Samples outside a fit, and when its rule would decide them as others than complete ones.
+
+    Where the rule would decide a sample as the complete one, it need not be asked whether it does:
+    only wrong decisions count. Labels are compared first, and the rule evaluates the others.
+
+    Attributes
+    ----------
+    agrees : (m, times) array of bool
+        Whether the label that would be decided is that of the complete sample.
+    wrong : (p, m, times) array of bool
+        By reliability, whether the sample would be decided, and wrongly.
+    """
+
+    def __init__(
+        self,
+        model: FittedModel,
+        rows: Rows,
+        grid: _Array,
+        times: NDArray[np.int64],
+        done: Callable[[int], None],
+    ) -> None:
+        self.model, self.grid, self.times = model, grid, times
+        full = model.fill(rows.rows)
+        final = model.predict_codes(full)
+        self.shown = np.where(rows.have_gaps[:, None], rows.rows, full)
+        running = times < rows.ends[:, None]
+        self.agrees = np.empty(running.shape, dtype=bool)
+        self.wrong = np.zeros((len(grid), *running.shape), dtype=bool)
+        for begin in range(0, len(times), TIMES_AT_ONCE):
+            at = slice(begin, min(begin + TIMES_AT_ONCE, len(times)))
+            rule_input = model.prefix_input(self.shown, times[at])
+            label = model.discriminants.labels[model.rule.best_scores(rule_input)]
+            same = label.reshape(len(final), -1) == final[:, None]
+            self.agrees[:, at] = same
+            row, time = np.nonzero(~same & running[:, at])
+            if len(row):
+                others = rule_input.take(row * (at.stop - at.start) + time)
+                for k, (decided, _) in enumerate(model.rule.evaluate_grid(others, grid)):
+                    self.wrong[k, row, begin + time] = decided
+            done(same.size)
+
+    def disagreements(self, at: int, late: NDArray[np.bool_]) -> int:
+        """How many samples get another label, at one tau, by their first decision at late times."""
+        wrong = self.wrong[at] & late
+        rows = np.flatnonzero(wrong.any(axis=1))
+        first = wrong[rows].argmax(axis=1)
+        before = self.agrees[rows] & late & (np.arange(len(late)) < first[:, None])
+        row, time = np.nonzero(before)
+        if not len(row):
+            return len(rows)
+        rule_input = self.model.prefix_input(self.shown[rows], self.times)
+        earlier = rule_input.take(row * len(late) + time)
+        right = list(self.model.rule.evaluate_grid(earlier, self.grid))[at][0]
+        return len(rows) - len(np.unique(row[right]))
+
+
+class _Progress:
+    """Moves a bar, and warns once where the evaluation of held-out samples will take minutes."""
+
+    def __init__(self, bar: Callable[[str, int], None], total: int, n_folds: int) -> None:
+        self.bar = bar
+        self.total = total
+        self.n_folds = n_folds
+        self.done, self.warned = 0, False
+        self.started = time.perf_counter()
+
+    def __call__(self, steps: int) -> None:
+        self.done += steps
+        self.bar(f"held-out samples at all times: {self.done} of {self.total}", steps)
+        spent = time.perf_counter() - self.started
+        left = spent * (self.total - self.done) / self.done
+        if not self.warned and left > LONG:
+            self.warned = True
+            less = "correct=False, " + ("fewer folds, " if self.n_folds > 2 else "")
+            warn_caller(
+                f"fit: expected a fast classifier, got one that needs some {left / 60:.0f} more "
+                f"minutes to label completions of held-out samples; {less}a faster classifier or "
+                "a smaller reliability takes less",
+                UserWarning,
+            )
+
+
+def _stable_from(wrong: NDArray[np.bool_], times: NDArray[np.int64], d: int) -> NDArray[np.int64]:
+    """Entries from which on rows (..., times) are not decided wrongly; d if wrong at the last."""
+    last = wrong.shape[-1] - wrong[..., ::-1].argmax(axis=-1)  # the time after the last wrong one
+    return np.where(wrong.any(axis=-1), np.append(times, d)[last], 0)
+
+
+def _sizes(cost: int, n: int, length: int, least: int) -> tuple[int, int]:
+    """How many samples to evaluate, and at how many times."""
+    times = min(length - 1, MAX_TIMES)
+    if cost > 1:  # some millions of predictions, but rows enough to support what is promised
+        times = min(times, MAX_SAMPLED_TIMES)
+        rows = max(100, int(MAX_PREDICTIONS / (cost * max(times, 1))))
+        return min(n, rows if n < least else max(rows, 2 * least)), times
+    return min(n, MAX_ROWS), times
+
+
+def _least_rows(tau: float, confidence: float) -> int:
+    """How many samples can support tau, if all of them agree."""
+    if confidence > 0:
+        return int(np.ceil(np.log1p(-confidence) / np.log(tau)))
+    return int(np.ceil(tau / (1 - tau)))

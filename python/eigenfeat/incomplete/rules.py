@@ -1,11 +1,11 @@
-"""Rules that decide a row by its conditional distribution: the pairwise rule and rules by sets.
+"""How a fitted model decides: what its rule receives, rules, and the rule that is corrected.
 
-A rule receives a `RuleInput`, the discriminants and the conditional distribution of their
-arguments, and returns for every row a class, whether it is decided at a reliability tau, and the
-largest such tau. `sampling` has the rule that draws completions, `correction` the one that also
-waits for what held-out samples support.
+`FittedModel` conditions samples on their known entries and hands the rule a `RuleInput`, the
+discriminants and the conditional distribution of their arguments. A rule returns for every sample a
+class, whether it is decided at a reliability tau, and the largest such tau: the pairwise rule here,
+rules by sets in `set_rules`, the rule that draws completions in `sampling`.
 
-Rounding must not decide a row. With u = eps / 2 a sum of m products, in any order, is off by at
+Rounding must not decide a sample. With u = eps / 2 a sum of m products, in any order, is off by at
 most about (m + 2) u times the sum of the products' magnitudes (Higham, Accuracy and Stability of
 Numerical Algorithms, 2nd ed., section 3.1). Scores, slopes and congruences S^T V S are sums in one
 or two stages of d products each; `rounding_share` is four times what two stages need.
@@ -22,28 +22,41 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv, ndtr
 
-from eigenfeat._base.core import core
+from eigenfeat._base import threads as _threads
 from eigenfeat._base.lazy import cached_property
-from eigenfeat._base.saved import Saved
-from eigenfeat.incomplete.discriminants import Discriminants, Linear, Quadratic
-from eigenfeat.incomplete.mixture import Conditional
+from eigenfeat._base.saved import Saved, fits
+from eigenfeat.incomplete.completion import Completion, Conditional, PrefixConditional
+from eigenfeat.incomplete.discriminants import (
+    Affine,
+    ClassCodes,
+    Discriminants,
+    Linear,
+    LocalFull,
+    Quadratic,
+)
 from eigenfeat.incomplete.quadratic_tails import quadratic_tail
-from eigenfeat.incomplete.sets import ConfidenceSet
-from eigenfeat.regions.dominance import SeparableClasses, box_minimum
-from eigenfeat.regions.trust_region import certified_sign
+from eigenfeat.incomplete.series import Layout, blocks
+from eigenfeat.regions.dominance import SeparableClasses
 
 __all__ = [
+    "SLACK",
+    "CorrectedRule",
+    "Correction",
+    "FittedModel",
     "PairwiseRule",
     "Rule",
     "RuleInput",
     "RuleOutput",
-    "SetRule",
     "Shared",
-    "binomial_share",
+    "fill",
     "first_scores",
     "lower_bound",
     "lower_bounds",
     "pair_variances",
+    "rivals_of",
+    "rounding_of_quadratics",
+    "rounding_share",
+    "slope_variances",
     "square_roots",
 ]
 
@@ -52,10 +65,10 @@ _Codes = NDArray[np.intp]
 
 EPS = float(np.finfo(float).eps)
 LARGEST = 1e300  # an error past it is as good as infinite
-MAX_RADII = 256  # cached by reliability
+SLACK = 1e-12  # shares are compared with tau
+MAX_CACHED = 64  # reliabilities whose least numbers of entries are cached
 
-_ITEMS_A_GROUP = 3  # from here on one eigendecomposition is less work than a reduction for each
-_LEVELS = 128  # of radii that are tried at a time
+_NO_CODES = np.empty(0, dtype=np.intp)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +84,7 @@ class Shared:
     """
 
     pair_variances: _Array | None = None
-    radii: dict[tuple[ConfidenceSet, float], _Array] = field(default_factory=dict)
+    radii: dict[tuple[object, float], _Array] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,52 +109,6 @@ class RuleInput:
     by_scores: bool
     n_threads: int
     shared: Shared | None = None
-
-    def degrees(self, kind: ConfidenceSet) -> NDArray[np.intp]:
-        """(n,): the degrees of freedom of a set's radius, at most d.
-
-        They are the least that the theorems need, which makes sets smaller than those of the thesis
-        (d degrees) and valid all the same.
-
-        - Sets of the whole covariance: its rank, at most the number of missing entries, of
-          features, and of components with a variance. For linear discriminants the set is one of
-          differences of scores: only these decide, and k scores have k - 1 of them. Chebyshev's and
-          the chi-square inequality hold for any affine image of the row, here of dimension
-          min(missing, classes - 1).
-        - Sets of each variance: the number of components with a variance.
-        - Boxes of quadratic discriminants have axes of each pair's own, the eigenvectors of its
-          difference. All (classes - 1) q intervals, of the best class against each other one, must
-          hold at once: Royen's inequality takes them together, as Sidak's does q in one box.
-        """
-        most = np.minimum(self.conditional.missing[self.conditional.pattern], self.n_features)
-        if self.by_scores:
-            return np.minimum(most, self.discriminants.count - 1)
-        spread = np.asarray((self.conditional.variance > 0).sum(axis=1))
-        if kind.shape == "box" and self.discriminants.pair_axes:
-            return spread * (self.discriminants.count - 1)
-        return np.minimum(most, spread) if kind.full_covariance else spread
-
-    def radius(self, kind: ConfidenceSet, tau: _Array) -> _Array:
-        """(n,): radii of sets about the mean of a single Gaussian, or of any distribution."""
-        if self.shared is None or len(tau) > 1 or self.conditional.means.shape[1] > 1:
-            return self._radius(kind, tau)
-        cache, key = self.shared.radii, (kind, float(tau[0]))
-        radius = cache.get(key)
-        if radius is None:
-            radius = self._radius(kind, tau)
-            if len(cache) >= MAX_RADII:
-                cache.clear()
-            cache[key] = radius
-        return radius
-
-    def _radius(self, kind: ConfidenceSet, tau: _Array) -> _Array:
-        spectra, pattern = self.conditional.spectra, self.conditional.pattern
-        return kind.radius(tau, self.degrees(kind), spectra, pattern)
-
-    def reliability(self, kind: ConfidenceSet, radius: _Array) -> _Array:
-        """(n,): the probabilities of sets with these radii."""
-        spectra, pattern = self.conditional.spectra, self.conditional.pattern
-        return kind.reliability(radius, self.degrees(kind), spectra, pattern)
 
     def part(self, g: int, rows: _Codes) -> RuleInput:
         """Some of the rows as if they were of part g of the mixture; the same functions."""
@@ -206,23 +173,16 @@ class RuleOutput:
     decided : (n,) array of bool
     reliability : (n,) array
         Lower bound of the probability of that class; 0 where a rule gives none.
-    checks, undecided_checks : (n,) arrays of int
-        As in `Decisions`.
     """
 
     best: _Codes
     decided: NDArray[np.bool_]
     reliability: _Array
-    checks: NDArray[np.intp]
-    undecided_checks: NDArray[np.intp]
 
     @classmethod
-    def by_bound(
-        cls, best: _Codes, bound: _Array, tau: _Array, checks: _Codes | None = None
-    ) -> RuleOutput:
-        """Rows are decided where a bound reaches tau; no sign is uncertain."""
-        none = np.zeros(len(best), dtype=np.intp)
-        return cls(best, bound >= tau, bound, none if checks is None else checks, none)
+    def by_bound(cls, best: _Codes, bound: _Array, tau: _Array) -> RuleOutput:
+        """Rows are decided where a bound reaches tau."""
+        return cls(best, bound >= tau, bound)
 
 
 class Rule(Saved):
@@ -238,8 +198,13 @@ class Rule(Saved):
 
     cost = 1
 
-    def evaluate(self, rule_input: RuleInput, tau: _Array, target: int | None) -> RuleOutput:
-        """Decide at tau (n,); `target` is the one class that may be decided, None any."""
+    def decide(
+        self, rule_input: RuleInput, tau: _Array, target: int | None = None, whole: bool = False
+    ) -> RuleOutput:
+        """Decide at tau (n,); `target` is the one class that may be decided, None any.
+
+        Tests that end once it is known whether they reach tau go on if the `whole` bound is wanted.
+        """
         bound, best = self.largest_tau(rule_input, target)
         return RuleOutput.by_bound(best, bound, tau)
 
@@ -250,10 +215,6 @@ class Rule(Saved):
     def best_scores(self, rule_input: RuleInput) -> _Codes:
         """(n,): the scores that rows are, or would be, decided as, at every tau."""
         raise NotImplementedError
-
-    def decide(self, rule_input: RuleInput, tau: _Array) -> RuleOutput:
-        """`evaluate` without classes of rows that wait and without counts, where that is faster."""
-        return self.evaluate(rule_input, tau, None)
 
     def certified_tau(self, rule_input: RuleInput, output: RuleOutput, items: _Codes) -> _Array:
         """The largest tau at which some of the rows that `decide` decided are certified."""
@@ -267,6 +228,10 @@ class Rule(Saved):
         largest, best = self.largest_tau(rule_input, None)
         for tau in grid:
             yield largest >= tau, best
+
+    def capped(self, rule_input: RuleInput, reliability: _Array) -> _Array:
+        """(n,): as much of reliabilities as is supported by held-out samples, if there are any."""
+        return reliability
 
     def least_known(self, tau: float) -> int:
         """No row is decided at tau with fewer known entries."""
@@ -328,17 +293,6 @@ class PairwiseRule(Rule):
     The right choice for linear discriminants: on 21 sets the earliest rule at an agreement of .9.
     Where the completion's model is right it decides most rows with quadratic ones, too.
     """
-
-    def evaluate(self, rule_input: RuleInput, tau: _Array, target: int | None) -> RuleOutput:
-        """As `Rule.evaluate`."""
-        best = _best_scores(rule_input.scores, rule_input.discriminants.labels, target)
-        rivals = rivals_of(rule_input.discriminants.labels, best)
-        bound = self._bounds(rule_input, best, rivals)
-        return RuleOutput.by_bound(best, bound, tau, rivals.sum(axis=1))
-
-    def decide(self, rule_input: RuleInput, tau: _Array) -> RuleOutput:
-        """As `Rule.decide`."""
-        return super().evaluate(rule_input, tau, None)
 
     def largest_tau(self, rule_input: RuleInput, target: int | None) -> tuple[_Array, _Codes]:
         """As `Rule.largest_tau`."""
@@ -423,507 +377,146 @@ def _best_scores(scores: _Array, labels: _Codes, target: int | None) -> _Codes:
     return np.asarray(np.where(labels == target, scores, -np.inf).argmax(axis=1))
 
 
-# ---- rules by sets
+# ---- the corrected rule
 
 
-class SetRule(Rule):
-    """(5.2): one set of probability tau, on which one class dominates.
-
-    Under a mixture the set is the union of one set for each part, of probabilities t_g; by the law
-    of total probability that of the union is at least sum_g p(g|z) t_g. Sets for any distribution
-    need no such thing.
-    """
-
-    _saved: ClassVar[dict[str, str]] = {
-        "kind": "of ChebyshevSet MahalanobisSet QuadraticSet BoxSet"
-    }
-
-    def __init__(self, kind: ConfidenceSet) -> None:
-        self.kind = kind
-
-    def evaluate(self, rule_input: RuleInput, tau: _Array, target: int | None) -> RuleOutput:
-        """As `Rule.evaluate`."""
-        return self._evaluate(rule_input, tau, target, counted=True)
-
-    def decide(self, rule_input: RuleInput, tau: _Array) -> RuleOutput:
-        """As `Rule.decide`."""
-        return self._evaluate(rule_input, tau, None, counted=False)
-
-    def _evaluate(
-        self, rule_input: RuleInput, tau: _Array, target: int | None, counted: bool
-    ) -> RuleOutput:
-        if self._in_parts(rule_input):
-            return self._evaluate_parts(rule_input, tau, target)
-        best, allowed = self._best(rule_input, target)
-        radius = rule_input.radius(self.kind, tau)
-        decided, checks, undecided = dominates_on_set(
-            rule_input, self.kind, radius, best, allowed, counted
-        )
-        return RuleOutput(best, decided, np.where(decided, tau, 0.0), checks, undecided)
-
-    def largest_tau(self, rule_input: RuleInput, target: int | None) -> tuple[_Array, _Codes]:
-        """As `Rule.largest_tau`."""
-        if not self._in_parts(rule_input):
-            best, allowed = self._best(rule_input, target)
-            return np.where(allowed, self._largest_tau(rule_input, best), 0.0), best
-        votes = _PartVotes(rule_input)
-        total = self._of_parts(rule_input, votes, np.arange(len(votes.best)))
-        return np.where(votes.allowed(target), total, 0.0), votes.best
-
-    def best_scores(self, rule_input: RuleInput) -> _Codes:
-        """As `Rule.best_scores`."""
-        if self._in_parts(rule_input):
-            return _PartVotes(rule_input).best
-        return self._best(rule_input, None)[0]
-
-    def evaluate_grid(
-        self, rule_input: RuleInput, grid: _Array
-    ) -> Iterator[tuple[NDArray[np.bool_], _Codes]]:
-        """As `Rule.evaluate_grid`: what fails at one tau fails at all larger ones."""
-        best = self.best_scores(rule_input)
-        left, items = rule_input, np.arange(len(best))
-        for tau in grid:
-            if len(items):
-                holds = self.decide(left, np.full(len(items), tau)).decided
-                left, items = left.take(np.flatnonzero(holds)), items[holds]
-            decided = np.zeros(len(best), dtype=bool)
-            decided[items] = True
-            yield decided, best
-
-    def _in_parts(self, rule_input: RuleInput) -> bool:
-        return rule_input.conditional.weights.shape[1] > 1 and not self.kind.any_distribution
-
-    def _best(self, rule_input: RuleInput, target: int | None) -> tuple[_Codes, NDArray[np.bool_]]:
-        """Numbers of the largest scores, and which of them may be decided."""
-        best = np.asarray(rule_input.scores.argmax(axis=1))
-        if target is None:
-            return best, np.ones(len(best), dtype=bool)
-        # The set contains the mean: no other class can dominate.
-        return best, rule_input.discriminants.labels[best] == target
-
-    def _largest_tau(self, rule_input: RuleInput, best: _Codes) -> _Array:
-        degrees = rule_input.degrees(self.kind)
-        limit = rule_input.radius(self.kind, np.full(len(best), 1 - 1e-15))
-        if rule_input.separable is not None and not self.kind.full_covariance:
-            radius, _ = rule_input.separable.radii(
-                rule_input.mean,
-                np.sqrt(rule_input.conditional.variance),
-                limit,
-                self.kind.shape,
-                np.full(len(best), -1, dtype=np.int32),
-                rule_input.n_threads,
-            )
-        else:
-            radius = self._bisected(rule_input, limit, best)
-        tau = rule_input.reliability(self.kind, np.maximum(radius, 1e-150))
-        tau = np.where(radius >= limit, 1.0, tau)
-        return np.where((radius > 0) | (degrees == 0), tau, 0.0)
-
-    def _evaluate_parts(self, rule_input: RuleInput, tau: _Array, target: int | None) -> RuleOutput:
-        """Yes where all relevant parts hold at one level, no where one fails that must hold.
-
-        Rows that these do not decide take the largest probability of each part.
-        """
-        votes = _PartVotes(rule_input)
-        n, parts = votes.weights.shape
-        possible = votes.allowed(target) & (votes.weights.sum(axis=1) >= tau)
-        # Parts of next to no weight, together 1 per cent of 1 - tau, are left out.
-        order = np.argsort(votes.weights, axis=1)
-        small = np.cumsum(np.take_along_axis(votes.weights, order, axis=1), axis=1)
-        dropped = np.zeros((n, parts), dtype=bool)
-        np.put_along_axis(dropped, order, small <= 0.01 * (1 - tau)[:, None], axis=1)
-        weights = np.where(dropped, 0.0, votes.weights)
-        total = weights.sum(axis=1)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            common = tau / total
-            least = (tau[:, None] - (votes.weights.sum(axis=1)[:, None] - weights)) / weights
-        common = np.where(possible & (common < 1), common, 0.5)
-        good = possible & (tau < total)
-        bad = ~possible
-        checks, undecided = np.zeros(n, dtype=np.intp), np.zeros(n, dtype=np.intp)
-        for g in range(parts):
-            for level, yes in ((common, True), (least[:, g], False)):
-                rows = np.flatnonzero((weights[:, g] > 0) & (level > 0) & (level < 1) & ~bad)
-                rows = rows[good[rows]] if yes else rows[~good[rows]]
-                if not len(rows):
-                    continue
-                part = rule_input.part(g, rows)
-                radius = part.radius(self.kind, _rounded(level[rows], up=yes))
-                everyone = np.ones(len(rows), dtype=bool)
-                best = votes.of_part[rows, g]
-                holds, some, uncertain = dominates_on_set(part, self.kind, radius, best, everyone)
-                checks[rows] += some
-                undecided[rows] += uncertain
-                (good if yes else bad)[rows] = holds if yes else ~holds
-        left = np.flatnonzero(~good & ~bad)
-        good[left] = self._of_parts(rule_input, votes, left) >= tau[left]
-        return RuleOutput(votes.best, good, np.where(good, tau, 0.0), checks, undecided)
-
-    def _of_parts(self, rule_input: RuleInput, votes: _PartVotes, rows: _Codes) -> _Array:
-        """sum_g p(g|z) t_g with the largest t_g at which the best dominates."""
-        total = np.zeros(len(rows))
-        for g in range(votes.weights.shape[1]):
-            some = np.flatnonzero(votes.weights[rows, g] > 0)
-            if len(some):
-                part = rule_input.part(g, rows[some])
-                largest = self._largest_tau(part, votes.of_part[rows[some], g])
-                total[some] += votes.weights[rows[some], g] * largest
-        return np.minimum(total, 1.0)
-
-    def _bisected(self, rule_input: RuleInput, limit: _Array, best: _Codes) -> _Array:
-        """Largest radii at which the best dominates, from below."""
-
-        def holds(radius: _Array) -> NDArray[np.bool_]:
-            everyone = np.ones(len(best), dtype=bool)
-            return dominates_on_set(rule_input, self.kind, radius, best, everyone, counted=False)[0]
-
-        if shares_quadratics(rule_input, self.kind):
-            return self._by_levels(rule_input, limit, best)
-        below, above = np.zeros_like(limit), limit.copy()
-        trial = np.minimum(limit, 1.0)
-        for step in range(80):
-            good = holds(trial)
-            below, above = np.where(good, trial, below), np.where(good, above, trial)
-            if step < 20:  # in octaves until there is something on both sides
-                outward = np.where(good, np.minimum(4 * trial, above), trial / 4)
-                trial = np.where((below > 0) & (above < limit), 0.5 * (below + above), outward)
-            else:
-                trial = 0.5 * (below + above)
-            if np.all((above - below <= 1e-6 * below) | (above < 1e-12)):
-                break
-        return np.where(holds(limit), limit, below)
-
-    def _by_levels(self, rule_input: RuleInput, limit: _Array, best: _Codes) -> _Array:
-        """The same by many levels at a time: powers of four first, then between two of them."""
-        rows = np.arange(len(best))
-        everyone = np.ones(len(best), dtype=bool)
-        powers = np.minimum(limit, 1.0)[:, None] * 4.0 ** np.arange(-20, 21)
-        radii = np.column_stack([np.minimum(powers, limit[:, None]), limit])
-        radii = np.column_stack([np.zeros_like(limit), radii])
-        steps = np.arange(_LEVELS + 1) / _LEVELS
-        for _ in range(4):
-            count, _, _ = levels_over_sets(rule_input, self.kind, radii[:, 1:], best, everyone)
-            below = radii[rows, count]
-            above = radii[rows, np.minimum(count + 1, radii.shape[1] - 1)]
-            with np.errstate(divide="ignore", invalid="ignore"):
-                between = below[:, None] * (above / below)[:, None] ** steps
-            radii = np.where(below[:, None] > 0, between, 0.0)
-        return below
-
-
-def _rounded(level: _Array, up: bool) -> _Array:
-    """Levels of which there are few different ones: steps of 5 per cent of 1 - level."""
-    steps = np.log1p(-level) / np.log(1.05)
-    return np.asarray(1 - 1.05 ** (np.floor(steps) if up else np.minimum(np.ceil(steps), -1)))
-
-
-class _PartVotes:
-    """Classes of the parts' means, and the class with most weight among them.
+@dataclass(frozen=True, eq=False)
+class Correction(Saved):
+    """From how many known entries on held-out samples are never decided wrongly.
 
     Attributes
     ----------
-    of_part : (n, parts) array
-        Scores that are largest at the parts' means.
-    best : (n,) array
-        A score of the class with most weight.
-    weights : (n, parts) array
-        p(g|z) of the parts of that class, 0 of others.
+    tau : (p,) array
+        Reliabilities at which the rule was tried, ascending.
+    stable_from : (p, n) array of int
+        By reliability, ascending: numbers of known entries; d for samples that are wrong up to the
+        last time.
+    length : int
+        How many entries complete samples have, d.
+    confidence : float
+        Of the bounds; 0 for shares on average.
     """
 
-    def __init__(self, rule_input: RuleInput) -> None:
-        weights, labels = rule_input.conditional.weights, rule_input.discriminants.labels
-        self.labels = labels
-        columns = [rule_input.conditional.means[:, g] for g in range(weights.shape[1])]
-        if not rule_input.by_scores:
-            columns = [rule_input.functions.scores(points) for points in columns]
-        self.of_part = np.stack([scores.argmax(axis=1) for scores in columns], axis=1)
-        classes = labels[self.of_part]
-        rows = np.arange(len(classes))
-        votes = np.zeros((len(classes), int(labels.max()) + 1))
-        for g in range(classes.shape[1]):
-            votes[rows, classes[:, g]] += weights[:, g]
-        same = classes == votes.argmax(axis=1)[:, None]
-        self.best = self.of_part[rows, np.where(same, weights, -1.0).argmax(axis=1)]
-        self.weights = np.where(same, weights, 0.0)
+    _saved: ClassVar[dict[str, str]] = {
+        "tau": "numbers p",
+        "stable_from": "whole p n",
+        "length": "count",
+        "confidence": "number",
+    }
 
-    def allowed(self, target: int | None) -> NDArray[np.bool_]:
-        """Which rows may be decided as a target."""
-        if target is None:
-            return np.ones(len(self.best), dtype=bool)
-        return np.asarray(self.labels[self.best] == target)
+    tau: _Array
+    stable_from: NDArray[np.int64]
+    length: int
+    confidence: float
 
+    @property
+    def n(self) -> int:
+        """How many samples were held out."""
+        return int(self.stable_from.shape[1])
 
-# ---- whether a class dominates over a set
+    def share(self, tau: _Array, known: _Codes) -> _Array:
+        """(m,): the supported agreement at tau (m,) with so many known entries (m,)."""
+        at = np.maximum(np.searchsorted(self.tau, tau, side="right") - 1, 0)
+        return self._share_at(at, known)
 
+    def cap(self, reliability: _Array, known: _Codes) -> _Array:
+        """(m,): the largest tau up to a rule's `reliability` that `share` supports; 0 if none."""
+        out = np.zeros(len(known))
+        upper = np.append(self.tau[1:], 1.0)
+        for k, (low, high) in enumerate(zip(self.tau, upper, strict=True)):
+            share = self._share_at(np.full(len(known), k), known) + SLACK
+            largest = np.minimum(np.minimum(reliability, high), share)
+            reached = np.where(largest >= low, np.minimum(largest, reliability), 0.0)
+            out = np.maximum(out, reached)
+        return np.where(known >= self.length, reliability, out)
 
-def dominates_on_set(
-    rule_input: RuleInput,
-    kind: ConfidenceSet,
-    radius: _Array,
-    best: _Codes,
-    allowed: NDArray[np.bool_],
-    counted: bool = True,
-) -> tuple[NDArray[np.bool_], NDArray[np.intp], NDArray[np.intp]]:
-    """Whether the best classes dominate over sets of the radii; checks, and uncertain ones.
+    def least_known(self, tau: float) -> int:
+        """From how many known entries on samples may be decided at tau."""
+        least = self._least.get(tau)
+        if least is None:
+            counts = np.arange(self.length)
+            enough = self.share(np.full(self.length, tau), counts) >= tau - SLACK
+            least = int(enough.argmax()) if enough.any() else self.length
+            if len(self._least) >= MAX_CACHED:
+                self._least.clear()
+            self._least[tau] = least
+        return least
 
-    Unless `counted`, the latter two may be 0.
-    """
-    if isinstance(rule_input.functions, Linear) and kind.full_covariance:
-        return _linear_on_ellipsoid(rule_input, radius, best, allowed, counted)
-    if rule_input.separable is None or kind.full_covariance:
-        return _pair_by_pair(rule_input, kind, radius, best, allowed)
-    widths = np.sqrt(rule_input.conditional.variance)
-    result = rule_input.separable.dominating(
-        rule_input.mean, widths, radius, kind.shape, "guess", rule_input.n_threads
-    )
-    winning = (result.winners >= 0) & allowed
-    return winning, result.checks.astype(np.intp), result.open.astype(np.intp)
+    @cached_property
+    def _least(self) -> dict[float, int]:
+        return {}
 
+    def _share_at(self, at: _Codes, known: _Codes) -> _Array:
+        stable = np.empty(len(known), dtype=np.intp)
+        for k in np.unique(at):
+            some = at == k
+            stable[some] = np.searchsorted(self.stable_from[k], known[some], side="right")
+        return binomial_share(stable, self.n, self.confidence)
 
-def _linear_on_ellipsoid(
-    rule_input: RuleInput, radius: _Array, best: _Codes, allowed: NDArray[np.bool_], counted: bool
-) -> tuple[NDArray[np.bool_], NDArray[np.intp], NDArray[np.intp]]:
-    """Proposition 2: (f_c - f_h)(m) against radius |R^(1/2) (beta_c - beta_h)|."""
-    scores = rule_input.scores
-    shared = rule_input.shared
-    if shared is not None and shared.pair_variances is not None and len(shared.pair_variances) == 1:
-        variance = shared.pair_variances[0, best]
-    elif rule_input.by_scores:
-        variance = pair_variances(rule_input.conditional.covariance, best)
-    else:
-        variance = slope_variances(
-            rule_input, rule_input.conditional.covariance, np.arange(len(best)), best
-        )
-    spread = np.sqrt(variance)
-    rows = np.arange(len(best))
-    margin = scores[rows, best][:, None] - scores
-    size = rule_input.magnitudes + rule_input.magnitudes[rows, best][:, None]
-    fall = radius[:, None] * spread
-    least, reach = margin - fall, rounding_share(rule_input.n_features) * (size + fall)
-    rivals = rivals_of(rule_input.discriminants.labels, best)
-    holds = ~rivals | (least >= reach)
-    if not counted:
-        none = np.zeros(len(best), dtype=np.intp)
-        return holds.all(axis=1) & allowed, none, none
-    near = rivals & (np.abs(least) < reach)
-    checks = _checks_until_failure(holds, rivals, scores)
-    return holds.all(axis=1) & allowed, checks, near.sum(axis=1)
+    def _check_loaded(self) -> None:
+        tau, stable = self.tau, self.stable_from
+        sound = len(tau) > 0 and tau[0] > 0 and tau[-1] < 1 and np.all(np.diff(tau) > 0)
+        fits(sound and np.all(stable[:, 1:] >= stable[:, :-1]), "Correction")
+        inside = not stable.size or (stable.min() >= 0 and stable.max() <= self.length)
+        fits(inside, "Correction.stable_from")
+        fits(self.length >= 1 and 0 <= self.confidence < 1, "Correction")
 
 
-def _checks_until_failure(holds: Any, rivals: Any, scores: _Array) -> NDArray[np.intp]:
-    """How many checks a sequence takes that begins with the nearest rival and ends on a failure."""
-    order = np.argsort(np.where(rivals, -scores, np.inf), axis=1, kind="stable")
-    failing = ~np.take_along_axis(holds, order, axis=1)
-    first = np.where(failing.any(axis=1), failing.argmax(axis=1) + 1, rivals.sum(axis=1))
-    return np.asarray(first, dtype=np.intp)
+class CorrectedRule(Rule):
+    """A rule that waits as long as held-out samples do not support it."""
 
+    _saved: ClassVar[dict[str, str]] = {
+        "rule": "of SetRule PairwiseRule SampledRule",
+        "correction": "of Correction",
+    }
 
-def _pair_by_pair(
-    rule_input: RuleInput,
-    kind: ConfidenceSet,
-    radius: _Array,
-    best: _Codes,
-    allowed: NDArray[np.bool_],
-) -> tuple[NDArray[np.bool_], NDArray[np.intp], NDArray[np.intp]]:
-    """Differences that are not separable: in rounds of checks, for the rows that hold so far."""
-    shared = shares_quadratics(rule_input, kind)
-    if shared and len(best) >= _ITEMS_A_GROUP * _n_groups(rule_input, best):
-        levels, checks, undecided = levels_over_sets(
-            rule_input, kind, radius[:, None], best, allowed
-        )
-        return levels > 0, checks, undecided
-    n, k = rule_input.scores.shape
-    rivals = rivals_of(rule_input.discriminants.labels, best)
-    order = np.argsort(np.where(rivals, -rule_input.scores, np.inf), axis=1, kind="stable")
-    alive, checks = allowed.copy(), np.zeros(n, dtype=np.intp)
-    undecided = np.zeros(n, dtype=np.intp)
-    for step in range(k):
-        rows = np.flatnonzero(alive & (rivals.sum(axis=1) > step))
-        if not len(rows):
-            break
-        sign = _signs(rule_input, kind, radius[rows], rows, best[rows], order[rows, step])
-        checks[rows] += 1
-        undecided[rows] += sign == 0
-        alive[rows] = sign > 0
-    return alive, checks, undecided
+    def __init__(self, rule: Rule, correction: Correction) -> None:
+        self.rule = rule
+        self.correction = correction
 
+    @property
+    def cost(self) -> int:  # type: ignore[override]
+        """As of `Rule`."""
+        return self.rule.cost
 
-def shares_quadratics(rule_input: RuleInput, kind: ConfidenceSet) -> bool:
-    """Whether samples with the same entries known have the same quadratic for a pair of classes."""
-    return (
-        isinstance(rule_input.functions, Quadratic)
-        and kind.shape == "ball"
-        and rule_input.conditional.means.shape[1] == 1
-        and bool(np.isfinite(rule_input.scores).all())
-    )
+    def decide(
+        self, rule_input: RuleInput, tau: _Array, target: int | None = None, whole: bool = False
+    ) -> RuleOutput:
+        """As `Rule.decide`."""
+        output = self.rule.decide(rule_input, tau, target, whole)
+        if not output.decided.any():
+            return output
+        known = self._known(rule_input)
+        supported = self.correction.share(tau, known) >= tau - SLACK
+        decided = output.decided & (supported | (known >= self.correction.length))
+        return RuleOutput(output.best, decided, self.capped(rule_input, output.reliability))
 
+    def capped(self, rule_input: RuleInput, reliability: _Array) -> _Array:
+        """As `Rule.capped`."""
+        return self.correction.cap(reliability, self._known(rule_input))
 
-def _n_groups(rule_input: RuleInput, best: _Codes) -> int:
-    return len(np.unique(rule_input.conditional.pattern * rule_input.discriminants.count + best))
+    def largest_tau(self, rule_input: RuleInput, target: int | None) -> tuple[_Array, _Codes]:
+        """As `Rule.largest_tau`."""
+        largest, best = self.rule.largest_tau(rule_input, target)
+        return self.capped(rule_input, largest), best
 
+    def certified_tau(self, rule_input: RuleInput, output: RuleOutput, items: _Codes) -> _Array:
+        """As `Rule.certified_tau`."""
+        largest = self.rule.certified_tau(rule_input, output, items)
+        capped = self.correction.cap(largest, self._known(rule_input)[items])
+        return np.maximum(capped, output.reliability[items])
 
-def levels_over_sets(
-    rule_input: RuleInput,
-    kind: ConfidenceSet,
-    radii: _Array,
-    best: _Codes,
-    allowed: NDArray[np.bool_],
-) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
-    """At how many of the first levels the guesses dominate; checks, and uncertain ones.
+    def best_scores(self, rule_input: RuleInput) -> _Codes:
+        """As `Rule.best_scores`."""
+        return self.rule.best_scores(rule_input)
 
-    Radii (n, t) ascend along the levels. Differences of two quadratic discriminants over the ball
-    of a pattern are ``x^T S^T V S x + 2 (S^T g)^T x + c`` with S S^T the covariance of the pattern,
-    where only g and c depend on the sample: one eigendecomposition for each pattern and pair of
-    classes serves all samples and all levels.
-    """
-    n, k = rule_input.scores.shape
-    rivals = rivals_of(rule_input.discriminants.labels, best)
-    order = np.argsort(np.where(rivals, -rule_input.scores, np.inf), axis=1, kind="stable")
-    levels = np.where(allowed, radii.shape[1], 0)
-    checks, undecided = np.zeros(n, dtype=np.intp), np.zeros(n, dtype=np.intp)
-    n_rivals = rivals.sum(axis=1)
-    for step in range(k):
-        rows = np.flatnonzero((levels > 0) & (n_rivals > step))
-        if not len(rows):
-            break
-        checks[rows] += 1
-        limits = levels[rows]
-        levels[rows], some = _proved(
-            rule_input, kind, radii[rows], rows, best, order[:, step], limits
-        )
-        undecided[rows] += some
-    return levels, checks, undecided
+    def least_known(self, tau: float) -> int:
+        """As `Rule.least_known`."""
+        return self.correction.least_known(tau)
 
-
-def _proved(
-    rule_input: RuleInput,
-    kind: ConfidenceSet,
-    radii: _Array,
-    rows: _Codes,
-    best: _Codes,
-    rival: _Codes,
-    limits: NDArray[np.intp],
-) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Levels, up to `limits`, at which f_c - f_h is proved to be positive; if one is uncertain."""
-    functions, pattern = rule_input.functions, rule_input.conditional.pattern[rows]
-    assert isinstance(functions, Quadratic)
-    keys = (pattern * functions.count + best[rows]) * functions.count + rival[rows]
-    sorting = np.argsort(keys, kind="stable")
-    rows, pattern, radii = rows[sorting], pattern[sorting], radii[sorting]
-    c, h = best[rows], rival[rows]
-    first = np.flatnonzero(np.diff(keys[sorting], prepend=-1))
-    pairs, form_of = np.unique(np.stack([c[first], h[first]], axis=1), axis=0, return_inverse=True)
-    forms = functions.forms(pairs[:, 0], pairs[:, 1])
-    groups = np.stack([form_of.reshape(-1), pattern[first]], axis=1)
-    slopes = 0.5 * (rule_input.pulls[rows, h] - rule_input.pulls[rows, c])
-    if kind.full_covariance:
-        forms, slopes, groups, widths = _by_roots(rule_input, forms, slopes, groups, pattern)
-        size = np.linalg.norm(rule_input.roots, axis=(1, 2))
-    else:
-        widths = np.sqrt(rule_input.conditional.variances[:, 0])
-        size = np.linalg.norm(widths, axis=1)
-    constant = rule_input.scores[rows, c] - rule_input.scores[rows, h]
-    # What evaluating two scores and a difference may have lost.
-    constant -= rounding_share(rule_input.n_features) * (
-        rule_input.magnitudes[rows, c] + rule_input.magnitudes[rows, h]
-    )
-    curved, sloped = functions.difference_sizes(rule_input.mean, rows, c, h)
-    reach = size[pattern][:, None] * radii
-    slack = rounding_of_quadratics(curved[:, None], sloped[:, None], reach, rule_input.n_features)
-    proved, undecided = core.proved_levels(
-        forms,
-        widths,
-        np.ascontiguousarray(groups, dtype=np.int64),
-        np.append(first, len(rows)).astype(np.int64),
-        np.ascontiguousarray(slopes),
-        constant[:, None] - slack,
-        np.ascontiguousarray(radii),
-        np.ascontiguousarray(limits[sorting], dtype=np.int64),
-        rule_input.n_threads,
-    )
-    levels, more = np.empty_like(proved), np.empty_like(undecided)
-    levels[sorting], more[sorting] = proved, undecided
-    return levels, more
-
-
-def _by_roots(
-    rule_input: RuleInput, forms: _Array, slopes: _Array, groups: NDArray[np.intp], pattern: _Codes
-) -> tuple[_Array, _Array, NDArray[np.intp], _Array]:
-    """Forms and slopes in the coordinates u of ``x = m + S u``, a form for each group."""
-    roots = rule_input.roots[groups[:, 1]]
-    inner = np.einsum("nia,nij,njb->nab", roots, forms[groups[:, 0]], roots, optimize=True)
-    turned = np.einsum("nia,ni->na", rule_input.roots[pattern], slopes)
-    every = np.arange(len(groups))
-    d = forms.shape[1]
-    return inner, turned, np.stack([every, np.zeros_like(every)], axis=1), np.ones((1, d))
-
-
-def _signs(
-    rule_input: RuleInput, kind: ConfidenceSet, radius: _Array, rows: _Codes, c: _Codes, h: _Codes
-) -> NDArray[np.int32]:
-    """Signs of the minima of f_c - f_h over the sets of some rows."""
-    constant = rule_input.scores[rows, c] - rule_input.scores[rows, h]
-    # What evaluating two scores and a difference may have lost.
-    constant -= rounding_share(rule_input.n_features) * (
-        rule_input.magnitudes[rows, c] + rule_input.magnitudes[rows, h]
-    )
-    V, g = rule_input.functions.difference(rule_input.mean, rows, c, h)
-    sizes = rule_input.functions.difference_sizes(rule_input.mean, rows, c, h)
-    if kind.shape == "box":
-        return _box_signs(rule_input, V, g, sizes, constant, radius, rows)
-    root = _roots(rule_input, kind, rows)
-    A = np.einsum("nia,nij,njb->nab", root, V, root, optimize=True)
-    A = 0.5 * (A + A.transpose(0, 2, 1))
-    slopes = np.einsum("nia,ni->na", root, g)
-    reach = np.linalg.norm(root, axis=(1, 2)) * radius
-    constant -= rounding_of_quadratics(*sizes, reach, rule_input.n_features)
-    threads = rule_input.n_threads or None
-    return np.asarray(certified_sign(A, slopes, constant, radius, n_threads=threads).sign)
-
-
-def _roots(rule_input: RuleInput, kind: ConfidenceSet, rows: _Codes) -> _Array:
-    """(n, d, d): x = m + root u."""
-    conditional = rule_input.conditional
-    if not kind.full_covariance:
-        deviations = np.sqrt(conditional.variance[rows])
-        return deviations[:, :, None] * np.eye(rule_input.n_features)
-    if conditional.means.shape[1] == 1 and conditional.covariances is not None:
-        return rule_input.roots[conditional.pattern[rows]]
-    return square_roots(conditional.covariance[rows])
-
-
-def _box_signs(
-    rule_input: RuleInput,
-    V: _Array,
-    g: _Array,
-    sizes: tuple[_Array, _Array],
-    constant: _Array,
-    radius: _Array,
-    rows: _Codes,
-) -> NDArray[np.int32]:
-    """In the eigenvectors of V, with a box there (Parrish 2012, (5.15), (5.16))."""
-    # Axes of the missing components alone: known ones must not be mixed with them.
-    varies = rule_input.conditional.variance[rows] > 0
-    every = np.arange(V.shape[1])
-    V = np.where(varies[:, :, None] & varies[:, None], V, 0.0)
-    size = np.abs(V).sum(axis=2).max(axis=1)
-    V[:, every, every] += np.where(varies, 0.0, 4 * np.where(size > 0, size, 1.0)[:, None])
-    values, Q = np.linalg.eigh(V)
-    covariance = rule_input.conditional.covariance[rows]
-    variance = np.einsum("nia,nij,nja->na", Q, covariance, Q, optimize=True)
-    widths = radius[:, None] * np.sqrt(np.maximum(variance, 0.0))
-    slopes = np.einsum("nia,ni->na", Q, g)
-    least = constant + box_minimum(values, slopes, widths, rule_input.n_threads)
-    # Eigenvalues and slopes along eigenvectors are off by shares of |V|, what was added to its
-    # diagonal included, and |g|.
-    curved, sloped = sizes
-    slack = rounding_of_quadratics(
-        5 * curved, sloped, np.linalg.norm(widths, axis=1), rule_input.n_features
-    )
-    return np.where(least >= slack, 1, np.where(least < -slack, -1, 0)).astype(np.int32)
-
-
-# ---- binomial bounds
+    def _known(self, rule_input: RuleInput) -> _Codes:
+        conditional = rule_input.conditional
+        return self.correction.length - conditional.missing[conditional.pattern]
 
 
 def lower_bound(successes: ArrayLike, n: int, confidence: float) -> _Array:
@@ -962,6 +555,213 @@ def binomial_share(count: NDArray[np.intp], n: int, confidence: float) -> _Array
     if confidence > 0 and n:
         return lower_bounds(n, 1.0 - confidence)[count]
     return np.asarray(count / (n + 1))
+
+
+# ---- the fitted model
+
+
+def fill(completion: Completion, rows: _Array) -> _Array:
+    """Rows with conditional means for what is missing."""
+    if not np.isnan(rows).any():
+        return rows
+    return np.asarray(completion.transform(rows))
+
+
+@dataclass(frozen=True, eq=False)
+class FittedModel(Saved):
+    """Everything that `ReliableClassifier.fit` learns; immutable, shared by streams and files.
+
+    Attributes
+    ----------
+    layout : Layout
+        How series lie in rows.
+    classes : (G,) array
+        Labels.
+    classifier, completion, features : estimators
+        `features` may be None.
+    rule_name : str
+    affine : Affine or None
+        The features as a map of rows.
+    scores : Affine or None
+        Linear discriminants as a map of rows. Conditional distributions are then those of scores.
+    discriminants : Discriminants
+    rule : Rule
+    n_threads : int or None
+    """
+
+    _saved: ClassVar[dict[str, str]] = {
+        "layout": "of Layout",
+        "classes": "labels k",
+        "classifier": "estimator",
+        "completion": "of GaussianCompletion MixtureCompletion",
+        "features": "estimator?",
+        "rule_name": "text",
+        "affine": "of Affine?",
+        "scores": "of Affine?",
+        "discriminants": "of Linear Gaussians Local LocalFull LocalMeans Quadratic Opaque",
+        "rule": "of SetRule PairwiseRule SampledRule CorrectedRule",
+        "n_threads": "count?",
+    }
+
+    layout: Layout
+    classes: NDArray[Any]
+    classifier: Any
+    completion: Completion
+    features: Any
+    rule_name: str
+    affine: Affine | None
+    scores: Affine | None
+    discriminants: Discriminants
+    rule: Rule
+    n_threads: int | None
+
+    @property
+    def n_features(self) -> int:
+        """Number of entries of a row."""
+        return self.layout.width
+
+    @property
+    def conditioned_map(self) -> Affine | None:
+        """The map whose conditional distributions the rule receives: scores, or features."""
+        return self.affine if self.scores is None else self.scores
+
+    @property
+    def needs_covariance(self) -> bool:
+        """Whether the rule takes conditional covariances."""
+        if self.rule_name == "box":
+            return self.discriminants.pair_axes
+        return self.rule_name not in ("quadratic", "sampled")
+
+    @property
+    def needs_spectra(self) -> bool:
+        """Whether it takes their spectra."""
+        return self.rule_name == "quadratic"
+
+    @property
+    def width(self) -> int:
+        """Number of features."""
+        return self.n_features if self.affine is None else self.affine.B.shape[1]
+
+    # ---- complete rows
+
+    def fill(self, rows: _Array) -> _Array:
+        """Rows with conditional means for what is missing."""
+        return fill(self.completion, rows)
+
+    def transform(self, rows: _Array) -> _Array:
+        """What the classifier receives of complete rows."""
+        return rows if self.features is None else self.features.transform(rows)
+
+    def predict_codes(self, rows: _Array) -> NDArray[np.intp]:
+        """Class indices of complete rows."""
+        return ClassCodes(self.classes, self.classifier)(self.transform(rows))
+
+    # ---- incomplete rows
+
+    def rule_input(self, rows: _Array) -> RuleInput:
+        """What the rule receives of rows; NaN is missing."""
+        wanted = self.conditioned_map, self.needs_covariance, self.needs_spectra
+        n_threads = self.completion.n_threads
+        return self.input_of(self.completion.mixture_.condition(rows, *wanted, n_threads=n_threads))
+
+    def prefix_input(self, rows: _Array, times: NDArray[np.int64]) -> RuleInput:
+        """The same for every row after every number of entries, row by row."""
+        if np.isnan(rows).any():  # each with a pattern of its own
+            later = np.arange(rows.shape[1]) >= times[:, None]
+            seen = np.where(later, np.nan, rows[:, None]).reshape(-1, rows.shape[1])
+            return self.rule_input(seen)
+        wanted = self.conditioned_map, self.needs_covariance, self.needs_spectra
+        n_threads = self.completion.n_threads
+        prefixes = self.completion.mixture_.after(rows, times, *wanted, n_threads=n_threads)
+        return self.input_of(_flattened(prefixes, self.n_features))
+
+    def input_of(self, conditional: Conditional, shared: Shared | None = None) -> RuleInput:
+        """The same from conditional distributions."""
+        threads = _threads.resolve(self.n_threads)
+        by_scores = self.scores is not None
+        return RuleInput(self.discriminants, conditional, self.width, by_scores, threads, shared)
+
+    def incomplete_parts(self, missing: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
+        """Numbers of the incomplete rows, in parts of bounded memory."""
+        rows = np.flatnonzero(missing > 0)
+        for part in blocks(len(rows), self.numbers_per_row()):
+            yield rows[part]
+
+    def numbers_per_row(self) -> int:
+        """About how many numbers a row takes while it is evaluated."""
+        k, parts = self.discriminants.count, len(self.completion.mixture_.weights)
+        if self.scores is not None:
+            return k * (parts * k + 4)
+        forms = 4 * k * (self.width if isinstance(self.discriminants, LocalFull) else 1)
+        return self.width * (parts * (self.width if self.needs_covariance else 1) + forms)
+
+    def final_decisions(self, rows: _Array) -> tuple[NDArray[np.intp], _Array]:
+        """Classes of series at their end, and the largest tau of each: 1 if nothing is missing."""
+        codes = self.predict_codes(self.fill(rows)) if len(rows) else _NO_CODES
+        tau = np.ones(len(rows))
+        for part in self.incomplete_parts(np.isnan(rows).sum(axis=1)):
+            largest, score = self.rule.largest_tau(self.rule_input(rows[part]), None)
+            tau[part] = np.where(self.discriminants.labels[score] == codes[part], largest, 0.0)
+        return codes, tau
+
+    def decide(
+        self, rows: _Array, tau: _Array, target: int | None
+    ) -> tuple[RuleOutput, NDArray[np.intp]]:
+        """Decide rows at tau (n,), of classes in place of scores, and their missing entries."""
+        missing = np.isnan(rows).sum(axis=1)
+        codes, complete = self._complete(rows, missing, target)
+        out = RuleOutput(codes, complete.copy(), complete.astype(float))
+        for part in self.incomplete_parts(missing):
+            rule_input = self.rule_input(rows[part])
+            one = self.rule.decide(rule_input, tau[part], target, whole=True)
+            out.best[part], out.decided[part] = self.discriminants.labels[one.best], one.decided
+            out.reliability[part] = self.rule.capped(rule_input, one.reliability)
+        return out, missing
+
+    def largest_tau(self, rows: _Array, target: int | None) -> _Array:
+        """(n,): the largest tau at which each row would be decided."""
+        missing = np.isnan(rows).sum(axis=1)
+        out = self._complete(rows, missing, target)[1].astype(float)
+        for part in self.incomplete_parts(missing):
+            out[part] = self.rule.largest_tau(self.rule_input(rows[part]), target)[0]
+        return out
+
+    def _complete(
+        self, rows: _Array, missing: NDArray[np.intp], target: int | None
+    ) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+        """Classes of the complete rows (0 elsewhere), and which of them are decided."""
+        codes, full = np.zeros(len(rows), dtype=np.intp), missing == 0
+        if full.any():
+            codes[full] = self.predict_codes(rows[full])
+        return codes, full & ((codes == target) if target is not None else True)
+
+    def _check_loaded(self) -> None:
+        d, functions = self.layout.width, self.discriminants
+        affine, scores, rule = self.affine, self.scores, self.rule
+        width = d if affine is None else affine.B.shape[1]
+        length = getattr(getattr(rule, "correction", None), "length", d)
+        fits(length == d, "FittedModel.rule")
+        fits(affine is None or affine.B.shape[0] == d, "FittedModel.affine")
+        fits(functions.width in (None, width), "FittedModel.discriminants")
+        fits(functions.labels.max() < len(self.classes), "FittedModel.discriminants")
+        fits(scores is None or scores.B.shape == (d, functions.count), "FittedModel.scores")
+        fits(self.completion.n_features_in_ == d, "FittedModel.completion")
+        fits(np.array_equal(self.classifier.classes_, self.classes), "FittedModel.classifier")
+
+
+def _flattened(prefixes: PrefixConditional, n_columns: int) -> Conditional:
+    """Every row at every time as a row of its own, row by row."""
+    n, p, parts, ell = prefixes.means.shape
+    return Conditional(
+        prefixes.weights.reshape(n * p, parts),
+        prefixes.means.reshape(n * p, parts, ell),
+        prefixes.variances,
+        prefixes.covariances,
+        np.tile(np.arange(p), n),
+        np.asarray(n_columns - prefixes.steps, dtype=np.intp),
+        prefixes.spectra,
+        prefixes.gaussians,
+    )
 
 
 # ---- rounding

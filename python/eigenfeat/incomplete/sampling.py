@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 
 from eigenfeat._base.saved import Saved, fits
 from eigenfeat._base.validation import show
+from eigenfeat.incomplete.completion import Conditional
 from eigenfeat.incomplete.discriminants import ClassCodes
-from eigenfeat.incomplete.mixture import Conditional
 from eigenfeat.incomplete.rules import Rule, RuleInput, RuleOutput, first_scores, lower_bounds
 from eigenfeat.incomplete.series import BLOCK_NUMBERS
 
@@ -119,9 +119,13 @@ class SampledRule(Rule):
         """As `Rule.best_scores`: by the first completions."""
         return first_scores(rule_input, self._tested(rule_input, None))
 
-    def decide(self, rule_input: RuleInput, tau: _Array) -> RuleOutput:
+    def decide(
+        self, rule_input: RuleInput, tau: _Array, target: int | None = None, whole: bool = False
+    ) -> RuleOutput:
         """As `Rule.decide`."""
-        tested = self._tested(rule_input, None)
+        if whole:
+            return super().decide(rule_input, tau, target)
+        tested = self._tested(rule_input, target)
         bound = self._bounds(rule_input, tested, tau, tau)
         return RuleOutput.by_bound(first_scores(rule_input, tested), bound, tau)
 

@@ -292,7 +292,7 @@ def spread_steps(length: int, most: int) -> NDArray[np.int64]:
 
 
 def decision_times(model: BaseEstimator, steps: ArrayLike | None, length: int) -> NDArray[np.int64]:
-    """After how many samples to look: None means where a fitted model's correction holds."""
+    """Numbers of samples at which to decide; None: those of a fitted model's correction."""
     return ascending_steps(
         getattr(model, "decision_times_", None) if steps is None else steps, length
     )

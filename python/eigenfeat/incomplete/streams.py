@@ -6,6 +6,7 @@ import copy
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -15,10 +16,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.lazy import ProcessLock
 from eigenfeat._base.validation import check_whole, real_array, show
+from eigenfeat.incomplete.chi_squares import spectra_of
+from eigenfeat.incomplete.completion import Conditional
 from eigenfeat.incomplete.decisions import StreamDecision
-from eigenfeat.incomplete.fitted import FittedModel
-from eigenfeat.incomplete.mixture import Conditional, spectra_of
-from eigenfeat.incomplete.rules import RuleInput, Shared, pair_variances
+from eigenfeat.incomplete.discriminants import Linear
+from eigenfeat.incomplete.rules import FittedModel, PairwiseRule, RuleInput, Shared, pair_variances
 from eigenfeat.incomplete.series import decision_times, taus_of
 
 if TYPE_CHECKING:
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 
     from eigenfeat.regions.prefix_gaussian import PrefixGaussian
 
-__all__ = ["Stream", "Streams"]
+__all__ = ["Stream", "StreamTables", "Streams", "stream_tables"]
 
 _Array = NDArray[np.float64]
 _Codes = NDArray[np.intp]
@@ -156,10 +158,10 @@ class Streams:
     """Decide many series that arrive value by value, each at its own time.
 
     A sample costs O(t + ell) for the conditional mean and the rule's check. A series with missing
-    samples needs a Cholesky factor, O(d^3), at each look, unless another series missed the same.
-    Methods may be called from several threads; every push is atomic, and after an error the streams
-    are unchanged. Streams can be pickled at any time. Fitting the model again does not change
-    streams that were opened before.
+    samples needs a Cholesky factor, O(d^3), at each time of decision, unless another series missed
+    the same. Methods may be called from several threads; every push is atomic, and after an error
+    the streams are unchanged. Streams can be pickled at any time. Fitting the model again does not
+    change streams that were opened before.
 
     Parameters
     ----------
@@ -343,10 +345,10 @@ class Streams:
             where = self._numbers(at)
             where = np.sort(where[self._code[where] < 0])
             rows = self._rows[where]
-            empty = np.isnan(rows).all(axis=1)
-            if empty.any():
+            known = self._has_known_samples()[where]
+            if not known.all():
                 raise ValueError(
-                    f"at: expected series with known samples, got {where[int(empty.argmax())]}"
+                    f"at: expected series with known samples, got {where[int(known.argmin())]}"
                 )
             if self._layout.padded:
                 for row, seen in zip(rows, self._seen[where], strict=True):
@@ -354,6 +356,11 @@ class Streams:
             code, reliability = self._model.final_decisions(rows)
             self._decide(where, code, reliability, self._seen[where])
             return where
+
+    def _has_known_samples(self) -> NDArray[np.bool_]:
+        """(n,): which series have received a sample that is not missing."""
+        with self._lock:
+            return np.asarray(~np.isnan(self._rows).all(axis=1))
 
     def outlook(self) -> tuple[NDArray[Any], _Array]:
         """Return the label that each series would get now, and the largest tau for it.
@@ -613,10 +620,14 @@ class Stream:
             raise ValueError(f"value: expected {wanted}, got shape {given.shape}")
         if np.isinf(given).any() and self.decision is None:
             raise ValueError(f"value: expected finite numbers or NaN, got {given}")
+        if time is not None and (not isinstance(time, Integral) or isinstance(time, bool)):
+            raise ValueError(f"time: expected an integer, got {show(time)}")
         return self._streams.push_one(0, given.reshape(channels), time)
 
     def finish(self) -> StreamDecision:
         """Decide the series, which has ended, from its known values: see `Streams.finish`."""
+        if self.decision is None and not self._streams._has_known_samples()[0]:
+            raise ValueError("finish: expected at least one known sample, got none")
         self._streams.finish()
         decision = self.decision
         assert decision is not None
@@ -630,3 +641,122 @@ class Stream:
     def reset(self) -> None:
         """Start a new series."""
         self._streams.reset()
+
+
+# ---- streams for programs without Python
+
+
+@dataclass(frozen=True, eq=False)
+class StreamTables:
+    """Arrays of the rule of pairs with linear discriminants, by which streams are decided.
+
+    Entries of a row are in the order of time: all channels of the first value, then of the second.
+    The completion has one part, or one for each class.
+
+    Attributes
+    ----------
+    classes : (k,) array
+        Labels.
+    channels, length : int
+        Numbers in a sample, and samples in a complete series.
+    padded : bool
+        Whether shorter series are padded with their last values.
+    tau : float
+        Reliability of the decisions.
+    times : (p,) array of int
+        Numbers of samples, below `length`, after which a series may be decided.
+    weights : (parts,) array
+        Shares of the parts.
+    means : (parts, d) array
+        Of the rows.
+    factors : (parts, d, d) array
+        Cholesky factors of the covariances.
+    gains : (parts, d, k) array
+        What a unit of each entry's innovation adds to the scores.
+    scores : (parts, k) array
+        Their means before the first value.
+    deviations : (p, parts, k, k) array
+        Standard deviations of differences of scores after each time; 0 where nothing is random.
+    """
+
+    classes: NDArray[Any]
+    channels: int
+    length: int
+    padded: bool
+    tau: float
+    times: NDArray[np.int64]
+    weights: _Array
+    means: _Array
+    factors: _Array
+    gains: _Array
+    scores: _Array
+    deviations: _Array
+
+
+def stream_tables(
+    model: BaseEstimator, reliability: ArrayLike | None = None, steps: ArrayLike | None = None
+) -> StreamTables:
+    """Return what a fitted classifier decides streams by.
+
+    Parameters
+    ----------
+    model : ReliableClassifier
+        Fitted, with ``rule_ == "pairwise"`` and linear discriminants, one for each class.
+    reliability : float, optional
+        tau; that of the estimator by default.
+    steps : ascending integers in 1..length, optional
+        Numbers of values after which series may be decided; by default those of the estimator.
+
+    Returns
+    -------
+    StreamTables
+        The arrays.
+
+    Raises
+    ------
+    ValueError
+        If the rule or the discriminants are others, or arguments are invalid.
+    """
+    check_is_fitted(model)
+    tau = float(taus_of(model, reliability, 1)[0])
+    fitted = model.fitted_
+    times = decision_times(model, steps, fitted.layout.length)
+    rule = getattr(fitted.rule, "rule", fitted.rule)
+    if not isinstance(rule, PairwiseRule) or not isinstance(fitted.discriminants, Linear):
+        raise ValueError(
+            "model: expected the rule 'pairwise' with linear discriminants (such as "
+            "LinearDiscriminantAnalysis or LogisticRegression), got the rule "
+            f"{fitted.rule_name!r} with {show(fitted.classifier)}"
+        )
+    if fitted.scores is None or len(fitted.discriminants.labels) != len(fitted.classes):
+        raise ValueError(
+            "model: expected one discriminant for each class, got "
+            f"{fitted.discriminants.count} of {show(fitted.classifier)}"
+        )
+    entries = times * fitted.layout.channels
+    times = times[
+        (times > 0) & (times < fitted.layout.length) & (entries >= fitted.rule.least_known(tau))
+    ]
+    mixture = fitted.completion.mixture_
+    gaussians = mixture.prefix_models(fitted.scores, n_threads=fitted.completion.n_threads)
+    k = fitted.discriminants.count
+    deviations = np.zeros((len(times), len(gaussians), k, k))
+    for g, one in enumerate(gaussians):
+        for i, t in enumerate(times):
+            covariance = one.covariances(int(t) * fitted.layout.channels)
+            variances = pair_variances(np.repeat(covariance, k, axis=0), np.arange(k))
+            deviations[i, g] = np.sqrt(variances)
+    return StreamTables(
+        classes=fitted.classes,
+        channels=fitted.layout.channels,
+        length=fitted.layout.length,
+        padded=fitted.layout.padded,
+        tau=tau,
+        times=times,
+        weights=np.asarray(mixture.weights, dtype=np.float64),
+        means=np.stack([one.mean for one in gaussians]),
+        factors=np.stack([np.tril(one.factor) for one in gaussians]),
+        gains=np.stack([one.gains for one in gaussians]),
+        scores=np.stack([one.feature_mean for one in gaussians]),
+        deviations=deviations,
+    )

@@ -16,7 +16,7 @@ from eigenfeat._base.validation import check_path, show
 from eigenfeat._base.version import __version__
 from eigenfeat.incomplete.reliable import ReliableClassifier
 from eigenfeat.incomplete.reliable_search import ReliableClassifierCV
-from eigenfeat.incomplete.stream_tables import StreamTables, stream_tables
+from eigenfeat.incomplete.streams import StreamTables, stream_tables
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

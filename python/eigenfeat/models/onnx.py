@@ -30,7 +30,7 @@ from eigenfeat.gem.gem import GEM
 from eigenfeat.gem.search import GEMClassifierCV
 from eigenfeat.incomplete.reliable import ReliableClassifier
 from eigenfeat.incomplete.reliable_search import ReliableClassifierCV
-from eigenfeat.incomplete.stream_tables import stream_tables
+from eigenfeat.incomplete.streams import stream_tables
 from eigenfeat.ldg.direct import DirectLDA
 from eigenfeat.ldg.fisher import PCAFisher, RegularizedFisher
 from eigenfeat.ldg.gsvd import GSVDDiscriminant

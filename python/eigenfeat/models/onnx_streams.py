@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from eigenfeat.incomplete.stream_tables import StreamTables
+from eigenfeat.incomplete.streams import StreamTables
 from eigenfeat.models.onnx_graph import Graph
 
 __all__ = ["add_decisions"]

@@ -179,6 +179,11 @@ def solve(
         span = span_of(moments, scale, about_mean=settings.center)
         if span is not None and _fits_in(span, settings, len(moments.active_classes)):
             return _solved_in(span, pencil_of, settings)
+    elif pencil_of is vanishing and settings.n_components is not None:
+        span = span_of(moments, scale, about_mean=settings.center)
+        result = None if span is None else _vanishing_beside(span, settings)
+        if result is not None:
+            return result
     pooled = pool(moments)
     return _solved(pencil_of(pooled, settings), pooled, scale, settings)
 
@@ -201,6 +206,42 @@ def _solved_in(span: Span, pencil_of: PencilOf, settings: Parameters) -> Rayleig
     return RayleighDirections(
         np.ascontiguousarray(directions), result.eigenvalues, mean, span.scale
     )
+
+
+def _vanishing_beside(span: Span, settings: Parameters) -> RayleighDirections | None:
+    """Directions that vanish on all samples; None where that leaves too few."""
+    matrix = pool(span.moments).spread(settings.center)
+    vectors = null_directions(matrix, span, int(settings.n_components or 1))
+    if vectors is None:
+        return None
+    mean = span.origin if settings.center else np.zeros_like(span.origin)
+    directions = np.ascontiguousarray(vectors / span.scale[:, None])
+    return RayleighDirections(directions, np.zeros(vectors.shape[1]), mean, span.scale)
+
+
+def null_directions(matrix: Array, span: Span, m: int) -> Array | None:
+    """Directions (d, m) that `smallest` puts first, in the scaled columns; None if they are fewer.
+
+    `matrix` (r, r) is that of the span's coordinates, and zero beyond the span.
+    """
+    values, vectors = np.linalg.eigh(matrix)
+    bound = float(np.linalg.norm(matrix))
+    basis = span.basis @ vectors[:, values > len(span.origin) * np.finfo(np.float64).eps * bound]
+    if m > len(basis) - basis.shape[1]:
+        return None
+    # As `_by_pivots` of all that is orthogonal to the basis.
+    chosen = np.zeros((len(basis), m))
+    sizes = 1.0 - np.einsum("ij,ij->i", basis, basis)
+    for k in range(m):
+        pivot = int(np.argmax(sizes > (1 - 1e-6) * sizes.max()))
+        new, before = chosen[:, k], chosen[:, :k]
+        new[pivot] = 1.0
+        for _ in range(2):  # the second time against rounding
+            new -= basis @ (new @ basis)
+            new -= before @ (new @ before)
+        new /= np.linalg.norm(new)
+        sizes -= new**2
+    return chosen
 
 
 def _solved(

@@ -26,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base.spread import varying
+from eigenfeat._base.threads import one_blas_thread
 from eigenfeat.moments.class_moments import ClassMoments
 
 if TYPE_CHECKING:
@@ -99,6 +100,7 @@ def span_of(moments: ClassMoments, scale: ArrayLike | None, *, about_mean: bool)
     apart = X - origin
     if about_mean:
         apart[:, varying(shares @ apart**2, origin, len(X)) == 0] = 0.0
-    basis, coordinates = np.linalg.qr((apart / divisors).T)
+    with one_blas_thread():  # many short steps
+        basis, coordinates = np.linalg.qr((apart / divisors).T)
     reduced = ClassMoments(moments.classes_).update(coordinates.T, y, weights)
     return Span(reduced, basis, origin, divisors)

@@ -146,7 +146,8 @@ class VanishingComponents(RayleighPCA):
     These are the linear polynomials of vanishing component analysis: the directions of smallest
     variance, PCA with signal and noise swapped. They have unit length, not unit noise, and are
     computed as the eigenvectors of N with the smallest eigenvalues. N may be singular. If all of a
-    null space is kept, the basis depends only on that space. scikit-learn has no counterpart.
+    null space is kept, or samples are few, the basis depends only on that space. scikit-learn has
+    no counterpart.
 
     Parameters
     ----------

@@ -1,10 +1,14 @@
-"""Errors of files, and of packages missing to read them."""
+"""Errors of files: bad samples, options that do not fit, damage, and missing packages."""
 
 from __future__ import annotations
 
+import errno
+import gzip
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from eigenfeat._base.types import DType
 from eigenfeat._base.validation import show
@@ -12,7 +16,10 @@ from eigenfeat._base.validation import show
 if TYPE_CHECKING:
     from types import ModuleType
 
-__all__ = ["BadRowError", "OptionError", "arrow", "missing_value", "unfit_label", "unfit_value"]
+__all__ = ["BadRowError", "OptionError", "arrow", "damage_named", "open_bytes", "unfit"]
+
+MISSING_LABEL = "expected a label, got a missing value"
+MISSING_NUMBER = "expected a number, got a missing value"
 
 
 class BadRowError(ValueError):
@@ -53,18 +60,10 @@ class OptionError(ValueError):
         return type(self), (self.option, self.text)
 
 
-def missing_value(label: bool = False) -> str:
-    """Message for an empty field."""
-    return f"expected a {'label' if label else 'number'}, got a missing value"
-
-
-def unfit_value(value: object, dtype: DType) -> str:
-    """Message for a value that is not a finite number, or does not fit the type."""
-    return f"expected a finite {dtype} number, got {show(value)}"
-
-
-def unfit_label(value: object, kind: str) -> str:
-    """Message for a label of another kind than the first labels of the file."""
+def unfit(value: object, kind: str | DType) -> str:
+    """Message for a value that is not a finite number of a type, or a label not of a kind."""
+    if not isinstance(kind, str):
+        return f"expected a finite {kind} number, got {show(value)}"
     article = "an" if kind == "int" else "a"
     return f"expected {article} {kind} label like those before, got {show(value)}"
 
@@ -77,3 +76,57 @@ def arrow(what: str) -> ModuleType:
     except ImportError:
         raise ImportError(f"{what} needs pyarrow: pip install 'eigenfeat[arrow]'") from None
     return pyarrow
+
+
+@contextmanager
+def damage_named(path: str | os.PathLike[str], expected: str | None = None) -> Iterator[None]:
+    """Turn the errors of pyarrow, NumPy and decompressors into a ValueError that names the file.
+
+    Libraries report damage in a dozen ways (`zlib.error`, EOFError, a seek to a negative byte).
+    `expected` is what the file should have been, while it is not known to be that. Errors of the
+    system, as of a file that is not there, and those that name the file stay what they are.
+    """
+    try:
+        yield
+    except ImportError:
+        raise
+    except Exception as error:
+        text = " ".join(str(error).split())
+        ours = isinstance(error, ValueError) and (
+            isinstance(error, OptionError) or text.startswith(os.fspath(path))
+        )
+        system = isinstance(error, OSError) and error.errno not in (None, errno.EINVAL)
+        if ours or system or type(error).__name__ == "ArrowCancelled":
+            raise
+        if isinstance(error, MemoryError):
+            what = "it is damaged, or takes more memory than there is:"
+            raise MemoryError(f"{os.fspath(path)}: {what} {text[:120]}") from None
+        what = "it is damaged:" if expected is None else f"expected {expected}, got"
+        raise ValueError(f"{os.fspath(path)}: {what} {text[:120]}") from None
+
+
+def open_bytes(path: Path) -> IO[bytes]:
+    """Open a file for reading, decompressed if its name ends in .gz."""
+    if path.suffix == ".gz":
+        return _UnpackedFile(path)  # type: ignore[return-value]
+    return open(path, "rb")
+
+
+def fraction_of(file: Any, path: Path) -> float:
+    """Part of a file's bytes that have been read, of the compressed ones if it is unpacked."""
+    raw = getattr(file, "fileobj", None) or file
+    return min(float(raw.tell()) / max(path.stat().st_size, 1), 1.0)
+
+
+class _UnpackedFile(gzip.GzipFile):
+    """A file that is decompressed as it is read; a ValueError names it where that fails."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        """Read so many bytes."""
+        with damage_named(self.name):
+            return super().read(size)
+
+    def read1(self, size: int = -1) -> bytes:
+        """Read so many bytes at most."""
+        with damage_named(self.name):
+            return super().read1(size)

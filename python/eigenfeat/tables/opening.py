@@ -1,27 +1,24 @@
-"""Opening files of rows by their names."""
+"""Opening files of samples by their names."""
 
 from __future__ import annotations
 
 import codecs
 import glob
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote
 
 import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base.validation import check_count, check_dtype, show
-from eigenfeat.tables.columns import LABEL_KINDS, ColumnNumbers, Options, Source
 from eigenfeat.tables.errors import OptionError
 from eigenfeat.tables.rows import FileRows
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from eigenfeat.tables.source import LABEL_KINDS, Options, Source
 
 __all__ = ["FORMATS", "WITH_LABELS", "described", "format_of", "listed_files", "open_rows"]
 
@@ -34,9 +31,6 @@ FORMATS = {
     "svmlight": (".svm", ".svmlight", ".libsvm"),
 }
 WITH_LABELS = ("npz", "svmlight")  # which may bring them without a target
-_COMPRESSED = ("csv", "svmlight")
-_NO_DELIMITERS = '\0\n\r"'  # they end the text, the row, or are around fields
-_KINDS = {"target": "a column by name or number, or a path", "delimiter": "one character"}
 
 
 def open_rows(
@@ -56,7 +50,6 @@ def open_rows(
     header: bool | None = None,
     encoding: str | None = None,
     decimal: str = ".",
-    thousands: str | None = None,
     comment: str | None = None,
     x_name: str = "X",
     y_name: str = "y",
@@ -72,7 +65,7 @@ def open_rows(
     path : path, or list of paths
         Files, folders (all their files of a known format; subfolders such as ``year=2024`` are
         columns) or patterns such as ``"part-*.csv"``. CSV (.csv, .tsv, also .gz), Parquet
-        (.parquet, .pq), Arrow IPC and Feather (.arrow, .feather, .ipc), NumPy (.npy, .npz),
+        (.parquet, .pq), Arrow IPC and Feather (.arrow, .feather, .ipc), NumPy (.npy; .npz whole),
         svmlight (.svm, .svmlight, .libsvm, also .gz; sparse).
     target : str or int, optional
         Column of labels, by name or number; for NumPy files, also another file of labels (.npy).
@@ -100,8 +93,6 @@ def open_rows(
         For CSV files: the separator ("," by default, tab in .tsv); whether there are names (by
         default if the first line looks like it); the encoding (UTF-8); the decimal point; and what
         begins lines that are left out (nothing).
-    thousands : None
-        Separators of thousands are not read.
     x_name, y_name : str
         Names of the arrays in .npz files.
     n_features, zero_based
@@ -133,106 +124,91 @@ def open_rows(
     >>> FisherLDA().fit(rows).score(rows)
     1.0
     """
-    _check_kinds(
-        {"columns": columns, "drop": drop},
-        {
-            "target": target,
-            "labels": labels,
-            "format": format,
-            "delimiter": delimiter,
-            "encoding": encoding,
-            "decimal": decimal,
-            "comment": comment,
-        },
-        {"header": header, "zero_based": zero_based},
-        {"missing": missing, "skip_bad": skip_bad, "mark_bad": mark_bad},
-    )
-    if n_features is not None:
-        check_count(n_features, "n_features", at_least=1)
-    if block_rows is not None:
-        block_rows = check_count(block_rows, "block_rows", at_least=1)
-    if labels not in LABEL_KINDS:
-        kinds = ", ".join(LABEL_KINDS)
-        raise OptionError("labels", f"expected one of {kinds}, got {show(labels)}")
-    if labels == "none" and target is not None:
-        raise OptionError("labels", f"expected another kind with a target, got {show(labels)}")
-    if skip_bad and mark_bad:
-        raise OptionError("mark_bad", "expected False with skip_bad, got True")
-    _check_text(delimiter, encoding, decimal, thousands, comment)
-    wanted = check_dtype(dtype)
-    options = Options(
-        target=os.fspath(target) if isinstance(target, os.PathLike) else target,
-        columns=None if columns is None else tuple(columns),
-        drop=tuple(drop),
-        skip_bad=bool(skip_bad),
-        mark_bad=bool(mark_bad),
-        missing=bool(missing),
+    options = _checked(
+        target=target,
+        columns=columns,
+        drop=drop,
+        skip_bad=skip_bad,
+        mark_bad=mark_bad,
+        missing=missing,
         labels=labels,
         format=format,
         delimiter=delimiter,
-        header=None if header is None else bool(header),
+        header=header,
         encoding=encoding,
         decimal=decimal,
         comment=comment,
         x_name=x_name,
         y_name=y_name,
         n_features=n_features,
-        zero_based=None if zero_based is None else bool(zero_based),
-        dtype=None if wanted is None else wanted.name,
+        zero_based=zero_based,
+        dtype=dtype,
         block_rows=block_rows,
     )
     return FileRows(options, partial(_sources, listed_files(path, format)))
 
 
-def _check_kinds(
-    lists: dict[str, Any], words: dict[str, Any], maybe: dict[str, Any], flags: dict[str, Any]
-) -> None:
-    """OptionError for arguments of another kind than theirs."""
-    for name, value in lists.items():
-        if value is not None and (not np.iterable(value) or isinstance(value, dict)):
-            raise OptionError(name, f"expected a list of names or numbers, got {show(value)}")
-    for name, value in words.items():
-        kinds = (str, int, np.integer, os.PathLike) if name == "target" else (str,)
-        if value is not None and not isinstance(value, kinds):
-            raise OptionError(name, f"expected {_KINDS.get(name, 'a word')}, got {show(value)}")
-    for name, value in maybe.items():
-        if value is not None and not isinstance(value, (bool, np.bool_)):
-            raise OptionError(name, f"expected None, True or False, got {show(value)}")
-    for name, value in flags.items():
-        if not isinstance(value, (bool, np.bool_)):
-            raise OptionError(name, f"expected True or False, got {show(value)}")
+_FLAGS = ("skip_bad", "mark_bad", "missing")
+_MAYBE = ("header", "zero_based")
+_LISTS = ("columns", "drop")
+_COUNTS = ("n_features", "block_rows")
 
 
-def _check_text(
-    delimiter: str | None,
-    encoding: str | None,
-    decimal: str,
-    thousands: object,
-    comment: str | None,
-) -> None:
+def _checked(**given: Any) -> Options:
+    """The options; OptionError, or ValueError, for a value that is not possible."""
+    for name, value in given.items():
+        expected = None
+        if name in _FLAGS and not isinstance(value, (bool, np.bool_)):
+            expected = "True or False"
+        elif value is None or name in (*_FLAGS, "dtype"):
+            continue
+        elif name in _MAYBE:
+            if not isinstance(value, (bool, np.bool_)):
+                expected = "None, True or False"
+        elif name in _LISTS:
+            if isinstance(value, (str, dict)) or not np.iterable(value):
+                expected = "a list of names or numbers"
+            given[name] = tuple(value) if expected is None else ()
+        elif name in _COUNTS:
+            given[name] = check_count(value, name, at_least=1)
+        elif name == "target" and isinstance(value, (int, np.integer, os.PathLike)):
+            given[name] = os.fspath(value) if isinstance(value, os.PathLike) else int(value)
+        elif not isinstance(value, str):
+            expected = "a column by name or number, or a path" if name == "target" else "a word"
+        if expected is not None:
+            raise OptionError(name, f"expected {expected}, got {show(value)}")
+    dtype = check_dtype(given["dtype"])
+    options = Options(**{**given, "dtype": None if dtype is None else dtype.name})
+    if options.labels not in LABEL_KINDS:
+        kinds = ", ".join(LABEL_KINDS)
+        raise OptionError("labels", f"expected one of {kinds}, got {show(options.labels)}")
+    if options.labels == "none" and options.target is not None:
+        raise OptionError("labels", "expected another kind with a target, got 'none'")
+    if options.skip_bad and options.mark_bad:
+        raise OptionError("mark_bad", "expected False with skip_bad, got True")
+    _check_csv(options)
+    return options
+
+
+def _check_csv(options: Options) -> None:
     """OptionError for what a CSV file cannot be read with."""
+    delimiter, comment = options.delimiter, options.comment
     if delimiter is not None and len(delimiter) != 1:
         raise OptionError("delimiter", f"expected one character, got {show(delimiter)}")
-    if delimiter is not None and (not delimiter.isascii() or delimiter in _NO_DELIMITERS):
+    # Other characters end the text or the line, or are around fields.
+    if delimiter is not None and (not delimiter.isascii() or delimiter in '\0\n\r"'):
         raise OptionError(
             "delimiter", f"expected a character of ASCII that can separate, got {show(delimiter)}"
         )
-    if decimal not in (".", ","):
-        raise OptionError("decimal", f"expected '.' or ',', got {show(decimal)}")
-    if thousands is not None:
-        raise OptionError(
-            "thousands",
-            f"expected None, got {show(thousands)}: numbers with separators of thousands are not "
-            "read; pandas.read_csv(thousands=...) does, and fit takes its frames",
-        )
+    if options.decimal not in (".", ","):
+        raise OptionError("decimal", f"expected '.' or ',', got {show(options.decimal)}")
     if comment is not None and (not comment or '"' in comment or not comment.isprintable()):
         raise OptionError("comment", f"expected what begins a line, got {show(comment)}")
     try:
-        if encoding is not None:
-            codecs.getincrementaldecoder(encoding)()
+        codecs.getincrementaldecoder(options.encoding or "utf-8")()
     except (LookupError, ValueError):
         raise OptionError(
-            "encoding", f"expected a codec of Python's, got {show(encoding)}"
+            "encoding", f"expected a codec of Python's, got {show(options.encoding)}"
         ) from None
 
 
@@ -245,7 +221,7 @@ def format_of(path: Path) -> str | None:
     suffix = path.with_suffix("").suffix if packed else path.suffix
     names = (name for name, suffixes in FORMATS.items() if suffix.lower() in suffixes)
     name = next(names, None)
-    return None if packed and name not in _COMPRESSED else name
+    return None if packed and name not in ("csv", "svmlight") else name
 
 
 def listed_files(
@@ -330,10 +306,8 @@ def _open_source(
 
 def _sources(files: list[tuple[Path, dict[str, str]]], options: Options) -> list[Source]:
     """All files; what they are is decided by the first, but for the columns of svmlight files."""
-    path, keys = files[0]
-    first = _open_source(path, keys, options, len(files), None)
-    later = options
-    if first.named and not first.sparse:  # columns of other files may come in another order
+    first, later = _open_source(*files[0], options, len(files), None), options
+    if first.named:  # columns of other files may come in another order
         later = replace(options, columns=tuple(first.feature_names), drop=())
     sources = [first]
     for path, keys in files[1:]:
@@ -345,52 +319,46 @@ def _sources(files: list[tuple[Path, dict[str, str]]], options: Options) -> list
             sources.append(_open_source(path, keys, options, len(files), first))
     _settle(sources, options)
     for source in sources[1:]:
-        if source.sparse != first.sparse or source.feature_names != first.feature_names:
+        same = source.sparse == first.sparse
+        if not same or (not first.sparse and source.feature_names != first.feature_names):
             raise ValueError(
                 f"{source.path}: expected the feature columns of {first.path} "
-                f"({show(first.feature_names)}), got {show(source.feature_names)}"
+                f"({_columns(first)}), got {_columns(source)}"
             )
     return sources
 
 
 def _settle(sources: list[Source], options: Options) -> None:
     """Give svmlight files the columns that all of them have."""
-    if not any(source.sparse for source in sources):
-        return
-    from eigenfeat.tables.svmlight import SvmlightSource, shared_columns
+    if any(source.sparse for source in sources):
+        from eigenfeat.tables.svmlight import SvmlightSource, settle
 
-    sparse = [source for source in sources if isinstance(source, SvmlightSource)]
-    base, count = shared_columns(sparse, options)
-    kind = sparse[0].first_label_kind()
-    for source in sparse:
-        source.settle(base, count, kind)
+        settle([source for source in sources if isinstance(source, SvmlightSource)], options)
 
 
-def described(
-    path: str | Path,
-    format: str | None = None,
-    delimiter: str | None = None,
-    header: bool | None = None,
-    x_name: str = "X",
-    **options: Any,
-) -> dict[str, Any]:
-    """What a file of rows says of itself: format, rows (None: not without reading), columns."""
-    _check_text(delimiter, options.get("encoding"), options.get("decimal", "."), None, None)
-    given = Options(
-        format=format, delimiter=delimiter, header=header, x_name=x_name, any_type=True, **options
-    )
+def _columns(source: Source) -> str:
+    if source.sparse:
+        return f"{source.n_features} of sparse samples"
+    return show(source.feature_names)
+
+
+def described(path: str | Path, **options: Any) -> dict[str, Any]:
+    """What a file of samples says of itself: format, samples (None: not without reading), columns.
+
+    Options are those of `open_rows`.
+    """
+    given = Options(**options, any_type=True)
+    _check_csv(given)
     source = _open_source(Path(path), {}, given, 1, None)
     _settle([source], given)
-    options_of_format = {
+    summary = {
         "kind": "rows",
-        "format": format or format_of(Path(path)),
+        "format": given.format or format_of(Path(path)),
         "rows": source.n_rows,
-        "n_columns": len(source.names),
-        **source.facts(),
+        "n_columns": len(source.names) or source.n_features,
+        **source.facts,
     }
-    if isinstance(source.names, ColumnNumbers):
-        return options_of_format | {"type": source.types[0]}
     if not source.named and len({*source.types}) == 1:
-        return options_of_format | {"type": source.types[0]}
+        return summary | {"type": source.types[0]}
     columns = zip(source.names, source.types, strict=True)
-    return options_of_format | {"columns": [{"name": name, "type": kind} for name, kind in columns]}
+    return summary | {"columns": [{"name": name, "type": kind} for name, kind in columns]}

@@ -1,11 +1,13 @@
-"""Rows of one file or many as `RowBlocks`, in blocks that depend on files and options alone."""
+"""Samples of one file or many as `RowBlocks`, in blocks that depend on files and options alone."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,15 +16,17 @@ from eigenfeat._base.types import DType, Floats
 from eigenfeat._base.validation import show
 from eigenfeat.rows.blocks import Block, RowBlocks, joined
 from eigenfeat.rows.columns import TableColumns, count_categories
-from eigenfeat.tables.columns import Chunk, Mask, Options, Source
-from eigenfeat.tables.flow import Buffers, read_ahead
+from eigenfeat.tables.errors import BadRowError
+from eigenfeat.tables.source import Chunk, Mask, Options, Source
 
-__all__ = ["FileRows", "GatheredRows", "Position", "finite_rows"]
+__all__ = ["FileRows", "Position", "finite_rows", "read_ahead"]
 
 _BLOCK_BYTES = 32e6
-_MEMORY_BYTES = 64e6  # of rows that estimators of blocks read into memory at once
+_MEMORY_BYTES = 64e6  # of samples that estimators of blocks read into memory at once
 _SPARSE_ROWS = 16384
 _Open = Callable[[Options], Sequence[Source]]
+_Item = TypeVar("_Item")
+_END = object()
 
 
 @dataclass(frozen=True)
@@ -37,27 +41,22 @@ class Position:
         Number of rows of the file, bad ones included, before this position.
     rows, skipped : int
         Numbers of rows returned and of bad rows skipped before this position, in all files.
+    fraction : float or None
+        Part of all bytes before this position, from 0 to 1, if known.
     """
 
     file: int = 0
     row: int = 0
     rows: int = 0
     skipped: int = 0
-
-
-@dataclass(frozen=True, eq=False)
-class _Encoded:
-    """How the columns of a table become numbers, and the rows before."""
-
-    encoder: TableColumns
-    plain: FileRows
+    fraction: float | None = field(default=None, compare=False)
 
 
 class FileRows(RowBlocks):
     """Rows of files in blocks of a fixed number of rows; created by `open_rows`.
 
-    A thread reads the next block while one is in use. Memory is that of at most about four blocks,
-    plus that for decoding one. Every iteration starts from the beginning.
+    A thread reads the next block while one is in use. Memory is that of about four blocks. Every
+    iteration starts from the beginning.
 
     Attributes
     ----------
@@ -77,62 +76,60 @@ class FileRows(RowBlocks):
     memory: float = _MEMORY_BYTES
 
     def __init__(
-        self, options: Options, open_sources: _Open, encoded: _Encoded | None = None
+        self,
+        options: Options,
+        open_sources: _Open,
+        encoder: TableColumns | None = None,
+        plain: FileRows | None = None,
     ) -> None:
-        self._open_sources, self._encoded = open_sources, encoded
-        self.options, self.sources = options, [*open_sources(options)]
+        self._open_sources, self.sources = open_sources, [*open_sources(options)]
+        self.options, self._encoder, self._plain = options, encoder, plain
         dtype = np.result_type(*(source.dtype for source in self.sources))
-        if encoded is not None:
+        if encoder is not None:
             dtype = np.dtype(np.float64)
         self.dtype: DType = np.dtype(options.dtype) if options.dtype else dtype
-        self.block_rows = options.block_rows or self._default_rows()
+        rows = _BLOCK_BYTES / (self.n_features * self.dtype.itemsize) // 512 * 512
+        rows = _SPARSE_ROWS if self.sources[0].sparse else int(np.clip(rows, 16, 1 << 20))
+        self.block_rows = options.block_rows or rows
         self._n_rows: int | None = None
-        self._ends: npt.NDArray[np.int64] | None = None  # of the files, in bytes from the first on
-
-    def _default_rows(self) -> int:
-        if self.sources[0].sparse:
-            return _SPARSE_ROWS
-        rows = _BLOCK_BYTES / (self.n_features * self.dtype.itemsize)
-        return int(np.clip(rows // 512 * 512, 16, 1 << 20))
+        self._gathered: Block | None = None
 
     # ---- columns -----------------------------------------------------------------------------
 
     @property
     def feature_names(self) -> list[str]:
         """Names of the features; numbers, as strings, if the files have no names."""
-        if self._encoded is not None:
-            return [str(name) for name in self._encoded.encoder.feature_names_]
+        if self._encoder is not None:
+            return [str(name) for name in self._encoder.feature_names_]
         return list(self.sources[0].feature_names)
 
     @property
     def encoder(self) -> TableColumns | None:
         """What makes features of the columns, if some of these are text."""
-        return None if self._encoded is None else self._encoded.encoder
+        return self._encoder
 
     @property
     def column_names(self) -> tuple[str, ...] | None:
         """Names of the columns in the files that are read, or left out by a fit; None without."""
         if not self.sources[0].named:
             return None
-        return tuple(self.feature_names if self.encoder is None else self.encoder.names_)
+        return tuple(self.feature_names if self._encoder is None else self._encoder.names_)
 
     @property
     def layout(self) -> dict[str, Any] | None:
         """What a model has to remember of files without names, to find its columns in others."""
-        if self._encoded is not None:
-            return self._encoded.plain.layout
-        source = self.sources[0]
+        source = self.sources[0] if self._plain is None else self._plain.sources[0]
         if source.named:
             return None
         if source.sparse:
-            return {"zero_based": bool(source.facts()["zero_based"])}
-        return {"columns": list(source.choice.features), "n_columns": len(source.names)}
+            return {"zero_based": bool(source.facts["zero_based"])}
+        return {"columns": [*source.choice.features], "n_columns": len(source.names)}
 
     @property
     def n_features(self) -> int:
         """Number of features."""
-        if self._encoded is not None:
-            return len(self._encoded.encoder.feature_names_)
+        if self._encoder is not None:
+            return len(self._encoder.feature_names_)
         return self.sources[0].n_features
 
     @property
@@ -159,75 +156,66 @@ class FileRows(RowBlocks):
             If columns of the fitted estimator are not in the files.
         """
         encodes = not fitted and getattr(estimator, "categorical_features", None) == "from_dtype"
-        if self._encoded is not None:
-            if encodes:
-                return self
-            return self._encoded.plain.prepared_for(estimator, fitted=fitted)
+        if self._plain is not None:
+            return self if encodes else self._plain.prepared_for(estimator, fitted=fitted)
         changed: dict[str, Any] = {
             "missing": self.options.missing or takes_missing(estimator, fitted)
         }
         encoder = getattr(estimator, "columns_", None) if fitted else None
         if fitted:
             changed |= self._columns_of(estimator, encoder)
-        if encoder is not None:
-            rows = FileRows(
-                replace(self.options, **changed), self._open_sources, _Encoded(encoder, self)
-            )
-        elif all(getattr(self.options, name) == value for name, value in changed.items()):
-            rows = self
-        else:
-            rows = FileRows(replace(self.options, **changed), self._open_sources)
-        rows.memory = self.memory
+        rows = self._changed(changed, encoder)
         return rows._encoded_rows() if encodes else rows
+
+    def _changed(self, changed: dict[str, Any], encoder: TableColumns | None = None) -> FileRows:
+        options = replace(self.options, **changed)
+        if options == self.options and encoder is None:
+            return self
+        plain = None if encoder is None else self
+        rows = FileRows(options, self._open_sources, encoder, plain)
+        rows.memory = self.memory
+        return rows
 
     def _encoded_rows(self) -> FileRows:
         """The same rows with categories in place of text, if there is any; needs a pass."""
         source = self.sources[0]
-        if source.sparse:
+        places = [] if source.sparse else [*source.choice.features]
+        kinds = [
+            {"text": "category", "date": "date"}.get(source.kinds[j], "number") for j in places
+        ]
+        if {*kinds} <= {"number"}:
             return self
-        places = [*source.choice.features]
-        word = {"text": "category", "date": "date"}
-        kinds = [word.get(source.kinds[j], "number") for j in places]
-        if {*kinds} == {"number"}:
-            return self
-        asked = [source.names[j] if source.named else j for j in places]
-        coded = [one for one, kind in zip(asked, kinds, strict=True) if kind == "category"]
-        counts: dict[Any, Counter[str | None]] = {}
-        if coded:
-            counted = self._category_counts(coded)
-            names = [
-                source.names[j] for j, kind in zip(places, kinds, strict=True) if kind == "category"
-            ]
-            counts = dict(zip(names, counted, strict=True))
+        coded = [j for j, kind in zip(places, kinds, strict=True) if kind == "category"]
+        counts = dict(zip((source.names[j] for j in coded), self._counts(coded), strict=True))
         encoder = TableColumns().fit_counts([*source.feature_names], kinds, counts)
-        changed: dict[str, Any] = {"columns": tuple(asked[at] for at in encoder.used), "drop": ()}
-        left = {encoder.names_[at] for at, kind in enumerate(encoder.kinds_) if kind == "left out"}
-        changed["categories"] = tuple(
-            one for one, name in zip(coded, counts, strict=True) if name not in left
-        )
-        rows = FileRows(
-            replace(self.options, **changed), self._open_sources, _Encoded(encoder, self)
-        )
-        rows.memory = self.memory
-        return rows
+        used = [places[at] for at in encoder.used]
+        changed: dict[str, Any] = {"columns": tuple(map(self._named, used)), "drop": ()}
+        changed["categories"] = tuple(self._named(j) for j in coded if j in used)
+        return self._changed(changed, encoder)
 
-    def _category_counts(self, columns: list[str | int]) -> list[Counter[str | None]]:
+    def _named(self, place: int) -> str | int:
+        """The name of a column, by which other files have it as well, or else its place."""
+        return self.sources[0].names[place] if self.sources[0].named else place
+
+    def _counts(self, places: list[int]) -> list[Counter[str | None]]:
         """Number of rows of each category of some columns, which alone are read."""
-        changed: dict[str, Any] = {"columns": tuple(columns), "drop": (), "target": None}
+        if not places:
+            return []
+        changed: dict[str, Any] = {"columns": tuple(map(self._named, places)), "drop": ()}
         if self.sources[0].format == "csv":
             changed["header"] = self.sources[0].named
-        counts: list[Counter[str | None]] = [Counter() for _ in columns]
-        for source in self._open_sources(replace(self.options, **changed)):
+        counts: list[Counter[str | None]] = [Counter() for _ in places]
+        for source in self._open_sources(replace(self.options, target=None, **changed)):
             for chunk in source.chunks(0):
-                for count, values in zip(counts, chunk.columns or (), strict=True):
+                for count, values in zip(counts, chunk.X, strict=True):
                     count_categories(count, values if chunk.bad is None else values[~chunk.bad])
         return counts
 
     def _columns_of(self, estimator: Any, encoder: TableColumns | None) -> dict[str, Any]:
         """Options that choose the columns that an estimator was fitted to."""
         source, options = self.sources[0], self.options
-        classes = getattr(estimator, "classes_", None)
         changed: dict[str, Any] = {}
+        classes = getattr(estimator, "classes_", None)
         if options.labels == "auto" and getattr(classes, "dtype", np.dtype(float)).kind in "OU":
             changed["labels"] = "str"  # "1" is not 1 to a model that knows "1" and "a"
         layout = getattr(estimator, "file_layout_", None) or {}
@@ -237,44 +225,36 @@ class FileRows(RowBlocks):
                 f"categories, got {'sparse samples' if source.sparse else 'an array'}"
             )
         if source.sparse:
-            if "zero_based" in layout and options.zero_based is None:
-                changed["zero_based"] = layout["zero_based"]
-            if options.n_features is None:
-                changed["n_features"] = int(estimator.n_features_in_)
+            if options.zero_based is None:
+                changed["zero_based"] = layout.get("zero_based")
+            changed["n_features"] = options.n_features or int(estimator.n_features_in_)
             return changed
-        known = getattr(estimator, "feature_names_in_", None)
-        names = None if known is None else [str(name) for name in known]
+        known = [str(name) for name in getattr(estimator, "feature_names_in_", ())]
         places = layout.get("columns")
         same = layout.get("n_columns") == len(source.names)
-        chosen: dict[str, Any] = {}
-        if options.columns is not None and (names is None or {*self.feature_names} != {*names}):
-            chosen = {"columns": options.columns} if encoder is not None else {}
-        elif names is not None:
-            used = names if encoder is None else [names[at] for at in encoder.used]
-            chosen = self._named(used)
+        if options.columns is not None and {*self.feature_names} != {*known}:
+            changed["columns"] = options.columns
+        elif known:
+            used = known if encoder is None else [known[at] for at in encoder.used]
+            changed |= self._found(used)
         elif (
             places is not None and same and not options.drop and source.choice.target not in places
         ):
-            chosen = {"columns": tuple(places)}
+            changed["columns"] = tuple(places)
         elif source.n_features != estimator.n_features_in_:
             raise ValueError(_other_width(source, estimator.n_features_in_))
-        if encoder is None:
-            return changed | chosen
-        return changed | self._of_encoder(encoder, chosen)
+        if encoder is not None:
+            columns = changed.get("columns", tuple(source.choice.features))
+            if len(columns) == len(encoder.names_):  # the columns left out are among them
+                columns = tuple(columns[at] for at in encoder.used)
+            if len(columns) != len(encoder.used):
+                raise ValueError(_other_width(source, len(encoder.names_)))
+            kinds = [encoder.kinds_[at] for at in encoder.used]
+            coded = [one for one, kind in zip(columns, kinds, strict=True) if kind == "category"]
+            changed |= {"columns": columns, "drop": (), "categories": tuple(coded)}
+        return changed
 
-    def _of_encoder(self, encoder: TableColumns, chosen: dict[str, Any]) -> dict[str, Any]:
-        """Likewise, of the columns that the estimator uses, and which of these are categories."""
-        source = self.sources[0]
-        columns = chosen.get("columns", tuple(source.choice.features))
-        if len(columns) == len(encoder.names_):  # the columns left out are among them
-            columns = tuple(columns[at] for at in encoder.used)
-        if len(columns) != len(encoder.used):
-            raise ValueError(_other_width(source, len(encoder.names_)))
-        kinds = [encoder.kinds_[at] for at in encoder.used]
-        coded = [one for one, kind in zip(columns, kinds, strict=True) if kind == "category"]
-        return chosen | {"columns": columns, "drop": (), "categories": tuple(coded)}
-
-    def _named(self, known: list[str]) -> dict[str, Any]:
+    def _found(self, known: list[str]) -> dict[str, Any]:
         """Options that choose columns by their names."""
         source = self.sources[0]
         if {*known} <= {*getattr(source, "first_fields", ())} and self.options.header is None:
@@ -296,27 +276,22 @@ class FileRows(RowBlocks):
 
     def check_numbers(self) -> None:
         """ValueError that names a feature column of text or dates."""
-        for source in self.sources[:1]:
-            coded = {*self.options.categories} if self.encoder is not None else set()
-            for j in source.choice.features if not source.sparse else ():
-                if source.names[j] in coded or j in coded:
-                    continue
-                if source.kinds[j] in ("text", "date"):
-                    name, what = source.names[j], {"text": "text", "date": "dates"}[source.kinds[j]]
-                    raise ValueError(
-                        f"{source.path}: column {name!r}: expected numbers, got {what}; leave it "
-                        f"out with drop (--drop {name}) or name the columns of numbers in "
-                        "columns (--columns)"
-                    )
+        source, coded = self.sources[0], {*self.options.categories}
+        for j in () if source.sparse else source.choice.features:
+            name, kind = source.names[j], source.kinds[j]
+            if kind in ("text", "date") and name not in coded and j not in coded:
+                raise ValueError(
+                    f"{source.path}: column {name!r}: expected numbers, got "
+                    f"{'text' if kind == 'text' else 'dates'}; leave it out with drop "
+                    f"(--drop {name}) or name the columns of numbers in columns (--columns)"
+                )
 
     # ---- blocks ------------------------------------------------------------------------------
 
     def __iter__(self) -> Iterator[Block]:
         return (block for block, _ in self.blocks())
 
-    def blocks(
-        self, after: Position | None = None, *, raw: bool = False
-    ) -> Iterator[tuple[Block, Position]]:
+    def blocks(self, after: Position | None = None) -> Iterator[tuple[Block, Position]]:
         """Iterate over the blocks, each with the position after it.
 
         Parameters
@@ -324,10 +299,6 @@ class FileRows(RowBlocks):
         after : Position, optional
             Position returned with a block of the same files and options; iteration continues with
             the next block. By default, it starts from the beginning.
-        raw : bool, default=False
-            Whether dense rows may be returned as read: in Fortran order if files store columns, and
-            with NaN or infinity. `ClassMoments` accepts such rows: it checks them and converts
-            columns to rows with all threads.
 
         Raises
         ------
@@ -341,19 +312,109 @@ class FileRows(RowBlocks):
             If a file cannot be read.
         """
         self.check_numbers()
-        start = Position() if after is None else after
-        if self.sources[0].sparse:
-            return read_ahead(self._sparse_blocks(start))
-        return read_ahead(self._dense_blocks(start, raw))
+        return read_ahead(self._blocks(Position() if after is None else after))
+
+    def _blocks(self, start: Position) -> Iterator[tuple[Block, Position]]:
+        number, done, rows, skipped = start.file, start.row, start.rows, start.skipped
+        parts: list[Block] = []
+        filled = 0
+        sizes = [source.path.stat().st_size for source in self.sources]
+        fraction: float | None = None
+        for number in range(start.file, len(self.sources)):
+            source = self.sources[number]
+            done = start.row if number == start.file else 0
+            for chunk in source.chunks(done):
+                if chunk.start + chunk.n <= done:
+                    continue
+                X, y, places, error = self._good(source, chunk, done)
+                if chunk.fraction is not None:
+                    before = sum(sizes[:number]) + chunk.fraction * sizes[number]
+                    fraction = before / max(sum(sizes), 1)
+                first = 0
+                while first < len(places):
+                    last = min(first + self.block_rows - filled, len(places))
+                    labels = None if y is None else y[first:last]
+                    parts.append(Block(X[first:last], labels, None, rows))
+                    rows, filled = rows + last - first, filled + last - first
+                    first = last
+                    if filled == self.block_rows:
+                        end = int(places[last - 1]) + 1
+                        bad = end - max(done, chunk.start) - last
+                        yield joined(parts), Position(number, end, rows, skipped + bad, fraction)
+                        parts, filled = [], 0
+                if error is not None:
+                    raise error
+                skipped += chunk.start + chunk.n - max(done, chunk.start) - len(places)
+                done = chunk.start + chunk.n
+        self._n_rows, self.n_skipped = rows, skipped
+        if filled:
+            yield joined(parts), Position(number, done, rows, skipped, fraction)
+
+    def _good(
+        self, source: Source, chunk: Chunk, first: int
+    ) -> tuple[Any, Any, npt.NDArray[np.intp], BadRowError | None]:
+        """Features, labels and numbers of the good samples from number `first` on.
+
+        If bad ones are errors, those before the first of them, and its error.
+        """
+        X, y, missing = self._features(chunk), chunk.y, self.options.missing
+        wrong = np.zeros(chunk.n, dtype=bool)
+        if chunk.bad is not None:
+            wrong |= chunk.bad
+        places = np.arange(max(first - chunk.start, 0), chunk.n)
+        if self.options.mark_bad:
+            return _marked(X, wrong)[places], None, places + chunk.start, None
+        if chunk.unlabelled is not None:
+            wrong |= chunk.unlabelled
+        if not source.sparse and (finite := finite_rows(X, missing=missing)) is not None:
+            wrong |= ~finite
+        error, good = None, places[~wrong[places]]
+        if len(good) < len(places) and not self.options.skip_bad:
+            row = int(places[np.argmax(wrong[places])])
+            error, good = self._complaint(source, chunk, row, X[row]), places[places < row]
+        if len(good) < chunk.n:
+            X, y = X[good], None if y is None else y[good]
+        return X, y, good + chunk.start, error
+
+    def _features(self, chunk: Chunk) -> Any:
+        """The features of a chunk as one matrix."""
+        if self.encoder is not None:
+            return self.encoder.encoded(chunk.X)
+        with np.errstate(over="ignore", invalid="ignore"):  # NaN that signals
+            if isinstance(chunk.X, list):
+                columns = [np.asarray(column, dtype=self.dtype) for column in chunk.X]
+                return np.ascontiguousarray(np.array(columns).T)
+            return chunk.X.astype(self.dtype, copy=False)
+
+    def _complaint(self, source: Source, chunk: Chunk, row: int, x: Any) -> BadRowError:
+        """The error of a sample."""
+        column, value = None, None
+        if not source.sparse:
+            flags = np.isinf(x) if self.options.missing else ~np.isfinite(x)
+            if flags.any() or (chunk.bad is not None and chunk.bad[row]):
+                column = int(np.argmax(flags))
+                value = x[column]
+        if column is not None and self.encoder is not None:
+            column = self.encoder.used.index(int(self.encoder.groups_[column]))
+        if column is None and chunk.y is not None:
+            value = chunk.y[row] if chunk.label_of is None else chunk.label_of(row)
+        return source.complaint(
+            chunk.start + row, column, value, self.dtype, missing=self.options.missing
+        )
 
     def in_memory(self) -> Block | None:
         """All rows as one block, if they take at most `memory` bytes and are not sparse."""
+        if self._gathered is not None:
+            return self._gathered
         return None if self.sources[0].sparse else self.gathered(self.memory)
 
     def gathered(
         self, limit: float, advance: Callable[[int, float | None], object] | None = None
     ) -> Block | None:
-        """All rows as one block, be it of none; None if they take more than `limit` bytes."""
+        """All rows as one block, be it of none; None if they take more than `limit` bytes.
+
+        `in_memory` returns the same block from then on.
+        """
         known = [source.n_rows for source in self.sources if source.n_rows is not None]
         least = sum(known) * self.n_features * self.dtype.itemsize
         if least > limit and not self.options.skip_bad and not self.sources[0].sparse:
@@ -363,21 +424,14 @@ class FileRows(RowBlocks):
             size += block.X.data.nbytes
             if size > limit:
                 return None
-            parts.append(Block(block.X.copy(), block.y, None, block.start))
+            parts.append(block)
             if advance is not None:
-                advance(len(block), self.fraction(position))
-        return joined(parts) if parts else Block(np.empty((0, self.n_features)), np.empty(0))
-
-    def fraction(self, position: Position) -> float | None:
-        """Fraction of all bytes before a position, from 0 to 1, if known."""
-        if self._ends is None:
-            self._ends = np.cumsum([source.path.stat().st_size for source in self.sources])
-        part = self.sources[position.file].fraction(position.row)
-        if part is None:
-            return None
-        start = self._ends[position.file - 1] if position.file else 0
-        end = self._ends[position.file]
-        return float(start + part * (end - start)) / max(int(self._ends[-1]), 1)
+                advance(len(block), position.fraction)
+        none = Block(np.empty((0, self.n_features)), np.empty(0))
+        whole = joined(parts) if parts else none
+        if advance is not None:
+            self._gathered = whole
+        return whole
 
     def identity(self) -> dict[str, object]:
         """Everything the blocks depend on: paths, sizes and times of the files, and the options."""
@@ -394,144 +448,18 @@ class FileRows(RowBlocks):
         options |= {"dtype": self.dtype.name, "block_rows": self.block_rows}
         return {"files": files, "options": options}
 
-    def _pieces(self, start: Position) -> Iterator[tuple[int, Source, Chunk, slice]]:
-        """All rows from a position on: number of the file, the file, a chunk and its rows."""
-        for number in range(start.file, len(self.sources)):
-            done = start.row if number == start.file else 0
-            for chunk in self.sources[number].chunks(done):
-                first = max(done - chunk.start, 0)
-                while first < chunk.n:
-                    rows = slice(first, min(first + self._left, chunk.n))
-                    yield number, self.sources[number], chunk, rows
-                    first = rows.stop
-                done = max(done, chunk.start + chunk.n)
 
-    def _dense_blocks(self, start: Position, raw: bool) -> Iterator[tuple[Block, Position]]:
-        size = self.block_rows
-        raw = raw and self.encoder is None
-        pool = Buffers(size, self.n_features, self.dtype, raw and self.sources[0].columnar)
-        out, filled, labels = pool.take(), 0, []
-        rows, skipped = start.rows, start.skipped
-        last, self._left = start, size
-        for number, source, chunk, part in self._pieces(start):
-            target = out[filled : filled + part.stop - part.start]
-            if self.encoder is None:
-                chunk.write(part, target)
-            else:
-                target[:] = self.encoder.encoded([values[part] for values in chunk.columns or ()])
-            y = None if chunk.y is None or self.options.mark_bad else chunk.y[part]
-            bad = None if chunk.bad is None else chunk.bad[part]
-            if self.options.mark_bad:
-                if bad is not None:
-                    target[bad] = np.inf
-            elif (valid := self._good(source, chunk, part, target, bad, raw)) is not None:
-                skipped += len(target) - len(valid)
-                target[: len(valid)] = target[valid]
-                target = target[: len(valid)]
-                y = None if y is None else y[valid]
-            filled += len(target)
-            labels.append(y)
-            del target
-            last = Position(number, chunk.start + part.stop, rows + filled, skipped)
-            if filled == size:
-                yield _block(out, labels, rows), last
-                out, rows, filled, labels = pool.take(), rows + filled, 0, []
-            self._left = size - filled
-        self._n_rows, self.n_skipped = rows + filled, skipped
-        if filled:
-            yield _block(out[:filled], labels, rows), last
+def read_ahead(items: Iterator[_Item]) -> Iterator[_Item]:
+    """The same items, each made by another thread while the one before it is in use.
 
-    def _good(
-        self, source: Source, chunk: Chunk, part: slice, X: Any, bad: Mask | None, raw: bool
-    ) -> npt.NDArray[np.intp] | None:
-        """Numbers of the rows that are good (None: all); BadRowError unless others are skipped."""
-        unlabelled = None if chunk.unlabelled is None else chunk.unlabelled[part]
-        finite = None
-        if self.options.skip_bad or not raw:
-            finite = finite_rows(X, missing=self.options.missing)
-        wrong = np.zeros(len(X), dtype=bool)
-        for flags in (bad, unlabelled, None if finite is None else ~finite):
-            if flags is not None:
-                wrong |= flags
-        if not wrong.any():
-            return None
-        if not self.options.skip_bad:
-            row = int(np.argmax(wrong))
-            self._complain(source, chunk, part.start + row, X[row], bad is not None and bad[row])
-        return np.flatnonzero(~wrong)
-
-    def _complain(self, source: Source, chunk: Chunk, row: int, x: Any, bad: bool) -> None:
-        """Raise the BadRowError of a row."""
-        flags = np.isinf(x) if self.options.missing else ~np.isfinite(x)
-        column = int(np.argmax(flags)) if flags.any() or bad else None
-        value = None if column is None else x[column]
-        if column is not None and self.encoder is not None:
-            column = self.encoder.used.index(int(self.encoder.groups_[column]))
-        if column is None and chunk.y is not None:
-            value = chunk.y[row] if chunk.label_of is None else chunk.label_of(row)
-        raise source.complaint(
-            chunk.start + row, column, value, self.dtype, missing=self.options.missing
-        )
-
-    def _sparse_blocks(self, start: Position) -> Iterator[tuple[Block, Position]]:
-        size, parts, filled = self.block_rows, [], 0
-        rows, skipped = start.rows, start.skipped
-        last, self._left = start, size
-        for number, source, chunk, part in self._pieces(start):
-            X, y = chunk.matrix[part].astype(self.dtype, copy=False), chunk.y
-            y = None if y is None or self.options.mark_bad else y[part]
-            wrong = np.zeros(X.shape[0], dtype=bool)
-            for flags in (chunk.bad, None if y is None else chunk.unlabelled):
-                if flags is not None:
-                    wrong |= flags[part]
-            if wrong.any() and self.options.mark_bad:
-                X = _marked(X, wrong)
-            elif wrong.any():
-                if not self.options.skip_bad:
-                    row = chunk.start + part.start + int(np.argmax(wrong))
-                    raise source.complaint(row, None, None, self.dtype, missing=False)
-                valid = np.flatnonzero(~wrong)
-                skipped += X.shape[0] - len(valid)
-                X, y = X[valid], None if y is None else y[valid]
-            parts.append(Block(X, y, None, rows))
-            filled += X.shape[0]
-            last = Position(number, chunk.start + part.stop, rows + filled, skipped)
-            if filled == size:
-                yield joined(parts), last
-                parts, rows, filled = [], rows + filled, 0
-            self._left = size - filled
-        self._n_rows, self.n_skipped = rows + filled, skipped
-        if filled:
-            yield joined(parts), last
-
-
-class GatheredRows(RowBlocks):
-    """Rows of files that have been read into memory."""
-
-    def __init__(self, rows: FileRows, block: Block) -> None:
-        self._rows, self._block = rows, block
-
-    def __iter__(self) -> Iterator[Block]:
-        yield self._block
-
-    @property
-    def column_names(self) -> tuple[str, ...] | None:
-        """Names of the columns in the files."""
-        return self._rows.column_names
-
-    @property
-    def layout(self) -> dict[str, Any] | None:
-        """What a model remembers of files without names."""
-        return self._rows.layout
-
-    @property
-    def encoder(self) -> TableColumns | None:
-        """What has made features of the columns, if some of these are text."""
-        return self._rows.encoder
-
-    def in_memory(self) -> Block:
-        """All rows."""
-        return self._block
+    Closing the iterator waits for the item that is being made, and closes `items`.
+    """
+    with closing(items), ThreadPoolExecutor(1, "eigenfeat-read-ahead") as pool:  # type: ignore[type-var]
+        ahead = pool.submit(next, items, _END)
+        while (item := ahead.result()) is not _END:
+            ahead = pool.submit(next, items, _END)
+            yield item  # type: ignore[misc]
+            del item  # its memory may be wanted for the next but one
 
 
 def _other_width(source: Source, width: int) -> str:
@@ -555,7 +483,11 @@ def takes_missing(estimator: Any, fitted: bool) -> bool:
 
 
 def _marked(X: Any, wrong: Mask) -> Any:
-    """Sparse rows with an infinite entry in each row that is wrong, which has no others."""
+    """Samples of which those that are wrong, which have no others entries, have infinite ones."""
+    if not wrong.any():
+        return X
+    if isinstance(X, np.ndarray):
+        return np.where(wrong[:, None], X.dtype.type(np.inf), X)
     from scipy.sparse import csr_matrix
 
     counts = np.where(wrong, 1, 0)
@@ -568,10 +500,6 @@ def _marked(X: Any, wrong: Mask) -> Any:
         shape=X.shape,
     )
     return (X + mark).tocsr()
-
-
-def _block(X: npt.NDArray[Any], labels: list[Any], start: int) -> Block:
-    return Block(X, None if labels[0] is None else np.concatenate(labels), None, start)
 
 
 def finite_rows(X: Floats, *, missing: bool = False) -> Mask | None:

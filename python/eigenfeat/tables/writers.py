@@ -5,11 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import sys
-from abc import ABC, abstractmethod
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
-from types import TracebackType
 from typing import Any, TextIO
 
 import numpy as np
@@ -20,179 +19,125 @@ from eigenfeat._base.saved_files import naming, taking_the_place_of
 from eigenfeat._base.types import DType
 from eigenfeat.tables.errors import arrow
 
-__all__ = ["SUFFIXES", "Writer", "missing_in", "open_writer"]
-
-Missing = npt.NDArray[np.bool_] | None
+__all__ = ["SUFFIXES", "missing_in", "open_writer"]
 
 SUFFIXES = (".csv", ".parquet", ".npy")
+_Missing = npt.NDArray[np.bool_] | None
+_Rows = tuple[tuple[npt.NDArray[Any], ...], _Missing]
+_Writing = Generator[None, _Rows | None, None]  # sent rows, and None when all are there
 
 
-class Writer(ABC):
-    """A file that is being written; once complete, it replaces an existing one."""
+@contextmanager
+def open_writer(path: Path, names: list[str]) -> Iterator[Callable[..., None]]:
+    """What writes rows to a file whose format its name says; of ``-``, CSV to standard output.
 
-    def __init__(self, path: Path, names: list[str]) -> None:
-        self.names = names
-        self._whole: AbstractContextManager[Any] = taking_the_place_of(path)
-        self._path = self._whole.__enter__()
-        try:
-            self.open()
-        except BaseException as error:
-            self._whole.__exit__(type(error), error, error.__traceback__)
-            raise
-
-    @abstractmethod
-    def open(self) -> None:
-        """Open the new file, and write what comes first."""
-
-    def __enter__(self) -> Writer:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        try:
-            self.close(complete=kind is None)
-        except BaseException as failure:
-            self._whole.__exit__(type(failure), failure, failure.__traceback__)
-            raise
-        self._whole.__exit__(kind, error, trace)
-
-    @abstractmethod
-    def write(self, *columns: npt.NDArray[Any], missing: Missing = None) -> None:
-        """Write some rows: columns, or matrices of columns, side by side.
-
-        Rows whose flag in `missing` is set are empty: without text, null, or NaN.
-        """
-
-    @abstractmethod
-    def close(self, *, complete: bool) -> None:
-        """Write what comes last, if all rows are there, and close the file."""
+    It is called with columns, or matrices of columns, side by side. Rows whose flag in `missing` is
+    set are empty: without text, null, or NaN. A file is new until it is complete, and then replaces
+    an existing one; devices and pipes are written through.
+    """
+    kinds = {".csv": _to_csv, ".parquet": _to_parquet, ".npy": _to_npy}
+    if str(path) == "-":
+        with naming("standard output"):
+            yield from _written(_csv_lines(_shown(sys.stdout), names))
+            sys.stdout.flush()
+    elif path.exists() and not path.is_file() and not path.is_dir():
+        with naming(str(path)), open(path, "w", newline="", encoding="utf-8") as stream:
+            yield from _written(_csv_lines(stream, names))
+    elif path.suffix.lower() not in kinds:
+        raise ValueError(f"{path}: expected a name that ends in one of {' '.join(SUFFIXES)}")
+    else:
+        with taking_the_place_of(path) as new:
+            yield from _written(kinds[path.suffix.lower()](new, names))
 
 
-class CsvWriter(Writer):
-    """CSV file; numbers have enough digits to be read back exactly."""
+def _written(writing: _Writing) -> Iterator[Callable[..., None]]:
+    """What sends rows to a writer, which ends once the caller has, and is closed anyhow."""
+    next(writing)
+    try:
+        yield lambda *columns, missing=None: writing.send((columns, missing))
+        with suppress(StopIteration):
+            writing.send(None)
+    finally:
+        writing.close()
 
-    def open(self) -> None:
-        """Open the file, and write the names."""
-        self._file: Any = open(  # noqa: SIM115
-            self._path, "x", newline="", encoding="utf-8"
-        )
-        self._lines = csv.writer(self._file, lineterminator="\n")
-        self._lines.writerow(self.names)
 
-    def write(self, *columns: npt.NDArray[Any], missing: Missing = None) -> None:
-        parts = [c[:, None] if c.ndim == 1 else c for c in columns]
+def _csv_lines(stream: Any, names: list[str]) -> _Writing:
+    """Lines of fields; numbers have enough digits to be read back exactly."""
+    lines = csv.writer(stream, lineterminator="\n")
+    lines.writerow(names)
+    while (given := (yield)) is not None:
+        columns, missing = given
         # Shortest digits are those of the column's own type: float32 has fewer.
-        arrays = [part.astype(str) for part in parts]
-        if missing is not None:
-            for array in arrays:
-                array[missing] = ""
-        texts = [array.tolist() for array in arrays]
-        self._lines.writerows(chain(*row) for row in zip(*texts, strict=True))
-
-    def close(self, *, complete: bool) -> None:
-        self._file.close()
+        texts = [(c[:, None] if c.ndim == 1 else c).astype(str) for c in columns]
+        for text in texts:
+            if missing is not None:
+                text[missing] = ""
+        lines.writerows(chain(*row) for row in zip(*(t.tolist() for t in texts), strict=True))
 
 
-class CsvStream(CsvWriter):
-    """CSV to a stream, such as standard output."""
+def _shown(stream: TextIO) -> Any:
+    """A terminal, which characters that control it do not reach; any other stream as it is."""
+    if not stream.isatty():
+        return stream
 
-    def __init__(self, stream: Any, names: list[str]) -> None:
-        self.names, self._whole = names, naming("standard output")
-        self._whole.__enter__()
-        self._file = stream
-        self._lines = csv.writer(stream, lineterminator="\n")
-        self._lines.writerow(names)
+    class Shown:
+        def write(self, text: str) -> int:
+            plain = (c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)
+            return stream.write("".join(plain))
 
-    def close(self, *, complete: bool) -> None:
-        self._file.flush()
-        if self._file is not sys.stdout and not isinstance(self._file, _Shown):
-            self._file.close()
+    return Shown()
 
 
-class _Shown:
-    """A terminal, which characters that control it do not reach."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-
-    def write(self, text: str) -> int:
-        """Write printable text."""
-        return self._stream.write(
-            "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)
-        )
-
-    def flush(self) -> None:
-        """Write what has been kept back."""
-        self._stream.flush()
+def _to_csv(path: Path, names: list[str]) -> _Writing:
+    with open(path, "x", newline="", encoding="utf-8") as file:
+        yield from _csv_lines(file, names)
 
 
-class NpyWriter(Writer):
-    """One column, or one matrix."""
+def _to_npy(path: Path, names: list[str]) -> _Writing:
+    """One column, or one matrix; the header, whose length does not change, is written again."""
+    n, dtype, rest = 0, np.dtype(np.float64), (len(names),)
 
-    def open(self) -> None:
-        """Open the file; its header comes with the first rows."""
-        self._file = open(self._path, "xb")  # noqa: SIM115
-        self._rows, self._dtype = 0, np.dtype(np.float64)
-        self._rest: tuple[int, ...] = (len(self.names),)
-
-    def write(self, *columns: npt.NDArray[Any], missing: Missing = None) -> None:
-        (rows,) = columns
-        if missing is not None:
-            rows = np.array(rows)
-            rows[missing] = missing_in(rows.dtype)
-        rows = np.asarray(rows, dtype=rows.dtype.newbyteorder("<"), order="C")
-        if not self._rows:
-            self._rest, self._dtype = rows.shape[1:], rows.dtype
-            self._file.write(self._header(0))
-        self._file.write(rows.astype(self._dtype, copy=False).tobytes())
-        self._rows += len(rows)
-
-    def _header(self, rows: int) -> bytes:
-        # Its length does not depend on the number of rows.
+    def header() -> bytes:
         out = io.BytesIO()
-        about = {"descr": self._dtype.str, "fortran_order": False, "shape": (rows, *self._rest)}
-        npy.write_array_header_1_0(out, about)
+        about = {"descr": dtype.str, "fortran_order": False, "shape": (n, *rest)}
+        npy.write_array_header_1_0(out, about)  # type: ignore[no-untyped-call, unused-ignore]
         return out.getvalue()
 
-    def close(self, *, complete: bool) -> None:
-        if complete:
-            self._file.seek(0)
-            self._file.write(self._header(self._rows))
-        self._file.close()
+    with open(path, "xb") as file:
+        while (given := (yield)) is not None:
+            (rows,), missing = given
+            if missing is not None:
+                rows = np.array(rows)
+                rows[missing] = missing_in(rows.dtype)
+            if not n:
+                rest, dtype = rows.shape[1:], rows.dtype.newbyteorder("<")
+                file.write(header())
+            file.write(np.asarray(rows, dtype=dtype, order="C").tobytes())
+            n += len(rows)
+        file.seek(0)
+        file.write(header())
 
 
-class ParquetWriter(Writer):
-    """A row group a block."""
+def _to_parquet(path: Path, names: list[str]) -> _Writing:
+    """A row group a block; types are those of the first rows."""
+    pa = arrow(str(path))
+    from pyarrow import parquet
 
-    def __init__(self, path: Path, names: list[str]) -> None:
-        arrow(str(path))
-        super().__init__(path, names)
-
-    def open(self) -> None:
-        """Wait for the first rows, whose types are the file's."""
-        self._file: Any = None
-
-    def write(self, *columns: npt.NDArray[Any], missing: Missing = None) -> None:
-        import pyarrow as pa
-        from pyarrow import parquet
-
-        parts = [c[:, None] if c.ndim == 1 else c for c in columns]
-        arrays = (np.ascontiguousarray(column) for part in parts for column in part.T)
-        single = (pa.array(array, mask=missing) for array in arrays)
-        table = pa.table(dict(zip(self.names, single, strict=True)))
-        if self._file is None:
-            self._file = parquet.ParquetWriter(self._path, table.schema)
-        self._file.write_table(table)
-
-    def close(self, *, complete: bool) -> None:
-        if self._file is None and complete:
-            self.write(np.empty((0, len(self.names))))
-        if self._file is not None:
-            self._file.close()
+    file: Any = None
+    try:
+        given = yield
+        while given is not None or file is None:
+            columns, missing = given or ((np.empty((0, len(names))),), None)
+            parts = [c[:, None] if c.ndim == 1 else c for c in columns]
+            arrays = (np.ascontiguousarray(column) for part in parts for column in part.T)
+            single = (pa.array(array, mask=missing) for array in arrays)
+            table = pa.table(dict(zip(names, single, strict=True)))
+            file = file or parquet.ParquetWriter(path, table.schema)
+            file.write_table(table)
+            given = None if given is None else (yield)
+    finally:
+        if file is not None:
+            file.close()
 
 
 def missing_in(dtype: DType) -> float | str:
@@ -204,20 +149,3 @@ def missing_in(dtype: DType) -> float | str:
             f"expected numbers with a fraction, or text, for rows to be empty: {dtype}"
         )
     return written
-
-
-def open_writer(path: Path, names: list[str]) -> Writer:
-    """A writer for a file whose format its name says; of ``-``, CSV to standard output."""
-    if str(path) == "-":
-        return CsvStream(_Shown(sys.stdout) if sys.stdout.isatty() else sys.stdout, names)
-    if path.exists() and not path.is_file() and not path.is_dir():  # a device, or a pipe
-        return CsvStream(open(path, "w", newline="", encoding="utf-8"), names)
-    kinds: dict[str, type[Writer]] = {
-        ".csv": CsvWriter,
-        ".parquet": ParquetWriter,
-        ".npy": NpyWriter,
-    }
-    kind = kinds.get(path.suffix.lower())
-    if kind is None:
-        raise ValueError(f"{path}: expected a name that ends in one of {' '.join(SUFFIXES)}")
-    return kind(path, names)

@@ -196,6 +196,7 @@ TEST_CASE("misuse of affinity sums") {
   for (const double bad :
        {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(), 1e200}) {
     p.x(7, 1) = bad;
-    CHECK(message(p) == "X: expected rows whose squares do not overflow, got others in row 7");
+    CHECK(message(p) ==
+          "X: expected rows whose squares do not overflow, got some that do in row 7");
   }
 }

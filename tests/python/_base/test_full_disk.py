@@ -50,8 +50,8 @@ try:
     elif what == ".html":
         write_report(model, X, y, path)
     else:
-        with open_writer(path, list("abcde")) as writer:
-            writer.write(X)
+        with open_writer(path, list("abcde")) as write:
+            write(X)
 except OSError as error:
     print(json.dumps([error.filename, str(error)]))
 print(sorted(p.name for p in folder.iterdir()))
@@ -97,10 +97,8 @@ def test_a_device_without_room():
 
 
 def _rows_to_a_device():
-    from eigenfeat.tables.writers import CsvWriter
-
-    with CsvWriter(Path("/dev/full"), list("abcde")) as writer:
-        writer.write(X)
+    with open_writer(Path("/dev/full"), list("abcde")) as write:
+        write(X)
 
 
 def test_standard_output_without_room(monkeypatch):
@@ -109,10 +107,11 @@ def test_standard_output_without_room(monkeypatch):
             raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(sys, "stdout", Full())
-    writer = open_writer(Path("-"), ["a"])
-    writer.write(X[:, 0])
-    with pytest.raises(OSError, match="'standard output'"):
-        writer.__exit__(None, None, None)
+    with (
+        pytest.raises(OSError, match="'standard output'"),
+        open_writer(Path("-"), ["a"]) as write,
+    ):
+        write(X[:, 0])
 
 
 def test_other_errors_stay_as_they_are(tmp_path):
@@ -121,8 +120,9 @@ def test_other_errors_stay_as_they_are(tmp_path):
     with pytest.raises(FileNotFoundError, match="other"), naming("one"):
         raise FileNotFoundError(2, "No such file", "other")
     for suffix in (".csv", ".npy"):
-        with pytest.raises(OSError, match="nowhere") as caught:
-            open_writer(tmp_path / "nowhere" / f"x{suffix}", ["a"])
+        path = tmp_path / "nowhere" / f"x{suffix}"
+        with pytest.raises(OSError, match="nowhere") as caught, open_writer(path, ["a"]):
+            pass
         assert ".part" not in str(caught.value)
     assert os.listdir(tmp_path) == []
 

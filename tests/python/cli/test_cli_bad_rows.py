@@ -78,8 +78,8 @@ KINDS = ("new.csv", "new.svm", "new.npy", "new.npz", "new.parquet", "new.arrow")
 
 @pytest.fixture(params=KINDS)
 def new(request, tmp_path, model, monkeypatch):
-    monkeypatch.setattr(delimited, "_PROBE_BYTES", 1500)
-    monkeypatch.setattr(svmlight, "_CHUNK_BYTES", 1500)
+    monkeypatch.setattr(delimited, "_BLOCK_BYTES", 1500)
+    monkeypatch.setattr(svmlight, "_PIECE_BYTES", 1500)
     path = new_rows(tmp_path, request.param, model[1])
     drop = ["--drop", "kind"] if path.suffix in (".parquet", ".arrow") else []
     return [path, *drop, "--block-rows", "50"]

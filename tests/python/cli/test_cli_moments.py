@@ -16,7 +16,7 @@ from table_files import FORMATS, arrow_modules, csv_text, write_rows
 
 from eigenfeat import ClassMoments
 from eigenfeat.cli import main as cli
-from eigenfeat.tables import FileRows
+from eigenfeat.cli.output import Advance
 
 
 @pytest.fixture
@@ -98,15 +98,15 @@ def interrupt_after(monkeypatch, blocks, number=signal.SIGINT):
     """A signal arrives while some block is at work."""
     if sys.platform == "win32":
         pytest.skip("signals are sent as POSIX has them")
-    fraction, calls = FileRows.fraction, []
+    advance, calls = Advance.__call__, []
 
-    def counted(self, position):
-        calls.append(position)
+    def counted(self, rows, fraction):
+        calls.append(rows)
         if len(calls) == blocks:
             os.kill(os.getpid(), number)
-        return fraction(self, position)
+        return advance(self, rows, fraction)
 
-    monkeypatch.setattr(FileRows, "fraction", counted)
+    monkeypatch.setattr(Advance, "__call__", counted)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -153,7 +153,7 @@ def test_a_resumed_run_with_bad_rows_counts_them_once(tmp_path, rng, monkeypatch
     arrow_modules()
     from eigenfeat.tables import delimited
 
-    monkeypatch.setattr(delimited, "_PROBE_BYTES", 3000)
+    monkeypatch.setattr(delimited, "_BLOCK_BYTES", 3000)
     lines = csv_text(rng.standard_normal((3000, 3)), np.arange(3000) % 2).splitlines()
     for i in rng.choice(3000, 300, replace=False):
         lines[i + 1] = ("1,2", "1,x,3,0", "1,,3,0", "nan,2,3,1")[i % 4]
@@ -322,7 +322,7 @@ def test_progress_on_demand(files, capsys):
     folder, _, _ = files
     status, _, err = run(capsys, *moments(folder, "--progress"))
     assert status == 0
-    assert re.match(r"moments: 100 rows, [\d,]+ rows/s, 5%\n", err)
+    assert re.match(r"moments: 100 rows, [\d,]+ rows/s, 100%\n", err)
     assert run(capsys, *moments(folder))[2] == ""
 
 

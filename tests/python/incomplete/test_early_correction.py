@@ -23,7 +23,8 @@ from eigenfeat.incomplete import (
     Sampled,
 )
 from eigenfeat.incomplete.calibration import lower_bound
-from eigenfeat.incomplete.correction import Correction, correct_rule
+from eigenfeat.incomplete.reliable import correct_rule
+from eigenfeat.incomplete.rules import Correction
 from eigenfeat.incomplete.series import training_rows
 
 

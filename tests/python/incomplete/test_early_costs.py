@@ -19,8 +19,8 @@ from eigenfeat.incomplete import (
     early_scores,
     interval_summaries,
 )
-from eigenfeat.incomplete._early.cost_tables import cost_tables
-from eigenfeat.incomplete._early.waiting import Regression, fitted_policy, views_of
+from eigenfeat.incomplete.minimum_cost import cost_tables
+from eigenfeat.incomplete.stopping import Regression, fitted_policy, views_of
 
 
 @parametrize_with_checks([SPRT(), MinimumCostClassifier(n_times=2, n_folds=2)])

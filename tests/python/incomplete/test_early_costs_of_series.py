@@ -22,7 +22,7 @@ from sklearn.svm import SVC, LinearSVC
 from eigenfeat import GEMClassifier
 from eigenfeat.demo.early import signals
 from eigenfeat.incomplete import MinimumCostClassifier, interval_summaries
-from eigenfeat.incomplete._early.stages import fitted_stages, held_out_stages, stage_probabilities
+from eigenfeat.incomplete.stages import fitted_stages, held_out_stages, stage_probabilities
 from eigenfeat.signals import ConvolutionClassifier
 from eigenfeat.signals.convolutions import fit_prefixes, logit_factor, prefix_probabilities
 

@@ -194,7 +194,7 @@ def test_the_test_stops_early_and_decides_the_same(rng):
     for tau in (0.3, 0.9, 0.97, 0.999):
         taus = np.full(90, tau)
         asked.clear()
-        whole = model.fitted_.rule.evaluate(rule_input, taus, None)
+        whole = model.fitted_.rule.decide(rule_input, taus, whole=True)
         most = sum(asked)
         assert most == 90 * (512 + 32)
         asked.clear()
@@ -208,7 +208,7 @@ def test_the_test_stops_early_and_decides_the_same(rng):
     ):
         assert_array_equal(
             decided,
-            model.fitted_.rule.evaluate(rule_input, np.full(90, tau), None).decided | (tau < 0.1),
+            model.fitted_.rule.decide(rule_input, np.full(90, tau)).decided | (tau < 0.1),
         )
 
 

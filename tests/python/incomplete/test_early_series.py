@@ -186,7 +186,7 @@ def test_a_missing_sample_is_waited_out_or_named_by_its_time(rng):
     assert one.outlook().reliability == pytest.approx(
         model.reliabilities(np.r_[row[:3], np.full(T - 3, np.nan)][None])[0]
     )
-    with pytest.raises(ValueError, match="at: expected series with known samples, got 0"):
+    with pytest.raises(ValueError, match="finish: expected at least one known sample"):
         model.stream().finish()
 
 

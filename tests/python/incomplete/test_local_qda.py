@@ -91,7 +91,7 @@ def test_rules_take_full_covariances(rng, rule):
     if rule in ("quadratic", "chebyshev", "box"):  # the best class wins everywhere in the set
         known = np.where(np.arange(d) < 3, X, np.nan)
         rule_input = model.fitted_.rule_input(known)
-        output = model.fitted_.rule.evaluate(rule_input, np.full(n, 0.5), None)
+        output = model.fitted_.rule.decide(rule_input, np.full(n, 0.5))
         assert output.decided.any()
         mean, deviation = rule_input.mean, np.sqrt(rule_input.conditional.variance)
         for i in np.flatnonzero(output.decided)[:5]:

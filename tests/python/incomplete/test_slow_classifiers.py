@@ -8,7 +8,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 
 from eigenfeat.demo.early import signals
-from eigenfeat.incomplete import ReliableClassifier, correction, sampling
+from eigenfeat.incomplete import ReliableClassifier, reliable, sampling
 
 
 class Counted(KNeighborsClassifier):
@@ -61,9 +61,9 @@ def test_progress_is_shown(capsys):
 
 
 def test_minutes_are_announced(monkeypatch):
-    monkeypatch.setattr(correction, "LONG", 0.0)
+    monkeypatch.setattr(reliable, "LONG", 0.0)
     with pytest.warns(UserWarning, match=r"^fit: expected a fast classifier, got one that needs"):
         fitted()
     X, y = signals(90, np.random.default_rng(0))
-    monkeypatch.setattr(correction, "LONG", 90.0)
+    monkeypatch.setattr(reliable, "LONG", 90.0)
     ReliableClassifier(GaussianNB()).fit(X, y)  # without a warning

@@ -263,7 +263,6 @@ def test_older_protocols_are_no_way_around(tmp_path):
 CODES = [np.array([2**63 - 1]), np.array([-1]), np.array([3])]
 WHERE = {
     "LocalQDA": ("_codes",),
-    "ClassNearest": ("_near", "_codes"),
     "ReliableClassifier, local": ("classifier_", "_codes"),
     "ECTS": ("_codes",),
 }
@@ -414,7 +413,12 @@ def large(array):
     return array + 10**6
 
 
-@pytest.mark.parametrize("name", MODELS)
+def some_of(names):
+    """Files of a few models in every run, of all others in long ones."""
+    return [n if n in FUZZED else pytest.param(n, marks=pytest.mark.long) for n in names]
+
+
+@pytest.mark.parametrize("name", some_of(MODELS))
 def test_arrays_that_do_not_fit_never_crash(tmp_path, name):
     """Files of nonsense are refused, or their predictions are numbers or an error of Python's."""
     path = saved(tmp_path, name)
@@ -443,7 +447,7 @@ SLOW = ("QDA", "SVC", "1-NN", "local", "features", "sampled")
 
 
 @pytest.mark.parametrize(
-    "name", [n for n in MODELS if n not in NOT_OURS and n.partition(", ")[2] not in SLOW]
+    "name", some_of(n for n in MODELS if n not in NOT_OURS and n.partition(", ")[2] not in SLOW)
 )
 def test_attributes_of_other_types_never_crash(tmp_path, name):
     """Each fitted attribute in turn is a number, text or missing."""

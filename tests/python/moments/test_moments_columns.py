@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from table_files import FORMATS, arrow_modules, write_rows, write_table
+from table_files import arrow_modules, write_table
 
 from eigenfeat import ClassMoments, open_rows
-from eigenfeat.tables.flow import Buffers
 
 
 def spread(X):
@@ -66,40 +65,6 @@ def test_a_bad_entry_of_a_column_leaves_the_moments_as_they_were(rng):
     assert moments == before
 
 
-def test_buffers_by_columns():
-    for rows, dtype in ((1, np.float32), (7, np.float64), (160, np.float32), (512, np.float64)):
-        pool = Buffers(rows, 5, np.dtype(dtype), by_columns=True)
-        found = pool.take()
-        assert found.shape == (rows, 5)
-        assert found.strides[0] == found.itemsize
-        assert found.strides[1] % 128 == 64
-        found[:] = np.arange(5)
-        place = found.ctypes.data
-        del found
-        assert pool.take().ctypes.data == place
-
-
-@pytest.mark.parametrize("name", FORMATS)
-def test_raw_blocks_have_the_same_rows(tmp_path, rng, name):
-    if not name.endswith(("npy", "npz", "svm", "svm.gz")):
-        arrow_modules()
-    X, y = rng.standard_normal((1000, 6)).astype(np.float32), rng.integers(0, 3, 1000)
-    path, options = write_rows(tmp_path, name, X, y)
-    found = open_rows(path, block_rows=170, **options)
-    checked, raw = list(found.blocks()), list(found.blocks(raw=True))
-    assert [position for _, position in raw] == [position for _, position in checked]
-    by_columns = not name.endswith(("npy", "npz", "svm", "svm.gz"))
-    expected, moments = ClassMoments(), ClassMoments()
-    for (block, _), (same, place) in zip(checked, raw, strict=True):
-        assert same.start == block.start
-        assert getattr(same.X, "flags", np.empty((2, 2)).flags).c_contiguous != by_columns
-        expected.update(block.X, block.y)
-        moments.update(same.X, same.y)
-        again = next(found.blocks(place, raw=True), None)
-        assert again is None or again[0].start == block.start + len(block)
-    assert moments == expected
-
-
 @pytest.mark.parametrize("name", ["a.parquet", "a.arrow", "stream.arrow", "a.feather"])
 def test_columns_of_other_types_are_converted(tmp_path, name, rng):
     pa = arrow_modules()
@@ -119,6 +84,6 @@ def test_columns_of_other_types_are_converted(tmp_path, name, rng):
     expected, moments = ClassMoments(), ClassMoments()
     for start in range(0, n, 110):
         expected.update(X[start : start + 110], y[start : start + 110])
-    for block, _ in open_rows(tmp_path / name, "kind", block_rows=110).blocks(raw=True):
+    for block, _ in open_rows(tmp_path / name, "kind", block_rows=110).blocks():
         moments.update(block.X, block.y)
     assert moments == expected

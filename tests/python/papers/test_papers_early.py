@@ -26,6 +26,7 @@ from eigenfeat.incomplete import (
     ReliableClassifier,
     early_scores,
 )
+from eigenfeat.incomplete.set_rules import radius_of
 
 
 @pytest.fixture(scope="module")
@@ -100,9 +101,9 @@ def test_sets_by_the_letter_have_a_degree_for_each_missing_entry(kind, mixture):
         model = ReliableClassifier(classifier, completion, rule, correct=False).fit(X, y)
         fitted = by_the_letter(model, rule).fitted_
         rule_input = fitted.rule_input(rows)
-        np.testing.assert_allclose(rule_input.radius(fitted.rule.kind, tau), radius)
+        np.testing.assert_allclose(radius_of(rule_input, fitted.rule.kind, tau), radius)
         # One set, about the mean: no best class but that of the mean, and nothing by parts.
-        output = fitted.rule.evaluate(rule_input, tau, None)
+        output = fitted.rule.decide(rule_input, tau)
         np.testing.assert_array_equal(output.best, rule_input.scores.argmax(axis=1))
         assert set(np.unique(output.reliability)) <= {0.0, 0.9}
 

@@ -5,8 +5,10 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 
 from eigenfeat import GEM, ClassMoments, GEMClassifier
+from eigenfeat.gem import ClassComponents
 from eigenfeat.pencils.pairs import confusion_pairs
 from eigenfeat.pencils.pencils import SingularDenominatorError, pair_directions
 from eigenfeat.rayleigh.discriminant import FisherLDA, SlicedInverseRegression
@@ -129,6 +131,34 @@ def test_equal_and_collinear_samples(samples):
     few, formed = both(X, y)
     mine, theirs = (pair_directions(m, n_directions=1, ridge=0.1) for m in (few, formed))
     np.testing.assert_allclose(mine.eigenvalues, theirs.eigenvalues, rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["principal", "vanishing"])
+@pytest.mark.parametrize("center", ["class", "all"])
+@pytest.mark.parametrize("n", [3, 40, D])
+def test_components_of_each_class_are_those_of_the_matrices(samples, kind, center, n):
+    few, formed = both(*samples)
+    model = ClassComponents(kind, n, center=center, expansion="none")
+    mine, theirs = (clone(model).fit_moments(m) for m in (few, formed))
+    top = np.max(theirs.eigenvalues_)
+    np.testing.assert_array_equal(mine.pairs_, theirs.pairs_)
+    np.testing.assert_allclose(mine.eigenvalues_, theirs.eigenvalues_, rtol=1e-9, atol=1e-12 * top)
+    projections = theirs.transform(samples[0])
+    size = np.abs(projections).max()
+    np.testing.assert_allclose(mine.transform(samples[0]), projections, atol=1e-7 * size)
+
+
+@pytest.mark.parametrize("center", [False, True])
+def test_a_whole_null_space_is_that_of_the_matrices(samples, center):
+    few, formed = both(*samples)
+    model = VanishingComponents(D - N + center, center=center, scale="columns")
+    mine, theirs = (clone(model).fit_moments(m) for m in (few, formed))
+    np.testing.assert_allclose(mine.directions_, theirs.directions_, atol=1e-8)
+    some = VanishingComponents(7, center=center, scale="columns").fit_moments(few)
+    np.testing.assert_allclose(some.directions_, theirs.directions_[:, :7], atol=1e-8)
+    scaled = some.directions_ * some.column_scale_[:, None]
+    np.testing.assert_allclose(scaled.T @ scaled, np.eye(7), atol=1e-14)
+    assert np.abs(some.transform(samples[0])).max() < 1e-12
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,8 @@ from dominance_reference import (
 from numpy.testing import assert_array_equal
 
 from eigenfeat.incomplete.discriminants import Linear
-from eigenfeat.incomplete.rules import RuleInput, SetRule
-from eigenfeat.incomplete.sets import SETS
+from eigenfeat.incomplete.rules import RuleInput
+from eigenfeat.incomplete.set_rules import SETS, SetRule
 from eigenfeat.regions.dominance import SeparableClasses
 
 long_double = pytest.mark.skipif(
@@ -88,7 +88,7 @@ def test_ties_are_left_open_whatever_the_units():
         slope = rng.standard_normal(6) * far
         functions = Linear(np.arange(2), np.stack([slope, slope]), np.array([0.0, -1e-3 * EPS]))
         known = known_to(rng, np.zeros(6), 1.0, 10, 6)
-        result = SetRule(SETS["chebyshev"]).evaluate(
+        result = SetRule(SETS["chebyshev"]).decide(
             RuleInput(functions, known, 6, False, 1), np.full(10, 0.9), None
         )
         assert_array_equal(result.decided, False)

@@ -12,7 +12,7 @@ from table_files import FORMATS, arrow_modules, csv_text, table_of, write_rows, 
 from eigenfeat import ClassMoments, open_rows
 from eigenfeat.rows import reductions
 from eigenfeat.tables import Position
-from eigenfeat.tables.flow import Buffers, read_ahead
+from eigenfeat.tables.rows import read_ahead
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def test_reading_goes_on_from_any_block(tmp_path, rows, name, size):
     path, options = write_rows(tmp_path, name, *rows)
     found = open_rows(path, block_rows=size, **options)
     whole = list(found.blocks())
-    fractions = [found.fraction(position) for _, position in whole]
+    fractions = [position.fraction for _, position in whole]
     if fractions[0] is not None:
         assert fractions == sorted(fractions)
     for index, (_, position) in enumerate(whole):
@@ -86,8 +86,8 @@ def test_text_is_read_in_pieces_of_whole_lines(tmp_path, rows, name, monkeypatch
 
     path, options = write_rows(tmp_path, name, *rows)
     at_once = [position for _, position in open_rows(path, block_rows=170, **options).blocks()]
-    monkeypatch.setattr(delimited, "_PROBE_BYTES", 1000)
-    monkeypatch.setattr(svmlight, "_CHUNK_BYTES", 1000)
+    monkeypatch.setattr(delimited, "_BLOCK_BYTES", 1000)
+    monkeypatch.setattr(svmlight, "_PIECE_BYTES", 1000)
     found = open_rows(path, block_rows=170, **options)
     back, labels = collected(found)
     np.testing.assert_array_equal(back, rows[0])
@@ -254,17 +254,6 @@ def test_blocks_are_not_overwritten_while_somebody_has_them(tmp_path, rows):
     kept = [block.X[3:5, ::2] for block in open_rows(path, block_rows=10, **options)]
     for index, part in enumerate(kept):
         np.testing.assert_array_equal(part, rows[0][10 * index + 3 : 10 * index + 5, ::2])
-
-
-def test_buffers_are_used_again():
-    pool = Buffers(4, 2, np.dtype(np.float32))
-    first = pool.take()
-    place = first.ctypes.data
-    view = first[1:]
-    del first
-    assert pool.take().ctypes.data != place
-    del view
-    assert pool.take().ctypes.data == place
 
 
 def test_reading_ahead_ends_with_its_reader():

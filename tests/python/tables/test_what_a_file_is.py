@@ -222,7 +222,6 @@ def test_options_of_csv_files(tmp_path, text, options, rows):
     ("text", "options", "error"),
     [
         ("a;b\n1;2\n", {}, r"^delimiter: .*delimiter=';' \(--delimiter ';'\)"),
-        ("a,b\n1,2\n", {"thousands": ","}, "^thousands: expected None"),
         ("a,b\n1,2\n", {"encoding": "klingon"}, "^encoding: expected a codec"),
         ("a,b\n1,2\n", {"decimal": ","}, "^decimal: expected another than the delimiter"),
         ("a,u,u\n1,2,3\n", {}, r"expected distinct column names, got \['u', 'u'\]"),

@@ -19,16 +19,6 @@ from eigenfeat._base.saved import fits
 from eigenfeat._base.threads import count_cores
 from eigenfeat._base.types import Estimator, Labels
 from eigenfeat._base.validation import MOST, real_array, show
-from eigenfeat.incomplete._early.cost_tables import cost_tables
-from eigenfeat.incomplete._early.stages import (
-    CannotFitError,
-    HeldOut,
-    fitted_stages,
-    held_out_stages,
-    onset_of,
-    stage_probabilities,
-)
-from eigenfeat.incomplete._early.waiting import Regression, fitted_policy, stops_of_prices, views_of
 from eigenfeat.incomplete.decisions import EarlyLabels
 from eigenfeat.incomplete.scores import given_times
 from eigenfeat.incomplete.series import (
@@ -40,6 +30,15 @@ from eigenfeat.incomplete.series import (
     whole_rows,
 )
 from eigenfeat.incomplete.series_classifier import RowClassifier
+from eigenfeat.incomplete.stages import (
+    CannotFitError,
+    HeldOut,
+    fitted_stages,
+    held_out_stages,
+    onset_of,
+    stage_probabilities,
+)
+from eigenfeat.incomplete.stopping import Regression, fitted_policy, stops_of_prices, views_of
 from eigenfeat.signals.convolutions import ConvolutionClassifier
 
 if TYPE_CHECKING:
@@ -88,8 +87,7 @@ class MinimumCostClassifier(RowClassifier):
 
     At each of several times a classifier gives probabilities p_t. A series is decided as the class
     of least expected cost at the first t with ``E[value later - cost now | p_t] >= 0``, which is
-    learned by backward induction on held-out series. There is no promise about single decisions;
-    `predict_early` accepts a `ReliableClassifier`, whose promise then holds as well.
+    learned by backward induction on held-out series.
 
     Parameters
     ----------
@@ -119,7 +117,7 @@ class MinimumCostClassifier(RowClassifier):
     classes_ : (G,) array
         Labels, sorted.
     onset_ : int
-        Number of leading values that are the same in all training series. They are left out.
+        Number of leading values that are the same in all training series, which are left out.
     classifiers_, times_ : list of estimators, (p,) array of int
         Times of decision, and the classifier of each, of the values from `onset_` on.
     costs_ : (p, G, G) array
@@ -127,16 +125,11 @@ class MinimumCostClassifier(RowClassifier):
     delay_cost_ : float, callable or array
         The cost given or chosen.
     harmonic_mean_ : float
-        With "harmonic", the held-out harmonic mean at the chosen cost.
+        With "harmonic", that of held-out folds at the chosen cost.
     best_candidate_, candidate_scores_ : str, dict of str to float
         With candidates, the chosen one, and harmonic means or negative costs of all.
     n_channels_, n_timepoints_, n_features_in_ : int
         Channels, values of the longest series, and their product.
-
-    Raises
-    ------
-    ValueError
-        If series, labels, costs or parameters are invalid, or no fold can be fitted.
 
     See Also
     --------
@@ -643,3 +636,53 @@ def _carried(rows: _Array) -> _Array:
     place = np.where(np.isnan(rows), 0, np.arange(rows.shape[1])[:, None])
     last = np.maximum.accumulate(place, axis=1)
     return np.take_along_axis(rows, last, axis=1)
+
+
+# ---- costs
+
+
+def cost_tables(
+    delay_cost: ArrayLike,
+    misclassification_cost: ArrayLike | None,
+    times: NDArray[np.int64],
+    d: int,
+    n_classes: int,
+) -> _Array:
+    """(p, G, G): costs by time, true class and decided class, of series of d samples."""
+    wrong = _misclassification(misclassification_cost, n_classes)
+    return wrong + _delay(delay_cost, times, d, n_classes)
+
+
+def _misclassification(given: Any, n_classes: int) -> _Array:
+    table = real_array(1.0 if given is None else given, "misclassification_cost", np.dtype(float))
+    if table.ndim == 0:
+        table = np.where(np.eye(n_classes) > 0, 0.0, table)
+    if table.shape != (n_classes, n_classes):
+        raise ValueError(
+            f"misclassification_cost: expected a number or shape {(n_classes, n_classes)}, got "
+            f"{table.shape}"
+        )
+    return np.asarray(_finite(table, "misclassification_cost"))
+
+
+def _delay(given: Any, times: NDArray[np.int64], d: int, n_classes: int) -> _Array:
+    if callable(given):
+        values = np.array([float(given(int(t))) for t in times])
+        return _finite(values, "delay_cost")[:, None, None]
+    table = real_array(given, "delay_cost", np.dtype(float))
+    if table.ndim == 0:
+        return _finite(float(table) * times / d, "delay_cost")[:, None, None]
+    if table.shape not in ((d,), (d, n_classes, n_classes)):
+        raise ValueError(
+            f"delay_cost: expected a number, a function, or shape ({d},) or "
+            f"{(d, n_classes, n_classes)}, got shape {table.shape}"
+        )
+    table = _finite(table, "delay_cost")[times - 1]
+    return table if table.ndim == 3 else table[:, None, None]
+
+
+def _finite(values: Any, name: str) -> _Array:
+    array = np.asarray(values, dtype=float)
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name}: expected finite costs, got {show(array[~np.isfinite(array)])}")
+    return array

@@ -1,4 +1,4 @@
-r"""When to stop looking: backward induction over what waiting is expected to save.
+r"""When to stop: backward induction over what waiting is expected to save.
 
 At the last time the value of a series is what deciding it there costs. At an earlier time t the
 difference between the value later and what deciding now costs is regressed on what the classifier
@@ -25,7 +25,7 @@ __all__ = ["Policy", "Regression", "fitted_policy", "stops_of_prices", "views_of
 _Array = NDArray[np.float64]
 
 RIDGE = 1.0
-MOST = 1500  # rows that a regression keeps
+MOST = 1500  # samples that a regression uses
 
 
 def views_of(probability: _Array) -> _Array:
@@ -49,18 +49,18 @@ class Regression(Saved):
     }
 
     def __init__(self, views: _Array) -> None:
-        self.kept = np.unique(np.linspace(0, len(views) - 1, min(len(views), MOST)).astype(int))
+        self.chosen = np.unique(np.linspace(0, len(views) - 1, min(len(views), MOST)).astype(int))
         self.mean = views.mean(axis=0)
         spread = deviations(views)
         self.scale = np.where(spread > 0, spread, 1.0)
-        self.known = (views[self.kept] - self.mean) / self.scale
+        self.known = (views[self.chosen] - self.mean) / self.scale
         kernel = self._kernel(self.known)
         kernel[np.diag_indices_from(kernel)] += RIDGE
         self._factor = cho_factor(kernel, lower=True)
 
     def fit(self, target: _Array) -> tuple[_Array, Any]:
         """Coefficients and means of a target (n,), or of the columns of a target (n, P)."""
-        chosen = target[self.kept]
+        chosen = target[self.chosen]
         mean = chosen.mean(axis=0)
         return np.asarray(cho_solve(self._factor, chosen - mean)), mean
 

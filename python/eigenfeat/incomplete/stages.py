@@ -240,7 +240,7 @@ def held_out_stages(
 def fitted_stages(
     candidate: Any, X: _Array, y: Labels, classes: Labels, held_out: HeldOut
 ) -> list[Any]:
-    """Classifiers with `predict_proba`, fitted to all series up to each of `held.times`."""
+    """Classifiers with `predict_proba`, fitted to all series up to each of `held_out.times`."""
     if isinstance(candidate, list):
         parts = [
             fitted_stages(one, X, y, classes, part.at(held_out.times))

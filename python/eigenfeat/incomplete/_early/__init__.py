@@ -1,1 +1,0 @@
-"""Early classifiers without that promise, costs of waiting, and scores."""
