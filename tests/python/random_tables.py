@@ -15,7 +15,7 @@ import numpy as np
 import eigenfeat as ef
 from eigenfeat import gem, incomplete, ldg, maxmargin, rayleigh, signals
 
-__all__ = ["DEFAULTS", "OF_EPOCHS", "Table", "epochs", "random_table"]
+__all__ = ["DEFAULTS", "OF_EPOCHS", "Table", "difference", "epochs", "random_table"]
 
 
 @dataclass(frozen=True)
@@ -137,6 +137,51 @@ def epochs(X):
     sizes = np.abs(X).sum(axis=1)
     phase = 1 + (sizes / max(sizes.max(), 1e-300))[:, None, None]
     return X[:, :, None] * np.sin(0.3 * phase * np.arange(12))
+
+
+def projector(features):
+    """Onto the span of centred features, which may have other signs and an order of their own."""
+    centred = features.astype(float) - features.mean(axis=0)
+    size = np.abs(centred).max(initial=0.0)
+    if not size > 0:
+        return np.zeros((len(features), len(features)))
+    left, values, _ = np.linalg.svd(centred / size, full_matrices=False)
+    kept = left[:, values > 1e-3 * values[0]]
+    return kept @ kept.T
+
+
+def positive(features):
+    """Features of the largest magnitude 1, each with a positive entry of largest magnitude."""
+    features = features.astype(float)
+    top = features[np.abs(features).argmax(axis=0), np.arange(features.shape[1])]
+    return features * np.where(top < 0, -1, 1) / max(np.abs(features).max(initial=0.0), 1e-300)
+
+
+def difference(known, other, name):
+    """How far results are from each other, 0 to about 1."""
+    if known is None or other is None:
+        return float(known is not other)
+    if "unsettled" in known or "unsettled" in other:
+        return 0.0
+    assert known.keys() == other.keys()
+    if "predict_proba" in known:
+        return float(np.abs(known["predict_proba"] - other["predict_proba"]).max())
+    if "transform" in known:
+        one, two = known["transform"], other["transform"]
+        if not one.size and not two.size:
+            return 0.0
+        gap = np.inf
+        if one.shape == two.shape:
+            gap = float(np.abs(positive(one) - positive(two)).max())
+        return min(gap, float(np.abs(projector(one) - projector(two)).max()))
+    if "decision_function" in known:
+        one, two = known["decision_function"], other["decision_function"]
+        least = 1.0 if name == "MulticlassSVM" else 1e-300  # its margin is 1
+        return float(np.abs(one - two).max() / max(np.abs(one).max(), least))
+    one, two = known["predict"], other["predict"]
+    if name == "GEMRegressor":
+        return float(np.abs(one - two).max() / max(np.abs(one).max(), 1e-300))
+    return float((one != two).mean())
 
 
 OF_EPOCHS = {"SpatialFilters", "TangentSpace"}

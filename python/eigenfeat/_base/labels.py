@@ -260,7 +260,7 @@ def _of_array(array: npt.NDArray[Any], name: str, start: int, what: str) -> npt.
     column = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
     if column.ndim != 1:
         return array
-    if column.dtype.kind == "f" and what == "label":
+    if column.dtype.kind == "f" and what != "target":
         _refuse_missing(np.isnan(column), name, start, what)
     elif column.dtype.kind in "mM":
         _refuse_missing(np.isnat(column), name, start, what)
@@ -286,10 +286,10 @@ def _of_objects(objects: npt.NDArray[Any], name: str, start: int, what: str) -> 
         kinds == {int, float} and all(_kind(type(v)) is float or abs(v) <= 2**53 for v in values)
     ):
         return np.array(values, dtype=np.float64)
-    if len(kinds) > 1 and what == "label":
+    if len(kinds) > 1 and what != "target":
         names = sorted(one.__name__ for one in kinds)
         raise ValueError(
-            f"{name}: expected labels that can be ordered, got a mixture of {', '.join(names)}"
+            f"{name}: expected {what}s that can be ordered, got a mixture of {', '.join(names)}"
         )
     if kinds == {str}:
         return _objects([str(v) for v in values]) if types != {str} else objects

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar, cast
+import inspect
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,7 +11,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import _check_sample_weight
 
 from eigenfeat._base.types import Labels
-from eigenfeat._base.validation import check_unmasked
+from eigenfeat._base.validation import check_unmasked, refuse_complex
 from eigenfeat._base.weight_units import usual_weights
 from eigenfeat.expansion.features import take_rows
 
@@ -31,6 +32,11 @@ __all__ = [
 _Rows = TypeVar("_Rows", bound="Floats | csr_array | ExpandedRows | NDArray[np.intp]")
 _Labels = TypeVar("_Labels", bound="Targets")
 _USUAL = 2.0**64  # largest weights between its inverse and this are taken as they are
+# Newer scikit-learn refuses weights that are all 0 in words of its own.
+_ALLOW = "allow_all_zero_weights"
+_ZEROS: dict[str, Any] = (
+    {_ALLOW: True} if _ALLOW in inspect.signature(_check_sample_weight).parameters else {}
+)
 _LEAST = 2.0**-1000  # of weights that are divided
 
 
@@ -44,11 +50,14 @@ def row_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64]:
     ValueError
         If weights are negative, not finite, too few or too many.
     """
+    given = check_unmasked(sample_weight, "sample_weight")
+    refuse_complex(getattr(given, "dtype", None), "sample_weight")
     result: NDArray[np.float64] = _check_sample_weight(
-        check_unmasked(sample_weight, "sample_weight"),
+        given,
         np.empty((n, 0)),
         dtype=np.float64,
         ensure_non_negative=True,
+        **_ZEROS,
     )
     return usual_weights(result)
 

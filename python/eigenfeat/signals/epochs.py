@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.signal import butter, sosfiltfilt
 
+from eigenfeat._base.labels import plain_labels
 from eigenfeat._base.plain_rows import plain_rows
 from eigenfeat._base.validation import real_array, show
 
@@ -143,9 +144,7 @@ def read_groups(groups: ArrayLike | None, n: int) -> NDArray[Any] | None:
     """Sessions (n,) of epochs; None if they are all of one that has no name."""
     if groups is None:
         return None
-    names = np.asarray(groups)
+    names = np.asarray(plain_labels(groups, "groups", what="session"))
     if names.shape != (n,):
         raise ValueError(f"groups: expected {n} sessions, one per epoch, got shape {names.shape}")
-    if names.dtype.kind == "f" and np.isnan(names).any():
-        raise ValueError(f"groups: expected sessions, got nan of epoch {np.isnan(names).argmax()}")
     return names

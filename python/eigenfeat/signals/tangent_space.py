@@ -340,9 +340,7 @@ class TangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         sessions = read_groups(groups, n)
         if first:
             self.n_channels_ = matrices.values.shape[2]
-            self.basis_, self._lift = self._span(
-                matrices.values[:, weight > 0], dtype == np.float32
-            )
+            self.basis_, self._lift = self._span(matrices.values, weight, dtype == np.float32)
             self.rank_ = self.basis_.shape[1]
         reduced = self._reduced(matrices)
         if self.align is not None:
@@ -427,12 +425,13 @@ class TangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             parts.append((rows, np.stack([inverse_root(matrix) for matrix in means])))
         return parts
 
-    def _span(self, matrices: _Array, coarse: bool) -> tuple[_Array, _Array]:
+    def _span(self, matrices: _Array, weight: _Array, coarse: bool) -> tuple[_Array, _Array]:
         """Basis of what the channels span, over all bands, and what leads back to channels."""
-        size = np.einsum("bncc->b", matrices)
+        mean = np.einsum("n,bncd->bcd", weight / weight.max(), matrices)
+        size = np.einsum("bcc->b", mean)
         if not (size > 0).all():
             raise ValueError("X: expected channels that vary, got constant ones alone")
-        total = np.tensordot(1.0 / size, matrices.sum(axis=1), axes=1)
+        total = np.tensordot(1.0 / size, mean, axes=1)
         power = np.diag(total)
         flat = np.flatnonzero(power <= _FLAT * power.max())
         if len(flat):

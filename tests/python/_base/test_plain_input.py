@@ -15,8 +15,10 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.utils import get_tags
 
 import eigenfeat as ef
+from eigenfeat import signals
 from eigenfeat._base.labels import plain_labels
 from eigenfeat.incomplete import ReliableClassifier
+from eigenfeat.rayleigh import SlicedInverseRegression
 
 NAMES = [name for name in ESTIMATORS if "," not in name]
 METHODS = (
@@ -35,14 +37,14 @@ def methods_of(estimator):
     return [name for name in METHODS if hasattr(estimator, name)]
 
 
-def takes_labels(name):
-    estimator = ESTIMATORS[name]()
+def takes_labels_of(make):
+    estimator = make()
     required = get_tags(estimator).target_tags.required
-    numbers = is_regressor(estimator) or name == "SlicedInverseRegression"
+    numbers = is_regressor(estimator) or isinstance(estimator, SlicedInverseRegression)
     return (required or is_classifier(estimator)) and not numbers
 
 
-LABELLED = [name for name in NAMES if takes_labels(name)]
+LABELLED = [name for name in NAMES if takes_labels_of(ESTIMATORS[name])]
 
 
 # ---- masks ---------------------------------------------------------------------------------------
@@ -290,6 +292,13 @@ def test_missing_labels_are_counted(name, kind):
         estimator.fit(X, GAPS[kind](), **more)
 
 
+@pytest.mark.parametrize("name", LABELLED)
+def test_missing_labels_are_counted_by_all(name):
+    estimator, more = new(name)
+    with pytest.raises(ValueError, match=TWO):
+        estimator.fit(good_rows(name), GAPS["Int64"](), **more)
+
+
 @pytest.mark.parametrize("kind", [kind for kind in GAPS if kind != "dates"])
 def test_missing_labels_are_counted_in_blocks_and_moments(kind):
     y = GAPS[kind]()
@@ -356,3 +365,78 @@ def test_blocks_of_signed_and_unsigned_labels():
     found = ef.GEMClassifier().fit(ef.rows.GeneratedBlocks(blocks))
     assert found.classes_.dtype == np.uint64
     assert found.classes_.tolist() == IDS + HUGE
+
+
+# ---- series, epochs and pools, whose samples are not those of a table ----------------------------
+
+EPOCHS = np.random.default_rng(9).standard_normal((len(Y), 3, 20)) * (1 + Y[:, None, None])
+OTHERS = {
+    "GEMClassifier": (ef.GEMClassifier, X),
+    "JointGEMClassifier": (lambda: ef.gem.JointGEMClassifier(epochs=1), X),
+    "TangentSpace": (signals.TangentSpace, EPOCHS),
+    "SpatialFilters": (signals.SpatialFilters, EPOCHS),
+    "ConvolutionFeatures": (lambda: signals.ConvolutionFeatures(random_state=0), EPOCHS[:, 0]),
+    "ConvolutionClassifier": (
+        lambda: signals.ConvolutionClassifier(random_state=0),
+        EPOCHS[:, 0],
+    ),
+    "MinimumCostClassifier": (
+        lambda: ef.incomplete.MinimumCostClassifier(ef.FisherLDA(), n_times=2, n_folds=2),
+        EPOCHS[:, 0],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_others_refuse_masked_and_complex_samples(name):
+    make, rows = OTHERS[name]
+    mask = np.zeros(rows.shape, dtype=bool)
+    mask[(4,) + (1,) * (rows.ndim - 1)] = True
+    hidden = np.ma.masked_array(np.where(mask, 1e6, rows), mask)
+    if not takes_missing(make()):
+        with pytest.raises(ValueError, match=r"^X: expected .*(row|epoch|sample|series) 4"):
+            make().fit(hidden, Y)
+    fitted = make().fit(rows, Y)
+    for method in methods_of(fitted):
+        if method != "decide":
+            with pytest.raises(ValueError, match=r"^X: expected .*(row|epoch|sample|series) 4"):
+                getattr(fitted, method)(hidden)
+        with pytest.raises(ValueError, match=r"^X: expected real numbers, got complex128"):
+            getattr(fitted, method)(rows + 0j)
+    with pytest.raises(ValueError, match=r"^X: expected real numbers, got complex128"):
+        make().fit(rows + 0j, Y)
+
+
+@pytest.mark.parametrize("kind", ["Int64", "string", "list", "float"])
+@pytest.mark.parametrize("name", [name for name in OTHERS if takes_labels_of(OTHERS[name][0])])
+def test_others_count_missing_labels(name, kind):
+    make, rows = OTHERS[name]
+    with pytest.raises(ValueError, match=TWO):
+        make().fit(rows, GAPS[kind]())
+
+
+@pytest.mark.parametrize("name", [*NAMES, *OTHERS])
+def test_complex_weights_are_refused(name):
+    make, rows = OTHERS[name] if name in OTHERS else (lambda: new(name)[0], good_rows(name))
+    more = {} if name in OTHERS else new(name)[1]
+    if "sample_weight" in inspect.signature(make().fit).parameters:
+        text = r"^sample_weight: expected real numbers, got complex128"
+        with pytest.raises(ValueError, match=text):
+            make().fit(rows, Y, sample_weight=np.ones(len(Y)) + 0j, **more)
+
+
+@pytest.mark.parametrize("name", ["TangentSpace", "SpatialFilters"])
+def test_missing_sessions_are_counted(name):
+    text = r"^groups: expected a session for every row, got 1 missing value, the first in row 7"
+    names = pd.Series(["a", "b"] * (len(Y) // 2), dtype="string")
+    gone = np.arange(len(Y)) == 7
+    for groups in (
+        names.where(~gone),
+        names.astype(object).where(~gone, None),
+        np.ma.masked_array(np.arange(len(Y)) % 2, gone),
+        np.where(gone, np.nan, np.arange(len(Y)) % 2),
+    ):
+        with pytest.raises(ValueError, match=text):
+            OTHERS[name][0]().set_params(align="session").fit(EPOCHS, Y, groups=groups)
+    model = OTHERS[name][0]().set_params(align="session").fit(EPOCHS, Y, groups=names)
+    assert model.sessions_.tolist() == ["a", "b"]

@@ -382,3 +382,16 @@ def test_other_channels_and_groups(rng):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert model.transform(X[:1], [0]).shape == (1, 21)  # the session of fit
+
+
+def test_weights_are_repetitions_where_channels_are_rescaled():
+    """Units and rank are those of the weighted epochs, and so is what is shrunk."""
+    rng = np.random.default_rng(4)
+    units = np.array([1e-3, 1.0, 1e2, 3.0])
+    X = rng.standard_normal((30, 4, 12)) * np.exp(rng.standard_normal((30, 4, 1))) * units[:, None]
+    X[:, 3] = X[:, 1] + X[:, 0]
+    count = rng.integers(0, 5, 30)
+    one = TangentSpace().fit(X, sample_weight=1e-3 * count)
+    other = TangentSpace().fit(np.repeat(X, count, axis=0))
+    assert one.rank_ == other.rank_
+    np.testing.assert_allclose(one.transform(X), other.transform(X), atol=1e-6)

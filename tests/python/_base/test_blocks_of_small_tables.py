@@ -1,0 +1,134 @@
+"""Small tables with ties in blocks and in batches: the same answers as in one array.
+
+Moments of blocks differ from those of an array by rounding, which must not decide anything: which
+columns are constant, which directions there are, and how many.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from random_tables import DEFAULTS, difference, random_table
+from sklearn.utils.validation import has_fit_parameter
+
+from eigenfeat import MultinomialLogit, open_rows
+
+LOGIT = MultinomialLogit(ridge_scale="common", temperature="auto", tol=1e-8)
+# Solutions of a tolerance are compared where it does not show.
+TO_THE_END = {"GEMClassifier, gem": {"logit": LOGIT}, "MultinomialLogit": {"tol": 1e-8}}
+BLOCKS = ["GEM", "GEMClassifier, gem", "ClassComponents", "MultinomialLogit", "FisherLDA"]
+BLOCKS += ["CalibratedLeastSquares", "QuadraticDiscriminant", "SlicedInverseRegression"]
+BLOCKS += ["RayleighPCA", "VanishingComponents", "RegularizedFisher", "PCAFisher", "DirectLDA"]
+BLOCKS += ["GSVDDiscriminant", "MaximumMarginCriterion", "PartitionedReducer"]
+BATCHES = [name for name in BLOCKS if hasattr(DEFAULTS[name](), "partial_fit")]
+# How many directions there are is decided by what is more than the rounding of float64.
+OF_RANK = {"ClassComponents", "RayleighPCA", "PCAFisher", "GSVDDiscriminant"}
+OF_LARGEST = {"offset", "large", "small", "cauchy", "lognormal"}  # solved in the columns' units
+
+
+def tied_table(seed):
+    """Numbers, labels and weights or None of 8 to 96 samples: bits, counts, copies, repeats."""
+    rng = np.random.default_rng([39, seed])
+    table = random_table(seed, int(rng.integers(8, 97)))
+    X = table.X.astype(np.float32 if table.X.dtype == np.float32 else np.float64)
+    tied = np.column_stack([rng.random(len(X)) < 0.5, rng.integers(0, 3, len(X))])
+    return np.column_stack([X, tied, tied[:, 1]]).astype(X.dtype), table
+
+
+def parts(size, *arrays):
+    return [
+        tuple(a[i : i + size] for a in arrays if a is not None)
+        for i in range(0, len(arrays[0]), size)
+    ]
+
+
+def fitted(name, fit):
+    model = DEFAULTS[name]().set_params(**TO_THE_END.get(name, {}))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fit(model)
+    return model
+
+
+def answers(model, X):
+    methods = ("predict_proba", "transform", "predict")
+    return {m: np.asarray(getattr(model, m)(X)) for m in methods if hasattr(model, m)}
+
+
+def check(name, seed, ways, weighted=True):
+    X, table = tied_table(seed)
+    if name == "MaximumMarginCriterion" and OF_LARGEST & set(table.kinds):
+        return
+    if name in OF_RANK and (X.dtype == np.float32 or "offset" in table.kinds):
+        return
+    weighted = weighted and has_fit_parameter(DEFAULTS[name](), "sample_weight")
+    weight = table.weight if weighted else None
+    whole = fitted(name, lambda model: model.fit(X, table.y, **given(weight)))
+    known = answers(whole, X)
+    for way in ways:
+        other = fitted(name, lambda model, way=way: way(model, X, table.y, weight))
+        found = answers(other, X)
+        assert difference(known, found, name) < 5e-3
+
+
+def given(weight):
+    return {} if weight is None else {"sample_weight": weight}
+
+
+def blocks_of(size):
+    return lambda model, X, y, w: model.fit(lambda: iter(parts(size, X, y, w)))
+
+
+def batches_of(size):
+    def fit(model, X, y, w):
+        for part in parts(size, X, y, w):
+            if w is None or part[2].any():
+                model.partial_fit(*part[:2], **given(None if w is None else part[2]))
+
+    return fit
+
+
+@pytest.mark.parametrize("name", BLOCKS)
+def test_blocks(name):
+    for seed in range(8):
+        check(name, seed, [blocks_of(5), blocks_of(17)])
+
+
+@pytest.mark.parametrize("name", BATCHES)
+def test_batches(name):
+    for seed in range(8):
+        check(name, seed, [batches_of(11)])
+
+
+@pytest.mark.parametrize("name", BLOCKS)
+def test_files(name, tmp_path):
+    def text(model, X, y, w):
+        frame = pd.DataFrame(X).assign(label=y)
+        frame.to_csv(tmp_path / "rows.csv", index=False, header=False, float_format="%.17g")
+        options = {"target": X.shape[1], "header": False, "dtype": X.dtype, "block_rows": 7}
+        model.fit(open_rows(tmp_path / "rows.csv", **options))
+
+    def arrays(model, X, y, w):
+        np.savez(tmp_path / "rows.npz", X=X, y=y)
+        model.fit(open_rows(tmp_path / "rows.npz", block_rows=7))
+
+    for seed in (0, 5):
+        check(name, seed, [text, arrays], weighted=False)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", BLOCKS)
+def test_more_blocks(name):
+    for seed in range(8, 150):
+        check(name, seed, [blocks_of(5), *([batches_of(11)] if name in BATCHES else [])])
+
+
+@pytest.mark.parametrize("name", BATCHES)
+def test_a_batch_without_weight_is_refused_in_our_words(name):
+    X, table = tied_table(0)
+    model = DEFAULTS[name]().partial_fit(X, table.y)
+    with pytest.raises(ValueError, match=r"sample_weight: expected at least one positive weight"):
+        model.partial_fit(X, table.y, sample_weight=np.zeros(len(X)))
