@@ -291,14 +291,6 @@ def test_a_number_is_no_path():
         os.close(writing)
 
 
-def test_blocks_beyond_memory(tmp_path):
-    np.save(tmp_path / "rows.npy", X)
-    rows = ef.open_rows(tmp_path / "rows.npy", block_rows=2**31 - 1)
-    rows.block_rows = 2**50  # what no machine has
-    with pytest.raises(MemoryError, match="block_rows: expected blocks that fit into memory"):
-        list(rows)
-
-
 @pytest.mark.parametrize("name", ["model", "agreement", "confidence", "tau", "steps"])
 def test_calibrate(reliable, name):
     given = {"model": reliable, "X": X, "y": Y}
