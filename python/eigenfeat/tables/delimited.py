@@ -37,6 +37,7 @@ from eigenfeat.tables.source import Mask, Options, Source
 __all__ = ["DelimitedSource"]
 
 _BLOCK_BYTES = 4 << 20  # of text that is parsed at once
+_FIRST_BYTES = 1 << 20  # of text that types of columns are found in
 _MOST_BYTES = 64 << 20  # of a line
 _PROBED_CELLS = 200_000  # that types are inferred from
 # Cells that are missing values.
@@ -123,7 +124,7 @@ class DelimitedSource(TableSource):
         """The first cells of all columns, the first line among them."""
         pa = arrow("CSV")
         batches = []
-        for _, n, cells, _, _ in self._pieces([*range(self._stored)], 0):
+        for _, n, cells, _, _ in self._pieces([*range(self._stored)], 0, _FIRST_BYTES):
             batches.append([*cells.values()])
             if n > 1 or len(batches) > 1:
                 break
@@ -158,10 +159,10 @@ class DelimitedSource(TableSource):
             stream.close()
 
     def _pieces(
-        self, wanted: list[int], skip: int
+        self, wanted: list[int], skip: int, size: int = _BLOCK_BYTES
     ) -> Iterator[tuple[int, int, dict[int, Any], Mask | None, float | None]]:
         pa = arrow("CSV")
-        done, size = skip, _BLOCK_BYTES
+        done = skip
         while True:
             try:
                 with self._opened() as stream:
