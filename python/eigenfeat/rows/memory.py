@@ -282,7 +282,7 @@ class BlockRows(LabelledRows):
         if result.checksum.n_rows == 0:
             raise ValueError("X: expected at least one row, got none")
         if len(result.table) == 0:
-            raise ValueError("sample_weight: expected at least one positive weight, got zeros alone")
+            raise ValueError("sample_weight: expected at least one positive weight, got only zeros")
         unit = weight_unit(result.heaviest)
         if result.weight is not None:
             result.weight /= unit

@@ -217,7 +217,7 @@ class BlockScores:
         blocks = blocks.prepared_for(self, fitted=True)
         right, total = blocks.reduce(right_rows, reductions.add, without_names(self))
         if not total > 0:
-            raise ValueError("sample_weight: expected at least one positive weight, got zeros alone")
+            raise ValueError("sample_weight: expected at least one positive weight, got only zeros")
         return float(right / total)
 
 

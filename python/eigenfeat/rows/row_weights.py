@@ -88,7 +88,7 @@ def weighted_rows(
     weight = row_weights(sample_weight, X.shape[0])
     positive = weight > 0
     if not positive.any():
-        raise ValueError("sample_weight: expected at least one positive weight, got zeros alone")
+        raise ValueError("sample_weight: expected at least one positive weight, got only zeros")
     if positive.all():
         return X, y, weight
     some = cast("_Rows", take_rows(X, positive))

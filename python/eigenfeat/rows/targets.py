@@ -347,7 +347,7 @@ def _vector(contraction: Any, outputs: _Array, weights: _Array | None, random_st
 def _deviations(outputs: _Array, weights: _Array | None) -> _Array:
     """Return the (q,) standard deviations, 0 where only rounding varies."""
     if weights is not None and not weights.any():
-        raise ValueError("sample_weight: expected at least one positive weight, got zeros alone")
+        raise ValueError("sample_weight: expected at least one positive weight, got only zeros")
     largest = np.abs(outputs).max(axis=0)
     size = np.where(largest > 0, largest, 1.0)
     scaled = outputs / size  # squares neither overflow nor vanish
