@@ -48,7 +48,7 @@ def row_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64]:
     Raises
     ------
     ValueError
-        If weights are negative, not finite, too few or too many.
+        If weights are negative, not finite, too few or too many, or all 0.
     """
     given = check_unmasked(sample_weight, "sample_weight")
     refuse_complex(getattr(given, "dtype", None), "sample_weight")
@@ -59,6 +59,8 @@ def row_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64]:
         ensure_non_negative=True,
         **_ZEROS,
     )
+    if len(result) and not result.any():
+        raise ValueError("sample_weight: expected at least one positive weight, got only zeros")
     return usual_weights(result)
 
 
@@ -87,8 +89,6 @@ def weighted_rows(
         return X, y, None
     weight = row_weights(sample_weight, X.shape[0])
     positive = weight > 0
-    if not positive.any():
-        raise ValueError("sample_weight: expected at least one positive weight, got only zeros")
     if positive.all():
         return X, y, weight
     some = cast("_Rows", take_rows(X, positive))
