@@ -15,10 +15,9 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._base.feature_names import take_names
 from eigenfeat._base.saved import fits
 from eigenfeat._base.types import Floats, RandomState, Rows
-from eigenfeat._base.validation import MOST, show
+from eigenfeat._base.validation import MOST, show, take_names
 from eigenfeat._base.verbose import Verbose
 from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.gem.gem import GEM

@@ -16,11 +16,11 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from eigenfeat._base.feature_names import take_names
 from eigenfeat._base.labels import check_two_labels
-from eigenfeat._base.lazy import Lazy, LazySolution
 from eigenfeat._base.saved import check_solution, fits
+from eigenfeat._base.threads import Lazy, LazySolution
 from eigenfeat._base.types import Floats, Pairs, RandomState, Rows, Targets, Weights
+from eigenfeat._base.validation import take_names
 from eigenfeat._base.verbose import Verbose
 from eigenfeat.expansion.features import check_powers, column_suffixes, expand
 from eigenfeat.moments.class_moments import ClassMoments

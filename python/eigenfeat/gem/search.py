@@ -13,9 +13,9 @@ from sklearn.model_selection import ParameterGrid, StratifiedShuffleSplit
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._base.feature_names import take_names
 from eigenfeat._base.saved import fits
 from eigenfeat._base.types import CrossValidation, Floats, Labels, RandomState, Rows
+from eigenfeat._base.validation import take_names
 from eigenfeat._base.verbose import progress_bar
 from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.gem.search_rows import SearchRows

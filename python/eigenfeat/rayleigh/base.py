@@ -18,12 +18,11 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._base.feature_names import take_names
 from eigenfeat._base.labels import check_two_labels
-from eigenfeat._base.lazy import Lazy, LazySolution
 from eigenfeat._base.saved import check_solution
+from eigenfeat._base.threads import Lazy, LazySolution
 from eigenfeat._base.types import Floats, Rows, Weights
-from eigenfeat._base.validation import FLOATS
+from eigenfeat._base.validation import FLOATS, take_names
 from eigenfeat.expansion.features import expand
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils import rayleigh_matrices as matrices

@@ -14,9 +14,8 @@ from numpy.typing import ArrayLike
 
 from eigenfeat._base import threads
 from eigenfeat._base.labels import plain_labels
-from eigenfeat._base.plain_rows import plain_rows
 from eigenfeat._base.types import Codes, Floats, Rows, Targets, Weights
-from eigenfeat._base.validation import check_unmasked, show
+from eigenfeat._base.validation import check_unmasked, plain_rows, show
 from eigenfeat.expansion.features import CoreRows, core_rows, take_rows
 
 if TYPE_CHECKING:

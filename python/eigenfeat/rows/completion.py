@@ -26,8 +26,8 @@ import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base import threads as _threads
-from eigenfeat._base.lazy import cached_property
 from eigenfeat._base.saved import Saved, fits
+from eigenfeat._base.threads import cached_property
 from eigenfeat._base.types import Codes, Floats, Labels
 from eigenfeat._base.validation import FLOATS
 from eigenfeat._base.verbose import warn_caller

@@ -17,8 +17,7 @@ import sklearn.base
 from sklearn.utils import validation
 
 from eigenfeat._base.labels import plain_labels
-from eigenfeat._base.plain_rows import naming_text, plain_rows
-from eigenfeat._base.validation import FLOATS
+from eigenfeat._base.validation import FLOATS, naming_text, plain_rows
 
 __all__ = [
     "BaseEstimator",

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from sklearn.utils.multiclass import check_classification_targets
 
 from eigenfeat._base.labels import LabelTable
-from eigenfeat._base.lazy import cached_property
+from eigenfeat._base.threads import cached_property
 from eigenfeat._base.types import Codes, DType, Floats, Labels
 from eigenfeat._base.weight_units import weight_unit
 from eigenfeat.expansion.features import CoreRows, ExpandedRows
