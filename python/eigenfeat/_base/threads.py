@@ -1,4 +1,4 @@
-"""Numbers of threads, and values that are computed once, also among threads and forked processes."""
+"""Numbers of threads, and values computed once, also among threads and forked processes."""
 
 from __future__ import annotations
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import os
+import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -42,6 +44,8 @@ __all__ = [
     "checked_names",
     "counted",
     "differing_name",
+    "has_missing",
+    "is_table",
     "names_of",
     "naming_text",
     "plain_rows",
@@ -52,6 +56,10 @@ __all__ = [
     "show",
     "symmetric_matrices",
     "take_names",
+    "usual_weights",
+    "warn_caller",
+    "weight_unit",
+    "weights_in",
     "well_formed",
 ]
 
@@ -491,10 +499,30 @@ def _ordered(X: Any) -> Any:
     return fresh
 
 
+# ---- warnings ------------------------------------------------------------------------------------
+
+
+_HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+
+def warn_caller(message: str, category: type[Warning]) -> None:
+    """Warn of a line of the caller's: the nearest outside of this package and of decorators."""
+    level, frame = 1, sys._getframe()
+    while frame is not None and _is_inside(frame.f_code.co_filename):
+        level += 1
+        frame = frame.f_back  # type: ignore[assignment]
+    warnings.warn(message, category, stacklevel=level)
+
+
+def _is_inside(path: str) -> bool:
+    decorators = os.path.join("sklearn", "callback"), "contextlib.py"
+    return path.startswith(_HERE) or any(name in path for name in decorators)
+
+
 # ---- samples as users give them ------------------------------------------------------------------
 #
-# NumPy and SciPy drop masks and imaginary parts, turn dates into numbers, and trust the indices of a
-# sparse matrix; scikit-learn's checks come after that.
+# NumPy and SciPy drop masks and imaginary parts, turn dates into numbers, and trust the indices of
+# a sparse matrix; scikit-learn's checks come after that.
 
 
 ENCODE = (
@@ -631,6 +659,32 @@ def _is_number(text: str) -> bool:
     return True
 
 
+def is_table(X: object) -> bool:
+    """Whether X is a data frame or table: columns with names, each with a type of its own."""
+    named = hasattr(X, "columns") or hasattr(X, "column_names")
+    return named and not isinstance(X, np.ndarray) and hasattr(X, "shape") and len(X.shape) == 2
+
+
+_FEW_ENTRIES = 1 << 14  # that are looked at one by one
+
+
+def has_missing(X: Any) -> bool:
+    """Whether dense rows have NaN; ValueError for sparse ones that do."""
+    if isinstance(X, np.ndarray):
+        if X.size <= _FEW_ENTRIES:
+            return bool(np.isnan(X).any())
+        with np.errstate(over="ignore", invalid="ignore"):
+            return bool(np.isnan(X.sum(dtype=np.float64))) and bool(np.isnan(X).any())
+    at = np.flatnonzero(np.isnan(X.data))
+    if len(at):
+        row = int(np.searchsorted(X.indptr, at[0], side="right")) - 1
+        raise ValueError(
+            "X: expected finite numbers in sparse rows, got NaN in row "
+            f"{row}, column {int(X.indices[at[0]])}"
+        )
+    return False
+
+
 # ---- names of columns ----------------------------------------------------------------------------
 
 
@@ -691,3 +745,34 @@ def take_names(estimator: Estimator, source: Any) -> None:
         estimator.__dict__.pop(name, None)
         if value is not None:
             setattr(estimator, name, value)
+
+
+# ---- sample weights of an extreme size -----------------------------------------------------------
+
+
+_USUAL = 2.0**64  # largest weights between its inverse and this are taken as they are
+_LEAST = 2.0**-1000  # of weights that are divided
+
+
+def usual_weights(weight: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Weights whose largest lies beyond 2^64 or below 2^-64, divided by a power of two near it.
+
+    Sums and products of weights then neither overflow nor vanish. Such weights are no numbers of
+    repetitions, so that their ratios are all that they say. No positive weight becomes 0.
+    """
+    return weights_in(weight, weight_unit(float(weight.max(initial=0.0))))
+
+
+def weight_unit(most: float) -> float:
+    """What weights are divided by whose largest is `most`: 1 unless that is extreme."""
+    if most == 0.0 or 1.0 / _USUAL <= most <= _USUAL:
+        return 1.0
+    return float(np.ldexp(1.0, int(np.frexp(most)[1]) - 1))
+
+
+def weights_in(weight: NDArray[np.float64], unit: float) -> NDArray[np.float64]:
+    """Weights divided by a power of two; no positive one becomes 0."""
+    if unit == 1.0:
+        return weight
+    with np.errstate(under="ignore"):
+        return np.where(weight > 0, np.maximum(weight / unit, _LEAST), 0.0)

@@ -26,18 +26,17 @@ from eigenfeat._base.validation import FLOATS, take_names
 from eigenfeat.expansion.features import expand
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils import rayleigh_matrices as matrices
-from eigenfeat.rows.blocks import RowBlocks
-from eigenfeat.rows.completion import (
-    ALLOW_NAN,
-    GaussianRows,
-    complete,
+from eigenfeat.rows.blocks import RowBlocks, given_blocks, keep_columns
+from eigenfeat.rows.completion import ALLOW_NAN, GaussianRows, complete, refuse_missing
+from eigenfeat.rows.estimator import (
+    BaseEstimator,
     keep_completion,
-    refuse_missing,
+    unchanged_on_error,
+    validate_data,
+    weighted_rows,
 )
-from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error, validate_data
 from eigenfeat.rows.memory import MemoryRows, scan_blocks
-from eigenfeat.rows.out_of_core import given_blocks, keep_columns, over_blocks, pooled_moments
-from eigenfeat.rows.row_weights import weighted_rows
+from eigenfeat.rows.out_of_core import over_blocks, pooled_moments
 
 __all__ = [
     "OfMoments",

@@ -25,11 +25,10 @@ from eigenfeat.ldg._solving.scatters import (
     triangle_of,
     unit_weights,
 )
-from eigenfeat.rows.blocks import Block, RowBlocks, is_blocks
-from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error, validate_data
+from eigenfeat.rows.blocks import Block, RowBlocks, given_blocks, is_blocks, keep_columns
+from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error, validate_data, weighted_rows
 from eigenfeat.rows.memory import scan_blocks
-from eigenfeat.rows.out_of_core import given_blocks, keep_columns, over_blocks
-from eigenfeat.rows.row_weights import weighted_rows
+from eigenfeat.rows.out_of_core import over_blocks
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
