@@ -37,14 +37,16 @@ from eigenfeat.gem.pool import (
 )
 from eigenfeat.gem.views import VIEWS, TableStatistics
 from eigenfeat.linear.logistic import MultinomialLogit
-from eigenfeat.rows.blocks import ArrayBlocks, RowBlocks, given_blocks, keep_columns
+from eigenfeat.rows.blocks import ArrayBlocks, RowBlocks
 from eigenfeat.rows.completion import ALLOW_NAN, complete
 from eigenfeat.rows.estimator import (
     BaseEstimator,
     Iterative,
     Verbose,
     class_weighted,
+    given_blocks,
     is_wide,
+    keep_columns,
     keep_completion,
     steps_of,
     unchanged_on_error,

@@ -27,12 +27,14 @@ from eigenfeat.pencils.contrasts import KINDS, Contrasts
 from eigenfeat.pencils.fitted_directions import FittedDirections, solve
 from eigenfeat.pencils.scale_trial import tried_scales
 from eigenfeat.pencils.solution import Settings, Solution
-from eigenfeat.rows.blocks import RowBlocks, given_blocks, keep_columns
+from eigenfeat.rows.blocks import RowBlocks
 from eigenfeat.rows.completion import ALLOW_NAN, complete, refuse_missing
 from eigenfeat.rows.estimator import (
     BaseEstimator,
     Verbose,
+    given_blocks,
     is_wide,
+    keep_columns,
     keep_completion,
     unchanged_on_error,
     validate_data,

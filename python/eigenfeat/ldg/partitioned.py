@@ -19,8 +19,14 @@ from eigenfeat._base.sparse_rows import in_order
 from eigenfeat._base.types import Estimator, Floats, RandomState, Rows, Targets
 from eigenfeat._base.validation import MOST, show
 from eigenfeat.ldg.linear import LDG
-from eigenfeat.rows.blocks import Block, given_blocks, keep_columns
-from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error, validate_data
+from eigenfeat.rows.blocks import Block
+from eigenfeat.rows.estimator import (
+    BaseEstimator,
+    given_blocks,
+    keep_columns,
+    unchanged_on_error,
+    validate_data,
+)
 from eigenfeat.rows.out_of_core import all_targets, over_blocks
 
 if TYPE_CHECKING:

@@ -20,10 +20,11 @@ from eigenfeat._base.types import Codes, Floats, Labels, Rows, Targets, Weights
 from eigenfeat._base.validation import FLOATS
 from eigenfeat.expansion.features import CoreRows, ExpandedRows, core_rows
 from eigenfeat.linear.logit_problem import LogitProblem, far_means
-from eigenfeat.rows.blocks import given_blocks, keep_columns
 from eigenfeat.rows.estimator import (
     BaseEstimator,
     Verbose,
+    given_blocks,
+    keep_columns,
     unchanged_on_error,
     validate_data,
     weighted_rows,

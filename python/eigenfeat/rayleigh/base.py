@@ -26,10 +26,12 @@ from eigenfeat._base.validation import FLOATS, take_names
 from eigenfeat.expansion.features import expand
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils import rayleigh_matrices as matrices
-from eigenfeat.rows.blocks import RowBlocks, given_blocks, keep_columns
+from eigenfeat.rows.blocks import RowBlocks
 from eigenfeat.rows.completion import ALLOW_NAN, GaussianRows, complete, refuse_missing
 from eigenfeat.rows.estimator import (
     BaseEstimator,
+    given_blocks,
+    keep_columns,
     keep_completion,
     unchanged_on_error,
     validate_data,

@@ -31,8 +31,7 @@ from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils import rayleigh_matrices as matrices
 from eigenfeat.rayleigh.base import UnsupervisedRayleigh
 from eigenfeat.rayleigh.discriminant import FisherLDA, SlicedInverseRegression
-from eigenfeat.rows.blocks import given_blocks
-from eigenfeat.rows.estimator import check_array, unchanged_on_error
+from eigenfeat.rows.estimator import check_array, given_blocks, unchanged_on_error
 from eigenfeat.rows.out_of_core import pooled_moments
 
 if TYPE_CHECKING:

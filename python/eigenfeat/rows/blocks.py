@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 import numpy as np
 import numpy.typing as npt
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from eigenfeat._base import threads
 from eigenfeat._base.labels import plain_labels
 from eigenfeat._base.types import Codes, Floats, Rows, Targets, Weights
 from eigenfeat._base.validation import check_unmasked, plain_rows, show
 from eigenfeat.expansion.features import CoreRows, core_rows, take_rows
-from eigenfeat.rows.estimator import row_weights
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -36,10 +34,8 @@ __all__ = [
     "RowBlocks",
     "as_blocks",
     "check_no_list",
-    "given_blocks",
     "is_blocks",
     "is_mapped",
-    "keep_columns",
 ]
 
 _BLOCK_BYTES = 64e6
@@ -304,45 +300,6 @@ def as_blocks(X: Rows | _Blocks, y: Targets = None, sample_weight: Weights = Non
     return GeneratedBlocks(X) if is_blocks(X) else ArrayBlocks(X, y, sample_weight)
 
 
-def given_blocks(
-    X: object,
-    y: Targets,
-    sample_weight: Weights = None,
-    *,
-    estimator: Any,
-    labelled: bool = True,
-) -> RowBlocks | None:
-    """Rows as blocks if they came so, or are in a memory-mapped array; else None.
-
-    They are as `estimator`, unless None, reads them in its fit. An array without labels is left to
-    it where there have to be some.
-
-    Raises
-    ------
-    ValueError
-        If labels or weights are given with blocks, which contain them, or X is a list of blocks.
-    """
-    check_no_list(X)
-    if is_blocks(X):
-        for name, values in (("y", y), ("sample_weight", sample_weight)):
-            if values is not None:
-                raise ValueError(
-                    f"{name}: expected None with blocks of rows, which bring it themselves, got "
-                    f"{type(values).__name__}"
-                )
-        blocks = as_blocks(X)
-        return blocks if estimator is None else blocks.prepared_for(estimator, fitted=False)
-    if not is_mapped(X) or (labelled and y is None):
-        return None
-    if y is not None:
-        y = plain_labels(y)
-        check_consistent_length(X, y)
-        y = column_or_1d(y, warn=True)
-    if sample_weight is not None:
-        sample_weight = row_weights(sample_weight, len(X))
-    return ArrayBlocks(X, y, sample_weight)
-
-
 def is_mapped(X: object) -> TypeGuard[npt.NDArray[Any]]:
     """Whether rows are a memory-mapped array of real numbers, to be read block by block."""
     return (
@@ -352,22 +309,6 @@ def is_mapped(X: object) -> TypeGuard[npt.NDArray[Any]]:
         and X.dtype.kind in "biuf"
         and X.size > 0
     )
-
-
-def keep_columns(estimator: Any, blocks: RowBlocks | None, n_features: int) -> None:
-    """Keep number, names and encoder of the columns of blocks that an estimator was fitted to."""
-    for name in ("feature_names_in_", "file_layout_", "columns_"):
-        estimator.__dict__.pop(name, None)
-    estimator.n_features_in_ = n_features
-    if blocks is None:
-        return
-    if blocks.encoder is not None:
-        estimator.columns_ = blocks.encoder
-        estimator.n_features_in_ = len(blocks.encoder.names_)
-    if blocks.column_names is not None:
-        estimator.feature_names_in_ = np.array(blocks.column_names, dtype=object)
-    if blocks.layout is not None:
-        estimator.file_layout_ = blocks.layout
 
 
 def joined(parts: list[Block]) -> Block:

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.utils import validation
 from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.validation import _check_sample_weight
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length, column_or_1d
 
 from eigenfeat._base.extras import installed
 from eigenfeat._base.labels import plain_labels
@@ -36,6 +36,14 @@ from eigenfeat._base.validation import (
     usual_weights,
 )
 from eigenfeat.expansion.features import take_rows
+from eigenfeat.rows.blocks import (
+    ArrayBlocks,
+    RowBlocks,
+    as_blocks,
+    check_no_list,
+    is_blocks,
+    is_mapped,
+)
 from eigenfeat.rows.columns import TableColumns, has_categories
 
 if TYPE_CHECKING:
@@ -43,7 +51,7 @@ if TYPE_CHECKING:
 
     from scipy.sparse import csr_array
 
-    from eigenfeat._base.types import Floats, Targets
+    from eigenfeat._base.types import Floats, Targets, Weights
     from eigenfeat.expansion.features import ExpandedRows
     from eigenfeat.rows.completion import GaussianRows
 
@@ -56,7 +64,9 @@ __all__ = [
     "Verbose",
     "check_array",
     "class_weighted",
+    "given_blocks",
     "is_wide",
+    "keep_columns",
     "keep_completion",
     "progress_bar",
     "row_weights",
@@ -120,6 +130,22 @@ def keep_completion(estimator: BaseEstimator, gaussian: GaussianRows | None) -> 
         estimator.completion_ = gaussian
 
 
+def keep_columns(estimator: Any, blocks: RowBlocks | None, n_features: int) -> None:
+    """Keep number, names and encoder of the columns of blocks that an estimator was fitted to."""
+    for name in ("feature_names_in_", "file_layout_", "columns_"):
+        estimator.__dict__.pop(name, None)
+    estimator.n_features_in_ = n_features
+    if blocks is None:
+        return
+    if blocks.encoder is not None:
+        estimator.columns_ = blocks.encoder
+        estimator.n_features_in_ = len(blocks.encoder.names_)
+    if blocks.column_names is not None:
+        estimator.feature_names_in_ = np.array(blocks.column_names, dtype=object)
+    if blocks.layout is not None:
+        estimator.file_layout_ = blocks.layout
+
+
 def validate_data(
     estimator: sklearn.base.BaseEstimator, X: Any, y: Any = "no_validation", **options: Any
 ) -> Any:
@@ -170,6 +196,45 @@ def check_array(X: Any, **options: Any) -> Any:
     X = plain_rows(X, name, missing=options.get("ensure_all_finite", True) is not True)
     with naming_text(X):
         return validation.check_array(X, **options)
+
+
+def given_blocks(
+    X: object,
+    y: Targets,
+    sample_weight: Weights = None,
+    *,
+    estimator: Any,
+    labelled: bool = True,
+) -> RowBlocks | None:
+    """Rows as blocks if they came so, or are in a memory-mapped array; else None.
+
+    They are as `estimator`, unless None, reads them in its fit. An array without labels is left to
+    it where there have to be some.
+
+    Raises
+    ------
+    ValueError
+        If labels or weights are given with blocks, which contain them, or X is a list of blocks.
+    """
+    check_no_list(X)
+    if is_blocks(X):
+        for name, values in (("y", y), ("sample_weight", sample_weight)):
+            if values is not None:
+                raise ValueError(
+                    f"{name}: expected None with blocks of rows, which bring it themselves, got "
+                    f"{type(values).__name__}"
+                )
+        blocks = as_blocks(X)
+        return blocks if estimator is None else blocks.prepared_for(estimator, fitted=False)
+    if not is_mapped(X) or (labelled and y is None):
+        return None
+    if y is not None:
+        y = plain_labels(y)
+        check_consistent_length(X, y)
+        y = column_or_1d(y, warn=True)
+    if sample_weight is not None:
+        sample_weight = row_weights(sample_weight, len(X))
+    return ArrayBlocks(X, y, sample_weight)
 
 
 def validate_columns(

@@ -25,10 +25,10 @@ from eigenfeat.rows.blocks import (
     RowBlocks,
     as_blocks,
     check_no_list,
-    given_blocks,
     is_blocks,
     is_mapped,
 )
+from eigenfeat.rows.estimator import given_blocks
 from eigenfeat.rows.reading import RowTransform, check_finite, check_known
 
 if TYPE_CHECKING:

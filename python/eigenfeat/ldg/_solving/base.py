@@ -25,8 +25,15 @@ from eigenfeat.ldg._solving.scatters import (
     triangle_of,
     unit_weights,
 )
-from eigenfeat.rows.blocks import Block, RowBlocks, given_blocks, is_blocks, keep_columns
-from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error, validate_data, weighted_rows
+from eigenfeat.rows.blocks import Block, RowBlocks, is_blocks
+from eigenfeat.rows.estimator import (
+    BaseEstimator,
+    given_blocks,
+    keep_columns,
+    unchanged_on_error,
+    validate_data,
+    weighted_rows,
+)
 from eigenfeat.rows.memory import scan_blocks
 from eigenfeat.rows.out_of_core import over_blocks
 
