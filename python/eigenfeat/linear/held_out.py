@@ -41,14 +41,13 @@ import numpy.typing as npt
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from eigenfeat._base.lazy import cached_property
+from eigenfeat._base.threads import cached_property
 from eigenfeat._base.types import Codes
 from eigenfeat.linear.lbfgs import Solve, minimise
 from eigenfeat.linear.span import Span, SpanMetric
 
 if TYPE_CHECKING:
     from eigenfeat._base.core import core
-    from eigenfeat._base.types import Codes
     from eigenfeat.linear.logit_problem import LogitProblem, Penalty
     from eigenfeat.rows.blocks import Block
     from eigenfeat.rows.labelled import LabelledRows

@@ -229,6 +229,23 @@ def test_pickles_and_copies_are_independent_twins(rng):
     assert pickle.loads(pickle.dumps(ClassMoments())) == ClassMoments()
 
 
+def test_products_of_float32_are_remembered(rng, tmp_path):
+    X, y = sample(rng)
+    assert ClassMoments().update(X.astype(np.float64), y).product_dtype == np.float64
+    assert ClassMoments().update(X.astype(np.uint8), y).product_dtype == np.float64
+    single = ClassMoments().update(X.astype(np.float32), y)
+    assert ClassMoments(dtype="float32").update(sp.csr_array(X), y).product_dtype == np.float32
+    single.save(tmp_path / "moments")
+    for other in (
+        single.copy(),
+        pickle.loads(pickle.dumps(single)),
+        ClassMoments.load(tmp_path / "moments"),
+        ClassMoments() + single,
+        single.copy().update(X.astype(np.float64), y),
+    ):
+        assert other.product_dtype == np.float32
+
+
 def test_updates_from_several_python_threads_all_count(rng):
     X, y = sample(rng, n=64, d=20)
     moments, twin = ClassMoments(), ClassMoments().update(X, y)
