@@ -93,13 +93,13 @@ def batches_of(size):
 
 @pytest.mark.parametrize("name", BLOCKS)
 def test_blocks(name):
-    for seed in range(8):
+    for seed in range(5):
         check(name, seed, [blocks_of(5), blocks_of(17)])
 
 
 @pytest.mark.parametrize("name", BATCHES)
 def test_batches(name):
-    for seed in range(8):
+    for seed in range(5):
         check(name, seed, [batches_of(11)])
 
 
@@ -122,7 +122,7 @@ def test_files(name, tmp_path):
 @pytest.mark.long
 @pytest.mark.parametrize("name", BLOCKS)
 def test_more_blocks(name):
-    for seed in range(8, 150):
+    for seed in range(5, 150):
         check(name, seed, [blocks_of(5), *([batches_of(11)] if name in BATCHES else [])])
 
 

@@ -30,8 +30,8 @@ from eigenfeat import _core
 
 warnings.simplefilter("ignore")
 rng = np.random.default_rng(0)
-y = np.arange(3000) % 3
-X = rng.standard_normal((3000, 120)) + 0.3 * y[:, None]
+y = np.arange(1500) % 3
+X = rng.standard_normal((1500, 60)) + 0.3 * y[:, None]
 
 def digest(*arrays):
     return hashlib.sha256(b"".join(np.ascontiguousarray(a).tobytes() for a in arrays)).hexdigest()
@@ -49,7 +49,7 @@ def gem():
     return digest(ef.GEM(n_directions=3, n_threads=2).fit(X, y).transform(X))
 
 def ldg():
-    return digest(ef.LDG(n_threads=2).fit(X[:900], y[:900]).transform(X))
+    return digest(ef.LDG(2, n_threads=2).fit(X[:300], y[:300]).transform(X))
 
 def logit():
     fitted = ef.MultinomialLogit(n_threads=2).fit(X, y)
@@ -58,7 +58,7 @@ def logit():
 def svm():
     return digest(ef.MulticlassSVM(C=0.01, n_threads=2).fit(X, y).coef_)
 
-fitted = ef.GEMClassifier(gem=ef.GEM(n_directions=3), n_threads=2)
+fitted = ef.GEMClassifier(views="gem", gem=ef.GEM(n_directions=3), n_threads=2)
 
 def predict():
     if not hasattr(fitted, "classes_"):

@@ -80,7 +80,7 @@ def test_an_absurd_number_is_a_large_team(number):
     code = (
         "import numpy as np; from eigenfeat import LDG, GEMClassifier, _core\n"
         "X, y = np.random.default_rng(0).standard_normal((900, 20)), np.arange(900) % 3\n"
-        "GEMClassifier().fit(X, y); LDG(n_components=2).fit(X, y)\n"
+        "GEMClassifier(views='gem').fit(X, y); LDG(n_components=2).fit(X, y)\n"
         "print(1 <= _core.default_threads() <= 1000)"
     )
     finished = run(code, OMP_NUM_THREADS=number)

@@ -38,7 +38,12 @@ PAGES = [
 ]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
+def page_of(path):
+    marks = pytest.mark.long if path.stem in ("many_classes", "report") else ()
+    return pytest.param(path, id=path.stem, marks=marks)
+
+
+@pytest.mark.parametrize("page", map(page_of, PAGES))
 def test_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("EEG", str(ROOT.parent / "shared" / "data" / "eeg"))  # else simulated

@@ -136,14 +136,6 @@ def test_small_integers_are_float32(digits, dtype, form):
     assert_array_equal(model.predict_proba(rest), expected)
 
 
-def test_weights_by_parts(digits, rng):
-    X, y = digits
-    weight = rng.random(600) * (rng.random(600) < 0.8)
-    model = gem_classifier(views="gem", **SMALL).fit(X[:600], y[:600], weight)
-    expected = by_parts(X[:600], y[:600], X[600:], weight)
-    assert_allclose(model.predict_proba(X[600:]), expected, atol=NEAR)
-
-
 @pytest.mark.parametrize("labels", [np.array([0, 1]), np.array(["no", "yes"])])
 def test_two_classes_by_parts(labels):
     X, y = load_wine(return_X_y=True)
@@ -246,6 +238,7 @@ print(after - before, model.logit_.n_features_in_)
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="ru_maxrss is in kB on Linux")
 def test_features_are_never_formed():
     """Less than half of what the features alone would need in float32; a quarter in float64."""

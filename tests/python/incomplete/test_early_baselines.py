@@ -139,17 +139,6 @@ def test_only_the_past_is_looked_at(rng):
     assert_array_equal(again.time, early.time)
 
 
-@pytest.mark.parametrize("scale", [1e-300, 1e-160, 1e160, 1e300])
-def test_units_do_not_matter(rng, scale):
-    X, y = series(rng, 40, 12, False)
-    expected = ECTS().fit(X, y)
-    scaled = ECTS().fit(X * scale, y)
-    assert_array_equal(scaled.lengths_, expected.lengths_)
-    early, other = expected.predict_early(X[::-1]), scaled.predict_early(X[::-1] * scale)
-    assert_array_equal(other.label, early.label)
-    assert_array_equal(other.time, early.time)
-
-
 def test_equal_rows_and_blocks(rng, monkeypatch):
     X = np.zeros((6, 4))
     model = ECTS().fit(X, ["a", "a", "a", "a", "b", "b"])
@@ -208,29 +197,3 @@ def test_the_time_is_the_earliest_that_does_as_well(rng):
     assert lax.time_ == 2
     assert list(lax.cv_accuracies_)[-1] == 30
     assert len(lax.cv_accuracies_) == 20
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"time": 13}, "time: expected an integer in 1..12, got 13"),
-        (
-            {"time": "cv", "candidates": [3, 2]},
-            r"candidates: expected ascending integers in 1..12, got \[3, 2\]",
-        ),
-        ({"time": "cv", "candidates": [0, 2]}, "candidates: expected"),
-        ({"time": 0}, "'time' parameter"),
-        ({"time": "best"}, "'time' parameter"),
-    ],
-)
-def test_misuse_leaves_the_estimator_as_it_was(rng, parameters, message):
-    X, y = series(rng, 40, 12, False)
-    model = FixedTime(time=3).fit(X, y)
-    before = dict(model.__dict__)
-    with pytest.raises(ValueError, match=message):
-        model.set_params(**parameters).fit(X, y)
-    for name, value in before.items():
-        if name not in parameters:
-            assert model.__dict__[name] is value
-    with pytest.raises(ValueError, match="min_support"):
-        ECTS(1.5).fit(X, y)

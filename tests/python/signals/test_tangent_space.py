@@ -187,13 +187,6 @@ def test_channels_of_several_units(rng, rank):
     assert np.isfinite(stream.transform(units * X)).all()
 
 
-def test_float32_is_close_and_stays_float32(rng):
-    X, _ = recording(rng)
-    features = TangentSpace().fit_transform(X.astype(np.float32))
-    assert features.dtype == np.float32
-    assert_allclose(features, TangentSpace().fit_transform(X), atol=1e-4)
-
-
 def test_shrinkage_is_that_of_scikit_learn(rng):
     X, _ = recording(rng, n=12, times=30)
     for name, weight in (
