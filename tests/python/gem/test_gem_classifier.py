@@ -270,15 +270,6 @@ def test_few_samples_have_the_bits_of_blocks(digits, dtype, labels, expansion):
     assert_allclose(one, expected[:1], rtol=1e-4, atol=1e-5 * np.abs(expected).max())
 
 
-def test_the_seed_decides_what_is_random(digits):
-    X, y = digits[0][:300], digits[1][:300]
-    first, same, other = (
-        gem_classifier(views="gem", **SMALL, random_state=seed).fit(X, y) for seed in (1, 1, 2)
-    )
-    assert_array_equal(first.predict_proba(X), same.predict_proba(X))
-    assert first.layers_[0].pairs.tolist() != other.layers_[0].pairs.tolist()
-
-
 def test_events_and_expansions_that_do_not_fit(digits):
     X, y = digits[0][:300], digits[1][:300]
     model = gem_classifier(views="gem", **SMALL)

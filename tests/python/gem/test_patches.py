@@ -121,14 +121,6 @@ def test_padding_puts_zeros_around():
     assert_array_equal(model.transform(IMAGES), whole.transform(padded))
 
 
-def test_float32_stays_and_long_patches_are_cut():
-    rows = IMAGES.astype(np.float32)
-    model = GEMPatches(patch_size=100, pool=5).fit(rows, LABELS)
-    assert (model.gem_.n_features_in_, model.cells_) == (63, (1, 1))
-    assert model.transform(rows).dtype == np.float32
-    assert model.transform(IMAGES).dtype == np.float64
-
-
 def test_digits_are_told_apart_better_when_they_have_moved():
     digits = load_digits()
     padded = np.pad(digits.images, ((0, 0), (2, 2), (2, 2)))

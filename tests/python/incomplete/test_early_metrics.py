@@ -34,26 +34,6 @@ def test_harmonic_mean_at_its_ends():
     assert harmonic_mean(0.5, 0.5) == 0.5
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"n_samples": 5}, r"early: expected times in 1..5, got 1..6"),
-        ({"n_samples": 0}, "n_samples: expected an integer >= 1"),
-        ({"complete": ["a"]}, r"complete: expected 2 labels, got shape \(1,\)"),
-        ({"y": [["a", "b"]]}, r"y: expected 2 labels"),
-        ({"early": EarlyLabels(np.array([]), np.array([]))}, "early: expected as many labels"),
-        ({"early": EarlyLabels(np.array([1, 2]), np.array([1]))}, "early: expected as many labels"),
-    ],
-)
-def test_misuse(change, message):
-    given = {"early": EarlyLabels(np.array(["a", "b"]), np.array([1, 6])), "n_samples": 6}
-    given |= change
-    with pytest.raises(ValueError, match=message):
-        early_scores(given.pop("early"), given.pop("n_samples"), **given)
-    with pytest.raises(ValueError, match=r"earliness: expected a number in \[0, 1\], got 1.5"):
-        harmonic_mean(0.5, 1.5)
-
-
 @pytest.fixture
 def series(rng):
     y = rng.integers(0, 3, 150)

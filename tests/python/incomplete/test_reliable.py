@@ -14,12 +14,11 @@ from sklearn.discriminant_analysis import (
     LinearDiscriminantAnalysis,
     QuadraticDiscriminantAnalysis,
 )
-from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.svm import SVC, LinearSVC
+from sklearn.svm import LinearSVC
 
 from eigenfeat import MultinomialLogit
 from eigenfeat.incomplete import (
@@ -316,35 +315,6 @@ def test_threads_copies_and_tau_by_row(series):
         taus = np.linspace(0.01, 0.99, 60)
         found = expected.decide(rows, taus)
         assert np.all((first >= taus - 1e-5) >= found.decided)
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"classifier": RandomForestClassifier(2), "rule": "box"}, "classifier: expected one with"),
-        ({"classifier": KNeighborsClassifier(3), "rule": "pairwise"}, "classifier: expected one"),
-        ({"classifier": SVC(kernel="linear"), "rule": "quadratic"}, "classifier: expected"),
-        ({"classifier": PCA()}, "classifier"),  # without predict
-        ({"classifier": "lda"}, "classifier"),
-        ({"rule": "ball"}, "rule"),
-        ({"reliability": 1.0}, "reliability"),
-        ({"completion": PCA()}, "completion"),
-        ({"features": "pca"}, "features"),
-        ({"n_threads": 0}, "n_threads"),
-        ({"correct": 1.5}, "correct"),
-        ({"held_out": 1}, "held_out"),
-    ],
-)
-def test_errors_leave_the_estimator_as_it_was(series, parameters, message):
-    X, y = series(100)
-    rows = punched(X[:10])
-    model = ReliableClassifier(LinearDiscriminantAnalysis()).fit(X, y)
-    before = model.reliabilities(rows)
-    model.set_params(**parameters)
-    with pytest.raises(ValueError, match=message):
-        model.fit(X[:, :5], y)
-    model.set_params(n_threads=None)
-    assert_array_equal(model.reliabilities(rows), before)
 
 
 def test_errors_of_decisions(series):

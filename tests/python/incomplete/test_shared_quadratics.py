@@ -91,23 +91,6 @@ def test_nothing_that_varies_leaves_the_constant():
 
 
 @pytest.mark.parametrize(
-    ("name", "change"),
-    [
-        ("begins", lambda p: p.update(begins=p["begins"] + 1)),
-        ("groups", lambda p: p.update(groups=p["groups"] + 3)),
-        ("limits", lambda p: p.update(limits=p["limits"] + 9)),
-        ("radii", lambda p: p.update(radii=np.ascontiguousarray(p["radii"][:, 1:]))),
-    ],
-)
-def test_misuse_is_an_error(rng, name, change):
-    keys = ["forms", "widths", "groups", "begins", "slopes", "constants", "radii", "limits"]
-    given = dict(zip(keys, problem(rng), strict=False))
-    change(given)
-    with pytest.raises(ValueError, match=f"^{name}: expected"):
-        core.proved_levels(**given, n_threads=1)
-
-
-@pytest.mark.parametrize(
     "options",
     [
         {"rule": "quadratic"},

@@ -158,19 +158,6 @@ def test_steps_agree(rows):
     assert model.n_iter_ < halving.n_iter_
 
 
-def test_float32_and_few_rows(rows):
-    X, y = rows
-    model = DiscriminativeGaussian(2, n_neighbors=4, gamma=0.8)
-    wide = model.fit(X, y).transform(X)
-    narrow = model.fit(X.astype(np.float32), y).transform(X.astype(np.float32))
-    assert narrow.dtype == np.float32
-    assert_allclose(narrow, wide, atol=1e-2)
-    few = np.hstack([X[:24], X[:24] ** 2, X[:24] ** 3])  # fewer rows than columns
-    found = DiscriminativeGaussian(2, n_neighbors=3, gamma=0.8).fit(few, y[:24])
-    assert found.components_.shape == (2, 30)
-    assert found.objective_ < found.objective_history_[0]
-
-
 def test_an_interrupt_keeps_the_best_point(rows, monkeypatch, capsys):
     X, y = rows
     calls, evaluate = [], LocalGaussians.__call__

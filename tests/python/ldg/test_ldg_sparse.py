@@ -122,20 +122,6 @@ def test_the_first_steps_of_both_deflations(rng):
     assert_allclose(np.abs(directions[:, 1]), np.abs(basis @ inside), atol=1e-9)
 
 
-def test_choices_float32_and_few_rows(wine):
-    X, y = wine
-    chosen = SparseLDG(3, n_neighbors=[4, 8]).fit(X, y)
-    assert set(chosen.cv_results_) >= {"gamma", "n_neighbors"}
-    single = SparseLDG(3, n_neighbors=8, gamma=0.8).fit(X.astype(np.float32), y)
-    double = SparseLDG(3, n_neighbors=8, gamma=0.8).fit(X, y)
-    assert single.transform(X.astype(np.float32)).dtype == np.float32
-    assert_allclose(single.components_, double.components_, atol=1e-3)
-    chosen = np.r_[0:4, 70:74, 150:154]
-    few = SparseLDG(2, n_neighbors=2, gamma=0.8).fit(X[chosen], y[chosen])
-    assert few.components_.shape == (2, 13)
-    assert few.sparsity_.max() < 13
-
-
 def test_constant_columns_and_units(wine):
     X, y = wine
     wide = np.insert(X, 4, 7.0, axis=1)

@@ -196,6 +196,7 @@ def test_directions_that_cannot_be_solved_for_yet_are_promised_again(tmp_path, c
     assert_same(loaded, model)
 
 
+@pytest.mark.long
 def test_another_process_writes_the_same_bytes(tmp_path):
     names = ("GEM", "MulticlassSVM, sparse", "ReliableClassifier, LDA", "FixedTime")
     (tmp_path / "models").write_bytes(pickle.dumps([fitted(name) for name in names]))

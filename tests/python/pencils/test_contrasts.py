@@ -278,24 +278,6 @@ def test_misuse_of_weights_is_named(arguments, message):
         Contrasts.of(*arguments)
 
 
-@pytest.mark.parametrize(
-    ("pairs", "message"),
-    [
-        (
-            "some",
-            "pairs: expected 'all', .*'class_tree', 'random_groups', 'auto', a list .*, got 'some'",
-        ),
-        (("one_vs_rest", 3), r"pairs: expected one of \('random', .* with a number, got"),
-        (("confusion", 0), r"n_pairs: expected an integer in 1\.\.12, got 0"),
-        (Contrasts.of([[1, 0]], [[0, 1]]), "pairs: expected weights of 4 classes, got 2"),
-        (Contrasts.of([([7], [1])], [([0], [1])]), "pairs: expected indices below 4 in 'above0'"),
-    ],
-)
-def test_misuse_of_pairs_is_named(rng, pairs, message):
-    with pytest.raises(ValueError, match=message):
-        pair_directions(ClassMoments().update(*sample(rng)), pairs)
-
-
 # ---- GEM
 
 

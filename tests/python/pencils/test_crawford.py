@@ -107,15 +107,6 @@ def test_bad_arguments_are_named(arguments, message):
         crawford_number(*arguments)
 
 
-def test_bad_bounds_are_named():
-    with pytest.raises(ValueError, match="eigenvalues: expected numbers"):
-        eigenvalue_bounds([np.nan], 1.0, 0.5)
-    with pytest.raises(ValueError, match="perturbation: expected a number >= 0"):
-        eigenvalue_bounds([1.0], 1.0, -0.5)
-    with pytest.raises(ValueError, match="crawford"):
-        eigenvalue_bounds([1.0], "x", 0.5)
-
-
 @pytest.mark.parametrize("options", [{}, {"constant": True}, {"denominator": "covariance"}])
 def test_conditions_are_those_of_the_pencils_that_are_solved(rng, options):
     y = np.repeat([0, 1, 2], 50)

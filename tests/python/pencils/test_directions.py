@@ -272,30 +272,6 @@ def test_one_feature(constant):
         assert_allclose(found.vectors, [[10**-0.5]])
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"ridge": -0.1}, "ridge: expected a number >= 0, got -0.1"),
-        ({"ridge": np.nan}, "ridge: expected"),
-        ({"ridge": np.inf}, "ridge: expected"),
-        ({"ridge": None}, "ridge: expected"),
-        ({"n_directions": 0}, "n_directions: expected an integer >= 1"),
-        ({"threshold": np.nan}, "threshold: expected"),
-        ({"denominator": "variance"}, "denominator: expected 'second_moment' or 'covariance'"),
-        ({"solver": "lanczos"}, "solver: expected one of"),
-        ({"scale": np.ones(5)}, r"scale: expected shape \(6,\), got \(5,\)"),
-        ({"scale": np.array([1, 1, 0, 1, 1, 1])}, "scale: expected finite positive numbers, got 0"),
-        ({"pairs": "some"}, "pairs: expected 'all'"),
-        ({"n_threads": 0}, "n_threads: expected"),
-    ],
-)
-def test_misuse_is_named(moments, options, message):
-    with pytest.raises(ValueError, match=message):
-        pair_directions(moments, **options)
-    with pytest.raises(ValueError, match="moments: expected ClassMoments"):
-        pair_directions(np.eye(3))
-
-
 @pytest.mark.parametrize("solver", ["full", "subset", "krylov"])
 def test_thread_counts_give_the_same_bits(rng, solver):
     moments = ClassMoments().update(*sample(rng, n=600, d=40, k=4))
