@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from eigenfeat._base.labels import check_two_labels
-from eigenfeat._base.lazy import Lazy
+from eigenfeat._base.threads import Lazy
 from eigenfeat.gem.gem import GEM
 from eigenfeat.pencils import rayleigh_matrices as matrices
 from eigenfeat.pencils import scale as _scale
@@ -178,10 +178,10 @@ def _by_class(moments: ClassMoments, settings: matrices.Parameters, smallest: bo
         if not np.trace(matrix) > (100 * np.finfo(np.float64).eps) ** 2 * size:
             matrix = np.zeros_like(matrix)  # what rounding leaves of equal rows is no variance
         if span is None:
-            result, vectors = _ends(matrix, m, settings, smallest)
+            result, vectors = _ends(matrix, m, settings, smallest, pooled.eps)
             vectors = vectors / scale[:, None]
         else:
-            result, vectors = _ends_in(span, matrix, m, settings, smallest)
+            result, vectors = _ends_in(span, matrix, m, settings, smallest, pooled.eps)
             origin = span.origin + span.scale * (span.basis @ origin)
         directions.append(vectors)
         offsets.append(-(origin @ vectors))
@@ -198,28 +198,37 @@ def _by_class(moments: ClassMoments, settings: matrices.Parameters, smallest: bo
 
 
 def _ends(
-    matrix: NDArray[np.float64], m: int, settings: matrices.Parameters, smallest: bool
+    matrix: NDArray[np.float64],
+    m: int,
+    settings: matrices.Parameters,
+    smallest: bool,
+    eps: float,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     if not smallest and not matrix.any():
         return np.empty(0), np.empty((len(matrix), 0))
     exponent = int(np.frexp(np.diag(matrix).max())[1])  # beside the identity only a unit has a size
     matrix = np.ldexp(matrix, -exponent)
     if smallest:  # all of them: a null space that is cut has no basis of its own
-        values, vectors = matrices.smallest(matrix, len(matrix), settings)
+        values, vectors = matrices.smallest(matrix, len(matrix), settings, eps)
         values, vectors = values[:m], vectors[:, :m]
     else:
         values, vectors = matrices.eigenpairs(matrix, np.eye(len(matrix)), m, settings)
-        values, vectors = matrices.of_rank(values, vectors)
+        values, vectors = matrices.of_rank(values, vectors, eps)
     return np.ldexp(np.maximum(values, 0.0), exponent), vectors
 
 
 def _ends_in(
-    span: Span, matrix: NDArray[np.float64], m: int, settings: matrices.Parameters, smallest: bool
+    span: Span,
+    matrix: NDArray[np.float64],
+    m: int,
+    settings: matrices.Parameters,
+    smallest: bool,
+    eps: float,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Likewise, of the matrix (r, r) of a span's coordinates; vectors in the units of the input."""
     if smallest:
         null = matrices.null_directions(matrix, span, m)
         assert null is not None  # at least d - r of them
         return np.zeros(m), null / span.scale[:, None]
-    values, vectors = _ends(matrix, min(m, len(matrix)), settings, smallest)
+    values, vectors = _ends(matrix, min(m, len(matrix)), settings, smallest, eps)
     return values, span.mapped(vectors, None)[0]

@@ -14,12 +14,21 @@ from numpy.typing import ArrayLike
 
 from eigenfeat._base import threads as _threads
 from eigenfeat._base.core import core
-from eigenfeat._base.feature_names import check_same_names, checked_names, names_of
 from eigenfeat._base.labels import LabelTable
 from eigenfeat._base.saved import Saved
 from eigenfeat._base.saved_files import read_arrays, write_arrays
 from eigenfeat._base.types import DType, Labels, Rows, Weights
-from eigenfeat._base.validation import check_dtype, check_memory, check_rows, check_weights, show
+from eigenfeat._base.validation import (
+    CsrRows,
+    check_dtype,
+    check_memory,
+    check_rows,
+    check_same_names,
+    check_weights,
+    checked_names,
+    names_of,
+    show,
+)
 from eigenfeat.moments import state as _state
 from eigenfeat.moments.few_samples import FewSamples
 
@@ -98,6 +107,7 @@ class ClassMoments(Saved):
         self._table = LabelTable.of(classes)
         self._dtype = check_dtype(dtype)
         self._names = checked_names(feature_names)
+        self._single = False  # products of float32 went in
         self._formed: core.ClassMoments | None = None
         self._few: FewSamples | None = None
         self._lock = threading.RLock()
@@ -132,6 +142,11 @@ class ClassMoments(Saved):
     def dtype(self) -> DType | None:
         """Arithmetic type of the products, or None for that of the samples."""
         return self._dtype
+
+    @property
+    def product_dtype(self) -> DType:
+        """float32 if products of any samples were rounded to it, and float64 otherwise."""
+        return np.dtype(np.float32 if self._single else np.float64)
 
     def update(
         self, X: Rows, y: ArrayLike, sample_weight: Weights = None, *, n_threads: int | None = None
@@ -179,7 +194,10 @@ class ClassMoments(Saved):
             codes, table = self._table.encode(y, n)
             weights = check_weights(sample_weight, n)
             names = check_same_names(self._names, names_of(X), "X")
-            few = None
+            few, single = None, False
+            if whole is None:
+                entries = rows.data if isinstance(rows, CsrRows) else rows
+                single = entries.dtype == np.float32
             if whole is not None:
                 core = self._with_room(len(table), d)
                 _state.update_core_bytes(core, whole, codes, threads)
@@ -191,6 +209,7 @@ class ClassMoments(Saved):
                 _state.update_core(core, rows, codes, weights, threads)
                 self._core = core
             self._few, self._table, self._names = few, table, names
+            self._single |= single
         return self
 
     def _are_few(self, n: int, d: int) -> bool:
@@ -257,6 +276,7 @@ class ClassMoments(Saved):
             if other._width() is not None:
                 self._merge_samples(other, table, threads)
             self._table, self._names = table, names
+            self._single |= other._single
         return self
 
     def _merge_samples(self, other: ClassMoments, table: LabelTable, n_threads: int) -> None:
@@ -379,7 +399,7 @@ class ClassMoments(Saved):
         with self._lock:
             twin = type(self).__new__(type(self))
             twin._table, twin._dtype, twin._lock = self._table, self._dtype, threading.RLock()
-            twin._names = self._names
+            twin._names, twin._single = self._names, self._single
             twin._formed = None if self._formed is None else self._formed.copy()
             twin._few = self._few
             return twin
@@ -482,6 +502,7 @@ class ClassMoments(Saved):
         moments._table = LabelTable.from_json(meta["labels"])
         moments._take_arrays(meta["n_features"], array)
         moments._names = checked_names(meta.get("feature_names"), meta["n_features"])
+        moments._single = check_dtype(meta["product_dtype"]) == np.float32
         return moments
 
     def _take_arrays(self, d: Any, array: Callable[[str, tuple[int, ...]], _Array]) -> None:
@@ -495,6 +516,7 @@ class ClassMoments(Saved):
         meta = {
             "labels": self._table.to_json(),
             "dtype": None if self._dtype is None else self._dtype.name,
+            "product_dtype": self.product_dtype.name,
             "n_features": self._width(),
         }
         return meta if self._names is None else meta | {"feature_names": list(self._names)}
@@ -511,6 +533,7 @@ class ClassMoments(Saved):
                 "label_dtype": None if table.dtype is None else table.dtype.str,
                 "fixed": table.fixed,
                 "dtype": None if self._dtype is None else self._dtype.name,
+                "product_dtype": self.product_dtype.name,
                 "n_features": self._width(),
                 "feature_names": None if self._names is None else list(self._names),
                 "arrays": dict(self._arrays()),
@@ -528,6 +551,7 @@ class ClassMoments(Saved):
         labels, dtype = state["labels"], state["label_dtype"]
         self._lock, self._formed, self._few = threading.RLock(), None, None
         self._dtype = check_dtype(state["dtype"])
+        self._single = check_dtype(state["product_dtype"]) == np.float32
         self._table = LabelTable.restored(labels, dtype, state["fixed"])
         self._take_arrays(state["n_features"], array)
         self._names = checked_names(state["feature_names"], state["n_features"])

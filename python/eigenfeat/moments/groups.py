@@ -48,4 +48,5 @@ def moments_of_groups(
             class_map[places] = partition
             merged.merge(theirs, class_map, threads.resolve(None))
     result._table, result._core = LabelTable.of(list(names)), merged
+    result._single = moments._single
     return result

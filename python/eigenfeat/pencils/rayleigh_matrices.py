@@ -54,6 +54,7 @@ class Pooled:
     between: Array
     n_classes: int
     constant: NDArray[np.bool_]
+    eps: float  # of the type in which products of samples were rounded
 
     def spread(self, center: bool) -> Array:
         """Return the covariance of all rows or, about the origin, their second moment."""
@@ -156,7 +157,12 @@ def pool(moments: ClassMoments) -> Pooled:
     constant = varying(np.diag(within) + np.einsum("kd,kd->d", apart, apart), mean) == 0
     apart[:, constant] = 0.0
     within[constant] = within[:, constant] = 0.0
-    return Pooled(mean, within, _symmetric(apart.T @ apart), len(labels), constant)
+    return Pooled(mean, within, _symmetric(apart.T @ apart), len(labels), constant, eps_of(moments))
+
+
+def eps_of(moments: ClassMoments) -> float:
+    """Relative rounding of the moments' matrices: what is smaller is no direction."""
+    return float(np.finfo(moments.product_dtype).eps)
 
 
 def solve(
@@ -254,26 +260,28 @@ def _solved(
         exponent = int(np.frexp(np.diag(signal).max())[1])
         signal = np.ldexp(signal, -exponent)
     if pencil.smallest:
-        values, vectors = smallest(signal, m, settings)
+        values, vectors = smallest(signal, m, settings, pooled.eps)
     else:
         noise = _with_ridge(pencil, pooled, scale, settings.ridge)
         values, vectors = _largest(signal, noise, m, settings)
         if settings.n_components is None:
-            values, vectors = of_rank(values, vectors)
-        _clear_still_columns(signal, noise, values, vectors)
+            values, vectors = of_rank(values, vectors, pooled.eps)
+        _clear_still_columns(signal, noise, values, vectors, pooled.eps)
     mean = pooled.mean if settings.center else np.zeros_like(pooled.mean)
     directions = np.ascontiguousarray(vectors / scale[:, None])
     return RayleighDirections(directions, np.ldexp(np.maximum(values, 0.0), exponent), mean, scale)
 
 
-def _clear_still_columns(signal: Array, noise: Array, values: Array, vectors: Array) -> None:
+def _clear_still_columns(
+    signal: Array, noise: Array, values: Array, vectors: Array, eps: float
+) -> None:
     """Put 0 for what rounding leaves in directions at columns without signal, as constant ones.
 
     Where such a column has noise of its own only, it is no part of a direction with an eigenvalue.
     """
     still = np.asarray(~signal.any(axis=0))
     still[still] = ~noise[np.ix_(~still, still)].any(axis=0)
-    large = values > len(vectors) * np.finfo(np.float64).eps * values[0]
+    large = values > len(vectors) * eps * values[0]
     vectors[np.ix_(still, large)] = 0.0
 
 
@@ -330,7 +338,7 @@ def _largest(signal: Array, noise: Array, m: int, settings: Parameters) -> tuple
         raise _singular(noise, settings.ridge) from error
 
 
-def smallest(matrix: Array, m: int, settings: Parameters) -> tuple[Array, Array]:
+def smallest(matrix: Array, m: int, settings: Parameters, eps: float) -> tuple[Array, Array]:
     """Return the m smallest eigenvalues, ascending, and vectors; `matrix` may be singular.
 
     They are the largest of ``t I - matrix``, where t is a bound on all eigenvalues; Rayleigh
@@ -342,7 +350,7 @@ def smallest(matrix: Array, m: int, settings: Parameters) -> tuple[Array, Array]
     values = np.einsum("ij,ij->j", vectors, matrix @ vectors)
     order = np.argsort(values, kind="stable")
     values, vectors = values[order], vectors[:, order]
-    null = int(np.sum(values <= len(matrix) * np.finfo(np.float64).eps * bound))
+    null = int(np.sum(values <= len(matrix) * eps * bound))
     vectors[:, :null] = _by_pivots(vectors[:, :null])
     return values, vectors
 
@@ -362,9 +370,9 @@ def _by_pivots(basis: Array) -> Array:
     return basis @ np.array(chosen).T if chosen else basis
 
 
-def of_rank(values: Array, vectors: Array) -> tuple[Array, Array]:
+def of_rank(values: Array, vectors: Array, eps: float) -> tuple[Array, Array]:
     """Leave out directions whose signal is nothing but rounding, if there is a choice."""
-    least = len(vectors) * np.finfo(np.float64).eps * values[0]
+    least = len(vectors) * eps * values[0]
     selected = max(1, int(np.sum(values > least)))
     return values[:selected], vectors[:, :selected]
 

@@ -24,7 +24,7 @@ BLOCKS += ["CalibratedLeastSquares", "QuadraticDiscriminant", "SlicedInverseRegr
 BLOCKS += ["RayleighPCA", "VanishingComponents", "RegularizedFisher", "PCAFisher", "DirectLDA"]
 BLOCKS += ["GSVDDiscriminant", "MaximumMarginCriterion", "PartitionedReducer"]
 BATCHES = [name for name in BLOCKS if hasattr(DEFAULTS[name](), "partial_fit")]
-# How many directions there are is decided by what is more than the rounding of float64.
+# How many directions there are is decided by what is more than the rounding of the samples' type.
 OF_RANK = {"ClassComponents", "RayleighPCA", "PCAFisher", "GSVDDiscriminant"}
 OF_LARGEST = {"offset", "large", "small", "cauchy", "lognormal"}  # solved in the columns' units
 
@@ -62,8 +62,6 @@ def check(name, seed, ways, weighted=True):
     X, table = tied_table(seed)
     if name == "MaximumMarginCriterion" and OF_LARGEST & set(table.kinds):
         return
-    if name in OF_RANK and (X.dtype == np.float32 or "offset" in table.kinds):
-        return
     weighted = weighted and has_fit_parameter(DEFAULTS[name](), "sample_weight")
     weight = table.weight if weighted else None
     whole = fitted(name, lambda model: model.fit(X, table.y, **given(weight)))
@@ -95,6 +93,13 @@ def batches_of(size):
 def test_blocks(name):
     for seed in range(5):
         check(name, seed, [blocks_of(5), blocks_of(17)])
+
+
+@pytest.mark.parametrize("name", sorted(OF_RANK))
+@pytest.mark.parametrize("seed", [141, 689])
+def test_rounding_of_float32_is_no_direction(name, seed):
+    assert tied_table(seed)[0].dtype == np.float32
+    check(name, seed, [blocks_of(5)])
 
 
 @pytest.mark.parametrize("name", BATCHES)

@@ -189,3 +189,20 @@ def test_too_many_classes_is_an_error_before_memory_is_taken():
     with pytest.raises(MemoryError, match="but the machine has"):  # not before a matrix is needed
         kept.covariance(0)
     assert kept.weight(0) == 1
+
+
+def test_products_of_float32_are_remembered(rng, tmp_path):
+    X, y = sample(rng)
+    assert ClassMoments().update(X.astype(np.float64), y).product_dtype == np.float64
+    assert ClassMoments().update(X.astype(np.uint8), y).product_dtype == np.float64
+    single = ClassMoments().update(X.astype(np.float32), y)
+    assert ClassMoments(dtype="float32").update(sp.csr_array(X), y).product_dtype == np.float32
+    single.save(tmp_path / "moments")
+    for other in (
+        single.copy(),
+        pickle.loads(pickle.dumps(single)),
+        ClassMoments.load(tmp_path / "moments"),
+        ClassMoments() + single,
+        single.copy().update(X.astype(np.float64), y),
+    ):
+        assert other.product_dtype == np.float32

@@ -22,14 +22,21 @@ from eigenfeat.ldg._solving.scatters import (
     Reduction,
     between_means,
     check_varies,
+    entry_rounding,
     triangle_of,
     unit_weights,
 )
 from eigenfeat.rows.blocks import Block, RowBlocks, is_blocks
-from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error, validate_data
+from eigenfeat.rows.estimator import (
+    BaseEstimator,
+    given_blocks,
+    keep_columns,
+    unchanged_on_error,
+    validate_data,
+    weighted_rows,
+)
 from eigenfeat.rows.memory import scan_blocks
-from eigenfeat.rows.out_of_core import given_blocks, keep_columns, over_blocks
-from eigenfeat.rows.row_weights import weighted_rows
+from eigenfeat.rows.out_of_core import over_blocks
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -222,7 +229,8 @@ def _class_rows(blocks: RowBlocks, *, weighted: bool) -> ClassRows:
     first = np.unique(rows.codes, return_index=True)[1]
     firsts = rows.take(first).X.astype(np.float64)
     origin = rows.take(np.zeros(1, dtype=int)).X[0].astype(np.float64)
-    exponent = check_varies(rows.reduce(_largest_deviation, max, origin))
+    deviations, rounding = rows.reduce(_column_sizes, np.maximum, origin)
+    exponent = check_varies(deviations.max())
     # About a row of its own class a column that is constant there is 0, and so is its mean.
     sums = rows.reduce(_deviation_sums, np.add, firsts, exponent, total)
     counts = np.bincount(rows.codes) if total is None else sums[:, -1]
@@ -232,12 +240,23 @@ def _class_rows(blocks: RowBlocks, *, weighted: bool) -> ClassRows:
     mean, between = between_means(means, counts)
     mean = origin + np.ldexp(mean, exponent)
     unit, known = 2.0**exponent, None if total is None else n
-    return ClassRows(triangle, between, counts, rows.classes, mean, unit, summed=True, rows=known)
+    return ClassRows(
+        triangle,
+        between,
+        counts,
+        rows.classes,
+        mean,
+        unit,
+        summed=True,
+        rows=known,
+        rounding=np.ldexp(rounding, -exponent) if rounding.any() else None,
+    )
 
 
-def _largest_deviation(block: Block, origin: Array) -> float:
-    """Largest magnitude of rows less an origin; merged by `max`."""
-    return float(np.abs(block.X - origin).max())
+def _column_sizes(block: Block, origin: Array) -> Array:
+    """(2, d) largest deviations from an origin and rounding errors; merged by `maximum`."""
+    deviations = np.abs(block.X - origin).max(axis=0)
+    return np.array([deviations, entry_rounding(block.X)])
 
 
 def _deviation_sums(block: Block, firsts: Array, exponent: int, total: float | None) -> Array:

@@ -30,6 +30,7 @@ __all__ = [
     "between_means",
     "check_varies",
     "count_components",
+    "entry_rounding",
     "largest_ratios",
     "triangle_of",
     "unit_weights",
@@ -182,9 +183,7 @@ class ClassRows:
             within *= np.sqrt(w)[:, None]
         mean, between = between_means(means, sums)
         mean, unit = origin + np.ldexp(mean, exponent), 2.0**exponent
-        rounding = None
-        if X.dtype == np.float32:
-            rounding = _FLOAT32 * np.ldexp(np.abs(X).max(axis=0).astype(np.float64), -exponent)
+        rounding = np.ldexp(entry_rounding(X), -exponent) if X.dtype == np.float32 else None
         return cls(within, between, sums, classes, mean, unit, n_rows is not None, n_rows, rounding)
 
     def slices(self) -> list[slice]:
@@ -245,6 +244,13 @@ def check_varies(largest: float) -> int:
     if not largest > 0:
         raise ValueError("X: expected rows that differ, got equal ones")
     return int(np.frexp(largest)[1])
+
+
+def entry_rounding(X: RealArray) -> Array:
+    """Largest rounding errors (d,) of the entries of float32 rows (n, d); 0 of float64 ones."""
+    if X.dtype != np.float32:
+        return np.zeros(X.shape[1])
+    return _FLOAT32 * np.abs(X).max(axis=0).astype(np.float64)
 
 
 def unit_weights(weight: Array, largest: float) -> Array:
