@@ -197,3 +197,29 @@ def test_the_time_is_the_earliest_that_does_as_well(rng):
     assert lax.time_ == 2
     assert list(lax.cv_accuracies_)[-1] == 30
     assert len(lax.cv_accuracies_) == 20
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"time": 13}, "time: expected an integer in 1..12, got 13"),
+        (
+            {"time": "cv", "candidates": [3, 2]},
+            r"candidates: expected ascending integers in 1..12, got \[3, 2\]",
+        ),
+        ({"time": "cv", "candidates": [0, 2]}, "candidates: expected"),
+        ({"time": 0}, "'time' parameter"),
+        ({"time": "best"}, "'time' parameter"),
+    ],
+)
+def test_misuse_leaves_the_estimator_as_it_was(rng, parameters, message):
+    X, y = series(rng, 40, 12, False)
+    model = FixedTime(time=3).fit(X, y)
+    before = dict(model.__dict__)
+    with pytest.raises(ValueError, match=message):
+        model.set_params(**parameters).fit(X, y)
+    for name, value in before.items():
+        if name not in parameters:
+            assert model.__dict__[name] is value
+    with pytest.raises(ValueError, match="min_support"):
+        ECTS(1.5).fit(X, y)

@@ -43,3 +43,22 @@ def test_no_column_that_varies_in_both(rng):
     X[:3, 0], X[3:, 1] = 0.1, 7.3
     with pytest.raises(ValueError, match="X: expected a column that varies in every domain"):
         DomainScaler.learn(X, np.arange(6) < 3)
+
+
+@pytest.mark.parametrize(
+    ("domain", "message"),
+    [
+        ([1, -1], r"expected shape \(3,\), got \(2,\)"),
+        ([1, 0, -1], r"expected numbers above 0 \(source\) or below 0 \(target\), got 0 in row 1"),
+        ([1, -1, 0.5], "got 0.5 in row 2"),
+        ([1, -1, np.nan], "got nan in row 2"),
+        ([True, False, True], "got dtype bool"),
+        (["s", "t", "s"], "got dtype <U1"),
+        ([1, 2, 3], "got no row of the target"),
+        ([-1, -1, -1], "got no row of the source"),
+        ([[1], [1, 2], [3]], r"expected shape \(3,\)"),
+    ],
+)
+def test_what_is_no_domain(domain, message):
+    with pytest.raises(ValueError, match=f"sample_domain: .*{message}"):
+        split_domains(np.zeros((3, 2)), None, domain)

@@ -6,7 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 from sklearn.datasets import load_wine
 from sklearn.metrics.pairwise import pairwise_kernels
@@ -202,3 +202,28 @@ def test_defaults_are_those_of_ldg_on_columns_of_many_units():
         known = model.fit(X[train], y[train]).transform(X[train])
         neighbours = KNeighborsClassifier(3).fit(known, y[train])
         assert neighbours.score(model.transform(X[test]), y[test]) > 0.95
+
+
+def test_errors(rows):
+    X, y = rows
+    model = KernelLDG(2, gamma=0.6, n_neighbors=3).fit(X, y)
+    before = model.dual_coef_
+    K = X @ X.T
+    cases = [
+        ({"kernel": "precomputed"}, X, "X: expected a square kernel matrix, got shape"),
+        ({"kernel": "precomputed"}, K - 20 * np.eye(90), "expected a positive semidefinite"),
+        ({"kernel": "precomputed"}, np.triu(K), "kernel: expected a symmetric matrix"),
+        ({"kernel": lambda a, b: np.inf}, X, "kernel: expected finite values, got inf at"),
+        ({"kernel": "cubic"}, X, "kernel"),
+        ({"kernel": "linear"}, np.ones((90, 3)), "X: expected rows that differ in the kernel's"),
+        ({"n_components": 4}, X, "n_components: expected at most 3"),
+        ({"n_components": 2}, X[:, :0], "0 feature"),
+    ]
+    for parameters, wrong, message in cases:
+        with pytest.raises(ValueError, match=message):
+            model.set_params(**parameters).fit(wrong, y)
+        model.set_params(kernel="linear", n_components=2)
+    assert model.dual_coef_ is before
+    with pytest.raises(ValueError, match="at least two classes"):
+        model.fit(X, np.zeros(90, dtype=int))
+    assert_array_equal(model.classes_, [0, 1, 2])

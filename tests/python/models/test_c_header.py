@@ -10,6 +10,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
@@ -275,3 +276,29 @@ def test_what_cannot_be_written_is_an_error(model, reason):
     X, y = signals(60, np.random.default_rng(2))
     with pytest.raises(ValueError, match=f"model: .*{reason}"):
         to_c(model.fit(X, y))
+
+
+def test_bad_arguments(tmp_path):
+    X, y = signals(60, np.random.default_rng(2))
+    with pytest.raises(NotFittedError):
+        to_c(ReliableClassifier(lda()))
+    model = ReliableClassifier(lda(), correct=False).fit(X, y)
+    for options, reason in [
+        ({"dtype": "float16"}, "dtype: expected 'float32' or 'float64'"),
+        ({"dtype": None}, "dtype"),
+        ({"name": "a-b"}, "name: expected letters"),
+        ({"name": ""}, "name"),
+        ({"reliability": 1.0}, "reliability"),
+        ({"steps": [3, 2]}, "steps"),
+    ]:
+        with pytest.raises(ValueError, match=reason):
+            to_c(model, tmp_path / "model.h", **options)
+    assert not list(tmp_path.iterdir())
+    huge = ReliableClassifier(lda(), correct=False).fit(X * 1e60, y)
+    with pytest.raises(ValueError, match="dtype: expected one that holds"):
+        to_c(huge, dtype="float32")
+    fractions = ReliableClassifier(lda(), correct=False).fit(
+        X, np.unique(y, return_inverse=True)[1] * 2**40
+    )
+    with pytest.raises(ValueError, match="classes: expected strings, or whole numbers"):
+        to_c(fractions)

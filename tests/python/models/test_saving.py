@@ -64,7 +64,7 @@ def test_files_hold_every_bit(tmp_path, name):
         assert vars(loaded).keys() == vars(model).keys()
 
 
-PICKLED = ("moments", "pencils", "directions", "contrasts", "GEM, partly fitted")
+PICKLED = ("moments", "moments of few", "pencils", "directions", "contrasts", "GEM, partly fitted")
 PICKLED += ("GEM, wide", "MulticlassSVM, sparse", "ReliableClassifier, LDA")
 
 
