@@ -70,17 +70,6 @@ def test_the_readme_runs(tmp_path, monkeypatch):
     assert names["model"].n_features_in_ == 60
 
 
-def test_the_readme_is_short():
-    assert len((ROOT / "README.md").read_text().split()) <= 600
-
-
-def test_lines_of_code_fit_a_phone():
-    for page in PAGES:
-        for block in blocks(page):
-            for line in block.splitlines():
-                assert len(line) <= 79, f"{page.name}: {line}"
-
-
 def estimators():
     """Return the classes with a page that have `fit`, and where they are listed."""
     for home, name in sorted(listed()):

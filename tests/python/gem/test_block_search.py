@@ -7,14 +7,13 @@ import pytest
 import scipy.sparse as sp
 from block_support import FarBlocks, objective_gap
 from flat_gem import gem_classifier
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_array_equal
 from sklearn.datasets import load_digits
 from sklearn.model_selection import KFold, PredefinedSplit, StratifiedShuffleSplit
 
 from eigenfeat import GEMClassifierCV
-from eigenfeat.gem.search_splits import held_out_losses
 from eigenfeat.linear.logistic import MultinomialLogit
-from eigenfeat.rows import ArrayBlocks, reductions
+from eigenfeat.rows import ArrayBlocks
 from eigenfeat.rows.blocks import Block
 
 GRID = {"gem__threshold": [1.0, 75.0], "logit__penalty": [1.0, 0.1]}
@@ -109,33 +108,6 @@ def test_held_out_rows_are_scored_as_by_the_fit_of_the_others(digits):
         ArrayBlocks(X, y, block_rows=77)
     )
     assert_array_equal(found.predict_proba(X), plain.predict_proba(X))
-
-
-def test_losses_merge_over_any_pieces(digits, weight):
-    X, y = digits
-    logits = MultinomialLogit().fit_path(X / 16, y, [1.0, 0.1])
-    whole, total = held_out_losses(Block(X / 16, y, weight), logits)
-    parts = [
-        held_out_losses(Block(X[rows] / 16, y[rows], weight[rows]), logits)
-        for rows in (slice(0, 1), slice(1, 200), slice(200, 480))
-    ]
-    merged = reductions.add(reductions.add(*parts[:2]), parts[2])
-    assert_allclose(merged[0], whole, rtol=1e-12)
-    assert merged[1] == total == weight.sum()
-    for (wrong, loss), logit in zip(whole, logits, strict=True):
-        assert wrong == weight @ (logit.predict(X / 16) != y)
-        chosen = logit.predict_proba(X / 16)[np.arange(480), y]
-        assert loss == pytest.approx(-weight @ np.log(chosen), rel=1e-12)
-
-
-def test_a_path_is_scored_by_one_pass(digits):
-    passes = []
-    for penalties in ([1.0], [1.0, 0.9, 0.8]):
-        blocks = FarBlocks(*digits)
-        model = search(refit=False, grid={"logit__penalty": penalties}, tol=0.5).fit(blocks)
-        starts = sum(result["n_iter"] + 1 for result in model.results_)
-        passes.append(blocks.passes - starts)  # an evaluation at each start, and each iteration
-    assert passes[0] == passes[1] <= 6
 
 
 @pytest.mark.parametrize("kind", [lambda X, y: (X, y), lambda X, y: (ArrayBlocks(X, y),)])

@@ -7,7 +7,6 @@ from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 
 from eigenfeat._base.core import core
 from eigenfeat.incomplete import MixtureCompletion, ReliableClassifier, set_rules
-from eigenfeat.incomplete.chi_squares import _log_product
 from eigenfeat.regions import certified_sign, trust_region_minimum
 
 
@@ -74,22 +73,6 @@ def test_a_level_at_zero_to_rounding_is_open(rng):
     np.testing.assert_array_equal(open_, [0, 1, 0])
 
 
-def test_nothing_that_varies_leaves_the_constant():
-    levels, open_ = core.proved_levels(
-        np.ones((1, 2, 2)),
-        np.zeros((1, 2)),
-        np.zeros((1, 2), dtype=np.int64),
-        np.array([0, 2]),
-        np.ones((2, 2)),
-        np.array([[1.0, 0.0], [-1.0, -2.0]]),
-        np.ones((2, 2)),
-        np.full(2, 2),
-        1,
-    )
-    np.testing.assert_array_equal(levels, [2, 0])
-    assert not open_.any()
-
-
 @pytest.mark.parametrize(
     "options",
     [
@@ -120,11 +103,3 @@ def test_decisions_are_those_of_single_quadratics(monkeypatch, options):
     np.testing.assert_array_equal(decided.decided, decided_1.decided)
     np.testing.assert_allclose(sure, sure_1, rtol=1e-4)
     assert 0 < decided.decided.sum() < len(X)
-
-
-@pytest.mark.parametrize("size", [1.0, 1e14, 1e40])
-def test_logarithms_of_products_are_sums_of_logarithms(rng, size):
-    at = size * (rng.standard_normal((5, 7)) + 1j * rng.uniform(0.01, 2.0, (5, 7)))
-    w = rng.uniform(0.0, 1.0, (5, 40)) * (rng.random(40) > 0.2)
-    expected = np.log(1 + 2 * at[:, :, None] * w[:, None]).sum(axis=2)
-    np.testing.assert_allclose(_log_product(at, w), expected, rtol=1e-12)

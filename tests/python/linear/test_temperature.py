@@ -229,32 +229,3 @@ def test_rows_in_blocks_start_there_too(rng):
     assert spread.temperature_ == pytest.approx(local.temperature_, rel=1e-3)
     assert_allclose(spread.predict_proba(X[:50]), local.predict_proba(X[:50]), atol=1e-3)
     assert_array_equal(threads.predict_proba(X[:50]), local.predict_proba(X[:50]))
-
-
-def test_arrays_paths_and_warm_starts_have_the_weights_of_no_temperature(many):
-    """They start at zero, at the weights of the penalty before, or at those of the fit before."""
-    features, y = many
-    X = features.toarray()
-    plain, auto = MultinomialLogit().fit(X, y), MultinomialLogit(temperature="auto").fit(X, y)
-    assert_allclose(auto.coef_ * auto.temperature_, plain.coef_, rtol=1e-12, atol=1e-15)
-    path = MultinomialLogit(temperature="auto").fit_path(features, y, [0.1, 0.03])
-    bare = MultinomialLogit().fit_path(features, y, [0.1, 0.03])
-    for one, other in zip(path, bare, strict=True):
-        assert_allclose(one.coef_ * one.temperature_, other.coef_, rtol=1e-12, atol=1e-15)
-    again = MultinomialLogit(temperature="auto", warm_start=True).fit(features, y)
-    least = again.objective_
-    assert again.fit(features, y).objective_history_[0] == pytest.approx(least, rel=1e-6)
-
-
-def test_a_penalty_is_chosen_with_the_same_metric(many, monkeypatch):
-    X, y = many
-    made = metrics(monkeypatch)
-    model = MultinomialLogit(penalty="auto", temperature="auto", gram_rows=500).fit(X, y)
-    alone = MultinomialLogit(penalty="auto", temperature="auto", gram_rows=None).fit(X, y)
-    held = folds(y, 5, np.random.RandomState(0))[0][1]
-    (n, sample), *others = made
-    assert (n, len(sample)) == (5_200, 500)
-    assert not np.intersect1d(sample, held).size
-    assert sorted(size for size, _ in others) == [2_600, 5_200]
-    assert model.penalty_ == alone.penalty_
-    assert model.temperature_ == pytest.approx(alone.temperature_, rel=0.03)
