@@ -48,7 +48,6 @@ from eigenfeat.linear.span import Span, SpanMetric
 
 if TYPE_CHECKING:
     from eigenfeat._base.core import core
-    from eigenfeat._base.types import Codes
     from eigenfeat.linear.logit_problem import LogitProblem, Penalty
     from eigenfeat.rows.blocks import Block
     from eigenfeat.rows.labelled import LabelledRows
@@ -210,13 +209,13 @@ class _Fold:
         """Weights, and logits of the rows that are held out."""
         problem, float32 = self._problem, self._float32
         W = minimise(
-            _objective(problem, penalty),
+            partial(problem.objective, penalty=penalty),
             self._solve,
             np.zeros(problem.shape) if start is None else start,
             tolerance=tolerance,
             max_iterations=_MOST_STEPS,
             noise=float(np.finfo(problem.dtype).eps),
-            float32=None if float32 is None else _objective(float32, penalty),
+            float32=None if float32 is None else partial(float32.objective, penalty=penalty),
         ).point
         how = np.ascontiguousarray(W), *self._how
         return W, self._held.reduce(held_out_logits, operator.add, *how)
@@ -368,15 +367,7 @@ class HeldOutFolds:
 
     def _fold(self, part: tuple[Codes, Codes], energy: float, tolerance: float = _COARSE) -> _Fold:
         def solve_of(problem: LogitProblem) -> Solve:
-            return partial(_solved, self.metric(problem, energy, tolerance), problem.n_threads)
+            factor = self.metric(problem, energy, tolerance)
+            return partial(factor.solve, n_threads=problem.n_threads)
 
         return _Fold(self.problem.rows, self.problem_of, solve_of, part, self.constant)
-
-
-def _solved(factor: core.Metric, n_threads: int, gradient: _Array) -> _Array:
-    result: _Array = factor.solve(gradient, n_threads)
-    return result
-
-
-def _objective(problem: LogitProblem, penalty: Penalty) -> Callable[[_Array], tuple[float, _Array]]:
-    return lambda W: problem.objective(W, penalty)

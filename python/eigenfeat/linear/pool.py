@@ -27,7 +27,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from eigenfeat._base.threads import one_blas_thread
 from eigenfeat._base.types import Codes
-from eigenfeat.linear.held_out import _objective, _solved, log_loss, temperature
+from eigenfeat.linear.held_out import log_loss, temperature
 from eigenfeat.linear.lbfgs import minimise
 from eigenfeat.linear.logistic import PENALTIES, MultinomialLogit
 from eigenfeat.linear.logit_problem import LogitProblem, Penalty
@@ -132,13 +132,13 @@ def _minima_over_features(
     W = np.zeros(problem.shape)
     for penalty in penalties:
         W = minimise(
-            _objective(problem, penalty),
-            partial(_solved, factor, problem.n_threads),
+            partial(problem.objective, penalty=penalty),
+            partial(factor.solve, n_threads=problem.n_threads),
             W,
             tolerance=_COARSE,
             max_iterations=_MOST_STEPS,
             noise=float(np.finfo(problem.dtype).eps),
-            float32=None if float32 is None else _objective(float32, penalty),
+            float32=None if float32 is None else partial(float32.objective, penalty=penalty),
         ).point
         W = np.ascontiguousarray(W)
         yield W, Start(W, factor, problem.total)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -168,7 +169,7 @@ class Span:
     ) -> Minimum:
         """Search from a point or from no weights; see `eigenfeat.linear.lbfgs.minimise`."""
         return minimise(
-            lambda point: self.objective(point, penalty),
+            partial(self.objective, penalty=penalty),
             metric.solve,
             self.start if start is None else start,
             tolerance=tolerance,

@@ -274,6 +274,18 @@ def test_both_directions_are_fishers_and_ldgs_of_their_complement(rng):
         np.testing.assert_allclose(fisher @ B[:2].T @ B[:2], fisher, atol=1e-8)
 
 
+@pytest.mark.parametrize("d", [6, 40])
+def test_the_slack_is_chosen_by_folds(rng, d):
+    codes = np.repeat(np.arange(2), 15)
+    X = rng.standard_normal((30, d)) + np.where(codes[:, None] > 0, 1, -1) * np.eye(d)[0]
+    family = families.itml_by_itself(Context())
+    for dimension, count in (("cv", None), (3, 3)):  # both from the same whole metrics
+        model = family.make(dimension).fit(X, codes)
+        assert model.gamma_ in families.SLACKS
+        direct = ITML(count, slack=model.gamma_, random_state=0).fit(X, codes)
+        np.testing.assert_allclose(model.transform(X), direct.transform(X), atol=1e-9)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("method", ldg.SMALL_METHODS, ids=lambda method: method.name)
 def test_every_method_of_few_rows_works_where_rows_are_very_few(method, rng):
