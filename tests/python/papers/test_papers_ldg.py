@@ -27,7 +27,7 @@ from bench.papers.accuracy_tables import best_or_tied
 from bench.papers.families import Rules, accuracy
 from bench.papers.protocol import QUICK_SPLITS, Context
 from bench.papers.runner import reproduce
-from eigenfeat.ldg import LDG, RegularizedFisher
+from eigenfeat.ldg import ITML, LDG, RegularizedFisher
 
 QUICK = Context(quick=True)
 RULES = Rules(gammas=(0.2, 0.6, 1.0), at=1, most=5)
