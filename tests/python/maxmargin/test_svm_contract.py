@@ -28,7 +28,7 @@ def test_a_warm_start_needs_the_same_rows(rows):
     X, y = rows
     model = MulticlassSVM(warm_start=True).fit(X, y)
     before = state(model)
-    with pytest.raises(ValueError, match="expected the 178 rows and 3 classes"):
+    with pytest.raises(ValueError, match="expected the 178 samples and 3 classes"):
         model.fit(X[:100], y[:100])
     assert state(model) == before
 

@@ -111,7 +111,7 @@ def test_memory_mapped_rows_may_have_events(tmp_path, digits):
     )
     np.testing.assert_array_equal(found.layers_[1].pairs, memory.layers_[1].pairs)
     assert objective_gap(memory.logit_, found.logit_) < 1e-4
-    with pytest.raises(ValueError, match=r"events: expected 900 values, one per row"):
+    with pytest.raises(ValueError, match=r"events: expected 900 values, one per sample"):
         found.fit(X, y, events=events[1:])
     with pytest.raises(ValueError, match=r"events: expected None with blocks of rows"):
         found.fit(GeneratedBlocks([(X, y)]), events=events)
