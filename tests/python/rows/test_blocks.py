@@ -77,7 +77,7 @@ def test_bad_blocks_are_refused(rows):
         GeneratedBlocks([(X, y, y, y)]).reduce(len, lambda a, b: a + b)
     with pytest.raises(ValueError, match=r"at least one block"):
         GeneratedBlocks([]).reduce(len, lambda a, b: a + b)
-    with pytest.raises(ValueError, match=r"labels of the rows from 0 on"):
+    with pytest.raises(ValueError, match=r"labels of the samples from 0 on"):
         ArrayBlocks(X).reduce(reductions.moments, reductions.merge_moments)
 
 

@@ -161,7 +161,7 @@ def test_an_error_leaves_the_estimator_as_it_was(digits, model):
     for rows, message in (
         (ArrayBlocks(bad, y, block_rows=100), "in row 899, column 63"),
         (ArrayBlocks(X, np.zeros(900), block_rows=100), "at least two classes, got 1 class"),
-        (ArrayBlocks(X, None), "labels of the rows from 0 on"),
+        (ArrayBlocks(X, None), "labels of the samples from 0 on"),
         (ArrayBlocks(X, np.linspace(0, 1, 900)), "continuous"),
     ):
         with pytest.raises(ValueError, match=message):
