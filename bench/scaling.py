@@ -22,6 +22,7 @@ from rich.table import Table
 import cost_model
 import eigenfeat as ef
 from eigenfeat.expansion.features import ExpandedRows
+from eigenfeat.linear.logit_problem import logit_terms, scaled_gram
 from eigenfeat.rows import reductions
 from eigenfeat.rows.blocks import Block
 
@@ -61,7 +62,7 @@ def expanded(block: Block, directions: int, seed: int = 0) -> Block:
 def one_pass(features: Block, k: int, threads: int) -> Any:
     """The logit's loss and gradient."""
     W = np.zeros((features.X.shape[1] + 1, k))
-    return reductions.logit_terms(features, True, threads, 0.0, W)
+    return logit_terms(features, True, threads, 0.0, W)
 
 
 def measured_rates(threads: int) -> cost_model.Rates:
@@ -81,7 +82,7 @@ def measured_rates(threads: int) -> cost_model.Rates:
     seconds = best(lambda: one_pass(features, k, threads))
     pass_rate = n * (2.0 * d * F + 4.0 * p * k) / seconds
     few = Block(features.X.take(np.arange(10_000)), features.y[:10_000])
-    seconds = best(lambda: reductions.scaled_gram(few, True, threads, np.ones(p + 1), True), 1)
+    seconds = best(lambda: scaled_gram(few, True, threads, np.ones(p + 1), True), 1)
     gram_rate = len(few) * p * (p + 1.0) / seconds
     return cost_model.Rates(
         moments_rate / threads,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from eigenfeat._base.lazy import cached_property
+from eigenfeat._base.threads import cached_property
 from eigenfeat._base.types import DType, Labels
 from eigenfeat._base.validation import counted, refuse_complex, show
 

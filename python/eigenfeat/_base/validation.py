@@ -4,22 +4,31 @@ from __future__ import annotations
 
 import math
 import os
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import date, time, timedelta
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 if TYPE_CHECKING:
-    from eigenfeat._base.types import DType, Rows
+    from collections.abc import Iterable
+
+    from eigenfeat._base.types import DType, Estimator, Rows
 
 __all__ = [
+    "ENCODE",
     "FLOATS",
     "MOST",
     "CsrRows",
     "Generator",
+    "Names",
     "RealArray",
     "check_count",
     "check_dtype",
@@ -27,17 +36,30 @@ __all__ = [
     "check_number",
     "check_path",
     "check_rows",
+    "check_same_names",
     "check_unmasked",
     "check_vector",
     "check_weights",
     "check_whole",
+    "checked_names",
     "counted",
+    "differing_name",
+    "has_missing",
+    "is_table",
+    "names_of",
+    "naming_text",
+    "plain_rows",
     "random_generator",
     "real_array",
     "refuse_complex",
     "row_arguments",
     "show",
     "symmetric_matrices",
+    "take_names",
+    "usual_weights",
+    "warn_caller",
+    "weight_unit",
+    "weights_in",
     "well_formed",
 ]
 
@@ -475,3 +497,282 @@ def _ordered(X: Any) -> Any:
     fresh = fresh.copy()
     fresh.sum_duplicates()
     return fresh
+
+
+# ---- warnings ------------------------------------------------------------------------------------
+
+
+_HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+
+def warn_caller(message: str, category: type[Warning]) -> None:
+    """Warn of a line of the caller's: the nearest outside of this package and of decorators."""
+    level, frame = 1, sys._getframe()
+    while frame is not None and _is_inside(frame.f_code.co_filename):
+        level += 1
+        frame = frame.f_back  # type: ignore[assignment]
+    warnings.warn(message, category, stacklevel=level)
+
+
+def _is_inside(path: str) -> bool:
+    decorators = os.path.join("sklearn", "callback"), "contextlib.py"
+    return path.startswith(_HERE) or any(name in path for name in decorators)
+
+
+# ---- samples as users give them ------------------------------------------------------------------
+#
+# NumPy and SciPy drop masks and imaginary parts, turn dates into numbers, and trust the indices of
+# a sparse matrix; scikit-learn's checks come after that.
+
+
+ENCODE = (
+    "encode such columns first, as skrub.tabular_pipeline(model) does, or scikit-learn's "
+    "OneHotEncoder in a make_column_transformer"
+)
+
+
+def plain_rows(X: Any, name: str = "X", *, missing: bool = False) -> Any:
+    """`X` without a mask; everything else as it is, unless rows cannot be like that.
+
+    Parameters
+    ----------
+    X : object
+        Anything. Sparse matrices with entries out of order or stored twice are copied.
+    name : str
+        What messages call it.
+    missing : bool
+        Whether NaN is a missing entry, which masked ones then become.
+
+    Raises
+    ------
+    ValueError
+        If numbers are complex, columns are dates, entries are masked that must not be missing, or
+        the arrays of a sparse matrix are not a matrix.
+    """
+    if hasattr(X, "tocsr"):
+        refuse_complex(X.dtype, name)
+        return well_formed(X, name)
+    if isinstance(X, (list, tuple)) and any(isinstance(row, np.ma.MaskedArray) for row in X):
+        try:
+            X = np.ma.stack(X)
+        except ValueError:
+            return X  # rows of several lengths, which are refused anyway
+    if isinstance(X, np.ma.MaskedArray):
+        X = _unmasked(X, name, missing)
+    if isinstance(X, np.ndarray):
+        refuse_complex(X.dtype, name)
+        _refuse_dates(X.dtype, name, f"an array of {X.dtype}")
+    elif hasattr(X, "columns") and hasattr(X, "dtypes"):
+        for column, dtype in zip(X.columns, X.dtypes, strict=False):
+            _check_column(column, dtype, name)
+    return X
+
+
+def _unmasked(X: np.ma.MaskedArray[Any, Any], name: str, missing: bool) -> npt.NDArray[Any]:
+    """The array, with NaN where it is masked."""
+    if not missing:
+        return check_unmasked(X, name)
+    mask = np.ma.getmaskarray(X)
+    if not mask.any():
+        return X.data
+    refuse_complex(X.dtype, name)
+    _refuse_dates(X.dtype, name, f"an array of {X.dtype}")
+    kind = X.dtype if X.dtype in (np.float32, np.float64, object) else np.dtype(np.float64)
+    plain: npt.NDArray[Any] = X.data.astype(kind)
+    plain[mask] = np.nan
+    return plain
+
+
+def _check_column(column: Any, dtype: Any, name: str) -> None:
+    """ValueError if a column of a frame holds dates, durations or complex numbers."""
+    where = f"{dtype} in column {column!r}"
+    kind = getattr(dtype, "kind", "")
+    if kind == "c":
+        refuse_complex(dtype, name, where)
+    temporal = getattr(dtype, "is_temporal", None)  # Polars
+    if kind in ("m", "M") or (callable(temporal) and temporal()) or hasattr(dtype, "freq"):
+        raise ValueError(f"{name}: expected numbers, got dates or times, {where}; {ENCODE}")
+
+
+def _refuse_dates(dtype: np.dtype[Any], name: str, what: str) -> None:
+    if dtype.kind in "mM":
+        raise ValueError(f"{name}: expected numbers, got dates or times, {what}; {ENCODE}")
+
+
+@contextmanager
+def naming_text(X: object) -> Iterator[None]:
+    """Name the column of `X` that holds text, dates or complex numbers after an error."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        result = _first_text(X)
+        if result is None:
+            raise
+        column, row, what, shown = result
+        if what == "complex numbers":
+            raise ValueError(
+                f"X: expected real numbers, got {what} in column {column!r} ({shown} in row "
+                f"{row}). Complex data not supported"
+            ) from error
+        raise ValueError(
+            f"X: expected numbers, got {what} in column {column!r} ({shown} in row {row}); {ENCODE}"
+        ) from error
+
+
+def _first_text(X: Any) -> tuple[Any, int, str, str] | None:
+    """Column, row, kind and text of the first cell that is no number."""
+    for name, column in _columns(X):
+        for row, value in enumerate(column.tolist()):
+            if isinstance(value, str) and not _is_number(value):
+                return name, row, "text", repr(value if len(value) <= 40 else value[:37] + "...")
+            if isinstance(value, (date, time, timedelta)) and value == value:
+                return name, row, "dates or times", str(value)[:40]
+            if isinstance(value, (complex, np.complexfloating)):
+                return name, row, "complex numbers", str(value)[:40]
+    return None
+
+
+def _columns(X: Any) -> Iterator[tuple[Any, NDArray[Any]]]:
+    """Names, or numbers, and entries of the columns that are not of numbers."""
+    if hasattr(X, "columns") and hasattr(X, "__dataframe__"):
+        for name in X.columns:
+            column = np.asarray(X[name])
+            if column.dtype.kind in "OUST":
+                yield name, column.astype(object)
+        return
+    if hasattr(X, "tocsr") or not isinstance(X, (np.ndarray, list, tuple)):
+        return
+    try:
+        array = np.asarray(X, dtype=object)
+    except ValueError:
+        return
+    if array.ndim == 2 and not (isinstance(X, np.ndarray) and X.dtype.kind not in "OUST"):
+        for number in range(array.shape[1]):
+            yield number, array[:, number]
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def is_table(X: object) -> bool:
+    """Whether X is a data frame or table: columns with names, each with a type of its own."""
+    named = hasattr(X, "columns") or hasattr(X, "column_names")
+    return named and not isinstance(X, np.ndarray) and hasattr(X, "shape") and len(X.shape) == 2
+
+
+_FEW_ENTRIES = 1 << 14  # that are looked at one by one
+
+
+def has_missing(X: Any) -> bool:
+    """Whether dense rows have NaN; ValueError for sparse ones that do."""
+    if isinstance(X, np.ndarray):
+        if X.size <= _FEW_ENTRIES:
+            return bool(np.isnan(X).any())
+        with np.errstate(over="ignore", invalid="ignore"):
+            return bool(np.isnan(X.sum(dtype=np.float64))) and bool(np.isnan(X).any())
+    at = np.flatnonzero(np.isnan(X.data))
+    if len(at):
+        row = int(np.searchsorted(X.indptr, at[0], side="right")) - 1
+        raise ValueError(
+            "X: expected finite numbers in sparse rows, got NaN in row "
+            f"{row}, column {int(X.indices[at[0]])}"
+        )
+    return False
+
+
+# ---- names of columns ----------------------------------------------------------------------------
+
+
+Names = tuple[str, ...]
+
+
+def checked_names(names: Iterable[str] | None, n_columns: int | None = None) -> Names | None:
+    """Names as a tuple, None for None; ValueError unless distinct strings, one per column."""
+    if names is None:
+        return None
+    result = () if isinstance(names, str) else tuple(names)
+    if not result or not all(isinstance(name, str) for name in result):
+        raise ValueError(f"feature_names: expected strings, one per column, got {show(names)}")
+    if len(set(result)) != len(result):
+        raise ValueError(f"feature_names: expected distinct names, got {show(names)}")
+    if n_columns not in (None, len(result)):
+        raise ValueError(f"feature_names: expected {n_columns} names, got {len(result)}")
+    return tuple(str(name) for name in result)
+
+
+def names_of(X: object) -> Names | None:
+    """Names of the columns of a data frame; None for all else, and if they are no distinct strings.
+
+    That is scikit-learn's rule: numbered columns have no names.
+    """
+    columns = getattr(X, "columns", None)
+    names = () if columns is None else tuple(columns)
+    plain = all(isinstance(name, str) for name in names) and len(set(names)) == len(names)
+    return tuple(str(name) for name in names) if names and plain else None
+
+
+def differing_name(wanted: Sequence[str], got: Sequence[str]) -> tuple[int, str, str] | None:
+    """First column whose names differ, and both names; None if there is none.
+
+    A column that only one side has is called "no column" on the other.
+    """
+    for j in range(max(len(wanted), len(got))):
+        a, b = (repr(names[j]) if j < len(names) else "no column" for names in (wanted, got))
+        if a != b:
+            return j, a, b
+    return None
+
+
+def check_same_names(wanted: Names | None, got: Names | None, name: str) -> Names | None:
+    """The names of both, if only one side has any those; ValueError where they differ."""
+    if wanted is None or got is None:
+        return got if wanted is None else wanted
+    if result := differing_name(wanted, got):
+        raise ValueError(f"{name}: expected {result[1]} as column {result[0]}, got {result[2]}")
+    return wanted
+
+
+def take_names(estimator: Estimator, source: Any) -> None:
+    """Number, names and encoder, where there are any, of the columns of another estimator."""
+    estimator.n_features_in_ = source.n_features_in_
+    for name in ("feature_names_in_", "file_layout_", "columns_"):
+        value = getattr(source, name, None)
+        estimator.__dict__.pop(name, None)
+        if value is not None:
+            setattr(estimator, name, value)
+
+
+# ---- sample weights of an extreme size -----------------------------------------------------------
+
+
+_USUAL = 2.0**64  # largest weights between its inverse and this are taken as they are
+_LEAST = 2.0**-1000  # of weights that are divided
+
+
+def usual_weights(weight: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Weights whose largest lies beyond 2^64 or below 2^-64, divided by a power of two near it.
+
+    Sums and products of weights then neither overflow nor vanish. Such weights are no numbers of
+    repetitions, so that their ratios are all that they say. No positive weight becomes 0.
+    """
+    return weights_in(weight, weight_unit(float(weight.max(initial=0.0))))
+
+
+def weight_unit(most: float) -> float:
+    """What weights are divided by whose largest is `most`: 1 unless that is extreme."""
+    if most == 0.0 or 1.0 / _USUAL <= most <= _USUAL:
+        return 1.0
+    return float(np.ldexp(1.0, int(np.frexp(most)[1]) - 1))
+
+
+def weights_in(weight: NDArray[np.float64], unit: float) -> NDArray[np.float64]:
+    """Weights divided by a power of two; no positive one becomes 0."""
+    if unit == 1.0:
+        return weight
+    with np.errstate(under="ignore"):
+        return np.where(weight > 0, np.maximum(weight / unit, _LEAST), 0.0)

@@ -35,7 +35,8 @@ from eigenfeat.cli.output import Output, UsageError
 from eigenfeat.models.saving import load, save
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.rows.blocks import Block
-from eigenfeat.rows.out_of_core import keep_columns, without_names
+from eigenfeat.rows.estimator import keep_columns
+from eigenfeat.rows.out_of_core import without_names
 from eigenfeat.tables import FileRows, open_rows
 from eigenfeat.tables.rows import finite_rows
 from eigenfeat.tables.writers import SUFFIXES, open_writer

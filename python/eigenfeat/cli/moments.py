@@ -10,9 +10,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from eigenfeat._base.feature_names import differing_name
 from eigenfeat._base.saved_files import FileFormatError
-from eigenfeat._base.validation import show
+from eigenfeat._base.validation import differing_name, show
 from eigenfeat.cli.options import check_output, column_names, files_of, open_labelled
 from eigenfeat.cli.output import (
     Advance,

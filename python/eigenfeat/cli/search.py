@@ -18,7 +18,7 @@ from eigenfeat.cli.options import check_output, files_of, open_labelled
 from eigenfeat.cli.output import Output, UsageError
 from eigenfeat.gem.search import GEMClassifierCV
 from eigenfeat.models.saving import save
-from eigenfeat.rows.out_of_core import keep_columns
+from eigenfeat.rows.estimator import keep_columns
 
 __all__ = ["search"]
 

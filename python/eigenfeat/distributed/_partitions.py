@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from eigenfeat._base.labels import plain_labels
-from eigenfeat._base.plain_rows import naming_text
-from eigenfeat._base.validation import show
+from eigenfeat._base.validation import naming_text, show
 from eigenfeat.distributed._cluster import computed
 from eigenfeat.distributed._dask import is_array, is_collection, is_frame, is_series, module
 from eigenfeat.distributed._persisted import PersistedPartitions

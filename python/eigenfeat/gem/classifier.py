@@ -22,7 +22,6 @@ from eigenfeat._base.labels import check_two_labels, plain_labels
 from eigenfeat._base.saved import fits
 from eigenfeat._base.types import ClassWeight, Floats, RandomState, Rows
 from eigenfeat._base.validation import FLOATS, MOST
-from eigenfeat._base.verbose import Verbose
 from eigenfeat.expansion.layers import Layer, as_layer, few_features, layer_features
 from eigenfeat.gem.clusters import class_clusters, cross_pairs
 from eigenfeat.gem.gem import GEM
@@ -39,19 +38,24 @@ from eigenfeat.gem.pool import (
 from eigenfeat.gem.views import VIEWS, TableStatistics
 from eigenfeat.linear.logistic import MultinomialLogit
 from eigenfeat.rows.blocks import ArrayBlocks, RowBlocks
-from eigenfeat.rows.columns import validate_columns
-from eigenfeat.rows.completion import ALLOW_NAN, complete, keep_completion
+from eigenfeat.rows.completion import ALLOW_NAN, complete
 from eigenfeat.rows.estimator import (
     BaseEstimator,
     Iterative,
+    Verbose,
+    class_weighted,
+    given_blocks,
+    is_wide,
+    keep_columns,
+    keep_completion,
     steps_of,
     unchanged_on_error,
+    validate_columns,
+    weighted_rows,
     with_steps,
 )
 from eigenfeat.rows.memory import MemoryRows, scan_blocks
-from eigenfeat.rows.out_of_core import FromLogits, given_blocks, keep_columns, over_blocks
-from eigenfeat.rows.row_weights import class_weighted, weighted_rows
-from eigenfeat.wide.rows import is_wide
+from eigenfeat.rows.out_of_core import FromLogits, over_blocks
 
 if TYPE_CHECKING:
     from eigenfeat.expansion.features import ExpandedRows

@@ -15,16 +15,14 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._base.feature_names import take_names
 from eigenfeat._base.saved import fits
 from eigenfeat._base.types import Floats, RandomState, Rows
-from eigenfeat._base.validation import MOST, show
-from eigenfeat._base.verbose import Verbose
+from eigenfeat._base.validation import MOST, show, take_names
 from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.gem.gem import GEM
 from eigenfeat.gem.joint import JointGEMClassifier
 from eigenfeat.rows.blocks import is_blocks
-from eigenfeat.rows.estimator import BaseEstimator, Iterative, with_steps
+from eigenfeat.rows.estimator import BaseEstimator, Iterative, Verbose, with_steps
 from eigenfeat.rows.out_of_core import FromLogits, over_blocks
 
 if TYPE_CHECKING:

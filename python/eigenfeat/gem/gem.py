@@ -16,12 +16,11 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from eigenfeat._base.feature_names import take_names
 from eigenfeat._base.labels import check_two_labels
-from eigenfeat._base.lazy import Lazy, LazySolution
 from eigenfeat._base.saved import check_solution, fits
+from eigenfeat._base.threads import Lazy, LazySolution
 from eigenfeat._base.types import Floats, Pairs, RandomState, Rows, Targets, Weights
-from eigenfeat._base.verbose import Verbose
+from eigenfeat._base.validation import take_names
 from eigenfeat.expansion.features import check_powers, column_suffixes, expand
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils.contrasts import KINDS, Contrasts
@@ -29,14 +28,22 @@ from eigenfeat.pencils.fitted_directions import FittedDirections, solve
 from eigenfeat.pencils.scale_trial import tried_scales
 from eigenfeat.pencils.solution import Settings, Solution
 from eigenfeat.rows.blocks import RowBlocks
-from eigenfeat.rows.completion import ALLOW_NAN, complete, keep_completion, refuse_missing
-from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error, validate_data
+from eigenfeat.rows.completion import ALLOW_NAN, complete, refuse_missing
+from eigenfeat.rows.estimator import (
+    BaseEstimator,
+    Verbose,
+    given_blocks,
+    is_wide,
+    keep_columns,
+    keep_completion,
+    unchanged_on_error,
+    validate_data,
+    weighted_rows,
+)
 from eigenfeat.rows.memory import MemoryRows, scan_blocks
-from eigenfeat.rows.out_of_core import given_blocks, keep_columns, over_blocks
-from eigenfeat.rows.row_weights import weighted_rows
+from eigenfeat.rows.out_of_core import over_blocks
 from eigenfeat.wide.directions import WideDirections
 from eigenfeat.wide.pencils import expand_wide, refuse_moments, solve_wide
-from eigenfeat.wide.rows import is_wide
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -23,13 +23,12 @@ from sklearn.utils._param_validation import Interval
 
 from eigenfeat._base import threads
 from eigenfeat._base.core import core
-from eigenfeat._base.validation import MOST
-from eigenfeat._base.verbose import warn_caller
+from eigenfeat._base.validation import MOST, warn_caller
 from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.linear.held_out import temperature
 from eigenfeat.pencils.scale import column_deviations, pooled_mean, shares_and_means
 from eigenfeat.rows.blocks import ArrayBlocks
-from eigenfeat.wide.rows import WIDE, is_wide
+from eigenfeat.rows.estimator import WIDE, is_wide
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

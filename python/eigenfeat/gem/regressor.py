@@ -20,10 +20,14 @@ from eigenfeat._base.validation import FLOATS, show
 from eigenfeat.expansion.features import check_powers, expand
 from eigenfeat.gem.gem import GEM
 from eigenfeat.gem.views import Table, TableStatistics
-from eigenfeat.rows.columns import validate_columns
-from eigenfeat.rows.completion import complete, completed, keep_completion
-from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error
-from eigenfeat.rows.row_weights import weighted_rows
+from eigenfeat.rows.completion import complete, completed
+from eigenfeat.rows.estimator import (
+    BaseEstimator,
+    keep_completion,
+    unchanged_on_error,
+    validate_columns,
+    weighted_rows,
+)
 from eigenfeat.rows.targets import supervised_contractions, target_groups
 
 __all__ = ["GEMRegressor"]

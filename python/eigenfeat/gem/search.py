@@ -13,13 +13,12 @@ from sklearn.model_selection import ParameterGrid, StratifiedShuffleSplit
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._base.feature_names import take_names
 from eigenfeat._base.saved import fits
 from eigenfeat._base.types import CrossValidation, Floats, Labels, RandomState, Rows
-from eigenfeat._base.verbose import progress_bar
+from eigenfeat._base.validation import take_names
 from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.gem.search_rows import SearchRows
-from eigenfeat.rows.estimator import BaseEstimator, Iterative, with_steps
+from eigenfeat.rows.estimator import BaseEstimator, Iterative, progress_bar, with_steps
 from eigenfeat.rows.out_of_core import BlockScores
 from eigenfeat.rows.splits import check_held_out, checked_splitter, cv_results
 

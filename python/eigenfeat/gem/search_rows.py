@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from eigenfeat._base.feature_names import take_names
 from eigenfeat._base.types import Codes, Rows, Targets
+from eigenfeat._base.validation import take_names
 from eigenfeat.gem.search_splits import Split, Trial, candidate
 from eigenfeat.rows.memory import BlockRows, MemoryRows
 

@@ -39,8 +39,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import BSpline
 
-from eigenfeat._base.lazy import cached_property
 from eigenfeat._base.saved import Saved, fits
+from eigenfeat._base.threads import cached_property
 from eigenfeat.pencils.eigh import generalized_eigh
 from eigenfeat.rows.blocks import Block
 

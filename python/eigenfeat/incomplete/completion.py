@@ -33,8 +33,7 @@ from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.moments.shrinkage import ledoit_wolf
 from eigenfeat.regions.prefix_gaussian import PrefixGaussian
 from eigenfeat.rows.completion import known_entries
-from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error, validate_data
-from eigenfeat.rows.row_weights import weighted_rows
+from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error, validate_data, weighted_rows
 
 __all__ = [
     "Completion",

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenfeat._base.lazy import cached_property
 from eigenfeat._base.saved import Saved, fits
+from eigenfeat._base.threads import cached_property
 from eigenfeat._base.validation import show
 from eigenfeat.expansion.features import expand
 from eigenfeat.regions.dominance import SeparableClasses

@@ -14,11 +14,10 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.labels import check_two_labels
-from eigenfeat._base.plain_rows import plain_rows
 from eigenfeat._base.saved import fits
 from eigenfeat._base.threads import count_cores
 from eigenfeat._base.types import Estimator, Labels
-from eigenfeat._base.validation import MOST, real_array, show
+from eigenfeat._base.validation import MOST, plain_rows, real_array, show
 from eigenfeat.incomplete.decisions import EarlyLabels
 from eigenfeat.incomplete.scores import given_times
 from eigenfeat.incomplete.series import (

@@ -23,8 +23,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.saved import fits
 from eigenfeat._base.types import Estimator, Labels, RandomState
-from eigenfeat._base.validation import MOST, show
-from eigenfeat._base.verbose import progress_bar, warn_caller
+from eigenfeat._base.validation import MOST, show, warn_caller
 from eigenfeat.incomplete.calibration import NotCertifiedError, calibrate
 from eigenfeat.incomplete.completion import GaussianCompletion
 from eigenfeat.incomplete.decisions import Decisions, EarlyDecisions, EarlyRun
@@ -63,8 +62,13 @@ from eigenfeat.incomplete.series import (
 )
 from eigenfeat.incomplete.set_rules import SETS, SetRule
 from eigenfeat.incomplete.streams import Stream, Streams
-from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error, validate_data
-from eigenfeat.rows.row_weights import weighted_rows
+from eigenfeat.rows.estimator import (
+    BaseEstimator,
+    progress_bar,
+    unchanged_on_error,
+    validate_data,
+    weighted_rows,
+)
 
 __all__ = ["ReliableClassifier"]
 

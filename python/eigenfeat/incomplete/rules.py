@@ -23,8 +23,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv, ndtr
 
 from eigenfeat._base import threads as _threads
-from eigenfeat._base.lazy import cached_property
 from eigenfeat._base.saved import Saved, fits
+from eigenfeat._base.threads import cached_property
 from eigenfeat.incomplete.completion import Completion, Conditional, PrefixConditional
 from eigenfeat.incomplete.discriminants import (
     Affine,

@@ -18,10 +18,9 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import column_or_1d
 
 from eigenfeat._base.labels import plain_labels
-from eigenfeat._base.plain_rows import plain_rows
 from eigenfeat._base.saved import Saved, fits
 from eigenfeat._base.types import Codes, Labels
-from eigenfeat._base.validation import check_whole, real_array, show
+from eigenfeat._base.validation import check_whole, plain_rows, real_array, show
 from eigenfeat.rows.estimator import validate_data
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._base.lazy import ProcessLock
+from eigenfeat._base.threads import ProcessLock
 from eigenfeat._base.validation import check_whole, real_array, show
 from eigenfeat.incomplete.chi_squares import spectra_of
 from eigenfeat.incomplete.completion import Conditional

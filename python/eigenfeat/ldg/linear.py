@@ -43,9 +43,9 @@ from eigenfeat.neighbours.local_means import (
     local_scatters,
     scatters_of_neighbours,
 )
-from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error, validate_data
+from eigenfeat.rows.estimator import BaseEstimator, is_wide, unchanged_on_error, validate_data
 from eigenfeat.wide.ldg import WideBasis, WideProblem, WideRows, coordinates_of, wide_rows
-from eigenfeat.wide.rows import Columns, is_wide
+from eigenfeat.wide.rows import Columns
 
 __all__ = ["LDG", "Problem"]
 

@@ -20,8 +20,14 @@ from eigenfeat._base.types import Estimator, Floats, RandomState, Rows, Targets
 from eigenfeat._base.validation import MOST, show
 from eigenfeat.ldg.linear import LDG
 from eigenfeat.rows.blocks import Block
-from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error, validate_data
-from eigenfeat.rows.out_of_core import all_targets, given_blocks, keep_columns, over_blocks
+from eigenfeat.rows.estimator import (
+    BaseEstimator,
+    given_blocks,
+    keep_columns,
+    unchanged_on_error,
+    validate_data,
+)
+from eigenfeat.rows.out_of_core import all_targets, over_blocks
 
 if TYPE_CHECKING:
     from eigenfeat.rows.blocks import RowBlocks

@@ -22,8 +22,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 
 from eigenfeat._base.labels import check_two_labels
-from eigenfeat._base.lazy import cached_property
-from eigenfeat._base.threads import one_blas_thread
+from eigenfeat._base.threads import cached_property, one_blas_thread
 from eigenfeat._base.validation import MOST, check_number, random_generator, show
 from eigenfeat.expansion.features import expand
 from eigenfeat.ldg._solving.coordinates import smallest_eigenpairs

@@ -20,7 +20,7 @@ from eigenfeat._base.saved import Saved, fits
 from eigenfeat._base.types import Floats, RandomState, Targets, Weights
 from eigenfeat._base.validation import MOST
 from eigenfeat.linear.linear import Features, LinearClassifier
-from eigenfeat.linear.logit_problem import LogitProblem, Penalty, uncentred
+from eigenfeat.linear.logit_problem import LogitProblem, Penalty, merge_ranges, uncentred
 from eigenfeat.rows import reductions
 from eigenfeat.rows.blocks import Block
 from eigenfeat.rows.estimator import Iterative, with_steps
@@ -126,7 +126,7 @@ class Passes:
 
     def calibrate(self, W: _Array, n_powers: int, ridge: float) -> ScoreMap:
         """Calibrate the scores at W."""
-        low, high = self._problem.rows.reduce(score_ranges, reductions.merge_ranges, *self._how, W)
+        low, high = self._problem.rows.reduce(score_ranges, merge_ranges, *self._how, W)
         mapped = ScoreMap.unfitted(low, high, n_powers)
         gram, target = self._sum(calibration_sums, W, mapped)
         return mapped.fitted(gram, target, ridge)
@@ -152,7 +152,7 @@ def label_products(block: Block, k: int, constant: bool, n_threads: int | None) 
 def score_ranges(
     block: Block, k: int, constant: bool, n_threads: int | None, W: _Array
 ) -> tuple[Floats, Floats]:
-    """Least and largest scores (k,) of the classes; for `reductions.merge_ranges`."""
+    """Least and largest scores (k,) of the classes; for `merge_ranges`."""
     scores = block.scores(W, constant, n_threads)
     return scores.min(axis=0), scores.max(axis=0)
 

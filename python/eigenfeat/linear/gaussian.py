@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 from eigenfeat._base.core import core
 from eigenfeat._base.types import Codes, Floats
 from eigenfeat.linear.held_out import Logits, log_loss, temperature
+from eigenfeat.linear.logit_problem import scaled_gram
 from eigenfeat.rows import reductions
 from eigenfeat.rows.blocks import Block
 
@@ -104,7 +105,7 @@ class GaussianClasses:
         self.centre = (sums.sum(axis=1) / self.total)[:, None]
         self.means -= self.centre
         within = rows.reduce(
-            reductions.scaled_gram, reductions.add, *(False, rows.n_threads, self.scale, False)
+            scaled_gram, reductions.add, *(False, rows.n_threads, self.scale, False)
         )[0]
         self._within = within - self._of_means(self.means + self.centre)
         row = np.arange(varying)

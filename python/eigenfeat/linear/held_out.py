@@ -40,7 +40,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import NDArray
 
-from eigenfeat._base.lazy import cached_property
+from eigenfeat._base.threads import cached_property
 from eigenfeat._base.types import Codes
 from eigenfeat.linear.lbfgs import Solve, minimise
 from eigenfeat.linear.span import Span, SpanMetric

@@ -18,21 +18,20 @@ from eigenfeat._base.saved import fits
 from eigenfeat._base.threads import resolve
 from eigenfeat._base.types import Codes, Floats, Labels, Rows, Targets, Weights
 from eigenfeat._base.validation import FLOATS
-from eigenfeat._base.verbose import Verbose
 from eigenfeat.expansion.features import CoreRows, ExpandedRows, core_rows
-from eigenfeat.linear.logit_problem import LogitProblem
-from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error, validate_data
-from eigenfeat.rows.labelled import LabelledRows
-from eigenfeat.rows.memory import MemoryRows, scan_blocks
-from eigenfeat.rows.out_of_core import (
-    BlockScores,
-    FromLogits,
+from eigenfeat.linear.logit_problem import LogitProblem, far_means
+from eigenfeat.rows.estimator import (
+    BaseEstimator,
+    Verbose,
     given_blocks,
     keep_columns,
-    over_blocks,
+    unchanged_on_error,
+    validate_data,
+    weighted_rows,
 )
-from eigenfeat.rows.reductions import far_means
-from eigenfeat.rows.row_weights import weighted_rows
+from eigenfeat.rows.labelled import LabelledRows
+from eigenfeat.rows.memory import MemoryRows, scan_blocks
+from eigenfeat.rows.out_of_core import BlockScores, FromLogits, over_blocks
 from eigenfeat.rows.splits import check_held_out
 
 if TYPE_CHECKING:

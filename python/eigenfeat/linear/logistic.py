@@ -18,8 +18,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from eigenfeat._base.types import RandomState, Targets, Weights
-from eigenfeat._base.validation import check_number, show
-from eigenfeat._base.verbose import warn_caller
+from eigenfeat._base.validation import check_number, show, warn_caller
 from eigenfeat.linear.gaussian import GaussianClasses
 from eigenfeat.linear.held_out import HeldOutFolds, Logits, temperature
 from eigenfeat.linear.lbfgs import NEARBY, RECENT, Minimum, Progress, Solve, Trial, minimise

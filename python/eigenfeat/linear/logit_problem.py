@@ -15,8 +15,9 @@ An evaluation is a pass over the rows, wherever they are; see `eigenfeat.rows.me
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,14 +26,27 @@ import numpy.typing as npt
 from eigenfeat._base import threads
 from eigenfeat._base.core import core
 from eigenfeat._base.spread import is_rounding
-from eigenfeat.rows import reductions
 from eigenfeat.rows.blocks import Block
 from eigenfeat.rows.labelled import LabelledRows
+from eigenfeat.rows.reductions import add
 
 if TYPE_CHECKING:
-    from eigenfeat._base.types import Labels
+    from eigenfeat._base.types import Codes, Floats, Labels
 
-__all__ = ["Gram", "LogitProblem", "Penalty", "gram_rows", "uncentred"]
+__all__ = [
+    "Gram",
+    "LogitProblem",
+    "Penalty",
+    "are_few_steps",
+    "column_ranges",
+    "far_means",
+    "feature_sums",
+    "gram_rows",
+    "logit_terms",
+    "merge_ranges",
+    "scaled_gram",
+    "uncentred",
+]
 
 _Array = npt.NDArray[np.float64]
 
@@ -108,7 +122,7 @@ class LogitProblem:
         self.n_threads = threads.resolve(rows.n_threads)
         self.n_rows, self.dtype = rows.n_rows, rows.dtype
         self._how = constant, rows.n_threads  # None has a meaning of its own on a worker
-        sums, squares, self.total = rows.reduce(reductions.squares, reductions.add, *self._how)
+        sums, squares, self.total = rows.reduce(feature_sums, add, *self._how)
         self._check_squares(squares)
         self.shape = (len(squares), len(rows.classes))
         self.flat = self._without_spread(sums, squares) if flat is None else flat
@@ -120,7 +134,7 @@ class LogitProblem:
         rows, finite = self.rows, np.isfinite(squares)
         lost = ~finite
         if finite.all() and rows.dense and rows.in_memory and not squares.all():
-            low, high = rows.reduce(reductions.column_ranges, reductions.merge_ranges)
+            low, high = rows.reduce(column_ranges, merge_ranges)
             lost[: len(squares) - self.constant] = (low != 0) | (high != 0)
             lost &= squares == 0
         if lost.any():
@@ -143,7 +157,7 @@ class LogitProblem:
         asked = np.flatnonzero(~flat[varying] & (small | near if self.constant else small))
         if not len(asked):
             return flat
-        low, high = rows.reduce(reductions.column_ranges, reductions.merge_ranges, asked)
+        low, high = rows.reduce(column_ranges, merge_ranges, asked)
         peak = np.maximum(np.abs(low), np.abs(high)).astype(np.float64)
         constant = is_rounding(high / 2 - low / 2, peak, rows.n_rows, rows.dtype)
         flat[asked] = constant & (small[asked] | self.constant)
@@ -152,11 +166,11 @@ class LogitProblem:
         left = small[asked] & ~flat[asked]
         if left.any():
             step = np.ldexp(1.0, np.frexp(peak[left])[1] - _STEP_BITS)
-            few = rows.reduce(reductions.are_few_steps, np.logical_and, asked[left], step)
+            few = rows.reduce(are_few_steps, np.logical_and, asked[left], step)
             rounded = asked[left][few]
             if len(rounded):  # neither are indicators and counts beside a column of a small unit
                 whole = np.full(len(rounded), _WHOLE)
-                plain = rows.reduce(reductions.are_few_steps, np.logical_and, rounded, whole)
+                plain = rows.reduce(are_few_steps, np.logical_and, rounded, whole)
                 flat[rounded] = ~plain
         return flat
 
@@ -184,7 +198,7 @@ class LogitProblem:
     def terms(self, W: _Array, energy_weight: float) -> tuple[float, float, _Array]:
         """Loss, energy of the logits, and the gradient of their weighted sum, at W (p, k)."""
         result: tuple[float, float, _Array] = self.rows.reduce(
-            reductions.logit_terms, reductions.add, *self._how, energy_weight, W
+            logit_terms, add, *self._how, energy_weight, W
         )
         return result
 
@@ -207,9 +221,7 @@ class LogitProblem:
             # A sample's kernel is damped, which its factor in float32 needs; that of all rows not.
             coarse = half and (sample is not None or rows.n_rows >= p)
             return Gram.of_rows(block, self.constant, scale, coarse, self.n_threads)
-        gram, squares, weight = rows.reduce(
-            reductions.scaled_gram, reductions.add, *self._how, scale, half
-        )
+        gram, squares, weight = rows.reduce(scaled_gram, add, *self._how, scale, half)
         return Gram.summed(gram, squares, weight, scale, self.n_threads)
 
     def float32_problem(self) -> LogitProblem | None:
@@ -377,7 +389,7 @@ class Gram:
     def summed(
         cls, gram: _Array, squares: _Array, weight: float, scale: _Array, n_threads: int
     ) -> Gram:
-        """From a packed matrix, see `eigenfeat.rows.reductions.scaled_gram`."""
+        """From a packed matrix, see `eigenfeat.rows.scaled_gram`."""
 
         def metric(diagonal: _Array, factor: float) -> core.Metric:
             return core.Metric.from_gram(gram, scale, diagonal, factor, n_threads)
@@ -421,3 +433,98 @@ def uncentred(W: _Array, centre: _Array | None) -> _Array:
     out = W.copy()
     out[-1] -= centre @ W[:-1]
     return out
+
+
+_PIECE = 1 << 22  # numbers of rows that are there as an array
+
+
+# ---- sums over the rows of a block ---------------------------------------------------------------
+
+
+def feature_sums(
+    block: Block, constant: bool, n_threads: int | None = None
+) -> tuple[_Array, _Array, float]:
+    """Sums and sums of squares (p,) of the features, and the weight; merged by `add`."""
+    rows = block.core(constant)
+    return *rows.sums(block.weight, threads.resolve(n_threads)), _total(block)
+
+
+def column_ranges(block: Block, columns: Codes | None = None) -> tuple[Floats, Floats]:
+    """Least and largest entries of the columns, or of those with these numbers."""
+    if columns is None:
+        return block.X.min(axis=0), block.X.max(axis=0)
+    parts = [(part.min(axis=0), part.max(axis=0)) for part in _columns(block, columns)]
+    return reduce(merge_ranges, parts)
+
+
+def are_few_steps(block: Block, columns: Codes, step: _Array) -> npt.NDArray[np.bool_]:
+    """Whether all entries of columns are whole multiples of their `step`; merge by `and`."""
+    parts = [(part / step == np.rint(part / step)).all(axis=0) for part in _columns(block, columns)]
+    return reduce(np.logical_and, parts)
+
+
+def _columns(block: Block, columns: Codes) -> Iterator[Floats]:
+    """Some columns of rows of any kind as arrays, piece by piece."""
+    size = max(1, _PIECE // max(block.X.shape[1], 1))
+    for first in range(0, len(block), size):
+        part = block.take(slice(first, first + size)).X
+        yield (part if isinstance(part, np.ndarray) else part.toarray())[:, columns]
+
+
+def merge_ranges(a: tuple[Floats, Floats], b: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+    """Those of the rows of both."""
+    return np.minimum(a[0], b[0]), np.maximum(a[1], b[1])
+
+
+def far_means(rows: LabelledRows) -> _Array | None:
+    """Means (d,) of those columns whose means exceed ten deviations, 0 elsewhere; None if none.
+
+    Constant columns stay as they are.
+
+    About these means, with an intercept, the loss's optimum is the same; its float32 metric is not.
+    Such a column's mean square, in the energy's ridge, becomes its variance.
+    """
+    if not rows.dense:
+        return None
+    sums, squares, total = rows.reduce(feature_sums, add, False, rows.n_threads)
+    mean: _Array = sums / total
+    with np.errstate(over="ignore", invalid="ignore"):  # of columns that are refused later
+        far = squares / total - mean**2 < 0.01 * mean**2
+    if far.any():
+        low, high = rows.reduce(column_ranges, merge_ranges)
+        size = np.maximum(np.abs(low), np.abs(high))
+        far &= ~is_rounding(high / 2 - low / 2, size, rows.n_rows, rows.dtype)
+    if not far.any():
+        return None
+    mean[~far] = 0.0
+    return mean
+
+
+def logit_terms(
+    block: Block, constant: bool, n_threads: int | None, energy_weight: float, W: _Array
+) -> tuple[float, float, _Array]:
+    """Loss, energy of the logits, and gradient (p, k) at W (p, k); merged by `add`.
+
+    ``sum_i w_i loss_i``, ``sum_i w_i |z_i|^2`` with ``z_i = W^T phi_i``, and the gradient of the
+    first plus ``energy_weight / 2`` times the second.
+    """
+    rows = block.core(constant)
+    return rows.gradient(block.y, block.weight, energy_weight, W, threads.resolve(n_threads))
+
+
+def scaled_gram(
+    block: Block, constant: bool, n_threads: int | None, scale: _Array, half: bool
+) -> tuple[_Array, _Array, float]:
+    """``D Phi^T diag(w) Phi D``, D = diag(scale), as its packed lower triangle.
+
+    With it, the sums of squares (p,) of the features, and the weight. Entry (i, j) is at
+    ``i (i + 1) / 2 + j``. Products are made in float32, or with `half` from 8 bits of each feature
+    where that is faster; sums are float64. Merged by `add`.
+    """
+    rows, count = block.core(constant), threads.resolve(n_threads)
+    gram = rows.gram(block.weight, scale, half, count)
+    return gram, rows.sums(block.weight, count)[1], _total(block)
+
+
+def _total(block: Block) -> float:
+    return float(len(block) if block.weight is None else block.weight.sum())

@@ -20,8 +20,7 @@ from eigenfeat._base.spread import deviations
 from eigenfeat._base.validation import FLOATS, show
 from eigenfeat.maxmargin.svm import MulticlassSVM
 from eigenfeat.pencils.scale import SPREAD
-from eigenfeat.rows.estimator import BaseEstimator, validate_data
-from eigenfeat.rows.row_weights import row_weights
+from eigenfeat.rows.estimator import BaseEstimator, row_weights, validate_data
 from eigenfeat.rows.splits import checked_splitter, cv_results
 
 __all__ = ["SCALES", "ScaleSearch", "units"]

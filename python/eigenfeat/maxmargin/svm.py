@@ -18,13 +18,11 @@ from sklearn.utils.validation import check_is_fitted
 from eigenfeat._base import threads
 from eigenfeat._base.spread import deviations
 from eigenfeat._base.types import ClassWeight, Labels, RandomState, Rows
-from eigenfeat._base.validation import MOST
-from eigenfeat._base.verbose import Verbose, warn_caller
+from eigenfeat._base.validation import MOST, warn_caller
 from eigenfeat.expansion.features import ExpandedRows
 from eigenfeat.linear.linear import LinearModel
 from eigenfeat.maxmargin._dual_svm import SOLVERS, DualSvm
-from eigenfeat.rows.estimator import Iterative, with_steps
-from eigenfeat.rows.row_weights import class_weighted
+from eigenfeat.rows.estimator import Iterative, Verbose, class_weighted, with_steps
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

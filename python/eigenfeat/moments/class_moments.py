@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike
 
 from eigenfeat._base import threads as _threads
 from eigenfeat._base.core import core
-from eigenfeat._base.feature_names import check_same_names, checked_names, names_of
 from eigenfeat._base.labels import LabelTable
 from eigenfeat._base.saved import Saved
 from eigenfeat._base.saved_files import read_arrays, write_arrays
@@ -24,7 +23,10 @@ from eigenfeat._base.validation import (
     check_dtype,
     check_memory,
     check_rows,
+    check_same_names,
     check_weights,
+    checked_names,
+    names_of,
     show,
 )
 from eigenfeat.moments import state as _state

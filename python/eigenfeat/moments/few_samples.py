@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base.core import core
-from eigenfeat._base.lazy import cached_property
+from eigenfeat._base.threads import cached_property
 from eigenfeat._base.validation import CsrRows
 from eigenfeat.moments.state import update_core
 

@@ -18,27 +18,27 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._base.feature_names import take_names
 from eigenfeat._base.labels import check_two_labels
-from eigenfeat._base.lazy import Lazy, LazySolution
 from eigenfeat._base.saved import check_solution
+from eigenfeat._base.threads import Lazy, LazySolution
 from eigenfeat._base.types import Floats, Rows, Weights
-from eigenfeat._base.validation import FLOATS
+from eigenfeat._base.validation import FLOATS, take_names
 from eigenfeat.expansion.features import expand
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils import rayleigh_matrices as matrices
 from eigenfeat.rows.blocks import RowBlocks
-from eigenfeat.rows.completion import (
-    ALLOW_NAN,
-    GaussianRows,
-    complete,
+from eigenfeat.rows.completion import ALLOW_NAN, GaussianRows, complete, refuse_missing
+from eigenfeat.rows.estimator import (
+    BaseEstimator,
+    given_blocks,
+    keep_columns,
     keep_completion,
-    refuse_missing,
+    unchanged_on_error,
+    validate_data,
+    weighted_rows,
 )
-from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error, validate_data
 from eigenfeat.rows.memory import MemoryRows, scan_blocks
-from eigenfeat.rows.out_of_core import given_blocks, keep_columns, over_blocks, pooled_moments
-from eigenfeat.rows.row_weights import weighted_rows
+from eigenfeat.rows.out_of_core import over_blocks, pooled_moments
 
 __all__ = [
     "OfMoments",

@@ -14,9 +14,8 @@ from numpy.typing import ArrayLike
 
 from eigenfeat._base import threads
 from eigenfeat._base.labels import plain_labels
-from eigenfeat._base.plain_rows import plain_rows
 from eigenfeat._base.types import Codes, Floats, Rows, Targets, Weights
-from eigenfeat._base.validation import check_unmasked, show
+from eigenfeat._base.validation import check_unmasked, plain_rows, show
 from eigenfeat.expansion.features import CoreRows, core_rows, take_rows
 
 if TYPE_CHECKING:
@@ -36,6 +35,7 @@ __all__ = [
     "as_blocks",
     "check_no_list",
     "is_blocks",
+    "is_mapped",
 ]
 
 _BLOCK_BYTES = 64e6
@@ -298,6 +298,17 @@ def as_blocks(X: Rows | _Blocks, y: Targets = None, sample_weight: Weights = Non
     if isinstance(X, RowBlocks):
         return X
     return GeneratedBlocks(X) if is_blocks(X) else ArrayBlocks(X, y, sample_weight)
+
+
+def is_mapped(X: object) -> TypeGuard[npt.NDArray[Any]]:
+    """Whether rows are a memory-mapped array of real numbers, to be read block by block."""
+    return (
+        isinstance(X, np.memmap)
+        and getattr(X, "_mmap", None) is not None
+        and X.ndim == 2
+        and X.dtype.kind in "biuf"
+        and X.size > 0
+    )
 
 
 def joined(parts: list[Block]) -> Block:

@@ -15,21 +15,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.preprocessing import OneHotEncoder
-from sklearn.utils import validation
 
-from eigenfeat._base.labels import plain_labels
 from eigenfeat._base.saved import Saved, fits
-from eigenfeat._base.verbose import warn_caller
-from eigenfeat.rows.estimator import validate_data
+from eigenfeat._base.validation import is_table, warn_caller
 
-__all__ = [
-    "TableColumns",
-    "column_counts",
-    "count_categories",
-    "has_categories",
-    "is_table",
-    "validate_columns",
-]
+__all__ = ["TableColumns", "column_counts", "count_categories", "has_categories"]
 
 _RARE = 2  # samples of a category, below which it is pooled with others
 _MOST_CATEGORIES = 255  # of one column; the rarest beyond are pooled
@@ -38,12 +28,6 @@ _NEARLY_ALL = 0.9  # of the samples with different values: an identifier or free
 _MOST_DIFFERENT = 1 << 18  # values of a column that are counted; more are free text
 
 _Column = NDArray[Any]
-
-
-def is_table(X: object) -> bool:
-    """Whether X is a data frame or table: columns with names, each with a type of its own."""
-    named = hasattr(X, "columns") or hasattr(X, "column_names")
-    return named and not isinstance(X, np.ndarray) and hasattr(X, "shape") and len(X.shape) == 2
 
 
 def has_categories(X: Any) -> bool:
@@ -194,33 +178,6 @@ class TableColumns(Saved):
             table = self.encoders_[self.names_[at]].transform(different[:, None])
             parts.append(np.asarray(table)[code] if values else np.empty((0, table.shape[1])))
         return np.ascontiguousarray(np.hstack(parts), dtype=np.float64)
-
-
-def validate_columns(
-    estimator: Any, X: Any, y: Any = "no_validation", *, reset: bool, **options: Any
-) -> Any:
-    """As `validate_data`, of an estimator that takes tables with categories, which become numbers.
-
-    With ``categorical_features="from_dtype"``, a fit to a table with columns that are no numbers
-    leaves their encoder in `columns_`.
-    """
-    if reset:
-        estimator.__dict__.pop("columns_", None)
-        if estimator.categorical_features is not None and has_categories(X):
-            estimator.columns_ = TableColumns().fit(X)
-    if not hasattr(estimator, "columns_"):
-        return validate_data(estimator, X, y, reset=reset, **options)
-    if not is_table(X):
-        raise ValueError(
-            "X: expected a table with the columns of the fit, some of which are categories, "
-            f"got {type(X).__name__}"
-        )
-    validation.validate_data(estimator, X, reset=reset, skip_check_array=True)
-    encoded = estimator.columns_.transform(X)
-    if isinstance(y, str):
-        return validation.check_array(encoded, **options)
-    what = "target" if options.get("y_numeric") else "label"
-    return validation.check_X_y(encoded, plain_labels(y, what=what), **options)
 
 
 def column_counts(X: Any) -> list[tuple[str, Counter[str | None]]]:

@@ -26,25 +26,22 @@ import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base import threads as _threads
-from eigenfeat._base.lazy import cached_property
 from eigenfeat._base.saved import Saved, fits
+from eigenfeat._base.threads import cached_property
 from eigenfeat._base.types import Codes, Floats, Labels
-from eigenfeat._base.validation import FLOATS
-from eigenfeat._base.verbose import warn_caller
+from eigenfeat._base.validation import FLOATS, has_missing, warn_caller
 from eigenfeat.expansion.features import expand
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.moments.shrinkage import ledoit_wolf
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
-    from sklearn.base import BaseEstimator
 
 __all__ = [
     "ALLOW_NAN",
     "GaussianRows",
     "complete",
     "completed",
-    "keep_completion",
     "known_entries",
     "refuse_missing",
     "sampled",
@@ -58,7 +55,6 @@ _Result = TypeVar("_Result")
 _STACK = 1 << 20  # numbers in a stack of matrices that are solved together
 _PIECE = 1 << 22  # entries that are completed together
 _RIDGE = 1e-6  # of the mean variance
-_FEW_ENTRIES = 1 << 14  # that are looked at one by one
 
 # How scikit-learn's validation checks rows that may have missing entries.
 ALLOW_NAN: dict[str, object] = {
@@ -334,7 +330,7 @@ def completed(
     ValueError
         If a column has no known entry, or rows with NaN are sparse.
     """
-    if not _incomplete(X):
+    if not has_missing(X):
         return X, None, None
     missing = np.isnan(X)
     gaussian = GaussianRows.fit(X, weight, n_threads=n_threads)
@@ -359,7 +355,7 @@ def complete(
     ValueError
         If entries are missing, and the training rows were complete.
     """
-    if not _incomplete(X):
+    if not has_missing(X):
         return X
     if gaussian is None:
         raise ValueError(
@@ -370,16 +366,9 @@ def complete(
     return gaussian.filled(X, n_threads)
 
 
-def keep_completion(estimator: BaseEstimator, gaussian: GaussianRows | None) -> None:
-    """Set `completion_`, which an estimator has only if the rows of `fit` had missing entries."""
-    vars(estimator).pop("completion_", None)
-    if gaussian is not None:
-        estimator.completion_ = gaussian
-
-
 def refuse_missing(X: Floats | csr_array) -> None:
     """ValueError if rows have NaN, which only `fit` can learn to complete."""
-    if _incomplete(X):
+    if has_missing(X):
         raise ValueError(
             f"X: expected complete rows in partial_fit, got NaN in {_first_missing(X)}; fit "
             "takes rows with missing entries, in blocks as well"
@@ -389,20 +378,3 @@ def refuse_missing(X: Floats | csr_array) -> None:
 def _first_missing(X: Any) -> str:
     row, column = np.argwhere(np.isnan(X))[0].tolist()
     return f"row {row}, column {column}"
-
-
-def _incomplete(X: Any) -> bool:
-    """Whether dense rows have NaN; ValueError for sparse ones that do."""
-    if isinstance(X, np.ndarray):
-        if X.size <= _FEW_ENTRIES:
-            return bool(np.isnan(X).any())
-        with np.errstate(over="ignore", invalid="ignore"):
-            return bool(np.isnan(X.sum(dtype=np.float64))) and bool(np.isnan(X).any())
-    at = np.flatnonzero(np.isnan(X.data))
-    if len(at):
-        row = int(np.searchsorted(X.indptr, at[0], side="right")) - 1
-        raise ValueError(
-            "X: expected finite numbers in sparse rows, got NaN in row "
-            f"{row}, column {int(X.indices[at[0]])}"
-        )
-    return False

@@ -12,9 +12,9 @@ import numpy.typing as npt
 from sklearn.utils.multiclass import check_classification_targets
 
 from eigenfeat._base.labels import LabelTable
-from eigenfeat._base.lazy import cached_property
+from eigenfeat._base.threads import cached_property
 from eigenfeat._base.types import Codes, DType, Floats, Labels
-from eigenfeat._base.weight_units import weight_unit
+from eigenfeat._base.validation import has_missing, weight_unit
 from eigenfeat.expansion.features import CoreRows, ExpandedRows
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.rows import reductions
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from eigenfeat.expansion.layers import Layer
     from eigenfeat.rows.reductions import BlockScan, Piece
 
-__all__ = ["BlockRows", "MemoryRows", "scan_blocks"]
+__all__ = ["BlockRows", "MemoryRows", "labelled_moments", "scan_blocks"]
 
 _Result = TypeVar("_Result")
 
@@ -104,6 +104,8 @@ class MemoryRows(LabelledRows):
         n_threads: int | None,
     ) -> MemoryRows:
         """The same of rows that may have missing entries; see `completion.completed`."""
+        if not has_missing(X):
+            return cls.of(X, y, weight, n_threads)
         rows, missing, gaussian = completed(X, y, weight, n_threads)
         return cls.of(rows, y, weight, n_threads, missing, gaussian)
 
@@ -215,7 +217,7 @@ class MemoryRows(LabelledRows):
         """See `LabelledRows`: piece after piece, which gives the bits of all rows at once."""
         if not self.reading.hidden:
             how = self.labels, self.n_threads, self.completion
-            return reductions.labelled_moments(self.block, *how)
+            return labelled_moments(self.block, *how)
         result = ClassMoments()
         for piece in self.reading.features(self.block):
             labels = self.labels[piece.y]
@@ -377,7 +379,8 @@ class BlockRows(LabelledRows):
         """See `LabelledRows`; those of all rows, once, from the first pass if it took them."""
         result = self.scan.moments
         if result is None or self.rows is not None or self.reading.layers:
-            return reductions.moments_of(self)
+            how = self.classes, self.n_threads, self.completion
+            return self.reduce(labelled_moments, reductions.merge_moments, *how)
         self.scan.moments = None
         return result
 
@@ -465,3 +468,23 @@ def _check_order(pieces: list[Piece]) -> None:
                 f"X: expected a block that starts at row {expected}, got one at {piece.start}"
             )
         expected += piece.n_rows
+
+
+def labelled_moments(
+    block: Block,
+    classes: Labels,
+    n_threads: int | None = None,
+    completion: GaussianRows | None = None,
+) -> ClassMoments:
+    """Class moments of feature rows whose labels are indices of `classes`.
+
+    Entries that `completion` has filled in count with their conditional covariances.
+    """
+    result = ClassMoments()
+    result.update(block.X, classes[block.y], block.weight, n_threads=n_threads)
+    if block.missing is not None and completion is not None:
+        present, codes = np.unique(block.y, return_inverse=True)
+        spread = completion.spread(block.missing, codes, len(present), block.weight, n_threads)
+        for code, scatter in zip(present, spread, strict=True):
+            result.add_scatter(classes[code], scatter)
+    return result

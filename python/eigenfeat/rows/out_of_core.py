@@ -6,25 +6,30 @@ import copy
 import operator
 from collections.abc import Callable, Iterator
 from functools import wraps
-from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_softmax, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import (
-    check_consistent_length,
     check_is_fitted,
-    column_or_1d,
 )
 
-from eigenfeat._base.labels import plain_labels
-from eigenfeat._base.types import Floats, Labels, Rows, Targets, Weights
+from eigenfeat._base.types import Floats, Labels, Rows
 from eigenfeat._base.validation import check_weights
 from eigenfeat.rows import reductions
-from eigenfeat.rows.blocks import ArrayBlocks, Block, RowBlocks, as_blocks, check_no_list, is_blocks
+from eigenfeat.rows.blocks import (
+    ArrayBlocks,
+    Block,
+    RowBlocks,
+    as_blocks,
+    check_no_list,
+    is_blocks,
+    is_mapped,
+)
+from eigenfeat.rows.estimator import given_blocks
 from eigenfeat.rows.reading import RowTransform, check_finite, check_known
-from eigenfeat.rows.row_weights import row_weights
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -36,69 +41,12 @@ __all__ = [
     "FromLogits",
     "all_targets",
     "completes",
-    "given_blocks",
-    "keep_columns",
     "over_blocks",
     "pooled_moments",
     "without_names",
 ]
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
-
-
-def given_blocks(
-    X: object,
-    y: Targets,
-    sample_weight: Weights = None,
-    *,
-    estimator: Any,
-    labelled: bool = True,
-) -> RowBlocks | None:
-    """Rows as blocks if they came so, or are in a memory-mapped array; else None.
-
-    They are as `estimator`, unless None, reads them in its fit. An array without labels is left to
-    it where there have to be some.
-
-    Raises
-    ------
-    ValueError
-        If labels or weights are given with blocks, which contain them, or X is a list of blocks.
-    """
-    check_no_list(X)
-    if is_blocks(X):
-        for name, values in (("y", y), ("sample_weight", sample_weight)):
-            if values is not None:
-                raise ValueError(
-                    f"{name}: expected None with blocks of rows, which bring it themselves, got "
-                    f"{type(values).__name__}"
-                )
-        blocks = as_blocks(X)
-        return blocks if estimator is None else blocks.prepared_for(estimator, fitted=False)
-    if not is_mapped(X) or (labelled and y is None):
-        return None
-    if y is not None:
-        y = plain_labels(y)
-        check_consistent_length(X, y)
-        y = column_or_1d(y, warn=True)
-    if sample_weight is not None:
-        sample_weight = row_weights(sample_weight, len(X))
-    return ArrayBlocks(X, y, sample_weight)
-
-
-def keep_columns(estimator: Any, blocks: RowBlocks | None, n_features: int) -> None:
-    """Keep number, names and encoder of the columns of blocks that an estimator was fitted to."""
-    for name in ("feature_names_in_", "file_layout_", "columns_"):
-        estimator.__dict__.pop(name, None)
-    estimator.n_features_in_ = n_features
-    if blocks is None:
-        return
-    if blocks.encoder is not None:
-        estimator.columns_ = blocks.encoder
-        estimator.n_features_in_ = len(blocks.encoder.names_)
-    if blocks.column_names is not None:
-        estimator.feature_names_in_ = np.array(blocks.column_names, dtype=object)
-    if blocks.layout is not None:
-        estimator.file_layout_ = blocks.layout
 
 
 def without_names(estimator: Any) -> Any:
@@ -113,17 +61,6 @@ def without_names(estimator: Any) -> Any:
     if hasattr(result, "members_"):
         result.members_ = [without_names(member) for member in result.members_]
     return result
-
-
-def is_mapped(X: object) -> TypeGuard[NDArray[Any]]:
-    """Whether rows are a memory-mapped array of real numbers, to be read block by block."""
-    return (
-        isinstance(X, np.memmap)
-        and getattr(X, "_mmap", None) is not None
-        and X.ndim == 2
-        and X.dtype.kind in "biuf"
-        and X.size > 0
-    )
 
 
 def pooled_moments(

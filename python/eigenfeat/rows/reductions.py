@@ -5,25 +5,22 @@ and commutative to rounding, so that any tree will do; `RowBlocks.reduce`, Dask,
 ``treeReduce`` or Ray call them alike. They have no effects, and a result that was lost with its
 worker can be computed again.
 
-`moments` and `scan` take blocks of raw rows. The others take feature rows (an array, a sparse
-matrix or `ExpandedRows`) whose labels are indices, as `BlockRows` reads them.
+They take blocks of raw rows. Sums over feature rows, as `BlockRows` reads them, are with what needs
+them: `labelled_moments` and those of `linear.logit_problem`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 from numpy.typing import ArrayLike
 
-from eigenfeat._base import threads as _threads
 from eigenfeat._base.labels import LabelTable
-from eigenfeat._base.spread import is_rounding
-from eigenfeat._base.types import Codes, DType, Floats, Labels
+from eigenfeat._base.types import Codes, DType, Labels
 from eigenfeat._base.validation import check_weights
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.rows.reading import Checksum, RowTransform, check_finite, check_known
@@ -34,35 +31,22 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
     from eigenfeat.rows.blocks import Block
-    from eigenfeat.rows.completion import GaussianRows
-    from eigenfeat.rows.labelled import LabelledRows
 
 __all__ = [
     "BlockScan",
     "Piece",
     "add",
-    "are_few_steps",
-    "column_ranges",
-    "column_sums",
-    "far_means",
-    "labelled_moments",
-    "logit_terms",
     "merge_moments",
     "merge_pooled",
-    "merge_ranges",
     "merge_scans",
     "moments",
-    "moments_of",
     "pooled_moments",
-    "scaled_gram",
     "scan",
     "sliced_moments",
-    "squares",
     "targets",
 ]
 
 _Array = npt.NDArray[np.float64]
-_PIECE = 1 << 22  # numbers of rows that are there as an array
 
 
 def moments(
@@ -81,32 +65,6 @@ def moments(
 def merge_moments(a: ClassMoments, b: ClassMoments) -> ClassMoments:
     """Moments of the rows of both; changes and returns `a`."""
     return a.merge(b)
-
-
-def labelled_moments(
-    block: Block,
-    classes: Labels,
-    n_threads: int | None = None,
-    completion: GaussianRows | None = None,
-) -> ClassMoments:
-    """Class moments of feature rows whose labels are indices of `classes`.
-
-    Entries that `completion` has filled in count with their conditional covariances.
-    """
-    result = ClassMoments()
-    result.update(block.X, classes[block.y], block.weight, n_threads=n_threads)
-    if block.missing is not None and completion is not None:
-        present, codes = np.unique(block.y, return_inverse=True)
-        spread = completion.spread(block.missing, codes, len(present), block.weight, n_threads)
-        for code, scatter in zip(present, spread, strict=True):
-            result.add_scatter(classes[code], scatter)
-    return result
-
-
-def moments_of(rows: LabelledRows) -> ClassMoments:
-    """Moments of the classes, of labelled rows as they are read."""
-    arguments = rows.classes, rows.n_threads, rows.completion
-    return rows.reduce(labelled_moments, merge_moments, *arguments)
 
 
 def pooled_moments(block: Block, reading: RowTransform, label: Hashable = 0) -> ClassMoments | None:
@@ -284,103 +242,9 @@ def add(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...]:
     )
 
 
-def squares(
-    block: Block, constant: bool, n_threads: int | None = None
-) -> tuple[_Array, _Array, float]:
-    """Sums and sums of squares (p,) of the features, and the weight; merged by `add`."""
-    rows = block.core(constant)
-    return *rows.sums(block.weight, _threads.resolve(n_threads)), _total(block)
-
-
-def column_sums(block: Block, n_threads: int | None = None) -> tuple[_Array, _Array, float]:
-    """Sums and sums of squares (d,) of columns, and the weight; merged by `add`."""
-    sums, squares = block.core(False).sums(block.weight, _threads.resolve(n_threads))
-    return sums, squares, _total(block)
-
-
-def column_ranges(block: Block, columns: Codes | None = None) -> tuple[Floats, Floats]:
-    """Least and largest entries of the columns, or of those with these numbers."""
-    if columns is None:
-        return block.X.min(axis=0), block.X.max(axis=0)
-    parts = [(part.min(axis=0), part.max(axis=0)) for part in _columns(block, columns)]
-    return reduce(merge_ranges, parts)
-
-
-def are_few_steps(block: Block, columns: Codes, step: _Array) -> npt.NDArray[np.bool_]:
-    """Whether all entries of columns are whole multiples of their `step`; merge by `and`."""
-    parts = [(part / step == np.rint(part / step)).all(axis=0) for part in _columns(block, columns)]
-    return reduce(np.logical_and, parts)
-
-
-def _columns(block: Block, columns: Codes) -> Iterator[Floats]:
-    """Some columns of rows of any kind as arrays, piece by piece."""
-    size = max(1, _PIECE // max(block.X.shape[1], 1))
-    for first in range(0, len(block), size):
-        part = block.take(slice(first, first + size)).X
-        yield (part if isinstance(part, np.ndarray) else part.toarray())[:, columns]
-
-
-def merge_ranges(a: tuple[Floats, Floats], b: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
-    """Those of the rows of both."""
-    return np.minimum(a[0], b[0]), np.maximum(a[1], b[1])
-
-
-def far_means(rows: LabelledRows) -> _Array | None:
-    """Means (d,) of those columns whose means exceed ten deviations, 0 elsewhere; None if none.
-
-    Constant columns stay as they are.
-
-    About these means, with an intercept, the loss's optimum is the same; its float32 metric is not.
-    Such a column's mean square, in the energy's ridge, becomes its variance.
-    """
-    if not rows.dense:
-        return None
-    sums, squares, total = rows.reduce(column_sums, add, rows.n_threads)
-    mean: _Array = sums / total
-    with np.errstate(over="ignore", invalid="ignore"):  # of columns that are refused later
-        far = squares / total - mean**2 < 0.01 * mean**2
-    if far.any():
-        low, high = rows.reduce(column_ranges, merge_ranges)
-        size = np.maximum(np.abs(low), np.abs(high))
-        far &= ~is_rounding(high / 2 - low / 2, size, rows.n_rows, rows.dtype)
-    if not far.any():
-        return None
-    mean[~far] = 0.0
-    return mean
-
-
-def logit_terms(
-    block: Block, constant: bool, n_threads: int | None, energy_weight: float, W: _Array
-) -> tuple[float, float, _Array]:
-    """Loss, energy of the logits, and gradient (p, k) at W (p, k); merged by `add`.
-
-    ``sum_i w_i loss_i``, ``sum_i w_i |z_i|^2`` with ``z_i = W^T phi_i``, and the gradient of the
-    first plus ``energy_weight / 2`` times the second.
-    """
-    threads = _threads.resolve(n_threads)
-    return block.core(constant).gradient(block.y, block.weight, energy_weight, W, threads)
-
-
-def scaled_gram(
-    block: Block, constant: bool, n_threads: int | None, scale: _Array, half: bool
-) -> tuple[_Array, _Array, float]:
-    """``D Phi^T diag(w) Phi D``, D = diag(scale), as its packed lower triangle; and `squares`.
-
-    Entry (i, j) is at ``i (i + 1) / 2 + j``. Products are made in float32, or with `half` from 8
-    bits of each feature where that is faster; sums are float64. Merged by `add`.
-    """
-    rows, threads = block.core(constant), _threads.resolve(n_threads)
-    gram = rows.gram(block.weight, scale, half, threads)
-    return gram, rows.sums(block.weight, threads)[1], _total(block)
-
-
 def _is_incomplete(X: Any, start: int) -> bool:
     """Whether dense rows have NaN; ValueError if they have, and infinity, too."""
     if not isinstance(X, np.ndarray) or not np.isnan(X).any():
         return False
     check_known(X, start)
     return True
-
-
-def _total(block: Block) -> float:
-    return float(len(block) if block.weight is None else block.weight.sum())

@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.signal import butter, sosfiltfilt
 
 from eigenfeat._base.labels import plain_labels
-from eigenfeat._base.plain_rows import plain_rows
-from eigenfeat._base.validation import real_array, show
+from eigenfeat._base.validation import plain_rows, real_array, show
 
 __all__ = ["epoch_blocks", "filter_bank", "read_epochs", "read_groups", "unit_power"]
 

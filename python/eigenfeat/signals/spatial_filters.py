@@ -17,12 +17,10 @@ from sklearn.utils.validation import check_is_fitted
 from eigenfeat._base.labels import check_two_labels, plain_labels
 from eigenfeat._base.saved import fits
 from eigenfeat._base.types import Floats
-from eigenfeat._base.validation import show
-from eigenfeat._base.verbose import warn_caller
+from eigenfeat._base.validation import show, warn_caller
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils.eigh import generalized_eigh
-from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error
-from eigenfeat.rows.row_weights import row_weights
+from eigenfeat.rows.estimator import BaseEstimator, row_weights, unchanged_on_error
 from eigenfeat.signals.epochs import (
     epoch_blocks,
     filter_bank,

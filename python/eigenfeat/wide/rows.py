@@ -19,11 +19,10 @@ if TYPE_CHECKING:
 
     from eigenfeat.wide.denominator import Rows
 
-__all__ = ["WIDE", "Columns", "WideClasses", "is_wide", "wide_classes"]
+__all__ = ["Columns", "WideClasses", "wide_classes"]
 
 Array = NDArray[np.float64]
 
-WIDE = 20_000  # features beyond which sparse or memory-mapped rows are taken as they are
 
 _BLOCK = 1024
 
@@ -38,17 +37,6 @@ class Columns:
     mean: NDArray[np.float64]
     scale: NDArray[np.float64]
     varying: NDArray[np.bool_] | NDArray[np.int64]
-
-
-def is_wide(X: object, solver: str) -> bool:
-    """Whether rows, checked or not, are to be solved without matrices of d x d."""
-    if not isinstance(solver, str):  # an error of the parameter's own, later
-        return False
-    shape: Any = getattr(X, "shape", ())
-    if solver == "randomized" or len(shape) != 2:
-        return solver == "randomized"
-    on_disk = isinstance(X, np.memmap) or isinstance(getattr(X, "base", None), np.memmap)
-    return solver == "auto" and shape[1] > WIDE and (sparse.issparse(X) or on_disk)
 
 
 @dataclass(eq=False)

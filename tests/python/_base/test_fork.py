@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import eigenfeat
-from eigenfeat._base.lazy import cached_property
+from eigenfeat._base.threads import cached_property
 
 pytestmark = pytest.mark.skipif(
     "fork" not in multiprocessing.get_all_start_methods(), reason="this system cannot fork"
@@ -209,7 +209,7 @@ other.join()
 def test_a_child_forked_while_another_thread_solves():
     """What the other thread has not finished is computed by the child itself."""
     code = """
-from eigenfeat._base.lazy import Lazy
+from eigenfeat._base.threads import Lazy
 inside, enough = threading.Event(), threading.Event()
 parent = os.getpid()
 def compute():

@@ -11,7 +11,7 @@ from random_tables import DEFAULTS, OF_EPOCHS
 from sklearn.utils.validation import has_fit_parameter
 
 import eigenfeat as ef
-from eigenfeat._base.weight_units import usual_weights
+from eigenfeat._base.validation import usual_weights
 
 WEIGHTED = [
     name

@@ -198,7 +198,10 @@ ARGUMENTS = described("builtins.tuple", "TupleNode", content=[value("echo")])
         (described("subprocess.Popen", "ConstructorFromReduceNode", content=ARGUMENTS), "Popen"),
         (described("sklearn.tree._tree.Tree", content=NOTHING), "sklearn.tree._tree.Tree"),
         (described("eigenfeat.cli.main.main", "ObjectNode"), "eigenfeat.cli.main.main"),
-        (described("eigenfeat._base.lazy.Lazy", content=NOTHING), "eigenfeat._base.lazy.Lazy"),
+        (
+            described("eigenfeat._base.threads.Lazy", content=NOTHING),
+            "eigenfeat._base.threads.Lazy",
+        ),
         (described("eigenfeat.no.Such", content=NOTHING), "eigenfeat.no.Such"),
         (described("eigenfeat..gem.GEM", content=NOTHING), "eigenfeat..gem.GEM"),
         (described("eigenfeat.gem.gem.np.GEM", content=NOTHING), "eigenfeat.gem.gem.np.GEM"),

@@ -27,10 +27,16 @@ from eigenfeat.ldg._solving.scatters import (
     unit_weights,
 )
 from eigenfeat.rows.blocks import Block, RowBlocks, is_blocks
-from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error, validate_data
+from eigenfeat.rows.estimator import (
+    BaseEstimator,
+    given_blocks,
+    keep_columns,
+    unchanged_on_error,
+    validate_data,
+    weighted_rows,
+)
 from eigenfeat.rows.memory import scan_blocks
-from eigenfeat.rows.out_of_core import given_blocks, keep_columns, over_blocks
-from eigenfeat.rows.row_weights import weighted_rows
+from eigenfeat.rows.out_of_core import over_blocks
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

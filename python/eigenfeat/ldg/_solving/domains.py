@@ -14,10 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from eigenfeat._base.labels import plain_labels
-from eigenfeat._base.plain_rows import plain_rows
 from eigenfeat._base.saved import Saved
 from eigenfeat._base.types import Floats, Labels
-from eigenfeat._base.validation import RealArray, check_unmasked, show
+from eigenfeat._base.validation import RealArray, check_unmasked, plain_rows, show
 
 __all__ = ["DomainScaler", "domain_rows", "split_domains", "stack_domains"]
 
