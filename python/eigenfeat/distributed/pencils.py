@@ -15,7 +15,7 @@ from eigenfeat.distributed._dask import module
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils import eigh, pencils
 from eigenfeat.pencils.eigh import PencilResult
-from eigenfeat.pencils.pair_batches import PairDirections
+from eigenfeat.pencils.pencils import PairDirections
 
 if TYPE_CHECKING:
     from eigenfeat._base.validation import RealArray

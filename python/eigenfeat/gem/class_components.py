@@ -19,13 +19,12 @@ from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.threads import Lazy
 from eigenfeat.gem.gem import GEM
 from eigenfeat.pencils import rayleigh_matrices as matrices
-from eigenfeat.pencils import scale as _scale
-from eigenfeat.pencils.solution import Solution
-from eigenfeat.pencils.span import Span, span_of
+from eigenfeat.pencils.class_matrices import Span, span_of
+from eigenfeat.pencils.fitted_directions import Solution, settle
 
 if TYPE_CHECKING:
     from eigenfeat.moments.class_moments import ClassMoments
-    from eigenfeat.pencils.scale import ScaleReport
+    from eigenfeat.pencils.fitted_directions import ScaleReport
 
 __all__ = ["ClassComponents"]
 
@@ -158,7 +157,7 @@ def _by_class(moments: ClassMoments, settings: matrices.Parameters, smallest: bo
     """Directions class by class, in the units of the input."""
     labels = moments.active_classes
     check_two_labels(labels)
-    report: ScaleReport = _scale.settle(moments, settings.scale, None)
+    report: ScaleReport = settle(moments, settings.scale, None)
     d, scale = len(report.column_scale), report.column_scale
     m = min(int(settings.n_components or 1), d)
     span = span_of(moments, scale, about_mean=True)

@@ -22,7 +22,7 @@ from eigenfeat._base.labels import check_two_labels, plain_labels
 from eigenfeat._base.saved import fits
 from eigenfeat._base.types import ClassWeight, Floats, RandomState, Rows
 from eigenfeat._base.validation import FLOATS, MOST
-from eigenfeat.expansion.layers import Layer, as_layer, few_features, layer_features
+from eigenfeat.expansion.features import Layer, as_layer, few_features, layer_features
 from eigenfeat.gem.clusters import class_clusters, cross_pairs
 from eigenfeat.gem.gem import GEM
 from eigenfeat.gem.hidden import hidden_pairs
@@ -59,7 +59,6 @@ from eigenfeat.rows.out_of_core import FromLogits, over_blocks
 
 if TYPE_CHECKING:
     from eigenfeat.expansion.features import ExpandedRows
-    from eigenfeat.rows.blocks import RowBlocks
     from eigenfeat.rows.labelled import LabelledRows
 
 __all__ = ["GEMClassifier", "default_logit", "with_gaps"]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat.expansion.layers import Layer
+from eigenfeat.expansion.features import Layer
 from eigenfeat.gem.classifier import with_gaps
 from eigenfeat.rows.completion import complete
 

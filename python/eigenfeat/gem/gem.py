@@ -24,9 +24,13 @@ from eigenfeat._base.validation import take_names
 from eigenfeat.expansion.features import check_powers, column_suffixes, expand
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils.contrasts import KINDS, Contrasts
-from eigenfeat.pencils.fitted_directions import FittedDirections, solve
-from eigenfeat.pencils.scale_trial import tried_scales
-from eigenfeat.pencils.solution import Settings, Solution
+from eigenfeat.pencils.fitted_directions import (
+    FittedDirections,
+    Settings,
+    Solution,
+    solve,
+    tried_scales,
+)
 from eigenfeat.rows.blocks import RowBlocks
 from eigenfeat.rows.completion import ALLOW_NAN, complete, refuse_missing
 from eigenfeat.rows.estimator import (
@@ -48,7 +52,7 @@ from eigenfeat.wide.pencils import expand_wide, refuse_moments, solve_wide
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from eigenfeat.pencils.scale import ScaleReport
+    from eigenfeat.pencils.fitted_directions import ScaleReport
     from eigenfeat.rows.labelled import LabelledRows
 
 __all__ = ["GEM"]

@@ -26,7 +26,7 @@ from eigenfeat._base.core import core
 from eigenfeat._base.validation import MOST, warn_caller
 from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.linear.held_out import temperature
-from eigenfeat.pencils.scale import column_deviations, pooled_mean, shares_and_means
+from eigenfeat.pencils.fitted_directions import column_deviations, pooled_mean, shares_and_means
 from eigenfeat.rows.blocks import ArrayBlocks
 from eigenfeat.rows.estimator import WIDE, is_wide
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
     from eigenfeat._base.types import ClassWeight, Codes, Floats, RandomState
-    from eigenfeat.expansion.layers import Layer
+    from eigenfeat.expansion.features import Layer
     from eigenfeat.gem.gem import GEM
     from eigenfeat.linear.held_out import Logits
     from eigenfeat.linear.logistic import MultinomialLogit

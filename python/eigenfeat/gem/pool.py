@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.saved import Saved, fits
-from eigenfeat.expansion.layers import Layer, as_layer, layer_features
+from eigenfeat.expansion.features import Layer, as_layer, layer_features
 from eigenfeat.gem.views import (
     MOST_BINS,
     VIEWS,

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from eigenfeat.expansion.layers import Layer, as_layer
+from eigenfeat.expansion.features import Layer, as_layer
 from eigenfeat.linear.logistic import MultinomialLogit
 from eigenfeat.rows import reductions
 

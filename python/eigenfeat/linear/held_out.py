@@ -47,7 +47,6 @@ from eigenfeat.linear.span import Span, SpanMetric
 
 if TYPE_CHECKING:
     from eigenfeat._base.core import core
-    from eigenfeat._base.types import Codes
     from eigenfeat.linear.logit_problem import LogitProblem, Penalty
     from eigenfeat.rows.blocks import Block
     from eigenfeat.rows.labelled import LabelledRows

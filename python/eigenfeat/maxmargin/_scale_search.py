@@ -19,7 +19,7 @@ from sklearn.utils.validation import has_fit_parameter
 from eigenfeat._base.spread import deviations
 from eigenfeat._base.validation import FLOATS, show
 from eigenfeat.maxmargin.svm import MulticlassSVM
-from eigenfeat.pencils.scale import SPREAD
+from eigenfeat.pencils.fitted_directions import SPREAD
 from eigenfeat.rows.estimator import BaseEstimator, row_weights, validate_data
 from eigenfeat.rows.splits import checked_splitter, cv_results
 

@@ -22,8 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.saved_files import replacing
 from eigenfeat._base.validation import check_path, show
-from eigenfeat.expansion.features import check_powers
-from eigenfeat.expansion.layers import as_layer
+from eigenfeat.expansion.features import as_layer, check_powers
 from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.gem.ensemble import GEMEnsemble
 from eigenfeat.gem.gem import GEM
@@ -50,7 +49,7 @@ if TYPE_CHECKING:
     from onnx import ModelProto
     from sklearn.base import BaseEstimator
 
-    from eigenfeat.expansion.layers import Layer
+    from eigenfeat.expansion.features import Layer
 
 __all__ = ["to_onnx"]
 

@@ -3,8 +3,8 @@
 The moments of n samples of d columns, k matrices of d x d, have rank n at most. Where n is at most
 half of d, the samples themselves are smaller than any of them, and what estimators need follows
 from the samples: weights, means and variances directly, directions from problems in their span
-(``pencils/span.py``). The batches are kept as they came, with the merges, so that matrices that are
-formed after all have the same bits as if they had been formed at once.
+(``pencils/class_matrices.py``). The batches are kept as they came, with the merges, so that
+matrices that are formed after all have the same bits as if they had been formed at once.
 """
 
 from __future__ import annotations

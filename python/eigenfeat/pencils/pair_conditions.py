@@ -14,7 +14,7 @@ from eigenfeat.pencils.sampling_noise import spread_error
 
 if TYPE_CHECKING:
     from eigenfeat.pencils.class_matrices import Batch, ClassMatrices
-    from eigenfeat.pencils.pair_batches import Problems
+    from eigenfeat.pencils.pairs import Problems
 
 __all__ = ["PairConditions", "conditions_of"]
 

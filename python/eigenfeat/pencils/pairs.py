@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +17,7 @@ import numpy.typing as npt
 from numpy.typing import ArrayLike
 
 from eigenfeat._base.labels import LabelTable, UnknownClassError
-from eigenfeat._base.types import Codes, Pairs, Seed
+from eigenfeat._base.types import Codes, Labels, Pairs, Seed
 from eigenfeat._base.validation import (
     Generator,
     check_number,
@@ -26,15 +28,18 @@ from eigenfeat._base.validation import (
     show,
 )
 from eigenfeat.moments.class_moments import ClassMoments
+from eigenfeat.moments.groups import moments_of_groups
+from eigenfeat.pencils.class_matrices import Contraction
+from eigenfeat.pencils.contrasts import KINDS, Contrasts, class_tree, one_vs_rest
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
-    from eigenfeat._base.labels import LabelTable
-    from eigenfeat.moments.class_moments import ClassMoments
+    from eigenfeat.pencils.class_matrices import Span
 
 __all__ = [
     "CONFUSION_RIDGE",
+    "Problems",
     "class_pairs",
     "closest_cover",
     "confusion_pairs",
@@ -42,6 +47,7 @@ __all__ = [
     "confusion_pairs_of",
     "most_confused",
     "nearest_edges",
+    "problems_of",
     "whitened_means",
 ]
 
@@ -477,3 +483,138 @@ def confusion_pairs_of(
 def _both_ways(edges: _Pairs, labels: list[Any]) -> list[tuple[Hashable, Hashable]]:
     pairs = _ordered(np.concatenate([edges, edges[:, ::-1]]))
     return [(labels[i], labels[j]) for i, j in pairs]
+
+
+_COUNTED = ("random", "stratified", "confusion", "random_groups")
+
+
+_MOST_IN_ALL = 50
+
+
+@dataclass(frozen=True, eq=False)
+class Problems:
+    """P eigenproblems (P, 2) between groups of the classes `labels`, and their names (P, 2).
+
+    `moments` are those of the labels: with `random_groups` of groups drawn from the classes.
+    """
+
+    moments: ClassMoments
+    labels: Sequence[Hashable]
+    groups: list[Contraction]
+    items: _Pairs
+    names: Labels
+    of_classes: bool  # every group is one class, and named by its label
+    random_groups: bool = False
+
+    def names_below(self, groups: list[int]) -> list[Hashable]:
+        """What to call these denominators: labels, or the first contrasts that have them."""
+        rows = [int(np.argmax(self.items[:, 1] == group)) for group in groups]
+        if self.of_classes:
+            return [self.names[row : row + 1, 1].tolist()[0] for row in rows]
+        return [tuple(self.names[row].tolist()) for row in rows]
+
+
+def settled_kind(kind: Pairs | Contrasts, n_classes: int, of_many: str) -> Pairs | Contrasts:
+    """What "auto" stands for: all pairs of few classes, another kind for many."""
+    if not isinstance(kind, str) or kind != "auto":
+        return kind
+    return "all" if n_classes <= _MOST_IN_ALL else of_many
+
+
+def problems_of(
+    moments: ClassMoments,
+    labels: Labels,
+    pairs: Pairs | Contrasts,
+    scale: ArrayLike | None,
+    random_state: Seed,
+    span: Span | None = None,
+) -> Problems:
+    """Spell out the argument `pairs` for the classes with weight, `labels`.
+
+    With a span, problems are between the moments of its coordinates.
+    """
+    solved = moments if span is None else span.moments
+    kind, count = pairs, None
+    if isinstance(pairs, tuple) and len(pairs) == 2 and isinstance(pairs[1], Integral):
+        kind, count = pairs
+        if not isinstance(kind, str) or kind not in _COUNTED:
+            raise ValueError(f"pairs: expected one of {_COUNTED} with a number, got {show(pairs)}")
+    if isinstance(kind, str) and kind not in KINDS:
+        kinds = ", ".join(map(repr, KINDS))
+        raise ValueError(
+            f"pairs: expected {kinds}, a list of pairs of labels or Contrasts, got {show(pairs)}"
+        )
+    kind = settled_kind(kind, len(labels), "random_groups")
+    if isinstance(kind, str) and kind == "random_groups":
+        return _of_random_groups(solved, labels, moments.n_features_in_, count, random_state)
+    if isinstance(kind, str) and kind == "one_vs_rest":
+        kind = one_vs_rest(labels)
+    elif isinstance(kind, str) and kind == "class_tree":
+        kind = class_tree(moments, scale=scale)
+    elif isinstance(kind, str) and kind == "confusion":
+        how = {"scale": scale} if span is None else {"ridge": CONFUSION_RIDGE * span.share}
+        kind, count = confusion_pairs(solved, n_pairs=count, **how), None
+    if isinstance(kind, Contrasts):
+        return _of_contrasts(solved, kind)
+    items = chosen_pairs(labels, kind, n_pairs=count, random_state=random_state)
+    groups = [Contraction(np.array([c]), np.ones(1)) for c in range(len(labels))]
+    return Problems(solved, labels.tolist(), groups, items, labels[items], True)
+
+
+def _of_random_groups(
+    moments: ClassMoments, labels: Labels, d: int, n_pairs: int | None, random_state: Seed
+) -> Problems:
+    """All ordered pairs of groups in each of several random partitions of the classes."""
+    partitions = random_partitions(len(labels), d, n_pairs, random_generator(random_state))
+    n_groups = int(partitions.max()) + 1
+    names = [f"group{r}.{g}" for r in range(len(partitions)) for g in range(n_groups)]
+    whole = moments.classes_.tolist()
+    groups = np.zeros((len(partitions), len(whole)), dtype=np.int64)  # classes without weight: any
+    active = set(labels.tolist())
+    groups[:, [label in active for label in whole]] = partitions
+    groups += n_groups * np.arange(len(partitions))[:, None]
+    merged = moments_of_groups(moments, groups, names)
+    within = np.array([(i, j) for i in range(n_groups) for j in range(n_groups) if i != j])
+    items = np.concatenate([n_groups * r + within for r in range(len(partitions))])
+    alone = [Contraction(np.array([g]), np.ones(1)) for g in range(len(names))]
+    return Problems(merged, names, alone, items, np.array(names)[items], False, True)
+
+
+def _of_contrasts(moments: ClassMoments, contrasts: Contrasts) -> Problems:
+    """Without the classes that have no weight."""
+    classes = contrasts.classes or tuple(moments.classes_.tolist())
+    known_labels = set(moments.classes_.tolist())
+    unknown = [c for c in classes if c not in known_labels]
+    if unknown:
+        raise ValueError(f"pairs: expected classes of the moments, got {show(unknown)}")
+    if contrasts.n_classes not in (None, len(classes)):
+        raise ValueError(
+            f"pairs: expected weights of {len(classes)} classes, got {contrasts.n_classes}"
+        )
+    weights = np.array([moments.weight(c) for c in classes])
+    position = np.where(weights > 0, np.cumsum(weights > 0) - 1, -1)
+    known: dict[int, int] = {}
+    groups: list[Contraction] = []
+    items = np.empty((len(contrasts), 2), dtype=np.int64)
+    for row, sides in enumerate(zip(contrasts.above, contrasts.below, strict=True)):
+        for column, side in enumerate(sides):
+            if id(side) not in known:
+                known[id(side)] = len(groups)
+                groups.append(_present(side, weights, position, contrasts.names[row, column]))
+            items[row, column] = known[id(side)]
+    present = [c for c, weight in zip(classes, weights, strict=True) if weight > 0]
+    return Problems(moments, present, groups, items, contrasts.names, False)
+
+
+def _present(
+    side: Contraction, weights: _Array, position: npt.NDArray[np.intp], name: str
+) -> Contraction:
+    if len(side.indices) and side.indices.max() >= len(weights):
+        raise ValueError(
+            f"pairs: expected indices below {len(weights)} in {show(name)}, "
+            f"got {side.indices.max()}"
+        )
+    if not side.dense(len(weights)) @ weights > 0:
+        raise ValueError(f"pairs: expected classes with rows in {show(name)}, got none")
+    selected = position[side.indices] >= 0
+    return Contraction(position[side.indices[selected]], side.weights[selected], side.others)

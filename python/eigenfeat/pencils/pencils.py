@@ -5,23 +5,36 @@ The eigensolver itself, `generalized_eigh`, is in the file ``eigh`` and public h
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base import threads
-from eigenfeat._base.types import Pairs, Seed
-from eigenfeat._base.validation import check_flag, check_number, check_vector, show
+from eigenfeat._base.core import core
+from eigenfeat._base.saved import Saved
+from eigenfeat._base.types import Labels, Pairs, Seed
+from eigenfeat._base.validation import (
+    check_flag,
+    check_memory,
+    check_number,
+    check_vector,
+    check_whole,
+    show,
+)
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils.class_matrices import (
     ClassMatrices,
     PencilOptions,
     SingularDenominatorError,
+    Span,
     Unions,
+    span_of,
 )
+from eigenfeat.pencils.contrasts import Contrasts
 from eigenfeat.pencils.crawford import CrawfordNumber, crawford_number, eigenvalue_bounds
 from eigenfeat.pencils.eigh import (
     PencilResult,
@@ -31,28 +44,28 @@ from eigenfeat.pencils.eigh import (
     report,
     solve,
 )
-from eigenfeat.pencils.pair_batches import PairDirections, PairOptions, problems_of, solve_problems
 from eigenfeat.pencils.pair_conditions import PairConditions, conditions_of
-from eigenfeat.pencils.solution import directions_of_each
-from eigenfeat.pencils.span import Span, span_of
+from eigenfeat.pencils.pairs import Problems, problems_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from eigenfeat.pencils.contrasts import Contrasts
 
 __all__ = [
     "CrawfordNumber",
     "PairConditions",
     "PairDirections",
+    "PairOptions",
     "PencilResult",
     "SingularDenominatorError",
     "Status",
     "crawford_number",
+    "directions_of_each",
     "eigenvalue_bounds",
     "generalized_eigh",
     "pair_conditions",
     "pair_directions",
+    "solve_problems",
 ]
 
 
@@ -270,3 +283,283 @@ def _options(
     auto = isinstance(ridge, str) and ridge == "auto"
     given = None if auto else check_number(ridge, "ridge", at_least=0.0)
     return PencilOptions(denominator, given, bordered, scales)
+
+
+_MOST_DIRECTIONS, _LEAST_DIRECTIONS = 10, 3
+_DIRECTIONS_OF_ALL = _MANY_PAIRS = 3000
+
+
+def directions_of_each(n_directions: int | str, n_pairs: int, random_groups: bool = False) -> int:
+    """Maximum number of directions of each of some pairs.
+
+    "auto" is 1 for random groups of classes, and 10 for pairs of classes. Above 300 pairs it is
+    3,000 divided by their number, at least 3, and above 3,000 pairs 1: the pairs of many classes
+    say much the same, and a classifier's time grows with the number of all directions.
+    """
+    if isinstance(n_directions, str) and n_directions == "auto":
+        if random_groups:
+            return 1
+        share = _DIRECTIONS_OF_ALL // max(n_pairs, 1)
+        least = _LEAST_DIRECTIONS if n_pairs <= _MANY_PAIRS else 1
+        return max(least, min(share, _MOST_DIRECTIONS))
+    return check_whole(n_directions, "n_directions", at_least=1)
+
+
+# ---- batches that hold a bounded number of matrices ----------------------------------------------
+
+
+_Array = npt.NDArray[np.float64]
+_Rows = npt.NDArray[np.int64]
+
+# Matrices held at a time: so many bytes, or so many matrices if these are more. Where matrices
+# occur in several problems, a larger batch forms and factorises them less often.
+_SHARED_BYTES = 2**30
+_BYTES = 2**27
+_FEWEST = 16
+
+_SOLVERS = ("auto", "full", "subset", "krylov")
+
+
+@dataclass(frozen=True, eq=False)
+class PairOptions:
+    """Requested results of each problem; validated arguments of `pair_directions`."""
+
+    n_directions: int
+    threshold: float | None  # None: where each problem's noise ends
+    solver: str
+    n_threads: int
+    options: PencilOptions
+    solve: Callable[..., PencilResult]
+
+
+@dataclass(frozen=True, eq=False)
+class PairDirections(Saved):
+    """F directions of P class pairs, for d features.
+
+    Attributes
+    ----------
+    vectors : ndarray of shape (d, F)
+        One direction per column, in the units of the samples: projections are ``X @ vectors``, plus
+        ``offset`` if it is not None.
+    eigenvalues : ndarray of shape (F,)
+        Descending within a pair: mean square of the projections of the numerator's samples, divided
+        by that of the (regularised) denominator.
+    pairs : ndarray of labels, shape (F, 2)
+        Numerator and denominator class of each direction; for groups of classes, their names in
+        `Contrasts`.
+    ranks : ndarray of int, shape (F,)
+        Rank within its pair, from 0.
+    residuals : ndarray of shape (F,)
+        As in `PencilResult`.
+    offset : ndarray of shape (F,), or None
+        With ``constant=True``, the contribution of the constant column; with the covariance as
+        denominator, minus the projection of the denominator's mean.
+    solved_pairs : ndarray of labels, shape (P, 2)
+        All solved pairs, including those without directions.
+    status, iterations : ndarray of int, shape (P,)
+        Outcome (`Status`) of each solved pair, and the iterations of krylov as in `PencilResult`.
+    solver : ndarray of str, shape (P,)
+        Solver of each solved pair.
+    """
+
+    _saved: ClassVar[dict[str, str]] = {
+        "vectors": "floats d F",
+        "eigenvalues": "floats F",
+        "pairs": "labels F 2",
+        "ranks": "whole F",
+        "residuals": "floats F",
+        "offset": "floats F?",
+        "solved_pairs": "labels P 2",
+        "status": "whole P",
+        "iterations": "whole P",
+        "solver": "labels P",
+    }
+
+    vectors: npt.NDArray[np.float64]
+    eigenvalues: npt.NDArray[np.float64]
+    pairs: Labels
+    ranks: npt.NDArray[np.int64]
+    residuals: npt.NDArray[np.float64]
+    offset: npt.NDArray[np.float64] | None
+    solved_pairs: Labels
+    status: npt.NDArray[np.int32]
+    iterations: npt.NDArray[np.int64]
+    solver: npt.NDArray[np.str_]
+
+    def __repr__(self) -> str:
+        d, n = self.vectors.shape
+        return f"PairDirections({n} directions of {len(self.status)} pairs, {d} features)"
+
+
+def solve_problems(problems: Problems, pair_options: PairOptions) -> PairDirections:
+    """Solve batch by batch; raises SingularDenominatorError at the end if there is reason to."""
+    unions = Unions(problems.moments, problems.labels)
+    matrices = ClassMatrices(unions, problems.groups, pair_options.options)
+    m = min(pair_options.n_directions, matrices.order)
+    batches = _batches(problems.items, matrices.order, pair_options.options)
+    solver = _settled_solver(problems.items, matrices.order, m, pair_options)
+    _check_memory(problems, batches, matrices.order, m, solver, pair_options)
+    results: list[PencilResult] = []
+    failed: set[int] = set()
+    for rows in batches:
+        batch = matrices.batch(problems.items[rows])
+        result = pair_options.solve(
+            batch.numerators,
+            batch.denominators,
+            batch.shifts,
+            batch.items,
+            m,
+            1.0 if pair_options.threshold is None else pair_options.threshold,
+            solver,
+            pair_options.n_threads,
+        )
+        if pair_options.threshold is None:
+            result = _above(result, matrices.noise_edges(problems.items[rows]))
+        singular = result.status == Status.NOT_POSITIVE_DEFINITE
+        failed.update(problems.items[rows[singular], 1].tolist())
+        results.append(result)
+        del batch
+    if failed:
+        groups = sorted(failed)
+        what = "class" if problems.of_classes else "contrast"
+        raise matrices.singular(groups, what, problems.names_below(groups))
+    return _joined(results, batches, problems, matrices, pair_options.options)
+
+
+def _above(result: PencilResult, edges: _Array) -> PencilResult:
+    """Without the eigenvalues, which descend, that are not above these (n,)."""
+    selected = (result.eigenvalues > edges[:, None]).sum(axis=1)  # NaN is not
+    return replace(
+        result,
+        n_eigenpairs=np.minimum(result.n_eigenpairs, selected).astype(result.n_eigenpairs.dtype),
+    )
+
+
+def _offset_below(
+    vectors: _Array, below: _Rows, matrices: ClassMatrices, options: PencilOptions
+) -> _Array:
+    """Minus the projection of the mean below (F,), with vectors in the units solved for."""
+    offset = np.empty(len(below))
+    scale = 1.0 if options.scale is None else options.scale
+    for group in np.unique(below).tolist():
+        columns = below == group
+        offset[columns] = -(matrices.mean(group) / scale) @ vectors[:, columns]
+    return offset
+
+
+def _settled_solver(items: _Rows, order: int, m: int, pair_options: PairOptions) -> str:
+    """One solver for all batches, whatever share of the problems each has."""
+    if not isinstance(pair_options.solver, str) or pair_options.solver not in _SOLVERS:
+        names = ", ".join(_SOLVERS)
+        raise ValueError(f"solver: expected one of {names}, got {show(pair_options.solver)}")
+    if pair_options.solver != "auto":
+        return pair_options.solver
+    return core.choose_solver(order, m, len(items) / len(np.unique(items[:, 1])))
+
+
+def _batches(items: _Rows, order: int, options: PencilOptions) -> list[_Rows]:
+    """Cut problems into batches of bounded numbers of matrices, in an order in which they share."""
+    apart = options.denominator == "covariance"
+    n_groups = len(np.unique(items))
+    room = (_SHARED_BYTES if len(items) > n_groups else _BYTES) // (8 * order * order)
+    room = max(_FEWEST, room)
+    matrix = items
+    if apart:  # numerators are shared by no two problems
+        matrix = np.column_stack([items.max() + 1 + np.arange(len(items)), items[:, 1]])
+    if len(np.unique(matrix)) <= room:
+        return [np.arange(len(items))]
+    block = items[:, 1] if apart else items[:, 1] // max(1, room // 4)
+    rows = np.lexsort((items[:, 1], items[:, 0], block))
+    return [np.sort(batch) for batch in _cut(rows, matrix, room)]
+
+
+def _cut(rows: npt.NDArray[Any], items: _Rows, room: int) -> Iterator[npt.NDArray[Any]]:
+    needed: set[int] = set()
+    first = 0
+    for at, row in enumerate(rows):
+        needed.update(items[row].tolist())
+        if len(needed) > room:
+            yield rows[first:at]
+            needed, first = set(items[row].tolist()), at
+    yield rows[first:]
+
+
+def _check_memory(
+    problems: Problems,
+    batches: list[_Rows],
+    order: int,
+    m: int,
+    solver: str,
+    pair_options: PairOptions,
+) -> None:
+    """MemoryError before anything is taken: matrices, the core's scratch, and directions."""
+    apart = pair_options.options.denominator == "covariance"
+    formed_at_once, largest = 0, 0.0
+    for rows in batches:
+        items = problems.items[rows]
+        n_below = len(np.unique(items[:, 1]))
+        formed = n_below + len(rows) if apart else len(np.unique(items))
+        formed_at_once = max(formed_at_once, formed)
+        used = core.pencil_bytes(order, len(rows), n_below, m, solver, pair_options.n_threads)
+        largest = max(largest, used)
+    selected = 0
+    if any(group.others for group in problems.groups):
+        selected = 2 + len(problems.labels).bit_length()
+    directions = len(problems.items) * m / order  # as matrices; there may be less
+    total = (
+        formed_at_once + 2 + selected + math.ceil(largest / (8 * order * order) + 2 * directions)
+    )
+    check_memory("pair_directions", total, order)
+
+
+def _joined(
+    results: list[PencilResult],
+    batches: list[_Rows],
+    problems: Problems,
+    matrices: ClassMatrices,
+    options: PencilOptions,
+) -> PairDirections:
+    """Eigenpairs in the order of the problems and in the units of the samples."""
+    n, d = len(problems.items), matrices.n_features
+    counts = np.zeros(n, dtype=np.int64)
+    for rows, result in zip(batches, results, strict=True):
+        counts[rows] = result.n_eigenpairs
+    ends = np.cumsum(counts)
+    total = int(ends[-1])
+    vectors, offset = np.empty((d, total)), np.empty(total) if options.constant else None
+    values, residuals = np.empty(total), np.empty(total)
+    status, iterations = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int64)
+    solver = np.empty(n, dtype="U6")
+    for rows, result in zip(batches, results, strict=True):
+        selected = np.arange(result.eigenvalues.shape[1]) < result.n_eigenpairs[:, None]
+        at = (ends - counts)[rows][:, None] + np.arange(selected.shape[1])
+        columns = at[selected]
+        directions = np.swapaxes(result.vectors, 1, 2)[selected]
+        vectors[:, columns] = directions[:, :d].T
+        if offset is not None:
+            offset[columns] = directions[:, d]
+        values[columns], residuals[columns] = (
+            result.eigenvalues[selected],
+            result.residuals[selected],
+        )
+        status[rows], iterations[rows] = result.status, result.iterations
+        solver[rows] = result.solver
+    of = np.repeat(np.arange(n), counts)
+    if options.denominator == "covariance":
+        offset = _offset_below(vectors, problems.items[of, 1], matrices, options)
+    if options.scale is not None:
+        vectors /= options.scale[:, None]
+    if offset is not None and options.centre is not None:
+        offset = offset - options.centre @ vectors
+    return PairDirections(
+        vectors=vectors,
+        eigenvalues=values,
+        pairs=problems.names[of],
+        ranks=np.arange(total) - np.repeat(ends - counts, counts),
+        residuals=residuals,
+        offset=offset,
+        solved_pairs=problems.names,
+        status=status,
+        iterations=iterations,
+        solver=solver,
+    )

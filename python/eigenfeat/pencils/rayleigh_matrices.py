@@ -19,10 +19,9 @@ from eigenfeat._base.saved import Saved
 from eigenfeat._base.spread import varying
 from eigenfeat._base.validation import RealArray, real_array, symmetric_matrices
 from eigenfeat.moments.class_moments import ClassMoments
-from eigenfeat.pencils import scale as _scale
-from eigenfeat.pencils.class_matrices import SingularDenominatorError
+from eigenfeat.pencils.class_matrices import SingularDenominatorError, Span, span_of
 from eigenfeat.pencils.eigh import generalized_eigh
-from eigenfeat.pencils.span import Span, span_of
+from eigenfeat.pencils.fitted_directions import pooled_mean, settle, shares_and_means
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -148,8 +147,8 @@ def check_weight(moments: ClassMoments, name: str) -> None:
 def pool(moments: ClassMoments) -> Pooled:
     """Put all classes that have weight together. ValueError if there are none."""
     check_weight(moments, "X")
-    labels, shares, means = _scale.shares_and_means(moments)
-    mean = _scale.pooled_mean(shares, means)
+    labels, shares, means = shares_and_means(moments)
+    mean = pooled_mean(shares, means)
     within = np.zeros((len(mean), len(mean)))
     for label, share in zip(labels, shares, strict=True):
         within += share * moments.covariance(label)
@@ -180,7 +179,7 @@ def solve(
     """
     if supervised:
         check_two_labels(moments.active_classes)
-    scale = _scale.settle(moments, settings.scale, None).column_scale
+    scale = settle(moments, settings.scale, None).column_scale
     if pencil_of in _IN_SPAN:
         span = span_of(moments, scale, about_mean=settings.center)
         if span is not None and _fits_in(span, settings, len(moments.active_classes)):

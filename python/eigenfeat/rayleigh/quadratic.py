@@ -29,9 +29,8 @@ from eigenfeat._base.validation import show
 from eigenfeat.expansion.features import expand
 from eigenfeat.moments.few_samples import FEWEST_COLUMNS
 from eigenfeat.pencils import rayleigh_matrices as matrices
-from eigenfeat.pencils import scale as _scale
-from eigenfeat.pencils.class_matrices import SingularDenominatorError
-from eigenfeat.pencils.span import Span, span_of
+from eigenfeat.pencils.class_matrices import SingularDenominatorError, Span, span_of
+from eigenfeat.pencils.fitted_directions import settle
 from eigenfeat.rayleigh.base import OfMomentsOfClasses
 from eigenfeat.rows.out_of_core import FromLogits, over_blocks
 
@@ -222,7 +221,7 @@ def class_gaussians(
         If a covariance is singular.
     """
     check_two_labels(moments.active_classes)
-    column_scale = _scale.settle(moments, scale, None).column_scale
+    column_scale = settle(moments, scale, None).column_scale
     span = span_of(moments, column_scale, about_mean=True)
     if span is not None:
         # In coordinates of the span; beyond it, all covariances are the ridge alone.

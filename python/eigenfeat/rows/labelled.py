@@ -12,7 +12,7 @@ import numpy.typing as npt
 from eigenfeat._base.types import Codes, DType, Labels
 
 if TYPE_CHECKING:
-    from eigenfeat.expansion.layers import Layer
+    from eigenfeat.expansion.features import Layer
     from eigenfeat.moments.class_moments import ClassMoments
     from eigenfeat.rows.blocks import Block
     from eigenfeat.rows.completion import GaussianRows

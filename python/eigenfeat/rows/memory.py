@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from scipy.sparse import csr_array
 
-    from eigenfeat.expansion.layers import Layer
+    from eigenfeat.expansion.features import Layer
     from eigenfeat.rows.reductions import BlockScan, Piece
 
 __all__ = ["BlockRows", "MemoryRows", "labelled_moments", "scan_blocks"]

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from eigenfeat._base.labels import LabelTable
 from eigenfeat._base.types import DType, Floats, Labels
 from eigenfeat._base.validation import check_rows, check_weights, show, weights_in
-from eigenfeat.expansion.layers import Layer, hidden_features, layer_features, row_blocks
+from eigenfeat.expansion.features import Layer, hidden_features, layer_features, row_blocks
 from eigenfeat.rows.blocks import Block
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from eigenfeat._base.sparse_rows import DenseRows, SparseRows
-from eigenfeat.pencils.solution import DEFAULT_RIDGE
+from eigenfeat.pencils.fitted_directions import DEFAULT_RIDGE
 
 __all__ = ["MOST_EXACT", "Denominator", "Rows", "settled_ridge"]
 

@@ -21,13 +21,11 @@ from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.saved import fits
 from eigenfeat._base.types import Floats, Labels
 from eigenfeat._base.validation import show
-from eigenfeat.expansion.features import ExpandedRows, check_powers
-from eigenfeat.expansion.layers import Directions, row_blocks
+from eigenfeat.expansion.features import Directions, ExpandedRows, check_powers, row_blocks
 from eigenfeat.pencils.class_matrices import SingularDenominatorError
-from eigenfeat.pencils.pair_batches import settled_kind
-from eigenfeat.pencils.pairs import chosen_pairs
-from eigenfeat.pencils.scale import SPREAD, ScaleReport
-from eigenfeat.pencils.solution import Settings, Solution, directions_of_each
+from eigenfeat.pencils.fitted_directions import SPREAD, ScaleReport, Settings, Solution
+from eigenfeat.pencils.pairs import chosen_pairs, settled_kind
+from eigenfeat.pencils.pencils import directions_of_each
 from eigenfeat.wide.denominator import Denominator, settled_ridge
 from eigenfeat.wide.directions import Combination, WideDirections
 from eigenfeat.wide.rows import WideClasses, wide_classes

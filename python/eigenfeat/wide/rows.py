@@ -12,7 +12,7 @@ from scipy import sparse
 from eigenfeat._base.sparse_rows import DenseRows, SparseRows, in_order
 from eigenfeat._base.spread import varying
 from eigenfeat._base.types import DType, Floats
-from eigenfeat.pencils.scale import ScaleReport
+from eigenfeat.pencils.fitted_directions import ScaleReport
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -16,7 +16,7 @@ from sklearn.utils.estimator_checks import check_estimator
 import eigenfeat
 from eigenfeat import distributed
 from eigenfeat.distributed import DaskBlocks
-from eigenfeat.expansion import layers
+from eigenfeat.expansion import features
 from eigenfeat.rows.blocks import ArrayBlocks
 
 dask = pytest.importorskip("dask", reason="needs the extra 'dask'")
@@ -94,8 +94,8 @@ def test_projections_that_are_kept_change_nothing(digits, monkeypatch, options):
     options = {"n_directions": 1, "hidden_directions": 1, "threshold": None, **options}
     options["temperature"] = 1.0
     read = []
-    project = layers.project_rows
-    monkeypatch.setattr(layers, "project_rows", lambda *a: read.append(len(a[0])) or project(*a))
+    project = features.project_rows
+    monkeypatch.setattr(features, "project_rows", lambda *a: read.append(len(a[0])) or project(*a))
     found = []
     for keep in (0.25, 0.0):
         model = gem_classifier(views="gem", **options).fit(DaskBlocks(dX, dy, keep=keep))
@@ -139,8 +139,8 @@ def test_the_search_is_that_of_one_machine(digits, tmp_path, scheduler):
 def test_projections_of_rows_to_train_on_are_kept(digits, monkeypatch):
     dX, dy = on_dask(*digits)
     read, rows, found = [], [], []
-    project = layers.project_rows
-    monkeypatch.setattr(layers, "project_rows", lambda *a: read.append(len(a[0])) or project(*a))
+    project = features.project_rows
+    monkeypatch.setattr(features, "project_rows", lambda *a: read.append(len(a[0])) or project(*a))
     for keep in (0.25, 0.0):
         model = eigenfeat.GEMClassifierCV(**SEARCH, refit=False).fit(DaskBlocks(dX, dy, keep=keep))
         found.append([(one["error"], one["log_loss"], one["n_iter"]) for one in model.results_])

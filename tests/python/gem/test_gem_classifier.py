@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 
 from eigenfeat import GEM, GEMClassifier, MultinomialLogit
 from eigenfeat.exceptions import SingularDenominatorError
-from eigenfeat.expansion.layers import layer_features
+from eigenfeat.expansion.features import layer_features
 
 # The pipeline's features are of the rows' type, the classifier's of float32, and both searches end
 # within 1e-4 of the least objective: so far apart may probabilities be.
@@ -195,7 +195,7 @@ def test_moments_of_hidden_features_do_not_depend_on_the_blocks(digits, monkeypa
     X, y = digits
     options = {"depth": 2, "hidden_directions": 2, "n_directions": 2, "pairs": "hypercube"}
     whole = gem_classifier(views="gem", **options).fit(X, y)
-    monkeypatch.setattr("eigenfeat.expansion.layers._BLOCK_BYTES", 1.0)  # 512 rows at a time
+    monkeypatch.setattr("eigenfeat.expansion.features._BLOCK_BYTES", 1.0)  # 512 rows at a time
     blocks = gem_classifier(views="gem", **options).fit(X, y)
     assert_allclose(blocks.predict_proba(X), whole.predict_proba(X), atol=5e-3)
     assert_array_equal(blocks.predict(X), whole.predict(X))

@@ -14,7 +14,7 @@ from eigenfeat import GEM, load, save
 from eigenfeat._base.sparse_rows import DenseRows, SparseRows
 from eigenfeat.exceptions import SingularDenominatorError
 from eigenfeat.pencils import class_pairs
-from eigenfeat.pencils.solution import Settings
+from eigenfeat.pencils.fitted_directions import Settings
 from eigenfeat.wide import denominator as gem_wide_denominator
 from eigenfeat.wide import pencils as gem_wide
 

@@ -13,7 +13,7 @@ from scipy.special import log_softmax
 from sklearn.datasets import load_digits, load_wine
 
 from eigenfeat import GEM, GEMClassifier, MultinomialLogit, load, save
-from eigenfeat.expansion.layers import as_layer, project_rows
+from eigenfeat.expansion.features import as_layer, project_rows
 from eigenfeat.linear.held_out import folds, temperature
 from eigenfeat.linear.logit_problem import LogitProblem
 from eigenfeat.rows import ArrayBlocks

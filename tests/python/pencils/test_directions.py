@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from eigenfeat import ClassMoments
 from eigenfeat.exceptions import SingularDenominatorError
 from eigenfeat.pencils import class_pairs, pair_directions
-from eigenfeat.pencils.solution import directions_of_each
+from eigenfeat.pencils.pencils import directions_of_each
 
 
 def sample(rng, n=400, d=6, k=3):

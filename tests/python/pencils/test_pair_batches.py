@@ -11,8 +11,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from eigenfeat import ClassMoments
 from eigenfeat._base import validation
 from eigenfeat.exceptions import SingularDenominatorError
-from eigenfeat.pencils import pair_batches as _pair_batches
 from eigenfeat.pencils import pair_directions
+from eigenfeat.pencils import pencils as _pencils
 from eigenfeat.pencils.eigh import solve
 
 
@@ -31,9 +31,9 @@ def test_many_batches_find_what_one_does(rng, monkeypatch, pairs, denominator):
     options = {"denominator": denominator, "constant": True, "n_directions": 2, "ridge": 0.1}
     one = pair_directions(moments, pairs, **options)
     sizes = []
-    monkeypatch.setattr(_pair_batches, "_FEWEST", 4)
-    monkeypatch.setattr(_pair_batches, "_BYTES", 1)
-    monkeypatch.setattr(_pair_batches, "_SHARED_BYTES", 1)
+    monkeypatch.setattr(_pencils, "_FEWEST", 4)
+    monkeypatch.setattr(_pencils, "_BYTES", 1)
+    monkeypatch.setattr(_pencils, "_SHARED_BYTES", 1)
 
     def counted(numerators, denominators, *others):
         sizes.append(len({*map(id, numerators + denominators)}))
@@ -55,8 +55,8 @@ def test_singular_denominators_of_all_batches_are_named(rng, monkeypatch):
     X, y = sample(rng, k=6)
     X[(y == 1) | (y == 5), 0] = 0.0
     moments = ClassMoments().update(X, y)
-    monkeypatch.setattr(_pair_batches, "_FEWEST", 2)
-    monkeypatch.setattr(_pair_batches, "_SHARED_BYTES", 1)
+    monkeypatch.setattr(_pencils, "_FEWEST", 2)
+    monkeypatch.setattr(_pencils, "_SHARED_BYTES", 1)
     with pytest.raises(SingularDenominatorError, match=r"denominator of class 1, 5 is"):
         pair_directions(moments, "all", 0.0)
 

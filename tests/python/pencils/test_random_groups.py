@@ -12,8 +12,7 @@ from eigenfeat.gem.hidden import MOST_BYTES, hidden_pairs
 from eigenfeat.moments.groups import moments_of_groups
 from eigenfeat.pencils.contrasts import Contrasts
 from eigenfeat.pencils.pairs import random_partitions
-from eigenfeat.pencils.pencils import pair_conditions, pair_directions
-from eigenfeat.pencils.solution import directions_of_each
+from eigenfeat.pencils.pencils import directions_of_each, pair_conditions, pair_directions
 
 
 def many(rng, k=60, d=5, n=6, dtype=np.float64):
