@@ -141,7 +141,7 @@ def tell_of_sets(title, problems, run, value="accuracy"):
         cells = [_above(means.get(name, ""), theirs.get(name, "")) for name in names]
         peak = max((outcome.peak_bytes for outcome in found.done.values()), default=0)
         table.add_row(found.problem.name, *cells, f"{peak / 2**20:,.0f}")
-    yield "\nSeconds a split, choices included; below them the thesis's"
+    yield "\nProcessor seconds a split, choices included; below them the thesis's seconds"
     yield table
     for found in begun:
         if found.problem.split:  # where the data is not the thesis's

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial, wraps
 from typing import Any
@@ -254,29 +255,50 @@ pca_local_fisher = partial(plain, name="LocalFisher", pca_components="auto", rid
 @family
 def itml(context, X, codes, rules):
     """ITML, one candidate for each slack; features are ranked by mutual information."""
-    from eigenfeat.ldg.metric_learning import ranked_by_information
-
     for slack in SLACKS:
         model = made("ITML", slack=slack, random_state=context.seed).fit(X, codes)
-        order = ranked_by_information(model.transform(X), codes, _most(X, codes, rules))
-        model.components_ = model.components_[order]
+        model.components_ = model.components_[_ranked(model, X, codes, _most(X, codes, rules))]
         yield {"slack": slack}, model
+
+
+def _ranked(model, X, codes, count):
+    """Return places of features of a whole metric by mutual information with the classes.
+
+    Features that no row has, outside the span of the rows, have no part in it.
+    """
+    from eigenfeat.ldg.metric_learning import ranked_by_information
+
+    rank = min(len(X) - 1, X.shape[1])
+    return ranked_by_information(model.transform(X)[:, :rank], codes, min(count, rank))
 
 
 def itml_by_itself(context):
     """The whole metric of ITML, its slack chosen by folds; few features by their rank."""
-    return ByItself(partial(ChosenITML, context.seed))
+    return ByItself(partial(ChosenITML, context.seed, {}))
 
 
 class ChosenITML:
-    """ITML in so many dimensions, or its whole metric ("cv"), of the slack that folds prefer."""
+    """ITML in so many dimensions, or its whole metric ("cv"), of the slack that folds prefer.
 
-    def __init__(self, seed, dimension):
+    `metrics` has whole metrics by slack and fold; they are shared by all dimensions of a split.
+    """
+
+    def __init__(self, seed, metrics, dimension):
         self.seed = seed
+        self.metrics = metrics
         self.dimension = None if dimension == "cv" else dimension
 
-    def _made(self, slack):
-        return made("ITML", self.dimension, slack=slack, random_state=self.seed)
+    def _learn(self, X, codes, slack, fold=None):
+        if (slack, fold) not in self.metrics:
+            self.metrics[slack, fold] = made("ITML", slack=slack, random_state=self.seed).fit(
+                X, codes
+            )
+        model = self.metrics[slack, fold]
+        if self.dimension is None:
+            return model
+        few = copy(model)
+        few.components_ = model.components_[_ranked(model, X, codes, self.dimension)]
+        return few
 
     def fit(self, X, codes):
         """Choose the slack, and fit all rows; of equal ones the smallest is taken."""
@@ -286,11 +308,11 @@ class ChosenITML:
             fold = np.zeros(len(codes), dtype=bool)
             fold[order[number::SLACK_FOLDS]] = True
             for place, slack in enumerate(SLACKS):
-                model = self._made(slack).fit(X[~fold], codes[~fold])
+                model = self._learn(X[~fold], codes[~fold], slack, number)
                 known, asked = (np.ascontiguousarray(model.transform(X[f])) for f in (~fold, fold))
                 hits[place] += fold.sum() * accuracy(known, codes[~fold], asked, codes[fold])
         self.gamma_ = SLACKS[int(np.argmax(hits))]
-        self.model_ = self._made(self.gamma_).fit(X, codes)
+        self.model_ = self._learn(X, codes, self.gamma_)
         return self
 
     def transform(self, X):

@@ -161,7 +161,9 @@ def extractor(name, n_components, *, quick):
         "KPCA": lambda: PCA(k, **given),
         "AE": lambda: Autoencoder(k, max_iter=iterations, **given),
         "ICA": lambda: FastICA(k, max_iter=300, tol=1e-2, **given),
-        "SPCA": lambda: MiniBatchSparsePCA(k, alpha=0.1, max_iter=20, batch_size=50, **given),
+        "SPCA": lambda: MiniBatchSparsePCA(
+            k, alpha=0.1, max_iter=20, batch_size=50, method="cd", **given
+        ),
         "KM": lambda: KMeans(k, n_init=10, **given),
         "FA": lambda: FactorAnalysis(k, max_iter=100, tol=0.1, **given),
         "NMF": lambda: make_pipeline(

@@ -97,13 +97,13 @@ class _Chosen(NamedTuple):
 def evaluate(family, rows, codes, queries, asked, rules):
     """Choose parameters and dimension on standardised rows, and measure on queries.
 
-    The score's seconds are those of all candidates and choices.
+    The score's seconds are processor time of all candidates and choices.
     """
     by_itself = isinstance(family, ByItself)
     choose = _by_itself if by_itself else _by_folds if rules.folds else _by_leave_one_out
-    started = time.perf_counter()
+    started = time.process_time()
     model, parameters, reduced, dimension, tried = choose(family, rows, codes, rules)
-    seconds = time.perf_counter() - started
+    seconds = time.process_time() - started
     moved = _apply(model, queries)
     few = min(int(codes.max()), reduced.shape[1]) if tried else None
     shown = sorted({*tried, dimension, few or dimension})

@@ -367,11 +367,7 @@ class HeldOutFolds:
 
     def _fold(self, part: tuple[Codes, Codes], energy: float, tolerance: float = _COARSE) -> _Fold:
         def solve_of(problem: LogitProblem) -> Solve:
-            return partial(_solved, self.metric(problem, energy, tolerance), problem.n_threads)
+            factor = self.metric(problem, energy, tolerance)
+            return partial(factor.solve, n_threads=problem.n_threads)
 
         return _Fold(self.problem.rows, self.problem_of, solve_of, part, self.constant)
-
-
-def _solved(factor: core.Metric, n_threads: int, gradient: _Array) -> _Array:
-    result: _Array = factor.solve(gradient, n_threads)
-    return result

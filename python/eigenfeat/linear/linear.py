@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
@@ -25,7 +24,6 @@ from eigenfeat.rows.estimator import (
     Verbose,
     given_blocks,
     keep_columns,
-    unchanged_on_error,
     validate_data,
     weighted_rows,
 )
@@ -94,9 +92,6 @@ class LinearModel(BlockScores, ClassifierMixin, BaseEstimator):
             value = scores[row][~np.isfinite(scores[row])][0]
             raise ValueError(f"X: expected features of finite logits, got {value} in row {row}")
         return scores[:, 0] if len(self.classes_) == 2 else scores
-
-    def _unchanged_on_error(self) -> AbstractContextManager[None]:
-        return unchanged_on_error(self)
 
     def _rows(self, X: Any, *, reset: bool, y: Any = "no_validation") -> Any:
         """Check rows; with `y`, return both."""

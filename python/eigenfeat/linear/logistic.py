@@ -25,7 +25,7 @@ from eigenfeat.linear.lbfgs import NEARBY, RECENT, Minimum, Progress, Solve, Tri
 from eigenfeat.linear.linear import Features, LinearClassifier
 from eigenfeat.linear.logit_problem import LogitProblem, Penalty, gram_rows, uncentred
 from eigenfeat.linear.span import Span, SpanSearch
-from eigenfeat.rows.estimator import Iterative, with_steps
+from eigenfeat.rows.estimator import Iterative, unchanged_on_error, with_steps
 from eigenfeat.rows.memory import KeptBlock, MemoryRows
 from eigenfeat.rows.reading import RowTransform
 
@@ -368,7 +368,7 @@ class MultinomialLogit(Iterative, LinearClassifier):
             check_number(value, "penalties", at_least=0)
         if penalties == []:
             raise ValueError("penalties: expected at least one, got none")
-        with self._unchanged_on_error():
+        with unchanged_on_error(self):
             yield from self._path(X, y, penalties, sample_weight)
 
     def _path(

@@ -122,6 +122,8 @@ class LogitProblem:
         self.n_threads = threads.resolve(rows.n_threads)
         self.n_rows, self.dtype = rows.n_rows, rows.dtype
         self._how = constant, rows.n_threads  # None has a meaning of its own on a worker
+        self._block = rows.together() if rows.in_memory else None
+        self._features = None if self._block is None else self._block.core(constant)
         sums, squares, self.total = rows.reduce(feature_sums, add, *self._how)
         self._check_squares(squares)
         self.shape = (len(squares), len(rows.classes))
@@ -197,6 +199,9 @@ class LogitProblem:
 
     def terms(self, W: _Array, energy_weight: float) -> tuple[float, float, _Array]:
         """Loss, energy of the logits, and the gradient of their weighted sum, at W (p, k)."""
+        if self._block is not None and self._features is not None:  # one call, in every step
+            how = energy_weight, W, self.n_threads
+            return self._features.gradient(self._block.y, self._block.weight, *how)
         result: tuple[float, float, _Array] = self.rows.reduce(
             logit_terms, add, *self._how, energy_weight, W
         )

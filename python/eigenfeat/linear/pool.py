@@ -28,7 +28,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from eigenfeat._base.threads import one_blas_thread
 from eigenfeat._base.types import Codes
-from eigenfeat.linear.held_out import _solved, log_loss, temperature
+from eigenfeat.linear.held_out import log_loss, temperature
 from eigenfeat.linear.lbfgs import minimise
 from eigenfeat.linear.logistic import PENALTIES, MultinomialLogit
 from eigenfeat.linear.logit_problem import LogitProblem, Penalty
@@ -135,7 +135,7 @@ def _minima_over_features(
     for penalty in penalties:
         W = minimise(
             problem.objective_of(penalty),
-            partial(_solved, factor, problem.n_threads),
+            partial(factor.solve, n_threads=problem.n_threads),
             W,
             tolerance=_COARSE,
             max_iterations=_MOST_STEPS,

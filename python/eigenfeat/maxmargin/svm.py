@@ -22,7 +22,13 @@ from eigenfeat._base.validation import MOST, warn_caller
 from eigenfeat.expansion.features import ExpandedRows
 from eigenfeat.linear.linear import LinearModel
 from eigenfeat.maxmargin._dual_svm import SOLVERS, DualSvm
-from eigenfeat.rows.estimator import Iterative, Verbose, class_weighted, with_steps
+from eigenfeat.rows.estimator import (
+    Iterative,
+    Verbose,
+    class_weighted,
+    unchanged_on_error,
+    with_steps,
+)
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -176,7 +182,7 @@ class MulticlassSVM(Iterative, Verbose, LinearModel):
             The estimator itself.
         """
         self._validate_params()
-        with self._unchanged_on_error():
+        with unchanged_on_error(self):
             self._fit(X, y, sample_weight)
         return self
 

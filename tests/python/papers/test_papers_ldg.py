@@ -312,13 +312,16 @@ def test_both_directions_are_fishers_and_ldgs_of_their_complement(rng):
         np.testing.assert_allclose(fisher @ B[:2].T @ B[:2], fisher, atol=1e-8)
 
 
-def test_the_slack_is_chosen_by_folds(rng):
+@pytest.mark.parametrize("d", [6, 40])
+def test_the_slack_is_chosen_by_folds(rng, d):
     codes = np.repeat(np.arange(2), 15)
-    X = rng.standard_normal((30, 6)) + np.where(codes[:, None] > 0, 1, -1) * np.eye(6)[0]
-    model = families.itml_by_itself(Context()).make("cv").fit(X, codes)
-    assert model.gamma_ in families.SLACKS
-    direct = ITML(slack=model.gamma_, random_state=0).fit(X, codes)
-    np.testing.assert_allclose(model.transform(X), direct.transform(X))
+    X = rng.standard_normal((30, d)) + np.where(codes[:, None] > 0, 1, -1) * np.eye(d)[0]
+    family = families.itml_by_itself(Context())
+    for dimension, count in (("cv", None), (3, 3)):  # both from the same whole metrics
+        model = family.make(dimension).fit(X, codes)
+        assert model.gamma_ in families.SLACKS
+        direct = ITML(count, slack=model.gamma_, random_state=0).fit(X, codes)
+        np.testing.assert_allclose(model.transform(X), direct.transform(X), atol=1e-9)
 
 
 def test_fisherfaces_have_length_1(rng):
