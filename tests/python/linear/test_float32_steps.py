@@ -50,13 +50,13 @@ def test_the_gap_is_that_of_float64(always, rng, name, tol, weighted):
 
 def test_steps_are_in_float32_where_it_pays(rng, monkeypatch):
     seen = []
-    original = logit_problem.LogitProblem.objective
+    original = logit_problem.LogitProblem.terms
 
-    def objective(self, W, penalty):
+    def terms(self, W, energy_weight):
         seen.append(self.dtype)
-        return original(self, W, penalty)
+        return original(self, W, energy_weight)
 
-    monkeypatch.setattr(logit_problem.LogitProblem, "objective", objective)
+    monkeypatch.setattr(logit_problem.LogitProblem, "terms", terms)
     X, y = rows(rng)
     MultinomialLogit().fit(X, y)
     assert set(seen) == {np.dtype(np.float64)}  # too few to copy them

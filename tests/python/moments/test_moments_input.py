@@ -56,7 +56,7 @@ def test_a_bad_first_batch_leaves_an_empty_accumulator(rng):
         moments.update([[np.nan]], [1])
     assert moments == ClassMoments()
     assert not hasattr(moments, "n_features_in_")
-    assert repr(moments) == "ClassMoments(no rows yet)"
+    assert repr(moments) == "ClassMoments(no samples yet)"
 
 
 def test_misuse_is_named(rng):
@@ -153,7 +153,7 @@ def test_given_classes():
     assert moments == before
     assert moments.weight("c") == 0
     with pytest.raises(
-        ValueError, match="class: expected one with rows of positive weight, got 'c'"
+        ValueError, match="class: expected a class with samples of positive weight, got 'c'"
     ):
         moments.mean("c")
     for bad in (["a", "a"], [], [["a"]], [np.nan, 1.0]):
