@@ -39,7 +39,9 @@ def test_fit_names_the_row_without_a_label(name):
         pytest.skip("its targets are numbers")
     labels = np.array(Y).astype(str).astype(object)
     labels[3] = None
-    with pytest.raises(ValueError, match=r"^y: expected a label for every sample, .* in row 3; leave"):
+    with pytest.raises(
+        ValueError, match=r"^y: expected a label for every sample, .* in row 3; leave"
+    ):
         estimator.fit(X, labels, **more)
 
 

@@ -270,15 +270,10 @@ def test_few_samples_have_the_bits_of_blocks(digits, dtype, labels, expansion):
 
 def test_events_and_expansions_that_do_not_fit(digits):
     X, y = digits[0][:300], digits[1][:300]
-<<<<<<< HEAD
-    model = gem_classifier(views="gem", **SMALL)
+    model = gem_classifier(**SMALL)
     with pytest.raises(
         ValueError, match=r"events: expected 300 groups, one per sample, got \(3,\)"
     ):
-=======
-    model = gem_classifier(**SMALL)
-    with pytest.raises(ValueError, match=r"events: expected 300 groups, one per row, got \(3,\)"):
->>>>>>> main
         model.fit(X, y, events=[0, 1, 2])
     with pytest.raises(ValueError, match="expected samples of at least two classes"):
         model.fit(X, y, events=np.zeros(300, dtype=int))
