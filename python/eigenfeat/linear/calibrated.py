@@ -23,7 +23,7 @@ from eigenfeat.linear.linear import Features, LinearClassifier
 from eigenfeat.linear.logit_problem import LogitProblem, Penalty, merge_ranges, uncentred
 from eigenfeat.rows import reductions
 from eigenfeat.rows.blocks import Block
-from eigenfeat.rows.estimator import Iterative, with_steps
+from eigenfeat.rows.estimator import Iterative, unchanged_on_error, with_steps
 from eigenfeat.rows.out_of_core import over_blocks
 
 __all__ = ["CalibratedLeastSquares", "Passes", "ScoreMap", "on_simplex", "row_slices"]
@@ -353,7 +353,7 @@ class CalibratedLeastSquares(Iterative, LinearClassifier):
             The estimator itself.
         """
         self._validate_params()
-        with self._unchanged_on_error():
+        with unchanged_on_error(self):
             random = check_random_state(self.random_state)
             self._fit(*self._problems(X, y, sample_weight, random), random)
         return self

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
@@ -25,7 +24,6 @@ from eigenfeat.rows.estimator import (
     Verbose,
     given_blocks,
     keep_columns,
-    unchanged_on_error,
     validate_data,
     weighted_rows,
 )
@@ -95,9 +93,6 @@ class LinearModel(BlockScores, ClassifierMixin, BaseEstimator):
             raise ValueError(f"X: expected features of finite logits, got {value} in row {row}")
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
-    def _unchanged_on_error(self) -> AbstractContextManager[None]:
-        return unchanged_on_error(self)
-
     def _rows(self, X: Any, *, reset: bool, y: Any = "no_validation") -> Any:
         """Check rows; with `y`, return both."""
         if isinstance(X, ExpandedRows):
@@ -110,13 +105,15 @@ class LinearModel(BlockScores, ClassifierMixin, BaseEstimator):
                 return X
             y = np.asarray(plain_labels(y))
             if y.shape != (len(X),):
-                raise ValueError(f"y: expected {len(X)} labels, one per row, got shape {y.shape}")
+                raise ValueError(
+                    f"y: expected {len(X)} labels, one per sample, got shape {y.shape}"
+                )
             return X, y
         options = {"accept_sparse": "csr", "dtype": FLOATS, "order": "C", "reset": reset}
         return validate_data(self, X, y, **options)
 
     def _labelled_rows(self, X: Any, y: Targets, sample_weight: Weights) -> MemoryRows:
-        """Check rows, labels and weights in memory; leave out rows without weight."""
+        """Check rows, labels and weights in memory; leave out samples without weight."""
         X, y = self._rows(X, reset=True, y=y)
         check_classification_targets(y)
         rows = MemoryRows.of(*weighted_rows(X, y, sample_weight), self.n_threads)

@@ -25,7 +25,7 @@ from eigenfeat.linear.lbfgs import NEARBY, RECENT, Minimum, Progress, Solve, Tri
 from eigenfeat.linear.linear import Features, LinearClassifier
 from eigenfeat.linear.logit_problem import LogitProblem, Penalty, gram_rows, uncentred
 from eigenfeat.linear.span import Span, SpanSearch
-from eigenfeat.rows.estimator import Iterative, with_steps
+from eigenfeat.rows.estimator import Iterative, unchanged_on_error, with_steps
 from eigenfeat.rows.memory import KeptBlock, MemoryRows
 from eigenfeat.rows.reading import RowTransform
 
@@ -368,7 +368,7 @@ class MultinomialLogit(Iterative, LinearClassifier):
             check_number(value, "penalties", at_least=0)
         if penalties == []:
             raise ValueError("penalties: expected at least one, got none")
-        with self._unchanged_on_error():
+        with unchanged_on_error(self):
             yield from self._path(X, y, penalties, sample_weight)
 
     def _path(
@@ -643,14 +643,14 @@ class MultinomialLogit(Iterative, LinearClassifier):
     ) -> Minimum:
         float32 = problem.float32_problem() if watch.held_out is None else None
         result = minimise(
-            lambda W: problem.objective(W, penalty),
+            problem.objective_of(penalty),
             metric.solve,
             W,
             tolerance=self.tol,
             max_iterations=self.max_iter,
             noise=float(np.finfo(problem.dtype).eps),
             callback=watch,
-            float32=None if float32 is None else lambda W: float32.objective(W, penalty),
+            float32=None if float32 is None else float32.objective_of(penalty),
             trial=metric.trial(penalty, W),
             recent=recent,
         )

@@ -122,6 +122,8 @@ class LogitProblem:
         self.n_threads = threads.resolve(rows.n_threads)
         self.n_rows, self.dtype = rows.n_rows, rows.dtype
         self._how = constant, rows.n_threads  # None has a meaning of its own on a worker
+        self._block = rows.together() if rows.in_memory else None
+        self._features = None if self._block is None else self._block.core(constant)
         sums, squares, self.total = rows.reduce(feature_sums, add, *self._how)
         self._check_squares(squares)
         self.shape = (len(squares), len(rows.classes))
@@ -197,6 +199,9 @@ class LogitProblem:
 
     def terms(self, W: _Array, energy_weight: float) -> tuple[float, float, _Array]:
         """Loss, energy of the logits, and the gradient of their weighted sum, at W (p, k)."""
+        if self._block is not None and self._features is not None:  # one call, in every step
+            how = energy_weight, W, self.n_threads
+            return self._features.gradient(self._block.y, self._block.weight, *how)
         result: tuple[float, float, _Array] = self.rows.reduce(
             logit_terms, add, *self._how, energy_weight, W
         )
@@ -250,13 +255,18 @@ class LogitProblem:
         out[self.varying :] = 0.0
         return out
 
-    def objective(self, W: _Array, penalty: Penalty) -> tuple[float, _Array]:
-        """Objective and gradient at W (p, k)."""
-        loss, energy, gradient = self.terms(np.ascontiguousarray(W), 0.5 * penalty.energy)
-        pull = self.quadratic(penalty)[:, None] * W
-        gradient += pull
-        value = loss + 0.25 * penalty.energy * energy + 0.5 * float(np.einsum("ij,ij->", W, pull))
-        return float(value), gradient
+    def objective_of(self, penalty: Penalty) -> Callable[[_Array], tuple[float, _Array]]:
+        """Objective and gradient, as a function of W (p, k)."""
+        squares = self.quadratic(penalty)[:, None]
+
+        def objective(W: _Array) -> tuple[float, _Array]:
+            loss, energy, gradient = self.terms(np.ascontiguousarray(W), 0.5 * penalty.energy)
+            pull = squares * W
+            gradient += pull
+            value = loss + 0.25 * penalty.energy * energy
+            return value + 0.5 * float(np.einsum("ij,ij->", W, pull)), gradient
+
+        return objective
 
     def loss(self, W: _Array) -> float:
         """Unpenalised mean loss."""

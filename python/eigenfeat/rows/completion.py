@@ -206,8 +206,9 @@ class GaussianRows(Saved):
             stacks, _in_turn(work, stacks, n_threads), strict=True
         ):
             out[rows[:, None], columns] = means
-            for i, row in enumerate(rows if k else ()):
-                sums[codes[row]][np.ix_(columns[i], columns[i])] += shares[row] * R[i]
+            if k:
+                places = codes[rows][:, None, None], columns[:, :, None], columns[:, None, :]
+                np.add.at(sums, places, shares[rows][:, None, None] * R)
         return out, sums
 
     def _conditional(
@@ -337,8 +338,8 @@ def completed(
         lacking = np.flatnonzero(missing[y == label].all(axis=0))
         if len(lacking):
             warn_caller(
-                f"X: no row of class {label!r} has an entry in column {lacking[0]}; what is "
-                "expected there rests on the rows of other classes",
+                f"X: no sample of class {label!r} has an entry in column {lacking[0]}; what is "
+                "expected there rests on the samples of other classes",
                 UserWarning,
             )
     return gaussian.filled(X, n_threads), missing, gaussian
@@ -358,8 +359,8 @@ def complete(
         return X
     if gaussian is None:
         raise ValueError(
-            f"X: expected complete rows, as those of fit, got NaN in {_first_missing(X)}; "
-            "fit to rows with missing entries, too, or complete rows first, for example by "
+            f"X: expected complete samples, as those of fit, got NaN in {_first_missing(X)}; "
+            "fit to samples with missing entries, too, or complete samples first, for example by "
             "eigenfeat.incomplete.GaussianCompletion"
         )
     return gaussian.filled(X, n_threads)
@@ -369,8 +370,8 @@ def refuse_missing(X: Floats | csr_array) -> None:
     """ValueError if rows have NaN, which only `fit` can learn to complete."""
     if has_missing(X):
         raise ValueError(
-            f"X: expected complete rows in partial_fit, got NaN in {_first_missing(X)}; fit "
-            "takes rows with missing entries, in blocks as well"
+            f"X: expected complete samples in partial_fit, got NaN in {_first_missing(X)}; fit "
+            "takes samples with missing entries, in blocks as well"
         )
 
 

@@ -21,8 +21,8 @@ SIZES = [(1, 20), (1, 1, 20), (2, 20), (2, 2), (3, 3), (5, 5), (1, 2, 3, 5), (1,
 # The only errors: they name the class, or the parameter that asks for more.
 TOO_SMALL = (
     r"y: expected two rows( or more)? of every class for .*, got one"
-    r"|validation_fraction: expected a part of the \d+ rows with one row or more of each of the"
-    r"|y: expected source rows of at least two classes|y: expected labels of the target among"
+    r"|validation_fraction: expected a part of the \d+ samples with one sample or more of each "
+    r"|y: expected source samples of at least two classes|y: expected labels of the target among"
     r"|classifier: expected one that can be fitted to the series outside a fold"
     r"|number of samples must be more than the number"
 )
@@ -69,13 +69,6 @@ def test_defaults_of_others(name):
         model.fit(rows, y)
         method = model.predict if hasattr(model, "predict") else model.transform
         assert len(method(rows)) == len(y)
-
-
-def test_defaults_of_gem_with_one_class_of_many_rows():
-    """The trial of the scale draws no class of one row."""
-    X, y = table((1, 1, 330))
-    for model in (ef.GEM(), ef.GEMClassifier(), ef.FisherLDA()):
-        assert model.fit(X, y).n_features_in_ == 4
 
 
 def test_the_only_row_of_a_class_is_in_no_fold():

@@ -17,7 +17,7 @@ from eigenfeat.ldg import RegularizedFisher
 
 BLOCKWISE = (
     ef.GEM(),
-    ef.GEMClassifier(),
+    ef.GEMClassifier(views="gem"),
     ef.GEMEnsemble(),
     ef.MultinomialLogit(),
     ef.FisherLDA(),
@@ -74,10 +74,10 @@ def test_a_fit_on_incomplete_rows_says_what_to_do(model, problem):
     X, y = problem
     holes = X.copy()
     holes[[7, 9], [2, 0]] = np.nan
-    place = "X: expected complete rows, got NaN in row 7, column 2"
+    place = "X: expected complete samples, got NaN in row 7, column 2"
     advice = (
         "; leave such rows out of fit, or fill them in with GaussianCompletion().fit(X).transform"
-        "(X), which learns from incomplete rows, too; decide takes incomplete rows"
+        "(X), which learns from incomplete rows, too; decide takes incomplete samples"
     )
     with pytest.raises(ValueError, match=f"^{re.escape(place + advice)}$"):
         model.fit(holes, y)
@@ -90,7 +90,7 @@ def test_a_fit_on_incomplete_rows_says_what_to_do(model, problem):
         model.fit(wide, y)
     model.fit(GaussianCompletion().fit(holes).transform(holes), y)  # the advice is good
     for method in (model.predict, model.predict_early):
-        with pytest.raises(ValueError, match=rf"^{place}; decide takes incomplete rows$"):
+        with pytest.raises(ValueError, match=rf"^{place}; decide takes incomplete samples$"):
             method(holes)
     assert len(model.decide(holes).labels) == 90
 
@@ -100,7 +100,11 @@ def test_a_folder_that_is_missing_is_named(tmp_path, problem, monkeypatch):
     X, y = problem
     (tmp_path / "file").touch()
     (tmp_path / "folder").mkdir()
-    for model in (ef.GEM().fit(X, y), ef.GEMClassifier().fit(X, y), ef.ClassMoments().update(X, y)):
+    for model in (
+        ef.GEM().fit(X, y),
+        ef.GEMClassifier(views="gem").fit(X, y),
+        ef.ClassMoments().update(X, y),
+    ):
         for path, kind, named in (
             ("nodir/x", FileNotFoundError, "No such file or directory: 'nodir'"),
             ("nodir/deeper/x", FileNotFoundError, "No such file or directory: 'nodir'"),

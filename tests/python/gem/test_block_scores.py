@@ -8,10 +8,10 @@ import scipy.sparse as sp
 from flat_gem import gem_classifier
 
 import eigenfeat as ef
-from eigenfeat.rows import ArrayBlocks, GeneratedBlocks, RowBlocks
+from eigenfeat.rows import ArrayBlocks, GeneratedBlocks
 
 CLASSIFIERS = (
-    gem_classifier(views="gem", n_directions=2),
+    gem_classifier(n_directions=2),
     ef.GEMEnsemble(gem_classifier(n_directions=1), n_members=2),
     ef.GEMClassifierCV(grid={"logit__penalty": [0.1, 1.0]}, cv=2),
     ef.MultinomialLogit(),
@@ -49,11 +49,13 @@ def test_scores_of_blocks_are_those_of_rows(model, problem, rng, tmp_path):
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
     assert model.score(mapped, y) == pytest.approx(expected, abs=1e-15)
     rows = ef.open_rows(tmp_path / "X.npy", block_rows=100)
-    with pytest.raises(ValueError, match=r"^y: expected the labels of the rows from 0 on, got No"):
+    with pytest.raises(
+        ValueError, match=r"^y: expected the labels of the samples from 0 on, got No"
+    ):
         model.score(rows)
     with pytest.raises(ValueError, match=r"^y: expected None with blocks of rows, which bring it"):
         model.score(ArrayBlocks(X, y), y)
-    with pytest.raises(ValueError, match=r"^y: expected the labels of the rows, got None$"):
+    with pytest.raises(ValueError, match=r"^y: expected the labels of the samples, got None$"):
         model.score(X)
     with pytest.raises(ValueError, match=r"^sample_weight: expected at least one positive weight"):
         model.score(ArrayBlocks(X, y, np.zeros(300)))
@@ -63,24 +65,3 @@ def test_scores_of_blocks_are_those_of_rows(model, problem, rng, tmp_path):
     bad[120, 1] = np.nan
     with pytest.raises(ValueError, match=r"row 120, column 1"):
         model.score(ArrayBlocks(bad, y, block_rows=50))
-
-
-def test_scores_are_summed_where_the_blocks_are(problem):
-    X, y = problem
-    model = ef.MultinomialLogit().fit(X, y)
-
-    class Elsewhere(RowBlocks):
-        def __iter__(self):
-            raise AssertionError("nothing but sums may come back")
-
-        def reduce(self, function, merge, *arguments):
-            return ArrayBlocks(X, y, block_rows=90).reduce(function, merge, *arguments)
-
-    assert model.score(Elsewhere()) == pytest.approx(model.score(X, y), abs=1e-15)
-
-
-def test_nobody_is_scored_before_a_fit(problem):
-    from sklearn.exceptions import NotFittedError
-
-    with pytest.raises(NotFittedError):
-        ef.MultinomialLogit().score(ArrayBlocks(*problem))

@@ -5,16 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from block_support import FarBlocks, mapped, objective_gap
+from block_support import FarBlocks, objective_gap
 from flat_gem import gem_classifier
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_array_equal
 from sklearn.datasets import load_digits
 from sklearn.model_selection import KFold, PredefinedSplit, StratifiedShuffleSplit
 
 from eigenfeat import GEMClassifierCV
-from eigenfeat.gem.search_splits import held_out_losses
 from eigenfeat.linear.logistic import MultinomialLogit
-from eigenfeat.rows import ArrayBlocks, GeneratedBlocks, reductions
+from eigenfeat.rows import ArrayBlocks
 from eigenfeat.rows.blocks import Block
 
 GRID = {"gem__threshold": [1.0, 75.0], "logit__penalty": [1.0, 0.1]}
@@ -38,9 +37,7 @@ def weight():
 def search(**options):
     grid = options.pop("grid", GRID)
     own = {name: options.pop(name) for name in ("cv", "scoring", "refit") if name in options}
-    base = gem_classifier(
-        views="gem", **{"n_directions": 2, "scale": "none", "tol": 1e-6} | options
-    )
+    base = gem_classifier(**{"n_directions": 2, "scale": "none", "tol": 1e-6} | options)
     return GEMClassifierCV(base, grid, **own)
 
 
@@ -94,19 +91,6 @@ def test_splits_of_the_callers_count_rows_without_weight(digits, weight):
             assert_same(search(cv=cv).fit(*rows), plain, 90, X)
 
 
-@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
-@pytest.mark.parametrize("dtype", [np.uint8, np.float32])
-@pytest.mark.parametrize("labels", [[0, 1], ["pear", "apple", "fig"]])
-def test_rows_and_labels_of_any_kind(digits, kind, dtype, labels):
-    y = np.array(labels)[digits[1] % len(set(labels))]
-    X = kind(digits[0].astype(dtype))
-    memory = search().fit(X, y)
-    found = search().fit(FarBlocks(X, y, block_rows=100))
-    assert_same(found, memory, 80, X)
-    assert found.classes_.dtype == memory.classes_.dtype
-    assert found.score(ArrayBlocks(X, y)) == memory.score(X, y) > 0.9
-
-
 def test_held_out_rows_are_scored_as_by_the_fit_of_the_others(digits):
     X, y = digits
     split = StratifiedShuffleSplit(1, test_size=1 / 6, random_state=0).split(X, y)
@@ -114,84 +98,12 @@ def test_held_out_rows_are_scored_as_by_the_fit_of_the_others(digits):
     found = search().fit(ArrayBlocks(X, y, block_rows=77))
     for result in found.results_:
         options = {"n_directions": 2, "scale": "none", "tol": 1e-6} | result["params"]
-        alone = gem_classifier(views="gem", **options, temperature=1.0).fit(X[train], y[train])
+        alone = gem_classifier(**options, temperature=1.0).fit(X[train], y[train])
         logarithms = alone.predict_log_proba(X[held])[np.arange(len(held)), y[held]]
         assert result["error"] == pytest.approx(1 - alone.score(X[held], y[held]))
         assert result["log_loss"] == pytest.approx(-logarithms.mean(), rel=1e-3)
-    plain = gem_classifier(views="gem", **options | found.best_params_).fit(
-        ArrayBlocks(X, y, block_rows=77)
-    )
+    plain = gem_classifier(**options | found.best_params_).fit(ArrayBlocks(X, y, block_rows=77))
     assert_array_equal(found.predict_proba(X), plain.predict_proba(X))
-
-
-def test_losses_merge_over_any_pieces(digits, weight):
-    X, y = digits
-    logits = MultinomialLogit().fit_path(X / 16, y, [1.0, 0.1])
-    whole, total = held_out_losses(Block(X / 16, y, weight), logits)
-    parts = [
-        held_out_losses(Block(X[rows] / 16, y[rows], weight[rows]), logits)
-        for rows in (slice(0, 1), slice(1, 200), slice(200, 480))
-    ]
-    merged = reductions.add(reductions.add(*parts[:2]), parts[2])
-    assert_allclose(merged[0], whole, rtol=1e-12)
-    assert merged[1] == total == weight.sum()
-    for (wrong, loss), logit in zip(whole, logits, strict=True):
-        assert wrong == weight @ (logit.predict(X / 16) != y)
-        chosen = logit.predict_proba(X / 16)[np.arange(480), y]
-        assert loss == pytest.approx(-weight @ np.log(chosen), rel=1e-12)
-
-
-def test_generated_blocks_of_any_length(digits):
-    X, y = digits
-
-    def batches():
-        for i in range(7):
-            yield X[i : i + 1], y[i : i + 1]
-        yield X[:0], y[:0]
-        yield X[7:], y[7:]
-
-    memory = search().fit(X, y)
-    for blocks in (batches, GeneratedBlocks(batches)):
-        assert_same(search().fit(blocks), memory, 80, X)
-    with pytest.raises(ValueError, match="X: expected blocks that can be gone through again"):
-        search().fit(batches())
-
-
-def test_memory_mapped_rows(tmp_path, digits, weight):
-    X, y = mapped(tmp_path / "rows", digits[0].astype(np.float32)), digits[1]
-    memory = search().fit(np.array(X), y, weight)
-    found = search().fit(X, y, weight)
-    assert_same(found, memory, 40, np.array(X))
-    assert found.score(X, y, weight) == memory.score(np.array(X), y, weight)
-    with pytest.raises(ValueError, match="y"):
-        search().fit(X)
-
-
-def test_threads_change_nothing(digits):
-    X, y = digits
-    found = [
-        search(n_threads=n, depth=2, hidden_directions=1, n_directions=1).fit(
-            FarBlocks(X, y, block_rows=130)
-        )
-        for n in (1, 2, 7)
-    ]
-    timeless = [
-        [{name: value for name, value in result.items() if name != "seconds"} for result in one]
-        for one in (model.results_ for model in found)
-    ]
-    assert timeless[0] == timeless[1] == timeless[2]
-    for model in found[1:]:
-        assert_array_equal(model.predict_proba(X), found[0].predict_proba(X))
-
-
-def test_a_path_is_scored_by_one_pass(digits):
-    passes = []
-    for penalties in ([1.0], [1.0, 0.9, 0.8]):
-        blocks = FarBlocks(*digits)
-        model = search(refit=False, grid={"logit__penalty": penalties}, tol=0.5).fit(blocks)
-        starts = sum(result["n_iter"] + 1 for result in model.results_)
-        passes.append(blocks.passes - starts)  # an evaluation at each start, and each iteration
-    assert passes[0] == passes[1] <= 6
 
 
 @pytest.mark.parametrize("kind", [lambda X, y: (X, y), lambda X, y: (ArrayBlocks(X, y),)])
@@ -227,8 +139,14 @@ def test_clusters_are_refused_at_once(digits):
 def test_unfit_splits_are_named(digits, kind):
     X, y = digits
     for cv, message in (
-        (PredefinedSplit(np.where(y == 3, 0, -1)), "cv: expected rows of every class .* class 3"),
-        ([(np.arange(480), np.arange(0))], "cv: expected rows held out in every split, got none"),
+        (
+            PredefinedSplit(np.where(y == 3, 0, -1)),
+            "cv: expected samples of every class .* class 3",
+        ),
+        (
+            [(np.arange(480), np.arange(0))],
+            "cv: expected samples held out in every split, got none",
+        ),
     ):
         with pytest.raises(ValueError, match=message):
             search(cv=cv).fit(*kind(X, y))
@@ -288,6 +206,6 @@ def test_rows_of_a_huge_dimension_stay_in_memory():
     X = sp.random(200, 21_000, density=0.002, format="lil", random_state=random)
     X[np.arange(200), y] = 1.0
     grid = {"logit__penalty": [1.0, 0.1], "gem__ridge": [10.0, 100.0]}
-    found = GEMClassifierCV(gem_classifier(views="gem", n_directions=2), grid).fit(X.tocsr(), y)
+    found = GEMClassifierCV(gem_classifier(n_directions=2), grid).fit(X.tocsr(), y)
     assert len(found.results_) == 4
     assert found.score(X.tocsr(), y) == 1.0

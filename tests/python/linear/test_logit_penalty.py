@@ -8,7 +8,7 @@ from flat_gem import gem_classifier
 from numpy.testing import assert_array_equal
 from sklearn.datasets import load_digits
 
-from eigenfeat import GEMClassifierCV, MultinomialLogit, load, save
+from eigenfeat import GEMClassifierCV, MultinomialLogit
 from eigenfeat.linear.held_out import folds, log_loss, temperature
 from eigenfeat.linear.logistic import PENALTIES
 from eigenfeat.rows import ArrayBlocks
@@ -51,10 +51,10 @@ def test_the_temperature_matters_to_the_choice(digits):
 
 
 def test_the_fit_is_that_of_the_penalty_bit_for_bit(digits):
-    model = gem_classifier(views="gem", **SMALL).fit(*digits)
+    model = gem_classifier(**SMALL).fit(*digits)
     assert model.logit.penalty == "auto"
     assert model.penalty_ == model.logit_.penalty_ in PENALTIES
-    given = gem_classifier(views="gem", **SMALL | {"penalty": model.penalty_}).fit(*digits)
+    given = gem_classifier(**SMALL | {"penalty": model.penalty_}).fit(*digits)
     assert given.penalty_ == model.penalty_
     ours, theirs = (one.logit_.coef_ * one.temperature_ for one in (model, given))
     np.testing.assert_allclose(ours, theirs, rtol=1e-14)
@@ -63,9 +63,9 @@ def test_the_fit_is_that_of_the_penalty_bit_for_bit(digits):
 
 
 def test_blocks_and_threads_choose_the_same(digits):
-    model = gem_classifier(views="gem", **SMALL, n_threads=1).fit(*digits)
-    spread = gem_classifier(views="gem", **SMALL).fit(ArrayBlocks(*digits, block_rows=97))
-    threads = gem_classifier(views="gem", **SMALL, n_threads=3).fit(*digits)
+    model = gem_classifier(**SMALL, n_threads=1).fit(*digits)
+    spread = gem_classifier(**SMALL).fit(ArrayBlocks(*digits, block_rows=97))
+    threads = gem_classifier(**SMALL, n_threads=3).fit(*digits)
     assert spread.penalty_ == model.penalty_ == threads.penalty_
     assert threads.temperature_ == model.temperature_
 
@@ -85,28 +85,11 @@ def test_paths_take_it_as_none(digits):
     assert [model.penalty_ for model in path] == [model.penalty for model in path] == [0.3, 0.1]
 
 
-def test_files_keep_it(tmp_path, digits):
-    model = gem_classifier(views="gem", **SMALL).fit(*digits)
-    save(model, tmp_path / "model")
-    again = load(tmp_path / "model")
-    assert (again.logit.penalty, again.penalty_) == ("auto", model.penalty_)
-    assert again.logit_.penalty_ == model.penalty_
-
-
-@pytest.mark.parametrize("bad", ["none", -1.0, None])
-def test_bad_ones_are_named(digits, bad):
-    for kind in (gem_classifier, MultinomialLogit):
-        with pytest.raises(ValueError, match="penalty"):
-            kind(penalty=bad).fit(*digits)
-
-
 def test_searches_take_numbers(digits):
     with pytest.raises(ValueError, match="grid: expected numbers as penalties"):
         GEMClassifierCV(grid={"logit__penalty": [0.1, "auto"]}).fit(*digits)
-    search = GEMClassifierCV(gem_classifier(views="gem", **SMALL), grid={"gem__ridge": [0.1]})
+    search = GEMClassifierCV(gem_classifier(**SMALL), grid={"gem__ridge": [0.1]})
     with pytest.raises(ValueError, match="estimator: expected a penalty that is a number"):
         search.fit(*digits)
-    chosen = GEMClassifierCV(
-        gem_classifier(views="gem", **SMALL), grid={"logit__penalty": [0.1, 0.01]}, cv=2
-    )
+    chosen = GEMClassifierCV(gem_classifier(**SMALL), grid={"logit__penalty": [0.1, 0.01]}, cv=2)
     assert chosen.fit(*digits).best_params_["logit__penalty"] in (0.1, 0.01)
