@@ -34,9 +34,7 @@ from eigenfeat._base.validation import (
 )
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
 
-    from eigenfeat._base.validation import RealArray
 
 __all__ = [
     "FEWEST_COLUMNS",
