@@ -32,6 +32,7 @@ CHOSEN = (
         "best_candidate",
     ),
 )
+_OWN = ("file", "json")  # options; the others are about formats
 _MOST = 20  # columns, classes or parameters that are listed
 
 
@@ -44,15 +45,8 @@ def inspect(options: SimpleNamespace) -> int:
     if path.is_file() and _is_ours(path, options.format):
         summary |= _saved(path)
     else:
-        summary |= described(
-            path,
-            format=options.format,
-            delimiter=options.delimiter,
-            header=options.header,
-            encoding=options.encoding,
-            decimal=options.decimal,
-            comment=options.comment,
-        )
+        given = {name: value for name, value in vars(options).items() if name not in _OWN}
+        summary |= described(path, **given)
     output = Output("inspect", options.json, None)
     output.result(summary, "\n".join(_lines(summary)))
     return 0

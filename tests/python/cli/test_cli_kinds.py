@@ -107,13 +107,13 @@ def test_a_shift_with_an_extractor(files):
     ("more", "message"),
     [
         (("--model", "ldg", "--ridge", "0.1"), "--ridge: expected none with --model ldg"),
-        (("--model", "ldg", "--set", "colour=3"), "--set: expected a parameter of LDG: gamma,"),
-        (("--model", "ldg", "--set", "gamma=-1"), "--set: The 'gamma' parameter of LDG must be"),
+        (("--model", "ldg", "--set", "colour=3"), "--set colour: expected a parameter of LDG: "),
+        (("--model", "ldg", "--set", "gamma=-1"), "--set gamma: expected a float in the range"),
         (("--model", "ldg", "--features"), "--features: expected none with --model ldg"),
         (("--model", "shift", "--classifier", "lda"), "--classifier: expected none with"),
         (("--extractor", "pca"), "--extractor: expected none with --model gem"),
         (("--set", "ridge"), "expected NAME=VALUE, got 'ridge'"),
-        (("--model", "svm"), "--model: expected one of gem, ldg, reliable, shift, got 'svm'"),
+        (("--model", "svm"), "--model: 'svm' is not one of 'gem', 'ldg', 'reliable', 'shift'"),
     ],
 )
 def test_wrong_options_are_named(files, more, message):
@@ -164,6 +164,14 @@ def test_search_of_gem_is_the_search_in_memory(files):
     assert "depth=2" in told
 
 
+def test_a_search_keeps_parameters_by_name(files):
+    assert search("--grid", "ridge=0.1,0.3", "--set", "powers=[1, 2]", "--seed", "3")[0] == 0
+    best = ef.load("best.efm")
+    assert ([*best.gem.powers], best.random_state) == ([1, 2], 3)
+    status, found = search("--set", "powers=[5]")
+    assert (status, "--powers" in found["error"] or "--set" in found["error"]) == (2, True)
+
+
 def test_search_of_the_others(files):
     status, found = search("--model", "ldg", "--grid", "n_components=1,2", "--grid", "gamma=0.4")
     assert (status, found["estimator"]) == (0, "LDG")
@@ -182,13 +190,13 @@ def test_search_of_the_others(files):
     [
         (
             ("--grid", "colour=1"),
-            "--grid: expected parameters of GEMClassifier: categorical",
+            "--grid colour: expected a parameter of GEMClassifier: categorical",
         ),
         (("--model", "ldg", "--grid", "solver=exact"), "--grid: expected n_components, gamma"),
         (("--model", "ldg", "--cv", "3"), "--cv: expected none with --model ldg"),
         (("--model", "shift"), "--grid: expected parameters with --model shift, got none"),
         (("--model", "reliable", "--scoring", "log_loss"), "--scoring: expected none with"),
-        (("--cv", "1"), "--cv: expected an integer from 2"),
+        (("--cv", "1"), "--cv: 1 is not in the range"),
     ],
 )
 def test_wrong_searches_are_named(files, more, message):
