@@ -62,6 +62,7 @@ PYBIND11_MODULE(_core, module, pybind11::mod_gil_not_used()) {
   eigenfeat::bindings::register_pencil(module);
   eigenfeat::bindings::register_expansion(module);
   eigenfeat::bindings::register_logit(module);
+  eigenfeat::bindings::register_lbfgs(module);
   eigenfeat::bindings::register_layer_training(module);
   eigenfeat::bindings::register_local_means(module);
   eigenfeat::bindings::register_prefix_gaussian(module);

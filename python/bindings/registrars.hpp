@@ -9,6 +9,7 @@ void register_moments(pybind11::module_& module);
 void register_pencil(pybind11::module_& module);
 void register_expansion(pybind11::module_& module);
 void register_logit(pybind11::module_& module);
+void register_lbfgs(pybind11::module_& module);
 void register_layer_training(pybind11::module_& module);
 void register_local_means(pybind11::module_& module);
 void register_prefix_gaussian(pybind11::module_& module);

@@ -134,6 +134,29 @@ class Metric:
     ) -> Metric: ...
     def solve(self, b: _F64, n_threads: int) -> _F64: ...  # (p, k)
 
+class Lbfgs:
+    def __init__(self, size: int, memory: int) -> None: ...
+    @property
+    def pairs(self) -> int: ...
+    @property
+    def gamma(self) -> float: ...
+    def direction(
+        self, gradient: _F64, solved: _F64
+    ) -> tuple[_F64, float, float]: ...  # -B^-1 g, g^T direction, g^T H^-1 g
+    def remember(
+        self,
+        from_: _F64,
+        to: _F64,
+        gradient_before: _F64,
+        gradient_after: _F64,
+        solved_before: _F64,
+        solved_after: _F64,
+        /,
+    ) -> None: ...
+    def forget(self) -> None: ...
+    def change(self, i: int) -> _F64: ...
+    def solve_again(self, i: int, solved: _F64) -> None: ...
+
 def kernel_ridge(
     kernel: _F64,  # (n, n)
     weights: _F64 | None,

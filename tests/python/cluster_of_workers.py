@@ -78,15 +78,6 @@ def test_pencils_outlive_a_worker(client, problem, monkeypatch):
         assert_array_equal(getattr(found, name), getattr(calm, name))
 
 
-def test_the_logit_outlives_a_worker(client):
-    calm = distributed.MultinomialLogit(tol=1e-2).fit(*lazy_problem(4000, 500))
-    with killing(client, [0.4]) as killed:
-        found = distributed.MultinomialLogit(tol=1e-2).fit(*lazy_problem(4000, 500, seconds=0.03))
-    assert len(killed) == 1
-    assert_array_equal(found.coef_, calm.coef_)
-    assert_array_equal(found.intercept_, calm.intercept_)
-
-
 def test_a_search_outlives_a_worker(client):
     X, y = client.persist(lazy_problem(4000, 500))
     base = gem_classifier(views="gem", n_directions=1, scale="none")
@@ -126,14 +117,6 @@ def test_large_pencils_are_solved_on_the_workers(client, problem, monkeypatch):
         assert_array_equal(model.offset_, local.offset_)
 
 
-def test_two_clients_get_the_same_bits(client, problem):
-    from dask.distributed import Client
-
-    first = distributed.class_moments(*problem)
-    with Client(client.scheduler.address, set_as_default=False) as other, other.as_current():
-        assert distributed.class_moments(*problem) == first
-
-
 def test_workers_have_less_memory_than_the_rows_take(client):
     """960 MB of rows, and two workers that end at 450 MB each, of which Python takes half."""
     X, y = lazy_problem(24_000_000, 200_000, d=10)
@@ -143,23 +126,6 @@ def test_workers_have_less_memory_than_the_rows_take(client):
     found = distributed.class_moments(X, y)
     assert sum(found.weight(c) for c in range(4)) == 24_000_000
     assert worker_pids(client) == before  # none was ended for its memory
-
-
-def test_predictions_are_made_on_the_workers(client, problem):
-    X, y = problem
-    model = distributed.GEM(n_directions=2).fit(X, y)
-    features = model.transform(X)
-    assert_allclose(features[:500].compute(), model.transform(X[:500].compute()), rtol=1e-5)
-
-
-def test_large_arguments_are_sent_without_a_warning(client, problem):
-    """A warning of Dask's would be an error here."""
-    large = np.arange(2_000_000.0)
-    assert DaskBlocks(*problem).reduce(summed, float.__add__, large) == 16 * large.sum()
-
-
-def summed(block, array):
-    return float(array.sum())
 
 
 # ---- rows that the workers hold ------------------------------------------------------------------
@@ -246,19 +212,6 @@ def test_projections_are_kept_by_all_workers_alike(client):
     gem_classifier(views="gem", n_directions=1, scale="none").fit(blocks)
     kept = blocks._stored.persisted.shares(client)
     assert sorted(len(share.numbers) for share in kept) == [8, 8]
-
-
-def test_blocks_hold_what_is_persisted(client, problem):
-    blocks = DaskBlocks(*(part.persist() for part in problem))
-    assert blocks.reduce(reductions.moments, reductions.merge_moments) == distributed.class_moments(
-        *problem
-    )
-
-
-def test_an_error_in_rows_that_are_held_is_raised_here(client):
-    held, _ = held_and_lazy(client)
-    with pytest.raises(ValueError, match=r"y: expected labels in \[0, 1\], got"):
-        distributed.class_moments(*held, classes=[0, 1])
 
 
 def test_rows_that_are_held_outlive_a_worker(client):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-HELD_OUT = "rows are held out one by one, and repeated rows fall on both sides"
 SOLVED = "fits with weights and with repeated rows agree to the tolerance of the solver"
 WEIGHTS = {
     f"check_sample_weight_equivalence_on_{kind}_data": SOLVED for kind in ("dense", "sparse")

@@ -23,6 +23,7 @@ ESTIMATORS = {
     "GEM, randomized": lambda: ef.GEM(**SMALL_GEM, solver="randomized", random_state=0),
     "GEM, scaled": lambda: ef.GEM(**SMALL_GEM, scale="columns"),
     "GEMClassifier": lambda: gem_classifier(**SMALL_GEM),
+    "GEMClassifier, pool": lambda: gem_classifier(["columns", "gem"], **SMALL_GEM),
     "GEMClassifier, deep": lambda: gem_classifier(**SMALL_GEM, depth=2),
     "GEMClassifier, clusters": lambda: gem_classifier(**SMALL_GEM, n_clusters=2),
     "JointGEMClassifier": lambda: joint_classifier(**SMALL_GEM, epochs=3),

@@ -150,7 +150,7 @@ MODELS = {
         ef.MultinomialLogit(), rule=incomplete.Sampled(128), features=PCA(2)
     ),
     "ReliableClassifier, sampled": lambda: _reliable(
-        ef.GEMClassifier(), rule=incomplete.Sampled(128)
+        ef.GEMClassifier(views="gem"), rule=incomplete.Sampled(128)
     ),
     "ReliableClassifierCV": lambda: incomplete.ReliableClassifierCV(n_folds=2).fit(X, Y),
     "Pipeline": lambda: make_pipeline(

@@ -39,7 +39,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
 from eigenfeat._base.threads import cached_property
 from eigenfeat._base.types import Codes
@@ -155,7 +154,8 @@ def log_loss(logits: Logits, temperature: float) -> float:
         return np.inf
     z, codes, weight = _together(logits)
     z /= temperature
-    return float(weight @ (logsumexp(z, axis=1) - z[np.arange(len(z)), codes]))
+    z -= z.max(axis=1, keepdims=True)
+    return float(weight @ (np.log(np.exp(z).sum(axis=1)) - z[np.arange(len(z)), codes]))
 
 
 def _together(logits: Logits) -> tuple[_Array, Codes, _Array]:
@@ -209,13 +209,13 @@ class _Fold:
         """Weights, and logits of the rows that are held out."""
         problem, float32 = self._problem, self._float32
         W = minimise(
-            partial(problem.objective, penalty=penalty),
+            problem.objective_of(penalty),
             self._solve,
             np.zeros(problem.shape) if start is None else start,
             tolerance=tolerance,
             max_iterations=_MOST_STEPS,
             noise=float(np.finfo(problem.dtype).eps),
-            float32=None if float32 is None else partial(float32.objective, penalty=penalty),
+            float32=None if float32 is None else float32.objective_of(penalty),
         ).point
         how = np.ascontiguousarray(W), *self._how
         return W, self._held.reduce(held_out_logits, operator.add, *how)

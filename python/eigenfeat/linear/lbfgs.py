@@ -3,17 +3,18 @@
 SciPy's has no metric: its first steps follow the plain gradient. Here the inverse Hessian is built
 on ``gamma H^-1`` (Nocedal and Wright 2006, algorithm 7.4), H being a bound on the Hessian whose
 solves are cheap beside an evaluation. One solve an iteration: ``H^-1`` of gradient differences
-comes from differences of solved gradients.
+comes from differences of solved gradients. The core has the pairs and the recursion.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
+
+from eigenfeat._base.core import core
 
 __all__ = ["NEARBY", "RECENT", "Minimum", "Progress", "Trial", "minimise"]
 
@@ -72,14 +73,6 @@ class Minimum:
     history: list[float] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class _Pair:
-    step: _Array
-    change: _Array  # of the gradient
-    solved: _Array  # H^-1 change
-    curvature: float  # step . change
-
-
 @dataclass
 class _State:
     point: _Array
@@ -133,7 +126,7 @@ def minimise(
     current, in_float32 = (evaluate, False) if float32 is None else (float32, True)
     solved = solve if trial is None else trial.solve
     state = _evaluated(current, solved, start)
-    pairs: deque[_Pair] = deque(maxlen=memory)
+    pairs = core.Lbfgs(state.point.size, memory)
     evaluations, reason, iteration = 1, "iterations", 0
     history = [state.objective]
 
@@ -148,9 +141,9 @@ def minimise(
     if not np.isfinite(state.objective):
         raise FloatingPointError(f"the objective at the start is {state.objective}")
     while True:
-        direction = _direction(state, pairs)
-        norm = float(np.sqrt(max(_dot(state.gradient, state.solved), 0.0)))
-        gap = _gap(state, direction, history, recent)
+        direction, slope, square = pairs.direction(state.gradient, state.solved)
+        norm = float(np.sqrt(max(square, 0.0)))
+        gap = _gap(slope, history, recent)
         near = gap <= max(tolerance, _COARSE_GAP) * abs(state.objective)
         if in_float32 and (near or iteration == max_iterations):
             exactly()
@@ -164,33 +157,34 @@ def minimise(
             break
         if iteration == max_iterations:
             break
-        result, tried = _line_search(current, state, direction, _FLOAT32 if in_float32 else noise)
+        result, tried = _line_search(
+            current, state, direction, slope, _FLOAT32 if in_float32 else noise
+        )
         evaluations += tried
         if result is None and in_float32:
             exactly()
             continue
-        if result is None and pairs:
-            pairs.clear()  # the pairs may mislead; the metric alone does not
-            result, tried = _line_search(current, state, -state.solved, noise)
+        if result is None and pairs.pairs:
+            pairs.forget()  # the pairs may mislead; the metric alone does not
+            result, tried = _line_search(current, state, -state.solved, -square, noise)
             evaluations += tried
         if result is None:  # what the steps before have brought says nothing any more
             reason = "precision"
-            gap = max(_model_gap(state, direction), noise * abs(state.objective))
+            gap = max(-0.5 * slope, noise * abs(state.objective))
             break
         result.solved = solved(result.gradient)
-        _remember(pairs, state, result)
+        pairs.remember(
+            state.point, result.point, state.gradient, result.gradient, state.solved, result.solved
+        )
         state = result
         history.append(state.objective)
         iteration += 1
         if trial is not None and _fails(trial, iteration, pairs):
             trial, solved = None, solve
             state.solved = solve(state.gradient)
-            for i, pair in enumerate(pairs):
-                pairs[i] = replace(pair, solved=solve(pair.change))
+            for i in range(pairs.pairs):
+                pairs.solve_again(i, solve(pairs.change(i).reshape(start.shape)))
     return Minimum(state.point, state.objective, gap, norm, iteration, evaluations, reason, history)
-
-
-_ONE_THREAD = 5_000  # entries, for which no BLAS takes more than one
 
 
 def _evaluated(evaluate: Evaluate, solve: Solve, point: _Array) -> _State:
@@ -198,15 +192,15 @@ def _evaluated(evaluate: Evaluate, solve: Solve, point: _Array) -> _State:
     return _State(point, objective, gradient, solve(gradient))
 
 
-def _fails(trial: Trial, iteration: int, pairs: deque[_Pair]) -> bool:
+def _fails(trial: Trial, iteration: int, pairs: core.Lbfgs) -> bool:
     if iteration == 1:
-        return not (pairs and _gamma(pairs) * trial.most >= 1)
+        return not (pairs.pairs and pairs.gamma * trial.most >= 1)
     return iteration == trial.steps
 
 
-def _gap(state: _State, direction: _Array, history: list[float], recent: int) -> float:
+def _gap(slope: float, history: list[float], recent: int) -> float:
     """Excess over the minimum: that of the quadratic model, or what the last steps have brought."""
-    model = _model_gap(state, direction)
+    model = -0.5 * slope
     steps = len(history) - 1
     if steps == 0:
         return _CAUTION * model
@@ -214,45 +208,10 @@ def _gap(state: _State, direction: _Array, history: list[float], recent: int) ->
     return max(model, history[max(steps - recent, 0)] - history[-1])
 
 
-def _model_gap(state: _State, direction: _Array) -> float:
-    return -0.5 * _dot(state.gradient, direction)
-
-
-def _dot(a: _Array, b: _Array) -> float:
-    """Inner product in one thread: a threaded BLAS spins beside the core's own threads."""
-    if a.size <= _ONE_THREAD:
-        return float(np.dot(a.ravel(), b.ravel()))
-    return float(np.einsum("i,i->", a.ravel(), b.ravel()))
-
-
-def _gamma(pairs: deque[_Pair]) -> float:
-    """Ratio of the inverse Hessian to the inverse metric along the last step."""
-    if not pairs:
-        return 1.0
-    last = pairs[-1]
-    return last.curvature / _dot(last.change, last.solved)
-
-
-def _direction(state: _State, pairs: deque[_Pair]) -> _Array:
-    weights = []
-    rest = state.gradient
-    solved = state.solved.copy()
-    for pair in reversed(pairs):
-        weight = _dot(pair.step, rest) / pair.curvature
-        weights.append(weight)
-        rest = rest - weight * pair.change
-        solved -= weight * pair.solved
-    direction: _Array = _gamma(pairs) * solved
-    for pair, weight in zip(pairs, reversed(weights), strict=True):
-        direction += (weight - _dot(pair.change, direction) / pair.curvature) * pair.step
-    return -direction
-
-
 def _line_search(
-    evaluate: Evaluate, state: _State, direction: _Array, noise: float
+    evaluate: Evaluate, state: _State, direction: _Array, slope: float, noise: float
 ) -> tuple[_State | None, int]:
     """Halve, or interpolate, until the objective decreases enough."""
-    slope = _dot(state.gradient, direction)
     if not slope < 0:
         return None, 0
     step = 1.0
@@ -269,12 +228,3 @@ def _line_search(
             shrink = float(np.clip(-step * slope / (2 * bend), 0.1, 0.5)) if bend > 0 else 0.5
         step *= shrink
     return None, tried
-
-
-def _remember(pairs: deque[_Pair], before: _State, after: _State) -> None:
-    step, change = after.point - before.point, after.gradient - before.gradient
-    solved = after.solved - before.solved
-    curvature, size = _dot(step, change), _dot(change, solved)
-    # Rounding alone can turn the sign of either.
-    if curvature > 0 and size > 0 and np.isfinite(curvature / size):
-        pairs.append(_Pair(step, change, solved, curvature))

@@ -643,14 +643,14 @@ class MultinomialLogit(Iterative, LinearClassifier):
     ) -> Minimum:
         float32 = problem.float32_problem() if watch.held_out is None else None
         result = minimise(
-            partial(problem.objective, penalty=penalty),
+            problem.objective_of(penalty),
             metric.solve,
             W,
             tolerance=self.tol,
             max_iterations=self.max_iter,
             noise=float(np.finfo(problem.dtype).eps),
             callback=watch,
-            float32=None if float32 is None else partial(float32.objective, penalty=penalty),
+            float32=None if float32 is None else float32.objective_of(penalty),
             trial=metric.trial(penalty, W),
             recent=recent,
         )

@@ -255,13 +255,18 @@ class LogitProblem:
         out[self.varying :] = 0.0
         return out
 
-    def objective(self, W: _Array, penalty: Penalty) -> tuple[float, _Array]:
-        """Objective and gradient at W (p, k)."""
-        loss, energy, gradient = self.terms(np.ascontiguousarray(W), 0.5 * penalty.energy)
-        pull = self.quadratic(penalty)[:, None] * W
-        gradient += pull
-        value = loss + 0.25 * penalty.energy * energy + 0.5 * float(np.einsum("ij,ij->", W, pull))
-        return float(value), gradient
+    def objective_of(self, penalty: Penalty) -> Callable[[_Array], tuple[float, _Array]]:
+        """Objective and gradient, as a function of W (p, k)."""
+        squares = self.quadratic(penalty)[:, None]
+
+        def objective(W: _Array) -> tuple[float, _Array]:
+            loss, energy, gradient = self.terms(np.ascontiguousarray(W), 0.5 * penalty.energy)
+            pull = squares * W
+            gradient += pull
+            value = loss + 0.25 * penalty.energy * energy
+            return value + 0.5 * float(np.einsum("ij,ij->", W, pull)), gradient
+
+        return objective
 
     def loss(self, W: _Array) -> float:
         """Unpenalised mean loss."""

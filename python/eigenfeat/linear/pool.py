@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
+from scipy.linalg import solve_triangular
+from scipy.optimize import nnls
 from scipy.special import softmax
 from sklearn.exceptions import ConvergenceWarning
 
@@ -57,6 +58,7 @@ _MOST_STEPS = 30
 _SAMPLES = 5.0  # weight of |w - 1 / V|^2 / 2, in samples
 _FLOOR = -30.0  # of a log-probability, below which it counts no more
 _SMALL = 0.08  # of the sum of weights: smaller ones are left out
+_LEFT = 1e-9  # of the log loss, that a step of Newton's method must bring
 _LEAST = 0.02  # the least sum of weights: one over the largest temperature
 
 
@@ -132,13 +134,13 @@ def _minima_over_features(
     W = np.zeros(problem.shape)
     for penalty in penalties:
         W = minimise(
-            partial(problem.objective, penalty=penalty),
+            problem.objective_of(penalty),
             partial(factor.solve, n_threads=problem.n_threads),
             W,
             tolerance=_COARSE,
             max_iterations=_MOST_STEPS,
             noise=float(np.finfo(problem.dtype).eps),
-            float32=None if float32 is None else partial(float32.objective, penalty=penalty),
+            float32=None if float32 is None else float32.objective_of(penalty),
         ).point
         W = np.ascontiguousarray(W)
         yield W, Start(W, factor, problem.total)
@@ -244,17 +246,33 @@ def _weights(L: _Array, codes: Codes, weight: _Array | None) -> _Array:
     T *= share[:, None]
     aimed = np.einsum("vnk,nk->v", L, T)
 
-    def objective(w: _Array) -> tuple[float, _Array]:
+    pull = _SAMPLES / samples
+    start = np.full(count, 1.0 / count)
+
+    def terms(w: _Array) -> tuple[float, _Array, _Array]:
         z = _combined(w, L)
         largest = z.max(axis=1, keepdims=True)
         P = np.exp(z - largest)
         total = P.sum(axis=1, keepdims=True)
-        P *= share[:, None] / total
         value = (share * (np.log(total) + largest)[:, 0]).sum()
         value += 0.5 * pull * ((w - start) @ (w - start)) - w @ aimed
-        return float(value), np.einsum("vnk,nk->v", L, P) - aimed + pull * (w - start)
+        P /= total
+        means = np.einsum("vnk,nk->vn", L, P)
+        squares = (L * np.sqrt(share[:, None] * P)).reshape(count, -1)
+        hessian = squares @ squares.T - (means * share) @ means.T + pull * np.eye(count)
+        return float(value), means @ share - aimed + pull * (w - start), hessian
 
-    pull = _SAMPLES / samples
-    start = np.full(count, 1.0 / count)
-    found = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=[(0.0, None)] * count)
-    return np.asarray(found.x, dtype=np.float64)
+    # Newton's method, whose model with weights >= 0 is a problem of least squares.
+    w, (value, gradient, hessian) = start, terms(start)
+    for _ in range(_MOST_STEPS):
+        R = np.linalg.cholesky(hessian).T
+        step = nnls(R, solve_triangular(R, hessian @ w - gradient, trans=1))[0] - w
+        slope, length = float(gradient @ step), 1.0
+        if slope > -_LEFT:
+            break
+        new, result = w + step, terms(w + step)
+        while result[0] > value + 1e-4 * length * slope and length > 1e-6:
+            length /= 2
+            new, result = w + length * step, terms(w + length * step)
+        w, (value, gradient, hessian) = new, result
+    return np.maximum(w, 0.0)

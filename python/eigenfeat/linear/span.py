@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -142,19 +141,23 @@ class Span:
         """The point of no weights."""
         return np.zeros((2 * len(self) + self.constant, self.n_classes))
 
-    def objective(self, point: _Array, penalty: Penalty) -> tuple[float, _Array]:
-        """Objective and gradient at a point: f, A, and the constants where there are any."""
+    def objective_of(self, penalty: Penalty) -> Callable[[_Array], tuple[float, _Array]]:
+        """Objective and gradient, as a function of a point: f, A, and the constants if any."""
         n, pull = len(self), self.pull(penalty)
-        f, A = point[:n], point[n : 2 * n]
-        z = f + point[2 * n :] if self.constant else np.ascontiguousarray(f)
-        loss, energy, R = core.logit_residuals(z, self.codes, self.weight, 0.5 * penalty.energy)
-        gradient = np.zeros_like(point)
-        if self.constant:
-            gradient[-1] = R.sum(axis=0)
-        np.multiply(A, pull, out=gradient[:n])
-        gradient[:n] += R
-        squares = float(np.einsum("ij,ij->", A, f))
-        return float(loss + 0.25 * penalty.energy * energy + 0.5 * pull * squares), gradient
+
+        def objective(point: _Array) -> tuple[float, _Array]:
+            f, A = point[:n], point[n : 2 * n]
+            z = f + point[2 * n :] if self.constant else np.ascontiguousarray(f)
+            loss, energy, R = core.logit_residuals(z, self.codes, self.weight, 0.5 * penalty.energy)
+            gradient = np.zeros_like(point)
+            if self.constant:
+                gradient[-1] = R.sum(axis=0)
+            np.multiply(A, pull, out=gradient[:n])
+            gradient[:n] += R
+            squares = float(np.einsum("ij,ij->", A, f))
+            return float(loss + 0.25 * penalty.energy * energy + 0.5 * pull * squares), gradient
+
+        return objective
 
     def minimise(
         self,
@@ -169,7 +172,7 @@ class Span:
     ) -> Minimum:
         """Search from a point or from no weights; see `eigenfeat.linear.lbfgs.minimise`."""
         return minimise(
-            partial(self.objective, penalty=penalty),
+            self.objective_of(penalty),
             metric.solve,
             self.start if start is None else start,
             tolerance=tolerance,
@@ -277,7 +280,7 @@ class SpanSearch:
         exact[: len(span)] = span.block.scores(W, *how)
         if span.constant:
             exact[: len(span)] -= exact[-1]
-        objective, gradient = span.objective(exact, penalty)
+        objective, gradient = span.objective_of(penalty)(exact)
         left = 0.5 * float(np.einsum("ij,ij->", gradient, self._metric.solve(gradient)))
         result.history[-1] = objective
         gap = max(result.gap, left)

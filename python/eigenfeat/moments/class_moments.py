@@ -6,7 +6,8 @@ import os
 import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
-from typing import Any, TypeGuard
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +18,11 @@ from eigenfeat._base.core import core
 from eigenfeat._base.labels import LabelTable
 from eigenfeat._base.saved import Saved
 from eigenfeat._base.saved_files import read_arrays, write_arrays
+from eigenfeat._base.threads import cached_property
 from eigenfeat._base.types import DType, Labels, Rows, Weights
 from eigenfeat._base.validation import (
     CsrRows,
+    RealArray,
     check_dtype,
     check_memory,
     check_rows,
@@ -29,10 +32,23 @@ from eigenfeat._base.validation import (
     names_of,
     show,
 )
-from eigenfeat.moments import state as _state
-from eigenfeat.moments.few_samples import FewSamples
 
-__all__ = ["ClassMoments"]
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from eigenfeat._base.validation import RealArray
+
+__all__ = [
+    "FEWEST_COLUMNS",
+    "ClassMoments",
+    "FewSamples",
+    "add_to_scatter",
+    "core_arrays",
+    "restored_core",
+    "same_class",
+    "update_core",
+    "update_core_bytes",
+]
 
 _KIND = "class moments"
 _Array = npt.NDArray[np.float64]
@@ -120,8 +136,11 @@ class ClassMoments(Saved):
     @property
     def active_classes(self) -> Labels:
         """Labels of the classes with weight."""
-        classes = self.classes_
-        return classes[np.array([self.weight(c) > 0 for c in classes.tolist()], dtype=bool)]
+        with self._lock:
+            labels = self._table.labels
+            active = {c for i, c in enumerate(labels) if self._weight_at(i) > 0}
+            classes = self.classes_
+            return classes[np.array([c in active for c in classes.tolist()], dtype=bool)]
 
     @property
     def n_features_in_(self) -> int:
@@ -200,13 +219,13 @@ class ClassMoments(Saved):
                 single = entries.dtype == np.float32
             if whole is not None:
                 core = self._with_room(len(table), d)
-                _state.update_core_bytes(core, whole, codes, threads)
+                update_core_bytes(core, whole, codes, threads)
                 self._core = core
             elif self._formed is None:
                 few = (self._few or FewSamples(d)).added(rows, codes, weights, threads)
             if few is None and whole is None:
                 core = self._with_room(len(table), d)
-                _state.update_core(core, rows, codes, weights, threads)
+                update_core(core, rows, codes, weights, threads)
                 self._core = core
             self._few, self._table, self._names = few, table, names
             self._single |= single
@@ -236,7 +255,7 @@ class ClassMoments(Saved):
         """
         with self._lock:
             core, index = self._class(c)
-            _state.add_to_scatter(core, index, scatter)
+            add_to_scatter(core, index, scatter)
         return self
 
     def merge(self, other: ClassMoments, *, n_threads: int | None = None) -> ClassMoments:
@@ -338,17 +357,23 @@ class ClassMoments(Saved):
         return core, index
 
     def _with_weight(self, label: Any) -> int:
-        if not self.weight(label) > 0:
-            raise ValueError(f"class: expected one with rows of positive weight, got {show(label)}")
-        return self._table.index(label)
+        """The index of a class with weight."""
+        index = self._table.index(label)
+        if not self._weight_at(index) > 0:
+            raise ValueError(
+                f"class: expected a class with samples of positive weight, got {show(label)}"
+            )
+        return index
+
+    def _weight_at(self, index: int) -> float:
+        if self._few is not None:
+            return self._few.weight(index)
+        return 0.0 if self._formed is None else self._formed.weight(index)
 
     def weight(self, c: Hashable) -> float:
         """Sum of the weights of the samples of class `c`: their number if all weights are 1."""
         with self._lock:
-            index = self._table.index(c)
-            if self._few is not None:
-                return self._few.weight(index)
-            return 0.0 if self._formed is None else self._formed.weight(index)
+            return self._weight_at(self._table.index(c))
 
     def mean(self, c: Hashable) -> _Array:
         """Mean of class `c`, shape (d,). ValueError if the class is unknown or has no weight."""
@@ -356,8 +381,8 @@ class ClassMoments(Saved):
             index = self._with_weight(c)
             if self._few is not None:
                 return self._few.mean(index)
-            core, _ = self._class(c)
-            return core.mean_high(index) + core.mean_low(index)
+            assert self._formed is not None  # the class has weight
+            return self._formed.mean_high(index) + self._formed.mean_low(index)
 
     def variance(self, c: Hashable) -> _Array:
         """Variances of the columns in class `c`, shape (d,). ValueError as for `mean`."""
@@ -365,8 +390,8 @@ class ClassMoments(Saved):
             index = self._with_weight(c)
             if self._few is not None:
                 return self._few.variance(index)
-            core, _ = self._class(c)
-            return np.diag(core.covariance(index)).copy()
+            assert self._formed is not None
+            return np.diag(self._formed.covariance(index)).copy()
 
     def few_samples(self) -> tuple[_Array, Labels, _Array] | None:
         """Samples (n, d), labels and weights (n,), where they are so few that they were kept.
@@ -431,7 +456,7 @@ class ClassMoments(Saved):
             if ours is None or theirs is None:
                 return ours is theirs
             return ours.n_features == theirs.n_features and all(
-                _state.same_class(ours, i, theirs, other._table.index(label))
+                same_class(ours, i, theirs, other._table.index(label))
                 for i, label in enumerate(self._table.labels)
             )
 
@@ -439,7 +464,7 @@ class ClassMoments(Saved):
         with self._lock:
             width = self._width()
             if width is None:
-                return "ClassMoments(no rows yet)"
+                return "ClassMoments(no samples yet)"
             total = sum(map(self.weight, self._table.labels))
             classes = f"{len(self._table)} class{'es' if len(self._table) != 1 else ''}"
             features = f"{width} feature{'s' if width != 1 else ''}"
@@ -510,7 +535,7 @@ class ClassMoments(Saved):
             return
         if type(d) is not int or not 1 <= d < 2**31:
             raise ValueError(f"n_features is {d!r:.40}")
-        self._core = _state.restored_core(array, len(self._table), d)
+        self._core = restored_core(array, len(self._table), d)
 
     def _meta(self) -> dict[str, Any]:
         meta = {
@@ -523,7 +548,7 @@ class ClassMoments(Saved):
 
     def _arrays(self) -> Iterator[tuple[str, _Array]]:
         core = self._core
-        return iter(()) if core is None else _state.core_arrays(core, len(self._table))
+        return iter(()) if core is None else core_arrays(core, len(self._table))
 
     def __getstate__(self) -> dict[str, Any]:
         with self._lock:
@@ -576,3 +601,267 @@ def _both_locked(a: ClassMoments, b: ClassMoments) -> ExitStack:
     for moments in sorted((a, b), key=id):
         stack.enter_context(moments._lock)
     return stack
+
+
+# ---- the core's moments: fed with checked samples, and as named arrays for files and pickles -----
+
+
+_MOST_BYTE_ROWS = 1 << 22  # at once: sums of products of those of a class fit 64 bits
+
+
+def core_arrays(core: core.ClassMoments, k: int) -> Iterator[tuple[str, _Array]]:
+    """Yield the first `k` classes by name and array.
+
+    ``weights`` (k,), and for each class with weight, at index i, ``mean_high_i`` and
+    ``mean_low_i`` (d,) and ``scatter_i`` (d (d + 1) / 2,).
+    """
+    weights = np.array([core.weight(i) for i in range(k)])
+    yield "weights", weights
+    for i in np.flatnonzero(weights > 0).tolist():
+        yield f"mean_high_{i}", core.mean_high(i)
+        yield f"mean_low_{i}", core.mean_low(i)
+        yield f"scatter_{i}", core.packed_scatter(i)
+
+
+def restored_core(
+    array: Callable[[str, tuple[int, ...]], _Array], k: int, d: int
+) -> core.ClassMoments:
+    """The core whose arrays, asked for by name and shape, are given.
+
+    Raises
+    ------
+    ValueError
+        If a number is not finite or a weight negative.
+    """
+    weights = array("weights", (k,))
+    good = np.isfinite(weights) & (weights >= 0)
+    if not good.all():
+        i = int(np.argmin(good))
+        raise ValueError(f"weights: expected finite numbers >= 0, got {weights[i]} of class {i}")
+    restored = core.ClassMoments(k, d)  # which takes memory for classes with weight alone
+    for i in np.flatnonzero(weights > 0).tolist():
+        high = array(f"mean_high_{i}", (d,))
+        low = array(f"mean_low_{i}", (d,))
+        scatter = array(f"scatter_{i}", (d * (d + 1) // 2,))
+        wrong = [part[~np.isfinite(part)] for part in (high, low, scatter)]
+        if any(map(len, wrong)):
+            value = np.concatenate(wrong)[0]
+            raise ValueError(f"moments of class {i}: expected finite numbers, got {value}")
+        restored.restore(i, float(weights[i]), high, low, scatter)
+    return restored
+
+
+def add_to_scatter(core: core.ClassMoments, index: int, scatter: ArrayLike) -> None:
+    """Add a symmetric matrix to the scatter of a class with weight, whose mean stays.
+
+    Raises
+    ------
+    ValueError
+        If the matrix is not finite or has another shape.
+    """
+    added, d = np.asarray(scatter, dtype=np.float64), core.n_features
+    if added.shape != (d, d) or not np.isfinite(added).all():
+        raise ValueError(f"scatter: expected finite numbers of shape ({d}, {d}), got {show(added)}")
+    packed = core.packed_scatter(index) + added[np.tril_indices(d)]
+    high, low = core.mean_high(index), core.mean_low(index)
+    core.restore(index, core.weight(index), high, low, packed)
+
+
+def same_class(a: core.ClassMoments, i: int, b: core.ClassMoments, j: int) -> bool:
+    """Whether class i of `a` and class j of `b` agree bit for bit."""
+    if a.weight(i) != b.weight(j):
+        return False
+    return a.weight(i) == 0 or (
+        np.array_equal(a.mean_high(i), b.mean_high(j))
+        and np.array_equal(a.mean_low(i), b.mean_low(j))
+        and np.array_equal(a.packed_scatter(i), b.packed_scatter(j))
+    )
+
+
+def update_core(
+    core: core.ClassMoments,
+    rows: RealArray | CsrRows,
+    codes: npt.NDArray[np.int32],
+    weights: _Array | None,
+    n_threads: int,
+) -> None:
+    """Take in a batch of checked rows, their class indices and their weights."""
+    if isinstance(rows, CsrRows):
+        core.update_csr(
+            rows.data, rows.indices, rows.indptr, rows.n_columns, codes, weights, n_threads
+        )
+    else:
+        core.update_dense(rows, codes, weights, n_threads)
+
+
+def update_core_bytes(
+    core: core.ClassMoments,
+    rows: npt.NDArray[np.uint8],
+    codes: npt.NDArray[np.int32],
+    n_threads: int,
+) -> None:
+    """Take in a batch of bytes (n, d) of weight 1, in integers."""
+    for start in range(0, len(rows), _MOST_BYTE_ROWS):
+        part = slice(start, start + _MOST_BYTE_ROWS)
+        core.update_bytes(rows[part], codes[part], n_threads)
+
+
+# ---- few samples of many columns, whose moments are not formed before a matrix is asked for ------
+#
+# The moments of n samples of d columns, k matrices of d x d, have rank n at most. Where n is at
+# most half of d, the samples themselves are smaller than any of them, and what estimators need
+# follows from the samples: weights, means and variances directly, directions from problems in their
+# span (``pencils/class_matrices.py``). The batches are kept as they came, with the merges, so that
+# matrices that are formed after all have the same bits as if they had been formed at once.
+
+
+FEWEST_COLUMNS = 200  # below, matrices are small
+_MOST_SPARSE_COLUMNS = 20_000  # of sparse samples, which the span needs as an array
+_LARGEST = 1e100  # whose squares and their sums are finite; larger ones are the core's to refuse
+
+
+@dataclass(frozen=True, eq=False)
+class _Batch:
+    rows: RealArray | CsrRows
+    codes: npt.NDArray[np.int32]
+    weights: _Array | None
+    n_threads: int
+
+
+@dataclass(frozen=True, eq=False)
+class _Merge:
+    parts: _Parts
+    n_classes: int
+    class_map: npt.NDArray[np.int32]
+    n_threads: int
+
+
+_Parts: TypeAlias = "tuple[_Batch | _Merge, ...]"
+
+
+@dataclass(frozen=True, eq=False)
+class FewSamples:
+    """Checked samples, their class indices and weights, batch by batch; immutable.
+
+    Attributes
+    ----------
+    n_features : int
+        d, columns.
+    n_samples : int
+        At most half of d.
+    """
+
+    n_features: int
+    n_samples: int = 0
+    _parts: _Parts = ()
+
+    def added(
+        self,
+        rows: RealArray | CsrRows,
+        codes: npt.NDArray[np.int32],
+        weights: _Array | None,
+        n_threads: int,
+    ) -> FewSamples | None:
+        """With another batch, copied; None where moments had better be formed."""
+        count = self.n_samples + rows.shape[0]
+        if not self._are_few(count) or not _are_plain(rows, weights, self.n_features):
+            return None
+        if isinstance(rows, CsrRows):
+            copied: Any = replace(
+                rows, data=rows.data.copy(), indices=rows.indices.copy(), indptr=rows.indptr.copy()
+            )
+        else:
+            copied = np.array(rows, order="C")
+        batch = _Batch(copied, codes.copy(), None if weights is None else weights.copy(), n_threads)
+        return FewSamples(self.n_features, count, (*self._parts, batch))
+
+    def merged(
+        self, other: FewSamples, n_classes: int, class_map: npt.NDArray[np.int32], n_threads: int
+    ) -> FewSamples | None:
+        """With the samples of another object, of so many classes; None as for `added`."""
+        count = self.n_samples + other.n_samples
+        if not self._are_few(count):
+            return None
+        merge = _Merge(other._parts, n_classes, class_map, n_threads)
+        return FewSamples(self.n_features, count, (*self._parts, merge))
+
+    def form(self, n_classes: int) -> core.ClassMoments:
+        """The core's moments."""
+        return _formed(self._parts, n_classes, self.n_features)
+
+    def are_few_with(self, count: int) -> bool:
+        """Whether there are few samples with so many more."""
+        return self._are_few(self.n_samples + count)
+
+    def _are_few(self, count: int) -> bool:
+        return self.n_features >= FEWEST_COLUMNS and 2 * count <= self.n_features
+
+    @cached_property
+    def samples(self) -> tuple[_Array, npt.NDArray[np.int32], _Array]:
+        """Samples (n, d), class indices (n,) and weights (n,), without those of weight 0."""
+        X, codes, weights = (np.concatenate(part) for part in zip(*_flat(self._parts), strict=True))
+        some = weights > 0
+        return (X, codes, weights) if some.all() else (X[some], codes[some], weights[some])
+
+    def weight(self, index: int) -> float:
+        """Weight of a class."""
+        _, codes, weights = self.samples
+        return float(weights[codes == index].sum())
+
+    def mean(self, index: int) -> _Array:
+        """Mean (d,) of a class with weight."""
+        X, codes, weights = self.samples
+        own = codes == index
+        mean: _Array = weights[own] @ X[own] / weights[own].sum()
+        return mean
+
+    def variance(self, index: int) -> _Array:
+        """Variances (d,) of the columns in a class with weight."""
+        X, codes, weights = self.samples
+        own = codes == index
+        variance: _Array = weights[own] @ (X[own] - self.mean(index)) ** 2 / weights[own].sum()
+        return variance
+
+
+def _are_plain(rows: RealArray | CsrRows, weights: _Array | None, n_columns: int) -> bool:
+    """Whether nothing about the samples is to be refused, or too large to be kept."""
+    if isinstance(rows, CsrRows):
+        inside = (rows.indices >= 0) & (rows.indices < n_columns)
+        if n_columns > _MOST_SPARSE_COLUMNS or not inside.all():
+            return False
+    entries = rows.data if isinstance(rows, CsrRows) else rows
+    limit = _LARGEST if entries.dtype == np.float64 else 1e15
+    if weights is not None and not (weights >= 0).all() & (weights < _LARGEST).all():
+        return False
+    return bool((np.abs(entries) < limit).all())
+
+
+def _formed(parts: _Parts, n_classes: int, d: int) -> core.ClassMoments:
+    result = core.ClassMoments(n_classes, d)
+    for part in parts:
+        if isinstance(part, _Batch):
+            update_core(result, part.rows, part.codes, part.weights, part.n_threads)
+        else:
+            result.merge(_formed(part.parts, part.n_classes, d), part.class_map, part.n_threads)
+    return result
+
+
+def _flat(parts: _Parts) -> list[tuple[_Array, npt.NDArray[np.int32], _Array]]:
+    out = []
+    for part in parts:
+        if isinstance(part, _Batch):
+            n = part.rows.shape[0]
+            weights = np.ones(n) if part.weights is None else part.weights
+            out.append((_array(part.rows), part.codes, weights))
+        else:
+            out += [(X, part.class_map[codes], w) for X, codes, w in _flat(part.parts)]
+    return out
+
+
+def _array(rows: RealArray | CsrRows) -> _Array:
+    if not isinstance(rows, CsrRows):
+        return rows.astype(np.float64)
+    out = np.zeros(rows.shape)
+    of = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+    np.add.at(out, (of, rows.indices), rows.data)
+    return out

@@ -256,7 +256,7 @@ def _labels_with_weight(moments: ClassMoments) -> npt.NDArray[Any]:
     labels = moments.active_classes
     if len(labels) < 2:
         raise ValueError(
-            "moments: expected at least 2 classes with rows of positive weight, "
+            "moments: expected at least 2 classes with samples of positive weight, "
             f"got {show(labels.tolist())}"
         )
     return labels

@@ -27,7 +27,7 @@ from eigenfeat._base.saved import Saved, fits
 from eigenfeat._base.types import Floats, Rows
 from eigenfeat._base.validation import show
 from eigenfeat.expansion.features import expand
-from eigenfeat.moments.few_samples import FEWEST_COLUMNS
+from eigenfeat.moments.class_moments import FEWEST_COLUMNS
 from eigenfeat.pencils import rayleigh_matrices as matrices
 from eigenfeat.pencils.class_matrices import SingularDenominatorError, Span, span_of
 from eigenfeat.pencils.fitted_directions import settle

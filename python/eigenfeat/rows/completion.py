@@ -206,8 +206,9 @@ class GaussianRows(Saved):
             stacks, _in_turn(work, stacks, n_threads), strict=True
         ):
             out[rows[:, None], columns] = means
-            for i, row in enumerate(rows if k else ()):
-                sums[codes[row]][np.ix_(columns[i], columns[i])] += shares[row] * R[i]
+            if k:
+                places = codes[rows][:, None, None], columns[:, :, None], columns[:, None, :]
+                np.add.at(sums, places, shares[rows][:, None, None] * R)
         return out, sums
 
     def _conditional(

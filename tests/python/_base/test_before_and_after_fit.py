@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import inspect
-import warnings
 
 import numpy as np
-import pandas as pd
 import pytest
-from every_estimator import ESTIMATORS, X, Y, good_rows, new
+from every_estimator import ESTIMATORS, X, Y
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import NotFittedError
 
-import eigenfeat as ef
 from eigenfeat import incomplete
 
 NAMES = [name for name in ESTIMATORS if "," not in name]
@@ -44,27 +41,3 @@ def test_calibrate_before_fit():
         model.calibrate(np.zeros((20, 3)), np.arange(20) % 2, agreement=0.9)
     with pytest.raises(NotFittedError):
         model.calibrate(np.zeros((20, 3)), agreement=7)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_frames_give_no_warning_about_names(name):
-    estimator, more = new(name)
-    frame = pd.DataFrame(good_rows(name), columns=list("abcd"))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        estimator.fit(frame, Y, **more)
-        for method, parameters in methods(estimator):
-            if list(parameters)[1:2] != ["X"]:
-                continue
-            arguments = {"y": Y} if "y" in parameters else {}
-            try:
-                getattr(estimator, method)(frame, **arguments)
-            except incomplete.NotCertifiedError:
-                assert method == "calibrate"
-
-
-def test_every_attribute_of_fitted_estimators_can_be_listed():
-    for make in (ef.gem.ClassComponents, ef.GEM):
-        assert "directions_" in dir(make().fit(X, Y))
-    assert not hasattr(ef.gem.ClassComponents().fit(X, Y), "eigenvalue_bounds_")

@@ -71,13 +71,6 @@ def test_defaults_of_others(name):
         assert len(method(rows)) == len(y)
 
 
-def test_defaults_of_gem_with_one_class_of_many_rows():
-    """The trial of the scale draws no class of one row."""
-    X, y = table((1, 1, 330))
-    for model in (ef.GEM(), ef.GEMClassifier(), ef.FisherLDA()):
-        assert model.fit(X, y).n_features_in_ == 4
-
-
 def test_the_only_row_of_a_class_is_in_no_fold():
     y = np.array([0, 1, 1, 2, 0, 3, 1])
     folds = list(fold_masks(y, 3))

@@ -107,16 +107,6 @@ def test_ctrl_c_while_the_command_starts_says_nothing(module, tmp_path):
         assert json.loads(done.stdout)["kind"] == "interrupted"
 
 
-def test_the_module_runs_the_command_line():
-    done = python("-m", "eigenfeat", "--version")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == f"eigenfeat {eigenfeat.__version__}\n"
-    done = python("-m", "eigenfeat", "nonsense")
-    assert done.returncode == 2
-    done = python("-m", "eigenfeat", "inspect", "none", env={**os.environ, "COLUMNS": "80"})
-    assert (done.returncode, done.stderr) == (1, "eigenfeat: none: No such file or directory\n")
-
-
 @pytest.mark.parametrize(
     ("command", "given", "expected"),
     [("moments", None, "passive"), ("moments", "active", "active"), ("fit", None, None)],

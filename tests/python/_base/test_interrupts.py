@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 
@@ -75,28 +74,6 @@ assert first.eigenvalues.size
     assert same == "True"
 
 
-@pytest.mark.long
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-def test_ctrl_c_ends_a_long_call_in_a_child_that_another_thread_has_forked():
-    code = """
-def fork():
-    child = os.fork()
-    if child == 0:
-        good = False
-        threading.Timer(0.3, send).start()
-        try:
-            pairs(1)
-        except KeyboardInterrupt:
-            good = time.perf_counter() - sent[0] < 1 and unchanged()
-        os._exit(0 if good else 1)
-    print(os.waitpid(child, 0)[1])
-forking = threading.Thread(target=fork)
-forking.start()
-forking.join()
-"""
-    assert run(code) == ["0"]
-
-
 def test_an_update_that_is_interrupted_leaves_moments_as_they_were():
     code = """
 more, labels = rng.standard_normal((100_000, 200)), np.zeros(100_000, dtype=int)
@@ -147,29 +124,6 @@ try:
 except KeyboardInterrupt:
     worker.join()
     print(len(found) == 2 and found[0] == found[1])
-"""
-    assert run(code) == ["True"]
-
-
-@pytest.mark.long
-def test_a_first_update_that_is_interrupted_leaves_nothing():
-    code = """
-large = np.concatenate([X[:1000]] * 180)
-labels = np.arange(len(large)) % 40
-done = False
-threading.Timer(0.1, send).start()
-try:
-    while True:
-        done, found = False, ef.ClassMoments()
-        found.update(large, labels, n_threads=1)
-        done = True
-except KeyboardInterrupt:
-    pass
-if not done:
-    found.update(X, y)
-    print(before == (found.covariance(3).tobytes(), found.weight(3)))
-else:  # between two calls
-    print(True)
 """
     assert run(code) == ["True"]
 

@@ -17,7 +17,7 @@ from eigenfeat.ldg import RegularizedFisher
 
 BLOCKWISE = (
     ef.GEM(),
-    ef.GEMClassifier(),
+    ef.GEMClassifier(views="gem"),
     ef.GEMEnsemble(),
     ef.MultinomialLogit(),
     ef.FisherLDA(),
@@ -100,7 +100,11 @@ def test_a_folder_that_is_missing_is_named(tmp_path, problem, monkeypatch):
     X, y = problem
     (tmp_path / "file").touch()
     (tmp_path / "folder").mkdir()
-    for model in (ef.GEM().fit(X, y), ef.GEMClassifier().fit(X, y), ef.ClassMoments().update(X, y)):
+    for model in (
+        ef.GEM().fit(X, y),
+        ef.GEMClassifier(views="gem").fit(X, y),
+        ef.ClassMoments().update(X, y),
+    ):
         for path, kind, named in (
             ("nodir/x", FileNotFoundError, "No such file or directory: 'nodir'"),
             ("nodir/deeper/x", FileNotFoundError, "No such file or directory: 'nodir'"),

@@ -144,7 +144,7 @@ def test_complex_epochs_labels_and_weights_are_refused():
     with pytest.raises(ValueError, match=r"^X: expected real numbers, got complex128"):
         fitted.transform(epochs + 0j)
     with pytest.raises(ValueError, match=r"^y: expected real numbers, got complex128 as labels"):
-        ef.GEMClassifier().fit(X, Y + 0j)
+        ef.GEMClassifier(views="gem").fit(X, Y + 0j)
     with pytest.raises(ValueError, match=r"^sample_weight: expected real numbers, got complex128"):
         ef.ClassMoments().update(X, Y, np.ones(len(Y)) + 0j)
 
@@ -178,7 +178,7 @@ def test_arrays_and_polars_columns_of_dates_are_refused():
     objects = np.array([datetime.date(2020, 1, 1 + i % 28) for i in range(len(Y))], dtype=object)
     for bad in (days, days - days[:1], objects[:, None]):
         with pytest.raises(ValueError, match=r"^X: expected numbers, got dates or times"):
-            ef.GEMClassifier().fit(bad, Y)
+            ef.GEMClassifier(views="gem").fit(bad, Y)
     frame = polars.DataFrame({"a": X[:, 0], "when": objects.tolist()})
     with pytest.raises(ValueError, match=r"^X: expected numbers, got dates .* column 'when'"):
         ef.GEMClassifier(categorical_features=None).fit(frame, Y)
@@ -305,11 +305,11 @@ def test_missing_labels_are_counted_in_blocks_and_moments(kind):
     with pytest.raises(ValueError, match=TWO):
         ef.ClassMoments().update(X, y)
     with pytest.raises(ValueError, match=TWO):
-        ef.GEMClassifier().fit(ef.rows.ArrayBlocks(X, y))
+        ef.GEMClassifier(views="gem").fit(ef.rows.ArrayBlocks(X, y))
     parts = [(X[:5], y[:5]), (X[5:], y[5:].reset_index(drop=True) if hasattr(y, "loc") else y[5:])]
     with pytest.raises(ValueError, match=TWO):
-        ef.GEMClassifier().fit(lambda: iter(parts))
-    for model in (ef.GEMClassifier(), ef.GEM()):
+        ef.GEMClassifier(views="gem").fit(lambda: iter(parts))
+    for model in (ef.GEMClassifier(views="gem"), ef.GEM()):
         with pytest.raises(ValueError, match=r"^(events|y): expected a label .*in row 7; leave"):
             model.fit(X, y) if isinstance(model, ef.GEM) else model.fit(X, Y, events=y)
     with pytest.raises(ValueError, match=r"^y: expected a label .*in row 7; leave"):
@@ -336,10 +336,10 @@ def test_missing_labels_are_counted_in_dask_collections(kind):
         with pytest.raises(
             ValueError, match=r"^y: expected a label .* the first in row 5?7; leave"
         ):
-            ef.GEMClassifier().fit(blocks())
+            ef.GEMClassifier(views="gem").fit(blocks())
     whole = frame.dropna()
     made = DaskBlocks(dd.from_pandas(whole, npartitions=3), "kind")
-    found = ef.GEMClassifier().fit(made)
+    found = ef.GEMClassifier(views="gem").fit(made)
     assert len(found.classes_) == (2 if kind == "boolean" else 3)
     assert found.classes_.dtype.kind == {"boolean": "b", "string": "O"}.get(kind, "i")
 
@@ -354,7 +354,7 @@ def test_labels_that_would_merge_are_refused():
     ):
         for given in (y, np.array(y, dtype=object)):
             with pytest.raises(ValueError, match=f"^y: expected .*{text}"):
-                ef.GEMClassifier().fit(X, given)
+                ef.GEMClassifier(views="gem").fit(X, given)
             with pytest.raises(ValueError, match=f"^y: expected .*{text}"):
                 ef.ClassMoments().update(X, given)
     assert plain_labels([1, 2.5, 3]).tolist() == [1.0, 2.5, 3.0]
@@ -362,7 +362,7 @@ def test_labels_that_would_merge_are_refused():
 
 def test_blocks_of_signed_and_unsigned_labels():
     blocks = [(X, np.array(IDS)[Y]), (X, np.array(HUGE, dtype=np.uint64)[Y])]
-    found = ef.GEMClassifier().fit(ef.rows.GeneratedBlocks(blocks))
+    found = ef.GEMClassifier(views="gem").fit(ef.rows.GeneratedBlocks(blocks))
     assert found.classes_.dtype == np.uint64
     assert found.classes_.tolist() == IDS + HUGE
 

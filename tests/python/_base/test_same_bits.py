@@ -21,7 +21,7 @@ METHODS = ("decision_function", "predict_proba", "transform", "predict")
 
 def fitted(name, **parameters):
     estimator = ESTIMATORS[name]().set_params(**parameters)
-    rows, labels = (X[FEW], Y[FEW]) if name.startswith(SMALL) else (X, Y)
+    rows, labels = (X[FEW], Y[FEW]) if name.startswith(SMALL) or "pool" in name else (X, Y)
     given = {}
     if name in ("TransferITML", "TransferLDG", "PooledPCA", "PooledFisher"):
         given["sample_domain"] = np.where(np.arange(len(labels)) % 2, 1, -1)

@@ -31,6 +31,7 @@ LDA = incomplete.ReliableClassifier(
 )
 # Configurations for rows with any number of columns.
 FREE = {
+    "GEMClassifier": ef.GEMClassifier,  # as users have it, with all views
     "OrientedPCA": ef.rayleigh.OrientedPCA,
     "PartitionedReducer": lambda: ldg.PartitionedReducer(ldg.LDG(1)),
     "MaxMarginShift": lambda: ef.MaxMarginShift(PCA(1), sigma2=0.5),

@@ -15,6 +15,7 @@ from every_estimator import ESTIMATORS, LDG, RNG, SMALL_GEM, D, N, X, Y, good_ro
 from flat_gem import gem_classifier
 from sklearn.base import BaseEstimator
 from sklearn.decomposition import PCA
+from sklearn.utils.validation import has_fit_parameter
 
 import eigenfeat as ef
 from eigenfeat import incomplete, ldg, maxmargin
@@ -179,6 +180,29 @@ PARTIAL = {
     "VanishingComponents": ef.rayleigh.VanishingComponents,
     "OrientedPCA": lambda: ef.rayleigh.OrientedPCA(noise_matrix=np.eye(D)),
 }
+
+
+BAD_WEIGHTS = {
+    "too few": np.ones(N - 1),
+    "negative": np.where(np.arange(N) == 7, -1.0, 1.0),
+    "NaN": np.where(np.arange(N) == 7, np.nan, 1.0),
+    "zeros": np.zeros(N),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "name", [name for name in ESTIMATORS if has_fit_parameter(new(name)[0], "sample_weight")]
+)
+def test_bad_weights(name):
+    estimator, more = new(name)
+    estimator.fit(good_rows(name), Y, **more)
+    before = dict(vars(estimator))
+    for weight in BAD_WEIGHTS.values():
+        with pytest.raises(ValueError, match=r"[Ww]eight"):
+            estimator.fit(good_rows(name)[:, ::-1], Y, sample_weight=weight, **more)
+        assert all(vars(estimator)[key] is before[key] for key in before)
+        assert vars(estimator).keys() == before.keys()
 
 
 @pytest.mark.filterwarnings("ignore")

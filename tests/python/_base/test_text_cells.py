@@ -21,7 +21,7 @@ def test_fit_names_the_column(name):
     frame.loc[3, "c"] = "green"
     estimator, more = new(name)
     if name == "GEMClassifierCV":
-        estimator.set_params(estimator=ef.GEMClassifier())
+        estimator.set_params(estimator=ef.GEMClassifier(views="gem"))
     for part in (estimator, getattr(estimator, "estimator", None)):
         if hasattr(part, "categorical_features"):
             part.set_params(categorical_features=None)

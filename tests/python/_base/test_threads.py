@@ -10,10 +10,8 @@ import sys
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info
 
 from eigenfeat import _core
-from eigenfeat._base import threads as _one_thread
 from eigenfeat._base import threads as _threads
 
 CROWD = """
@@ -71,20 +69,6 @@ def test_many_python_threads_at_once_leave_nothing_on_stderr(omp, limits):
 def test_omp_num_threads_is_the_default():
     code = "from eigenfeat import _core; print(_core.default_threads())"
     assert run(code, OMP_NUM_THREADS="3").stdout == "3\n"
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("number", ["99999999999", "2147483653"])
-def test_an_absurd_number_is_a_large_team(number):
-    """What OpenMP makes of it wraps around; memory for each thread is still little."""
-    code = (
-        "import numpy as np; from eigenfeat import LDG, GEMClassifier, _core\n"
-        "X, y = np.random.default_rng(0).standard_normal((900, 20)), np.arange(900) % 3\n"
-        "GEMClassifier().fit(X, y); LDG(n_components=2).fit(X, y)\n"
-        "print(1 <= _core.default_threads() <= 1000)"
-    )
-    finished = run(code, OMP_NUM_THREADS=number)
-    assert (finished.stdout, finished.returncode) == ("True\n", 0), finished.stderr[-300:]
 
 
 def without_a_given_number(code):
@@ -196,14 +180,6 @@ print(asleep)
     assert float(run_unset(code).stdout) < 0.1
 
 
-def test_blas_keeps_to_one_thread_whatever_is_asked():
-    code = (
-        "import numpy, scipy.linalg; from eigenfeat import _core, generalized_eigh;"
-        "generalized_eigh(numpy.eye(3), numpy.eye(3)); print(_core.blas_threads())"
-    )
-    assert run(code, OPENBLAS_NUM_THREADS="4", OMP_NUM_THREADS="4").stdout in ("1\n", "0\n")
-
-
 def test_results_do_not_depend_on_omp_num_threads():
     code = (
         "import numpy as np, hashlib; from eigenfeat import ClassMoments;"
@@ -224,22 +200,6 @@ def test_what_a_thread_count_means():
     for bad in (0, -1, 1.5, "2", True, np.nan):
         with pytest.raises(ValueError, match="n_threads: expected None or an integer >= 1"):
             _threads.resolve(bad)
-
-
-def test_numpys_and_scipys_blas_have_one_thread_in_loops_of_ldg():
-    controller = _one_thread._controller()
-    assert _one_thread._controller() is controller  # libraries are sought once
-    files = {library["filepath"] for library in threadpool_info() if library["user_api"] == "blas"}
-
-    def threads():
-        found = controller.select(user_api="blas").info()
-        assert {library["filepath"] for library in found} >= files
-        return {library["num_threads"] for library in found}
-
-    with controller.limit(limits=2, user_api="blas"):
-        with _one_thread.one_blas_thread():
-            assert threads() == {1}
-        assert 2 in threads()
 
 
 @pytest.mark.long

@@ -16,7 +16,9 @@ from eigenfeat._base.validation import usual_weights
 WEIGHTED = [
     name
     for name in ESTIMATORS
-    if has_fit_parameter(new(name)[0], "sample_weight") and not name.startswith("Reliable")
+    if has_fit_parameter(new(name)[0], "sample_weight")
+    and not name.startswith("Reliable")
+    and name != "GEMClassifier, pool"  # its folds divide repeated samples
 ]
 # Folds, drawn samples and held-out samples differ where samples are repeated; a weight of a hinge
 # loss is no repetition of a sample that an extractor is fitted to.

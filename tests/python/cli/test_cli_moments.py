@@ -262,6 +262,7 @@ def test_a_killed_run_is_taken_up_again(tmp_path, rng, capsys):
     assert left == {"X.npy", "y.npy", "out.efm", "whole.efm"}
 
 
+@pytest.mark.long
 def test_memory_does_not_grow_with_the_file(tmp_path):
     X = np.lib.format.open_memmap(tmp_path / "X.npy", "w+", np.float32, (2_000_000, 40))
     del X

@@ -19,8 +19,8 @@ COMMAND = [sys.executable, "-m", "eigenfeat"]
 def files(tmp_path, rng, monkeypatch):
     arrow_modules()
     monkeypatch.chdir(tmp_path)
-    y = rng.integers(0, 2, 400)
-    X = rng.standard_normal((400, 3)) * (1 + 2 * y[:, None])
+    y = rng.integers(0, 2, 90)
+    X = rng.standard_normal((90, 3)) * (1 + 2 * y[:, None])
     text = csv_text(X, np.array(["in", "out"])[y])
     (tmp_path / "rows.csv").write_text(text)
     assert run("fit", "rows.csv", "--target", "kind", "-o", "model.efm")[0] == 0
@@ -34,10 +34,10 @@ def piped(text, *arguments):
 def test_predictions_through_pipes_are_those_of_files(files, tmp_path):
     found = piped(files, "predict", "model.efm", "-", "--format", "csv", "--proba", "-o", "-")
     assert found.returncode == 0, found.stderr
-    assert found.stderr == "eigenfeat: 400 rows\n"
+    assert found.stderr == "eigenfeat: 90 rows\n"
     assert run("predict", "model.efm", "rows.csv", "--proba", "-o", "found.csv")[0] == 0
     assert found.stdout == (tmp_path / "found.csv").read_text()
-    assert len(list(csv.reader(io.StringIO(found.stdout)))) == 401
+    assert len(list(csv.reader(io.StringIO(found.stdout)))) == 91
 
 
 def test_a_model_fitted_to_standard_input_is_that_of_the_file(files, tmp_path):
@@ -50,7 +50,7 @@ def test_a_model_fitted_to_standard_input_is_that_of_the_file(files, tmp_path):
 
 def test_a_reader_may_stop(files, tmp_path):
     lines = files.splitlines(keepends=True)
-    (tmp_path / "many.csv").write_text(lines[0] + "".join(lines[1:]) * 200)
+    (tmp_path / "many.csv").write_text(lines[0] + "".join(lines[1:]) * 300)
     program = " ".join(COMMAND)
     script = (
         f"set -o pipefail; cat many.csv | {program} predict model.efm - --format csv -o - | head -2"

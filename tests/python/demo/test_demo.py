@@ -7,7 +7,6 @@ import subprocess
 import sys
 
 import numpy as np
-import pytest
 
 from eigenfeat.cli import main as cli
 from eigenfeat.demo import datasets, report
@@ -58,28 +57,6 @@ def test_the_table_shows_mean_and_spread(tmp_path):
     assert cells == ["GEM", "0", "2.00", "1.41", "0.1", "1.50"]
     report.write_csv({"GEM": outcome}, tmp_path / "errors.csv")
     assert len((tmp_path / "errors.csv").read_text().splitlines()) == 3
-
-
-@pytest.mark.parametrize("arguments", [["--help"], ["demo", "--help"], ["--version"]])
-def test_help_is_offered(arguments, capsys):
-    assert cli.main(arguments) == 0
-    assert "eigenfeat" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("arguments", "word"),
-    [
-        ([], "COMMAND"),
-        (["dance"], "dance"),
-        (["demo", "--splits", "0"], "--splits: expected an integer from 1, got '0'"),
-        (["demo", "--seed", "now"], "--seed: expected an integer from 0, got 'now'"),
-        (["demo", "--splits", "2147483648"], "--splits: expected an integer from 1 to 2147483647"),
-        (["demo", "--seed", "4294967296"], "--seed: expected an integer from 0 to 2147483647, got"),
-    ],
-)
-def test_misuse_ends_with_status_2_and_a_line(arguments, word, capsys):
-    assert cli.main(arguments) == 2
-    assert word in capsys.readouterr().err
 
 
 def test_a_folder_that_cannot_be_made_is_one_line(tmp_path, capsys):

@@ -41,19 +41,6 @@ def test_any_order_gives_the_same_brackets(n, fan_in):
         assert tree.root == expected
 
 
-@pytest.mark.parametrize("n_workers", [1, 2, 5])
-@pytest.mark.parametrize(("n", "fan_in"), [(1, 2), (16, 4), (23, 3), (26, 2)])
-def test_workers_shares_make_the_same_tree(n, fan_in, n_workers):
-    owners = np.random.RandomState(n).randint(n_workers, size=n)
-    tree = Tree(n, fan_in, bracketed)
-    for worker in range(n_workers):
-        mine = np.flatnonzero(owners == worker).tolist()
-        letters = [[chr(97 + i)] for i in mine]
-        for node, result in of_bundle(str, bracketed, (n, fan_in), mine, letters).items():
-            tree.put(node, result)
-    assert tree.root == plain(n, fan_in)
-
-
 def test_neighbours_are_merged_where_they_are():
     whole = of_bundle(str, bracketed, (16, 4), list(range(4, 8)), [["x"]] * 4)
     assert list(whole) == [(1, 1)]
@@ -70,11 +57,6 @@ def test_large_results_stay_where_they_are():
     assert of_bundle(leaf, np.add, (4, 2), numbers, [[size + 1]] * 3) is None
     assert len(calls) == 1  # the rest is not computed in vain
     assert of_bundle(leaf, np.add, (4, 2), numbers, [[size // 2]] * 3) is not None
-
-
-def test_results_that_only_dask_can_send_are_no_error():
-    (made,) = of_bundle(lambda: lambda: 7, None, (1, 2), [0], [[]]).values()
-    assert made() == 7
 
 
 class Scheduler:

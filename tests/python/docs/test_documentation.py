@@ -38,7 +38,12 @@ PAGES = [
 ]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
+def page_of(path):
+    marks = pytest.mark.long if path.stem in ("many_classes", "report") else ()
+    return pytest.param(path, id=path.stem, marks=marks)
+
+
+@pytest.mark.parametrize("page", map(page_of, PAGES))
 def test_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("EEG", str(ROOT.parent / "shared" / "data" / "eeg"))  # else simulated
@@ -63,17 +68,6 @@ def test_the_readme_runs(tmp_path, monkeypatch):
         for block in blocks(ROOT / "README.md"):
             exec(compile(block, "README.md", "exec"), names)
     assert names["model"].n_features_in_ == 60
-
-
-def test_the_readme_is_short():
-    assert len((ROOT / "README.md").read_text().split()) <= 600
-
-
-def test_lines_of_code_fit_a_phone():
-    for page in PAGES:
-        for block in blocks(page):
-            for line in block.splitlines():
-                assert len(line) <= 79, f"{page.name}: {line}"
 
 
 def estimators():

@@ -116,18 +116,6 @@ def test_rows_of_any_type(parts, dtype):
         assert_allclose(core_rows(rows.take([0, 5]), False).scores(W, 1), expected[[0, 5]] @ W)
 
 
-def test_arrays_of_any_layout(parts):
-    X, V, offset = parts
-    expected = ExpandedRows(X, V, offset, include_input=True).toarray()
-    wide = np.zeros((80, 14))
-    wide[::2, ::2] = X
-    for rows in (np.asfortranarray(X), wide[::2, ::2], X[::-1][::-1]):
-        other = ExpandedRows(rows, np.asfortranarray(V), offset, include_input=True)
-        assert_allclose(other.toarray(), expected, atol=1e-13)
-        stored = ExpandedRows(None, V, projections=np.asfortranarray(X @ V + offset))
-        assert_allclose(stored.toarray(), expected[:, 7:], atol=1e-13)
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [

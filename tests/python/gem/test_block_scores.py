@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from flat_gem import gem_classifier
 
 import eigenfeat as ef
-from eigenfeat.rows import ArrayBlocks, GeneratedBlocks, RowBlocks
+from eigenfeat.rows import ArrayBlocks, GeneratedBlocks
 
 CLASSIFIERS = (
     gem_classifier(views="gem", n_directions=2),
@@ -63,24 +63,3 @@ def test_scores_of_blocks_are_those_of_rows(model, problem, rng, tmp_path):
     bad[120, 1] = np.nan
     with pytest.raises(ValueError, match=r"row 120, column 1"):
         model.score(ArrayBlocks(bad, y, block_rows=50))
-
-
-def test_scores_are_summed_where_the_blocks_are(problem):
-    X, y = problem
-    model = ef.MultinomialLogit().fit(X, y)
-
-    class Elsewhere(RowBlocks):
-        def __iter__(self):
-            raise AssertionError("nothing but sums may come back")
-
-        def reduce(self, function, merge, *arguments):
-            return ArrayBlocks(X, y, block_rows=90).reduce(function, merge, *arguments)
-
-    assert model.score(Elsewhere()) == pytest.approx(model.score(X, y), abs=1e-15)
-
-
-def test_nobody_is_scored_before_a_fit(problem):
-    from sklearn.exceptions import NotFittedError
-
-    with pytest.raises(NotFittedError):
-        ef.MultinomialLogit().score(ArrayBlocks(*problem))

@@ -5,16 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from block_support import FarBlocks, mapped, objective_gap
+from block_support import FarBlocks, objective_gap
 from flat_gem import gem_classifier
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_array_equal
 from sklearn.datasets import load_digits
 from sklearn.model_selection import KFold, PredefinedSplit, StratifiedShuffleSplit
 
 from eigenfeat import GEMClassifierCV
-from eigenfeat.gem.search_splits import held_out_losses
 from eigenfeat.linear.logistic import MultinomialLogit
-from eigenfeat.rows import ArrayBlocks, GeneratedBlocks, reductions
+from eigenfeat.rows import ArrayBlocks
 from eigenfeat.rows.blocks import Block
 
 GRID = {"gem__threshold": [1.0, 75.0], "logit__penalty": [1.0, 0.1]}
@@ -94,19 +93,6 @@ def test_splits_of_the_callers_count_rows_without_weight(digits, weight):
             assert_same(search(cv=cv).fit(*rows), plain, 90, X)
 
 
-@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
-@pytest.mark.parametrize("dtype", [np.uint8, np.float32])
-@pytest.mark.parametrize("labels", [[0, 1], ["pear", "apple", "fig"]])
-def test_rows_and_labels_of_any_kind(digits, kind, dtype, labels):
-    y = np.array(labels)[digits[1] % len(set(labels))]
-    X = kind(digits[0].astype(dtype))
-    memory = search().fit(X, y)
-    found = search().fit(FarBlocks(X, y, block_rows=100))
-    assert_same(found, memory, 80, X)
-    assert found.classes_.dtype == memory.classes_.dtype
-    assert found.score(ArrayBlocks(X, y)) == memory.score(X, y) > 0.9
-
-
 def test_held_out_rows_are_scored_as_by_the_fit_of_the_others(digits):
     X, y = digits
     split = StratifiedShuffleSplit(1, test_size=1 / 6, random_state=0).split(X, y)
@@ -122,76 +108,6 @@ def test_held_out_rows_are_scored_as_by_the_fit_of_the_others(digits):
         ArrayBlocks(X, y, block_rows=77)
     )
     assert_array_equal(found.predict_proba(X), plain.predict_proba(X))
-
-
-def test_losses_merge_over_any_pieces(digits, weight):
-    X, y = digits
-    logits = MultinomialLogit().fit_path(X / 16, y, [1.0, 0.1])
-    whole, total = held_out_losses(Block(X / 16, y, weight), logits)
-    parts = [
-        held_out_losses(Block(X[rows] / 16, y[rows], weight[rows]), logits)
-        for rows in (slice(0, 1), slice(1, 200), slice(200, 480))
-    ]
-    merged = reductions.add(reductions.add(*parts[:2]), parts[2])
-    assert_allclose(merged[0], whole, rtol=1e-12)
-    assert merged[1] == total == weight.sum()
-    for (wrong, loss), logit in zip(whole, logits, strict=True):
-        assert wrong == weight @ (logit.predict(X / 16) != y)
-        chosen = logit.predict_proba(X / 16)[np.arange(480), y]
-        assert loss == pytest.approx(-weight @ np.log(chosen), rel=1e-12)
-
-
-def test_generated_blocks_of_any_length(digits):
-    X, y = digits
-
-    def batches():
-        for i in range(7):
-            yield X[i : i + 1], y[i : i + 1]
-        yield X[:0], y[:0]
-        yield X[7:], y[7:]
-
-    memory = search().fit(X, y)
-    for blocks in (batches, GeneratedBlocks(batches)):
-        assert_same(search().fit(blocks), memory, 80, X)
-    with pytest.raises(ValueError, match="X: expected blocks that can be gone through again"):
-        search().fit(batches())
-
-
-def test_memory_mapped_rows(tmp_path, digits, weight):
-    X, y = mapped(tmp_path / "rows", digits[0].astype(np.float32)), digits[1]
-    memory = search().fit(np.array(X), y, weight)
-    found = search().fit(X, y, weight)
-    assert_same(found, memory, 40, np.array(X))
-    assert found.score(X, y, weight) == memory.score(np.array(X), y, weight)
-    with pytest.raises(ValueError, match="y"):
-        search().fit(X)
-
-
-def test_threads_change_nothing(digits):
-    X, y = digits
-    found = [
-        search(n_threads=n, depth=2, hidden_directions=1, n_directions=1).fit(
-            FarBlocks(X, y, block_rows=130)
-        )
-        for n in (1, 2, 7)
-    ]
-    timeless = [
-        [{name: value for name, value in result.items() if name != "seconds"} for result in one]
-        for one in (model.results_ for model in found)
-    ]
-    assert timeless[0] == timeless[1] == timeless[2]
-    for model in found[1:]:
-        assert_array_equal(model.predict_proba(X), found[0].predict_proba(X))
-
-
-def test_a_path_is_scored_by_one_pass(digits):
-    passes = []
-    for penalties in ([1.0], [1.0, 0.9, 0.8]):
-        blocks = FarBlocks(*digits)
-        model = search(refit=False, grid={"logit__penalty": penalties}, tol=0.5).fit(blocks)
-        starts = sum(result["n_iter"] + 1 for result in model.results_)
-        passes.append(blocks.passes - starts)  # an evaluation at each start, and each iteration
-    assert passes[0] == passes[1] <= 6
 
 
 @pytest.mark.parametrize("kind", [lambda X, y: (X, y), lambda X, y: (ArrayBlocks(X, y),)])

@@ -112,13 +112,6 @@ def test_sparse_rows_give_the_features_of_dense_ones(rows, dtype):
     )
 
 
-def test_integers_become_float64_and_float32_stays(rows):
-    X, y = rows
-    gem = GEM().fit(np.round(3 * X).astype(np.uint8), y)
-    assert gem.transform(np.ones((2, 6), dtype=np.uint8)).dtype == np.float64
-    assert gem.transform(np.ones((2, 6), dtype=np.float32)).dtype == np.float32
-
-
 def test_feature_names_tell_pair_rank_sign_and_power(rows):
     X, y = rows
     gem = GEM(pairs=[(2, 0), (0, 1)], n_directions=1, threshold=None, powers=(1, 3)).fit(X, y)
@@ -203,14 +196,6 @@ def test_random_pairs_follow_random_state(rng, kind):
     assert all(set(np.ravel(pairs)) == set(range(6)) for pairs in draws.values())
     if isinstance(kind, tuple):
         assert len(set(map(tuple, draws[0]))) == 4
-
-
-def test_zero_weights_leave_rows_out(rows):
-    X, y = rows
-    weight = (y != 2).astype(float)
-    gem = GEM().fit(X, y, sample_weight=weight)
-    assert gem.classes_.tolist() == [0, 1]
-    assert np.array_equal(gem.transform(X), GEM().fit(X[y != 2], y[y != 2]).transform(X))
 
 
 # ---- errors and messages -------------------------------------------------------------------------

@@ -136,14 +136,6 @@ def test_small_integers_are_float32(digits, dtype, form):
     assert_array_equal(model.predict_proba(rest), expected)
 
 
-def test_weights_by_parts(digits, rng):
-    X, y = digits
-    weight = rng.random(600) * (rng.random(600) < 0.8)
-    model = gem_classifier(views="gem", **SMALL).fit(X[:600], y[:600], weight)
-    expected = by_parts(X[:600], y[:600], X[600:], weight)
-    assert_allclose(model.predict_proba(X[600:]), expected, atol=NEAR)
-
-
 @pytest.mark.parametrize("labels", [np.array([0, 1]), np.array(["no", "yes"])])
 def test_two_classes_by_parts(labels):
     X, y = load_wine(return_X_y=True)
@@ -246,6 +238,7 @@ print(after - before, model.logit_.n_features_in_)
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="ru_maxrss is in kB on Linux")
 def test_features_are_never_formed():
     """Less than half of what the features alone would need in float32; a quarter in float64."""
@@ -275,15 +268,6 @@ def test_few_samples_have_the_bits_of_blocks(digits, dtype, labels, expansion):
     assert np.array_equal(model.decision_function(X[300:400]), expected)
     one = model.decision_function(X[300:301])
     assert_allclose(one, expected[:1], rtol=1e-4, atol=1e-5 * np.abs(expected).max())
-
-
-def test_the_seed_decides_what_is_random(digits):
-    X, y = digits[0][:300], digits[1][:300]
-    first, same, other = (
-        gem_classifier(views="gem", **SMALL, random_state=seed).fit(X, y) for seed in (1, 1, 2)
-    )
-    assert_array_equal(first.predict_proba(X), same.predict_proba(X))
-    assert first.layers_[0].pairs.tolist() != other.layers_[0].pairs.tolist()
 
 
 def test_events_and_expansions_that_do_not_fit(digits):

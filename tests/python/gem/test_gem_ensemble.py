@@ -117,15 +117,6 @@ def test_rows_are_read_once_for_the_moments(digits, monkeypatch):
     assert seen == [900]
 
 
-def test_the_scale_is_decided_once():
-    X, y = load_digits(return_X_y=True)
-    rng = np.random.default_rng(0)
-    units = 10.0 ** rng.integers(-3, 4, 64)
-    for rows, choice in ((X, "none"), (X * units, "columns")):
-        model = GEMEnsemble(SMALL, n_members=3).fit(rows, y)
-        assert [member.gem.scale for member in model.members_] == [choice] * 3
-
-
 def test_members_differ_and_seeds_decide(digits, model):
     X, y = digits
     for i, member in enumerate(model.members_):
@@ -145,16 +136,3 @@ def test_members_differ_and_seeds_decide(digits, model):
 
 
 # ---- errors --------------------------------------------------------------------------------------
-
-
-def test_clusters_are_of_the_first_layer_alone():
-    """As in GEMClassifier, of which an ensemble of one member is a copy."""
-    X, y = load_digits(return_X_y=True)
-    options = {"n_clusters": 2, "pairs": ("random", 20), "depth": 2}
-    small = {"n_directions": 1, "hidden_directions": 1, "scale": "none"}
-    base = gem_classifier(views="gem", **options, **small)
-    (member,) = GEMEnsemble(base, n_members=1).fit(X, y).members_
-    alone = clone(base).set_params(random_state=member.random_state).fit(X, y)
-    assert len(np.unique(alone.layers_[0].pairs)) == 20
-    assert_array_equal(member.layers_[1].pairs, alone.layers_[1].pairs)
-    assert_array_equal(member.predict_proba(X), alone.predict_proba(X))

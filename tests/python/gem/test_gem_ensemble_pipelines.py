@@ -135,11 +135,3 @@ def test_members_that_do_not_fit_are_refused(digits, tmp_path):
     with pytest.raises(ValueError, match=r"^GEMEnsemble\.members_ does not fit"):
         eigenfeat.save(model, tmp_path / "model")
     assert not (tmp_path / "model").exists()
-
-
-def test_an_unfitted_ensemble_of_pipelines_in_a_file(tmp_path):
-    model = GEMEnsemble(FOURIER, n_members=7)
-    eigenfeat.save(make_pipeline(StandardScaler(), model), tmp_path / "model")
-    twin = eigenfeat.load(tmp_path / "model")[-1]
-    assert isinstance(twin.estimator, Pipeline)
-    assert str(twin.get_params()) == str(model.get_params())

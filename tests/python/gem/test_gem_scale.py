@@ -83,14 +83,6 @@ def test_a_large_first_batch_decides(rng):
     assert (small.scale_, small.scale_report_.basis) == ("columns", "rule")
 
 
-def test_constant_columns_are_divided_by_one(rows):
-    X, y = rows
-    X = np.column_stack([X, np.full(360, 3.7), np.zeros(360)])
-    gem = GEM(scale="columns").fit(X, y)
-    assert gem.column_scale_[6:].tolist() == [1.0, 1.0]
-    assert np.isfinite(gem.transform(X)).all()
-
-
 def test_scaling_by_columns_is_fitting_on_scaled_columns(rows):
     X, y = rows
     X = X * [1, 10, 100, 1e-3, 1, 5]

@@ -98,27 +98,6 @@ def test_automatic_numbers_of_directions_beside_others(digits):
     assert one.results_[0]["n_directions_kept"] == kept["auto", 1.5]
 
 
-def test_interrupted_keeps_what_is_finished(digits, monkeypatch):
-    finished = []
-
-    def interrupt(model, X):
-        if len(finished) == 2:
-            raise KeyboardInterrupt
-        finished.append(model.penalty)
-        return original(model, X)
-
-    from eigenfeat.linear.logistic import MultinomialLogit
-
-    original = MultinomialLogit.predict_log_proba
-    monkeypatch.setattr(MultinomialLogit, "predict_log_proba", interrupt)
-    search = GEMClassifierCV(
-        gem_classifier(views="gem", n_directions=2), {"logit__penalty": [1.0, 0.1, 0.01]}
-    )
-    with pytest.raises(KeyboardInterrupt):
-        search.fit(*digits)
-    assert [result["params"]["logit__penalty"] for result in search.results_] == [1.0, 0.1]
-
-
 @pytest.mark.parametrize(
     ("grid", "message"),
     [

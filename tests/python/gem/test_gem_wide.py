@@ -137,7 +137,7 @@ def test_warns_of_what_did_not_converge(monkeypatch):
 
 def test_seeds_and_threads(monkeypatch):
     monkeypatch.setattr(gem_wide_denominator, "MOST_EXACT", 10)
-    X, y = words(n=700, d=2000, k=2, dtype=np.float32)
+    X, y = words(n=400, d=1000, k=2, dtype=np.float32)
     options = {"n_directions": 1, "ridge": 30.0}
     fits = [fitted(X, y, n_threads=t, **options) for t in (1, 2, 7)]
     for other in fits[1:]:
@@ -193,15 +193,6 @@ def test_refusals_leave_things_as_they_were():
         fitted(sparse.csr_matrix((10, 5)), np.arange(10) % 2)
     with pytest.raises(ValueError, match="include_input: expected False"):
         fitted(X, y, include_input=True)
-
-
-def test_another_solver_afterwards():
-    X, y = words()
-    gem = fitted(X, y).set_params(solver="auto").fit(X, y)
-    assert hasattr(gem, "moments_")
-    assert not hasattr(gem, "residuals_")
-    gem.set_params(solver="randomized").fit(X, y)
-    assert not hasattr(gem, "moments_")
 
 
 @pytest.fixture(scope="module")
@@ -284,13 +275,6 @@ def test_products_of_rows(rng, dtype):
         assert_allclose(out, expected, atol=1e-12)
         assert_allclose(operator.kernel(), matrix @ matrix.T, atol=1e-12)
         assert_allclose(operator.squared_norms(), (matrix**2).sum(axis=1), atol=1e-12)
-
-
-def test_malformed_rows():
-    with pytest.raises(ValueError, match="indices: expected columns in"):
-        SparseRows(np.ones(1), np.array([5], np.int32), np.array([0, 1]), 5).checked()
-    with pytest.raises(ValueError, match="indptr: expected"):
-        SparseRows(np.ones(1), np.zeros(1, np.int32), np.array([0, 1, 0, 1]), 5).checked()
 
 
 @pytest.mark.parametrize(("k", "kind"), [(50, "all"), (51, "hypercube")])

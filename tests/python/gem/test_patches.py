@@ -121,14 +121,6 @@ def test_padding_puts_zeros_around():
     assert_array_equal(model.transform(IMAGES), whole.transform(padded))
 
 
-def test_float32_stays_and_long_patches_are_cut():
-    rows = IMAGES.astype(np.float32)
-    model = GEMPatches(patch_size=100, pool=5).fit(rows, LABELS)
-    assert (model.gem_.n_features_in_, model.cells_) == (63, (1, 1))
-    assert model.transform(rows).dtype == np.float32
-    assert model.transform(IMAGES).dtype == np.float64
-
-
 def test_digits_are_told_apart_better_when_they_have_moved():
     digits = load_digits()
     padded = np.pad(digits.images, ((0, 0), (2, 2), (2, 2)))
@@ -141,27 +133,3 @@ def test_digits_are_told_apart_better_when_they_have_moved():
 
     flat = score(GEM(n_directions=2, powers=(1,)), images.reshape(len(images), -1))
     assert score(GEMPatches(patch_size=6, pool=3), images) > flat + 0.03
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        (
-            {"patch_size": (3, 3, 3)},
-            r"patch_size: expected 2 integers of at least 1, got \(3, 3, 3\)",
-        ),
-        ({"stride": (1, 0)}, r"stride: expected 2 integers of at least 1, got \(1, 0\)"),
-        ({"pool": (2,)}, r"pool: expected 2 integers of at least 1"),
-        ({"patch_size": 0}, "patch_size"),
-        ({"padding": (1, -1)}, r"padding: expected 2 integers of at least 0, got \(1, -1\)"),
-        ({"padding": 9}, "padding: expected less than patch_size, 9, and at most the grid"),
-        ({"padding": 10, "patch_size": 99}, r"the grid, \(9, 7\), got 10"),
-        ({"pooling": "sum"}, "pooling"),
-        ({"grid_shape": (9, 0)}, "grid_shape: expected one or two positive integers"),
-        ({"grid_shape": (5, 5)}, r"X: expected rows of grid_shape=\(5, 5\)"),
-        ({"gem": LogisticRegression()}, "gem"),
-    ],
-)
-def test_bad_parameters_are_named(parameters, message):
-    with pytest.raises(ValueError, match=message):
-        GEMPatches(**parameters).fit(IMAGES, LABELS)

@@ -8,10 +8,15 @@ import numpy as np
 import pytest
 
 import eigenfeat as ef
-from eigenfeat import GEMClassifier, GEMClassifierCV, GEMEnsemble, GEMRegressor
+from eigenfeat import GEMClassifier, GEMRegressor
 from eigenfeat.rows.columns import TableColumns, has_categories
 
 pd = pytest.importorskip("pandas", reason="pandas is not installed")
+
+
+def classifier():
+    """A pool of two views, whose fits are quick."""
+    return GEMClassifier(views=["columns", "gem"])
 
 
 def credit(n=200, seed=0):
@@ -48,7 +53,7 @@ def test_columns_of_every_kind():
 
 def test_a_table_with_words_and_gaps():
     frame, y = credit(400)
-    model = GEMClassifier().fit(frame[:300], y[:300])
+    model = classifier().fit(frame[:300], y[:300])
     assert model.score(frame[300:], y[300:]) > 0.8
     assert list(model.feature_names_in_) == list(frame.columns)
     assert model.n_features_in_ == 6
@@ -56,7 +61,7 @@ def test_a_table_with_words_and_gaps():
 
 def test_unknown_categories_and_new_gaps():
     frame, y = credit()
-    model = GEMClassifier().fit(frame, y)
+    model = classifier().fit(frame, y)
     new = frame[:3].copy()
     new["job"] = ["astronaut", None, "nurse"]
     new["house"] = pd.Categorical(["own", None, "boat"])
@@ -66,7 +71,7 @@ def test_unknown_categories_and_new_gaps():
 
 def test_columns_in_another_order_or_missing_are_refused():
     frame, y = credit()
-    model = GEMClassifier().fit(frame, y)
+    model = classifier().fit(frame, y)
     with pytest.raises(ValueError, match="same order"):
         model.predict(frame[frame.columns[::-1]])
     with pytest.raises(ValueError, match="job"):
@@ -77,27 +82,11 @@ def test_columns_in_another_order_or_missing_are_refused():
 
 def test_text_in_a_column_of_numbers_is_refused_by_name():
     frame, y = credit()
-    model = GEMClassifier().fit(frame, y)
+    model = classifier().fit(frame, y)
     new = frame[:3].copy()
     new["age"] = ["young", "old", "old"]
     with pytest.raises(ValueError, match=r"expected numbers in column 'age'.*'young' in row 0"):
         model.predict(new)
-
-
-def test_identifiers_and_dates_are_left_out_with_a_warning():
-    frame, y = credit()
-    frame["id"] = [f"customer {i}" for i in range(len(frame))]
-    frame["since"] = pd.date_range("2020-01-01", periods=len(frame))
-    with pytest.warns(UserWarning, match=r"dates \('since'\) and .* differ \('id'\)"):
-        model = GEMClassifier().fit(frame, y)
-    assert "left out" in model.columns_.kinds_
-    assert np.isfinite(model.predict_proba(frame)).all()
-
-
-def test_text_is_refused_without_categories():
-    frame, y = credit()
-    with pytest.raises(ValueError, match="'job'"):
-        GEMClassifier(categorical_features=None).fit(frame, y)
 
 
 def test_frames_of_numbers_are_read_as_before():
@@ -105,8 +94,8 @@ def test_frames_of_numbers_are_read_as_before():
     y = (X[:, 0] > 0).astype(int)
     frame = pd.DataFrame(X, columns=list("abcd"))
     assert not has_categories(frame)
-    expected = GEMClassifier().fit(X, y).decision_function(X)
-    model = GEMClassifier().fit(frame, y)
+    expected = classifier().fit(X, y).decision_function(X)
+    model = classifier().fit(frame, y)
     assert not hasattr(model, "columns_")
     np.testing.assert_array_equal(model.decision_function(frame), expected)
 
@@ -124,18 +113,6 @@ def test_polars_frames_give_what_pandas_frames_give():
     b = TableColumns().fit(other)
     np.testing.assert_array_equal(a.transform(frame), b.transform(other))
     assert y.shape == (200,)
-
-
-@pytest.mark.parametrize(
-    "estimator",
-    [GEMEnsemble(n_members=2), GEMClassifierCV(grid={"logit__penalty": [0.03, 0.3]})],
-    ids=["ensemble", "search"],
-)
-def test_relatives_take_tables(estimator):
-    frame, y = credit()
-    model = estimator.fit(frame, y)
-    assert model.score(frame, y) > 0.7
-    assert list(model.feature_names_in_) == list(frame.columns)
 
 
 def test_objects_that_are_dates_or_numbers():

@@ -178,22 +178,6 @@ def test_one_factorisation_for_each_pattern(walks):
     assert_array_equal(copy.deepcopy(model).transform(rows), model.transform(rows))
 
 
-def test_threads_do_not_matter(rng):
-    X = rng.standard_normal((400, 120)).cumsum(axis=1)
-    rows = punched(rng, X[:40])
-    expected = GaussianCompletion(n_threads=1).fit(X)
-    first = expected.condition(rows, covariance=True)
-    steps = expected.condition_prefixes(X, covariance=True)
-    for threads in (2, 7):
-        model = GaussianCompletion(n_threads=threads).fit(X)
-        found = model.condition(rows, covariance=True)
-        assert found.means.tobytes() == first.means.tobytes()
-        assert found.covariances.tobytes() == first.covariances.tobytes()
-        other = model.condition_prefixes(X, covariance=True)
-        assert other.means.tobytes() == steps.means.tobytes()
-        assert other.covariances.tobytes() == steps.covariances.tobytes()
-
-
 def test_few_rows_many_columns_duplicates_and_units(rng):
     X = rng.standard_normal((5, 30))
     X = np.vstack([X, X])

@@ -47,25 +47,6 @@ def test_weights_are_repetitions(rng, rows, name, holes):
     assert_allclose(model.log_likelihoods_, expected.log_likelihoods_, rtol=1e-10)
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_weights_of_one_are_none(rows, name):
-    X, y, _ = rows
-    found = sklearn.clone(MODELS[name]).fit(X, y, np.ones(90)).mixture_
-    expected = sklearn.clone(MODELS[name]).fit(X, y).mixture_
-    assert_allclose(found.covariances, expected.covariances, rtol=1e-11, atol=1e-13)
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_bad_weights_leave_the_model(rows, name):
-    X, y, weight = rows
-    model = sklearn.clone(MODELS[name]).fit(X, y)
-    before = dict(vars(model))
-    for bad in (weight[:-1], -1 - weight, np.zeros(90), np.full(90, np.nan)):
-        with pytest.raises(ValueError, match=r"[Ww]eight|NaN"):
-            model.fit(X, y, bad)
-        assert vars(model) == before
-
-
 def test_they_are_routed_and_serve_weighted_decisions(rows):
     X, y, weight = rows
     with sklearn.config_context(enable_metadata_routing=True):

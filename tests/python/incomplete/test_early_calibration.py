@@ -129,24 +129,6 @@ def test_too_few_rows_certify_nothing(rng):
     assert pickle.loads(pickle.dumps(caught.value)).calibration.n == 40
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"agreement": 1.0}, r"agreement: expected a number in \(0, 1\), got 1.0"),
-        ({"confidence": 0}, r"confidence: expected a number in \(0, 1\), got 0"),
-        ({"agreement": "high"}, "agreement: expected a number"),
-        ({"tau": [0.9, 0.1]}, "tau: expected ascending numbers"),
-        ({"y": [1, 2]}, r"y: expected 30 labels, got shape \(2,\)"),
-    ],
-)
-def test_misuse(rng, options, message):
-    y = np.arange(30) % 2
-    X = rng.standard_normal((30, 4)) + y[:, None]
-    model = ReliableClassifier(LinearDiscriminantAnalysis()).fit(X, y)
-    with pytest.raises(ValueError, match=message):
-        calibrate(model, X, **options)
-
-
 def test_a_wrong_model_is_put_right(shared_data, rng):
     """Wafer is far from one Gaussian: tau 0.9 decides nearly everything after one sample."""
     data = shared_data("ucr/Wafer.npz")

@@ -77,17 +77,6 @@ def test_what_is_held_out_is_not_fitted(rng):
     assert not np.array_equal(other.classifier_.X_, model.classifier_.X_)
 
 
-def test_unfit_shares(rng):
-    X, y = waves(rng, 10, 4)
-    lda = LinearDiscriminantAnalysis()
-    for share in (0.01, 0.95):
-        with pytest.raises(ValueError, match="held_out: expected a share that leaves rows"):
-            ReliableClassifier(lda, held_out=share).fit(X, y)
-    for share in (0.0, 1, 1.5, "half"):
-        with pytest.raises(ValueError, match="'held_out' parameter"):
-            ReliableClassifier(lda, held_out=share).fit(X, y)
-
-
 @pytest.mark.parametrize("held_out", [5, 0.5])
 @pytest.mark.parametrize("rule", ["pairwise", "mahalanobis"])
 def test_series_are_looked_at_when_the_correction_was(rng, rule, held_out, tmp_path):

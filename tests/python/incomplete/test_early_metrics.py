@@ -8,7 +8,6 @@ from numpy.testing import assert_array_equal
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from eigenfeat.incomplete import (
-    ECTS,
     EarlyLabels,
     LocalQDA,
     ReliableClassifier,
@@ -33,26 +32,6 @@ def test_harmonic_mean_at_its_ends():
     assert harmonic_mean(1.0, 1.0) == 0.0
     assert harmonic_mean(1.0, 0.0) == 1.0
     assert harmonic_mean(0.5, 0.5) == 0.5
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"n_samples": 5}, r"early: expected times in 1..5, got 1..6"),
-        ({"n_samples": 0}, "n_samples: expected an integer >= 1"),
-        ({"complete": ["a"]}, r"complete: expected 2 labels, got shape \(1,\)"),
-        ({"y": [["a", "b"]]}, r"y: expected 2 labels"),
-        ({"early": EarlyLabels(np.array([]), np.array([]))}, "early: expected as many labels"),
-        ({"early": EarlyLabels(np.array([1, 2]), np.array([1]))}, "early: expected as many labels"),
-    ],
-)
-def test_misuse(change, message):
-    given = {"early": EarlyLabels(np.array(["a", "b"]), np.array([1, 6])), "n_samples": 6}
-    given |= change
-    with pytest.raises(ValueError, match=message):
-        early_scores(given.pop("early"), given.pop("n_samples"), **given)
-    with pytest.raises(ValueError, match=r"earliness: expected a number in \[0, 1\], got 1.5"):
-        harmonic_mean(0.5, 1.5)
 
 
 @pytest.fixture
@@ -86,19 +65,3 @@ def test_many_reliabilities_are_single_runs(series, classifier, rule):
     few = reliability_curve(model, rows, truth, tau[[0, 7, 24]])
     assert_array_equal(few.mean_time, curve.mean_time[[0, 7, 24]])
     assert_array_equal(few.reliability, curve.reliability[[0, 7, 24]])
-
-
-@pytest.mark.parametrize("tau", [[], [0.5, 0.5], [0.9, 0.5], [0.0, 0.5], [1.0], [[0.5]]])
-def test_reliabilities_must_ascend(series, tau):
-    X, y = series
-    model = ReliableClassifier(LinearDiscriminantAnalysis()).fit(X, y)
-    with pytest.raises(ValueError, match=r"tau: expected ascending numbers in \(0, 1\)"):
-        reliability_curve(model, X, y, tau)
-
-
-def test_other_early_classifiers_are_scored_alike(series):
-    X, y = series
-    model = ECTS().fit(X[:90], y[:90])
-    found = early_scores(model.predict_early(X[90:]), 12, complete=model.predict(X[90:]), y=y[90:])
-    assert 0.5 < found.reliability <= 1
-    assert found.earliness == found.mean_time / 12

@@ -38,7 +38,7 @@ CLASSIFIERS = {
     "bayes": GaussianNB(),
     "qda": QuadraticDiscriminantAnalysis(reg_param=0.1),
     "local": LocalQDA(8),
-    "gem": ef.GEMClassifier(),
+    "gem": ef.GEMClassifier(views="gem"),
     "pipeline": make_pipeline(StandardScaler(), LinearDiscriminantAnalysis()),
     "forest": RandomForestClassifier(4, random_state=0),
     "neighbours": KNeighborsClassifier(3),
@@ -60,7 +60,7 @@ def test_the_largest_bound_of_all_stages_holds(share, monkeypatch):
     classifier = Threshold(norm.isf(share))
     model = ReliableClassifier(classifier, known, rule=Sampled(256), correct=False)
     model.fit(np.array([[-1.0, -1], [1, -1], [-1, 1], [1, 1]]), [0, 0, 1, 1])
-    rule, too_large, n = model.fitted_.rule, 0, 2000
+    rule, too_large, n = model.fitted_.rule, 0, 1000
     rule_input = model.fitted_.rule_input(np.array([[0.0, np.nan]]))
     conditional = rule_input.conditional
     truth = 1 - norm.cdf(

@@ -88,25 +88,6 @@ def test_a_candidate_that_cannot_be_fitted_is_left_out(series):
         ReliableClassifierCV({"singular": singular}).fit(X, y)
 
 
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"candidates": {}}, "candidates: expected names with ReliableClassifiers"),
-        ({"candidates": {"x": LocalQDA()}}, "candidates: expected names with ReliableClassifiers"),
-        ({"tau": [0.9, 0.5]}, "tau: expected ascending numbers"),
-        ({"n_folds": 1}, "n_folds"),
-    ],
-)
-def test_errors_leave_the_estimator_as_it_was(series, parameters, message):
-    X, y = series
-    model = ReliableClassifierCV({"lda": LDA}, tau=[0.5, 0.9], n_folds=2).fit(X, y)
-    before = model.predict_early(X).time
-    model.set_params(**parameters)
-    with pytest.raises(ValueError, match=message):
-        model.fit(X[:, :5], y)
-    assert_array_equal(model.predict_early(X).time, before)
-
-
 @pytest.mark.parametrize("unequal", [False, True])
 def test_series_of_channels_are_searched_like_their_rows(series, unequal):
     X, y = series

@@ -86,20 +86,6 @@ def test_channels(rng, kind):
     assert np.all(curve.earliness <= 1)
 
 
-def test_one_channel_is_rows(rng):
-    X, y = sensors(rng, 100)
-    rows = X[:, 0]
-    for options in ({}, {"correct": "average"}, {"rule": Sampled(64)}):
-        plain, series = lda(**options).fit(rows[:70], y[:70]), lda(**options)
-        series.fit(X[:70, :1], y[:70])
-        early, found = plain.predict_early(rows[70:]), series.predict_early(X[70:, :1])
-        assert_array_equal(found.time, early.time)
-        assert_array_equal(found.label, early.label)
-        assert_array_equal(found.reliability, early.reliability)
-        assert (plain.n_channels_, plain.n_timepoints_) == (1, T)
-        assert_array_equal(series.predict(list(X[70:, :1])), plain.predict(rows[70:]))
-
-
 def unequal(random, X):
     return [one[:, : random.integers(4, T + 1)] for one in X]
 
@@ -202,17 +188,6 @@ def test_nothing_known_is_the_prior(rng):
     end = stream.push([np.nan] * CHANNELS)
     assert end.label == model.predict(nothing)[0]
     assert end.reliability == found.reliability[0] < 0.9
-
-
-def test_saved(rng, tmp_path):
-    X, y = sensors(rng, 120)
-    for options in ({"correct": 0.5}, {"horizon": T, "rule": Sampled(64)}):
-        model = lda(**options).fit(unequal(rng, X), y)
-        ef.save(model, tmp_path / "model.npz")
-        again = ef.load(tmp_path / "model.npz")
-        assert_array_equal(again.predict_early(X).time, model.predict_early(X).time)
-        assert again.n_channels_ == CHANNELS
-        assert again.stream().push([0.1, np.nan, 0.3]) is None
 
 
 def test_misuse_leaves_everything_as_it_was(rng):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pytest
@@ -90,23 +89,6 @@ def test_times_to_look_at_and_a_reliability_each(fitted, rng):
         streams.push(rows[:, t])
     agree(streams, model.predict_early(rows, tau, steps=steps))
     assert set(streams.time) <= {2, 5, 9, D}
-
-
-@pytest.mark.parametrize("kind", ["pairwise", "quadratic", "mixture"])
-def test_series_may_run_at_different_times(series, rng, kind):
-    X, y = series
-    model = model_of(kind).fit(X[:100], y[:100])
-    rows = X[100:]
-    streams = model.streams(len(rows))
-    decided = []
-    while not streams.decided.all():
-        at = rng.permutation(len(rows))[: rng.integers(0, len(rows))]
-        at = at[streams.seen[at] < D]
-        fresh = streams.push(rows[at, streams.seen[at]], at)
-        assert np.isin(fresh, at).all()
-        decided.extend(fresh)
-    assert sorted(decided) == list(range(len(rows)))
-    agree(streams, model.predict_early(rows))
 
 
 def test_one_series(fitted):
@@ -259,40 +241,3 @@ def test_misuse_pushes_nothing(fitted, values, at, message):
         streams.push(values, at)
     assert pickle.dumps(streams) == before
     assert_array_equal(streams.seen, [1, 1, 1])
-
-
-def test_other_misuse(fitted):
-    model, rows = fitted
-    with pytest.raises(ValueError, match="n_series: expected an integer >= 1, got 0"):
-        model.streams(0)
-    with pytest.raises(ValueError, match=r"reliability: expected numbers in \(0, 1\), got 1.0"):
-        model.stream(1.0)
-    with pytest.raises(ValueError, match=r"steps: expected ascending integers in 0..14"):
-        model.stream(steps=[15])
-    stream = model.stream()
-    with pytest.raises(ValueError, match="value: expected finite numbers or NaN, got inf"):
-        stream.push(np.inf)
-    with pytest.raises(ValueError, match=r"value: expected a number, got shape \(2,\)"):
-        stream.push([1.0, 2.0])
-    while stream.push(rows[0, stream.seen]) is None:
-        pass
-    assert stream.push(np.nan) == stream.decision  # not looked at any more
-
-
-def test_what_was_fitted_is_frozen_and_shared(series):
-    X, y = series
-    model = ReliableClassifier(LinearDiscriminantAnalysis(), n_threads=1).fit(X, y)
-    core, plain = model.fitted_, model.uncorrected()
-    with pytest.raises(FrozenInstanceError):
-        core.rule = None
-    assert plain.fitted_.completion is core.completion is model.completion_
-    assert plain.fitted_.rule is core.rule.rule
-    assert model.fitted_ is core
-    early = model.predict_early(X[:20])
-    streams = model.streams(20)
-    model.fit(X[::2], y[::2])
-    assert model.fitted_ is not core
-    for values in X[:20].T:
-        streams.push(values)
-    assert_array_equal(streams.time, early.time)
-    assert_array_equal(streams.labels, early.label)

@@ -38,7 +38,7 @@ CLASSIFIERS = {
     "naive Bayes": GaussianNB,
     "FisherLDA": FisherLDA,
     "QuadraticDiscriminant": QuadraticDiscriminant,
-    "GEMClassifier": GEMClassifier,
+    "GEMClassifier": lambda: GEMClassifier(views=["columns", "gem"]),
     "pipeline": lambda: make_pipeline(StandardScaler(), LogisticRegression()),
     "GEM": lambda: make_pipeline(GEM(), LogisticRegression(max_iter=1000)),
 }

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from eigenfeat.ldg._solving.domains import DomainScaler, split_domains, stack_domains
+from eigenfeat.ldg._solving.domains import DomainScaler, split_domains
 
 
 def test_source_is_above_zero_and_target_below():
@@ -15,54 +15,6 @@ def test_source_is_above_zero_and_target_below():
     assert_array_equal(split_domains(X, np.zeros(4), [1.0, -2.0, 3.0, -1.0])[:2], [True, False])
     assert_array_equal(split_domains(X, None, np.array([1, -1, 1, 1], object))[1:3], [False, True])
     assert split_domains(X, None, None).all()
-
-
-@pytest.mark.parametrize(
-    ("domain", "message"),
-    [
-        ([1, -1], r"expected shape \(3,\), got \(2,\)"),
-        ([1, 0, -1], r"expected numbers above 0 \(source\) or below 0 \(target\), got 0 in row 1"),
-        ([1, -1, 0.5], "got 0.5 in row 2"),
-        ([1, -1, np.nan], "got nan in row 2"),
-        ([True, False, True], "got dtype bool"),
-        (["s", "t", "s"], "got dtype <U1"),
-        ([1, 2, 3], "got no row of the target"),
-        ([-1, -1, -1], "got no row of the source"),
-        ([[1], [1, 2], [3]], r"expected shape \(3,\)"),
-    ],
-)
-def test_what_is_no_domain(domain, message):
-    with pytest.raises(ValueError, match=f"sample_domain: .*{message}"):
-        split_domains(np.zeros((3, 2)), None, domain)
-
-
-def test_labels_are_counted():
-    with pytest.raises(ValueError, match="y: expected 3 labels, one per row, got 2"):
-        split_domains(np.zeros((3, 2)), [0, 1], [1, 1, -1])
-
-
-def test_stacked_domains(rng):
-    Xs, Xt = rng.standard_normal((4, 3)), rng.standard_normal((2, 3)).astype(np.float32)
-    X, y, domain = stack_domains(Xs, list("abab"), Xt, list("ba"))
-    assert_array_equal(X, np.vstack([Xs, Xt]))
-    assert y.tolist() == list("ababba")
-    assert domain.tolist() == [1, 1, 1, 1, -1, -1]
-    assert stack_domains(Xt, None, Xt, None)[0].dtype == np.float32
-    assert stack_domains(Xt, None, Xt, None)[1] is None
-
-
-def test_domains_that_do_not_stack():
-    X = np.zeros((2, 3))
-    with pytest.raises(ValueError, match="Xt: expected 3 columns, got 2"):
-        stack_domains(X, [0, 1], X[:, :2], [0, 1])
-    with pytest.raises(ValueError, match=r"Xs: expected a 2-D array .* got \(3,\)"):
-        stack_domains(X[0], [0, 1], X, [0, 1])
-    with pytest.raises(ValueError, match=r"Xt: expected a 2-D array .* got \(0, 3\)"):
-        stack_domains(X, [0, 1], X[:0], [])
-    with pytest.raises(ValueError, match=r"yt: expected labels of shape \(2,\), got None"):
-        stack_domains(X, [0, 1], X, None)
-    with pytest.raises(ValueError, match="yt: expected labels such as 0, got 'a'"):
-        stack_domains(X, [0, 1], X, ["a", "b"])
 
 
 def test_each_domain_is_standardised_apart(rng):
@@ -91,3 +43,22 @@ def test_no_column_that_varies_in_both(rng):
     X[:3, 0], X[3:, 1] = 0.1, 7.3
     with pytest.raises(ValueError, match="X: expected a column that varies in every domain"):
         DomainScaler.learn(X, np.arange(6) < 3)
+
+
+@pytest.mark.parametrize(
+    ("domain", "message"),
+    [
+        ([1, -1], r"expected shape \(3,\), got \(2,\)"),
+        ([1, 0, -1], r"expected numbers above 0 \(source\) or below 0 \(target\), got 0 in row 1"),
+        ([1, -1, 0.5], "got 0.5 in row 2"),
+        ([1, -1, np.nan], "got nan in row 2"),
+        ([True, False, True], "got dtype bool"),
+        (["s", "t", "s"], "got dtype <U1"),
+        ([1, 2, 3], "got no row of the target"),
+        ([-1, -1, -1], "got no row of the source"),
+        ([[1], [1, 2], [3]], r"expected shape \(3,\)"),
+    ],
+)
+def test_what_is_no_domain(domain, message):
+    with pytest.raises(ValueError, match=f"sample_domain: .*{message}"):
+        split_domains(np.zeros((3, 2)), None, domain)

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from eigenfeat.ldg._solving import admm as _admm
-from eigenfeat.ldg._solving.admm import project_simplex, project_sum_ball, sparse_direction
+from eigenfeat.ldg._solving.admm import sparse_direction
 
 EPS = np.finfo(float).eps
 
@@ -15,46 +14,6 @@ EPS = np.finfo(float).eps
 def symmetric(rng, d):
     matrix = rng.standard_normal((d, d))
     return matrix + matrix.T
-
-
-@pytest.mark.parametrize("m", [1, 2, 7, 100])
-def test_simplex_threshold_by_bisection(rng, m):
-    values = 3 * rng.standard_normal(m)
-    low, high = values.min() - 1.0, values.max()
-    for _ in range(200):
-        middle = (low + high) / 2
-        if np.maximum(values - middle, 0).sum() > 1:
-            low = middle
-        else:
-            high = middle
-    assert_allclose(project_simplex(values), low, atol=20 * m * EPS)
-
-
-@pytest.mark.parametrize("radius", [0.5, 3.0, 1e3])
-def test_sum_ball_meets_its_conditions(rng, radius):
-    matrix = symmetric(rng, 12)
-    projected = project_sum_ball(matrix, radius)
-    assert np.abs(projected).sum() <= radius * (1 + 1e-13)
-    if np.abs(matrix).sum() <= radius:
-        assert_array_equal(projected, matrix)
-        return
-    # v - p is a subgradient: equal on the support, at most as large elsewhere.
-    rest = matrix - projected
-    support = projected != 0
-    height = np.abs(rest[support]).max()
-    assert_allclose(rest[support], height * np.sign(projected[support]), rtol=1e-12)
-    assert np.abs(rest[~support]).max() <= height * (1 + 1e-12)
-    assert_allclose(np.abs(projected).sum(), radius, rtol=1e-13)
-
-
-@pytest.mark.parametrize("guess", [1, 3, 9])
-def test_spectrahedron_by_all_eigenpairs(rng, guess):
-    matrix = symmetric(rng, 9)
-    values, vectors = np.linalg.eigh(matrix)
-    weights = np.maximum(values - project_simplex(values), 0)
-    projected, rank = _admm._project_spectrahedron(matrix, guess)
-    assert_allclose(projected, (vectors * weights) @ vectors.T, atol=1e-13)
-    assert rank == np.count_nonzero(weights)
 
 
 @pytest.mark.parametrize("d", [2, 13, 40])

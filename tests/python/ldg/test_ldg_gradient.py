@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.exceptions import ConvergenceWarning
 
 from eigenfeat.ldg import LDG, DiscriminativeGaussian
 from eigenfeat.ldg._solving.descent import LocalGaussians, minimise
@@ -157,29 +156,6 @@ def test_steps_agree(rows):
     halving.set_params(max_iter=5000).fit(X, y)
     assert_allclose(halving.components_, model.components_, atol=1e-4)
     assert model.n_iter_ < halving.n_iter_
-
-
-def test_float32_and_few_rows(rows):
-    X, y = rows
-    model = DiscriminativeGaussian(2, n_neighbors=4, gamma=0.8)
-    wide = model.fit(X, y).transform(X)
-    narrow = model.fit(X.astype(np.float32), y).transform(X.astype(np.float32))
-    assert narrow.dtype == np.float32
-    assert_allclose(narrow, wide, atol=1e-2)
-    few = np.hstack([X[:24], X[:24] ** 2, X[:24] ** 3])  # fewer rows than columns
-    found = DiscriminativeGaussian(2, n_neighbors=3, gamma=0.8).fit(few, y[:24])
-    assert found.components_.shape == (2, 30)
-    assert found.objective_ < found.objective_history_[0]
-
-
-def test_too_few_steps_warn(rows):
-    X, y = rows
-    model = DiscriminativeGaussian(3, n_neighbors=4, gamma=0.8, max_iter=2)
-    with pytest.warns(ConvergenceWarning, match="2 steps left the gradient at .* raise max_iter"):
-        model.fit(X, y)
-    assert model.n_iter_ == 2
-    assert model.stop_reason_ == "iterations"
-    assert model.objective_ <= model.objective_history_[0]
 
 
 def test_an_interrupt_keeps_the_best_point(rows, monkeypatch, capsys):

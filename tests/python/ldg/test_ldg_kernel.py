@@ -13,7 +13,6 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import KernelCenterer
 
-from eigenfeat._base import validation as _validation
 from eigenfeat.ldg import LDG, KernelLDG
 from eigenfeat.neighbours.local_means import knn_accuracy, local_neighbours
 
@@ -228,10 +227,3 @@ def test_errors(rows):
     with pytest.raises(ValueError, match="at least two classes"):
         model.fit(X, np.zeros(90, dtype=int))
     assert_array_equal(model.classes_, [0, 1, 2])
-
-
-def test_too_much_for_the_memory(rows, monkeypatch):
-    X, y = rows
-    monkeypatch.setattr(_validation, "physical_memory", lambda: 10_000)
-    with pytest.raises(MemoryError, match=r"KernelLDG: \d+ matrices of"):
-        KernelLDG(1, n_neighbors=3, gamma=0.8).fit(X, y)

@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_wine
-from sklearn.exceptions import ConvergenceWarning
 
-from eigenfeat._base import validation as _validation
 from eigenfeat.ldg import LDG, SparseLDG
 from eigenfeat.ldg._solving.admm import sparse_direction
 from eigenfeat.ldg.sparse import _others, orthonormally_deflated, sparsely_deflated
@@ -124,20 +122,6 @@ def test_the_first_steps_of_both_deflations(rng):
     assert_allclose(np.abs(directions[:, 1]), np.abs(basis @ inside), atol=1e-9)
 
 
-def test_choices_float32_and_few_rows(wine):
-    X, y = wine
-    chosen = SparseLDG(3, n_neighbors=[4, 8]).fit(X, y)
-    assert set(chosen.cv_results_) >= {"gamma", "n_neighbors"}
-    single = SparseLDG(3, n_neighbors=8, gamma=0.8).fit(X.astype(np.float32), y)
-    double = SparseLDG(3, n_neighbors=8, gamma=0.8).fit(X, y)
-    assert single.transform(X.astype(np.float32)).dtype == np.float32
-    assert_allclose(single.components_, double.components_, atol=1e-3)
-    chosen = np.r_[0:4, 70:74, 150:154]
-    few = SparseLDG(2, n_neighbors=2, gamma=0.8).fit(X[chosen], y[chosen])
-    assert few.components_.shape == (2, 13)
-    assert few.sparsity_.max() < 13
-
-
 def test_constant_columns_and_units(wine):
     X, y = wine
     wide = np.insert(X, 4, 7.0, axis=1)
@@ -148,21 +132,6 @@ def test_constant_columns_and_units(wine):
     for factor in (2.0**-200, 2.0**200):
         scaled = SparseLDG(3, n_neighbors=8, gamma=0.8).fit(factor * X, y)
         assert_allclose(scaled.components_, model.components_, atol=1e-9)
-
-
-def test_too_few_steps_warn(wine):
-    X, y = wine
-    with pytest.warns(ConvergenceWarning, match="3 steps left residuals up to .* 2 of 2 direc"):
-        model = SparseLDG(2, n_neighbors=8, gamma=0.8, max_iter=3).fit(X, y)
-    assert_array_equal(model.steps_, 3)
-    assert np.all(model.gap_ >= 0)
-
-
-def test_too_much_for_the_memory(wine, monkeypatch):
-    X, y = wine
-    monkeypatch.setattr(_validation, "physical_memory", lambda: 10_000)
-    with pytest.raises(MemoryError, match=r"SparseLDG: \d+ matrices of"):
-        SparseLDG(1, n_neighbors=3, gamma=0.8).fit(X, y)
 
 
 def test_copies_of_columns_in_any_order():

@@ -161,15 +161,3 @@ def test_nca_is_scikit_learns(rng):
     its = KNeighborsClassifier(3).fit(peer.transform(X), y).score(peer.transform(X), y)
     assert score >= its - 0.02
     assert_array_equal(NCA(2).fit(X, y).components_, model.components_)
-
-
-def test_bad_parameters_and_warnings():
-    X, y = load_iris(return_X_y=True)
-    with pytest.raises(ValueError, match="quantiles: expected two numbers"):
-        ITML(quantiles=(0.9, 0.1)).fit(X, y)
-    with pytest.raises(ValueError, match="n_components: expected at most 4"):
-        ITML(5).fit(X, y)
-    with pytest.raises(ValueError, match="n_components: expected at most 4"):
-        NCA(5).fit(X, y)
-    with pytest.warns(ConvergenceWarning, match="ITML: 1 sweeps were not enough"):
-        ITML(max_iter=1, tol=1e-9).fit(X, y)

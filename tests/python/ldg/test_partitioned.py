@@ -133,6 +133,7 @@ def test_blocks_and_mapped_rows(rng, tmp_path):
         PartitionedReducer(LOCAL).fit(ef.rows.ArrayBlocks(X, y))
 
 
+@pytest.mark.long
 def test_memory_is_by_the_part(tmp_path):
     """Rows of bytes in a file: neither all of them as floats nor a matrix of all columns."""
     n, d, size = 400, 20_000, 200
@@ -157,20 +158,3 @@ def test_what_is_left_is_reduced_again(rng):
     assert model.transform(X).shape == (200, 2)
     names = model[0].get_feature_names_out()
     assert names.tolist() == [f"part{p}_ldg{k}" for p in range(4) for k in range(2)]
-
-
-def test_messages(rng):
-    X, y = rows(rng)
-    with pytest.raises(ValueError, match="partition: expected a label for each of 20 columns"):
-        PartitionedReducer(LOCAL, partition=[0, 1]).fit(X, y)
-    with pytest.raises(ValueError, match="'partition' parameter"):
-        PartitionedReducer(LOCAL, partition="halves").fit(X, y)
-    with pytest.raises(ValueError, match="'part_size' parameter"):
-        PartitionedReducer(LOCAL, part_size=0).fit(X, y)
-    model = PartitionedReducer(LOCAL, part_size=6).fit(X, y)
-    before = model.parts_
-    with pytest.raises(ValueError, match="NaN"):
-        model.fit(np.full((4, 3), np.nan), [0, 1, 0, 1])
-    assert model.parts_ is before
-    with pytest.raises(ValueError, match="20 features"):
-        model.transform(X[:, :4])

@@ -67,15 +67,6 @@ def test_options_mean_the_same_on_blocks(digits, options):
     agree(found, memory, X, 1e-3)
 
 
-def test_labels_may_be_strings_and_two_and_columns_far_from_zero(digits):
-    X, y = digits[0] + 1000.0 * (np.arange(64) % 2), digits[1]
-    names = np.array(["even", "odd"])[y % 2]
-    found = CalibratedLeastSquares().fit(FarBlocks(X, names, block_rows=100))
-    memory = CalibratedLeastSquares().fit(X, names)
-    assert np.mean(found.predict(X) == memory.predict(X)) == 1.0
-    np.testing.assert_allclose(found.error_history_, memory.error_history_, rtol=1e-3)
-
-
 def test_threads_change_no_bit_and_mapped_rows_are_blocks(digits, tmp_path):
     X, y = digits
     fits = [

@@ -29,9 +29,17 @@ def agree(found, memory, X, rtol):
     assert found.n_features_in_ == memory.n_features_in_
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix, sp.csr_array])
-@pytest.mark.parametrize("size", [1, 64, 600])
+@pytest.mark.parametrize(
+    ("size", "kind", "dtype"),
+    [
+        (1, np.asarray, np.float64),
+        (1, sp.csr_array, np.float32),
+        (64, np.asarray, np.float32),
+        (64, np.asarray, np.float64),
+        (64, sp.csr_matrix, np.float64),
+        (600, sp.csr_array, np.float64),
+    ],
+)
 def test_blocks_of_any_size_give_the_fit_in_memory(digits, dtype, kind, size):
     X, y = kind(digits[0].astype(dtype)), digits[1]
     if size == 1:
@@ -65,17 +73,6 @@ def test_options_mean_the_same_on_blocks(digits, options):
     np.testing.assert_allclose(min(ours, default=0), min(theirs, default=0), rtol=1e-5)
 
 
-def test_labels_may_be_strings_and_two(digits):
-    X, y = digits
-    names = np.array(["even", "odd"])[y % 2]
-    agree(
-        MultinomialLogit(**TIGHT).fit(FarBlocks(X, names, block_rows=100)),
-        MultinomialLogit(**TIGHT).fit(X, names),
-        X,
-        1e-5,
-    )
-
-
 def test_columns_far_from_zero_are_centred_alike(digits):
     X, y = digits[0] + 1000.0 * (np.arange(64) % 2), digits[1]
     memory = MultinomialLogit(**TIGHT).fit(X, y)
@@ -84,17 +81,6 @@ def test_columns_far_from_zero_are_centred_alike(digits):
     scores = [m.decision_function(X) for m in (memory, found)]
     np.testing.assert_allclose(scores[1], scores[0], atol=1e-4 * np.abs(Z).max())
     np.testing.assert_allclose(found.objective_, memory.objective_, rtol=1e-9)
-
-
-def test_a_generator_function_and_an_iterator(digits):
-    X, y = digits
-
-    def parts():
-        return ((X[i : i + 100], y[i : i + 100]) for i in range(0, len(y), 100))
-
-    agree(MultinomialLogit(**TIGHT).fit(parts), MultinomialLogit(**TIGHT).fit(X, y), X, 1e-5)
-    with pytest.raises(ValueError, match="got an iterator, which has ended"):
-        MultinomialLogit().fit(parts())
 
 
 def test_a_path_and_a_warm_start_go_by_blocks(digits):
@@ -223,27 +209,6 @@ def test_calibrated_scores_come_block_by_block(digits, tmp_path):
         np.testing.assert_allclose(np.concatenate(parts), whole, rtol=1e-9, atol=1e-12)
         of_file = getattr(model, method)(mapped(tmp_path / method, X))
         np.testing.assert_allclose(of_file, whole, rtol=1e-9, atol=1e-12)
-
-
-def test_misuse_is_told(digits):
-    X, y = digits
-    blocks = ArrayBlocks(X, y)
-    for arguments in ((blocks, y), (blocks, None, np.ones(600))):
-        with pytest.raises(ValueError, match=r": expected None with blocks of rows, which bring"):
-            MultinomialLogit().fit(*arguments)
-    with pytest.raises(ValueError, match=r"y: expected the labels of the rows from 0 on, got None"):
-        MultinomialLogit().fit(ArrayBlocks(X))
-    with pytest.raises(ValueError, match=r"expected rows of at least two classes, got 1 class"):
-        MultinomialLogit().fit(ArrayBlocks(X, np.zeros(600)))
-    with pytest.raises(ValueError, match=r"X: expected 64 columns, got 63 in the block from row 1"):
-        MultinomialLogit().fit([(X[:100], y[:100]), (X[100:, 1:], y[100:])].__iter__)
-    mixed = GeneratedBlocks([(X[:99], y[:99], y[:99] + 1.0), (X[99:], y[99:])])
-    with pytest.raises(ValueError, match=r"sample_weight: expected weights with all blocks or non"):
-        MultinomialLogit().fit(mixed)
-    with pytest.raises(ValueError, match=r"at least one positive weight"):
-        MultinomialLogit().fit(ArrayBlocks(X, y, np.zeros(600)))
-    with pytest.raises(ValueError, match="requires y to be passed"):
-        MultinomialLogit().fit(X)
 
 
 def test_a_survey_knows_rows_by_their_numbers(digits):

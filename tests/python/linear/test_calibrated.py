@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import warnings
 
 import numpy as np
@@ -11,10 +10,8 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris, load_wine
-from sklearn.exceptions import NotFittedError
-from sklearn.metrics import log_loss
 
-from eigenfeat import GEM, MultinomialLogit
+from eigenfeat import GEM
 from eigenfeat.expansion import ExpandedRows
 from eigenfeat.linear.calibrated import CalibratedLeastSquares, ScoreMap, on_simplex
 
@@ -145,23 +142,6 @@ def test_training_rows_give_what_they_gave_in_fit(digits, steps):
     assert len(model.error_history_) == steps + 1
 
 
-def test_longer_fits_begin_like_shorter_ones(digits):
-    X, y = digits[:2]
-    short, long = (CalibratedLeastSquares(n_iterations=n).fit(X, y) for n in (2, 5))
-    assert long.error_history_[:3] == short.error_history_
-    assert long.error_history_[-1] < long.error_history_[0]
-
-
-def test_about_as_good_as_the_logit(digits):
-    X, y, rest, truth = digits
-    logit = MultinomialLogit().fit(X, y)
-    model = CalibratedLeastSquares().fit(X, y)
-    assert model.score(rest, truth) > logit.score(rest, truth) - 0.01
-    assert model.score(rest, truth) > 0.95
-    losses = [log_loss(truth, m.predict_proba(rest)) for m in (model, logit)]
-    assert losses[0] < losses[1] + 0.05
-
-
 # ---- rows of every kind --------------------------------------------------------------------------
 
 
@@ -244,33 +224,6 @@ def test_a_sample_of_the_rows_makes_the_metric(digits):
     assert not np.array_equal(other.coef_, model.coef_)
 
 
-def test_threads_and_pickles_do_not_matter(digits):
-    X, y, rest, _ = digits
-    one, two = (CalibratedLeastSquares(n_threads=n).fit(X, y) for n in (1, 2))
-    expected = one.predict_proba(rest).tobytes()
-    assert two.predict_proba(rest).tobytes() == expected
-    assert pickle.loads(pickle.dumps(one)).predict_proba(rest).tobytes() == expected
-
-
-def test_small_blocks_give_the_same(digits, monkeypatch):
-    X, y = digits[:2]
-    expected = CalibratedLeastSquares().fit(X, y)
-    monkeypatch.setattr("eigenfeat.linear.calibrated._BLOCK", 1000)
-    model = CalibratedLeastSquares().fit(X, y)
-    assert_allclose(model.error_history_, expected.error_history_, rtol=1e-3)
-
-
-def test_verbose_tells_the_steps(overlapping, capsys):
-    CalibratedLeastSquares(2, verbose=1, early_stopping=True).fit(*overlapping)
-    out, err = capsys.readouterr()
-    assert out == ""
-    words = [
-        line.split(":")[0].removeprefix("[CalibratedLeastSquares] ") for line in err.split("\n")
-    ]
-    assert words == ["metric", "step 0", "step 1", "step 2", ""]
-    assert err.count("held-out") == 3
-
-
 def test_degenerate_columns(overlapping):
     X, y = overlapping
     X = np.column_stack([X, np.zeros(400), np.full(400, 7.0), X[:, 0]])
@@ -280,43 +233,6 @@ def test_degenerate_columns(overlapping):
         nothing = CalibratedLeastSquares().fit(np.zeros((400, 1)), y)
     assert model.score(X, y) > 0.5
     assert_allclose(nothing.predict_proba([[5.0]])[0], np.bincount(y) / 400, atol=1e-3)
-
-
-@pytest.mark.parametrize(
-    ("options", "name"),
-    [
-        ({"n_iterations": -1}, "n_iterations"),
-        ({"ridge": -0.5}, "ridge"),
-        ({"calibration_powers": 0}, "calibration_powers"),
-        ({"calibration_ridge": 0}, "calibration_ridge"),
-        ({"gram_rows": 0}, "gram_rows"),
-        ({"validation_fraction": 1.0}, "validation_fraction"),
-        ({"n_threads": 0}, "n_threads"),
-    ],
-    ids=str,
-)
-def test_parameters_out_of_range(overlapping, options, name):
-    with pytest.raises(ValueError, match=f"'{name}' parameter of CalibratedLeastSquares"):
-        CalibratedLeastSquares(**options).fit(*overlapping)
-
-
-def test_errors(overlapping, digits):
-    X, y = overlapping
-    model = CalibratedLeastSquares()
-    for method in ("predict", "predict_proba", "predict_log_proba", "decision_function"):
-        with pytest.raises(NotFittedError):
-            getattr(model, method)(X)
-    with pytest.raises(ValueError, match=r"y: expected rows of at least two classes, got 1 class"):
-        model.fit(X, np.zeros(400))
-    with pytest.raises(ValueError, match="at least one"):
-        model.fit(X, y, np.zeros(400))
-    with pytest.raises(ValueError, match="Input X contains NaN"):
-        model.fit(np.where(X > 2, np.nan, X), y)
-    with pytest.raises(ValueError, match=r"y: expected 900 labels, one per row, got shape \(3,\)"):
-        model.fit(digits[0], [0, 1, 2])
-    model.fit(digits[0], digits[1])
-    with pytest.raises(ValueError, match=f"X: expected {digits[0].shape[1]} features, got 384"):
-        model.predict(ExpandedRows(X, np.ones((6, 64))))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

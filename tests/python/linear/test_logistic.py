@@ -103,20 +103,6 @@ def test_a_common_ridge_holds_back_small_features(name, gram_rows, rng):
     assert abs(free.coef_[:, 2] * small[:, 2].std()).max() > 1e-4
 
 
-@pytest.mark.parametrize("name", ["wine", "cancer"])
-@pytest.mark.parametrize("penalties", [{"penalty": 0.1}, {"penalty": 0, "l2": 5.0}])
-def test_weights_are_repetitions(name, penalties, rng):
-    X, y = problem(name)
-    times = rng.integers(0, 4, len(y))
-    # The energy's ridge grows with the root of the number of rows, which is the same here.
-    weighted = tight(**penalties).fit(X, y, times)
-    repeated = tight(**penalties).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
-    assert weighted.objective_ == pytest.approx(repeated.objective_, rel=1e-9)
-    same_predictions(repeated, weighted, X)
-    rows = times > 0
-    same_predictions(weighted, tight(**penalties).fit(X[rows], y[rows], times[rows]), X, tol=1e-12)
-
-
 # ---- rows of other kinds -------------------------------------------------------------------------
 
 
@@ -149,17 +135,6 @@ def test_expanded_rows(expanded, kind, expansion):
     assert fused.n_features_in_ == rows.shape[1]
 
 
-def test_expanded_rows_with_weights_and_early_stopping(expanded, rng):
-    rows, y = expanded
-    weight = rng.random(len(y)) * (rng.random(len(y)) < 0.8)
-    for options in ({}, {"early_stopping": True, "validation_fraction": 0.3}, {"gram_rows": 100}):
-        fused = MultinomialLogit(**options).fit(rows, y, weight)
-        formed = MultinomialLogit(**options).fit(rows.toarray(), y, weight)
-        assert fused.objective_ == pytest.approx(formed.objective_, rel=1e-6)
-        assert fused.n_iter_ == formed.n_iter_
-        same_predictions(formed, fused, rows.toarray(), rows)
-
-
 def test_float32(rng):
     X, y = problem("digits")
     wide = tight().fit(X, y)
@@ -175,25 +150,6 @@ def test_float32(rng):
 
 
 # ---- units ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_energy_knows_no_units(name, rng):
-    X, y = problem(name)
-    model = tight(penalty=0.05).fit(X, y)
-    order = rng.permutation(X.shape[1])
-    same_predictions(model, tight(penalty=0.05).fit(X[:, order], y), X, X[:, order])
-    units = 10.0 ** rng.uniform(-8, 8, X.shape[1])
-    scaled = tight(penalty=0.05).fit(X * units, y)
-    assert scaled.objective_ == pytest.approx(model.objective_, rel=1e-9)
-    same_predictions(model, scaled, X, X * units)
-    assert scaled.n_iter_[0] <= model.n_iter_[0] + 5
-
-
-def test_labels_order_does_not_matter():
-    X, y = problem("wine")
-    model, other = tight().fit(X, y), tight().fit(X, 2 - y)
-    assert_allclose(other.decision_function(X)[:, ::-1], model.decision_function(X), atol=1e-5)
 
 
 def test_badly_scaled_columns_with_a_plain_penalty(rng):
@@ -334,14 +290,6 @@ def test_gram_rows_do_not_move_the_optimum(rows, parameters):
     assert model.objective_ == pytest.approx(expected.objective_, rel=1e-8)
     if rows and rows >= 150 and not parameters:
         assert model.n_iter_[0] <= 3 * expected.n_iter_[0]
-
-
-def test_gram_rows_of_weighted_rows(rng):
-    X, y = problem("digits")
-    weight = 10.0 ** rng.uniform(-3, 3, len(y))
-    expected = tight(gram_rows=None).fit(X, y, weight)
-    model = tight(gram_rows=200, random_state=3).fit(X, y, weight)
-    assert model.objective_ == pytest.approx(expected.objective_, rel=1e-8)
 
 
 def test_path_equals_single_fits():

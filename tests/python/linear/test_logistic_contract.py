@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import pickle
 import warnings
 
@@ -11,12 +10,7 @@ import pytest
 import scipy.sparse as sp
 from logit_problems import problem
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import clone
-from sklearn.datasets import load_iris
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.exceptions import ConvergenceWarning
 
 from eigenfeat.expansion.features import ExpandedRows
 from eigenfeat.linear.logistic import MultinomialLogit
@@ -74,13 +68,6 @@ def test_labels_of_any_kind(rows, names):
     assert_array_equal(listed.coef_, expected.coef_)
 
 
-def test_object_and_boolean_labels(rows):
-    X, y = rows
-    model = MultinomialLogit().fit(X, np.array(["x", "y", "z"], dtype=object)[y])
-    assert set(model.predict(X)) == {"x", "y", "z"}
-    assert MultinomialLogit().fit(X, y == 0).predict(X).dtype == np.bool_
-
-
 def test_threads_do_not_matter(rows, expanded):
     for X, y in (rows, expanded, problem("digits")):
         expected = MultinomialLogit(n_threads=1).fit(X, y)
@@ -88,33 +75,6 @@ def test_threads_do_not_matter(rows, expanded):
             model = MultinomialLogit(n_threads=threads).fit(X, y)
             assert model.coef_.tobytes() == expected.coef_.tobytes()
             assert model.decision_function(X).tobytes() == expected.decision_function(X).tobytes()
-
-
-def test_copies_and_pickles(rows, expanded):
-    X, y = rows
-    model = MultinomialLogit(penalty=0.2, early_stopping=True).fit(X, y)
-    for twin in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
-        assert twin.predict_proba(X).tobytes() == model.predict_proba(X).tobytes()
-        assert twin.objective_history_ == model.objective_history_
-    assert clone(model).get_params() == model.get_params()
-    with pytest.raises(NotFittedError):
-        clone(model).predict(X)
-    features, y = expanded
-    again = pickle.loads(pickle.dumps(features))
-    other = MultinomialLogit().fit(features, y)
-    assert_array_equal(other.predict(again), other.predict(features))
-
-
-def test_in_pipelines_and_searches():
-    X, y = load_iris(return_X_y=True, as_frame=True)
-    model = make_pipeline(StandardScaler(), MultinomialLogit())
-    search = GridSearchCV(model, {"multinomiallogit__penalty": [1.0, 0.1, 0.01]}, cv=3).fit(X, y)
-    assert search.best_score_ > 0.93
-    named = MultinomialLogit().fit(X, y)
-    assert_array_equal(named.feature_names_in_, X.columns)
-    with pytest.raises(ValueError, match="feature names"):
-        named.predict(X[X.columns[::-1]])
-    assert all(hasattr(m, "feature_names_in_") for m in named.fit_path(X, y, [0.2, 0.1]))
 
 
 def nan_at(X, value=np.nan):
@@ -185,39 +145,6 @@ def test_errors_of_expanded_rows(expanded, change, message):
         model.predict(ExpandedRows(X.X, X.directions, powers=(1,)))
 
 
-@pytest.mark.parametrize(
-    ("parameter", "value"),
-    [
-        ("penalty", -1.0),
-        ("penalty", np.nan),
-        ("penalty", np.inf),
-        ("l2", -1e-9),
-        ("l2", np.inf),
-        ("ridge", -0.5),
-        ("ridge", "a"),
-        ("ridge_scale", "rows"),
-        ("gram_rows", 0),
-        ("gram_rows", 2.5),
-        ("gram_rows", "all"),
-        ("tol", 0.0),
-        ("max_iter", 0),
-        ("validation_fraction", 1.0),
-        ("validation_fraction", 0.0),
-        ("n_threads", 0),
-        ("fit_intercept", "yes"),
-        ("random_state", "now"),
-    ],
-)
-def test_parameters_out_of_range(rows, parameter, value):
-    X, y = rows
-    model = MultinomialLogit().fit(X, y)
-    model.set_params(**{parameter: value})
-    before = state(model)
-    with pytest.raises(ValueError, match=parameter):
-        model.fit(X, y)
-    assert state(model) == before
-
-
 @pytest.mark.parametrize("penalties", [[], [0.1, -1.0], [0.1, np.nan], [np.inf], ["a"]])
 def test_penalties_out_of_range(rows, penalties):
     model = MultinomialLogit().fit(*rows)
@@ -249,19 +176,6 @@ def test_a_model_without_all_rows_is_warned_about():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         MultinomialLogit().fit(X, y)
-
-
-def test_interrupts_leave_the_estimator(rows, monkeypatch):
-    model = MultinomialLogit().fit(*rows)
-    before = state(model)
-
-    def interrupt(*_, **__):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("eigenfeat.linear.logistic.minimise", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(rows[0][:, :4], rows[1] == 0)
-    assert state(model) == before
 
 
 def test_warm_start_needs_the_same_problem(rows):

@@ -8,7 +8,7 @@ from flat_gem import gem_classifier
 from numpy.testing import assert_array_equal
 from sklearn.datasets import load_digits
 
-from eigenfeat import GEMClassifierCV, MultinomialLogit, load, save
+from eigenfeat import GEMClassifierCV, MultinomialLogit
 from eigenfeat.linear.held_out import folds, log_loss, temperature
 from eigenfeat.linear.logistic import PENALTIES
 from eigenfeat.rows import ArrayBlocks
@@ -83,21 +83,6 @@ def test_paths_take_it_as_none(digits):
     assert_array_equal(same.coef_, one.coef_)
     path = MultinomialLogit("auto").fit_path(*digits, [0.3, 0.1])
     assert [model.penalty_ for model in path] == [model.penalty for model in path] == [0.3, 0.1]
-
-
-def test_files_keep_it(tmp_path, digits):
-    model = gem_classifier(views="gem", **SMALL).fit(*digits)
-    save(model, tmp_path / "model")
-    again = load(tmp_path / "model")
-    assert (again.logit.penalty, again.penalty_) == ("auto", model.penalty_)
-    assert again.logit_.penalty_ == model.penalty_
-
-
-@pytest.mark.parametrize("bad", ["none", -1.0, None])
-def test_bad_ones_are_named(digits, bad):
-    for kind in (gem_classifier, MultinomialLogit):
-        with pytest.raises(ValueError, match="penalty"):
-            kind(penalty=bad).fit(*digits)
 
 
 def test_searches_take_numbers(digits):

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from sklearn.linear_model import LogisticRegression
 
 from eigenfeat.linear.logistic import MultinomialLogit
-from eigenfeat.linear.logit_problem import gram_rows
 
 
 def wide(rng, *, n=240, p=400, k=3, rank=None, decay=0.7, dtype=np.float64):
@@ -75,35 +72,6 @@ def test_the_damping_is_the_curvature_that_a_sample_leaves_open(rng):
     for rows in (40, 150, 350):
         model = MultinomialLogit(gram_rows=rows, **parameters).fit(X, y)
         assert model.n_iter_[0] <= 2 * best.n_iter_[0] + 5
-
-
-@pytest.mark.parametrize(
-    ("expected", "changes"),
-    [
-        (4381, {}),  # the kernel as dear as 8 passes
-        (4000, {"p": 8000}),  # half of the features
-        (20_000, {"sparse": True}),
-        (20_000, {"penalty": 0.001}),
-        (20_000, {"tol": 1e-5}),
-        (20_000, {"p": 2000}),  # the matrix costs less than what it saves
-        (2529, {"n": 20_000}),  # also of fewer rows than 20,000
-        (20_000, {"n": 20_000, "k": 200}),
-        (2278, {"n": 6238, "k": 26}),  # the kernel of all rows costs 60 passes
-        (20_000, {"n": 6238, "k": 26, "tol": 1e-4}),
-        (20_000, {"n": 4617, "k": 26}),  # 44 passes are no dearer than more steps
-        (20_000, {"n": 2500, "p": 5400}),
-        (20_000, {"n": 10**7, "p": 10**6}),
-    ],
-)
-def test_automatic_number_of_rows(expected, changes):
-    given = {"n": 60_000, "p": 12_000, "k": 10, "penalty": 0.03, "tol": 1e-3, "sparse": False}
-    given |= changes
-    problem = SimpleNamespace(
-        n_rows=given["n"],
-        shape=(given["p"], given["k"]),
-        rows=SimpleNamespace(sparse=given["sparse"]),
-    )
-    assert gram_rows(problem, given["penalty"], given["tol"]) == expected
 
 
 def test_results_do_not_depend_on_threads_and_do_on_the_seed(rng):

@@ -35,12 +35,12 @@ def test_minimum_is_that_over_the_features(dtype, weighted, common, constant):
     metric = SpanMetric.of(span, replace(penalty, energy=0.1))
     result = span.minimise(penalty, metric, None, tolerance=1e-10, max_iterations=400)
     (W,) = span.weights(problem, [result.point])
-    objective, gradient = problem.objective(W, penalty)
+    objective, gradient = problem.objective_of(penalty)(W)
     eps = float(np.finfo(dtype).eps)
     assert result.objective == pytest.approx(objective, rel=200 * eps)
     factor = problem.metric(penalty, 0.0, None)
     expected = minimise(
-        lambda W: problem.objective(W, penalty),
+        problem.objective_of(penalty),
         lambda g: factor.solve(g, 2),
         np.zeros(problem.shape),
         tolerance=1e-10,

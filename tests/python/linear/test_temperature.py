@@ -12,7 +12,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 from sklearn.datasets import load_digits, load_wine
 
-from eigenfeat import GEM, GEMClassifier, MultinomialLogit, load, save
+from eigenfeat import GEM, GEMClassifier, MultinomialLogit
 from eigenfeat.expansion.features import as_layer, project_rows
 from eigenfeat.linear.held_out import folds, temperature
 from eigenfeat.linear.logit_problem import LogitProblem
@@ -87,20 +87,6 @@ def test_it_is_that_of_exact_fits_of_the_folds(digits):
     assert model.temperature_ == pytest.approx(temperature(logits), rel=0.02)
 
 
-@pytest.mark.parametrize("rows", [700, 200])
-def test_it_is_that_of_exact_fits_with_more_features_than_rows(digits, rows):
-    """Searches of folds have to come near the minimum there, too."""
-    X, y = digits[0][:rows], digits[1][:rows]
-    model = gem_classifier(views="gem", n_directions=3, scale="none").fit(X, y)
-    features = GEM(n_directions=3, scale="none").fit(X, y).transform(X)
-    assert features.shape[1] > rows
-    logits = []
-    for train, held in folds(y, 10, np.random.RandomState(0)):
-        exact = MultinomialLogit(ridge_scale="common", tol=1e-6).fit(features[train], y[train])
-        logits.append((exact.decision_function(features[held]), y[held], None))
-    assert model.temperature_ == pytest.approx(temperature(logits), rel=0.03)
-
-
 @pytest.mark.parametrize("two", [False, True])
 def test_it_divides_the_weights_and_leaves_labels(digits, two):
     X, y = digits
@@ -144,37 +130,12 @@ def test_missing_entries(rng):
     assert 0.02 < GEMClassifier(views="gem").fit(X, y).temperature_ < 2
 
 
-def test_threads_change_no_bit(digits):
-    found = [
-        gem_classifier(views="gem", **SMALL, n_threads=n).fit(*digits).temperature_ for n in (1, 3)
-    ]
-    assert found[0] == found[1]
-
-
-def test_held_out_rows_of_early_stopping_are_used(digits):
-    model = MultinomialLogit(temperature="auto", early_stopping=True).fit(*digits)
-    assert 0.02 < model.temperature_ < 50
-
-
 def test_warm_starts_know_the_weights_before_it(digits):
     X, y = digits
     model = MultinomialLogit(temperature=0.25, warm_start=True).fit(X, y)
     least = model.objective_
     model.fit(X, y)
     assert model.objective_history_[0] == pytest.approx(least, rel=1e-6)
-
-
-def test_files_keep_it(tmp_path, digits):
-    model = MultinomialLogit(temperature="auto").fit(*digits)
-    save(model, tmp_path / "model")
-    again = load(tmp_path / "model")
-    assert (again.temperature, again.temperature_) == ("auto", model.temperature_)
-
-
-@pytest.mark.parametrize("bad", [0, -1.0, "none", None])
-def test_bad_ones_are_named(digits, bad):
-    with pytest.raises(ValueError, match="temperature"):
-        gem_classifier(views="gem", temperature=bad).fit(*digits)
 
 
 def metrics(monkeypatch):
@@ -187,19 +148,6 @@ def metrics(monkeypatch):
 
     monkeypatch.setattr(LogitProblem, "metric", kept)
     return made
-
-
-def test_metrics_of_folds_are_of_few_rows_where_those_of_all_rows_are(digits, monkeypatch):
-    """Memory and time of a fold stay below those of the fit, also with more features than rows."""
-    from eigenfeat.linear import logistic
-
-    made = metrics(monkeypatch)
-    monkeypatch.setattr(logistic, "gram_rows", lambda *_: 150)
-    model = gem_classifier(views="gem", n_directions=3, scale="none").fit(*digits)
-    sizes = [n if sample is None else len(sample) for n, sample in made]
-    assert len(sizes) == 4  # all rows, and three folds
-    assert max(sizes) == 150
-    assert 0.02 < model.temperature_ < 1
 
 
 # ---- more than 5,000 rows: the fit starts from the fold's weights --------------------------------
@@ -281,39 +229,3 @@ def test_rows_in_blocks_start_there_too(rng):
     assert spread.temperature_ == pytest.approx(local.temperature_, rel=1e-3)
     assert_allclose(spread.predict_proba(X[:50]), local.predict_proba(X[:50]), atol=1e-3)
     assert_array_equal(threads.predict_proba(X[:50]), local.predict_proba(X[:50]))
-
-
-def test_arrays_paths_and_warm_starts_have_the_weights_of_no_temperature(many):
-    """They start at zero, at the weights of the penalty before, or at those of the fit before."""
-    features, y = many
-    X = features.toarray()
-    plain, auto = MultinomialLogit().fit(X, y), MultinomialLogit(temperature="auto").fit(X, y)
-    assert_allclose(auto.coef_ * auto.temperature_, plain.coef_, rtol=1e-12, atol=1e-15)
-    path = MultinomialLogit(temperature="auto").fit_path(features, y, [0.1, 0.03])
-    bare = MultinomialLogit().fit_path(features, y, [0.1, 0.03])
-    for one, other in zip(path, bare, strict=True):
-        assert_allclose(one.coef_ * one.temperature_, other.coef_, rtol=1e-12, atol=1e-15)
-    again = MultinomialLogit(temperature="auto", warm_start=True).fit(features, y)
-    least = again.objective_
-    assert again.fit(features, y).objective_history_[0] == pytest.approx(least, rel=1e-6)
-
-
-def test_a_penalty_is_chosen_with_the_same_metric(many, monkeypatch):
-    X, y = many
-    made = metrics(monkeypatch)
-    model = MultinomialLogit(penalty="auto", temperature="auto", gram_rows=500).fit(X, y)
-    alone = MultinomialLogit(penalty="auto", temperature="auto", gram_rows=None).fit(X, y)
-    held = folds(y, 5, np.random.RandomState(0))[0][1]
-    (n, sample), *others = made
-    assert (n, len(sample)) == (5_200, 500)
-    assert not np.intersect1d(sample, held).size
-    assert sorted(size for size, _ in others) == [2_600, 5_200]
-    assert model.penalty_ == alone.penalty_
-    assert model.temperature_ == pytest.approx(alone.temperature_, rel=0.03)
-
-
-def test_half_of_the_rows_are_enough_for_few_features(many, monkeypatch):
-    X, y = many
-    made = metrics(monkeypatch)
-    MultinomialLogit(temperature="auto").fit(X, y)
-    assert [(n, len(sample)) for n, sample in made] == [(5_200, 2_600)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 
 from eigenfeat.linear import logistic as tried_metric
 from eigenfeat.linear.lbfgs import Trial, minimise
@@ -88,32 +88,6 @@ def test_weights_and_random_labels_end_in_the_same_minimum(rng, matrices, monkey
     assert_allclose(plain.coef_, other.coef_, atol=1e-3 * np.abs(other.coef_).max())
 
 
-def test_narrow_rows_and_other_starts_have_one_at_once(rng, matrices):
-    X = columns(rng, "independent")
-    y = labels(rng, X)
-    narrow = X[:, : 40 * CLASSES - 2]
-    MultinomialLogit().fit(narrow, y)
-    assert len(matrices) == 1
-    MultinomialLogit().fit(X[: 4 * COLUMNS], y[: 4 * COLUMNS])
-    assert len(matrices) == 2
-    model = MultinomialLogit(warm_start=True).fit(X, y)
-    assert len(matrices) == 2
-    model.fit(X, y)
-    assert len(matrices) == 3
-
-
-def test_a_path_makes_one_matrix_or_none(rng, matrices):
-    X = columns(rng, "independent")
-    y = labels(rng, X)
-    path = MultinomialLogit().fit_path(X, y, [0.3, 0.1, 0.03])
-    assert not matrices
-    alone = MultinomialLogit(penalty=0.03, tol=1e-6).fit(X, y)
-    assert path[-1].objective_ == pytest.approx(alone.objective_, rel=3e-4)
-    X = columns(rng, "neighbours")
-    MultinomialLogit().fit_path(X, labels(rng, X), [0.3, 0.1, 0.03])
-    assert len(matrices) == 1
-
-
 def test_a_long_search_takes_the_matrix_in_the_end(rng, matrices, monkeypatch):
     monkeypatch.setattr(tried_metric, "_STEPS", 0.5)
     X = columns(rng, "independent")
@@ -124,14 +98,6 @@ def test_a_long_search_takes_the_matrix_in_the_end(rng, matrices, monkeypatch):
     monkeypatch.setattr(tried_metric, "_LEAST_PASSES", 1e9)
     other = MultinomialLogit(penalty=0, l2=1.0, tol=1e-9).fit(X, y)
     assert model.objective_ == pytest.approx(other.objective_, rel=1e-8)
-
-
-def test_results_do_not_depend_on_threads(rng):
-    X = columns(rng, "independent", n=1500)
-    y = labels(rng, X)
-    first, *others = (MultinomialLogit(n_threads=t).fit(X, y).coef_ for t in (1, 2, 7))
-    for other in others:
-        assert_array_equal(other, first)
 
 
 @pytest.mark.parametrize("most", [0.0, 1e9])

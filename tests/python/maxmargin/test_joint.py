@@ -122,38 +122,6 @@ def test_rows_of_hard_kinds(rng):
         assert (gaps <= 2e-9 * size).all()
 
 
-def test_threads_do_not_change_rows(rng):
-    x, y, W = rng.standard_normal((1000, 4)), rng.integers(0, 7, 1000), rng.standard_normal((7, 4))
-    one = envelope(x, y, W, 1.0, 1.0, 3.0)
-    for n_threads in (2, 7):
-        for a, b in zip(one, envelope(x, y, W, 1.0, 1.0, 3.0, n_threads=n_threads), strict=True):
-            assert_array_equal(a, b)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"gram": np.eye(2)}, "gram: expected 3 rows"),
-        ({"labels": np.array([0, 3], np.int32)}, "labels: expected indices below 3"),
-        ({"labels": np.zeros(3, np.int32)}, "labels: expected 2 entries"),
-        ({"costs": np.array([1.0, 0.0])}, "costs: expected positive"),
-        ({"costs": np.ones(1)}, "costs: expected 2 entries"),
-        ({"margin": 0.0}, "margin"),
-        ({"variance": -1.0}, "variance"),
-        ({"variance": np.inf}, "variance"),
-        ({"tolerance": 0.0}, "tolerance"),
-        ({"start": np.zeros((2, 2))}, "start"),
-        ({"scores": np.zeros((2, 1)), "start": np.zeros((2, 1))}, "scores"),
-    ],
-)
-def test_misuse_of_the_core(change, message):
-    given = {"scores": np.zeros((2, 3)), "gram": np.eye(3), "labels": np.zeros(2, np.int32)}
-    given |= {"costs": np.ones(2), "margin": 1.0, "variance": 1.0, "start": np.zeros((2, 3))}
-    given |= {"tolerance": 1e-9, "max_steps": 100, "n_threads": 1}
-    with pytest.raises(ValueError, match=message):
-        core.hinge_envelope(**given | change)
-
-
 # ---- rows and SVM --------------------------------------------------------------------------------
 
 

@@ -38,7 +38,7 @@ from sklearn.pipeline import make_pipeline
 import eigenfeat as ef
 from eigenfeat.models.saving import SCHEMA, _nodes
 
-CASES = int(os.environ.get("EIGENFEAT_FUZZ", 1_000))
+CASES = int(os.environ.get("EIGENFEAT_FUZZ", 500))
 SEED = int(os.environ.get("EIGENFEAT_FUZZ_SEED", 0))
 FUZZED = (
     *("GEM", "GEMClassifier, deep", "GEMEnsemble", "MulticlassSVM, sparse"),

@@ -64,13 +64,6 @@ def test_unsorted_and_duplicate_sparse_entries_add_up(rng, reference_moments):
     assert rows.nnz == 5  # the caller's matrix is as it was
 
 
-@pytest.mark.parametrize("make", [sp.csc_matrix, sp.coo_array, sp.csr_matrix])
-def test_other_sparse_formats_are_converted(rng, make):
-    X, y = sample(rng)
-    sparse, dense = (ClassMoments().update(rows, y).covariance(1) for rows in (make(X), X))
-    assert_allclose(sparse, dense, atol=1e-13)
-
-
 def test_unseen_labels_arrive_later(rng, reference_moments):
     X, y = sample(rng, k=4)
     order = np.argsort(-y, kind="stable")  # class 3 first, class 0 last

@@ -90,14 +90,6 @@ def test_a_protocol_runs_from_end_to_end(name, folder, tmp_path, console):
         assert int(line["peak_bytes"]) > 2**20
 
 
-def test_mnist_gives_random_directions_as_many_as_gem_has(folder, tmp_path, console):
-    found = reproduce(
-        PROTOCOLS["mnist"], folder, tmp_path, QUICK, console=console, measure=measuring.run
-    )
-    directions = {outcome.method: outcome.directions for outcome in found}
-    assert directions["random directions"] == directions["GEM"] > 0
-
-
 def test_speech_tells_members_and_ensemble(folder, tmp_path, console):
     (outcome,) = reproduce(
         PROTOCOLS["speech"], folder, tmp_path, QUICK, console=console, measure=measuring.run
@@ -112,24 +104,6 @@ def test_speech_tells_members_and_ensemble(folder, tmp_path, console):
     assert deviation == pytest.approx(np.std(entropies, ddof=1), abs=1e-6)
     # By Jensen's inequality the geometric mean is at least as good as the members on average.
     assert outcome.scores.cross_entropy <= np.mean(entropies) + 1e-9
-
-
-def test_covertype_tells_an_ensemble_over_draws_of_frequencies(folder, tmp_path, console):
-    found = reproduce(
-        PROTOCOLS["covertype"],
-        folder,
-        tmp_path,
-        QUICK,
-        only=["GEM + RFF"],
-        console=console,
-        measure=measuring.run,
-    )
-    assert [outcome.method for outcome in found] == ["GEM + RFF (ensemble)"]
-    assert len(found[0].members) == 2
-    members, ensemble = lines_of(tmp_path / "covertype-quick.csv")
-    assert (members["method"], members["runs"]) == ("GEM + RFF, mean of 2", "2")
-    assert ensemble["method"] == "GEM + RFF (ensemble)"
-    assert len({one.cross_entropy for one in found[0].members}) == 2
 
 
 # ---- splits --------------------------------------------------------------------------------------
@@ -175,6 +149,7 @@ def test_a_quick_run_takes_fewer_rows(folder, monkeypatch):
     assert (len(letters.train), len(letters.test())) == (40, 40)
 
 
+@pytest.mark.long
 def test_the_files_at_hand_hold_what_they_should(real_folder):
     for protocol in PROTOCOLS.values():
         problems = [p for p in protocol.problems if "usps.npz" not in (p.file, *p.beside)]
@@ -243,20 +218,6 @@ def test_rows_by_source_are_held_out_from_the_end(rng):
     gem = Method("g", choosing.gem, grid={"logit__penalty": (0.01, 10.0)})
     choosing.train(gem, data, "error", Context(), found, str)
     assert found.n_candidates == 2
-
-
-def test_a_choice_by_cross_entropy_needs_probabilities(rng):
-    train = rows(rng, 60)
-    method = Method("m", choosing.svc, grid={"C": (1.0, 2.0)})
-    with pytest.raises(ValueError, match="objective: expected a model with probabilities, got SVC"):
-        choosing.train(
-            method,
-            Data(train, lambda: train),
-            "cross_entropy",
-            Context(),
-            Outcome("problem", "m"),
-            str,
-        )
 
 
 def test_random_directions_have_mean_zero_and_variance_one(rng):

@@ -27,7 +27,7 @@ from bench.papers.accuracy_tables import best_or_tied
 from bench.papers.families import Rules, accuracy
 from bench.papers.protocol import QUICK_SPLITS, Context
 from bench.papers.runner import reproduce
-from eigenfeat.ldg import ITML, LDG, NCA, PCAFisher, RegularizedFisher
+from eigenfeat.ldg import ITML, LDG, RegularizedFisher
 
 QUICK = Context(quick=True)
 RULES = Rules(gammas=(0.2, 0.6, 1.0), at=1, most=5)
@@ -186,24 +186,6 @@ def test_constant_columns_are_left_out_and_gaps_are_means():
     np.testing.assert_array_equal(queries, [[0.0, 0.0]])
 
 
-def test_parts_of_a_set_are_one(folder):
-    assert len(ldg.load_parts(folder / "uci_isolet.npz", Context()).codes) == 260
-    assert len(ldg.load_mnist(folder / "mnist.npz", Context()).codes) == 400
-    sparse = ldg.load_sparse(folder / "uci_dexter_train.npz", Context())
-    dense = ldg.load(folder / "uci_arcene.npz", Context())
-    np.testing.assert_array_equal(sparse.X, dense.X)
-    series = ldg.load_small(folder / "ucr" / "Beef.npz", Context())
-    assert (len(series.codes), series.n_train) == (60, 18)
-
-
-def test_two_target_rows_a_class_are_labelled(folder):
-    path = folder / "office_surf.npz"
-    domains = ldg.load_domains(path, Context(), source="amazon", target="dslr")
-    known = domains.labelled(3)
-    assert np.bincount(domains.yt[known]).tolist() == [2, 2, 2, 2]
-    assert not np.array_equal(known, domains.labelled(4))
-
-
 # ---- choices -------------------------------------------------------------------------------------
 
 
@@ -278,26 +260,6 @@ def test_ldg_by_itself_is_what_users_have(rng):
     assert score.few == accuracy(reduced[0], codes, reduced[1], query_codes)
 
 
-def test_nca_grows_until_rows_left_to_each_other_are_less_often_right(rng):
-    X, codes = problem_rows(rng, n=60, d=5)
-    model = families.nca(Context()).make("cv").fit(X, codes)
-    scores = [
-        accuracy(NCA(m, random_state=0).fit(X, codes).transform(X), codes) for m in range(1, 6)
-    ]
-    falls = [m for m in range(1, 5) if scores[m] < scores[m - 1]]
-    assert model.transform(X).shape == (60, falls[0] if falls else 5)
-
-
-def test_itml_ranks_features_and_keeps_the_metric(rng):
-    X, codes = problem_rows(rng)
-    candidates = list(families.itml(Context())(X, codes, RULES))
-    assert [parameters["slack"] for parameters, _ in candidates] == list(families.SLACKS)
-    plain = ITML(slack=0.1, random_state=0).fit(X, codes).components_
-    found = candidates[0][1].components_
-    assert len(found) == RULES.most
-    assert all(np.isclose(plain, row).all(axis=1).any() for row in found)
-
-
 def test_both_directions_are_fishers_and_ldgs_of_their_complement(rng):
     codes = np.repeat(np.arange(3), 12)
     X = rng.standard_normal((36, 40)) + 2 * np.eye(3)[codes] @ rng.standard_normal((3, 40))
@@ -322,16 +284,6 @@ def test_the_slack_is_chosen_by_folds(rng, d):
         assert model.gamma_ in families.SLACKS
         direct = ITML(count, slack=model.gamma_, random_state=0).fit(X, codes)
         np.testing.assert_allclose(model.transform(X), direct.transform(X), atol=1e-9)
-
-
-def test_fisherfaces_have_length_1(rng):
-    X, codes = problem_rows(rng, n=24, d=40)
-    _, model = next(families.pca_fisher(Context())(X, codes, FOLDED))
-    np.testing.assert_allclose(np.linalg.norm(model.components_, axis=1), 1)
-    scaled = PCAFisher().fit(X, codes).transform(X)
-    cosines = np.einsum("ij,ij->j", model.transform(X), scaled)
-    cosines /= np.linalg.norm(model.transform(X), axis=0) * np.linalg.norm(scaled, axis=0)
-    np.testing.assert_allclose(cosines, 1)
 
 
 @pytest.mark.long

@@ -60,7 +60,11 @@ def test_a_method_is_measured_in_a_process_of_its_own(folder):
             "the process ended early (exit code -9)",
             marks=pytest.mark.skipif(sys.platform == "win32", reason="it has no signal 9"),
         ),
-        (papers_support.fails, "ValueError: ridge: expected a number, got none"),
+        pytest.param(
+            papers_support.fails,
+            "ValueError: ridge: expected a number, got none",
+            marks=pytest.mark.long,
+        ),
     ],
 )
 def test_a_failure_is_an_outcome(build, failure, folder):

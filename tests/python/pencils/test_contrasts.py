@@ -128,35 +128,6 @@ def test_only_the_ratios_of_weights_matter(rng):
         assert_allclose(found.eigenvalues, reference.eigenvalues, rtol=1e-12)
 
 
-def test_sparse_weights_are_dense_ones(rng):
-    moments = ClassMoments().update(*sample(rng))
-    above, below = [[0.0, 2.0, 0.0, 0.5], [1, 0, 0, 0]], [[1.0, 0, 0, 0], [0, 0, 3, 1]]
-    dense = Contrasts.of(above, below)
-    sparse = Contrasts.of([([3, 1], [0.5, 2.0]), ([0], [1])], [([0], [1.0]), ([2, 3], [3, 1])])
-    for side in (0, 1):
-        assert_array_equal(dense.weights()[side], sparse.weights(4)[side])
-    one, other = (pair_directions(moments, c, 0.1, 2) for c in (dense, sparse))
-    assert_array_equal(one.vectors, other.vectors)
-    assert repr(dense) == "Contrasts(2 problems)"
-    assert len(dense) == 2
-
-
-@pytest.mark.parametrize("kind", ["one_vs_rest", "class_tree", "confusion"])
-def test_labels_may_be_permuted(rng, kind):
-    X, y, weights = sample(rng, k=6)
-    renamed = rng.permutation(6)
-    plain, other = (
-        pair_directions(ClassMoments().update(X, labels, weights), kind, 0.2, 1)
-        for labels in (y, renamed[y])
-    )
-    assert_allclose(np.sort(plain.eigenvalues), np.sort(other.eigenvalues), rtol=1e-10)
-    if kind == "one_vs_rest":
-        first = {tuple(pair): value for pair, value in zip(plain.pairs, plain.eigenvalues)}  # noqa: B905
-        for pair, value in zip(other.pairs, other.eigenvalues, strict=True):
-            old = [p if p == "rest" else str(np.flatnonzero(renamed == int(p))[0]) for p in pair]
-            assert_allclose(value, first[tuple(old)], rtol=1e-10)
-
-
 def test_weights_of_no_rows_and_classes_without_rows(rng):
     X, y, _ = sample(rng)
     moments = ClassMoments(classes=[0, 1, 2, 3, 7]).update(X, y)
@@ -307,34 +278,6 @@ def test_misuse_of_weights_is_named(arguments, message):
         Contrasts.of(*arguments)
 
 
-@pytest.mark.parametrize(
-    ("pairs", "message"),
-    [
-        (
-            "some",
-            "pairs: expected 'all', .*'class_tree', 'random_groups', 'auto', a list .*, got 'some'",
-        ),
-        (("one_vs_rest", 3), r"pairs: expected one of \('random', .* with a number, got"),
-        (("confusion", 0), r"n_pairs: expected an integer in 1\.\.12, got 0"),
-        (Contrasts.of([[1, 0]], [[0, 1]]), "pairs: expected weights of 4 classes, got 2"),
-        (Contrasts.of([([7], [1])], [([0], [1])]), "pairs: expected indices below 4 in 'above0'"),
-    ],
-)
-def test_misuse_of_pairs_is_named(rng, pairs, message):
-    with pytest.raises(ValueError, match=message):
-        pair_directions(ClassMoments().update(*sample(rng)), pairs)
-
-
-def test_contrasts_need_two_classes_and_n_classes():
-    with pytest.raises(ValueError, match="labels: expected at least 2 classes"):
-        one_vs_rest(["a"])
-    with pytest.raises(ValueError, match="moments: expected at least 2 classes"):
-        class_tree(ClassMoments().update([[1.0]], [0]))
-    with pytest.raises(ValueError, match="n_classes: expected a number"):
-        Contrasts.of([([0], [1])], [([1], [1])]).weights()
-    assert one_vs_rest(["rest", "a", "b"]).names[0].tolist() == ["rest", "rest_"]
-
-
 # ---- GEM
 
 
@@ -376,21 +319,3 @@ def test_gem_takes_contrasts(rng):
     again = clone(gem).fit(X, y)
     assert_array_equal(again.directions_, gem.directions_)
     assert "Contrasts(1 problem)" in repr(gem)
-
-
-@pytest.mark.parametrize("pairs", ["one vs rest", 7, None])
-def test_gem_refuses_other_pairs(rng, pairs):
-    X, y, _ = sample(rng)
-    with pytest.raises(ValueError, match="pairs"):
-        GEM(pairs=pairs).fit(X, y)
-
-
-def test_many_classes_make_few_problems(rng):
-    k, d = 150, 12
-    y = np.repeat(np.arange(k), 6)
-    X = 3 * rng.standard_normal((k, d))[y] + rng.standard_normal((len(y), d))
-    moments = ClassMoments().update(X, y)
-    for kind, most in (("one_vs_rest", 2 * k), ("class_tree", 2 * (k - 1)), ("confusion", 6 * k)):
-        found = pair_directions(moments, kind, 0.2, 2, constant=True)
-        assert len(found.status) <= most
-        assert not found.status.any()

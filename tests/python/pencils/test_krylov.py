@@ -76,20 +76,6 @@ def test_indefinite_and_low_rank_numerators(large, check_pencil, rng):
         check_pencil(above, B, result.eigenvalues, result.vectors)
 
 
-def test_scales_of_columns(large, values):
-    S = 2.0 ** np.round(np.log2(10.0) * np.linspace(-8, 8, LARGE))
-    A, B = (M * S * S[:, None] for M in large)
-    result = generalized_eigh(A, B, n_vectors=5, solver="krylov")
-    assert_allclose(result.eigenvalues, values[:5], rtol=1e-9)
-
-
-def test_float32(large, values):
-    A, B = (M.astype(np.float32) for M in large)
-    result = solve(A, B, 10)
-    assert result.solver == "krylov"
-    assert_allclose(result.eigenvalues, values[:10], rtol=200 * np.finfo(np.float32).eps)
-
-
 def test_threads_and_stacks(large):
     A, B = large
     stack = np.stack([A, A + 0.1 * B, 2 * A])

@@ -103,36 +103,6 @@ def test_explicit_pairs_keep_their_order():
     assert class_pairs([3, 1], np.array([[3, 1]])).tolist() == [[0, 1]]
 
 
-@pytest.mark.parametrize(
-    ("kind", "options", "message"),
-    [
-        ([(0, 1)], {}, r"expected every class in some pair, got none with \[2\]"),
-        ([(0, 1), (1, 9)], {}, "unknown class in pair 1.*got 9"),
-        ([(0, 0), (1, 2)], {}, r"expected two different classes, got \(0, 0\)"),
-        ([(0, 1), (1, 2), (0, 1)], {}, r"got \(0, 1\) twice"),
-        ([(0, 1, 2)], {}, "expected a kind or a list"),
-        (7, {}, "expected a kind or a list"),
-        ([], {}, "got none with"),
-        ("neighbours", {}, "expected 'all', 'hypercube'"),
-        ("all", {"n_pairs": 3}, "n_pairs: expected None with 'all'"),
-        ("random", {"n_pairs": 1}, r"n_pairs: expected an integer in 2\.\.6, got 1"),
-        ("random", {"n_pairs": 7}, "n_pairs"),
-        ("stratified", {"n_pairs": 0}, "n_pairs"),
-        ("random", {"random_state": "seed"}, "random_state: expected"),
-        ("random", {"random_state": -1}, "random_state: expected"),
-    ],
-)
-def test_misuse_is_named(kind, options, message):
-    with pytest.raises(ValueError, match=message):
-        class_pairs([0, 1, 2], kind, **options)
-
-
-def test_pairs_need_two_classes():
-    for labels in ([], ["one"], ["a", "a"]):
-        with pytest.raises(ValueError, match="classes: expected"):
-            class_pairs(labels)
-
-
 # ---- confusion
 
 
@@ -245,3 +215,27 @@ def test_misuse_of_confusion_is_named(rng, call, message):
     moments = ClassMoments().update(*cloud(rng))
     with pytest.raises(ValueError, match=message):
         call(moments)
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "message"),
+    [
+        ([(0, 1)], {}, r"expected every class in some pair, got none with \[2\]"),
+        ([(0, 1), (1, 9)], {}, "unknown class in pair 1.*got 9"),
+        ([(0, 0), (1, 2)], {}, r"expected two different classes, got \(0, 0\)"),
+        ([(0, 1), (1, 2), (0, 1)], {}, r"got \(0, 1\) twice"),
+        ([(0, 1, 2)], {}, "expected a kind or a list"),
+        (7, {}, "expected a kind or a list"),
+        ([], {}, "got none with"),
+        ("neighbours", {}, "expected 'all', 'hypercube'"),
+        ("all", {"n_pairs": 3}, "n_pairs: expected None with 'all'"),
+        ("random", {"n_pairs": 1}, r"n_pairs: expected an integer in 2\.\.6, got 1"),
+        ("random", {"n_pairs": 7}, "n_pairs"),
+        ("stratified", {"n_pairs": 0}, "n_pairs"),
+        ("random", {"random_state": "seed"}, "random_state: expected"),
+        ("random", {"random_state": -1}, "random_state: expected"),
+    ],
+)
+def test_misuse_is_named(kind, options, message):
+    with pytest.raises(ValueError, match=message):
+        class_pairs([0, 1, 2], kind, **options)

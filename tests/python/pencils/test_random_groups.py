@@ -8,7 +8,6 @@ from flat_gem import gem_classifier
 from numpy.testing import assert_allclose, assert_array_equal
 
 from eigenfeat import GEM, ClassMoments
-from eigenfeat.gem.hidden import MOST_BYTES, hidden_pairs
 from eigenfeat.moments.groups import moments_of_groups
 from eigenfeat.pencils.contrasts import Contrasts
 from eigenfeat.pencils.pairs import random_partitions
@@ -96,14 +95,6 @@ def test_a_classifier_of_many_classes_tells_them_apart(rng):
     assert model.score(X[1::2], y[1::2]) > 0.8
 
 
-def test_errors_name_the_argument(rng):
-    moments = ClassMoments().update(*many(rng))
-    with pytest.raises(ValueError, match="n_pairs: expected an integer"):
-        pair_directions(moments, ("random_groups", 0))
-    with pytest.raises(ValueError, match="pairs: expected one of"):
-        pair_directions(moments, ("one_vs_rest", 4))
-
-
 @pytest.mark.parametrize("k", [2, 5, 10, 11, 26, 50, 51, 191, 1000, 5000])
 def test_directions_of_one_layer_are_as_many_as_the_guide_says(k):
     """The F of the formula of memory in `docs/guide/large_data.md`, for 200 columns."""
@@ -117,21 +108,3 @@ def test_directions_of_one_layer_are_as_many_as_the_guide_says(k):
 
 
 # ---- hidden layers -------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("k", [2, 10, 11, 26, 32, 33, 60, 500, 2000])
-def test_hidden_layers_leave_room_for_the_next_moments(k):
-    pairs, each = hidden_pairs("auto", "auto", k)
-    n_pairs = pairs[1] if isinstance(pairs, tuple) else k * (k - 1)
-    assert 16 * k * (2 * n_pairs * each + 1) ** 2 <= MOST_BYTES
-    assert each == 20 or k > 10  # as many as ever
-    assert hidden_pairs("all", 7, k) == ("all", 7)
-
-
-def test_sixty_classes_in_two_layers_have_the_width_that_the_rule_says(rng):
-    X, y = many(rng, k=60, n=4)
-    model = gem_classifier(views="gem", depth=2, pairs=("random_groups", 30)).fit(X, y)
-    hidden = model.layers_[0]
-    _, each = hidden_pairs(("random_groups", 30), "auto", 60)
-    assert hidden.directions.shape[1] <= 30 * each
-    assert 16 * 60 * hidden.width**2 <= MOST_BYTES

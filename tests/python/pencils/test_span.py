@@ -216,12 +216,12 @@ def test_estimators_predict_as_with_matrices(samples, monkeypatch):
     X, y = samples
     model = GEM(n_directions=3).fit(X, y)
     assert model.moments_.few_samples() is not None
-    few = GEMClassifier(random_state=0).fit(X, y).predict_proba(X)
+    few = GEMClassifier(views="gem", random_state=0).fit(X, y).predict_proba(X)
     model.partial_fit(X, y)
     assert model.moments_.few_samples() is None
-    monkeypatch.setattr("eigenfeat.moments.few_samples.FEWEST_COLUMNS", 10**9)
+    monkeypatch.setattr("eigenfeat.moments.class_moments.FEWEST_COLUMNS", 10**9)
     np.testing.assert_allclose(
-        GEMClassifier(random_state=0).fit(X, y).predict_proba(X), few, atol=1e-4
+        GEMClassifier(views="gem", random_state=0).fit(X, y).predict_proba(X), few, atol=1e-4
     )
 
 

@@ -7,7 +7,6 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.exceptions import NotFittedError
 
 from eigenfeat.incomplete import (
     ECTS,
@@ -68,19 +67,6 @@ def test_new_axes_and_given_ones(display, model, tmp_path):
     assert all(0 <= ax.bbox.x0 < ax.bbox.x1 <= middle for ax in panels)
     assert second.plot() is second
     assert second.figure_ is not given.figure
-
-
-@pytest.mark.parametrize("display", DISPLAYS)
-def test_another_estimator_is_refused(display, model):
-    wrong = LinearDiscriminantAnalysis().fit(SERIES, LABELS)
-    with pytest.raises(
-        ValueError, match="estimator: expected a fitted ReliableClassifier, got Lin"
-    ):
-        draw(display, wrong)
-    with pytest.raises(NotFittedError):
-        draw(display, clone(model))
-    with pytest.raises(ValueError, match="ax: expected Matplotlib axes or None, got 3"):
-        draw(display, model, ax=3)
 
 
 def test_a_calibration_on_rows_or_the_models_own(model):

@@ -8,7 +8,6 @@ from every_estimator import X, Y
 from flat_gem import gem_classifier
 from matplotlib import rc_context
 from sklearn.decomposition import PCA
-from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
@@ -61,21 +60,6 @@ def test_new_axes_and_given_ones(display, gem, tmp_path):
     again = second.plot()
     assert again is second
     assert second.figure_ is not given.figure
-
-
-@pytest.mark.parametrize("display", DISPLAYS)
-def test_another_estimator_is_refused(display, gem):
-    wanted = "GEM" if display is ProjectionsDisplay else "model with directions"
-    with pytest.raises(ValueError, match=f"estimator: expected a fitted {wanted}.*, got Multin"):
-        draw(display, ef.MultinomialLogit().fit(X, Y))
-    with pytest.raises(ValueError, match=f"estimator: expected a fitted {wanted}.*, got 3"):
-        draw(display, 3)
-    with pytest.raises(ValueError, match="estimator: expected a model with directions, got none"):
-        draw(display, ef.GEM(threshold=1e9).fit(X, Y))
-    with pytest.raises(NotFittedError):
-        draw(display, ef.GEM())
-    with pytest.raises(ValueError, match="ax: expected Matplotlib axes or None, got 3"):
-        draw(display, gem, ax=3)
 
 
 @pytest.mark.parametrize("display", [FiltersDisplay, SpectrumDisplay])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from block_support import FarBlocks, mapped
+from block_support import FarBlocks
 from flat_gem import gem_classifier
 
 from eigenfeat import GEMEnsemble
@@ -54,13 +54,6 @@ def test_blocks_give_the_directions_of_all_rows(rows, model, kind, weighted):
     check(type(model)(**model.get_params()).fit(FarBlocks(X, y, w, block_rows=77)), memory, X)
 
 
-@pytest.mark.parametrize("model", MODELS, ids=str)
-def test_memory_mapped_rows_go_by_blocks(tmp_path, rows, model):
-    X, y, w = rows
-    memory = type(model)(**model.get_params()).fit(X, y, w)
-    check(type(model)(**model.get_params()).fit(mapped(tmp_path / "rows", X), y, w), memory, X)
-
-
 def test_a_continuous_target_is_sliced_by_the_quantiles_of_all(rows, rng):
     X, _, w = rows
     y = np.exp(X @ np.arange(6.0) / 20) + rng.random(500)
@@ -82,19 +75,6 @@ def test_noise_may_come_in_blocks(rows, later):
     check(found, memory, X)
     with pytest.raises(ValueError, match=r"noise: expected 6 columns, got 5"):
         found.fit(X, noise=ArrayBlocks(noise[:, 1:]))
-
-
-@pytest.mark.parametrize("model", MODELS, ids=str)
-def test_an_error_names_the_row_and_leaves_the_estimator(rows, model):
-    X, y, _ = rows
-    model = type(model)(**model.get_params()).fit(X, y)
-    before = dict(model.__dict__)
-    X[431, 2] = np.inf
-    with pytest.raises(ValueError, match=r"got inf in row 431, column 2"):
-        model.fit(ArrayBlocks(X, y, block_rows=50))
-    assert all(model.__dict__[name] is before[name] for name in before)
-    with pytest.raises(ValueError, match="weight"):
-        model.fit(ArrayBlocks(X[:9], y[:9], np.zeros(9)))
 
 
 def test_an_ensemble_is_fitted_on_blocks(rows):

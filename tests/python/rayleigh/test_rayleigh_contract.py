@@ -49,27 +49,6 @@ def test_a_batch_of_one_class_may_come_first(rows):
     assert_allclose(lda.transform(X), FisherLDA().fit(X, y).transform(X), atol=1e-9)
 
 
-@pytest.mark.parametrize("member", SUPERVISED)
-def test_supervised_errors(rows, member):
-    X, y = rows
-    with pytest.raises(ValueError, match=r"expected rows of at least two classes, got 1 class"):
-        member().fit(X, np.zeros(240, dtype=int))
-    with pytest.raises(
-        ValueError, match=r"n_components: expected at most 3 \(classes - 1\), got 4"
-    ):
-        member(4).fit(X, y)
-    with pytest.raises(ValueError, match=r"n_components: expected at most 1 \(columns\), got 2"):
-        member(2).fit(X[:, :1], y)
-    with pytest.raises(ValueError, match="at least one"):
-        member().fit(X, y, np.zeros(240))
-    X[:, 1] = X[:, 0] + X[:, 2]
-    with pytest.raises(SingularDenominatorError, match="would do") as caught:
-        member(ridge=0).fit(X, y)
-    ridge = float(str(caught.value).partition("; ridge=")[2].split()[0])
-    assert 0 < ridge < 1e-8
-    assert np.isfinite(member(ridge=ridge).fit(X, y).directions_).all()
-
-
 def test_targets_of_the_wrong_kind(rows, rng):
     X, y = rows
     with pytest.raises(ValueError, match="Unknown label type"):
@@ -80,18 +59,6 @@ def test_targets_of_the_wrong_kind(rows, rng):
         SlicedInverseRegression().partial_fit(X, rng.standard_normal(240), classes=[0, 1])
     with pytest.raises(ValueError, match="y: expected an array of real numbers"):
         SlicedInverseRegression(target="continuous").fit(X, y.astype(str))
-
-
-def test_unsupervised_errors(rows):
-    X, _ = rows
-    with pytest.raises(ValueError, match=r"n_components: expected at most 6 \(columns\), got 7"):
-        RayleighPCA(7).fit(X)
-    with pytest.raises(ValueError, match="at least one"):
-        RayleighPCA().fit(X, sample_weight=np.zeros(240))
-    with pytest.raises(TypeError, match="moments: expected ClassMoments, got list"):
-        RayleighPCA().fit_moments([X])
-    with pytest.raises(ValueError, match="moments: expected rows of positive weight"):
-        RayleighPCA().fit_moments(ClassMoments())
 
 
 def test_noise_errors(rows):

@@ -193,15 +193,6 @@ def test_signs_are_right_to_the_last_digit(rng):
             assert got == sign
 
 
-def test_signs_agree_with_minima_in_bulk(rng):
-    a, g = rng.standard_normal((2000, 26)), rng.standard_normal((2000, 26))
-    least = trust_region_minimum(a, g, 1.0, diagonal=True).value
-    constant = np.abs(least).mean()
-    result = certified_sign(a, g, constant, 1.0, diagonal=True)
-    assert_array_equal(result.sign, np.where(least + constant >= 0, 1, -1))
-    assert result.passes.mean() < 3
-
-
 def test_linear_functions_have_the_closed_form(rng):
     """Parrish (2012), Proposition 2: min beta^T x over an ellipsoid is b - r |R^(1/2) beta|."""
     beta, m = rng.standard_normal(6), rng.standard_normal(6)
@@ -216,18 +207,6 @@ def test_linear_functions_have_the_closed_form(rng):
     for step, sign in ((1e-12, 1), (-1e-12, -1)):
         constant = 1.7 * np.linalg.norm(2 * slope) * (1 + step)
         assert certified_sign(np.zeros(6), slope, constant, 1.7, diagonal=True).sign == sign
-
-
-def test_lists_float32_and_batches_without_items():
-    found = trust_region_minimum([[2, 0], [0, -1]], [0, 0], 2)
-    assert_allclose([found.value, found.multiplier], [-4, 1], rtol=1e-14)
-    assert found.hard_case is True
-    single = np.float32([[2, 0], [0, -1]])
-    value = trust_region_minimum(single, np.float32([0, 0]), 2, 1.5).value
-    assert_allclose(value, -2.5, rtol=1e-14)
-    empty = trust_region_minimum(np.eye(2), np.zeros((0, 2)), np.zeros(0))
-    assert empty.value.shape == (0,)
-    assert empty.x.shape == (0, 2)
 
 
 def test_a_radius_of_zero_and_huge_and_tiny_units(rng):
@@ -255,27 +234,3 @@ def test_threads_do_not_matter(rng):
             assert got.x.tobytes() == expected.x.tobytes()
             other = certified_sign(*args, 20.0, 1.0, n_threads=threads)
             assert other.lower.tobytes() == signs.lower.tobytes()
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"A": np.ones((2, 3))}, r"A: expected shape \(d, d\) or \(n, d, d\)"),
-        ({"A": np.ones(2)}, "A: expected shape"),
-        ({"A": [[1.0, 2.0], [0.0, 1.0]]}, "A: expected symmetric matrices"),
-        ({"A": [[np.nan, 0.0], [0.0, 1.0]]}, "A: expected finite numbers"),
-        ({"g": np.ones(3)}, r"g: expected shape \(2,\) or \(n, 2\)"),
-        ({"g": [np.inf, 0.0]}, "g: expected finite"),
-        ({"radius": -1.0}, "radius: expected numbers >= 0, got -1"),
-        ({"radius": [1.0, 1.0], "g": np.ones((3, 2))}, "radius: expected 3 items"),
-        ({"radius": np.ones((1, 1))}, "radius, constant: expected numbers"),
-        ({"A": np.stack([np.eye(2)] * 2), "g": np.ones((3, 2))}, "A: expected 3 items"),
-        ({"constant": "a"}, "constant: expected an array of real numbers"),
-        ({"n_threads": 0}, "n_threads"),
-    ],
-)
-def test_errors(change, message):
-    arguments = {"A": np.eye(2), "g": np.zeros(2), "constant": 0.0, "radius": 1.0} | change
-    for function in (trust_region_minimum, certified_sign):
-        with pytest.raises(ValueError, match=message):
-            function(**arguments)

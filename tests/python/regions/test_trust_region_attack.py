@@ -47,16 +47,6 @@ def test_singular_matrices_with_the_slope_in_their_range():
         assert_array_equal(certified_sign(A, -b, -least - step, radius).sign, -1)
 
 
-def test_one_of_them_alone():
-    b = np.array([0.1, 0.3])
-    radius = 0.5 / np.linalg.norm(b)
-    found = trust_region_minimum(np.outer(b, b), -b, radius)
-    assert_allclose(found.value, -0.75, rtol=1e-14)
-    assert_allclose(found.x, [0.5, 1.5], rtol=1e-13)
-    assert_allclose(found.multiplier, 0.1, rtol=1e-13)
-    assert certified_sign(np.outer(b, b), -b, 0.76, radius).sign == 1
-
-
 def held_against_long_double(problem, rng):
     A, single = problem.A, problem.way == "diagonal"
     A = np.einsum("nii->ni", A) if single else A[0] if problem.way == "shared" else A
@@ -87,7 +77,7 @@ def held_against_long_double(problem, rng):
 def test_every_family_against_long_double(family, way):
     rng = np.random.default_rng([list(reference.FAMILIES).index(family), WAYS.index(way)])
     for d in (1, 2, 3, 4, 5, 7, 9, 16, 26):
-        for _ in range(4):
+        for _ in range(2):
             n = 40 if d < 10 else 8
             held_against_long_double(reference.draw(rng, family, n, d, way), rng)
 
@@ -166,7 +156,7 @@ def small_problems(draw):
     return A, g, draw(st.sampled_from([0.125, 0.5, 1.0, 1.5, 4.0]))
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=40, deadline=None, derandomize=True)
 @given(small_problems())
 def test_the_secular_equation_against_projected_gradients(problem):
     A, g, radius = problem

@@ -71,13 +71,13 @@ class Page(HTMLParser):
 @pytest.fixture(scope="module")
 def digits():
     rows, labels = load_digits(return_X_y=True)
-    return rows[:700], labels[:700], rows[700:1100], labels[700:1100]
+    return rows[:500], labels[:500], rows[700:1100], labels[700:1100]
 
 
 @pytest.fixture(scope="module")
 def digit_page(digits):
     train, y, test, truth = digits
-    model = ef.GEMClassifier().fit(train, y)
+    model = ef.GEMClassifier(views=["columns", "gem"]).fit(train, y)
     return model, report.html_report(model, test, truth, title="Digits")
 
 

@@ -8,8 +8,7 @@ from flat_gem import gem_classifier
 from sklearn.datasets import load_digits, load_iris
 from sklearn.impute import SimpleImputer
 
-from eigenfeat import GEM, ClassMoments, FisherLDA, GEMClassifier, GEMClassifierCV, GEMEnsemble
-from eigenfeat.models import load, save, to_onnx
+from eigenfeat import GEM, ClassMoments, FisherLDA, GEMClassifier
 from eigenfeat.rayleigh import QuadraticDiscriminant
 from eigenfeat.rows import ArrayBlocks, GeneratedBlocks
 from eigenfeat.rows.completion import GaussianRows
@@ -170,14 +169,6 @@ def test_units_and_weights_by_a_factor_change_nothing():
     np.testing.assert_allclose(other.filled(X * unit) / unit, model.filled(X), rtol=1e-7)
 
 
-def test_threads_change_no_bit(digits):
-    X, y = digits
-    models = [GEM(n_threads=n).fit(X[:400], y[:400]) for n in (1, 2, 5)]
-    for other in models[1:]:
-        assert other.moments_ == models[0].moments_
-        np.testing.assert_array_equal(other.transform(X[400:500]), models[0].transform(X[400:500]))
-
-
 def test_rows_solved_without_moments_are_completed_too(digits):
     X, y = digits
     model = GEM(solver="randomized", n_directions=2).fit(X[:300], y[:300])
@@ -236,23 +227,6 @@ def test_some_blocks_may_be_complete(digits):
         )
 
 
-def test_depth_ensembles_searches_and_files(tmp_path, digits):
-    X, y = digits
-    train, labels, rows = X[:400], y[:400], X[400:600]
-    deep = gem_classifier(views="gem", depth=2, hidden_directions=2, n_directions=2).fit(
-        train, labels
-    )
-    ensemble = GEMEnsemble(n_members=2).fit(train, labels)
-    search = GEMClassifierCV(grid={"gem__ridge": [0.1, 0.3]}, cv=2).fit(train, labels)
-    for model in (deep, ensemble, search, GEM().fit(train, labels), FisherLDA().fit(train, labels)):
-        save(model, tmp_path / "model")
-        again = load(tmp_path / "model")
-        method = "predict_proba" if hasattr(model, "predict_proba") else "transform"
-        found = getattr(model, method)(rows)
-        assert np.isfinite(found).all()
-        np.testing.assert_array_equal(getattr(again, method)(rows), found)
-
-
 # ---- bad input -----------------------------------------------------------------------------------
 
 
@@ -305,14 +279,6 @@ def test_a_class_without_an_entry_in_a_column_is_named():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert np.isfinite(model.predict_proba(X)).all()
-
-
-def test_onnx_refuses_a_model_that_completes():
-    X, y = load_iris(return_X_y=True)
-    model = GEMClassifier(views="gem").fit(incomplete(X, 0.2), y)
-    pytest.importorskip("onnx")
-    with pytest.raises(ValueError, match="missing entries"):
-        to_onnx(model)
 
 
 def test_scatter_is_added_to_one_class():

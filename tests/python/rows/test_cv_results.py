@@ -45,8 +45,8 @@ def test_columns_are_those_of_a_grid_search(name):
 
 
 def test_a_search_in_a_file_keeps_its_results(tmp_path):
-    for name, make in SEARCHES.items():
-        search = make().fit(X, Y)
+    for name in ("GEMClassifierCV", "ReliableClassifierCV"):
+        search = SEARCHES[name]().fit(X, Y)
         ef.save(search, tmp_path / "search.efm")
         again = ef.load(tmp_path / "search.efm")
         assert again.best_score_ == search.best_score_, name

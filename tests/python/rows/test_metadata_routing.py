@@ -46,9 +46,7 @@ def test_events_in_a_pipeline_and_a_search():
             assert search.cv_results_[f"split{split}_test_score"][place] == score
 
 
-@pytest.mark.parametrize(
-    "kind", [ldg.TransferITML, ldg.TransferLDG, ldg.PooledPCA, ldg.PooledFisher]
-)
+@pytest.mark.parametrize("kind", [ldg.TransferLDG, ldg.PooledPCA])
 def test_domains_in_a_pipeline_and_a_search(kind):
     model = kind().set_fit_request(sample_domain=True)
     model.set_transform_request(sample_domain=True)

@@ -117,20 +117,6 @@ def test_memory_mapped_rows_may_have_events(tmp_path, digits):
         found.fit(GeneratedBlocks([(X, y)]), events=events)
 
 
-def test_results_of_blocks_come_block_by_block(digits):
-    X, y = digits
-    model = gem_classifier(views="gem", n_directions=2).fit(X, y)
-    blocks = ArrayBlocks(X, block_rows=400)
-    for method in ("predict", "predict_proba", "decision_function"):
-        parts = list(getattr(model, method)(blocks))
-        assert [len(part) for part in parts] == [400, 400, 100]
-        np.testing.assert_allclose(np.concatenate(parts), getattr(model, method)(X), atol=1e-5)
-    parts = model.predict(iter([X[:10], (X[10:30], y[10:30])]))
-    np.testing.assert_array_equal(np.concatenate(list(parts)), model.predict(X[:30]))
-    features = GEM().fit_transform(ArrayBlocks(X, y, block_rows=400))
-    assert [len(part) for part in features] == [400, 400, 100]
-
-
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array, lambda X: X.astype(np.uint8)])
 def test_a_block_without_rows_has_results_without_rows(digits, form):
     X, y = digits
@@ -221,7 +207,7 @@ print(right, max(seen) - seen[0])
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux tells what memory is whose")
-@pytest.mark.parametrize("dtype", ["uint8", "float32"])
+@pytest.mark.parametrize("dtype", ["uint8", pytest.param("float32", marks=pytest.mark.long)])
 def test_memory_does_not_grow_with_the_file(tmp_path, dtype):
     """Rows that take 240 MB as float32 are fitted and predicted with five eighths of that."""
     n, d, path = 600_000, 100, tmp_path / "rows"

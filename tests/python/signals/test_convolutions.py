@@ -222,17 +222,3 @@ def test_bad_series_are_named_and_nothing_is_lost(rng, case):
     with pytest.raises(ValueError, match=message):
         model.fit(X, y)
     assert_array_equal(model.decision_function(good), before)
-
-
-def test_bad_parameters(rng):
-    X, y = waves(rng, 20, 40)
-    model = ConvolutionFeatures(84, random_state=0).fit(X)
-    for times in ([], [5, 5], [0, 3], [1.5], [[2]]):
-        with pytest.raises(ValueError, match="times: expected ascending integers"):
-            model.transform_prefixes(X, times)
-    with pytest.raises(ValueError, match="X: expected 1 channels, got 2"):
-        model.transform(np.ones((3, 2, 40)))
-    with pytest.raises(ValueError, match="n_features"):
-        ConvolutionFeatures(83).fit(X)
-    with pytest.raises(ValueError, match="alphas: expected positive numbers"):
-        ConvolutionClassifier(84, alphas=[0.0]).fit(X, y)

@@ -21,6 +21,11 @@ pd = pytest.importorskip("pandas", reason="pandas is not installed")
 SHARED = ROOT.parent / "shared" / "data" / "tables"
 
 
+def classifier():
+    """A pool of two views, whose fits are quick."""
+    return GEMClassifier(views=["columns", "gem"])
+
+
 @pytest.fixture(scope="module")
 def credit():
     """A table of 300 loans; the label needs a word and a number."""
@@ -73,8 +78,8 @@ def test_a_file_gives_what_its_frame_gives(tmp_path, credit, form):
     else:
         written(credit, path)
     X = credit.drop(columns="kind")
-    expected = GEMClassifier().fit(X, credit["kind"])
-    model = GEMClassifier().fit(open_rows(path, "kind"))
+    expected = classifier().fit(X, credit["kind"])
+    model = classifier().fit(open_rows(path, "kind"))
     assert_same_columns(model.columns_, expected.columns_)
     assert (model.n_features_in_, model.feature_names_in_.tolist()) == (5, list(X))
     np.testing.assert_array_equal(
@@ -91,8 +96,8 @@ def test_real_tables(name):
         pytest.skip(f"{path} is not there")
     frame = pd.read_csv(path)
     y = frame.pop("class")
-    expected = GEMClassifier().fit(frame, y)
-    model = GEMClassifier().fit(open_rows(path, "class"))
+    expected = classifier().fit(frame, y)
+    model = classifier().fit(open_rows(path, "class"))
     assert [view.weight for view in model.views_] == [view.weight for view in expected.views_]
     found = predicted(model, open_rows(path, "class"))
     np.testing.assert_array_equal(found, expected.predict_proba(frame))
@@ -119,11 +124,11 @@ def test_parts_and_folders(tmp_path, credit):
     other = tmp_path / "all" / "year=2024"
     other.mkdir()
     written(credit[200:][["kind", "town", "job", "age", "debts", "owner"]], other / "b.csv")
-    model = GEMClassifier().fit(open_rows(tmp_path / "all", "kind"))
+    model = classifier().fit(open_rows(tmp_path / "all", "kind"))
     X = credit.drop(columns="kind").assign(year=np.where(np.arange(300) < 200, 2023, 2024))
     np.testing.assert_array_equal(
         predicted(model, open_rows(tmp_path / "all", "kind")),
-        GEMClassifier().fit(X, credit["kind"]).predict_proba(X),
+        classifier().fit(X, credit["kind"]).predict_proba(X),
     )
 
 
@@ -172,7 +177,7 @@ def test_counts_are_all_that_the_encoder_needs():
 
 @pytest.fixture
 def model(tmp_path, credit):
-    return GEMClassifier().fit(open_rows(written(credit, tmp_path / "fit.csv"), "kind"))
+    return classifier().fit(open_rows(written(credit, tmp_path / "fit.csv"), "kind"))
 
 
 def test_unknown_categories_and_gaps_in_words(tmp_path, credit, model):
@@ -193,7 +198,7 @@ def test_columns_are_found_by_name_and_others_ignored(tmp_path, credit, model):
 
 def test_types_may_change_where_the_values_do_not(tmp_path, credit):
     codes = credit.assign(town=credit["town"].map({"Ulm": "7", "Bern": "8"}).fillna("x"))
-    fitted = GEMClassifier().fit(open_rows(written(codes, tmp_path / "fit.csv"), "kind"))
+    fitted = classifier().fit(open_rows(written(codes, tmp_path / "fit.csv"), "kind"))
     some = codes[codes["town"] != "x"].drop(columns="kind")  # numbers alone
     found = predicted(fitted, open_rows(written(some, tmp_path / "new.csv")))
     np.testing.assert_array_equal(found, fitted.predict_proba(some))
@@ -214,7 +219,7 @@ def test_words_in_a_column_of_numbers(tmp_path, credit, model):
 
 def test_gaps_in_numbers_that_the_fit_had_not(tmp_path, credit):
     whole = credit[credit["age"].notna()]
-    model = GEMClassifier().fit(open_rows(written(whole, tmp_path / "fit.csv"), "kind"))
+    model = classifier().fit(open_rows(written(whole, tmp_path / "fit.csv"), "kind"))
     new = written(credit.drop(columns="kind"), tmp_path / "new.csv")
     with pytest.raises(BadRowError, match="column 'age': expected a number, got a missing value"):
         predicted(model, open_rows(new))
@@ -229,11 +234,11 @@ def test_arrays_are_no_tables(tmp_path, model):
 def test_files_without_names(tmp_path, credit):
     credit.to_csv(tmp_path / "fit.csv", index=False, header=False)
     rows = open_rows(tmp_path / "fit.csv", 5, header=False)
-    model = GEMClassifier().fit(rows)
+    model = classifier().fit(rows)
     assert not hasattr(model, "feature_names_in_")
     assert model.columns_.kinds_ == ["number", "category", "number", "category", "number"]
     X = credit.drop(columns="kind")
-    expected = GEMClassifier().fit(X, credit["kind"]).predict_proba(X)
+    expected = classifier().fit(X, credit["kind"]).predict_proba(X)
     np.testing.assert_array_equal(predicted(model, rows), expected)
     X.to_csv(tmp_path / "new.csv", index=False, header=False)
     found = predicted(model, open_rows(tmp_path / "new.csv", header=False))
@@ -248,8 +253,8 @@ def test_dates_and_identifiers_are_left_out(tmp_path, credit):
     for form in ("csv", "parquet"):
         path = written(more, tmp_path / f"fit.{form}")
         with pytest.warns(UserWarning, match=r"dates \('since'\) and .* differ \('id'\)"):
-            model = GEMClassifier().fit(open_rows(path, "kind"))
-        expected = GEMClassifier().fit(credit.drop(columns="kind"), credit["kind"])
+            model = classifier().fit(open_rows(path, "kind"))
+        expected = classifier().fit(credit.drop(columns="kind"), credit["kind"])
         found = predicted(model, open_rows(path, "kind"))
         np.testing.assert_array_equal(found, expected.predict_proba(credit.drop(columns="kind")))
         bare = written(credit, tmp_path / f"new.{form}")  # columns left out need not be there
@@ -269,11 +274,11 @@ def test_bad_rows_beside_words(tmp_path, credit):
     text.insert(9, "1,clerk,True")
     (tmp_path / "bad.csv").write_text("\n".join(text) + "\n")
     with pytest.raises(BadRowError, match=r"line 6, column 'age': expected a number, got 'old'"):
-        GEMClassifier().fit(open_rows(tmp_path / "bad.csv", "kind"))
+        classifier().fit(open_rows(tmp_path / "bad.csv", "kind"))
     rows = open_rows(tmp_path / "bad.csv", "kind", skip_bad=True)
-    model = GEMClassifier().fit(rows)
+    model = classifier().fit(rows)
     good = credit.drop(index=4).drop(columns="kind")
-    expected = GEMClassifier().fit(good, credit["kind"].drop(index=4))
+    expected = classifier().fit(good, credit["kind"].drop(index=4))
     np.testing.assert_array_equal(model.predict_proba(good), expected.predict_proba(good))
 
 
@@ -311,7 +316,7 @@ def test_every_command_on_a_table_with_words(tmp_path, credit, monkeypatch):
 def test_a_report_about_a_table_with_words(tmp_path, credit):
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     path = written(credit, tmp_path / "credit.csv")
-    ef.save(GEMClassifier().fit(open_rows(path, "kind")), tmp_path / "m.efm")
+    ef.save(classifier().fit(open_rows(path, "kind")), tmp_path / "m.efm")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         status, _, err = run(
