@@ -175,7 +175,7 @@ _command(
 
     Computes weight, mean and second moment of every class in one pass over files that need not fit
     into memory. Every estimator that fits on moments can use the result, and moments of parts can
-    be merged. Names of columns are kept.
+    be merged. They have the names of the columns.
 
     {DATA}
 

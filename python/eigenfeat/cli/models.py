@@ -17,7 +17,14 @@ import numpy.typing as npt
 
 from eigenfeat._base.validation import show
 from eigenfeat.cli.kinds import unfitted
-from eigenfeat.cli.options import STANDARD, check_output, files_of, open_data, open_labelled
+from eigenfeat.cli.options import (
+    STANDARD,
+    check_output,
+    check_some,
+    files_of,
+    open_data,
+    open_labelled,
+)
 from eigenfeat.cli.output import Output, UsageError
 from eigenfeat.models.saving import load, save
 from eigenfeat.moments.class_moments import ClassMoments
@@ -116,9 +123,7 @@ def gathered(rows: FileRows, limit: float, output: Output) -> Block | None:
         if gathered is None:
             advance.cancel()
             return None
-    if not len(gathered):
-        skipped = f"; {rows.n_skipped:,} bad rows were left out" if rows.n_skipped else ""
-        raise ValueError(f"expected at least one row, got none{skipped}")
+    check_some(len(gathered), rows)
     return gathered
 
 
@@ -176,7 +181,7 @@ def _report_fit(
 
 
 def predict(options: SimpleNamespace) -> int:
-    """Write what a classifier says of every row."""
+    """Write the predictions of every row."""
     output = Output("predict", options.json, options.progress)
     _check_output(options.output)
     if options.early:

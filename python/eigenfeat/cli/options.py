@@ -26,6 +26,7 @@ __all__ = [
     "STANDARD",
     "Parsed",
     "check_output",
+    "check_some",
     "column_names",
     "grouped",
     "open_data",
@@ -375,6 +376,13 @@ def check_output(path: Path, inputs: Iterable[str | os.PathLike[str]] = ()) -> N
     for other in inputs:
         if os.path.exists(other) and os.path.samefile(path, other):
             raise UsageError(f"--output: expected another file than the input {other}")
+
+
+def check_some(n: int, rows: FileRows) -> None:
+    """ValueError if no row of the files is good."""
+    if not n:
+        skipped = f"; {rows.n_skipped:,} bad rows were left out" if rows.n_skipped else ""
+        raise ValueError(f"{rows.sources[0].path}: expected at least one row, got none{skipped}")
 
 
 def files_of(rows: FileRows) -> list[Path]:

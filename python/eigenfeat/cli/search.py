@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.model_selection import GridSearchCV, ParameterGrid, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 
-from eigenfeat._base.validation import show
+from eigenfeat.cli.inspect import plain
 from eigenfeat.cli.kinds import full_name, grid_values, unfitted
 from eigenfeat.cli.models import fit_whole, gathered
 from eigenfeat.cli.options import check_output, files_of, open_labelled
@@ -140,7 +140,7 @@ def _table(search: Any) -> list[dict[str, Any]]:
     tried = search.cv_results_
     if "params" not in tried:  # LDG, which tries its parameters one after the other
         return [
-            {"params": {name: _plain(value)}, "score": float(score)}
+            {"params": {name: plain(value)}, "score": float(score)}
             for name in OF_LDG
             if np.ndim(tried.get(f"{name}_accuracy", 0)) == 1
             for value, score in zip(tried[name], tried[f"{name}_accuracy"], strict=True)
@@ -148,7 +148,7 @@ def _table(search: Any) -> list[dict[str, Any]]:
     order = np.argsort(-np.nan_to_num(tried["mean_test_score"], nan=-np.inf), kind="stable")
     return [
         {
-            "params": {_option(name): _plain(value) for name, value in tried["params"][at].items()},
+            "params": {_option(name): plain(value) for name, value in tried["params"][at].items()},
             "score": float(tried["mean_test_score"][at]),
             "deviation": float(tried["std_test_score"][at]),
         }
@@ -159,21 +159,15 @@ def _table(search: Any) -> list[dict[str, Any]]:
 
 def _chosen(search: Any) -> dict[str, Any]:
     if hasattr(search, "best_params_"):
-        params = {_option(name): _plain(value) for name, value in search.best_params_.items()}
+        params = {_option(name): plain(value) for name, value in search.best_params_.items()}
         return {"best_params": params, "best_score": float(search.best_score_)}
-    return {"best_params": {name: _plain(getattr(search, f"{name}_")) for name in OF_LDG}}
+    return {"best_params": {name: plain(getattr(search, f"{name}_")) for name in OF_LDG}}
 
 
 def _option(name: str) -> str:
     """The name that the command line has for a parameter of a nested estimator."""
     part, _, own = name.rpartition("__")
     return own if part in ("maxmarginshift", "gem", "logit") else name
-
-
-def _plain(value: Any) -> Any:
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    return value.item() if isinstance(value, np.generic) else show(value)
 
 
 def _text(result: dict[str, Any]) -> str:

@@ -37,7 +37,7 @@ from eigenfeat.tables.source import Mask, Options, Source
 __all__ = ["DelimitedSource"]
 
 _BLOCK_BYTES = 4 << 20  # of text that is parsed at once
-_FIRST_BYTES = 1 << 20  # of text that types of columns are found in
+_FIRST_BYTES = 1 << 20  # of text that types of columns are inferred from
 _MOST_BYTES = 64 << 20  # of a line
 _FIRST_RECORDS = 200  # beside which the first line is looked at
 # Cells that are missing values.
@@ -179,12 +179,13 @@ class DelimitedSource(TableSource):
         if self.named and self._has_one_line:
             raise ValueError(f"{self.path}: expected rows, got a header alone")
         while True:
+            typed = self._typed
             try:
                 with self._opened() as stream:
                     start = 0
-                    for n, columns, bad in self._batches(stream, size, wanted):
+                    for n, columns, bad in self._batches(stream, size, wanted, typed):
                         if start + n > done:
-                            if not self._typed:
+                            if not typed:
                                 columns, bad = self._converted(columns, bad)
                             wrong = bad if bad.any() else None
                             yield start, n, columns, wrong, fraction_of(stream.file, self.path)
@@ -206,14 +207,14 @@ class DelimitedSource(TableSource):
                     raise self._too_long(self._line_of(done)) from None
                 elif "UTF8" in text:
                     raise self._undecodable() from None
-                elif "conversion error" in text and self._typed:
+                elif "conversion error" in text and typed:
                     self._typed = False
                 else:
                     line = self._line_of(done)
                     raise ValueError(f"{self.path}: after line {line}: {text[:200]}") from None
 
     def _batches(
-        self, stream: _Stream, size: int, wanted: list[int]
+        self, stream: _Stream, size: int, wanted: list[int], typed: bool
     ) -> Iterator[tuple[int, dict[int, Any], Mask]]:
         """Number of samples, their cells by column, and which have a wrong number of fields."""
         pa = arrow("CSV")
@@ -223,10 +224,10 @@ class DelimitedSource(TableSource):
             wrong.append(row.number - 1 - self._header_lines)
             return "skip"
 
-        typed = {"number": pa.from_numpy_dtype(self.dtype), "bool": pa.bool_()}
+        numbers = {"number": pa.from_numpy_dtype(self.dtype), "bool": pa.bool_()}
         types = dict.fromkeys(wanted, pa.string())
-        if self._typed:
-            types |= {j: typed.get(self.kinds[j], pa.string()) for j in self.choice.features}
+        if typed:
+            types |= {j: numbers.get(self.kinds[j], pa.string()) for j in self.choice.features}
         read = [j for j in wanted if j < self._stored]
         at = taken = 0
         with self._reader(stream, self._encoding, size, read or [0], types, leave_out) as reader:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -235,16 +233,3 @@ def test_bash_completes(tmp_path):
     assert "--image-shape" in completed("eigenfeat", "report", "--im")
     assert completed("eigenfeat", "fit", "--model", "re") == ["reliable"]
     assert completed("eigenfeat", "predict", "mod") == []  # files are bash's own business
-
-
-def test_a_reader_that_has_seen_enough_is_no_error(files):
-    assert fit()[0] == 0
-    environment = {**os.environ, "PYTHONWARNINGS": "error"}
-    command = f"{sys.executable} -m eigenfeat predict model.efm - --format csv -o -"
-    pipe = f"set -o pipefail; cat train.csv | {command} 2>err.txt | head -1"
-    ran = subprocess.run(
-        ["bash", "-c", pipe], capture_output=True, text=True, timeout=120, env=environment,
-        check=False,
-    )  # fmt: skip
-    assert ran.returncode == 0, Path("err.txt").read_text()
-    assert ran.stdout == "prediction\n"

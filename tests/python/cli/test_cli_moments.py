@@ -368,5 +368,5 @@ def test_errors_end_with_their_status(files, capsys):
     status, _, err = run(capsys, *moments(folder, "--skip-bad"))
     assert (status, err) == (
         1,
-        "eigenfeat: expected at least one row, got none; 2,000 bad rows were left out\n",
+        f"eigenfeat: {path}: expected at least one row, got none; 2,000 bad rows were left out\n",
     )
