@@ -80,7 +80,7 @@ def test_pencils_outlive_a_worker(client, problem, monkeypatch):
 
 def test_a_search_outlives_a_worker(client):
     X, y = client.persist(lazy_problem(4000, 500))
-    base = gem_classifier(views="gem", n_directions=1, scale="none")
+    base = gem_classifier(n_directions=1, scale="none")
     search = distributed.GEMClassifierCV(base, {"logit__penalty": [0.3, 0.03]})
     calm = search.fit(X, y).predict_proba(X[:500].compute())
     expected = [(one["error"], one["log_loss"]) for one in search.results_]
@@ -209,7 +209,7 @@ def test_projections_are_kept_by_all_workers_alike(client):
     wait(X)
     blocks = DaskBlocks(X, y)
     assert blocks._partitions.persisted.shares(client) is None
-    gem_classifier(views="gem", n_directions=1, scale="none").fit(blocks)
+    gem_classifier(n_directions=1, scale="none").fit(blocks)
     kept = blocks._stored.persisted.shares(client)
     assert sorted(len(share.numbers) for share in kept) == [8, 8]
 

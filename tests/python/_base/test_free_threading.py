@@ -106,9 +106,9 @@ def test_moments_compared_in_both_orders_do_not_wait_for_ever(rng):
 
 MODELS = {
     "GEM": (lambda: GEM(n_directions=3), "transform"),
-    "GEMClassifier": (lambda: gem_classifier(views="gem", n_directions=3), "predict_proba"),
+    "GEMClassifier": (lambda: gem_classifier(n_directions=3), "predict_proba"),
     "two layers": (
-        lambda: gem_classifier(views="gem", depth=2, n_directions=2, hidden_directions=2),
+        lambda: gem_classifier(depth=2, n_directions=2, hidden_directions=2),
         "predict_proba",
     ),
     "MultinomialLogit": (lambda: MultinomialLogit(), "predict_proba"),

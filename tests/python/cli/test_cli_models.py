@@ -73,7 +73,7 @@ def test_a_fit_is_that_of_the_array(files, problem, capsys):
         "classes": ["ant", "bee", "moth"],
     }
     model = eigenfeat.load(files / "model.efm")
-    expected = gem_classifier(ridge=0.1, random_state=3).fit(X[:400], y[:400])
+    expected = gem_classifier("auto", ridge=0.1, random_state=3).fit(X[:400], y[:400])
     assert plain_params(model) == plain_params(expected)
     assert model.feature_names_in_.tolist() == [f"x{j}" for j in range(5)]
     del model.feature_names_in_

@@ -71,7 +71,7 @@ def test_the_logit_is_that_of_one_machine(digits, dtype, options):
 def test_the_classifier_is_that_of_one_machine(digits, options):
     X, y = digits
     options = {"n_directions": 2, "scale": "none", **options}
-    local = gem_classifier(views="gem", **options).fit(X, y)
+    local = gem_classifier(**options).fit(X, y)
     spread = distributed.GEMClassifier(**nested(dict(views="gem", **options))).fit(*on_dask(X, y))
     assert_array_equal(spread.layers_[-1].pairs, local.layers_[-1].pairs)
     assert_allclose(spread.layers_[0].eigenvalues, local.layers_[0].eigenvalues, rtol=1e-8)
@@ -98,7 +98,7 @@ def test_projections_that_are_kept_change_nothing(digits, monkeypatch, options):
     monkeypatch.setattr(features, "project_rows", lambda *a: read.append(len(a[0])) or project(*a))
     found = []
     for keep in (0.25, 0.0):
-        model = gem_classifier(views="gem", **options).fit(DaskBlocks(dX, dy, keep=keep))
+        model = gem_classifier(**options).fit(DaskBlocks(dX, dy, keep=keep))
         found.append((model.logit_.coef_, model.logit_.n_iter_[0], sum(read)))
         read.clear()
     assert_array_equal(found[0][0], found[1][0])
@@ -107,7 +107,7 @@ def test_projections_that_are_kept_change_nothing(digits, monkeypatch, options):
 
 
 SEARCH = {
-    "estimator": gem_classifier(views="gem", n_directions=1),
+    "estimator": gem_classifier(n_directions=1),
     "grid": {"logit__penalty": [1.0, 0.1]},
 }
 
@@ -219,7 +219,7 @@ def test_missing_entries_are_completed_as_on_one_machine(digits):
     X = np.where(np.random.default_rng(0).random(X.shape) < 0.2, np.nan, X)
     options = {"n_directions": 1, "scale": "none"}
     spread = distributed.GEMClassifier(**nested(dict(views="gem", **options))).fit(*on_dask(X, y))
-    here = gem_classifier(views="gem", **options).fit(ArrayBlocks(X, y, block_rows=250))
+    here = gem_classifier(**options).fit(ArrayBlocks(X, y, block_rows=250))
     assert_array_equal(spread.completion_.covariance, here.completion_.covariance)
     found = spread.predict_proba(on_dask(X, y)[0]).compute()
     assert chance(found, here.predict_proba(X)) < 1e-2

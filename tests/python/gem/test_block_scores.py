@@ -11,7 +11,7 @@ import eigenfeat as ef
 from eigenfeat.rows import ArrayBlocks, GeneratedBlocks
 
 CLASSIFIERS = (
-    gem_classifier(views="gem", n_directions=2),
+    gem_classifier(n_directions=2),
     ef.GEMEnsemble(gem_classifier(n_directions=1), n_members=2),
     ef.GEMClassifierCV(grid={"logit__penalty": [0.1, 1.0]}, cv=2),
     ef.MultinomialLogit(),

@@ -37,9 +37,7 @@ def weight():
 def search(**options):
     grid = options.pop("grid", GRID)
     own = {name: options.pop(name) for name in ("cv", "scoring", "refit") if name in options}
-    base = gem_classifier(
-        views="gem", **{"n_directions": 2, "scale": "none", "tol": 1e-6} | options
-    )
+    base = gem_classifier(**{"n_directions": 2, "scale": "none", "tol": 1e-6} | options)
     return GEMClassifierCV(base, grid, **own)
 
 
@@ -100,13 +98,11 @@ def test_held_out_rows_are_scored_as_by_the_fit_of_the_others(digits):
     found = search().fit(ArrayBlocks(X, y, block_rows=77))
     for result in found.results_:
         options = {"n_directions": 2, "scale": "none", "tol": 1e-6} | result["params"]
-        alone = gem_classifier(views="gem", **options, temperature=1.0).fit(X[train], y[train])
+        alone = gem_classifier(**options, temperature=1.0).fit(X[train], y[train])
         logarithms = alone.predict_log_proba(X[held])[np.arange(len(held)), y[held]]
         assert result["error"] == pytest.approx(1 - alone.score(X[held], y[held]))
         assert result["log_loss"] == pytest.approx(-logarithms.mean(), rel=1e-3)
-    plain = gem_classifier(views="gem", **options | found.best_params_).fit(
-        ArrayBlocks(X, y, block_rows=77)
-    )
+    plain = gem_classifier(**options | found.best_params_).fit(ArrayBlocks(X, y, block_rows=77))
     assert_array_equal(found.predict_proba(X), plain.predict_proba(X))
 
 
@@ -204,6 +200,6 @@ def test_rows_of_a_huge_dimension_stay_in_memory():
     X = sp.random(200, 21_000, density=0.002, format="lil", random_state=random)
     X[np.arange(200), y] = 1.0
     grid = {"logit__penalty": [1.0, 0.1], "gem__ridge": [10.0, 100.0]}
-    found = GEMClassifierCV(gem_classifier(views="gem", n_directions=2), grid).fit(X.tocsr(), y)
+    found = GEMClassifierCV(gem_classifier(n_directions=2), grid).fit(X.tocsr(), y)
     assert len(found.results_) == 4
     assert found.score(X.tocsr(), y) == 1.0

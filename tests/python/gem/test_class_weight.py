@@ -27,18 +27,18 @@ RARE = np.flatnonzero((Y == "malignant") | (np.arange(300) % 9 == 0))
 @pytest.mark.parametrize("factors", ["balanced", {"benign": 3.0}, {"benign": 0.5, "malignant": 2}])
 def test_they_are_weights_of_the_rows(factors):
     rows = RARE
-    model = gem_classifier(views="gem", n_directions=2, class_weight=factors).fit(X[rows], Y[rows])
+    model = gem_classifier(n_directions=2, class_weight=factors).fit(X[rows], Y[rows])
     weight = compute_sample_weight(factors, Y[rows])
-    same = gem_classifier(views="gem", n_directions=2).fit(X[rows], Y[rows], weight)
+    same = gem_classifier(n_directions=2).fit(X[rows], Y[rows], weight)
     assert_allclose(model.predict_proba(X), same.predict_proba(X), rtol=1e-4)
 
 
 def test_balanced_counts_the_rows_weights():
     weight = np.random.default_rng(0).integers(1, 4, len(RARE))
     options = {"n_directions": 2, "class_weight": "balanced", "temperature": 1.0}
-    one = gem_classifier(views="gem", **options).fit(X[RARE], Y[RARE], weight)
+    one = gem_classifier(**options).fit(X[RARE], Y[RARE], weight)
     repeated = np.repeat(RARE, weight)
-    other = gem_classifier(views="gem", **options).fit(X[repeated], Y[repeated])
+    other = gem_classifier(**options).fit(X[repeated], Y[repeated])
     assert_allclose(one.predict_proba(X), other.predict_proba(X), atol=2e-3)
 
 
@@ -55,7 +55,7 @@ def test_rare_classes_are_found_more_often():
 
 @pytest.mark.parametrize("factors", ["balanced", {"benign": 3.0, "malignant": 1}])
 def test_files_searches_and_ensembles_keep_them(tmp_path, factors):
-    model = gem_classifier(views="gem", n_directions=1, class_weight=factors, temperature=1.0).fit(
+    model = gem_classifier(n_directions=1, class_weight=factors, temperature=1.0).fit(
         X[RARE], Y[RARE]
     )
     save(model, tmp_path / "model")

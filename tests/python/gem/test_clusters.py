@@ -60,17 +60,17 @@ def test_pairs_cross_classes_and_reach_every_cluster(n_pairs):
 def test_classifier_with_clusters(digits):
     X, y = digits
     options = {"n_clusters": 2, "n_directions": 3, "pairs": ("random", 60), "penalty": 0.01}
-    model = gem_classifier(views="gem", **options).fit(X[:1000], y[:1000])
+    model = gem_classifier(**options).fit(X[:1000], y[:1000])
     assert model.score(X[1000:], y[1000:]) > 0.95
     assert model.layers_[0].pairs[0, 0].count(".") == 1
     assert len(np.unique(model.layers_[0].pairs, axis=0)) <= 60
-    again = gem_classifier(views="gem", **options, n_threads=1).fit(X[:1000], y[:1000])
+    again = gem_classifier(**options, n_threads=1).fit(X[:1000], y[:1000])
     assert np.array_equal(model.predict_proba(X), again.predict_proba(X))
 
 
 def test_search_and_ensemble_pass_clusters_on(digits, tmp_path):
     X, y = digits
-    base = gem_classifier(views="gem", n_directions=2, pairs=("random", 40), scale="none")
+    base = gem_classifier(n_directions=2, pairs=("random", 40), scale="none")
     search = GEMClassifierCV(base, grid={"n_clusters": [2, 3], "logit__penalty": [0.1, 0.01]})
     search.fit(X[:800], y[:800])
     assert len(search.results_) == 4
@@ -85,14 +85,14 @@ def test_search_and_ensemble_pass_clusters_on(digits, tmp_path):
 def test_depth_goes_on_with_classes(digits):
     X, y = digits
     options = {"n_clusters": 2, "depth": 2, "hidden_directions": 2, "n_directions": 3}
-    model = gem_classifier(views="gem", pairs=("random", 60), **options).fit(X[:800], y[:800])
+    model = gem_classifier(pairs=("random", 60), **options).fit(X[:800], y[:800])
     assert set(np.unique(model.layers_[1].pairs)) == set(range(10))
 
 
 @pytest.mark.parametrize("pairs", ["hypercube", ("random", 0), ("stratified", 9), [(0, 1)]])
 def test_unfit_pairs_are_named(digits, pairs):
     with pytest.raises(ValueError, match="pairs: expected 'all' or"):
-        gem_classifier(views="gem", n_clusters=2, pairs=pairs).fit(*digits)
+        gem_classifier(n_clusters=2, pairs=pairs).fit(*digits)
 
 
 def test_events_and_clusters_exclude_each_other(digits):

@@ -47,7 +47,7 @@ def test_they_add_up_to_the_logits(views):
 @pytest.mark.parametrize("options", [{"include_input": True}, {"depth": 2}])
 def test_layers_and_columns_beside_gem(options):
     X, y = load_wine(return_X_y=True)
-    model = gem_classifier(views="gem", **options).fit(X, y)
+    model = gem_classifier(**options).fit(X, y)
     found = contributions(model, X)
     total = found.baseline + found.by_view.sum(axis=1)
     np.testing.assert_allclose(total, logits(model, X), atol=2e-5 * np.abs(total).max())

@@ -69,7 +69,7 @@ def test_the_default_is_gem_and_its_logit(digits):
 def test_one_layer_by_parts(digits, expansion, constant, include_input, dtype):
     X, y = digits[0].astype(dtype), digits[1]
     options = {"expansion": expansion, "constant": constant, "include_input": include_input}
-    model = gem_classifier(views="gem", **SMALL, **options).fit(X[:600], y[:600])
+    model = gem_classifier(**SMALL, **options).fit(X[:600], y[:600])
     expected = by_parts(X[:600], y[:600], X[600:], **options)
     assert_allclose(model.predict_proba(X[600:]), expected, atol=NEAR)
 
@@ -89,7 +89,7 @@ def test_one_layer_by_parts(digits, expansion, constant, include_input, dtype):
 )
 def test_options_by_parts(digits, options):
     X, y = digits
-    model = gem_classifier(views="gem", **{**SMALL, **options}).fit(X[:600], y[:600])
+    model = gem_classifier(**{**SMALL, **options}).fit(X[:600], y[:600])
     assert_allclose(
         model.predict_proba(X[600:]), by_parts(X[:600], y[:600], X[600:], **options), atol=NEAR
     )
@@ -99,7 +99,7 @@ def test_options_by_parts(digits, options):
 @pytest.mark.parametrize("form", [sp.csr_matrix, sp.coo_array])
 def test_sparse_rows_by_parts(digits, options, form):
     X, y = digits
-    model = gem_classifier(views="gem", **SMALL, **options).fit(form(X[:600]), y[:600])
+    model = gem_classifier(**SMALL, **options).fit(form(X[:600]), y[:600])
     expected = by_parts(X[:600], y[:600], X[600:], **options)
     assert_allclose(model.predict_proba(form(X[600:])), expected, atol=NEAR)
     assert_allclose(model.predict_proba(X[600:]), expected, atol=NEAR)
@@ -113,7 +113,7 @@ def test_it_is_a_pipeline(digits, options, ridge_scale):
     """With this `ridge_scale`, and not with the other."""
     X, y = digits[0][:400], digits[1][:400]
     options = {"n_directions": 3, **options}
-    scores = gem_classifier(views="gem", tol=1e-7, **options).fit(X, y).decision_function(X)
+    scores = gem_classifier(tol=1e-7, **options).fit(X, y).decision_function(X)
     other = {"common": "columns", "columns": "common"}[ridge_scale]
     apart = []
     for scale in (ridge_scale, other):
@@ -128,8 +128,8 @@ def test_it_is_a_pipeline(digits, options, ridge_scale):
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 def test_small_integers_are_float32(digits, dtype, form):
     X, y = digits
-    bits = gem_classifier(views="gem", **SMALL).fit(form(X[:600].astype(np.float32)), y[:600])
-    model = gem_classifier(views="gem", **SMALL).fit(form(X[:600].astype(dtype)), y[:600])
+    bits = gem_classifier(**SMALL).fit(form(X[:600].astype(np.float32)), y[:600])
+    model = gem_classifier(**SMALL).fit(form(X[:600].astype(dtype)), y[:600])
     rest = form(X[600:].astype(dtype))
     expected = bits.predict_proba(form(X[600:].astype(np.float32)))
     assert model.predict_proba(rest).dtype == np.float32
@@ -140,7 +140,7 @@ def test_small_integers_are_float32(digits, dtype, form):
 def test_two_classes_by_parts(labels):
     X, y = load_wine(return_X_y=True)
     X, y = X[y < 2], labels[y[y < 2]]
-    model = gem_classifier(views="gem", **SMALL, scale="columns").fit(X[::2], y[::2])
+    model = gem_classifier(**SMALL, scale="columns").fit(X[::2], y[::2])
     expected = by_parts(X[::2], y[::2], X[1::2], scale="columns")
     assert_allclose(model.predict_proba(X[1::2]), expected, atol=NEAR)
     logits = model.decision_function(X[1::2])
@@ -163,9 +163,7 @@ def test_two_layers_by_parts(digits, dtype, expansion, hidden_ridge, include_inp
     X, y = digits[0].astype(dtype), digits[1]
     options = {"hidden_directions": 2, "n_directions": 2, "pairs": "hypercube"}
     options |= {"expansion": expansion, "hidden_ridge": hidden_ridge}
-    model = gem_classifier(views="gem", depth=2, include_input=include_input, **options).fit(
-        X[:600], y[:600]
-    )
+    model = gem_classifier(depth=2, include_input=include_input, **options).fit(X[:600], y[:600])
     first = GEM(
         ridge=hidden_ridge or 0.2,
         n_directions=2,
@@ -186,9 +184,9 @@ def test_two_layers_by_parts(digits, dtype, expansion, hidden_ridge, include_inp
 def test_moments_of_hidden_features_do_not_depend_on_the_blocks(digits, monkeypatch):
     X, y = digits
     options = {"depth": 2, "hidden_directions": 2, "n_directions": 2, "pairs": "hypercube"}
-    whole = gem_classifier(views="gem", **options).fit(X, y)
+    whole = gem_classifier(**options).fit(X, y)
     monkeypatch.setattr("eigenfeat.expansion.features._BLOCK_BYTES", 1.0)  # 512 rows at a time
-    blocks = gem_classifier(views="gem", **options).fit(X, y)
+    blocks = gem_classifier(**options).fit(X, y)
     assert_allclose(blocks.predict_proba(X), whole.predict_proba(X), atol=5e-3)
     assert_array_equal(blocks.predict(X), whole.predict(X))
 
@@ -199,7 +197,7 @@ def test_events_condition_the_moments(digits, depth):
     X, y = digits
     events = np.array(["even", "odd"])[y[:600] % 2].astype(object) + np.where(y[:600] < 5, "-", "+")
     options = {"pairs": "all", "n_directions": 4}
-    model = gem_classifier(views="gem", depth=depth, hidden_directions=4, **options)
+    model = gem_classifier(depth=depth, hidden_directions=4, **options)
     model.fit(X[:600], y[:600], events=events)
     assert model.classes_.tolist() == list(range(10))
     for layer in model.layers_:
@@ -213,7 +211,7 @@ def test_events_condition_the_moments(digits, depth):
 def test_without_directions_there_are_the_shares_of_the_classes(digits):
     X, y = digits
     kept = (y > 2) | (np.arange(len(y)) % 3 == 0)
-    model = gem_classifier(views="gem", threshold=1e9, penalty=1e-6).fit(X[kept], y[kept])
+    model = gem_classifier(threshold=1e9, penalty=1e-6).fit(X[kept], y[kept])
     assert model.layers_[0].directions.shape == (64, 0)
     shares = np.bincount(y[kept]) / kept.sum()
     assert_allclose(model.predict_proba(X[:2]), [shares, shares], atol=5e-3)
@@ -262,7 +260,7 @@ def test_features_are_never_formed():
 )
 def test_few_samples_have_the_bits_of_blocks(digits, dtype, labels, expansion):
     X, y = digits[0].astype(dtype), digits[1] % labels
-    model = gem_classifier(views="gem", expansion=expansion, **SMALL).fit(X[:300], y[:300])
+    model = gem_classifier(expansion=expansion, **SMALL).fit(X[:300], y[:300])
     features = layer_features(X[300:400], model.layers_, False, None)
     expected = model.logit_.decision_function(features)
     assert np.array_equal(model.decision_function(X[300:400]), expected)
@@ -272,7 +270,7 @@ def test_few_samples_have_the_bits_of_blocks(digits, dtype, labels, expansion):
 
 def test_events_and_expansions_that_do_not_fit(digits):
     X, y = digits[0][:300], digits[1][:300]
-    model = gem_classifier(views="gem", **SMALL)
+    model = gem_classifier(**SMALL)
     with pytest.raises(ValueError, match=r"events: expected 300 groups, one per row, got \(3,\)"):
         model.fit(X, y, events=[0, 1, 2])
     with pytest.raises(ValueError, match="expected rows of at least two classes"):
@@ -285,6 +283,6 @@ def test_events_and_expansions_that_do_not_fit(digits):
         ({"pairs": [(0, 77)]}, "77"),
     ):
         with pytest.raises(ValueError, match=message):
-            gem_classifier(views="gem", **options).fit(X, y)
+            gem_classifier(**options).fit(X, y)
     with pytest.raises(SingularDenominatorError, match="would do"):
-        gem_classifier(views="gem", ridge=0).fit(X, y)
+        gem_classifier(ridge=0).fit(X, y)

@@ -15,7 +15,7 @@ from sklearn.metrics import log_loss
 from eigenfeat.gem.ensemble import GEMEnsemble
 from eigenfeat.moments.class_moments import ClassMoments
 
-SMALL = gem_classifier(views="gem", pairs="hypercube", n_directions=2)
+SMALL = gem_classifier(pairs="hypercube", n_directions=2)
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,7 @@ from eigenfeat.rows import ArrayBlocks
 
 FOURIER = make_pipeline(
     RBFSampler(gamma=5e-4, n_components=60),
-    gem_classifier(views="gem", n_directions=2, scale="none"),
+    gem_classifier(n_directions=2, scale="none"),
 )
 
 

@@ -68,7 +68,7 @@ def test_rows_in_files_by_blocks_and_as_moments_give_the_directions_of_arrays(rn
         (GEM(**options).fit_moments(moments), X),
     ):
         assert_allclose(model.transform(same), expected, rtol=0, atol=1e-8 * expected.max())
-    one = gem_classifier(views="gem", n_directions=2, threshold=None, scale="columns", tol=1e-4)
-    other = gem_classifier(views="gem", n_directions=2, threshold=None, scale="columns", tol=1e-4)
+    one = gem_classifier(n_directions=2, threshold=None, scale="columns", tol=1e-4)
+    other = gem_classifier(n_directions=2, threshold=None, scale="columns", tol=1e-4)
     found = other.fit(rows).predict_proba(named)
     assert_allclose(found, one.fit(X, y).predict_proba(X), rtol=0, atol=1e-3)

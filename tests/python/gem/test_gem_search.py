@@ -27,9 +27,7 @@ def digits():
 
 @pytest.fixture(scope="module")
 def search(digits):
-    return GEMClassifierCV(gem_classifier(views="gem", scale="none"), GRID, random_state=3).fit(
-        *digits
-    )
+    return GEMClassifierCV(gem_classifier(scale="none"), GRID, random_state=3).fit(*digits)
 
 
 def test_every_candidate_is_as_if_fitted_alone(digits, search):
@@ -39,7 +37,7 @@ def test_every_candidate_is_as_if_fitted_alone(digits, search):
     assert len(search.results_) == 16
     for result in search.results_[::5]:
         options = {"scale": "none", "temperature": 1.0, **result["params"]}
-        alone = gem_classifier(views="gem", **options).fit(X[train], y[train])
+        alone = gem_classifier(**options).fit(X[train], y[train])
         error = np.mean(alone.predict(X[held]) != y[held])
         assert abs(error - result["error"]) <= 1 / len(held)
         assert result["n_directions_kept"] == alone.layers_[-1].directions.shape[1]
@@ -53,14 +51,14 @@ def test_the_best_comes_first_and_is_refitted(digits, search):
     assert ranks == sorted(ranks)
     assert search.best_params_ == search.results_[0]["params"]
     assert search.best_score_ == pytest.approx(1 - search.results_[0]["error"])
-    alone = gem_classifier(views="gem", scale="none", **search.best_params_).fit(X, y)
+    alone = gem_classifier(scale="none", **search.best_params_).fit(X, y)
     assert np.array_equal(alone.predict_proba(X), search.predict_proba(X))
 
 
 def test_folds_log_loss_and_no_refit(digits):
     X, y = digits
     found = GEMClassifierCV(
-        gem_classifier(views="gem", n_directions=2),
+        gem_classifier(n_directions=2),
         {"logit__penalty": [1.0, 0.01]},
         cv=3,
         scoring="log_loss",
@@ -74,9 +72,7 @@ def test_folds_log_loss_and_no_refit(digits):
 
 def test_depth_and_weights(digits):
     X, y = digits
-    base = gem_classifier(
-        views="gem", depth=2, hidden_directions=2, n_directions=2, pairs="hypercube"
-    )
+    base = gem_classifier(depth=2, hidden_directions=2, n_directions=2, pairs="hypercube")
     weight = np.random.RandomState(0).uniform(0, 2, len(y))
     grid = {
         "gem__threshold": [1.0, 2.0],
@@ -89,7 +85,7 @@ def test_depth_and_weights(digits):
 
 def test_automatic_numbers_of_directions_beside_others(digits):
     """Each candidate has the directions that its own fit has."""
-    base = gem_classifier(views="gem", pairs="hypercube", penalty=0.1)
+    base = gem_classifier(pairs="hypercube", penalty=0.1)
     grid = {"gem__n_directions": ["auto", 2, 3], "gem__threshold": [1.5, 2.0]}
     found = GEMClassifierCV(base, grid, refit=False).fit(*digits)
     kept = {tuple(r["params"].values()): r["n_directions_kept"] for r in found.results_}
@@ -115,7 +111,7 @@ def test_unfit_grids_are_named(digits, grid, message):
 def test_pairs_of_row_numbers_with_class_weights(digits):
     """No weights of rows were given, but there are some: of the classes."""
     X, y = digits
-    base = gem_classifier(views="gem", n_directions=2, scale="none", class_weight="balanced")
+    base = gem_classifier(n_directions=2, scale="none", class_weight="balanced")
     pairs = [(np.arange(600), np.arange(600, 900))]
     found = GEMClassifierCV(base, {"logit__penalty": [0.1]}, cv=pairs, refit=False).fit(X, y)
     alone = base.set_params(logit__penalty=0.1).fit(X[:600], y[:600])

@@ -235,7 +235,7 @@ def test_groups_of_directions(million, monkeypatch):
 
 def test_classifier(million, tmp_path):
     X, y = million
-    model = gem_classifier(views="gem", n_directions=2).fit(X[:700], y[:700])
+    model = gem_classifier(n_directions=2).fit(X[:700], y[:700])
     score = model.score(X[700:], y[700:])
     assert score > 0.6  # a third by chance
     save(model, tmp_path / "model.efm")

@@ -128,7 +128,7 @@ def waves(n, seed):
 def test_epochs_lower_loss_and_errors(depth, include_input):
     options = {"depth": depth, "include_input": include_input, "threshold": None}
     (rows, y), (new, y_new) = waves(4000, 0), waves(4000, 1)
-    before = gem_classifier(views="gem", expansion="shifted", **options).fit(rows, y)
+    before = gem_classifier(expansion="shifted", **options).fit(rows, y)
     after = joint_classifier(epochs=40, perturbation=0.01, **options).fit(rows, y)
     for part, labels in ((rows, y), (new, y_new)):
         losses = [log_loss(labels, m.predict_proba(part)) for m in (before, after)]
@@ -168,7 +168,7 @@ def test_features_of_other_units_move_too():
     rows, y = waves(2000, 0)
     rows = np.hstack([rows, 1e7 * np.random.default_rng(1).standard_normal((len(rows), 1))])
     options = {"include_input": True, "scale": "columns", "threshold": None}
-    before = gem_classifier(views="gem", expansion="shifted", **options).fit(rows, y)
+    before = gem_classifier(expansion="shifted", **options).fit(rows, y)
     after = joint_classifier(epochs=2, perturbation=0.0, **options).fit(rows, y)
     moved = np.abs(before.logit_.coef_ - after.logit_.coef_) > 0
     assert moved.mean() > 0.9
@@ -188,7 +188,7 @@ def test_two_classes_weights_and_sparse_rows():
 
 def test_without_directions_there_is_nothing_to_train():
     model = joint_classifier(threshold=1e9, epochs=2).fit(X[TRAIN], Y[TRAIN])
-    plain = gem_classifier(views="gem", threshold=1e9, temperature=1.0).fit(X[TRAIN], Y[TRAIN])
+    plain = gem_classifier(threshold=1e9, temperature=1.0).fit(X[TRAIN], Y[TRAIN])
     assert_array_equal(model.predict_proba(X), plain.predict_proba(X))
 
 

@@ -194,9 +194,7 @@ def test_gem_classifier_of_many_classes(rng, tmp_path):
     assert_array_equal(load(tmp_path / "many.efm").predict_proba(X), model.predict_proba(X))
     blocks = GEMClassifier(views="gem").fit(ArrayBlocks(X, y, block_rows=100))
     assert np.mean(blocks.predict(X) == model.predict(X)) > 0.98
-    iterated = gem_classifier(views="gem", solver="lbfgs").fit(X, y)
+    iterated = gem_classifier(solver="lbfgs").fit(X, y)
     assert iterated.logit_.stop_reason_ == "converged"
     assert iterated.penalty_ == 0.03
-    assert (
-        gem_classifier(views="gem", penalty=0.1).fit(X, y).penalty_ == 0.1
-    )  # what is given has an effect
+    assert gem_classifier(penalty=0.1).fit(X, y).penalty_ == 0.1  # what is given has an effect

@@ -51,10 +51,10 @@ def test_the_temperature_matters_to_the_choice(digits):
 
 
 def test_the_fit_is_that_of_the_penalty_bit_for_bit(digits):
-    model = gem_classifier(views="gem", **SMALL).fit(*digits)
+    model = gem_classifier(**SMALL).fit(*digits)
     assert model.logit.penalty == "auto"
     assert model.penalty_ == model.logit_.penalty_ in PENALTIES
-    given = gem_classifier(views="gem", **SMALL | {"penalty": model.penalty_}).fit(*digits)
+    given = gem_classifier(**SMALL | {"penalty": model.penalty_}).fit(*digits)
     assert given.penalty_ == model.penalty_
     ours, theirs = (one.logit_.coef_ * one.temperature_ for one in (model, given))
     np.testing.assert_allclose(ours, theirs, rtol=1e-14)
@@ -63,9 +63,9 @@ def test_the_fit_is_that_of_the_penalty_bit_for_bit(digits):
 
 
 def test_blocks_and_threads_choose_the_same(digits):
-    model = gem_classifier(views="gem", **SMALL, n_threads=1).fit(*digits)
-    spread = gem_classifier(views="gem", **SMALL).fit(ArrayBlocks(*digits, block_rows=97))
-    threads = gem_classifier(views="gem", **SMALL, n_threads=3).fit(*digits)
+    model = gem_classifier(**SMALL, n_threads=1).fit(*digits)
+    spread = gem_classifier(**SMALL).fit(ArrayBlocks(*digits, block_rows=97))
+    threads = gem_classifier(**SMALL, n_threads=3).fit(*digits)
     assert spread.penalty_ == model.penalty_ == threads.penalty_
     assert threads.temperature_ == model.temperature_
 
@@ -88,10 +88,8 @@ def test_paths_take_it_as_none(digits):
 def test_searches_take_numbers(digits):
     with pytest.raises(ValueError, match="grid: expected numbers as penalties"):
         GEMClassifierCV(grid={"logit__penalty": [0.1, "auto"]}).fit(*digits)
-    search = GEMClassifierCV(gem_classifier(views="gem", **SMALL), grid={"gem__ridge": [0.1]})
+    search = GEMClassifierCV(gem_classifier(**SMALL), grid={"gem__ridge": [0.1]})
     with pytest.raises(ValueError, match="estimator: expected a penalty that is a number"):
         search.fit(*digits)
-    chosen = GEMClassifierCV(
-        gem_classifier(views="gem", **SMALL), grid={"logit__penalty": [0.1, 0.01]}, cv=2
-    )
+    chosen = GEMClassifierCV(gem_classifier(**SMALL), grid={"logit__penalty": [0.1, 0.01]}, cv=2)
     assert chosen.fit(*digits).best_params_["logit__penalty"] in (0.1, 0.01)

@@ -91,13 +91,13 @@ def test_it_is_that_of_exact_fits_of_the_folds(digits):
 def test_it_divides_the_weights_and_leaves_labels(digits, two):
     X, y = digits
     y = y % 2 if two else y
-    plain = gem_classifier(views="gem", **SMALL, temperature=1.0).fit(X, y)
-    model = gem_classifier(views="gem", **SMALL).fit(X, y)
+    plain = gem_classifier(**SMALL, temperature=1.0).fit(X, y)
+    model = gem_classifier(**SMALL).fit(X, y)
     assert model.temperature_ == model.logit_.temperature_ != 1
     assert plain.temperature_ == 1
     assert_array_equal(model.predict(X), plain.predict(X))
     assert_allclose(model.logit_.coef_ * model.temperature_, plain.logit_.coef_, rtol=1e-14)
-    given = gem_classifier(views="gem", **SMALL, temperature=model.temperature_).fit(X, y)
+    given = gem_classifier(**SMALL, temperature=model.temperature_).fit(X, y)
     assert_array_equal(given.predict_proba(X), model.predict_proba(X))
 
 
@@ -106,9 +106,7 @@ def test_new_rows_have_less_log_loss(digits):
     rest = np.arange(350, 700)
     losses = []
     for chosen in (1.0, "auto"):
-        model = gem_classifier(views="gem", temperature=chosen, n_directions=4).fit(
-            X[:350], y[:350]
-        )
+        model = gem_classifier(temperature=chosen, n_directions=4).fit(X[:350], y[:350])
         losses.append(-model.predict_log_proba(X[rest])[np.arange(350), y[rest]].mean())
     assert losses[1] < 0.9 * losses[0]
 
@@ -117,10 +115,8 @@ def test_new_rows_have_less_log_loss(digits):
 def test_blocks_have_the_same(digits, options, rng):
     X, y = digits
     weight = rng.random(len(y))
-    local = gem_classifier(views="gem", **SMALL, **options).fit(X, y, weight)
-    spread = gem_classifier(views="gem", **SMALL, **options).fit(
-        ArrayBlocks(X, y, weight, block_rows=97)
-    )
+    local = gem_classifier(**SMALL, **options).fit(X, y, weight)
+    spread = gem_classifier(**SMALL, **options).fit(ArrayBlocks(X, y, weight, block_rows=97))
     assert spread.temperature_ == pytest.approx(local.temperature_, rel=1e-3)
 
 
@@ -223,9 +219,9 @@ def test_with_more_features_than_rows_it_is_that_of_an_exact_fit(rng):
 def test_rows_in_blocks_start_there_too(rng):
     y = rng.integers(0, 4, 5_300)
     X = rng.standard_normal((5_300, 8)) + rng.standard_normal((4, 8))[y]
-    local = gem_classifier(views="gem", **SMALL).fit(X, y)
-    spread = gem_classifier(views="gem", **SMALL).fit(ArrayBlocks(X, y, block_rows=1_000))
-    threads = gem_classifier(views="gem", **SMALL, n_threads=3).fit(X, y)
+    local = gem_classifier(**SMALL).fit(X, y)
+    spread = gem_classifier(**SMALL).fit(ArrayBlocks(X, y, block_rows=1_000))
+    threads = gem_classifier(**SMALL, n_threads=3).fit(X, y)
     assert spread.temperature_ == pytest.approx(local.temperature_, rel=1e-3)
     assert_allclose(spread.predict_proba(X[:50]), local.predict_proba(X[:50]), atol=1e-3)
     assert_array_equal(threads.predict_proba(X[:50]), local.predict_proba(X[:50]))

@@ -35,30 +35,28 @@ CLASSIFIERS = {
     "columns": lambda: gem_classifier(["columns", "splines"]),
     "ranks": lambda: gem_classifier(["gem_ranks", "kernel"]),
     "interactions": lambda: gem_classifier("interactions"),
-    "gem": lambda: gem_classifier("gem"),
-    "half waves": lambda: gem_classifier("gem", expansion="half_wave", powers=(3, 1), **SMALL),
-    "shifted": lambda: gem_classifier("gem", expansion="shifted", **SMALL),
-    "polynomial": lambda: gem_classifier("gem", expansion="polynomial", powers=[2, 1], **SMALL),
-    "without constant": lambda: gem_classifier("gem", constant=False, **SMALL),
-    "with input": lambda: gem_classifier("gem", include_input=True, **SMALL),
-    "by columns": lambda: gem_classifier("gem", scale="columns", **SMALL),
-    "deep": lambda: gem_classifier("gem", depth=2, hidden_directions=4, **SMALL),
+    "gem": lambda: gem_classifier(),
+    "half waves": lambda: gem_classifier(expansion="half_wave", powers=(3, 1), **SMALL),
+    "shifted": lambda: gem_classifier(expansion="shifted", **SMALL),
+    "polynomial": lambda: gem_classifier(expansion="polynomial", powers=[2, 1], **SMALL),
+    "without constant": lambda: gem_classifier(constant=False, **SMALL),
+    "with input": lambda: gem_classifier(include_input=True, **SMALL),
+    "by columns": lambda: gem_classifier(scale="columns", **SMALL),
+    "deep": lambda: gem_classifier(depth=2, hidden_directions=4, **SMALL),
     "deep with input": lambda: gem_classifier(
         depth=2, hidden_directions=4, include_input=True, **SMALL
     ),
-    "deeper": lambda: gem_classifier("gem", depth=3, hidden_directions=3, **SMALL),
-    "ensemble": lambda: ef.GEMEnsemble(gem_classifier("gem", **SMALL), n_members=3),
+    "deeper": lambda: gem_classifier(depth=3, hidden_directions=3, **SMALL),
+    "ensemble": lambda: ef.GEMEnsemble(gem_classifier(**SMALL), n_members=3),
     "ensemble of pipelines": lambda: ef.GEMEnsemble(
         make_pipeline(
             StandardScaler(with_std=False),
             RBFSampler(gamma=5e-4, n_components=80),
-            gem_classifier("gem", **SMALL),
+            gem_classifier(**SMALL),
         ),
         n_members=2,
     ),
-    "search": lambda: ef.GEMClassifierCV(
-        gem_classifier("gem", **SMALL), {"logit__penalty": [0.1, 0.3]}
-    ),
+    "search": lambda: ef.GEMClassifierCV(gem_classifier(**SMALL), {"logit__penalty": [0.1, 0.3]}),
     "logit": lambda: ef.MultinomialLogit(penalty=0.3),
     "pipeline": lambda: make_pipeline(
         ef.GEM(**SMALL), StandardScaler(), ef.MultinomialLogit(penalty=0.1)
@@ -141,7 +139,7 @@ def test_features(options):
 )
 def test_two_classes_of_any_labels(labels, kind):
     rows, few = X[y < 2], labels[y[y < 2]]
-    model = gem_classifier("gem", n_directions=2).fit(rows, few)
+    model = gem_classifier(n_directions=2).fit(rows, few)
     found = run(to_onnx(model), rows)
     assert found["label"].dtype == kind
     assert found["label"].tolist() == model.predict(rows).tolist()

@@ -90,7 +90,7 @@ def test_the_default_of_many_classes_has_one_direction_a_pair_and_no_threshold(r
 
 def test_a_classifier_of_many_classes_tells_them_apart(rng):
     X, y = many(rng, k=80, d=12, n=12)
-    model = gem_classifier(views="gem", pairs=("random_groups", 120)).fit(X[::2], y[::2])
+    model = gem_classifier(pairs=("random_groups", 120)).fit(X[::2], y[::2])
     assert model.layers_[0].directions.shape == (12, 120)
     assert model.score(X[1::2], y[1::2]) > 0.8
 

@@ -130,9 +130,7 @@ def test_groups_of_classes_and_any_order_of_batches():
 
 def test_the_classifier_and_its_search_take_both(tmp_path):
     X, y = load_digits(return_X_y=True)
-    model = gem_classifier(views="gem", ridge="auto", threshold="auto", n_directions=3).fit(
-        X[:900], y[:900]
-    )
+    model = gem_classifier(ridge="auto", threshold="auto", n_directions=3).fit(X[:900], y[:900])
     assert model.score(X[900:], y[900:]) > 0.93
     save(model, tmp_path / "model")
     loaded = load(tmp_path / "model")
@@ -142,9 +140,7 @@ def test_the_classifier_and_its_search_take_both(tmp_path):
         "gem__threshold": ["auto", 1.5, None],
         "logit__penalty": [0.1],
     }
-    search = GEMClassifierCV(gem_classifier(views="gem", n_directions=2), grid).fit(
-        X[:500], y[:500]
-    )
+    search = GEMClassifierCV(gem_classifier(n_directions=2), grid).fit(X[:500], y[:500])
     assert len(search.results_) == 6
     tried = {(r["params"]["gem__ridge"], r["params"]["gem__threshold"]) for r in search.results_}
     assert len(tried) == 6

@@ -74,7 +74,7 @@ def test_panels_need_axes_of_a_grid(display, gem):
 @pytest.mark.parametrize("display", DISPLAYS)
 @pytest.mark.parametrize("within", ["classifier", "pipeline", "search"])
 def test_the_first_directions_within_a_model(display, within):
-    model = gem_classifier("gem", n_directions=3, threshold=0.1)
+    model = gem_classifier(n_directions=3, threshold=0.1)
     if within == "pipeline":
         model = make_pipeline(StandardScaler(), ef.GEM(n_directions=3), GaussianNB())
     elif within == "search":

@@ -196,7 +196,7 @@ def test_accuracy_beats_mean_imputation(digits):
 
 @pytest.mark.parametrize(
     "make",
-    [lambda: gem_classifier("gem"), FisherLDA, QuadraticDiscriminant],
+    [lambda: gem_classifier(), FisherLDA, QuadraticDiscriminant],
     ids=["GEM", "LDA", "QDA"],
 )
 def test_blocks_give_what_arrays_give(make, digits):

@@ -46,7 +46,7 @@ def test_links_lead_to_a_page_that_exists(name, monkeypatch):
 
 def test_messages_go_to_the_logger_and_with_verbose_to_stderr(caplog, capsys):
     with caplog.at_level(logging.INFO, logger="eigenfeat"):
-        gem_classifier("gem", n_directions=1).fit(X, Y)
+        gem_classifier(n_directions=1).fit(X, Y)
         gem_classifier(n_directions=1).fit(X, Y)
     told = [record.getMessage() for record in caplog.records if record.name == "eigenfeat"]
     assert any(text.startswith("GEM: directions: ") for text in told)

@@ -68,8 +68,8 @@ def test_the_classifier_of_blocks_is_that_of_all_rows(digits, weight, options, w
     X, y = digits
     w = weight if weighted else None
     options = {"n_directions": 2, "penalty": 0.3, "tol": 1e-6} | options
-    memory = gem_classifier(views="gem", **options).fit(X, y, w)
-    found = gem_classifier(views="gem", **options).fit(FarBlocks(X, y, w, block_rows=250))
+    memory = gem_classifier(**options).fit(X, y, w)
+    found = gem_classifier(**options).fit(FarBlocks(X, y, w, block_rows=250))
     for ours, theirs in zip(found.layers_, memory.layers_, strict=True):
         size = np.abs(theirs.directions).max()
         np.testing.assert_allclose(ours.directions, theirs.directions, atol=1e-3 * size)
@@ -84,8 +84,8 @@ def test_the_classifier_of_blocks_is_that_of_all_rows(digits, weight, options, w
 @pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.float32, np.float64])
 def test_memory_mapped_rows_are_fitted_and_predicted_by_blocks(tmp_path, digits, dtype):
     X, y = mapped(tmp_path / "rows", digits[0].astype(dtype)), digits[1]
-    memory = gem_classifier(views="gem", n_directions=3).fit(np.array(X), y)
-    found = gem_classifier(views="gem", n_directions=3).fit(X, y)
+    memory = gem_classifier(n_directions=3).fit(np.array(X), y)
+    found = gem_classifier(n_directions=3).fit(X, y)
     assert objective_gap(memory.logit_, found.logit_) < 1e-4
     for method in ("predict", "predict_proba", "predict_log_proba", "decision_function"):
         of_file = getattr(found, method)(X)
@@ -103,12 +103,10 @@ def test_memory_mapped_rows_are_fitted_and_predicted_by_blocks(tmp_path, digits,
 def test_memory_mapped_rows_may_have_events(tmp_path, digits):
     X, y = mapped(tmp_path / "rows", digits[0]), digits[1]
     events = y % 3
-    memory = gem_classifier(views="gem", n_directions=1, hidden_directions=1, depth=2).fit(
+    memory = gem_classifier(n_directions=1, hidden_directions=1, depth=2).fit(
         digits[0], y, events=events
     )
-    found = gem_classifier(views="gem", n_directions=1, hidden_directions=1, depth=2).fit(
-        X, y, events=events
-    )
+    found = gem_classifier(n_directions=1, hidden_directions=1, depth=2).fit(X, y, events=events)
     np.testing.assert_array_equal(found.layers_[1].pairs, memory.layers_[1].pairs)
     assert objective_gap(memory.logit_, found.logit_) < 1e-4
     with pytest.raises(ValueError, match=r"events: expected 900 values, one per row"):
@@ -120,7 +118,7 @@ def test_memory_mapped_rows_may_have_events(tmp_path, digits):
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array, lambda X: X.astype(np.uint8)])
 def test_a_block_without_rows_has_results_without_rows(digits, form):
     X, y = digits
-    model = gem_classifier(views="gem", n_directions=1).fit(X, y)
+    model = gem_classifier(n_directions=1).fit(X, y)
     blocks = [form(X[:10]), form(X[10:10]), form(X[10:30])]
     for method in (model.predict, model.predict_proba):
         parts = list(method(iter(blocks)))
@@ -131,7 +129,7 @@ def test_a_block_without_rows_has_results_without_rows(digits, form):
 
 def test_bad_rows_of_blocks_are_named_in_predictions(tmp_path, digits):
     X, y = digits
-    model = gem_classifier(views="gem", n_directions=2).fit(X, y)
+    model = gem_classifier(n_directions=2).fit(X, y)
     bad = X.copy()
     bad[777, 5] = np.nan
     found = model.predict(ArrayBlocks(bad, block_rows=100))
@@ -149,7 +147,7 @@ def test_bad_rows_of_blocks_are_named_in_predictions(tmp_path, digits):
 
 @pytest.mark.parametrize(
     "model",
-    [GEM(), gem_classifier(views="gem", n_directions=1, hidden_directions=1, depth=2)],
+    [GEM(), gem_classifier(n_directions=1, hidden_directions=1, depth=2)],
     ids=str,
 )
 def test_an_error_leaves_the_estimator_as_it_was(digits, model):
