@@ -106,7 +106,11 @@ class DelimitedSource(TableSource):
                     f"{self.path}: expected text, got a file with zero bytes; encoding "
                     "(--encoding) names another than UTF-8"
                 )
-            text = head.decode(self._encoding, "replace").removeprefix("\ufeff")
+            try:
+                text = codecs.getincrementaldecoder(self._encoding)().decode(head, not more)
+            except UnicodeError as error:
+                raise self._undecodable(error) from None
+            text = text.removeprefix("\ufeff")
             with _long_fields():
                 reader = csv.reader(io.StringIO(text, newline=""), delimiter=self._delimiter)
                 records = filter(None, reader)
@@ -194,10 +198,7 @@ class DelimitedSource(TableSource):
                     self._check_quotes(stream, start)
                 return
             except UnicodeError as error:
-                got = getattr(error, "object", b"")[error.start : error.end]  # type: ignore[attr-defined]
-                raise ValueError(
-                    f"{self.path}: expected text in {self._encoding}, got {got!r}"
-                ) from None
+                raise self._undecodable(error) from None
             except pa.ArrowInvalid as error:
                 text = " ".join(str(error).split())
                 too_long = "straddl" in text or "skip" in text  # a line, or a field of several
@@ -206,7 +207,7 @@ class DelimitedSource(TableSource):
                 elif too_long:
                     raise self._too_long(self._line_of(done)) from None
                 elif "UTF8" in text:
-                    raise self._undecodable() from None
+                    raise self._undecodable(error) from None
                 elif "conversion error" in text and typed:
                     self._typed = False
                 else:
@@ -376,14 +377,17 @@ class DelimitedSource(TableSource):
         """Number of the line, from 1, on which a sample begins."""
         return next((line for line, _ in islice(self._records(), row, None)), 1)
 
-    def _undecodable(self) -> ValueError:
+    def _undecodable(self, error: Exception) -> ValueError:
+        if self._encoding != "utf-8":
+            got = getattr(error, "object", b"")[getattr(error, "start", 0) :][:8]
+            return ValueError(f"{self.path}: expected text in {self._encoding}, got {got!r}")
         at, undecoded = 1, b""
         with open_bytes(self.path) as file:
             for number, line in enumerate(file, 1):
                 try:
                     line.decode("utf-8")
-                except UnicodeDecodeError as error:
-                    at, undecoded = number, line[max(error.start - 8, 0) : error.end]
+                except UnicodeDecodeError as wrong:
+                    at, undecoded = number, line[max(wrong.start - 8, 0) : wrong.end]
                     break
         return ValueError(
             f"{self.path}: line {at}: expected text in UTF-8, got {undecoded!r}; set encoding "

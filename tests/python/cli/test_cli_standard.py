@@ -37,10 +37,10 @@ def piped(monkeypatch, text, *arguments):
 def test_predictions_through_pipes_are_those_of_files(files, tmp_path, monkeypatch):
     command = ["predict", "model.efm", "-", "--format", "csv", "--proba", "-o", "-"]
     status, out, err = piped(monkeypatch, files, *command)
-    assert (status, err) == (0, "eigenfeat: 400 rows\n")
+    assert (status, err) == (0, "eigenfeat: 90 rows\n")
     assert run("predict", "model.efm", "rows.csv", "--proba", "-o", "found.csv")[0] == 0
     assert out == (tmp_path / "found.csv").read_text()
-    assert len(list(csv.reader(io.StringIO(out)))) == 401
+    assert len(list(csv.reader(io.StringIO(out)))) == 91
 
 
 def test_a_model_fitted_to_standard_input_is_that_of_the_file(files, tmp_path, monkeypatch):

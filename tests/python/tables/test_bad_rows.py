@@ -242,6 +242,9 @@ def test_files_that_are_not_what_their_names_say(tmp_path):
     with pytest.raises(
         ValueError, match=r"a\.csv: line 2: expected text in UTF-8, got b'1,\\xe9'; set encoding"
     ):
+        open_rows(tmp_path / "a.csv", "kind")
+    (tmp_path / "a.csv").write_bytes(b"u,kind\n" + b"1,a\n" * 300_000 + b"1,\xe9\n")
+    with pytest.raises(ValueError, match=r"a\.csv: line 300002: expected text in UTF-8, got b'1,"):
         read(tmp_path / "a.csv", "kind")
     write_table(tmp_path / "a.parquet", table_of(np.ones((500, 2)), np.arange(500)))
     damaged = bytearray((tmp_path / "a.parquet").read_bytes())
