@@ -86,7 +86,7 @@ class LabelTable:
         """
         array = _label_array(y, "y", start)
         if len(array) != n:
-            raise ValueError(f"y: expected {n} labels, one per row, got {len(array)}")
+            raise ValueError(f"y: expected {n} labels, one per sample, got {len(array)}")
         distinct, codes = _distinct(array, "y", start)
         labels = distinct.tolist()
         table = self.joined(labels, distinct.dtype, "y") if labels else self
@@ -136,11 +136,11 @@ class LabelTable:
         return table
 
 
-def check_two_labels(classes: Labels, rows: str = "rows") -> None:
-    """Raise ValueError unless there are two labels at least; errors call what has them `rows`."""
+def check_two_labels(classes: Labels, what: str = "samples") -> None:
+    """Raise ValueError unless there are two labels at least; errors call what has them `what`."""
     if len(classes) < 2:
         seen = f"1 class ({classes.tolist()[0]!r})" if len(classes) else "none"
-        raise ValueError(f"y: expected {rows} of at least two classes, got {seen}")
+        raise ValueError(f"y: expected {what} of at least two classes, got {seen}")
 
 
 def label_dtype(text: str, labels: Sequence[Any]) -> DType:
@@ -340,8 +340,9 @@ def _refuse_missing(missing: npt.NDArray[np.bool_], name: str, start: int, what:
     count = int(np.count_nonzero(missing))
     if count:
         raise ValueError(
-            f"{name}: expected a {what} for every row, got {counted(count, 'missing value')}, "
-            f"the first in row {start + int(np.argmax(missing))}; leave out rows without a {what}"
+            f"{name}: expected a {what} for every sample, got {counted(count, 'missing value')}, "
+            f"the first in row {start + int(np.argmax(missing))}; leave out samples without a "
+            f"{what}"
         )
 
 

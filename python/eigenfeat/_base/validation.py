@@ -37,6 +37,7 @@ __all__ = [
     "check_path",
     "check_rows",
     "check_same_names",
+    "check_some_weight",
     "check_unmasked",
     "check_vector",
     "check_weights",
@@ -276,6 +277,12 @@ def check_weights(
             f"{name}: expected finite numbers >= 0, got {weights[row]} in row {start + row}"
         )
     return weights
+
+
+def check_some_weight(positive: bool) -> None:
+    """ValueError unless the weight of some sample is positive."""
+    if not positive:
+        raise ValueError("sample_weight: expected at least one positive weight, got only zeros")
 
 
 def check_vector(

@@ -229,7 +229,7 @@ def _aligned(column: Any, X: Any, name: str) -> Any:
         return None
     if column.shape != X.shape[:1]:
         raise ValueError(
-            f"{name}: expected {X.shape[0]} values, one per row, got shape {column.shape}"
+            f"{name}: expected {X.shape[0]} values, one per sample, got shape {column.shape}"
         )
     return column if column.chunks[0] == X.chunks[0] else column.rechunk(X.chunks[:1])
 

@@ -342,7 +342,9 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
             raise ValueError("events: expected None with n_clusters > 1, which makes events itself")
         groups = y if events is None else np.asarray(plain_labels(events, "events"))
         if groups.shape != y.shape:
-            raise ValueError(f"events: expected {len(y)} groups, one per row, got {groups.shape}")
+            raise ValueError(
+                f"events: expected {len(y)} groups, one per sample, got {groups.shape}"
+            )
         X, index, weight = weighted_rows(X, np.arange(len(y)), sample_weight)
         weight = class_weighted(self.class_weight, y[index], weight)
         rows = MemoryRows.completed(X, y[index], weight, self.n_threads)

@@ -290,7 +290,7 @@ class GEM(Verbose, FittedDirections, LazySolution, TransformerMixin, BaseEstimat
             return self._learn_wide(rows)
         moments = rows.moments() if known is None else known
         if known is None:
-            self._log(f"moments: {rows.n_rows} rows, {rows.n_features} columns", started)
+            self._log(f"moments: {rows.n_rows} samples, {rows.n_features} features", started)
         return self._adopt(moments, rows)
 
     def _learn_wide(self, rows: MemoryRows) -> GEM:
@@ -389,7 +389,7 @@ class GEM(Verbose, FittedDirections, LazySolution, TransformerMixin, BaseEstimat
         refuse_missing(X)
         moments = ClassMoments(classes) if first else self.moments_
         moments.update(X, y, weight, n_threads=self.n_threads)
-        self._log(f"moments: {X.shape[0]} rows, {X.shape[1]} columns", started)
+        self._log(f"moments: {X.shape[0]} samples, {X.shape[1]} features", started)
         if first:
             self._seed = self._draw_seed()
             rows = MemoryRows.of(X, y, weight, self.n_threads)

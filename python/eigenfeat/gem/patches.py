@@ -278,7 +278,7 @@ class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def _images(self, X: Any, *, first: bool) -> NDArray[Any]:
         """Checked rows of shape (n, *grid, channels), float32 or float64."""
         if isinstance(X, (list, tuple)) and len({np.shape(row) for row in X}) > 1:
-            raise ValueError("X: expected rows of one shape, got rows of different shapes")
+            raise ValueError("X: expected samples of one shape, got samples of different shapes")
         X = check_array(X, dtype=FLOATS, ensure_2d=False, allow_nd=True, input_name="X")
         if X.ndim < 2:
             raise ValueError(

@@ -98,12 +98,12 @@ class SearchRows:
         """The candidates' work on a part to train on and a part held out, by rows' numbers."""
         train, held_out = _numbers(train), _numbers(held_out)
         if not len(held_out):
-            raise ValueError("cv: expected rows held out in every split, got none")
+            raise ValueError("cv: expected samples held out in every split, got none")
         lacking = np.bincount(self.codes[train], minlength=len(self.classes)) == 0
         if lacking.any():
             label = self.classes[lacking].tolist()[0]
             raise ValueError(
-                "cv: expected rows of every class to train on in every split, got none of "
+                "cv: expected samples of every class to train on in every split, got none of "
                 f"class {label!r}"
             )
         for rows in (train, held_out):

@@ -195,7 +195,7 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """Estimate and factorise; return the shrinkages. Errors name the labels in `classes`."""
         low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)  # NaN where all are
         if np.all(low == high):
-            raise ValueError("X: expected rows that are not all the same, got one point")
+            raise ValueError("X: expected samples that are not all the same, got one point")
         if np.isnan(X).any():
             how = self.shrinkage, self.ridge, self.max_iter, self.tol, self.n_threads
             estimate = fit_incomplete(X, codes, *how, weight, classes)

@@ -24,6 +24,7 @@ from eigenfeat.incomplete.series import (
     Layout,
     fold_masks,
     ignore_single_sample_warning,
+    pushed_value,
     series_of,
     training_rows,
     whole_rows,
@@ -559,16 +560,10 @@ class CostStream:
             If the sample is infinite or of another shape, or its time has passed; then nothing is
             pushed.
         """
-        given = real_array(value, "value", np.dtype(np.float64))
-        channels, length = self._model.n_channels_, self._model.n_timepoints_
-        shape = () if channels == 1 else (channels,)
-        if given.shape != shape:
-            wanted = "a number" if channels == 1 else f"shape {shape}"
-            raise ValueError(f"value: expected {wanted}, got shape {given.shape}")
+        length = self._model.n_timepoints_
+        given = pushed_value(value, self._model.n_channels_, decided=self._decision is not None)
         if self._decision is not None:
             return self._decision
-        if np.isinf(given).any():
-            raise ValueError(f"value: expected finite numbers or NaN, got {given}")
         at = self._seen + 1 if time is None else time
         if not isinstance(at, Integral) or isinstance(at, bool) or not self._seen < at <= length:
             raise ValueError(

@@ -103,11 +103,10 @@ _CORRECTED = (
 class ReliableClassifier(ClassifierMixin, BaseEstimator):
     """Classify incomplete samples where the complete ones would be classified the same.
 
-    Use it where each early decision needs a promise. Choose `classifier` and `reliability` first;
-    the other defaults follow. User guide: :doc:`/guide/early`.
-
     A sample is decided as class c if, given its known entries, the complete sample would be
-    classified as c with probability at least `reliability` (:doc:`/guide/early_promises`).
+    classified as c with probability at least `reliability` (:doc:`/guide/early_promises`). Use it
+    where each early decision needs a promise. Choose `classifier` and `reliability` first; the
+    other defaults follow. User guide: :doc:`/guide/early`.
 
     Parameters
     ----------
@@ -296,8 +295,8 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         m = round(self.held_out * n)
         if not 1 <= m <= n - 2:
             raise ValueError(
-                f"held_out: expected a share that leaves rows on both sides, got {self.held_out} "
-                f"of {n} rows"
+                "held_out: expected a share that leaves samples on both sides, got "
+                f"{self.held_out} of {n} samples"
             )
         mask = np.zeros(n, dtype=bool)
         mask[check_random_state(self.random_state).permutation(n)[:m]] = True

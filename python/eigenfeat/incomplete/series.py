@@ -39,6 +39,7 @@ __all__ = [
     "ignore_single_sample_warning",
     "known_rows",
     "labelled_complete_rows",
+    "pushed_value",
     "series_of",
     "spread_over_classes",
     "spread_steps",
@@ -173,6 +174,24 @@ def whole_rows(estimator: BaseEstimator, X: ArrayLike, layout: Layout) -> Rows:
     return _laid_out(series, layout, ended=True)
 
 
+def pushed_value(value: ArrayLike, channels: int, *, decided: bool) -> _Array:
+    """A sample (channels,) that is pushed to a stream; NaN is a missing value.
+
+    Raises
+    ------
+    ValueError
+        If it has another shape, or is infinite and the stream not decided yet.
+    """
+    given = real_array(value, "value", np.dtype(np.float64))
+    shape = () if channels == 1 else (channels,)
+    if given.shape != shape:
+        wanted = "a number" if channels == 1 else f"shape {shape}"
+        raise ValueError(f"value: expected {wanted}, got shape {given.shape}")
+    if not decided and np.isinf(given).any():
+        raise ValueError(f"value: expected finite numbers or NaN, got {given}")
+    return given.reshape(channels)
+
+
 def known_rows(X: ArrayLike, layout: Layout) -> _Array | None:
     """Rows of what is known of series so far; None if X are rows already."""
     series = series_of(X)
@@ -233,7 +252,7 @@ def _channels_text(channels: int) -> str:
 
 # ---- rows that have to be complete
 
-_DECIDE = "; decide takes incomplete rows"
+_DECIDE = "; decide takes incomplete samples"
 _FIT = (
     "; leave such rows out of fit, or fill them in with GaussianCompletion().fit(X).transform(X), "
     f"which learns from incomplete rows, too{_DECIDE}"
@@ -263,7 +282,7 @@ def _finite(estimator: Any, X: Any, advice: str) -> _Array:
         names = getattr(estimator, "feature_names_in_", None)
         column = f"column {j}" if names is None else f"column {j} ({names[j]!r})"
         if np.isnan(rows[i, j]):
-            raise ValueError(f"X: expected complete rows, got NaN in row {i}, {column}{advice}")
+            raise ValueError(f"X: expected complete samples, got NaN in row {i}, {column}{advice}")
         raise ValueError(f"X: expected finite rows, got {rows[i, j]} in row {i}, {column}")
     return rows
 

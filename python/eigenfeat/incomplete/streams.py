@@ -21,7 +21,7 @@ from eigenfeat.incomplete.completion import Conditional
 from eigenfeat.incomplete.decisions import StreamDecision
 from eigenfeat.incomplete.discriminants import Linear
 from eigenfeat.incomplete.rules import FittedModel, PairwiseRule, RuleInput, Shared, pair_variances
-from eigenfeat.incomplete.series import decision_times, taus_of
+from eigenfeat.incomplete.series import decision_times, pushed_value, taus_of
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -612,17 +612,10 @@ class Stream:
             If the sample is infinite or of another shape, or its time has passed; then nothing is
             pushed.
         """
-        given = real_array(value, "value", np.dtype(np.float64))
-        channels = self._channels
-        shape = () if channels == 1 else (channels,)
-        if given.shape != shape:
-            wanted = "a number" if channels == 1 else f"shape {shape}"
-            raise ValueError(f"value: expected {wanted}, got shape {given.shape}")
-        if np.isinf(given).any() and self.decision is None:
-            raise ValueError(f"value: expected finite numbers or NaN, got {given}")
+        given = pushed_value(value, self._channels, decided=self.decision is not None)
         if time is not None and (not isinstance(time, Integral) or isinstance(time, bool)):
             raise ValueError(f"time: expected an integer, got {show(time)}")
-        return self._streams.push_one(0, given.reshape(channels), time)
+        return self._streams.push_one(0, given, time)
 
     def finish(self) -> StreamDecision:
         """Decide the series, which has ended, from its known values: see `Streams.finish`."""

@@ -198,6 +198,6 @@ def principal_count(rows: ClassRows, span: Span, pca_components: int | None) -> 
         return max(1, min(rows.n_rows - len(rows.classes), rank))
     if pca_components > rank:
         raise ValueError(
-            f"pca_components: expected at most {rank} (rank of the rows), got {pca_components}"
+            f"pca_components: expected at most {rank} (rank of the samples), got {pca_components}"
         )
     return int(pca_components)

@@ -367,7 +367,9 @@ class _Root:
             )
         selected = values > rounding * max(float(values[-1]), unit)
         if not selected.any():
-            raise ValueError("X: expected rows that differ in the kernel's feature space, got one")
+            raise ValueError(
+                "X: expected samples that differ in the kernel's feature space, got one"
+            )
         values, vectors = values[selected][::-1], vectors[:, selected][:, ::-1]
         roots = np.sqrt(values)
         rows = np.ascontiguousarray(vectors * roots)

@@ -332,7 +332,7 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             return self._wide_problem(X, codes, len(classes)), classes
         columns, rows = standardise(X, self.standardize)
         if rows.shape[1] == 0:
-            raise ValueError("X: expected rows that differ, got constant columns only")
+            raise ValueError("X: expected samples that differ, got constant columns only")
         basis, coordinates = span_of(rows)
         problem = Problem(rows, coordinates, basis, columns, codes, len(classes), self.n_threads)
         return problem, classes

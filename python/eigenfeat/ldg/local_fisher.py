@@ -142,7 +142,7 @@ class LocalFisher(ClassReducer):
         m = count_components(self.n_components, narrow.within.shape[1], self._bound(rows, p))
         between, within = _scatters(narrow, self.n_neighbors)
         if not np.trace(within) > 0:
-            raise ValueError("X: expected rows that differ within classes, got equal ones")
+            raise ValueError("X: expected samples that differ within classes, got equal ones")
         values, V = largest_ratios(between, within, m, ridge=self.ridge, n_columns=d)
         attributes = {"eigenvalues_": values, "pca_components_": p}
         V = np.linalg.qr(V)[0] if self.embedding_type == "orthonormalized" else V / rows.unit
@@ -201,7 +201,7 @@ def _nonsingular_part(rows: ClassRows, span: Span) -> int:
     count = int(np.argmax(singular)) if singular.any() else most
     if count == 0:
         raise ValueError(
-            "pca_components: expected rows that vary within classes along the first principal "
+            "pca_components: expected samples that vary within classes along the first principal "
             "component, got none"
         )
     return count

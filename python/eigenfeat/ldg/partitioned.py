@@ -278,7 +278,7 @@ def _varying(pieces: Any) -> NDArray[np.bool_]:
     """(d,): which columns have more than one value."""
     ranges = np.array([_range(block.X) for block in pieces if len(block)])
     if not len(ranges):
-        raise ValueError("X: expected at least one row, got none")
+        raise ValueError("X: expected at least one sample, got none")
     if not np.isfinite(ranges).all():
         raise ValueError("X: expected finite numbers, got NaN or infinity")
     return np.asarray(ranges[:, 0].min(axis=0) < ranges[:, 1].max(axis=0))

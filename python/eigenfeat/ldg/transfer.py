@@ -392,7 +392,7 @@ def _candidates(given: Any, name: str, by_default: tuple[float, ...], most: floa
 def _encode(y: Any, source: NDArray[np.bool_]) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Return the source's classes, and the codes of all samples."""
     classes = np.unique(y[source])
-    check_two_labels(classes, "source rows")
+    check_two_labels(classes, "source samples")
     codes = np.searchsorted(classes, y).clip(max=len(classes) - 1)
     unknown = classes[codes] != y
     if unknown.any():

@@ -105,13 +105,15 @@ class LinearModel(BlockScores, ClassifierMixin, BaseEstimator):
                 return X
             y = np.asarray(plain_labels(y))
             if y.shape != (len(X),):
-                raise ValueError(f"y: expected {len(X)} labels, one per row, got shape {y.shape}")
+                raise ValueError(
+                    f"y: expected {len(X)} labels, one per sample, got shape {y.shape}"
+                )
             return X, y
         options = {"accept_sparse": "csr", "dtype": FLOATS, "order": "C", "reset": reset}
         return validate_data(self, X, y, **options)
 
     def _labelled_rows(self, X: Any, y: Targets, sample_weight: Weights) -> MemoryRows:
-        """Check rows, labels and weights in memory; leave out rows without weight."""
+        """Check rows, labels and weights in memory; leave out samples without weight."""
         X, y = self._rows(X, reset=True, y=y)
         check_classification_targets(y)
         rows = MemoryRows.of(*weighted_rows(X, y, sample_weight), self.n_threads)

@@ -72,7 +72,7 @@ class DualSvm:
             scaled = costs * self._scale * self._scale
         if not (np.isfinite(scaled).all() and scaled.min() > np.finfo(float).tiny):
             raise ValueError(
-                "X: expected rows whose squares times C fit float64, got entries up to "
+                "X: expected samples whose squares times C fit float64, got entries up to "
                 f"{_largest(rows):.1e} with C from {costs.min():.1e} to {costs.max():.1e}"
             )
         rows = _divided(rows, self._scale, wide=scaled.min() < 1e-25 or scaled.max() > 1e25)

@@ -106,7 +106,7 @@ class JointMoves:
         with np.errstate(over="ignore"):
             self._variance = sigma2 / self._scale**4
         if not np.isfinite(self._variance):
-            raise ValueError(f"sigma2: expected a smaller scale for such rows, got {sigma2:g}")
+            raise ValueError(f"sigma2: expected a smaller scale for such samples, got {sigma2:g}")
         first, _ = self._evaluate(self._weights)
         unit = max(first, np.finfo(float).tiny)
         self.history = [self.objective]
@@ -212,6 +212,6 @@ def check_reach(moved: NDArray[Any], X: NDArray[Any], sigma2: float) -> None:
         too_far = not length < bound and spread(X) < bound
     if too_far:
         raise ValueError(
-            "sigma2: expected a scale with which moved rows have finite squares in "
+            "sigma2: expected a scale with which moved samples have finite squares in "
             f"{moved.dtype}, got {show(sigma2)}"
         )

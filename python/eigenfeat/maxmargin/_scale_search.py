@@ -80,8 +80,8 @@ class ScaleSearch(TransformerMixin, BaseEstimator):
         known = weight > 0
         if (n_classes := len(np.unique(y[known]))) < 2:
             raise ValueError(
-                "y: expected labelled rows of at least two classes, got "
-                f"{n_classes} class{'' if n_classes == 1 else 'es'} (rows labelled "
+                "y: expected labelled samples of at least two classes, got "
+                f"{n_classes} class{'' if n_classes == 1 else 'es'} (samples labelled "
                 f"{self.unlabeled!r} have none)"
             )
         given, raw = X, X.toarray() if sp.issparse(X) else X
@@ -202,7 +202,8 @@ class ScaleSearch(TransformerMixin, BaseEstimator):
             divided = labelled[counts[codes] > 1]
             if not len(divided):
                 raise ValueError(
-                    "y: expected a class of two rows or more for sigma2='cv', got one row of each"
+                    "y: expected a class of two samples or more for sigma2='cv', got one sample of "
+                    "each"
                 )
             if int(folds) > 1:
                 folds = min(int(folds), int(counts[counts > 1].min()))

@@ -212,8 +212,8 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
     def _learner(self, X: Any, y: Any, weight: Any, svm: MulticlassSVM, coarse: bool) -> Any:
         if self.n_components > min(X.shape):
             raise ValueError(
-                f"n_components: expected at most {min(X.shape)}, the least of rows and columns, "
-                f"got {self.n_components}"
+                f"n_components: expected at most {min(X.shape)}, the least of samples and "
+                f"features, got {self.n_components}"
             )
         sweeps = min(int(self.max_iter), COARSE_SWEEPS) if coarse else int(self.max_iter)
         tol = max(float(self.tol), COARSE_TOL) if coarse else float(self.tol)

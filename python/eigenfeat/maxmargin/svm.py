@@ -252,7 +252,7 @@ class MulticlassSVM(Iterative, Verbose, LinearModel):
             objectives.append(svm.primal)
             duals.append(svm.dual)
             text = f"epoch {len(objectives)}: objective {svm.primal:.6g}, gap "
-            text += f"{svm.gap / svm.primal:.1e}, {svm.support} support rows"
+            text += f"{svm.gap / svm.primal:.1e}, {svm.support} support vectors"
             self._log(text, started)
             gaps.append(svm.gap)
             still = _at_rest(gaps, duals, svm.rounding * svm.primal)
@@ -262,7 +262,9 @@ class MulticlassSVM(Iterative, Verbose, LinearModel):
         self.objective_history_, self.dual_history_ = objectives, duals
         self.n_iter_, self.n_support_ = len(objectives), svm.support
         if svm.gap > self.tol * svm.primal:
-            why = "give float64 rows or raise tol" if still else "raise max_iter, or scale rows"
+            why = (
+                "give float64 samples or raise tol" if still else "raise max_iter, or scale samples"
+            )
             warn_caller(
                 f"MulticlassSVM: {self.n_iter_} epochs left a gap of {svm.gap / svm.primal:.1e} of "
                 f"the objective; {why}",
@@ -276,7 +278,7 @@ class MulticlassSVM(Iterative, Verbose, LinearModel):
         classes, duals = before
         if duals.shape != (n, len(self.classes_)) or not np.array_equal(classes, self.classes_):
             raise ValueError(
-                f"X, y: expected the {duals.shape[0]} rows and {len(classes)} classes of the "
+                f"X, y: expected the {duals.shape[0]} samples and {len(classes)} classes of the "
                 f"earlier fit with warm_start, got {n} and {len(self.classes_)}"
             )
         return duals.toarray() if sp.issparse(duals) else duals

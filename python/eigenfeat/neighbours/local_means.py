@@ -399,7 +399,8 @@ def _integers(values: Any, n: int, name: str) -> npt.NDArray[Any]:
     array = np.asarray(values)
     if array.shape != (n,) or (n and array.dtype.kind not in "iu"):
         raise ValueError(
-            f"{name}: expected {n} integers, one per row, got {array.dtype} of shape {array.shape}"
+            f"{name}: expected {n} integers, one per sample, got {array.dtype} of shape "
+            f"{array.shape}"
         )
     return array
 

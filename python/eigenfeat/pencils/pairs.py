@@ -374,7 +374,7 @@ def confusion_pairs(
     labels = moments.active_classes.tolist()
     k = len(labels)
     if k < 2:
-        raise ValueError(f"moments: expected at least 2 classes with rows, got {show(labels)}")
+        raise ValueError(f"moments: expected at least 2 classes with samples, got {show(labels)}")
     if neighbours is not None and n_pairs is not None:
         raise ValueError(f"n_pairs: expected None with neighbours, got {show(n_pairs)}")
     if n_pairs is not None:
@@ -431,7 +431,7 @@ def _encoded(
     try:
         return table.encode(labels, n)
     except ValueError as error:
-        text = str(error).replace("one per row", "as many as y_true")
+        text = str(error).replace("one per sample", "as many as y_true")
         raise ValueError(re.sub(r"^y: ", f"{name}: ", text)) from None
 
 
@@ -615,6 +615,6 @@ def _present(
             f"got {side.indices.max()}"
         )
     if not side.dense(len(weights)) @ weights > 0:
-        raise ValueError(f"pairs: expected classes with rows in {show(name)}, got none")
+        raise ValueError(f"pairs: expected classes with samples in {show(name)}, got none")
     selected = position[side.indices] >= 0
     return Contraction(position[side.indices[selected]], side.weights[selected], side.others)

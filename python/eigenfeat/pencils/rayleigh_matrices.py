@@ -141,7 +141,7 @@ def _between_rank(pooled: Pooled) -> tuple[int, str]:
 def check_weight(moments: ClassMoments, name: str) -> None:
     """Raise ValueError unless there are rows of positive weight."""
     if not len(moments.active_classes):
-        raise ValueError(f"{name}: expected rows of positive weight, got none")
+        raise ValueError(f"{name}: expected samples of positive weight, got none")
 
 
 def pool(moments: ClassMoments) -> Pooled:

@@ -301,6 +301,6 @@ def _root(matrix: Array, whose: str, ridge: float) -> Array:
     if not np.all(np.diag(factor) ** 2 > least * variances):
         raise SingularDenominatorError(
             f"ridge: expected one that makes {whose} covariance matrix positive definite, got "
-            f"{ridge:g}; 1e-3 would do, if rows of a class differ"
+            f"{ridge:g}; 1e-3 would do, if samples of a class differ"
         )
     return factor

@@ -314,7 +314,7 @@ def is_mapped(X: object) -> TypeGuard[npt.NDArray[Any]]:
 def joined(parts: list[Block]) -> Block:
     """Several blocks as one."""
     if not parts:
-        raise ValueError("rows: expected at least one row, got none")
+        raise ValueError("rows: expected at least one sample, got none")
     y, weight = (_concatenated([getattr(part, name) for part in parts]) for name in ("y", "weight"))
     return Block(_stacked([part.X for part in parts]), y, weight, parts[0].start)
 
@@ -363,7 +363,7 @@ def _column(values: Any, n: int, name: str) -> Any:
     values = check_unmasked(values, name)
     column = values if hasattr(values, "shape") else np.asarray(values)
     if column.shape != (n,):
-        raise ValueError(f"{name}: expected {n} values, one per row, got shape {column.shape}")
+        raise ValueError(f"{name}: expected {n} values, one per sample, got shape {column.shape}")
     return column
 
 

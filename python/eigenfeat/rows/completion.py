@@ -338,8 +338,8 @@ def completed(
         lacking = np.flatnonzero(missing[y == label].all(axis=0))
         if len(lacking):
             warn_caller(
-                f"X: no row of class {label!r} has an entry in column {lacking[0]}; what is "
-                "expected there rests on the rows of other classes",
+                f"X: no sample of class {label!r} has an entry in column {lacking[0]}; what is "
+                "expected there rests on the samples of other classes",
                 UserWarning,
             )
     return gaussian.filled(X, n_threads), missing, gaussian
@@ -359,8 +359,8 @@ def complete(
         return X
     if gaussian is None:
         raise ValueError(
-            f"X: expected complete rows, as those of fit, got NaN in {_first_missing(X)}; "
-            "fit to rows with missing entries, too, or complete rows first, for example by "
+            f"X: expected complete samples, as those of fit, got NaN in {_first_missing(X)}; "
+            "fit to samples with missing entries, too, or complete samples first, for example by "
             "eigenfeat.incomplete.GaussianCompletion"
         )
     return gaussian.filled(X, n_threads)
@@ -370,8 +370,8 @@ def refuse_missing(X: Floats | csr_array) -> None:
     """ValueError if rows have NaN, which only `fit` can learn to complete."""
     if has_missing(X):
         raise ValueError(
-            f"X: expected complete rows in partial_fit, got NaN in {_first_missing(X)}; fit "
-            "takes rows with missing entries, in blocks as well"
+            f"X: expected complete samples in partial_fit, got NaN in {_first_missing(X)}; fit "
+            "takes samples with missing entries, in blocks as well"
         )
 
 

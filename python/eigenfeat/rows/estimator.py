@@ -28,6 +28,7 @@ from eigenfeat._base.labels import plain_labels
 from eigenfeat._base.types import Labels
 from eigenfeat._base.validation import (
     FLOATS,
+    check_some_weight,
     check_unmasked,
     is_table,
     naming_text,
@@ -419,8 +420,7 @@ def row_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64]:
         ensure_non_negative=True,
         **_ZEROS,
     )
-    if len(result) and not result.any():
-        raise ValueError("sample_weight: expected at least one positive weight, got only zeros")
+    check_some_weight(not len(result) or bool(result.any()))
     return usual_weights(result)
 
 

@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from eigenfeat._base.labels import LabelTable
 from eigenfeat._base.threads import cached_property
 from eigenfeat._base.types import Codes, DType, Floats, Labels
-from eigenfeat._base.validation import has_missing, weight_unit
+from eigenfeat._base.validation import check_some_weight, has_missing, weight_unit
 from eigenfeat.expansion.features import CoreRows, ExpandedRows
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.rows import reductions
@@ -282,9 +282,8 @@ class BlockRows(LabelledRows):
         result.pieces.sort(key=lambda piece: piece.start)
         _check_order(result.pieces)
         if result.checksum.n_rows == 0:
-            raise ValueError("X: expected at least one row, got none")
-        if len(result.table) == 0:
-            raise ValueError("sample_weight: expected at least one positive weight, got only zeros")
+            raise ValueError("X: expected at least one sample, got none")
+        check_some_weight(len(result.table) > 0)
         unit = weight_unit(result.heaviest)
         if result.weight is not None:
             result.weight /= unit

@@ -12,12 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_softmax, softmax
 from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import (
-    check_is_fitted,
-)
+from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.types import Floats, Labels, Rows
-from eigenfeat._base.validation import check_weights
+from eigenfeat._base.validation import check_some_weight, check_weights
 from eigenfeat.rows import reductions
 from eigenfeat.rows.blocks import (
     ArrayBlocks,
@@ -70,7 +68,7 @@ def pooled_moments(
     reading = RowTransform(n_threads=n_threads)
     result = blocks.reduce(reductions.pooled_moments, reductions.merge_pooled, reading, label)
     if result is None:
-        raise ValueError("X: expected at least one row of positive weight, got none")
+        raise ValueError("X: expected at least one sample of positive weight, got none")
     return result
 
 
@@ -148,13 +146,12 @@ class BlockScores:
         blocks = None if is_mapped(X) else given_blocks(X, y, sample_weight, estimator=None)
         if blocks is None:
             if y is None:
-                raise ValueError("y: expected the labels of the rows, got None")
+                raise ValueError("y: expected the labels of the samples, got None")
             return float(ClassifierMixin.score(self, X, y, sample_weight))
         check_is_fitted(self)
         blocks = blocks.prepared_for(self, fitted=True)
         right, total = blocks.reduce(right_rows, reductions.add, without_names(self))
-        if not total > 0:
-            raise ValueError("sample_weight: expected at least one positive weight, got only zeros")
+        check_some_weight(total > 0)
         return float(right / total)
 
 
@@ -191,7 +188,7 @@ class FromLogits(BlockScores):
 def right_rows(block: Block, classifier: ClassifierMixin) -> tuple[float, float]:
     """Weight of a block's rows whose labels are predicted, and of all; merged by `add`."""
     if block.y is None:
-        raise ValueError(f"y: expected the labels of the rows from {block.start} on, got None")
+        raise ValueError(f"y: expected the labels of the samples from {block.start} on, got None")
     if len(block) == 0:
         return 0.0, 0.0
     right = np.asarray(classifier.predict(_checked_block(classifier, block).X) == block.y)

@@ -57,7 +57,7 @@ def moments(
 ) -> ClassMoments:
     """Class moments (Karampatziakis and Mineiro 2014, eq. 2) of one block of labelled rows."""
     if block.y is None:
-        raise ValueError(f"y: expected the labels of the rows from {block.start} on, got None")
+        raise ValueError(f"y: expected the labels of the samples from {block.start} on, got None")
     result = ClassMoments(classes, dtype)
     return result.update(block.X, block.y, block.weight, n_threads=n_threads)
 
@@ -102,7 +102,7 @@ def _grouped_moments(
 def targets(block: Block) -> list[tuple[int, Labels, _Array | None]]:
     """First row, targets and weights of the rows of one block that have weight; lists add up."""
     if block.y is None:
-        raise ValueError(f"y: expected the targets of the rows from {block.start} on, got None")
+        raise ValueError(f"y: expected the targets of the samples from {block.start} on, got None")
     y, weight = np.asarray(block.y), check_weights(block.weight, len(block), block.start)
     if weight is None:
         return [(block.start, y, None)]
@@ -173,7 +173,7 @@ def scan(block: Block, reading: RowTransform, with_moments: bool = False) -> Blo
     if not missing:
         check_finite(checked.X, block.start)
     if block.y is None:
-        raise ValueError(f"y: expected the labels of the rows from {block.start} on, got None")
+        raise ValueError(f"y: expected the labels of the samples from {block.start} on, got None")
     n = len(checked)
     keep = None if checked.weight is None else checked.weight > 0
     rows = reading.weighted(checked)

@@ -58,14 +58,15 @@ def check_held_out(codes: Codes, classes: Labels, fraction: float, purpose: str)
     if counts.min() < 2:
         least = show(classes[int(np.argmin(counts))])
         raise ValueError(
-            f"y: expected two rows or more of every class for {purpose}, got one of class {least}"
+            f"y: expected two samples or more of every class for {purpose}, got one of class "
+            f"{least}"
         )
     n, k = len(codes), len(classes)
     held_out = int(np.ceil(fraction * n))
     if held_out < k or n - held_out < k:
         raise ValueError(
-            f"validation_fraction: expected a part of the {n} rows with one row or more of each of "
-            f"the {k} classes on both sides, got {fraction:g}"
+            f"validation_fraction: expected a part of the {n} samples with one sample or more of "
+            f"each of the {k} classes on both sides, got {fraction:g}"
         )
 
 

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from eigenfeat._base.spread import is_rounding, signed
 from eigenfeat._base.types import Seed, Weights
 from eigenfeat._base.validation import (
+    check_some_weight,
     check_vector,
     check_weights,
     check_whole,
@@ -282,7 +283,7 @@ def bin_edges(y: _Array, n_bins: int, sample_weight: _Array | None = None) -> _A
         y, sample_weight = y[sample_weight > 0], sample_weight[sample_weight > 0]
     values, codes = np.unique(y, return_inverse=True)
     if len(values) < 2:
-        got = f"the constant {values[0]:g}" if len(values) else "no rows with weight"
+        got = f"the constant {values[0]:g}" if len(values) else "no samples with weight"
         got = "1 sample" if len(y) == 1 else got
         raise ValueError(f"y: expected at least two distinct values, got {got}")
     if len(values) <= n_bins:
@@ -346,8 +347,7 @@ def _vector(contraction: Any, outputs: _Array, weights: _Array | None, random_st
 
 def _deviations(outputs: _Array, weights: _Array | None) -> _Array:
     """Return the (q,) standard deviations, 0 where only rounding varies."""
-    if weights is not None and not weights.any():
-        raise ValueError("sample_weight: expected at least one positive weight, got only zeros")
+    check_some_weight(weights is None or bool(weights.any()))
     largest = np.abs(outputs).max(axis=0)
     size = np.where(largest > 0, largest, 1.0)
     scaled = outputs / size  # squares neither overflow nor vanish

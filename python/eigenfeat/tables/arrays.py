@@ -119,7 +119,7 @@ class ArraySource(Source):
         y = labels()
         if y.shape != (self.n_rows,):
             raise ValueError(
-                f"{path}: expected {self.n_rows} labels, one per row of {self.path}, "
+                f"{path}: expected {self.n_rows} labels, one per sample of {self.path}, "
                 f"got shape {y.shape}"
             )
         if y.dtype.kind not in "biufUS":

@@ -146,7 +146,7 @@ def coordinates_of(rows: WideRows) -> tuple[WideBasis, Array]:
     eps = max(np.finfo(np.float64).eps, np.finfo(rows.rows.dtype).eps ** 2)
     selected = values > 100 * n * eps * max(values[-1], 0.0)
     if not selected.any():
-        raise ValueError("X: expected rows that differ, got constant columns only")
+        raise ValueError("X: expected samples that differ, got constant columns only")
     roots = np.sqrt(values[selected][::-1])
     vectors = vectors[:, selected][:, ::-1]
     return WideBasis(rows, vectors / roots), np.ascontiguousarray(vectors * roots)

@@ -101,7 +101,7 @@ def solve_wide(
     ValueError
         If there are fewer than two classes, `ridge` is 0, or the pairs are between groups.
     SingularDenominatorError
-        If all rows of all classes are zero, so that there is no unit for the ridge.
+        If all samples of all classes are zero, so that there is no unit for the ridge.
 
     Warns
     -----
@@ -225,7 +225,8 @@ class _Parts:
         traces = np.where(traces > 0, traces, 0.0)
         if not traces.max() > 0:
             raise SingularDenominatorError(
-                "denominators are singular to working precision: all rows of all classes are zero"
+                "denominators are singular to working precision: all samples of all classes are "
+                "zero"
             )
         return np.where(traces > 0, traces, traces.mean()) / classes.n_features
 

@@ -21,8 +21,8 @@ SIZES = [(1, 20), (1, 1, 20), (2, 20), (2, 2), (3, 3), (5, 5), (1, 2, 3, 5), (1,
 # The only errors: they name the class, or the parameter that asks for more.
 TOO_SMALL = (
     r"y: expected two rows( or more)? of every class for .*, got one"
-    r"|validation_fraction: expected a part of the \d+ rows with one row or more of each of the"
-    r"|y: expected source rows of at least two classes|y: expected labels of the target among"
+    r"|validation_fraction: expected a part of the \d+ samples with one sample or more of each "
+    r"|y: expected source samples of at least two classes|y: expected labels of the target among"
     r"|classifier: expected one that can be fitted to the series outside a fold"
     r"|number of samples must be more than the number"
 )

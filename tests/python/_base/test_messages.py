@@ -74,10 +74,10 @@ def test_a_fit_on_incomplete_rows_says_what_to_do(model, problem):
     X, y = problem
     holes = X.copy()
     holes[[7, 9], [2, 0]] = np.nan
-    place = "X: expected complete rows, got NaN in row 7, column 2"
+    place = "X: expected complete samples, got NaN in row 7, column 2"
     advice = (
         "; leave such rows out of fit, or fill them in with GaussianCompletion().fit(X).transform"
-        "(X), which learns from incomplete rows, too; decide takes incomplete rows"
+        "(X), which learns from incomplete rows, too; decide takes incomplete samples"
     )
     with pytest.raises(ValueError, match=f"^{re.escape(place + advice)}$"):
         model.fit(holes, y)
@@ -90,7 +90,7 @@ def test_a_fit_on_incomplete_rows_says_what_to_do(model, problem):
         model.fit(wide, y)
     model.fit(GaussianCompletion().fit(holes).transform(holes), y)  # the advice is good
     for method in (model.predict, model.predict_early):
-        with pytest.raises(ValueError, match=rf"^{place}; decide takes incomplete rows$"):
+        with pytest.raises(ValueError, match=rf"^{place}; decide takes incomplete samples$"):
             method(holes)
     assert len(model.decide(holes).labels) == 90
 

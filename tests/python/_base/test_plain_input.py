@@ -108,7 +108,7 @@ def test_masked_rows_in_lists_blocks_and_batches():
     np.testing.assert_array_equal(model.fit(list(hidden), Y).predict_proba(X), wanted)
     with pytest.raises(ValueError, match=r"^X: expected no masked entries, got 3 masked values"):
         ef.ClassMoments().update(hidden, Y)
-    with pytest.raises(ValueError, match=r"^X: expected complete rows in partial_fit"):
+    with pytest.raises(ValueError, match=r"^X: expected complete samples in partial_fit"):
         ef.GEM().partial_fit(hidden, Y)
     with pytest.raises(ValueError, match=r"^X: expected no masked entries"):
         ef.SpatialFilters().fit(
@@ -281,7 +281,7 @@ GAPS = {
 }
 if importlib.util.find_spec("pyarrow"):
     GAPS["arrow"] = lambda: pd.Series(Y, dtype="int64[pyarrow]").where(np.arange(len(Y)) % 50 != 7)
-TWO = r"^y: expected a label for every row, got 2 missing values, the first in row 7; leave"
+TWO = r"^y: expected a label for every sample, got 2 missing values, the first in row 7; leave"
 
 
 @pytest.mark.parametrize("kind", GAPS)
@@ -427,7 +427,7 @@ def test_complex_weights_are_refused(name):
 
 @pytest.mark.parametrize("name", ["TangentSpace", "SpatialFilters"])
 def test_missing_sessions_are_counted(name):
-    text = r"^groups: expected a session for every row, got 1 missing value, the first in row 7"
+    text = r"^groups: expected a session for every sample, got 1 missing value, the first in row 7"
     names = pd.Series(["a", "b"] * (len(Y) // 2), dtype="string")
     gone = np.arange(len(Y)) == 7
     for groups in (

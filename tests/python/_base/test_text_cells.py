@@ -39,7 +39,9 @@ def test_fit_names_the_row_without_a_label(name):
         pytest.skip("its targets are numbers")
     labels = np.array(Y).astype(str).astype(object)
     labels[3] = None
-    with pytest.raises(ValueError, match=r"^y: expected a label for every row, .* in row 3; leave"):
+    with pytest.raises(
+        ValueError, match=r"^y: expected a label for every sample, .* in row 3; leave"
+    ):
         estimator.fit(X, labels, **more)
 
 
@@ -62,5 +64,5 @@ def test_predictions_name_the_column():
 def test_one_class_is_too_few():
     for make in (incomplete.ReliableClassifier, incomplete.ReliableClassifierCV):
         model = make(LinearDiscriminantAnalysis()) if make.__name__[-2:] != "CV" else make()
-        with pytest.raises(ValueError, match=r"y: expected rows of at least two classes, got 1"):
+        with pytest.raises(ValueError, match=r"y: expected samples of at least two classes, got 1"):
             model.fit(X, np.zeros(len(X), dtype=int))

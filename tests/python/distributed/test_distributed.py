@@ -89,7 +89,7 @@ def test_chunks_of_unknown_length_are_measured(rows):
     assert_same_moments(found, ClassMoments().update(X[kept], y[kept], w[kept]))
     assert np.isnan(filtered.shape[0])  # the caller's array is as it was
     assert DaskBlocks(filtered, y[kept]).n_rows == kept.sum()
-    with pytest.raises(ValueError, match=rf"y: expected {kept.sum()} values, one per row, got"):
+    with pytest.raises(ValueError, match=rf"y: expected {kept.sum()} values, one per sample, got"):
         DaskBlocks(filtered, dy)
 
 
@@ -148,7 +148,9 @@ def test_bad_rows_are_refused(rows):
         DaskBlocks(X, y)
     with pytest.raises(ValueError, match=r"X: expected a dask array"):
         DaskBlocks(dX[:, 0], y)
-    with pytest.raises(ValueError, match=r"y: expected 1000 values, one per row, got .*\(999,\)"):
+    with pytest.raises(
+        ValueError, match=r"y: expected 1000 values, one per sample, got .*\(999,\)"
+    ):
         DaskBlocks(dX, y[1:])
     with pytest.raises(ValueError, match=r"sample_weight: expected one value a row"):
         DaskBlocks(dX, y, dX)

@@ -49,11 +49,13 @@ def test_scores_of_blocks_are_those_of_rows(model, problem, rng, tmp_path):
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
     assert model.score(mapped, y) == pytest.approx(expected, abs=1e-15)
     rows = ef.open_rows(tmp_path / "X.npy", block_rows=100)
-    with pytest.raises(ValueError, match=r"^y: expected the labels of the rows from 0 on, got No"):
+    with pytest.raises(
+        ValueError, match=r"^y: expected the labels of the samples from 0 on, got No"
+    ):
         model.score(rows)
     with pytest.raises(ValueError, match=r"^y: expected None with blocks of rows, which bring it"):
         model.score(ArrayBlocks(X, y), y)
-    with pytest.raises(ValueError, match=r"^y: expected the labels of the rows, got None$"):
+    with pytest.raises(ValueError, match=r"^y: expected the labels of the samples, got None$"):
         model.score(X)
     with pytest.raises(ValueError, match=r"^sample_weight: expected at least one positive weight"):
         model.score(ArrayBlocks(X, y, np.zeros(300)))

@@ -139,8 +139,14 @@ def test_clusters_are_refused_at_once(digits):
 def test_unfit_splits_are_named(digits, kind):
     X, y = digits
     for cv, message in (
-        (PredefinedSplit(np.where(y == 3, 0, -1)), "cv: expected rows of every class .* class 3"),
-        ([(np.arange(480), np.arange(0))], "cv: expected rows held out in every split, got none"),
+        (
+            PredefinedSplit(np.where(y == 3, 0, -1)),
+            "cv: expected samples of every class .* class 3",
+        ),
+        (
+            [(np.arange(480), np.arange(0))],
+            "cv: expected samples held out in every split, got none",
+        ),
     ):
         with pytest.raises(ValueError, match=message):
             search(cv=cv).fit(*kind(X, y))

@@ -271,11 +271,13 @@ def test_few_samples_have_the_bits_of_blocks(digits, dtype, labels, expansion):
 def test_events_and_expansions_that_do_not_fit(digits):
     X, y = digits[0][:300], digits[1][:300]
     model = gem_classifier(**SMALL)
-    with pytest.raises(ValueError, match=r"events: expected 300 groups, one per row, got \(3,\)"):
+    with pytest.raises(
+        ValueError, match=r"events: expected 300 groups, one per sample, got \(3,\)"
+    ):
         model.fit(X, y, events=[0, 1, 2])
-    with pytest.raises(ValueError, match="expected rows of at least two classes"):
+    with pytest.raises(ValueError, match="expected samples of at least two classes"):
         model.fit(X, y, events=np.zeros(300, dtype=int))
-    with pytest.raises(ValueError, match="y: expected rows of at least two classes"):
+    with pytest.raises(ValueError, match="y: expected samples of at least two classes"):
         model.fit(X, y, y == 3)
     for options, message in (
         ({"expansion": "none"}, "expansion: expected"),

@@ -109,7 +109,7 @@ def test_errors_of_pipelines(digits):
     bad = clone(FOURIER).set_params(gemclassifier__gem__ridge=-1)
     with pytest.raises(ValueError, match="'ridge' parameter of GEM"):
         GEMEnsemble(bad).fit(X, y)
-    with pytest.raises(ValueError, match="y: expected rows of at least two classes"):
+    with pytest.raises(ValueError, match="y: expected samples of at least two classes"):
         GEMEnsemble(FOURIER).fit(X, np.ones(900))
 
 

@@ -189,7 +189,7 @@ def test_refusals_leave_things_as_they_were():
         with pytest.raises(ValueError, match=message):
             call()
         assert_array_equal(gem.transform(X), before)
-    with pytest.raises(SingularDenominatorError, match="all rows of all classes are zero"):
+    with pytest.raises(SingularDenominatorError, match="all samples of all classes are zero"):
         fitted(sparse.csr_matrix((10, 5)), np.arange(10) % 2)
     with pytest.raises(ValueError, match="include_input: expected False"):
         fitted(X, y, include_input=True)

@@ -200,7 +200,7 @@ def test_few_rows_many_columns_duplicates_and_units(rng):
         ({"ridge": -1.0}, None, "ridge"),
         ({"n_threads": 0}, None, "n_threads"),
         ({"shrinkage": 0, "ridge": 0}, np.ones((4, 3)) * np.arange(4)[:, None], "ridge: expected"),
-        ({}, np.ones((4, 3)), "X: expected rows that are not all the same"),
+        ({}, np.ones((4, 3)), "X: expected samples that are not all the same"),
         ({}, np.full((4, 3), np.nan), "NaN"),
         ({}, np.ones((1, 3)), "minimum of 2"),
     ],

@@ -215,7 +215,7 @@ def test_errors(rows):
         ({"kernel": "precomputed"}, np.triu(K), "kernel: expected a symmetric matrix"),
         ({"kernel": lambda a, b: np.inf}, X, "kernel: expected finite values, got inf at"),
         ({"kernel": "cubic"}, X, "kernel"),
-        ({"kernel": "linear"}, np.ones((90, 3)), "X: expected rows that differ in the kernel's"),
+        ({"kernel": "linear"}, np.ones((90, 3)), "X: expected samples that differ in the kernel's"),
         ({"n_components": 4}, X, "n_components: expected at most 3"),
         ({"n_components": 2}, X[:, :0], "0 feature"),
     ]

@@ -84,5 +84,5 @@ def test_hard_rows(monkeypatch):
         assert wide.short_classes_.tolist() == [9]
         assert np.all(np.isfinite(wide.transform(X)))
     monkeypatch.setattr(linear, "MOST_COORDINATES", 2000)
-    with pytest.raises(ValueError, match="X: expected rows that differ"):
+    with pytest.raises(ValueError, match="X: expected samples that differ"):
         LDG(1, solver="randomized").fit(sparse.csr_matrix((6, 4)), [0, 0, 0, 1, 1, 1])

@@ -86,7 +86,7 @@ def test_one_row_a_class_but_for_one(rng):
 
 def test_only_rows_that_differ_within_classes_have_neighbours():
     X, y = np.arange(12.0).reshape(4, 3), [0, 1, 2, 3]
-    with pytest.raises(ValueError, match="X: expected rows that differ within classes"):
+    with pytest.raises(ValueError, match="X: expected samples that differ within classes"):
         LocalFisher().fit(X, y)
     for member in (RegularizedFisher, PCAFisher, DirectLDA, GSVDDiscriminant):
         assert len(member().fit(X, y).components_) == 1
@@ -105,6 +105,8 @@ def test_errors_of_principal_components(rows):
     ):
         LocalFisher(3, pca_components=2).fit(X, y)
     steep = np.column_stack([100.0 * y, X])  # the first component is the class itself
-    with pytest.raises(ValueError, match="pca_components: expected rows that vary within classes"):
+    with pytest.raises(
+        ValueError, match="pca_components: expected samples that vary within classes"
+    ):
         LocalFisher(pca_components="auto").fit(np.column_stack([100.0 * y, 0 * y]), y)
     assert PCAFisher().fit(steep, y).eigenvalues_[0] > 1e4

@@ -97,7 +97,7 @@ def test_errors_leave_the_estimator_as_it_was(digits):
     for blocks, text in (
         (GeneratedBlocks(changing), "the blocks have changed"),
         (ArrayBlocks(X, np.zeros(len(y), int)), "at least two classes"),
-        (ArrayBlocks(X), "expected the labels of the rows from 0 on"),
+        (ArrayBlocks(X), "expected the labels of the samples from 0 on"),
         ([(X, y), (X, y)], "GeneratedBlocks"),
     ):
         with pytest.raises(ValueError, match=text):

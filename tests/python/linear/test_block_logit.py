@@ -195,7 +195,7 @@ def test_bad_values_are_named_by_row_and_column(digits):
         MultinomialLogit().fit(GeneratedBlocks(parts_with(*digits, weight)))
     labels = y.astype(float)
     labels[555] = np.nan
-    text = r"y: expected a label for every row, got 1 missing value, the first in row 555"
+    text = r"y: expected a label for every sample, got 1 missing value, the first in row 555"
     with pytest.raises(ValueError, match=text):
         MultinomialLogit().fit(GeneratedBlocks(parts_with(digits[0], labels)))
 

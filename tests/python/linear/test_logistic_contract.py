@@ -95,7 +95,7 @@ def sparse_nan(X):
         (lambda X, y, w: (sparse_nan(X), y, w), "NaN"),
         (lambda X, y, w: (X, y[:-1], w), "inconsistent numbers of samples"),
         (lambda X, y, w: (X[:, 0], y, w), "2D array"),
-        (lambda X, y, w: (X, np.zeros_like(y), w), r"y: expected rows of at least two classes"),
+        (lambda X, y, w: (X, np.zeros_like(y), w), r"y: expected samples of at least two classes"),
         (lambda X, y, w: (X, y + 0.5, w), "label type"),
         (lambda X, y, w: (X, np.where(y > 1, np.nan, y), w), "y: expected a label"),
         (lambda X, y, w: (X, None, w), "target y is None"),
@@ -104,7 +104,7 @@ def sparse_nan(X):
         (lambda X, y, w: (X, y, -w), "sample_weight"),
         (lambda X, y, w: (X, y, np.full_like(w, np.nan)), "sample_weight|weight"),
         (lambda X, y, w: (X, y, 0 * w), "at least one"),
-        (lambda X, y, w: (X, y, w * (y == 0)), r"y: expected rows of at least two classes"),
+        (lambda X, y, w: (X, y, w * (y == 0)), r"y: expected samples of at least two classes"),
         (
             lambda X, y, w: (X.astype(str).astype(object) + "a", y, w),
             "X: expected numbers, got text in",
@@ -127,10 +127,10 @@ def test_errors_leave_the_estimator_as_it_was(rows, change, message):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda X, y: (X.take(np.arange(5)), y), "y: expected 5 labels, one per row"),
+        (lambda X, y: (X.take(np.arange(5)), y), "y: expected 5 labels, one per sample"),
         (lambda X, y: (X, y[:, None]), "y: expected 178 labels"),
         (lambda X, y: (X, None), "y"),
-        (lambda X, y: (X, 0 * y), "y: expected rows of at least two classes"),
+        (lambda X, y: (X, 0 * y), "y: expected samples of at least two classes"),
         (lambda X, y: (ExpandedRows(nan_at(X.X), X.directions), y), "X: expected finite features"),
     ],
 )

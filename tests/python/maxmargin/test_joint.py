@@ -320,7 +320,7 @@ def test_max_margin_pca_of_other_rows(digits):
     assert np.isfinite(MaxMarginPCA(3, sigma2=5.0, svm=SVM).fit(X, partly).objective_)
     with pytest.raises(ValueError, match="n_components: expected at most 64"):
         MaxMarginPCA(65, sigma2=1.0).fit(X, y)
-    with pytest.raises(ValueError, match="y: expected labelled rows of at least two classes"):
+    with pytest.raises(ValueError, match="y: expected labelled samples of at least two classes"):
         MaxMarginPCA(2, sigma2=1.0).fit(X, np.zeros(120, dtype=int))
 
 

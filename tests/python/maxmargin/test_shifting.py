@@ -114,7 +114,7 @@ def test_unlabelled_rows_stay(digits):
     assert_allclose(shift.extractor_.mean_, moved.mean(axis=0))
     # -1 is a label like others where that is said.
     signs = np.where(y > 4, 1, -1)
-    with pytest.raises(ValueError, match=r"got 1 class \(rows labelled -1 have none\)"):
+    with pytest.raises(ValueError, match=r"got 1 class \(samples labelled -1 have none\)"):
         MaxMarginShift(PCA(3), sigma2=1.0).fit(X, signs)
     model = MaxMarginShift(PCA(3), sigma2=1.0, svm=SVM, unlabeled=None).fit(X, signs)
     assert_array_equal(model.svm_.classes_, [-1, 1])

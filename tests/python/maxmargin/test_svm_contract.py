@@ -28,7 +28,7 @@ def test_a_warm_start_needs_the_same_rows(rows):
     X, y = rows
     model = MulticlassSVM(warm_start=True).fit(X, y)
     before = state(model)
-    with pytest.raises(ValueError, match="expected the 178 rows and 3 classes"):
+    with pytest.raises(ValueError, match="expected the 178 samples and 3 classes"):
         model.fit(X[:100], y[:100])
     assert state(model) == before
 
@@ -40,7 +40,7 @@ def test_what_is_left_is_warned_about(rows):
     ) as caught:
         MulticlassSVM(tol=1e-12, max_iter=2).fit(X, y)
     assert caught[0].filename == __file__
-    with pytest.warns(ConvergenceWarning, match="give float64 rows") as caught:
+    with pytest.warns(ConvergenceWarning, match="give float64 samples") as caught:
         MulticlassSVM(tol=1e-14, C=0.1).fit(X.astype(np.float32), y)
 
 

@@ -189,7 +189,7 @@ def test_directions_that_cannot_be_solved_for_yet_are_promised_again(tmp_path, c
     ef.save(model, tmp_path / "model")
     loaded = ef.load(tmp_path / "model")
     loaded = loaded if copy == "file" else pickle.loads(pickle.dumps(model))
-    with pytest.raises(ValueError, match="rows of at least two classes"):
+    with pytest.raises(ValueError, match="samples of at least two classes"):
         loaded.transform(X)
     for twin in (model, loaded):
         twin.partial_fit(X, Y)

@@ -136,7 +136,7 @@ def test_weights_of_no_rows_and_classes_without_rows(rng):
     assert_array_equal(found.vectors, reference.vectors)
     found = pair_directions(moments, one_vs_rest([0, 1, 2, 3]), 0.1, 2)
     assert_array_equal(found.vectors, reference.vectors)
-    with pytest.raises(ValueError, match="pairs: expected classes with rows in '7', got none"):
+    with pytest.raises(ValueError, match="pairs: expected classes with samples in '7', got none"):
         pair_directions(moments, one_vs_rest([0, 1, 2, 3, 7]))
     with pytest.raises(ValueError, match=r"pairs: expected classes of the moments, got \[9\]"):
         pair_directions(moments, one_vs_rest([0, 1, 9]))

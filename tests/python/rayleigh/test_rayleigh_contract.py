@@ -43,7 +43,7 @@ def test_threads_and_solvers_do_not_matter(rows, member):
 def test_a_batch_of_one_class_may_come_first(rows):
     X, y = rows
     lda = FisherLDA().partial_fit(X[y == 3], y[y == 3])
-    with pytest.raises(ValueError, match="expected rows of at least two classes, got 1 class"):
+    with pytest.raises(ValueError, match="expected samples of at least two classes, got 1 class"):
         lda.transform(X)
     lda.partial_fit(X[y != 3], y[y != 3])
     assert_allclose(lda.transform(X), FisherLDA().fit(X, y).transform(X), atol=1e-9)

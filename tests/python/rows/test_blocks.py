@@ -65,7 +65,9 @@ def test_a_function_is_called_anew_for_every_pass_and_an_iterator_ends(rows):
 
 def test_bad_blocks_are_refused(rows):
     X, y, _ = rows
-    with pytest.raises(ValueError, match=r"y: expected 1000 values, one per row, got .*\(999,\)"):
+    with pytest.raises(
+        ValueError, match=r"y: expected 1000 values, one per sample, got .*\(999,\)"
+    ):
         ArrayBlocks(X, y[1:])
     with pytest.raises(ValueError, match=r"block_rows: expected an integer from 1, got 0"):
         ArrayBlocks(X, y, block_rows=0)
@@ -75,7 +77,7 @@ def test_bad_blocks_are_refused(rows):
         GeneratedBlocks([(X, y, y, y)]).reduce(len, lambda a, b: a + b)
     with pytest.raises(ValueError, match=r"at least one block"):
         GeneratedBlocks([]).reduce(len, lambda a, b: a + b)
-    with pytest.raises(ValueError, match=r"labels of the rows from 0 on"):
+    with pytest.raises(ValueError, match=r"labels of the samples from 0 on"):
         ArrayBlocks(X).reduce(reductions.moments, reductions.merge_moments)
 
 

@@ -255,7 +255,7 @@ def test_a_model_of_complete_rows_says_what_to_do(make):
     rows = X[:5].copy()
     rows[2, 3] = np.nan
     call = model.transform if hasattr(model, "transform") else model.predict
-    with pytest.raises(ValueError, match=r"got NaN in row 2, column 3; fit to rows with missing"):
+    with pytest.raises(ValueError, match=r"got NaN in row 2, column 3; fit to samples with miss"):
         call(rows)
 
 
@@ -263,7 +263,7 @@ def test_batches_and_sparse_rows_have_to_be_complete():
     X, y = load_iris(return_X_y=True)
     X[4, 1] = np.nan
     for model in (GEM(), FisherLDA()):
-        with pytest.raises(ValueError, match="complete rows in partial_fit, got NaN in row 4, col"):
+        with pytest.raises(ValueError, match="complete samples in partial_fit, got NaN in row 4"):
             model.fit(X, y).partial_fit(X, y)
     from scipy.sparse import csr_array
 
@@ -274,7 +274,7 @@ def test_batches_and_sparse_rows_have_to_be_complete():
 def test_a_class_without_an_entry_in_a_column_is_named():
     X, y = load_iris(return_X_y=True)
     X[y == 1, 2] = np.nan
-    with pytest.warns(UserWarning, match="no row of class 1 has an entry in column 2"):
+    with pytest.warns(UserWarning, match="no sample of class 1 has an entry in column 2"):
         model = GEMClassifier(views="gem").fit(X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

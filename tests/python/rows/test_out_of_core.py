@@ -109,7 +109,7 @@ def test_memory_mapped_rows_may_have_events(tmp_path, digits):
     found = gem_classifier(n_directions=1, hidden_directions=1, depth=2).fit(X, y, events=events)
     np.testing.assert_array_equal(found.layers_[1].pairs, memory.layers_[1].pairs)
     assert objective_gap(memory.logit_, found.logit_) < 1e-4
-    with pytest.raises(ValueError, match=r"events: expected 900 values, one per row"):
+    with pytest.raises(ValueError, match=r"events: expected 900 values, one per sample"):
         found.fit(X, y, events=events[1:])
     with pytest.raises(ValueError, match=r"events: expected None with blocks of rows"):
         found.fit(GeneratedBlocks([(X, y)]), events=events)
@@ -159,7 +159,7 @@ def test_an_error_leaves_the_estimator_as_it_was(digits, model):
     for rows, message in (
         (ArrayBlocks(bad, y, block_rows=100), "in row 899, column 63"),
         (ArrayBlocks(X, np.zeros(900), block_rows=100), "at least two classes, got 1 class"),
-        (ArrayBlocks(X, None), "labels of the rows from 0 on"),
+        (ArrayBlocks(X, None), "labels of the samples from 0 on"),
         (ArrayBlocks(X, np.linspace(0, 1, 900)), "continuous"),
     ):
         with pytest.raises(ValueError, match=message):

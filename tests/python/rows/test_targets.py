@@ -150,7 +150,7 @@ def test_groups_are_contractions_one_a_row(rng):
         ([[1, 2], [3, 1]], {"contraction": [0, 0]}, "contraction: expected a vector that is not"),
         ([1, 2, 3], {"sample_weight": [1.0, 2.0]}, r"sample_weight: expected shape \(3,\)"),
         ([1, 2, 3], {"sample_weight": [1, 0, 0]}, "distinct values, got 1 sample"),
-        ([1, 2, 3], {"sample_weight": [0, 0, 0]}, "got no rows with weight"),
+        ([1, 2, 3], {"sample_weight": [0, 0, 0]}, "got no samples with weight"),
         ([[1, 2], [3, 1]], {"sample_weight": [0, 0]}, "sample_weight: expected at least one"),
     ],
 )

@@ -50,7 +50,7 @@ def split_domains(
     """
     n = len(X)
     if y is not None and len(y) != n:
-        raise ValueError(f"y: expected {n} labels, one per row, got {len(y)}")
+        raise ValueError(f"y: expected {n} labels, one per sample, got {len(y)}")
     if sample_domain is None:
         return np.ones(n, dtype=bool)
     source = domain_rows(sample_domain, n)

@@ -242,7 +242,7 @@ class ClassRows:
 def check_varies(largest: float) -> int:
     """Return the binary exponent of the largest deviation; ValueError if all rows are equal."""
     if not largest > 0:
-        raise ValueError("X: expected rows that differ, got equal ones")
+        raise ValueError("X: expected samples that differ, got equal ones")
     return int(np.frexp(largest)[1])
 
 
