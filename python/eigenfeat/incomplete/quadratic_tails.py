@@ -112,8 +112,8 @@ def davies_bounds(
     """Bounds of P(D < 0), from below and from above.
 
     With four or more components they are a few times 1e-6 apart. With fewer the integrand falls so
-    slowly that the number of nodes limits them: typically 1e-6 apart with three components, 1e-4
-    (at most some 1e-3) with two, and 1e-2 with one.
+    slowly that the number of nodes limits them: typically 1e-5 apart with three components (at most
+    some 1e-4), 1e-4 (at most some 1e-3) with two, and 1e-2 with one.
 
     Parameters
     ----------
