@@ -12,7 +12,7 @@ from typing import Any
 
 from eigenfeat._base.saved_files import FileFormatError
 from eigenfeat._base.validation import differing_name, show
-from eigenfeat.cli.options import check_output, column_names, files_of, open_labelled
+from eigenfeat.cli.options import check_output, check_some, column_names, files_of, open_labelled
 from eigenfeat.cli.output import (
     Advance,
     InterruptedRunError,
@@ -28,8 +28,6 @@ from eigenfeat.tables import FileRows, Position
 __all__ = ["merge_files", "moments_of_files"]
 
 _SECONDS = 60.0
-
-
 KIND = "moments checkpoint"
 
 
@@ -150,9 +148,8 @@ def _moments_of(options: SimpleNamespace, rows: FileRows, output: Output) -> int
                 _stop(checkpoint, moments, after, interrupts.received)
             if checkpoint.due(after):
                 checkpoint.save(moments, after)
-    if position is None or not position.rows:
-        skipped = f"; {rows.n_skipped:,} bad rows were left out" if rows.n_skipped else ""
-        raise ValueError(f"expected at least one row, got none{skipped}")
+    check_some(position.rows if position else 0, rows)
+    assert position is not None
     moments.save(options.output)
     checkpoint.remove()
     _report(options, rows, output, moments, position, advance, resumed_from)

@@ -29,18 +29,20 @@ from eigenfeat.gem.views import (
     bin_tables,
     interactions_fit_in,
 )
-from eigenfeat.linear.logistic import MultinomialLogit
-from eigenfeat.linear.pool import (
-    POOL_PENALTIES,
-    Start,
-    damping,
-    fit_near,
-    held_out_logits_of,
+from eigenfeat.linear.held_out import (
     loss_at_best,
     pool_folds,
     pool_loss,
     pool_probabilities,
     pool_weights,
+)
+from eigenfeat.linear.logistic import (
+    PENALTIES,
+    MultinomialLogit,
+    Start,
+    damping,
+    fit_near,
+    held_out_logits_of,
 )
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.rows.blocks import Block
@@ -301,9 +303,8 @@ class _Pairs(_Candidate):
     name = "interactions"
     common = True
 
-    def __init__(self, rows: MemoryRows, table: Table) -> None:
-        self._rows, self._bins, self._fine = rows, table.bins, table.fine
-        self._cells = _CELLS if rows.n_rows <= MOST_SMALL else _FEW_CELLS
+    def __init__(self, rows: MemoryRows, table: Table, cells: int) -> None:
+        self._rows, self._bins, self._fine, self._cells = rows, table.bins, table.fine, cells
         self._counts = [count for count, _ in table.statistics.bins]
 
     def _tables(self, some: Codes | slice) -> _Array:
@@ -441,6 +442,7 @@ def fit_pool(
         Called after each view; True ends the search with the views so far.
     """
     n, left = rows.n_rows, {}
+    cells = _CELLS if n <= MOST_SMALL else _FEW_CELLS
     names = [name for name in VIEWS if name in names]
     count = next((folds for most, folds in _FOLDS if n <= most), 1)
     paths: dict[str, Sequence[float]] = {}
@@ -452,7 +454,7 @@ def fit_pool(
             left["gem_ranks"] = f"more than {_MOST_PAIRS} pairs of classes beyond 5,000 samples"
             names = [name for name in names if name != "gem_ranks"]
         fast = [name for name in names if name != "gem"]  # which is better with more samples
-        candidates, why = _candidates(fast, few, table.subset(some), first, extractor, seed)
+        candidates, why = _candidates(fast, few, table.subset(some), first, extractor, seed, cells)
         left |= why
         look: dict[str, Sequence[float]] = dict.fromkeys(fast, _LOOK_PENALTIES)
         trials, codes, weight, _ = _tried(candidates, few, logit, 2, seed, look, _never, one=True)
@@ -469,7 +471,7 @@ def fit_pool(
         say(f"views that stay: {', '.join(names)}")
         if names == ["gem"]:
             return None
-    candidates, others = _candidates(names, rows, table, first, extractor, seed)
+    candidates, others = _candidates(names, rows, table, first, extractor, seed, cells)
     left |= others
     trials, codes, weight, held = _tried(
         candidates, rows, logit, count, seed, paths, stop, one=count == 1
@@ -526,8 +528,8 @@ def _never() -> bool:
 
 def _neighbours(penalty: float) -> list[float]:
     """A penalty and the next smaller one, for more samples."""
-    at = POOL_PENALTIES.index(penalty)
-    return list(POOL_PENALTIES[at : at + 2])
+    at = PENALTIES.index(penalty)
+    return list(PENALTIES[at : at + 2])
 
 
 def _candidates(
@@ -537,6 +539,7 @@ def _candidates(
     first: GEM,
     extractor: Callable[[str], GEM],
     seed: np.random.RandomState,
+    cells: int,
 ) -> tuple[list[_Candidate], dict[str, str]]:
     """The views that can be had, and why others cannot."""
     stat, k = table.statistics, len(rows.classes)
@@ -568,7 +571,7 @@ def _candidates(
         elif varying > MOST_BINS or not interactions_fit_in([count for count, _ in stat.bins], k):
             left[name] = "too many columns, or only one"
         else:
-            out.append(_Pairs(rows, table))
+            out.append(_Pairs(rows, table, cells))
     return out, left
 
 
@@ -601,7 +604,7 @@ def _tried(
     weight = None if rows.block.weight is None else rows.block.weight[samples]
     trials = []
     for view in candidates:
-        penalties = paths.get(view.name, POOL_PENALTIES)
+        penalties = paths.get(view.name, PENALTIES)
         one_logit = logit(view.common, view.ridge)
         trials.append(_trial(view, folds, one_logit, codes, weight, penalties))
         if stop():

@@ -15,7 +15,7 @@ from sklearn.preprocessing import scale
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import eigenfeat
-from eigenfeat import GEMClassifier, MaxMarginShift
+from eigenfeat import MaxMarginShift
 from eigenfeat.maxmargin import Autoencoder, MaxMarginPCA
 
 SCRIPT = """
@@ -70,7 +70,6 @@ OF_SCIPY = {
         lambda: MaxMarginPCA(2, sigma2=0.5, max_iter=2),
     ),
     "eigenfeat.maxmargin.autoencoder": (lambda: Autoencoder(2, max_iter=2),),
-    "eigenfeat.linear.pool": (GEMClassifier,),
 }
 
 

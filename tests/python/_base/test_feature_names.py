@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from command_line import run
-from saved_files import change_meta, header_of, refusal
+from saved_files import change_meta, refusal
 from table_files import arrow_modules, csv_text
 
 import eigenfeat as ef
@@ -42,11 +42,6 @@ def test_names_go_wherever_moments_go(tmp_path, problem):
     assert not hasattr(bare, "feature_names_in_")
     assert bare == named  # numbers alone
     assert names(bare.merge(named)) == names(named.merge(ClassMoments().update(X, y))) == NAMES
-
-
-def test_files_without_names_are_what_they_were(tmp_path, problem):
-    ClassMoments().update(*problem).save(tmp_path / "m.efm")
-    assert set(header_of(tmp_path / "m.efm")["meta"]) == {"labels", "dtype", "n_features"}
 
 
 def test_columns_of_other_names_are_refused(problem):

@@ -49,7 +49,8 @@ def gem():
     return digest(ef.GEM(n_directions=3, n_threads=2).fit(X, y).transform(X))
 
 def ldg():
-    return digest(ef.LDG(2, n_threads=2).fit(X[:300], y[:300]).transform(X))
+    model = ef.LDG(2, gamma=0.5, n_neighbors=5, n_threads=2)
+    return digest(model.fit(X[:300], y[:300]).transform(X))
 
 def logit():
     fitted = ef.MultinomialLogit(n_threads=2).fit(X, y)
