@@ -61,7 +61,7 @@ def test_misuse():
         affinity_sums(X, counts + 1, 1, laplacian=table, plain=table)
     with pytest.raises(ValueError, match=r"plain: expected the shape of laplacian, \(1, 2\)"):
         affinity_sums(X, counts, 1, laplacian=table, plain=np.ones((2, 2)))
-    with pytest.raises(ValueError, match="X: expected samples whose squares do not overflow"):
+    with pytest.raises(ValueError, match="X: expected rows whose squares do not overflow"):
         affinity_sums(X * np.nan, counts, 1, laplacian=table, plain=table)
     with pytest.raises(ValueError, match="X: expected 2 dimensions, got 1"):
         affinity_sums(X[0], counts, 1, laplacian=table, plain=table)
