@@ -234,11 +234,19 @@ def inputs() -> Decorator:
     )
 
 
+class _Size(click.FloatRange):
+    """A size in GB, NaN excluded, which lies in click's range."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> float:
+        size = float(super().convert(value, param, ctx))
+        return size if size == size else self.fail(f"expected a size in GB, got {value}")
+
+
 def memory_option() -> Decorator:
     """Limit of the rows in memory."""
     return click.option(
         "--memory",
-        type=click.FloatRange(min=0),
+        type=_Size(min=0),
         metavar="GB",
         default=2.0,
         help="Maximum size of rows in memory (default 2).",
