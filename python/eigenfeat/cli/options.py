@@ -27,7 +27,6 @@ __all__ = [
     "Parsed",
     "check_output",
     "check_some",
-    "column_names",
     "grouped",
     "open_data",
     "open_labelled",
@@ -351,11 +350,6 @@ def open_labelled(options: SimpleNamespace, **changed: Any) -> FileRows:
             )
         raise none
     return rows
-
-
-def column_names(rows: FileRows) -> list[str] | None:
-    """Names of the feature columns; None where the files have numbers only."""
-    return None if rows.column_names is None else [*rows.column_names]
 
 
 def listed(texts: Sequence[str]) -> list[str]:

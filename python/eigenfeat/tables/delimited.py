@@ -28,6 +28,7 @@ from eigenfeat.tables.errors import (
     BadRowError,
     OptionError,
     arrow,
+    damage_named,
     fraction_of,
     open_bytes,
     unfit,
@@ -147,7 +148,10 @@ class DelimitedSource(TableSource):
         words = every if re.search("0[xX]", text) else {self.choice.target} & {*every}
         types = dict.fromkeys(words, pa.string())
         stream, size = io.BytesIO(encoded), len(encoded) + 1
-        with self._reader(stream, "utf-8", size, every, types, lambda _: "skip") as batches:
+        with (
+            damage_named(self.path),
+            self._reader(stream, "utf-8", size, every, types, lambda _: "skip") as batches,
+        ):
             batch = next(iter(batches), None)
         return [pa.nulls(0)] * self._stored if batch is None else [*batch.columns]
 

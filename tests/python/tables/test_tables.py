@@ -266,11 +266,12 @@ def test_types_are_those_of_whole_lines(tmp_path, monkeypatch):
     from eigenfeat.tables import delimited
 
     path = tmp_path / "a.csv"
-    path.write_text("a long name,b,kind\n" + "1.25,true,yes\n-3,false,no\n" * 5)
-    for size in range(1, 60):
+    lines = '1.25,"x, ""y""\nz",true,yes\n-3,"u\n\nv",false,"no"\n'
+    path.write_text("a long name,n,b,kind\n" + lines * 5)
+    for size in range(1, 140):
         monkeypatch.setattr(delimited, "_FIRST_BYTES", size)
-        rows = open_rows(path, "kind")
-        assert rows.sources[0].kinds[:2] == ["number", "bool"]
+        rows = open_rows(path, "kind", drop=["n"])
+        assert rows.sources[0].kinds[:3] == ["number", "text", "bool"]
         assert rows.sources[0].named
         X, y = collected(rows)
         assert X.tolist() == [[1.25, 1], [-3, 0]] * 5
