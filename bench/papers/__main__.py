@@ -8,7 +8,6 @@ from importlib import import_module
 from pathlib import Path
 
 from eigenfeat._base.extras import MissingExtraError, require
-from eigenfeat.cli.options import whole
 from eigenfeat.cli.output import UsageError, quiet_interrupts, report_error
 
 DESCRIPTION = """\
@@ -63,10 +62,9 @@ TASKS = {
 
 def count(text: str) -> int:
     """Read an integer from 1."""
-    try:
-        return whole(1)(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"expected an integer from 1, got {text!r}")
+    return int(text)
 
 
 def main(arguments=None):

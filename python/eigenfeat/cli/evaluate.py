@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from eigenfeat._base.extras import require
 from eigenfeat._base.validation import show
 from eigenfeat.cli.models import opened
-from eigenfeat.cli.options import check_output, files_of
+from eigenfeat.cli.options import check_output, check_some, files_of
 from eigenfeat.cli.output import Output, UsageError
 from eigenfeat.report.evidence import N_NEIGHBORS, features_of, neighbour_labels
 from eigenfeat.rows.out_of_core import without_names
@@ -244,7 +244,5 @@ def some_rows(rows: FileRows, most: int, output: Output) -> tuple[Any, NDArray[A
                 drawn = np.sort(np.argpartition(keys, most)[:most])
                 X, y, keys = (X.tocsr() if sp.issparse(X) else X)[drawn], y[drawn], keys[drawn]
             advance(len(block), position.fraction)
-    if n == 0:
-        skipped = f"; {rows.n_skipped:,} bad rows were left out" if rows.n_skipped else ""
-        raise ValueError(f"{rows.sources[0].path}: expected at least one row, got none{skipped}")
+    check_some(n, rows)
     return (X.tocsr() if sp.issparse(X) else X), y, n

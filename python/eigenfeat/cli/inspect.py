@@ -18,7 +18,7 @@ from eigenfeat.models.saving import SCHEMA, load
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.tables import described
 
-__all__ = ["inspect"]
+__all__ = ["inspect", "plain"]
 
 # What fits have chosen or measured, under the name with an underscore.
 CHOSEN = (
@@ -32,6 +32,7 @@ CHOSEN = (
         "best_candidate",
     ),
 )
+_OWN = ("file", "json")  # options; the others are about formats
 _MOST = 20  # columns, classes or parameters that are listed
 
 
@@ -44,15 +45,8 @@ def inspect(options: SimpleNamespace) -> int:
     if path.is_file() and _is_ours(path, options.format):
         summary |= _saved(path)
     else:
-        summary |= described(
-            path,
-            format=options.format,
-            delimiter=options.delimiter,
-            header=options.header,
-            encoding=options.encoding,
-            decimal=options.decimal,
-            comment=options.comment,
-        )
+        given = {name: value for name, value in vars(options).items() if name not in _OWN}
+        summary |= described(path, **given)
     output = Output("inspect", options.json, None)
     output.result(summary, "\n".join(_lines(summary)))
     return 0
@@ -118,7 +112,7 @@ def _estimator(model: Any) -> dict[str, Any]:
     described: dict[str, Any] = {"estimator": type(model).__name__}
     if hasattr(model, "get_params"):
         parts = {k: v for k, v in model.get_params().items() if not hasattr(v, "get_params")}
-        described["parameters"] = {name: _plain(value) for name, value in parts.items()}
+        described["parameters"] = {name: plain(value) for name, value in parts.items()}
     if hasattr(model, "n_features_in_"):
         described["features"] = int(model.n_features_in_)
     if hasattr(model, "feature_names_in_"):
@@ -139,16 +133,16 @@ def _estimator(model: Any) -> dict[str, Any]:
     elif hasattr(model, "directions_"):
         described["directions"] = list(np.shape(model.directions_))
     chosen = {name: getattr(model, f"{name}_", None) for name in CHOSEN}
-    described |= {name: _plain(value) for name, value in chosen.items() if value is not None}
+    described |= {name: plain(value) for name, value in chosen.items() if value is not None}
     if hasattr(model, "extractor_"):
         described["extractor"] = type(model.extractor_).__name__
     return described
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """A parameter as JSON can hold it."""
     if isinstance(value, (list, tuple)):
-        return [_plain(entry) for entry in value]
+        return [plain(entry) for entry in value]
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     return value.item() if isinstance(value, np.generic) else show(value)

@@ -18,30 +18,14 @@ __all__ = [
     "EXTRACTORS",
     "KINDS",
     "PAIRS",
-    "PARAMETERS",
-    "assigned",
     "assignment",
-    "estimator_of",
+    "flag_of",
+    "full_name",
     "grid_values",
     "literal",
-    "nested_name",
-    "new_model",
-    "refuse_gem_options",
-    "set_parameters",
+    "unfitted",
 ]
 
-# Options of the same names, but for the seed; in `GEMClassifier` the first are those of `gem`, the
-# second those of `logit`.
-_OF_GEM = (
-    *("ridge", "n_directions", "threshold", "pairs", "denominator", "constant", "scale"),
-    *("expansion", "powers", "include_input"),
-)
-_OF_LOGIT = ("penalty", "tol")
-PARAMETERS = (
-    *_OF_GEM,
-    *_OF_LOGIT,
-    *("depth", "hidden_directions", "hidden_ridge", "n_clusters", "random_state"),
-)
 PAIRS = (
     *("all", "hypercube", "random", "stratified", "confusion", "one_vs_rest", "class_tree"),
     "random_groups",
@@ -52,42 +36,100 @@ CLASSIFIERS = ("lda", "qda", "bayes", "logit", "neighbour", "gem")
 EXTRACTORS = ("pca", "ldg", "fisher", "local_fisher", "lda")
 
 
-def new_model(options: SimpleNamespace) -> BaseEstimator:
-    """A model of the kind that `--model` names, other than GEM, with its parameters."""
-    part = {"reliable": "classifier", "shift": "extractor"}.get(options.model_kind)
+def unfitted(options: SimpleNamespace, *, features: bool = False) -> Any:
+    """The model that `--model` names, with the parameters that the options set.
+
+    With `features`, that of gem is GEM alone. UsageError names an option that the model has not, or
+    whose value it does not take.
+    """
+    kind = options.model_kind
+    part = {"reliable": "classifier", "shift": "extractor"}.get(kind)
     for name in ("classifier", "extractor"):
         if name != part and getattr(options, name) is not None:
-            raise UsageError(f"--{name}: expected none with --model {options.model_kind}")
-    kind: dict[str, Callable[[], Any]] = {"ldg": _ldg, "reliable": _reliable, "shift": _shift}
-    model = kind[options.model_kind]()
+            raise UsageError(f"--{name}: expected none with --model {kind}")
+    makes = {"gem": _gem, "ldg": _ldg, "reliable": _reliable, "shift": _shift}
+    model = _features() if features else makes[kind]()
     if part is not None and getattr(options, part) is not None:
         parts = _classifiers() if part == "classifier" else _extractors()
         model.set_params(**{part: parts[getattr(options, part)]()})
-    given = {} if options.random_state is None else {"random_state": options.random_state}
-    if given and "random_state" not in model.get_params(deep=False):
-        raise UsageError(f"--seed: expected none with --model {options.model_kind}")
-    if options.threads is not None and "n_threads" in model.get_params(deep=False):
-        given["n_threads"] = options.threads
-    model.set_params(**given)
-    return set_parameters(model, assigned(options.assignments), "--set")
-
-
-def set_parameters(model: BaseEstimator, given: dict[str, object], flag: str) -> BaseEstimator:
-    """The model with parameters by name; UsageError names what it does not have or take."""
-    known = model.get_params()
-    for name, value in given.items():
-        if name not in known:
-            own = ", ".join(sorted(model.get_params(deep=False)))
-            raise UsageError(
-                f"{flag}: expected a parameter of {type(model).__name__}: {own}; or PART__NAME of "
-                f"one inside it, got {name!r}"
-            )
-        model.set_params(**{name: value})
+    own = model.get_params(deep=False)
+    if options.threads is not None and "n_threads" in own:
+        model.set_params(n_threads=options.threads)
+    _refuse_others(options, model, features)
+    for name, value in options.parameters.items():
+        _set(model, name, value, flag_of(name))
+    for name, text in options.assignments:
+        _set(model, name, literal(text), f"--set {name}")
     try:
         getattr(model, "_check_parameters", model._validate_params)()
-    except ValueError as error:
-        raise UsageError(f"{flag}: {error}") from None
+    except ValueError as error:  # of several together, or of what is inside one
+        name, _, wrong = str(error).partition(": ")
+        if name in options.parameters:
+            raise UsageError(f"{flag_of(name)}: {wrong}") from None
+        raise UsageError(f"--set: {error}" if options.assignments else str(error)) from None
     return model
+
+
+def _refuse_others(options: SimpleNamespace, model: BaseEstimator, features: bool) -> None:
+    """UsageError for options of GEMClassifier that the model has no parameter for."""
+    kind = options.model_kind
+    foreign = [
+        flag_of(name)
+        for name in options.parameters
+        if _find(model, name) is None or (kind != "gem" and name != "random_state")
+    ]
+    if foreign:
+        what = f"--model {kind}; --set NAME=VALUE sets its parameters"
+        if features:
+            what = "--features or --moments, which fit GEM"
+        raise UsageError(f"{', '.join(sorted(foreign))}: expected none with {what}")
+
+
+def _find(model: BaseEstimator, name: str) -> str | None:
+    """A parameter's name in the model, which in `GEMClassifier` may be one of `gem` or `logit`."""
+    known = model.get_params()
+    return next((n for n in (name, f"gem__{name}", f"logit__{name}") if n in known), None)
+
+
+def full_name(model: BaseEstimator, name: str, flag: str) -> str:
+    """The same; UsageError, which names the option, if there is none."""
+    full = _find(model, name)
+    if full is None:
+        own = ", ".join(sorted(model.get_params(deep=False)))
+        raise UsageError(
+            f"{flag}: expected a parameter of {type(model).__name__}: {own}; or PART__NAME of one "
+            "inside it"
+        )
+    return full
+
+
+def _set(model: BaseEstimator, name: str, value: Any, flag: str) -> None:
+    """Set a parameter; UsageError unless one of its constraints is satisfied."""
+    from sklearn.utils._param_validation import make_constraint  # not for the sake of --help
+
+    part, _, own = full_name(model, name, flag).rpartition("__")
+    owner = model.get_params()[part] if part else model
+    constraints = getattr(owner, "_parameter_constraints", {}).get(own, "no_validation")
+    if constraints != "no_validation":
+        wanted = [make_constraint(one) for one in constraints]
+        if not any(one.is_satisfied_by(value) for one in wanted):
+            shown = [_words(one) for one in wanted if not one.hidden]
+            allowed = " or ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
+            raise UsageError(f"{flag}: expected {allowed}, got {value!r}")
+    owner.set_params(**{own: value})
+
+
+def _words(constraint: Any) -> str:
+    choices = getattr(constraint, "options", None)
+    return f"one of {', '.join(map(repr, sorted(choices)))}" if choices else str(constraint)
+
+
+def flag_of(name: str) -> str:
+    """The option of a parameter."""
+    return "--seed" if name == "random_state" else f"--{name.replace('_', '-')}"
+
+
+# ---- values of parameters ------------------------------------------------------------------------
 
 
 def assignment(text: str) -> tuple[str, str]:
@@ -96,11 +138,6 @@ def assignment(text: str) -> tuple[str, str]:
     if not equals or not name.strip().isidentifier() or not value.strip():
         raise ValueError(f"expected NAME=VALUE, got {text!r}")
     return name.strip(), value.strip()
-
-
-def assigned(given: Sequence[tuple[str, str]] | None) -> dict[str, object]:
-    """Values by name: numbers, true, false, none, lists in brackets; all else is text."""
-    return {name: literal(text) for name, text in given or ()}
 
 
 def grid_values(given: Sequence[tuple[str, str]] | None) -> dict[str, list[object]]:
@@ -127,82 +164,20 @@ def literal(text: str) -> Any:
     return text.strip()
 
 
-def nested_name(name: str) -> str:
-    """A parameter's name in `GEMClassifier`, from the name of its option."""
-    if name in _OF_GEM:
-        return f"gem__{name}"
-    return f"logit__{name}" if name in _OF_LOGIT else name
+# ---- what they are -------------------------------------------------------------------------------
 
 
-def estimator_of(features: bool, options: SimpleNamespace) -> BaseEstimator:
-    """A GEM or a GEMClassifier with the parameters that were given, which are checked.
+def _features() -> Any:
+    from eigenfeat.gem.gem import GEM
 
-    Raises
-    ------
-    UsageError
-        If it does not take one of them.
-    """
+    return GEM()
+
+
+def _gem() -> Any:
     from eigenfeat.gem.classifier import GEMClassifier, default_logit
     from eigenfeat.gem.gem import GEM
 
-    model: Any = GEM() if features else GEMClassifier()
-    given = {name: getattr(options, name) for name in PARAMETERS}
-    given = {name: value for name, value in given.items() if value is not None}
-    if given.get("threshold") == "none":
-        given["threshold"] = None
-    if not features:
-        model.gem = GEM()
-        model.logit = default_logit()
-        given = {nested_name(name): value for name, value in given.items()}
-    if foreign := sorted(set(given) - set(model.get_params())):
-        flags = ", ".join(map(_flag, foreign))
-        raise UsageError(f"{flags}: expected none with --features or --moments, which fit GEM")
-    for name, value in given.items():
-        part, _, own = name.rpartition("__")
-        _check(getattr(model, part) if part else model, own, value)
-    model.set_params(**given, n_threads=options.threads)
-    try:
-        model._check_parameters()
-    except ValueError as error:  # of several together, or of what is inside one
-        name, _, wrong = str(error).partition(": ")
-        known = {name, nested_name(name)} & given.keys()
-        raise UsageError(f"{_flag(name)}: {wrong}" if known else str(error)) from None
-    return model
-
-
-def refuse_gem_options(options: SimpleNamespace) -> None:
-    """UsageError if parameters of GEM were given to another model."""
-    given = [name for name in PARAMETERS if getattr(options, name) is not None]
-    if foreign := [name for name in given if name != "random_state"]:
-        flags = ", ".join(map(_flag, foreign))
-        raise UsageError(
-            f"{flags}: expected none with --model {options.model_kind}; --set NAME=VALUE sets its "
-            "parameters"
-        )
-
-
-def _check(kind: Any, name: str, value: Any) -> None:
-    """Raise UsageError unless one of the constraints of an estimator's parameter is satisfied."""
-    from sklearn.utils._param_validation import make_constraint  # not for the sake of --help
-
-    wanted = [make_constraint(one) for one in kind._parameter_constraints[name]]
-    if any(one.is_satisfied_by(value) for one in wanted):
-        return
-    shown = [_words(one) for one in wanted if not one.hidden]
-    allowed = " or ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
-    raise UsageError(f"{_flag(name)}: expected {allowed}, got {value!r}")
-
-
-def _words(constraint: Any) -> str:
-    choices = getattr(constraint, "options", None)
-    return f"one of {', '.join(map(repr, sorted(choices)))}" if choices else str(constraint)
-
-
-def _flag(name: str) -> str:
-    return "--seed" if name == "random_state" else f"--{name.replace('_', '-')}"
-
-
-# ---- what they are -------------------------------------------------------------------------------
+    return GEMClassifier(gem=GEM(), logit=default_logit())
 
 
 def _ldg() -> Any:

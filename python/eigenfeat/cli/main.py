@@ -129,13 +129,13 @@ _command(
     "demo",
     "demo",
     "demo",
-    click.argument("what", type=opt.OneOf(["digits", "early"]), default="digits"),
+    click.argument("what", type=click.Choice(["digits", "early"]), default="digits"),
     click.option(
         "--splits",
-        type=opt.Parsed(opt.whole(1), "N"),
+        type=opt.COUNT,
         help="Random splits of the digits (default 6, with --quick 2).",
     ),
-    click.option("--seed", type=opt.Parsed(opt.whole(0), "N"), default=0, help="Seed (default 0)."),
+    click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, help="Seed (default 0)."),
     click.option(
         "--output",
         type=opt.FOLDER,
@@ -167,7 +167,7 @@ _command(
         "--checkpoint", type=opt.FILE, help="File for checkpoints (default: OUTPUT.checkpoint)."
     ),
     click.option(
-        "--every", type=opt.POSITIVE, help="Rows between two checkpoints (default: one minute)."
+        "--every", type=opt.LARGE_COUNT, help="Rows between two checkpoints (default: one minute)."
     ),
     click.option("--resume", is_flag=True, help="Continue from the checkpoint, if there is one."),
     opt.run_options(),
@@ -175,7 +175,7 @@ _command(
 
     Computes weight, mean and second moment of every class in one pass over files that need not fit
     into memory. Every estimator that fits on moments can use the result, and moments of parts can
-    be merged. Names of columns are kept.
+    be merged. They have the names of the columns.
 
     {DATA}
 
@@ -221,7 +221,7 @@ _command(
     "inspect",
     "inspect",
     "inspect",
-    click.argument("file", type=opt.Parsed(str, "FILE", "file")),
+    click.argument("file", type=click.Path()),
     opt.format_options(),
     opt.json_option(),
     models=True,
@@ -243,7 +243,7 @@ _command(
     click.option("--features", is_flag=True, help="Fit only GEM, for transform."),
     click.option(
         "--moments",
-        type=opt.Parsed(str, "FILE", "file"),
+        type=opt.FileName(),
         help="Fit only GEM, on moments instead of rows.",
     ),
     opt.model_options(),
@@ -252,7 +252,7 @@ _command(
     opt.memory_option(),
     click.option(
         "--spool",
-        type=opt.Parsed(str, "FOLDER", "dir"),
+        type=click.Path(file_okay=False),
         help="Folder for a temporary copy of more rows than that, so that text is parsed once.",
     ),
     opt.run_options(),
@@ -387,10 +387,10 @@ _command(
         multiple=True,
         help="Values of a parameter to try; several times for several parameters.",
     ),
-    click.option("--cv", type=opt.Parsed(opt.whole(2), "N"), help="Number of folds."),
+    click.option("--cv", type=click.IntRange(2, 2**31 - 1), help="Number of folds."),
     click.option(
         "--scoring",
-        type=opt.OneOf(["accuracy", "log_loss"]),
+        type=click.Choice(["accuracy", "log_loss"]),
         help="Criterion of --model gem (default accuracy).",
     ),
     opt.model_options(),
@@ -428,7 +428,7 @@ _command(
     "report",
     opt.inputs(),
     opt.output_option("of the page"),
-    click.option("--title", type=opt.Parsed(str, "TEXT"), help="Title of the page."),
+    click.option("--title", metavar="TEXT", help="Title of the page."),
     click.option(
         "--image-shape",
         type=opt.IMAGE_SHAPE,
@@ -437,7 +437,7 @@ _command(
     ),
     click.option(
         "--max-rows",
-        type=opt.POSITIVE,
+        type=opt.LARGE_COUNT,
         default=20_000,
         help="Rows of the page, drawn at random where there are more (default 20000).",
     ),
@@ -471,7 +471,7 @@ eigenfeat completion zsh > ~/.zfunc/_eigenfeat      (a folder of $fpath)
 eigenfeat completion fish > ~/.config/fish/completions/eigenfeat.fish"""
     )
 )
-@click.argument("shell", type=opt.OneOf(["bash", "zsh", "fish"]))
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> int:
     """Print a script for completion in a shell.
 
@@ -510,15 +510,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt as error:
         return report_error(error, as_json)
     except _EXPECTED as error:
-        advice = "" if "--skip-bad" in given else _advice(error)
+        from eigenfeat.tables.errors import BadRowError, OptionError
+
+        advice = ""
+        if isinstance(error, BadRowError) and "--skip-bad" not in given:
+            advice = "; --skip-bad leaves such rows out"
+        if isinstance(error, OptionError):
+            error = UsageError(f"--{error.option.replace('_', '-')}: {error.text}")
         return report_error(error, as_json, advice)
-
-
-def _advice(error: BaseException) -> str:
-    """How to go on after an error in one row, if that is what it is."""
-    from eigenfeat.tables.errors import BadRowError
-
-    return "; --skip-bad leaves such rows out" if isinstance(error, BadRowError) else ""
 
 
 def _words(error: click.ClickException) -> str:
@@ -537,7 +536,7 @@ def _words(error: click.ClickException) -> str:
         )
         if isinstance(error, click.MissingParameter):
             return f"{name}: expected a value, got none"
-        return f"{name}: {error.message}"
+        return f"{name}: {error.message.removesuffix('.')}"
     if isinstance(error, click.UsageError) and "Missing command" in error.message:
         return "COMMAND: expected one, got none; eigenfeat --help lists them"
     return error.format_message()

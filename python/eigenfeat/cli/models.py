@@ -16,17 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base.validation import show
-from eigenfeat.cli.kinds import (
-    assigned,
-    estimator_of,
-    nested_name,
-    new_model,
-    refuse_gem_options,
-    set_parameters,
-)
+from eigenfeat.cli.kinds import unfitted
 from eigenfeat.cli.options import (
     STANDARD,
     check_output,
+    check_some,
     files_of,
     open_data,
     open_labelled,
@@ -53,7 +47,11 @@ __all__ = ["fit", "fit_whole", "gathered", "opened", "predict", "transform"]
 def fit(options: SimpleNamespace) -> int:
     """Fit a classifier, or directions, and save it."""
     output = Output("fit", options.json, options.progress)
-    model = _unfitted(options)
+    if options.model_kind != "gem":
+        for flag in ("features", "moments", "spool"):
+            if getattr(options, flag):
+                raise UsageError(f"--{flag}: expected none with --model {options.model_kind}")
+    model = unfitted(options, features=bool(options.features or options.moments))
     started = time.perf_counter()
     if options.moments is not None:
         return _fit_moments(options, model, output)
@@ -74,10 +72,9 @@ def fit(options: SimpleNamespace) -> int:
                 f"more than {options.memory:g} GB"
             )
         else:
-            if options.n_clusters not in (None, 1):
+            if (n_clusters := getattr(model, "n_clusters", 1)) != 1:
                 raise UsageError(
-                    "--n-clusters: expected 1 with more rows than --memory, got "
-                    f"{options.n_clusters}"
+                    f"--n-clusters: expected 1 with more rows than --memory, got {n_clusters}"
                 )
             storage = "block by block"
             output.say("more rows than --memory: fitting block by block")
@@ -96,24 +93,6 @@ def fit(options: SimpleNamespace) -> int:
         None if whole is None else whole.y,
     )
     return 0
-
-
-def _unfitted(options: SimpleNamespace) -> Any:
-    """The model that the options ask for."""
-    if options.model_kind == "gem":
-        model = estimator_of(bool(options.features or options.moments), options)
-        for name in ("classifier", "extractor"):
-            if getattr(options, name) is not None:
-                raise UsageError(f"--{name}: expected none with --model gem")
-        given = assigned(options.assignments)
-        if "views" in model.get_params(deep=False):
-            given = {nested_name(name): value for name, value in given.items()}
-        return set_parameters(model, given, "--set")
-    for flag in ("features", "moments", "spool"):
-        if getattr(options, flag):
-            raise UsageError(f"--{flag}: expected none with --model {options.model_kind}")
-    refuse_gem_options(options)
-    return new_model(options)
 
 
 def _fit_moments(options: SimpleNamespace, model: Any, output: Output) -> int:
@@ -144,9 +123,7 @@ def gathered(rows: FileRows, limit: float, output: Output) -> Block | None:
         if gathered is None:
             advance.cancel()
             return None
-    if not len(gathered):
-        skipped = f"; {rows.n_skipped:,} bad rows were left out" if rows.n_skipped else ""
-        raise ValueError(f"expected at least one row, got none{skipped}")
+    check_some(len(gathered), rows)
     return gathered
 
 
@@ -204,7 +181,7 @@ def _report_fit(
 
 
 def predict(options: SimpleNamespace) -> int:
-    """Write what a classifier says of every row."""
+    """Write the predictions of every row."""
     output = Output("predict", options.json, options.progress)
     _check_output(options.output)
     if options.early:
@@ -290,7 +267,11 @@ def opened(
             "predict_early": "an early classifier (fit --model reliable)",
         }.get(method, "a classifier")
         raise ValueError(f"{options.model}: expected {hint}, got {type(model).__name__}")
-    rows = _rows_for(options, model, labelled)
+    if labelled:
+        rows = open_labelled(options)
+    else:
+        rows = open_data(options, skip_bad=False, mark_bad=options.skip_bad, labels="none")
+    rows = rows.prepared_for(model, fitted=True)
     width = without_names(model).n_features_in_
     if rows.n_features != width:
         raise ValueError(
@@ -298,14 +279,6 @@ def opened(
             f"{options.model}, got {rows.n_features}; --columns or --drop chooses them"
         )
     return model, rows
-
-
-def _rows_for(options: SimpleNamespace, model: Any, labelled: bool) -> FileRows:
-    """The rows as the model reads them, with labels or not."""
-    if labelled:
-        return open_labelled(options).prepared_for(model, fitted=True)
-    chosen = {"skip_bad": False, "mark_bad": options.skip_bad, "labels": "none"}
-    return open_data(options, **chosen).prepared_for(model, fitted=True)
 
 
 def _plain(labels: Any, classes: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,7 +10,7 @@ from typing import Any
 
 from eigenfeat._base.saved_files import FileFormatError
 from eigenfeat._base.validation import differing_name, show
-from eigenfeat.cli.options import check_output, column_names, files_of, open_labelled
+from eigenfeat.cli.options import check_output, check_some, files_of, open_labelled
 from eigenfeat.cli.output import (
     Advance,
     InterruptedRunError,
@@ -28,8 +26,6 @@ from eigenfeat.tables import FileRows, Position
 __all__ = ["merge_files", "moments_of_files"]
 
 _SECONDS = 60.0
-
-
 KIND = "moments checkpoint"
 
 
@@ -150,9 +146,8 @@ def _moments_of(options: SimpleNamespace, rows: FileRows, output: Output) -> int
                 _stop(checkpoint, moments, after, interrupts.received)
             if checkpoint.due(after):
                 checkpoint.save(moments, after)
-    if position is None or not position.rows:
-        skipped = f"; {rows.n_skipped:,} bad rows were left out" if rows.n_skipped else ""
-        raise ValueError(f"expected at least one row, got none{skipped}")
+    check_some(position.rows if position else 0, rows)
+    assert position is not None
     moments.save(options.output)
     checkpoint.remove()
     _report(options, rows, output, moments, position, advance, resumed_from)
@@ -191,7 +186,8 @@ def _start(
         output.say(f"no checkpoint {checkpoint.path}: starting from the first row")
     elif checkpoint.path.exists():
         output.say(f"starting anew; {checkpoint.path} will be replaced (--resume goes on from it)")
-    return ClassMoments(dtype=rows.dtype, feature_names=column_names(rows)), None
+    names = None if rows.column_names is None else [*rows.column_names]
+    return ClassMoments(dtype=rows.dtype, feature_names=names), None
 
 
 def _stop(
@@ -242,8 +238,10 @@ def _merged(options: SimpleNamespace, paths: list[str], output: Output) -> int:
     for path in paths[1:]:
         part, nameless = ClassMoments.load(path), not hasattr(total, "feature_names_in_")
         _check_columns(total, named, part, path)
-        with _naming(path):
+        try:
             total.merge(part, n_threads=options.threads)
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
         named = path if nameless else named
     total.save(options.output)
     weights = {str(c): total.weight(c) for c in total.classes_}
@@ -268,13 +266,3 @@ def _check_columns(total: ClassMoments, named: str, part: ClassMoments, path: st
     d, e = (getattr(m, "n_features_in_", None) for m in (total, part))
     if None not in (d, e) and d != e:
         raise ValueError(f"{path}: expected the {d} columns of {named}, got {e}")
-
-
-@contextmanager
-def _naming(path: str) -> Iterator[None]:
-    try:
-        yield
-    except FileFormatError:
-        raise
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None

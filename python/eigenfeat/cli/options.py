@@ -7,13 +7,14 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from inspect import signature
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.shell_completion import CompletionItem
+from click.core import ParameterSource
 
 from eigenfeat.cli.kinds import CLASSIFIERS, EXTRACTORS, KINDS, PAIRS, assignment, literal
 from eigenfeat.cli.output import UsageError
@@ -25,7 +26,7 @@ __all__ = [
     "STANDARD",
     "Parsed",
     "check_output",
-    "column_names",
+    "check_some",
     "grouped",
     "open_data",
     "open_labelled",
@@ -43,8 +44,8 @@ Decorator = Callable[[Any], Any]
 class Parsed(click.ParamType):  # type: ignore[type-arg, unused-ignore]
     """A value that a function reads; its ValueErrors say what was expected."""
 
-    def __init__(self, read: Callable[[str], Any], name: str, completes: str = "plain") -> None:
-        self.name, self._read, self._completes = name, read, completes
+    def __init__(self, read: Callable[[str], Any], name: str) -> None:
+        self.name, self._read = name, read
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
         """Read the text; `click.BadParameter` if that fails."""
@@ -55,47 +56,21 @@ class Parsed(click.ParamType):  # type: ignore[type-arg, unused-ignore]
         except ValueError as error:
             self.fail(str(error), param, ctx)
 
-    def shell_complete(self, ctx: Any, param: Any, incomplete: str) -> list[CompletionItem]:
-        """Names of files and folders are completed by the shell."""
-        return [CompletionItem(incomplete, type=self._completes)]
 
-
-class OneOf(click.Choice):  # type: ignore[type-arg, unused-ignore]
-    """One of several words."""
+class FileName(click.Path):
+    """The name of a file to write."""
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        """Return the word; `click.BadParameter` if it is none of them."""
-        if value not in self.choices:
-            self.fail(f"expected one of {', '.join(self.choices)}, got {value!r}", param, ctx)
-        return value
-
-
-def _file_name(text: str) -> Path:
-    if not text or "\0" in text:
-        raise ValueError(f"expected the name of a file, got {text!r}")
-    return Path(text)
-
-
-def whole(least: int, most: int = 2**31 - 1) -> Callable[[str], int]:
-    """What reads an integer within bounds."""
-
-    def read(text: str) -> int:
-        try:
-            value = int(text)
-        except ValueError:
-            value = least - 1
-        if not least <= value <= most:
-            limit = f"integer from {least}" + (f" to {most}" if value > most else "")
-            raise ValueError(f"expected an {limit}, got {text!r}")
-        return value
-
-    return read
+        """Return a path; `click.BadParameter` for no name."""
+        if not value or "\0" in str(value):
+            self.fail(f"expected the name of a file, got {value!r}", param, ctx)
+        return super().convert(value, param, ctx)
 
 
 def _parameter(text: str) -> Any:
-    """A parameter, which the estimator's constraints judge; `None` is told apart from not given."""
+    """A parameter, which the estimator's constraints judge."""
     value = literal(text)
-    return "none" if value is None else text if isinstance(value, bool) else value
+    return text if isinstance(value, bool) else value
 
 
 def _powers(text: str) -> tuple[int, ...]:
@@ -109,34 +84,23 @@ def _character(text: str) -> str:
     character = {"tab": "\t", "\\t": "\t", "space": " "}.get(text, text)
     if len(character) != 1:
         raise ValueError(f"expected one character or 'tab', got {text!r}")
-    if not character.isascii() or character in '\0\n\r"':
-        raise ValueError(f"expected a character of ASCII that can separate, got {text!r}")
     return character
-
-
-def _amount(text: str) -> float:
-    value = literal(text)
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0:
-        raise ValueError(f"expected a number of gigabytes, got {text!r}")
-    return float(value)
 
 
 def _image_shape(text: str) -> tuple[int, int] | str | None:
     if text in ("auto", "none"):
         return None if text == "none" else text
     rows, _, columns = text.lower().partition("x")
-    try:
-        return whole(1)(rows), whole(1)(columns)
-    except ValueError:
-        raise ValueError(
-            f"expected rows and columns, as 8x8, or auto or none, got {text!r}"
-        ) from None
+    if not (rows.isdigit() and columns.isdigit()) or not int(rows) * int(columns):
+        raise ValueError(f"expected rows and columns, as 8x8, or auto or none, got {text!r}")
+    return int(rows), int(columns)
 
 
-FILE = Parsed(_file_name, "FILE", "file")
-FOLDER = Parsed(_file_name, "FOLDER", "dir")
-DATA = Parsed(str, "DATA", "file")
-POSITIVE = Parsed(whole(1, 2**63 - 1), "N")
+FILE = FileName(path_type=Path)
+FOLDER = FileName(path_type=Path, file_okay=False)
+DATA = click.Path()
+COUNT = click.IntRange(1, 2**31 - 1)
+LARGE_COUNT = click.IntRange(1, 2**63 - 1)
 IMAGE_SHAPE = Parsed(_image_shape, "RxC")
 ASSIGNMENT = Parsed(assignment, "NAME=VALUE")
 
@@ -172,7 +136,7 @@ def run_options(*, progress: bool = True) -> Decorator:
         default=None,
         help="Show progress on stderr (default: if that is a terminal).",
     )
-    threads = click.option("--threads", type=POSITIVE, help="Threads (default: all).")
+    threads = click.option("--threads", type=COUNT, help="Threads (default: all).")
     return grouped(threads, json_option(), *[shown] * progress)
 
 
@@ -180,7 +144,9 @@ def format_options() -> Decorator:
     """What tells formats apart."""
     return grouped(
         click.option(
-            "--format", type=OneOf(FORMATS), help="Format of the files (default: by their names)."
+            "--format",
+            type=click.Choice(FORMATS),
+            help="Format of the files (default: by their names).",
         ),
         click.option(
             "--delimiter",
@@ -192,13 +158,11 @@ def format_options() -> Decorator:
             default=None,
             help="Whether CSV files begin with names (default: if their first line looks like it).",
         ),
+        click.option("--encoding", metavar="NAME", help="Encoding of CSV files (default utf-8)."),
         click.option(
-            "--encoding", type=Parsed(str, "NAME"), help="Encoding of CSV files (default utf-8)."
+            "--decimal", type=click.Choice([".", ","]), default=".", help="Decimal point."
         ),
-        click.option("--decimal", type=OneOf([".", ","]), default=".", help="Decimal point."),
-        click.option(
-            "--comment", type=Parsed(str, "TEXT"), help="What begins lines that are left out."
-        ),
+        click.option("--comment", metavar="TEXT", help="What begins lines that are left out."),
     )
 
 
@@ -206,11 +170,10 @@ def data_options(*, target: bool = True, model: bool = False) -> Decorator:
     """How files of rows are read."""
     columns = "those of the fitted model" if model else "all but the target"
     does = "Leave out" if target else "Leave the output empty for"
-    text = Parsed(str, "A,B,...")
     labelled = [
         click.option(
             "--target",
-            type=Parsed(str, "COLUMN"),
+            metavar="COLUMN",
             help="The labels: name or number of a column or, for NumPy files, an .npy file; not "
             "needed for svmlight files and .npz files with an array y.",
         )
@@ -218,27 +181,29 @@ def data_options(*, target: bool = True, model: bool = False) -> Decorator:
     kinds = [
         click.option(
             "--labels",
-            type=OneOf(["auto", "int", "float", "bool", "str"]),
+            type=click.Choice(["auto", "int", "float", "bool", "str"]),
             default="auto",
             help="Type of the labels (default: that of the first labels).",
         ),
-        click.option("--y-name", default="y", type=Parsed(str, "NAME"), help="Array of labels."),
+        click.option("--y-name", default="y", metavar="NAME", help="Array of labels."),
     ]
     return grouped(
         *labelled * target,
         click.option(
             "--columns",
             multiple=True,
-            type=text,
+            metavar="A,B,...",
             help=f"The features: names or numbers of columns (default: {columns}).",
         ),
-        click.option("--drop", multiple=True, type=text, help="Columns to leave out."),
+        click.option("--drop", multiple=True, metavar="A,B,...", help="Columns to leave out."),
         click.option(
             "--dtype",
-            type=OneOf(["float32", "float64"]),
+            type=click.Choice(["float32", "float64"]),
             help="Type of the features (default: float32 if the file has float32, else float64).",
         ),
-        click.option("--block-rows", type=POSITIVE, help="Rows of a block (default: about 32 MB)."),
+        click.option(
+            "--block-rows", type=LARGE_COUNT, help="Rows of a block (default: about 32 MB)."
+        ),
         click.option(
             "--skip-bad",
             is_flag=True,
@@ -247,12 +212,10 @@ def data_options(*, target: bool = True, model: bool = False) -> Decorator:
         ),
         *kinds * target,
         format_options(),
-        click.option(
-            "--x-name", default="X", type=Parsed(str, "NAME"), help="Array of rows in .npz files."
-        ),
+        click.option("--x-name", default="X", metavar="NAME", help="Array of rows in .npz files."),
         click.option(
             "--n-features",
-            type=POSITIVE,
+            type=LARGE_COUNT,
             help="Columns of svmlight files (default: from a first pass).",
         ),
         click.option(
@@ -266,7 +229,7 @@ def data_options(*, target: bool = True, model: bool = False) -> Decorator:
 def inputs() -> Decorator:
     """The model and the data."""
     return grouped(
-        click.argument("model", type=Parsed(str, "MODEL", "file")),
+        click.argument("model", type=click.Path()),
         click.argument("data", nargs=-1, required=True, type=DATA),
     )
 
@@ -275,7 +238,8 @@ def memory_option() -> Decorator:
     """Limit of the rows in memory."""
     return click.option(
         "--memory",
-        type=Parsed(_amount, "GB"),
+        type=click.FloatRange(min=0),
+        metavar="GB",
         default=2.0,
         help="Maximum size of rows in memory (default 2).",
     )
@@ -285,15 +249,17 @@ def model_options() -> Decorator:
     """What model is fitted, and its parameters by name."""
     return grouped(
         click.option(
-            "--model", "model_kind", type=OneOf(KINDS), default="gem", help="Default gem."
+            "--model", "model_kind", type=click.Choice(KINDS), default="gem", help="Default gem."
         ),
         click.option(
             "--classifier",
-            type=OneOf(CLASSIFIERS),
+            type=click.Choice(CLASSIFIERS),
             help="Classifier of --model reliable (default lda, with shrinkage).",
         ),
         click.option(
-            "--extractor", type=OneOf(EXTRACTORS), help="Extractor of --model shift (default pca)."
+            "--extractor",
+            type=click.Choice(EXTRACTORS),
+            help="Extractor of --model shift (default pca).",
         ),
         click.option(
             "--set",
@@ -312,9 +278,13 @@ def parameter_options() -> Decorator:
         ("--ridge", number, "Relative ridge of denominators (default 0.2), or auto."),
         ("--n-directions", integer, "Maximum directions of a pair, or auto."),
         ("--threshold", number, "Minimum eigenvalue (1.5), none, or auto."),
-        ("--pairs", OneOf(PAIRS), "Pairs of classes (default auto)."),
-        ("--denominator", OneOf(["second_moment", "covariance"]), "Denominator of pairs."),
-        ("--scale", OneOf(["auto", "none", "columns"]), "Standardise columns (default auto)."),
+        ("--pairs", click.Choice(PAIRS), "Pairs of classes (default auto)."),
+        (
+            "--denominator",
+            click.Choice(["second_moment", "covariance"]),
+            "Denominator of pairs.",
+        ),
+        ("--scale", click.Choice(["auto", "none", "columns"]), "Standardise columns."),
         ("--expansion", Parsed(str, "NAME"), "auto, half_wave, shifted, or polynomial."),
         ("--powers", Parsed(_powers, "1,2,3"), "Exponents of the expansion."),
         ("--penalty", number, "Penalty of the regression (default 0.03), or auto."),
@@ -324,18 +294,28 @@ def parameter_options() -> Decorator:
         ("--hidden-ridge", number, "Ridge before the last layer (default: --ridge)."),
         ("--n-clusters", integer, "Clusters of each class, of rows in memory (default 1)."),
     ]
-    return grouped(
-        *(click.option(name, type=kind, help=text) for name, kind, text in options),
-        click.option("--constant/--no-constant", default=None, help="Add a column of 1s."),
-        click.option(
-            "--include-input",
-            flag_value=True,
-            is_flag=True,
-            default=None,
-            help="Also use the input of the last layer as features.",
+    given: list[tuple[tuple[str, ...], dict[str, Any]]] = [
+        *(((name,), {"type": kind, "help": text}) for name, kind, text in options),
+        (("--constant/--no-constant",), {"help": "Add a column of 1s."}),
+        (
+            ("--include-input",),
+            {"is_flag": True, "help": "Also use the input of the last layer as features."},
         ),
-        click.option("--seed", "random_state", type=integer, help="Random seed (default 0)."),
+        (("--seed", "random_state"), {"type": integer, "help": "Random seed (default 0)."}),
+    ]
+    return grouped(
+        *(
+            click.option(*names, default=None, expose_value=False, callback=_collected, **kind)
+            for names, kind in given
+        )
     )
+
+
+def _collected(context: click.Context, option: click.Parameter, value: Any) -> None:
+    """Add a parameter to those that were given."""
+    parameters = context.params.setdefault("parameters", {})
+    if context.get_parameter_source(str(option.name)) is ParameterSource.COMMANDLINE:
+        parameters[option.name] = value
 
 
 # ---- rows ----------------------------------------------------------------------------------------
@@ -343,23 +323,13 @@ def parameter_options() -> Decorator:
 
 def open_data(options: SimpleNamespace, **changed: Any) -> FileRows:
     """Open the rows that the options name."""
-    from eigenfeat.tables import OptionError, open_rows
+    from eigenfeat.tables import open_rows
 
-    given = {
-        "target": getattr(options, "target", None),
-        "columns": listed(options.columns) if options.columns else None,
-        "drop": listed(options.drop),
-        "skip_bad": options.skip_bad,
-        "labels": getattr(options, "labels", "auto"),
-        "y_name": getattr(options, "y_name", "y"),
-    }
-    names = ["dtype", "block_rows", "format", "delimiter", "header", "encoding", "decimal"]
-    names += ["comment", "x_name", "n_features", "zero_based"]
-    given |= {name: getattr(options, name) for name in names}
-    try:
-        return open_rows(options.data, **{**given, **changed})
-    except OptionError as error:
-        raise UsageError(f"--{error.option.replace('_', '-')}: {error.text}") from None
+    names = signature(open_rows).parameters
+    given = {name: value for name, value in vars(options).items() if name in names}
+    given["columns"] = listed(options.columns) if options.columns else None
+    given["drop"] = listed(options.drop)
+    return open_rows(options.data, **{**given, **changed})
 
 
 def open_labelled(options: SimpleNamespace, **changed: Any) -> FileRows:
@@ -382,11 +352,6 @@ def open_labelled(options: SimpleNamespace, **changed: Any) -> FileRows:
     return rows
 
 
-def column_names(rows: FileRows) -> list[str] | None:
-    """Names of the feature columns; None where the files have numbers only."""
-    return None if rows.column_names is None else [*rows.column_names]
-
-
 def listed(texts: Sequence[str]) -> list[str]:
     """The names in texts that are separated by commas."""
     return [name.strip() for text in texts for name in text.split(",") if name.strip()]
@@ -405,6 +370,13 @@ def check_output(path: Path, inputs: Iterable[str | os.PathLike[str]] = ()) -> N
     for other in inputs:
         if os.path.exists(other) and os.path.samefile(path, other):
             raise UsageError(f"--output: expected another file than the input {other}")
+
+
+def check_some(n: int, rows: FileRows) -> None:
+    """ValueError if no row of the files is good."""
+    if not n:
+        skipped = f"; {rows.n_skipped:,} bad rows were left out" if rows.n_skipped else ""
+        raise ValueError(f"{rows.sources[0].path}: expected at least one row, got none{skipped}")
 
 
 def files_of(rows: FileRows) -> list[Path]:

@@ -152,32 +152,54 @@ class Output:
     @contextmanager
     def rows(self, what: str) -> Iterator[Advance]:
         """Follow rows as they go through; call what it yields after every block."""
-        if not self._progress:
-            yield Advance(what)
-        elif self._terminal:
+        if self._progress and self._terminal:
             bar = click.progressbar(length=_STEPS, label=what, item_show_func=str, file=sys.stderr)
             with bar:
-                yield _BarAdvance(what, bar)
-        else:
-            lines = _LineAdvance(what)
-            yield lines
-            lines.finish()
+                yield Advance(what, bar)
+            return
+        advance = Advance(what, lines=self._progress)
+        yield advance
+        advance.finish()
 
 
 class Advance:
-    """Counts rows; subclasses show them."""
+    """Counts rows, and shows how many on stderr: by a bar, or by a line now and then."""
 
-    def __init__(self, what: str) -> None:
+    def __init__(self, what: str, bar: Any = None, *, lines: bool = False) -> None:
         self.what, self.started, self.rows = what, time.perf_counter(), 0
-        self.cancelled = False
+        self._bar, self._lines, self._printed = bar, lines, -_LINE_SECONDS
 
     def __call__(self, rows: int, fraction: float | None) -> None:
         """Add some rows, after which `fraction` of all has gone through (None: not known)."""
+        if not self.rows:
+            self._first = fraction or 0.0
         self.rows += rows
+        if self._bar is not None:
+            place = int(_STEPS * (fraction or 0.0))
+            label = f"{self.rows:,} rows, {self.rate:,.0f} rows/s"
+            self._bar.update(max(place - self._bar.pos, 0), label)
+        elif self.seconds - self._printed >= _LINE_SECONDS:
+            self._printed = self.seconds
+            line = ""
+            if fraction is not None and fraction >= 0.005:  # a single piece is at 0 to its end
+                line += f", {100 * fraction:.0f}%"
+                if fraction > self._first:
+                    left = self.seconds * (1 - fraction) / (fraction - self._first)
+                    line += f", {left:.0f} s left"
+            self._print(line)
 
     def cancel(self) -> None:
         """Say that the rest will not go through."""
-        self.cancelled = True
+        self._lines = False
+
+    def finish(self) -> None:
+        """Print the last line."""
+        self._print(", 100%")
+
+    def _print(self, more: str) -> None:
+        if self._lines:
+            line = f"{self.what}: {self.rows:,} rows, {self.rate:,.0f} rows/s{more}"
+            print(line, file=sys.stderr, flush=True)
 
     @property
     def seconds(self) -> float:
@@ -188,49 +210,6 @@ class Advance:
     def rate(self) -> float:
         """Rows a second."""
         return self.rows / max(self.seconds, 1e-9)
-
-
-class _LineAdvance(Advance):
-    """Prints a line now and then."""
-
-    _printed = -_LINE_SECONDS
-
-    def __call__(self, rows: int, fraction: float | None) -> None:
-        if not self.rows:
-            self._first = fraction or 0.0
-        super().__call__(rows, fraction)
-        if self.seconds - self._printed >= _LINE_SECONDS:
-            self._printed = self.seconds
-            line = ""
-            if fraction is not None and fraction >= 0.005:  # a single piece is at 0 to its end
-                line += f", {100 * fraction:.0f}%"
-                if fraction > self._first:
-                    left = self.seconds * (1 - fraction) / (fraction - self._first)
-                    line += f", {left:.0f} s left"
-            self._print(line)
-
-    def finish(self) -> None:
-        """Print the last line."""
-        if not self.cancelled:
-            self._print(", 100%")
-
-    def _print(self, more: str) -> None:
-        line = f"{self.what}: {self.rows:,} rows, {self.rate:,.0f} rows/s{more}"
-        print(line, file=sys.stderr, flush=True)
-
-
-class _BarAdvance(Advance):
-    """Moves a bar."""
-
-    def __init__(self, what: str, bar: Any) -> None:
-        super().__init__(what)
-        self._bar = bar
-
-    def __call__(self, rows: int, fraction: float | None) -> None:
-        super().__call__(rows, fraction)
-        place = int(_STEPS * (fraction or 0.0))
-        label = f"{self.rows:,} rows, {self.rate:,.0f} rows/s"
-        self._bar.update(max(place - self._bar.pos, 0), label)
 
 
 class Interrupts:

@@ -11,8 +11,8 @@ import numpy as np
 from sklearn.model_selection import GridSearchCV, ParameterGrid, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 
-from eigenfeat._base.validation import show
-from eigenfeat.cli.kinds import estimator_of, grid_values, nested_name, new_model
+from eigenfeat.cli.inspect import plain
+from eigenfeat.cli.kinds import full_name, grid_values, unfitted
 from eigenfeat.cli.models import fit_whole, gathered
 from eigenfeat.cli.options import check_output, files_of, open_labelled
 from eigenfeat.cli.output import Output, UsageError
@@ -61,16 +61,15 @@ def search(options: SimpleNamespace) -> int:
 
 
 def _gem(options: SimpleNamespace, grid: dict[str, list[Any]]) -> Any:
-    base = estimator_of(False, options)
-    grid = {nested_name(name): values for name, values in grid.items()}
-    _check_names(base, grid)
+    base = unfitted(options)
+    grid = _known(base, grid)
     scoring = "error" if options.scoring is None else options.scoring
     return GEMClassifierCV(
         base,
         grid or None,
         cv=options.cv,
         scoring={"accuracy": "error"}.get(scoring, scoring),
-        random_state=options.random_state or 0,
+        random_state=options.parameters.get("random_state", 0),
     )
 
 
@@ -80,7 +79,7 @@ def _ldg(options: SimpleNamespace, grid: dict[str, list[Any]]) -> Any:
         raise UsageError("--cv: expected none with --model ldg, which leaves rows out by itself")
     if foreign := sorted(set(grid) - set(OF_LDG)):
         raise UsageError(f"--grid: expected {', '.join(OF_LDG)} with --model ldg, got {foreign[0]}")
-    model = new_model(options)
+    model = unfitted(options)
     model.set_params(**grid)
     return model
 
@@ -89,12 +88,11 @@ def _reliable(options: SimpleNamespace, grid: dict[str, list[Any]]) -> Any:
     from eigenfeat.incomplete import ReliableClassifierCV
 
     _refuse_scoring(options)
-    base = new_model(options)
     taus = grid.pop("reliability", None)
-    _check_names(base, grid)
+    grid = _known(unfitted(options), grid)
     candidates: dict[str, Any] = {}
     for params in ParameterGrid(grid):
-        one = new_model(options).set_params(**params, correct=False)
+        one = unfitted(options).set_params(**params, correct=False)
         name = ", ".join(f"{key}={value}" for key, value in params.items()) or "as given"
         candidates[name] = one
     return ReliableClassifierCV(
@@ -109,8 +107,8 @@ def _shift(options: SimpleNamespace, grid: dict[str, list[Any]]) -> Any:
     from eigenfeat.maxmargin import MulticlassSVM
 
     _refuse_scoring(options)
-    base = new_model(options)
-    _check_names(base, grid)
+    base = unfitted(options)
+    grid = _known(base, grid)
     if not grid:
         raise UsageError("--grid: expected parameters with --model shift, got none")
     steps = make_pipeline(base, MulticlassSVM())
@@ -119,14 +117,9 @@ def _shift(options: SimpleNamespace, grid: dict[str, list[Any]]) -> Any:
     return GridSearchCV(steps, named, cv=folds, error_score="raise")
 
 
-def _check_names(base: Any, grid: Mapping[str, Any]) -> None:
-    known = base.get_params()
-    for name in grid:
-        if name not in known:
-            own = ", ".join(sorted(base.get_params(deep=False)))
-            raise UsageError(
-                f"--grid: expected parameters of {type(base).__name__}: {own}; got {name}"
-            )
+def _known(base: Any, grid: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """The grid by full names of parameters; UsageError if one is none of the model."""
+    return {full_name(base, name, f"--grid {name}"): values for name, values in grid.items()}
 
 
 def _refuse_scoring(options: SimpleNamespace) -> None:
@@ -147,7 +140,7 @@ def _table(search: Any) -> list[dict[str, Any]]:
     tried = search.cv_results_
     if "params" not in tried:  # LDG, which tries its parameters one after the other
         return [
-            {"params": {name: _plain(value)}, "score": float(score)}
+            {"params": {name: plain(value)}, "score": float(score)}
             for name in OF_LDG
             if np.ndim(tried.get(f"{name}_accuracy", 0)) == 1
             for value, score in zip(tried[name], tried[f"{name}_accuracy"], strict=True)
@@ -155,7 +148,7 @@ def _table(search: Any) -> list[dict[str, Any]]:
     order = np.argsort(-np.nan_to_num(tried["mean_test_score"], nan=-np.inf), kind="stable")
     return [
         {
-            "params": {_option(name): _plain(value) for name, value in tried["params"][at].items()},
+            "params": {_option(name): plain(value) for name, value in tried["params"][at].items()},
             "score": float(tried["mean_test_score"][at]),
             "deviation": float(tried["std_test_score"][at]),
         }
@@ -166,21 +159,15 @@ def _table(search: Any) -> list[dict[str, Any]]:
 
 def _chosen(search: Any) -> dict[str, Any]:
     if hasattr(search, "best_params_"):
-        params = {_option(name): _plain(value) for name, value in search.best_params_.items()}
+        params = {_option(name): plain(value) for name, value in search.best_params_.items()}
         return {"best_params": params, "best_score": float(search.best_score_)}
-    return {"best_params": {name: _plain(getattr(search, f"{name}_")) for name in OF_LDG}}
+    return {"best_params": {name: plain(getattr(search, f"{name}_")) for name in OF_LDG}}
 
 
 def _option(name: str) -> str:
     """The name that the command line has for a parameter of a nested estimator."""
     part, _, own = name.rpartition("__")
     return own if part in ("maxmarginshift", "gem", "logit") else name
-
-
-def _plain(value: Any) -> Any:
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    return value.item() if isinstance(value, np.generic) else show(value)
 
 
 def _text(result: dict[str, Any]) -> str:

@@ -35,7 +35,7 @@ def class_clusters(
     Parameters
     ----------
     X : (n, d) array or sparse matrix
-        Finite rows.
+        Finite samples.
     y : (n,) array
         Labels.
     n_clusters : int >= 1

@@ -29,18 +29,20 @@ from eigenfeat.gem.views import (
     bin_tables,
     interactions_fit_in,
 )
-from eigenfeat.linear.logistic import MultinomialLogit
-from eigenfeat.linear.pool import (
-    POOL_PENALTIES,
-    Start,
-    damping,
-    fit_near,
-    held_out_logits_of,
+from eigenfeat.linear.held_out import (
     loss_at_best,
     pool_folds,
     pool_loss,
     pool_probabilities,
     pool_weights,
+)
+from eigenfeat.linear.logistic import (
+    PENALTIES,
+    MultinomialLogit,
+    Start,
+    damping,
+    fit_near,
+    held_out_logits_of,
 )
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.rows.blocks import Block
@@ -526,8 +528,8 @@ def _never() -> bool:
 
 def _neighbours(penalty: float) -> list[float]:
     """A penalty and the next smaller one, for more samples."""
-    at = POOL_PENALTIES.index(penalty)
-    return list(POOL_PENALTIES[at : at + 2])
+    at = PENALTIES.index(penalty)
+    return list(PENALTIES[at : at + 2])
 
 
 def _candidates(
@@ -602,7 +604,7 @@ def _tried(
     weight = None if rows.block.weight is None else rows.block.weight[samples]
     trials = []
     for view in candidates:
-        penalties = paths.get(view.name, POOL_PENALTIES)
+        penalties = paths.get(view.name, PENALTIES)
         one_logit = logit(view.common, view.ridge)
         trials.append(_trial(view, folds, one_logit, codes, weight, penalties))
         if stop():

@@ -213,7 +213,7 @@ class MinimumCostClassifier(RowClassifier):
     def _learn(self, X: _Array, y: Labels, codes: NDArray[np.intp]) -> None:
         check_two_labels(self.classes_)
         if len(codes) == len(self.classes_):
-            raise ValueError("y: expected a class of two rows or more, got one row of each")
+            raise ValueError("y: expected a class of two samples or more, got one sample of each")
         for name in ("harmonic_mean_", "best_candidate_", "candidate_scores_"):
             self.__dict__.pop(name, None)
         count_cores()

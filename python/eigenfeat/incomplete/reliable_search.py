@@ -272,8 +272,8 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
             rows += int(fold.sum())
         if not rows:
             raise ValueError(
-                f"y: expected a class of two rows or more for {self.n_folds} folds, got one row of "
-                f"each of {len(np.unique(y))} classes"
+                f"y: expected a class of two samples or more for {self.n_folds} folds, got one "
+                f"sample of each of {len(np.unique(y))} classes"
             )
         return np.asarray(total / rows), np.transpose(of_folds)
 

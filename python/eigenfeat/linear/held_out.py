@@ -1,4 +1,4 @@
-r"""Temperature and penalty of a multinomial logit, from samples that had no part in its weights.
+r"""Temperature, penalty and pools of multinomial logits, from samples that had no part in them.
 
 Probabilities are the softmax of ``z / T`` (Guo, Pleiss, Sun and Weinberger, "On calibration of
 modern neural networks", ICML 2017, section 4.2). T minimises the log loss of held-out samples,
@@ -39,8 +39,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+from scipy.optimize import nnls
+from scipy.special import softmax
 
-from eigenfeat._base.threads import cached_property
+from eigenfeat._base.threads import cached_property, one_blas_thread
 from eigenfeat._base.types import Codes
 from eigenfeat.linear.lbfgs import Solve, minimise
 from eigenfeat.linear.span import Span, SpanMetric
@@ -60,6 +63,11 @@ __all__ = [
     "folds",
     "held_out_logits",
     "log_loss",
+    "loss_at_best",
+    "pool_folds",
+    "pool_loss",
+    "pool_probabilities",
+    "pool_weights",
     "temperature",
 ]
 
@@ -85,20 +93,38 @@ def folds(codes: Codes, n_classes: int, random: np.random.RandomState) -> list[t
     """
     n = len(codes)
     count = _FEW_FOLDS if n <= FEW else 2
-    drawn = random.permutation(n)
-    order = drawn[np.argsort(codes[drawn], kind="stable")]
-    fold = np.empty(n, dtype=np.intp)
-    fold[order] = np.arange(n) % count
-    alone = (np.bincount(codes, minlength=n_classes) == 1)[codes]
-    fold[alone] = -1
     if n <= SOME:
-        every = np.arange(n)
-        parts = [(every[fold != i], every[fold == i]) for i in range(count)]
-        return [(train, held_out) for train, held_out in parts if len(train) and len(held_out)]
+        return pool_folds(codes, n_classes, count, random)
+    order, fold = _drawn_folds(codes, n_classes, count, random)
     most = int(np.clip(_MOST_LOGITS // n_classes, 1_000, _MOST_HELD))
     return [
         (_thinned(order[fold[order] != 1], _MOST_TRAINED), _thinned(order[fold[order] == 1], most))
     ]
+
+
+def pool_folds(
+    codes: Codes, n_classes: int, count: int, random: np.random.RandomState
+) -> list[tuple[Codes, Codes]]:
+    """Numbers of samples to train on and to hold out, in so many folds, drawn class by class.
+
+    The only sample of a class is never held out.
+    """
+    fold = _drawn_folds(codes, n_classes, count, random)[1]
+    parts = [(np.flatnonzero(fold != i), np.flatnonzero(fold == i)) for i in range(count)]
+    return [(train, held) for train, held in parts if len(train) and len(held)]
+
+
+def _drawn_folds(
+    codes: Codes, n_classes: int, count: int, random: np.random.RandomState
+) -> tuple[Codes, Codes]:
+    """Samples in an order by class, and the fold of each; -1 for the only sample of a class."""
+    n = len(codes)
+    drawn = random.permutation(n)
+    order = drawn[np.argsort(codes[drawn], kind="stable")]
+    fold = np.empty(n, dtype=np.intp)
+    fold[order] = np.arange(n) % count
+    fold[(np.bincount(codes, minlength=n_classes) == 1)[codes]] = -1
+    return order, fold
 
 
 def _thinned(rows: Codes, most: int) -> Codes:
@@ -371,3 +397,124 @@ class HeldOutFolds:
             return partial(factor.solve, n_threads=problem.n_threads)
 
         return _Fold(self.problem.rows, self.problem_of, solve_of, part, self.constant)
+
+
+# ---- weights of pools ----------------------------------------------------------------------------
+#
+# With out-of-fold log-probabilities of V classifiers, the pool (Genest and Zidek, "Combining
+# probability distributions", Statistical Science 1, 1986) is
+#
+#     p(y | x) ~ exp(sum_v w_v log p_v(y | x)),  w_v >= 0.
+#
+# The weights minimise the out-of-fold log loss, which is convex in w, plus |w - 1 / V|^2 / 2 with
+# the weight of five samples, on smoothed targets as those of the temperature. Their sum is an
+# inverse temperature. As each log p_v is a row of logits less its normaliser, the pool of
+# multinomial logits is a multinomial logit on their features, side by side.
+
+
+_SAMPLES = 5.0  # weight of |w - 1 / V|^2 / 2, in samples
+_FLOOR = -30.0  # of a log-probability, below which it counts no more
+_SMALL = 0.08  # of the sum of weights: smaller ones are left out
+_LEFT = 1e-9  # of the log loss, that a step of Newton's method must bring
+_LEAST = 0.02  # the least sum of weights: one over the largest temperature
+
+
+def loss_at_best(logits: _Array, codes: Codes, weight: _Array | None) -> tuple[float, float]:
+    """Log loss of logits (m, k) at their own temperature, and that temperature."""
+    one = [(logits, codes, weight)]
+    T = temperature(one)
+    return log_loss(one, T), T
+
+
+def pool_weights(logits: Sequence[_Array], codes: Codes, weight: _Array | None) -> _Array:
+    """Weights (V,) of classifiers with these logits (m, k) of the same samples.
+
+    Classifiers with less than 8% of the sum of weights, and those that have equal
+    probabilities for all samples, get 0. Where none is better than
+    equal probabilities, the best one has weight 0.02.
+    """
+    L = np.stack([_log_probabilities(one) for one in logits])
+    keep = np.ptp(L, axis=2).max(axis=1) > 1e-6
+    w = np.zeros(len(L))
+    while keep.any():
+        w[:] = 0.0
+        w[keep] = _weights(L[keep], codes, weight)
+        small = keep & (w < _SMALL * w.sum())
+        if not small.any():
+            break
+        keep &= ~small
+    if not w.any():
+        best = int(np.argmin([loss_at_best(one, codes, weight)[0] for one in logits]))
+        w[best] = _LEAST
+    return w
+
+
+def pool_loss(logits: Sequence[_Array], codes: Codes, weight: _Array | None) -> float:
+    """Log loss of the pool of classifiers with these logits, at its weights."""
+    L = np.stack([_log_probabilities(one) for one in logits])
+    z = _combined(_weights(L, codes, weight), L)
+    return log_loss([(z, codes, weight)], 1.0)
+
+
+def pool_probabilities(logits: Sequence[_Array], weights: _Array) -> _Array:
+    """Probabilities (m, k) of the pool of classifiers with these logits (m, k) and weights (V,)."""
+    z = _combined(weights, np.stack([_log_probabilities(one) for one in logits]))
+    return np.asarray(softmax(z, axis=1))
+
+
+def _combined(w: _Array, L: _Array) -> _Array:
+    """Sum of the weighted logits, in the order of the classifiers: the same with any BLAS."""
+    out: _Array = w[0] * L[0]
+    for one, logits in zip(w[1:], L[1:], strict=True):
+        out += one * logits
+    return out
+
+
+def _log_probabilities(z: _Array) -> _Array:
+    z = z - z.max(axis=1, keepdims=True)
+    z -= np.log(np.exp(z).sum(axis=1, keepdims=True))
+    np.maximum(z, _FLOOR, out=z)
+    return z
+
+
+@one_blas_thread()
+def _weights(L: _Array, codes: Codes, weight: _Array | None) -> _Array:
+    count, n, k = L.shape
+    share = np.full(n, 1.0 / n) if weight is None else weight / weight.sum()
+    samples = float(n) if weight is None else 1.0 / float((share * share).sum())
+    wrong = 1.0 / ((samples + 2.0) * (k - 1.0))  # the target of each label that is not the sample's
+    T = np.full((n, k), wrong)
+    T[np.arange(n), codes] = 1.0 - (k - 1.0) * wrong
+    T *= share[:, None]
+    aimed = np.einsum("vnk,nk->v", L, T)
+
+    pull = _SAMPLES / samples
+    start = np.full(count, 1.0 / count)
+
+    def terms(w: _Array) -> tuple[float, _Array, _Array]:
+        z = _combined(w, L)
+        largest = z.max(axis=1, keepdims=True)
+        P = np.exp(z - largest)
+        total = P.sum(axis=1, keepdims=True)
+        value = (share * (np.log(total) + largest)[:, 0]).sum()
+        value += 0.5 * pull * ((w - start) @ (w - start)) - w @ aimed
+        P /= total
+        means = np.einsum("vnk,nk->vn", L, P)
+        squares = (L * np.sqrt(share[:, None] * P)).reshape(count, -1)
+        hessian = squares @ squares.T - (means * share) @ means.T + pull * np.eye(count)
+        return float(value), means @ share - aimed + pull * (w - start), hessian
+
+    # Newton's method, whose model with weights >= 0 is a problem of least squares.
+    w, (value, gradient, hessian) = start, terms(start)
+    for _ in range(_MOST_STEPS):
+        R = np.linalg.cholesky(hessian).T
+        step = nnls(R, solve_triangular(R, hessian @ w - gradient, trans=1))[0] - w
+        slope, length = float(gradient @ step), 1.0
+        if slope > -_LEFT:
+            break
+        new, result = w + step, terms(w + step)
+        while result[0] > value + 1e-4 * length * slope and length > 1e-6:
+            length /= 2
+            new, result = w + length * step, terms(w + length * step)
+        w, (value, gradient, hessian) = new, result
+    return np.maximum(w, 0.0)

@@ -65,7 +65,7 @@ class LinearModel(BlockScores, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : (n, d) array-like, sparse matrix, ExpandedRows or RowBlocks
-            Finite rows. For blocks, an iterator over the results of the blocks is returned.
+            Finite samples. For blocks, an iterator over the results of the blocks is returned.
 
         Returns
         -------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from eigenfeat.linear.held_out import HeldOutFolds, Logits, temperature
 from eigenfeat.linear.lbfgs import NEARBY, RECENT, Minimum, Progress, Solve, Trial, minimise
 from eigenfeat.linear.linear import Features, LinearClassifier
 from eigenfeat.linear.logit_problem import LogitProblem, Penalty, gram_rows, uncentred
-from eigenfeat.linear.span import Span, SpanSearch
+from eigenfeat.linear.span import Span, SpanMetric, SpanSearch
 from eigenfeat.rows.estimator import Iterative, unchanged_on_error, with_steps
 from eigenfeat.rows.memory import KeptBlock, MemoryRows
 from eigenfeat.rows.reading import RowTransform
@@ -33,7 +34,15 @@ if TYPE_CHECKING:
     from eigenfeat._base.core import core
     from eigenfeat.rows.labelled import LabelledRows
 
-__all__ = ["PENALTY", "MultinomialLogit", "TriedMetric", "Watch"]
+__all__ = [
+    "PENALTY",
+    "MultinomialLogit",
+    "TriedMetric",
+    "Watch",
+    "damping",
+    "fit_near",
+    "held_out_logits_of",
+]
 
 _Array = NDArray[np.float64]
 
@@ -683,3 +692,112 @@ def _brought(rows: LabelledRows) -> LabelledRows:
     block = rows.together()
     kept = KeptBlock(block.X, block.y, block.weight)
     return MemoryRows(kept, rows.classes, RowTransform(n_threads=rows.n_threads))
+
+
+# ---- fits for a pool of logits: out of fold, and near the weights of a fold ----------------------
+
+
+_POOL_TOLERANCE = (
+    1e-3  # of a fold's minimum: with 1e-2, searches may end at the weights they start from
+)
+_POOL_STEPS = 30
+
+
+def held_out_logits_of(
+    logit: MultinomialLogit,
+    train: LabelledRows,
+    held: LabelledRows,
+    penalties: Sequence[float],
+    enough: Callable[[_Array], bool] = lambda logits: False,
+) -> tuple[list[_Array], list[Start | None]]:
+    """Logits (m, k) of `held`, and what a fit may start from, for each penalty.
+
+    Penalties are divided by `damping`. They go from large to small, and end after the first one
+    whose logits are `enough`.
+    """
+    penalties = [one / damping(logit) for one in penalties]
+    problem = LogitProblem(train, constant=True)
+    ways = [logit._weights(problem.shape[1], energy) for energy in penalties]
+    metric_of = logit._weights(problem.shape[1], min(max(penalties), 0.1))
+    span = Span.of(problem, metric_of, _POOL_TOLERANCE)
+    metric = None if span is None else SpanMetric.of(span, metric_of)
+    minima: Iterator[tuple[_Array, Start | None]]
+    if span is None or metric is None:
+        minima = _minima_over_features(logit, problem, ways, metric_of)
+    else:
+        minima = _minima_in_span(span, metric, problem, ways)
+    out: list[_Array] = []
+    starts: list[Start | None] = []
+    block = held.together()
+    for W, start in minima:
+        out.append(np.asarray(block.scores(W, True, held.n_threads), dtype=np.float64))
+        starts.append(start)
+        if enough(out[-1]):
+            break
+    return out, starts
+
+
+def _minima_in_span(
+    span: Span, metric: SpanMetric, problem: LogitProblem, penalties: Sequence[Penalty]
+) -> Iterator[tuple[_Array, None]]:
+    """Weights (p, k) for each penalty, of fewer samples than features."""
+    for point in span.path(
+        penalties, metric, tolerance=_POOL_TOLERANCE, max_iterations=_POOL_STEPS
+    ):
+        yield span.weights(problem, [point])[0], None
+
+
+def _minima_over_features(
+    logit: MultinomialLogit,
+    problem: LogitProblem,
+    penalties: Sequence[Penalty],
+    metric_of: Penalty,
+) -> Iterator[tuple[_Array, Start]]:
+    """Weights (p, k) for each penalty, and what a fit may start from."""
+    random = np.random.RandomState(0)
+    factor = logit._fold_metric(problem, metric_of.energy, _POOL_TOLERANCE, random=random)
+    float32 = problem.float32_problem()
+    W = np.zeros(problem.shape)
+    for penalty in penalties:
+        W = minimise(
+            problem.objective_of(penalty),
+            partial(factor.solve, n_threads=problem.n_threads),
+            W,
+            tolerance=_POOL_TOLERANCE,
+            max_iterations=_POOL_STEPS,
+            noise=float(np.finfo(problem.dtype).eps),
+            float32=None if float32 is None else float32.objective_of(penalty),
+        ).point
+        W = np.ascontiguousarray(W)
+        yield W, Start(W, factor, problem.total)
+
+
+def damping(logit: MultinomialLogit) -> float:
+    """What penalties are divided by where the ridge is more than the energy of the logits."""
+    return max(2.0 * logit.ridge, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """Weights (p, k) that minimise the objective of some samples, and its metric.
+
+    `total` is the weight of these samples.
+    """
+
+    weights: _Array
+    metric: core.Metric
+    total: float
+
+
+def fit_near(
+    logit: MultinomialLogit, rows: LabelledRows, penalty: float, start: Start | None
+) -> MultinomialLogit:
+    """Fit a logit, from weights of some of its samples, in their metric, if they are given."""
+    with warnings.catch_warnings():
+        # Out of fold, the searches end after some tens of steps as well.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        if start is None:
+            logit.fit_path(rows, None, [penalty])
+        else:
+            logit.fit_from(rows, penalty, start.weights, start.metric, start.total)
+    return logit

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
+from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -32,11 +32,6 @@ from eigenfeat._base.validation import (
     names_of,
     show,
 )
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from eigenfeat._base.validation import RealArray
 
 __all__ = [
     "FEWEST_COLUMNS",

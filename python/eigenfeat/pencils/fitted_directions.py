@@ -470,7 +470,7 @@ class FittedDirections:
 
     @property
     def eigenvalue_bounds_(self) -> NDArray[np.float64]:
-        """(F, 2) ends of the eigenvalues for infinitely many rows, if the estimate holds."""
+        """(F, 2) ends of the eigenvalues for infinitely many samples, if the estimate holds."""
         pairs = self.pairs_
         if len(pairs) and (pairs[:, 0] == pairs[:, 1]).all():
             raise AttributeError("eigenvalue_bounds_ needs pairs of two classes, got single ones")

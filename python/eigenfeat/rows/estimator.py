@@ -1,4 +1,4 @@
-"""What all estimators share: checked input, callbacks, and no change where a fit fails.
+"""What all estimators share: checked input, weights, messages, callbacks, no change on an error.
 
 Callbacks are scikit-learn's, from 1.9 on. Older versions have no `set_callbacks`, and then
 estimators here have none either.

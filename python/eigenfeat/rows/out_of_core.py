@@ -1,4 +1,4 @@
-"""Estimators on rows that need not fit into memory: blocks of rows and memory-mapped arrays."""
+"""Predictions and scores of samples that need not fit into memory, block by block."""
 
 from __future__ import annotations
 
@@ -128,16 +128,16 @@ class BlockScores:
         y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> float:
-        """Accuracy: fraction of rows with a correct prediction, by weight.
+        """Accuracy: fraction of samples with a correct prediction, by weight.
 
         Parameters
         ----------
         X : (n, d) array-like, sparse matrix or RowBlocks
-            Finite rows. Blocks are read once.
+            Finite samples. Blocks are read once.
         y : (n,) array-like
             Labels; None with blocks, which contain labels and weights.
         sample_weight : (n,) array-like, optional
-            Nonnegative weights of the rows.
+            Nonnegative weights of the samples.
 
         Returns
         -------

@@ -45,20 +45,17 @@ class TableSource(Source):
     def _pieces(self, wanted: list[int], skip: int) -> Iterator[_Piece]:
         """Start, number, arrays by column, bad ones, and place in the file of some samples."""
 
-    def _set_columns(
-        self,
-        names: Sequence[str],
-        types: Sequence[str],
-        kinds: Sequence[str],
-        indexes: frozenset[int] = frozenset(),
-    ) -> None:
+    def _set_columns(self, names: Sequence[str], indexes: frozenset[int] = frozenset()) -> None:
         """Choose among the columns of the file and those of its path."""
-        words = [re.match(NUMBER, text) is None for text in self._keys.values()]
         self._stored = len(names)
         self.names = [*names, *self._keys]
+        self.choice = Choice.of(self.path, self.names, self._options, indexes=indexes)
+
+    def _set_types(self, types: Sequence[str], kinds: Sequence[str]) -> None:
+        """Types and kinds of the columns of the file, beside those of its path."""
+        words = [re.match(NUMBER, text) is None for text in self._keys.values()]
         self.types = [*types, *("string" if word else "double" for word in words)]
         self.kinds = [*kinds, *("text" if word else "number" for word in words)]
-        self.choice = Choice.of(self.path, self.names, self._options, indexes=indexes)
         for j in self.choice.features:
             if self.kinds[j] == "other" and not self._options.any_type:
                 name = self.names[j]
@@ -125,12 +122,8 @@ class _StoredTable(TableSource):
 
     def _set_schema(self, schema: Any, first: Source | None) -> None:
         types = schema.types
-        self._set_columns(
-            [str(name) for name in schema.names],
-            [str(kind) for kind in types],
-            [_kind(kind) for kind in types],
-            _index_columns(schema),
-        )
+        self._set_columns([str(name) for name in schema.names], _index_columns(schema))
+        self._set_types([str(kind) for kind in types], [_kind(kind) for kind in types])
         floats = {str(types[j]) for j in self.choice.features if j < self._stored}
         small = floats and floats <= {"float", "halffloat"}
         self.dtype = np.dtype(np.float32 if small else np.float64)

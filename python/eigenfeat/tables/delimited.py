@@ -10,7 +10,7 @@ import codecs
 import csv
 import io
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import islice, pairwise
 from pathlib import Path
@@ -28,6 +28,7 @@ from eigenfeat.tables.errors import (
     BadRowError,
     OptionError,
     arrow,
+    damage_named,
     fraction_of,
     open_bytes,
     unfit,
@@ -37,9 +38,9 @@ from eigenfeat.tables.source import Mask, Options, Source
 __all__ = ["DelimitedSource"]
 
 _BLOCK_BYTES = 4 << 20  # of text that is parsed at once
-_FIRST_BYTES = 1 << 20  # of text that types of columns are found in
+_FIRST_BYTES = 1 << 20  # of text that types of columns are inferred from
 _MOST_BYTES = 64 << 20  # of a line
-_PROBED_CELLS = 200_000  # that types are inferred from
+_FIRST_RECORDS = 200  # beside which the first line is looked at
 # Cells that are missing values.
 MISSING = [
     *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND"),
@@ -47,6 +48,7 @@ MISSING = [
 ]
 _INFINITE = r"^[+-]?(?i:inf|infinity|nan)$"
 _TRUTH = r"^(?i:true|false|0|1)$"
+_TEXTS = ("string", "time32[s]")  # that pyarrow infers for columns of text
 _DATE = r"^(\d{4}-\d\d?-\d\d?([ T].*)?|\d\d?[/.]\d\d?[/.]\d{2,4}( .*)?)$"
 
 
@@ -65,17 +67,16 @@ class DelimitedSource(TableSource):
         self._delimiter = options.delimiter or ("\t" if ".tsv" in path.suffixes else ",")
         if self._delimiter == options.decimal:
             raise OptionError("decimal", f"expected another than the delimiter {self._delimiter!r}")
-        self._sound = self.named = False  # whether all quotes are known to be closed
-        self.first_fields = self._first_fields()
-        self._stored = len(self.first_fields)
-        columns = self._first_columns()
-        some = [column.slice(0, 200).to_pylist() for column in columns]
-        rest = [[(cell or "").strip() for cell in row] for row in zip(*some, strict=True)][1:]
+        self._sound = False  # whether all quotes are known to be closed
+        self._typed = True  # whether pyarrow may convert cells, of which none is known to be bad
+        self.first_fields, rest, lines, text = self._first_records()
         self._check_delimiter(rest)
         self.named = _is_header(self.first_fields, rest, options)
+        self._header_lines = lines if self.named else 0
         self.facts = {"delimiter": self._delimiter, "header": self.named}
-        names = self.first_fields if self.named else [str(j) for j in range(self._stored)]
-        columns = [column.slice(int(self.named)) for column in columns]
+        stored = len(self.first_fields)
+        self._set_columns(self.first_fields if self.named else [str(j) for j in range(stored)])
+        columns = self._first_columns(text)
         types, kinds = zip(*_types_of(columns), strict=True)
         known = {}
         if isinstance(first, DelimitedSource):  # perhaps in another order
@@ -83,60 +84,80 @@ class DelimitedSource(TableSource):
         asked = dict.fromkeys(options.categories, "text")
         kinds = tuple(
             asked.get(name, asked.get(j, known.get(name, kind)))
-            for j, (name, kind) in enumerate(zip(names, kinds, strict=True))
+            for j, (name, kind) in enumerate(zip(self.names, kinds, strict=False))
         )
-        self._set_columns(names, types, kinds)
+        self._set_types(types, kinds)
 
-        def stored(goal: int) -> str:
-            texts = {(cell or "").strip() for cell in columns[goal].to_pylist()}
+        def label_kind(goal: int) -> str:
+            texts = {(cell or "").strip() for cell in columns[goal].unique().to_pylist()}
             return text_kind(sorted(texts), options.labels)
 
-        self._set_label_kind(first, stored)
+        self._set_label_kind(first, label_kind)
 
     # ---- the first lines ---------------------------------------------------------------------
 
-    def _first_fields(self) -> list[str]:
-        """The fields of the first line, which tell the number of columns."""
-        head, more = b"", True
-        with self._opened() as stream:
-            while more and b"\n" not in head.lstrip() and b"\r" not in head.lstrip():
-                piece = stream.read(1 << 16)
-                head, more = head + piece, bool(piece)
-                if len(head) > _MOST_BYTES:
-                    raise self._too_long(1)
-        if b"\0" in head and self._encoding == "utf-8":
-            raise ValueError(
-                f"{self.path}: expected text, got a file with zero bytes; encoding (--encoding) "
-                "names another than UTF-8"
-            )
-        text = head.decode(self._encoding, "replace").removeprefix("\ufeff")
-        with _long_fields():
-            records = csv.reader(io.StringIO(text, newline=""), delimiter=self._delimiter)
+    def _first_records(self) -> tuple[list[str], list[list[str]], int, str]:
+        """Fields of the first line, those of the next ones, the line at which it ends, and all."""
+        size = _FIRST_BYTES
+        while True:
+            with self._opened() as stream:
+                head, more = stream.read(size), bool(stream.read(1))
+            if b"\0" in head and self._encoding == "utf-8":
+                raise ValueError(
+                    f"{self.path}: expected text, got a file with zero bytes; encoding "
+                    "(--encoding) names another than UTF-8"
+                )
             try:
-                fields = next(filter(None, records), None)
-            except csv.Error as error:
-                raise ValueError(f"{self.path}: expected lines of fields, got {error}") from None
-        if fields is None or not text.strip():
-            raise ValueError(f"{self.path}: expected rows, got an empty file")
-        return [field.strip() for field in fields]
-
-    def _first_columns(self) -> list[Any]:
-        """The first cells of all columns, the first line among them."""
-        pa = arrow("CSV")
-        batches = []
-        for _, n, cells, _, _ in self._pieces([*range(self._stored)], 0, _FIRST_BYTES):
-            batches.append([*cells.values()])
-            if n > 1 or len(batches) > 1:
+                text = codecs.getincrementaldecoder(self._encoding)().decode(head, not more)
+            except UnicodeError as error:
+                raise self._undecodable(error) from None
+            text = text.removeprefix("\ufeff")
+            with _long_fields():
+                reader = csv.reader(io.StringIO(text, newline=""), delimiter=self._delimiter)
+                records = filter(None, reader)
+                try:
+                    first = next(records, [])
+                    lines = reader.line_num
+                    rest = [*islice(records, _FIRST_RECORDS)]
+                except csv.Error as error:
+                    raise ValueError(
+                        f"{self.path}: expected lines of fields, got {error}"
+                    ) from None
+            if not more or len(rest) > 1:  # the last one may not be complete
                 break
-        if not batches:
+            if size == _MOST_BYTES:
+                raise self._too_long(lines + 1 if rest else 1)
+            size = min(8 * size, _MOST_BYTES)
+        if not text.strip():
             raise ValueError(f"{self.path}: expected rows, got an empty file")
-        columns = [pa.concat_arrays(parts) for parts in zip(*batches, strict=True)]
-        most = max(_PROBED_CELLS // len(columns), 20)
-        return [column.slice(0, most) for column in columns]
+        self._has_one_line = not rest
+        if more:
+            rest = rest[:-1]
+            text = text[: max(text.rfind("\n"), text.rfind("\r")) + 1]
+        same = (record for record in (first, *rest) if len(record) == len(first))
+        first, *rest = ([field.strip() for field in record] for record in same)
+        return first, rest, lines, text
+
+    def _first_columns(self, text: str) -> list[Any]:
+        """The cells of all columns of a text as the types that pyarrow infers; labels are text."""
+        pa = arrow("CSV")
+        if self.named and self._has_one_line:
+            return [pa.nulls(0)] * self._stored
+        encoded, every = text.encode(), [*range(self._stored)]
+        # To pyarrow 0x1 is a number: where there may be such cells, all of them are text.
+        words = every if re.search("0[xX]", text) else {self.choice.target} & {*every}
+        types = dict.fromkeys(words, pa.string())
+        stream, size = io.BytesIO(encoded), len(encoded) + 1
+        with (
+            damage_named(self.path),
+            self._reader(stream, "utf-8", size, every, types, lambda _: "skip") as batches,
+        ):
+            batch = next(iter(batches), None)
+        return [pa.nulls(0)] * self._stored if batch is None else [*batch.columns]
 
     def _check_delimiter(self, rest: list[list[str]]) -> None:
         """OptionError if fields seem to be separated by something else."""
-        if self._options.delimiter is not None or self._stored > 1:
+        if self._options.delimiter is not None or len(self.first_fields) > 1:
             return
         lines = [self.first_fields[0], *(row[0] for row in rest[:1])]
         for other in ";\t|":
@@ -159,83 +180,62 @@ class DelimitedSource(TableSource):
             stream.close()
 
     def _pieces(
-        self, wanted: list[int], skip: int, size: int = _BLOCK_BYTES
+        self, wanted: list[int], skip: int
     ) -> Iterator[tuple[int, int, dict[int, Any], Mask | None, float | None]]:
         pa = arrow("CSV")
-        done = skip
+        done, size = skip, _BLOCK_BYTES
+        if self.named and self._has_one_line:
+            raise ValueError(f"{self.path}: expected rows, got a header alone")
         while True:
+            typed = self._typed
             try:
                 with self._opened() as stream:
                     start = 0
-                    for n, texts, bad in self._texts(stream, size, wanted):
+                    for n, columns, bad in self._batches(stream, size, wanted, typed):
                         if start + n > done:
-                            columns, bad = self._converted(texts, bad)
-                            yield start, n, columns, bad, fraction_of(stream.file, self.path)
+                            if not typed:
+                                columns, bad = self._converted(columns, bad)
+                            wrong = bad if bad.any() else None
+                            yield start, n, columns, wrong, fraction_of(stream.file, self.path)
                             done = start + n
                         start += n
-                    if not start and self.named:
-                        raise ValueError(f"{self.path}: expected rows, got a header alone")
                     self._check_quotes(stream, start)
                 return
             except UnicodeError as error:
-                got = getattr(error, "object", b"")[error.start : error.end]  # type: ignore[attr-defined]
-                raise ValueError(
-                    f"{self.path}: expected text in {self._encoding}, got {got!r}"
-                ) from None
+                raise self._undecodable(error) from None
             except pa.ArrowInvalid as error:
                 text = " ".join(str(error).split())
-                if "straddl" in text and size < _MOST_BYTES:  # a line, or a field of several
+                too_long = "straddl" in text or "skip" in text  # a line, or a field of several
+                if too_long and size < _MOST_BYTES:
                     size = min(4 * size, _MOST_BYTES)
-                elif "straddl" in text:
+                elif too_long:
                     raise self._too_long(self._line_of(done)) from None
                 elif "UTF8" in text:
-                    raise self._undecodable() from None
+                    raise self._undecodable(error) from None
+                elif "conversion error" in text and typed:
+                    self._typed = False
                 else:
                     line = self._line_of(done)
                     raise ValueError(f"{self.path}: after line {line}: {text[:200]}") from None
 
-    def _texts(
-        self, stream: _Stream, size: int, wanted: list[int]
-    ) -> Iterator[tuple[int, dict[int, Any], Mask | None]]:
+    def _batches(
+        self, stream: _Stream, size: int, wanted: list[int], typed: bool
+    ) -> Iterator[tuple[int, dict[int, Any], Mask]]:
         """Number of samples, their cells by column, and which have a wrong number of fields."""
         pa = arrow("CSV")
-        from pyarrow import csv as arrow_csv
-
         wrong: list[int] = []
 
         def leave_out(row: Any) -> str:
-            wrong.append(row.number - 1)
+            wrong.append(row.number - 1 - self._header_lines)
             return "skip"
 
-        names = [str(j) for j in range(self._stored)]
-        read = [str(j) for j in wanted if j < self._stored]
-        try:
-            reader = arrow_csv.open_csv(
-                stream,
-                arrow_csv.ReadOptions(
-                    use_threads=False,  # or bad lines have no numbers
-                    block_size=size,
-                    column_names=names,
-                    encoding=self._encoding,
-                ),
-                arrow_csv.ParseOptions(
-                    delimiter=self._delimiter,
-                    newlines_in_values=True,
-                    invalid_row_handler=leave_out,
-                ),
-                arrow_csv.ConvertOptions(
-                    column_types=dict.fromkeys(read, pa.string()),
-                    include_columns=read or names[:1],
-                    null_values=MISSING,
-                    strings_can_be_null=True,
-                ),
-            )
-        except pa.ArrowInvalid as error:
-            if "Empty CSV" in str(error):
-                return
-            raise
+        numbers = {"number": pa.from_numpy_dtype(self.dtype), "bool": pa.bool_()}
+        types = dict.fromkeys(wanted, pa.string())
+        if typed:
+            types |= {j: numbers.get(self.kinds[j], pa.string()) for j in self.choice.features}
+        read = [j for j in wanted if j < self._stored]
         at = taken = 0
-        with reader:
+        with self._reader(stream, self._encoding, size, read or [0], types, leave_out) as reader:
             for batch in reader:
                 n = batch.num_rows
                 while taken < len(wrong) and wrong[taken] <= at + n:
@@ -246,25 +246,54 @@ class DelimitedSource(TableSource):
                 if bad.any():
                     places = pa.array(np.cumsum(~bad) - 1, mask=bad)
                     columns = [column.take(places) for column in columns]
-                first = int(self.named and at == 0)
                 at += n
-                cells = {j: c.slice(first) for j, c in zip(wanted, columns, strict=False)}
-                yield n - first, cells, bad[first:]
+                yield n, dict(zip(read, columns, strict=False)), bad
         if n := len(wrong) - taken:
-            yield n, {j: pa.nulls(n, pa.string()) for j in wanted}, np.ones(n, dtype=bool)
+            yield n, {j: pa.nulls(n, types[j]) for j in read}, np.ones(n, dtype=bool)
 
-    def _converted(self, texts: dict[int, Any], bad: Any) -> tuple[dict[int, Any], Mask | None]:
+    def _reader(
+        self,
+        stream: Any,
+        encoding: str,
+        size: int,
+        columns: list[int],
+        types: dict[int, Any],
+        on_wrong_line: Callable[[Any], str],
+    ) -> Any:
+        """Pyarrow's reader of some columns, whose types are inferred where none are given."""
+        from pyarrow import csv as arrow_csv
+
+        return arrow_csv.open_csv(
+            stream,
+            arrow_csv.ReadOptions(
+                use_threads=False,  # or wrong lines have no numbers
+                block_size=size,
+                skip_rows=self._header_lines,
+                column_names=[str(j) for j in range(self._stored)],
+                encoding=encoding,
+            ),
+            arrow_csv.ParseOptions(
+                delimiter=self._delimiter,
+                newlines_in_values=True,
+                invalid_row_handler=on_wrong_line,
+            ),
+            arrow_csv.ConvertOptions(
+                column_types={str(j): kind for j, kind in types.items()},
+                include_columns=[str(j) for j in columns],
+                null_values=MISSING,
+                strings_can_be_null=True,
+                decimal_point=self._options.decimal,
+            ),
+        )
+
+    def _converted(self, columns: dict[int, Any], bad: Mask) -> tuple[dict[int, Any], Mask]:
         """Columns of numbers in place of their cells, and which samples are bad."""
-        columns = dict(texts)
-        for kind in ("number", "bool") if hasattr(self, "choice") else ():
-            some = [j for j in self.choice.features if j in texts and self.kinds[j] == kind]
-            if some:
-                cells = arrow("CSV").concat_arrays([texts[j] for j in some])
-                values, wrong = self._numbers(cells, kind)
-                columns |= dict(zip(some, values.reshape(len(some), -1), strict=True))
-                if wrong is not None:
-                    bad = bad | wrong.reshape(len(some), -1).any(axis=0)
-        return columns, bad if bad.any() else None
+        columns = dict(columns)
+        for j in self.choice.features:
+            if j in columns and self.kinds[j] in ("number", "bool"):
+                columns[j], wrong = self._numbers(columns[j], self.kinds[j])
+                bad = bad if wrong is None else bad | wrong
+        return columns, bad
 
     def _numbers(self, cells: Any, kind: str) -> tuple[npt.NDArray[Any], Mask | None]:
         """Cells as numbers, NaN where they are missing, and which are none (None: all are)."""
@@ -352,14 +381,17 @@ class DelimitedSource(TableSource):
         """Number of the line, from 1, on which a sample begins."""
         return next((line for line, _ in islice(self._records(), row, None)), 1)
 
-    def _undecodable(self) -> ValueError:
+    def _undecodable(self, error: Exception) -> ValueError:
+        if self._encoding != "utf-8":
+            got = getattr(error, "object", b"")[getattr(error, "start", 0) :][:8]
+            return ValueError(f"{self.path}: expected text in {self._encoding}, got {got!r}")
         at, undecoded = 1, b""
         with open_bytes(self.path) as file:
             for number, line in enumerate(file, 1):
                 try:
                     line.decode("utf-8")
-                except UnicodeDecodeError as error:
-                    at, undecoded = number, line[max(error.start - 8, 0) : error.end]
+                except UnicodeDecodeError as wrong:
+                    at, undecoded = number, line[max(wrong.start - 8, 0) : wrong.end]
                     break
         return ValueError(
             f"{self.path}: line {at}: expected text in UTF-8, got {undecoded!r}; set encoding "
@@ -487,28 +519,30 @@ def _is_number(text: str) -> bool:
 def _types_of(columns: list[Any]) -> list[tuple[str, str]]:
     """Type, for people, and kind of columns whose first cells are given."""
     pa = arrow("CSV")
+    kinds = {"null": "number", "int64": "number", "double": "number", "bool": "bool"}
+    types = [
+        (name, kinds[name]) if (name := str(column.type)) in kinds else ("date", "date")
+        for column in columns
+    ]
+    places = [j for j, column in enumerate(columns) if str(column.type) in _TEXTS]
+    if not places or not len(columns[0]):
+        return types
     pc = pa.compute
-    texts = pc.utf8_trim(pc.fill_null(pa.concat_arrays(columns), ""), " \t")
-    shape = (len(columns), len(columns[0]))
+    cells = pa.concat_arrays([columns[j].cast("string") for j in places])
+    texts = pc.utf8_trim(pc.fill_null(cells, ""), " \t")
+    known = pc.invert(pc.is_in(texts, pa.array(MISSING)))
 
     def count(pattern: str) -> npt.NDArray[np.intp]:
         fit = pc.and_(known, pc.match_substring_regex(texts, pattern))
         flags: Mask = fit.to_numpy(zero_copy_only=False)
-        return flags.reshape(shape).sum(axis=1)
+        return flags.reshape(len(places), -1).sum(axis=1)
 
-    known = pc.invert(pc.is_in(texts, pa.array(MISSING)))
-    all_, whole, truths = count(""), count(r"^[+-]?[0-9]+$"), count(_TRUTH)
-    numbers = count(f"{NUMBER}|{_INFINITE}".replace(r"\.", "[.,]"))
-    dates = count(_DATE)
-    found = []
-    for n, n_whole, n_numbers, n_truths, n_dates in zip(
-        all_, whole, numbers, truths, dates, strict=True
-    ):
-        if n_whole == n or n_numbers == n or (2 * n_numbers >= n and n_truths < n):
-            # Text among numbers is an exception, and an error.
-            name = "null" if n == 0 else "int64" if n_whole == n else "double"
-            found.append((name, "number"))
+    counts = (count(p) for p in ("", f"{NUMBER}|{_INFINITE}".replace(r"\.", "[.,]"), _TRUTH, _DATE))
+    for j, n, n_numbers, n_truths, n_dates in zip(places, *counts, strict=True):
+        if n_numbers == n or (2 * n_numbers >= n and n_truths < n):
+            types[j] = ("double", "number")  # text among numbers is an exception, and an error
+        elif n_truths == n:
+            types[j] = ("bool", "bool")
         else:
-            kind = "bool" if n_truths == n else "date" if n_dates == n else "text"
-            found.append(({"text": "string"}.get(kind, kind), kind))
-    return found
+            types[j] = ("date", "date") if n_dates == n else ("string", "text")
+    return types

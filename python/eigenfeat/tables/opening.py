@@ -124,60 +124,43 @@ def open_rows(
     >>> FisherLDA().fit(rows).score(rows)
     1.0
     """
-    options = _checked(
-        target=target,
-        columns=columns,
-        drop=drop,
-        skip_bad=skip_bad,
-        mark_bad=mark_bad,
-        missing=missing,
-        labels=labels,
-        format=format,
-        delimiter=delimiter,
-        header=header,
-        encoding=encoding,
-        decimal=decimal,
-        comment=comment,
-        x_name=x_name,
-        y_name=y_name,
-        n_features=n_features,
-        zero_based=zero_based,
-        dtype=dtype,
-        block_rows=block_rows,
-    )
-    return FileRows(options, partial(_sources, listed_files(path, format)))
+    given = locals().copy()
+    del given["path"]
+    return FileRows(_checked(given), partial(_sources, listed_files(path, format)))
 
 
-_FLAGS = ("skip_bad", "mark_bad", "missing")
-_MAYBE = ("header", "zero_based")
-_LISTS = ("columns", "drop")
-_COUNTS = ("n_features", "block_rows")
+_FLAG = (bool, np.bool_)
+_ALLOWED: dict[str, tuple[tuple[type, ...], str]] = {
+    "target": (
+        (str, int, np.integer, os.PathLike, type(None)),
+        "a column by name or number, or a path",
+    ),
+    **dict.fromkeys(("skip_bad", "mark_bad", "missing"), (_FLAG, "True or False")),
+    **dict.fromkeys(("header", "zero_based"), ((*_FLAG, type(None)), "None, True or False")),
+    **dict.fromkeys(("labels", "decimal", "x_name", "y_name"), ((str,), "a word")),
+    **dict.fromkeys(("format", "delimiter", "encoding", "comment"), ((str, type(None)), "a word")),
+}
 
 
-def _checked(**given: Any) -> Options:
+def _checked(given: dict[str, Any]) -> Options:
     """The options; OptionError, or ValueError, for a value that is not possible."""
-    for name, value in given.items():
-        expected = None
-        if name in _FLAGS and not isinstance(value, (bool, np.bool_)):
-            expected = "True or False"
-        elif value is None or name in (*_FLAGS, "dtype"):
-            continue
-        elif name in _MAYBE:
-            if not isinstance(value, (bool, np.bool_)):
-                expected = "None, True or False"
-        elif name in _LISTS:
-            if isinstance(value, (str, dict)) or not np.iterable(value):
-                expected = "a list of names or numbers"
-            given[name] = tuple(value) if expected is None else ()
-        elif name in _COUNTS:
-            given[name] = check_count(value, name, at_least=1)
-        elif name == "target" and isinstance(value, (int, np.integer, os.PathLike)):
-            given[name] = os.fspath(value) if isinstance(value, os.PathLike) else int(value)
-        elif not isinstance(value, str):
-            expected = "a column by name or number, or a path" if name == "target" else "a word"
-        if expected is not None:
-            raise OptionError(name, f"expected {expected}, got {show(value)}")
-    dtype = check_dtype(given["dtype"])
+    for name, (types, expected) in _ALLOWED.items():
+        if not isinstance(given[name], types):
+            raise OptionError(name, f"expected {expected}, got {show(given[name])}")
+    for name in ("columns", "drop"):
+        value = given[name]
+        if value is not None and (isinstance(value, (str, dict)) or not np.iterable(value)):
+            raise OptionError(name, f"expected a list of names or numbers, got {show(value)}")
+        given[name] = None if value is None else tuple(value)
+    for name in ("n_features", "block_rows"):
+        if given[name] is not None:
+            given[name] = check_count(given[name], name, at_least=1)
+    target, dtype = given["target"], check_dtype(given["dtype"])
+    if isinstance(target, os.PathLike):
+        given["target"] = os.fspath(target)
+    elif isinstance(target, np.integer):
+        given["target"] = int(target)
+    given["drop"] = given["drop"] or ()
     options = Options(**{**given, "dtype": None if dtype is None else dtype.name})
     if options.labels not in LABEL_KINDS:
         kinds = ", ".join(LABEL_KINDS)

@@ -24,6 +24,7 @@ __all__ = ["FileRows", "Position", "finite_rows", "read_ahead"]
 _BLOCK_BYTES = 32e6
 _MEMORY_BYTES = 64e6  # of samples that estimators of blocks read into memory at once
 _SPARSE_ROWS = 16384
+_CACHED_ROWS = 2048  # whose columns are copied side by side before the next ones
 _Open = Callable[[Options], Sequence[Source]]
 _Item = TypeVar("_Item")
 _END = object()
@@ -382,8 +383,12 @@ class FileRows(RowBlocks):
             return self.encoder.encoded(chunk.X)
         with np.errstate(over="ignore", invalid="ignore"):  # NaN that signals
             if isinstance(chunk.X, list):
-                columns = [np.asarray(column, dtype=self.dtype) for column in chunk.X]
-                return np.ascontiguousarray(np.array(columns).T)
+                X = np.empty((chunk.n, len(chunk.X)), self.dtype)
+                for start in range(0, chunk.n, _CACHED_ROWS):
+                    part = slice(start, start + _CACHED_ROWS)
+                    for j, column in enumerate(chunk.X):
+                        X[part, j] = column[part]
+                return X
             return chunk.X.astype(self.dtype, copy=False)
 
     def _complaint(self, source: Source, chunk: Chunk, row: int, x: Any) -> BadRowError:

@@ -20,7 +20,7 @@ from eigenfeat.incomplete.series import fold_masks
 SIZES = [(1, 20), (1, 1, 20), (2, 20), (2, 2), (3, 3), (5, 5), (1, 2, 3, 5), (1, 1, 320)]
 # The only errors: they name the class, or the parameter that asks for more.
 TOO_SMALL = (
-    r"y: expected two rows( or more)? of every class for .*, got one"
+    r"y: expected two samples( or more)? of every class for .*, got one"
     r"|validation_fraction: expected a part of the \d+ samples with one sample or more of each "
     r"|y: expected source samples of at least two classes|y: expected labels of the target among"
     r"|classifier: expected one that can be fitted to the series outside a fold"
@@ -98,7 +98,7 @@ def test_early_classifiers_with_a_class_of_one_row(model):
     X[7] += 3
     assert set(model.fit(X, y).classes_) == {0, 1}
     if not isinstance(model, ReliableClassifier):
-        with pytest.raises(ValueError, match="y: expected a class of two rows or more"):
+        with pytest.raises(ValueError, match="y: expected a class of two samples or more"):
             model.fit(X[:3], np.arange(3))
 
 

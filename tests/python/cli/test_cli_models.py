@@ -355,7 +355,11 @@ def test_what_cannot_be_done_is_said_in_a_line(files, problem, capsys):
             2,
             "--ridge: expected a float in",
         ),
-        (["fit", new, "--target", "kind", "-o", "x", "--memory", "-1"], 2, "number of gigabytes"),
+        (
+            ["fit", new, "--target", "kind", "-o", "x", "--memory", "-1"],
+            2,
+            "--memory: -1.0 is not in the range x>=0",
+        ),
     ):
         code, out, err = run(capsys, *arguments)
         assert (code, out) == (status, ""), err

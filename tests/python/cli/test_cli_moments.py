@@ -343,7 +343,7 @@ def test_errors_end_with_their_status(files, capsys):
             moments(folder, "--every", "0"),
             2,
             "usage",
-            "--every: expected an integer from 1, got '0'",
+            "--every: 0 is not in the range",
         ),
         (moments(folder, "--delimiter", "xy"), 2, "usage", "expected one character or 'tab', got"),
         (moments(folder, output="no/out.efm"), 1, "file", "No such file or directory"),
@@ -368,5 +368,5 @@ def test_errors_end_with_their_status(files, capsys):
     status, _, err = run(capsys, *moments(folder, "--skip-bad"))
     assert (status, err) == (
         1,
-        "eigenfeat: expected at least one row, got none; 2,000 bad rows were left out\n",
+        f"eigenfeat: {path}: expected at least one row, got none; 2,000 bad rows were left out\n",
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 import subprocess
 import sys
 
@@ -27,25 +28,28 @@ def files(tmp_path, rng, monkeypatch):
     return text
 
 
-def piped(text, *arguments):
-    return subprocess.run([*COMMAND, *arguments], input=text, capture_output=True, text=True)
+def piped(monkeypatch, text, *arguments):
+    """Status, output and errors of a command that reads this text."""
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    return run(*arguments)
 
 
-def test_predictions_through_pipes_are_those_of_files(files, tmp_path):
-    found = piped(files, "predict", "model.efm", "-", "--format", "csv", "--proba", "-o", "-")
-    assert found.returncode == 0, found.stderr
-    assert found.stderr == "eigenfeat: 90 rows\n"
+def test_predictions_through_pipes_are_those_of_files(files, tmp_path, monkeypatch):
+    command = ["predict", "model.efm", "-", "--format", "csv", "--proba", "-o", "-"]
+    status, out, err = piped(monkeypatch, files, *command)
+    assert (status, err) == (0, "eigenfeat: 90 rows\n")
     assert run("predict", "model.efm", "rows.csv", "--proba", "-o", "found.csv")[0] == 0
-    assert found.stdout == (tmp_path / "found.csv").read_text()
-    assert len(list(csv.reader(io.StringIO(found.stdout)))) == 91
+    assert out == (tmp_path / "found.csv").read_text()
+    assert len(list(csv.reader(io.StringIO(out)))) == 91
 
 
-def test_a_model_fitted_to_standard_input_is_that_of_the_file(files, tmp_path):
-    found = piped(files, "fit", "-", "--format", "csv", "--target", "kind", "-o", "piped.efm")
-    assert found.returncode == 0, found.stderr
+def test_a_model_fitted_to_standard_input_is_that_of_the_file(files, tmp_path, monkeypatch):
+    command = ["fit", "-", "--format", "csv", "--target", "kind", "-o", "piped.efm"]
+    status, _, err = piped(monkeypatch, files, *command)
+    assert (status, err) == (0, "")
     assert (tmp_path / "piped.efm").read_bytes() == (tmp_path / "model.efm").read_bytes()
-    given = ["evaluate", "piped.efm", "-", "--format", "csv", "--target", "kind"]
-    assert piped(files, *given).stdout.startswith("piped.efm: accuracy")
+    command = ["evaluate", "piped.efm", "-", "--format", "csv", "--target", "kind"]
+    assert piped(monkeypatch, files, *command)[1].startswith("piped.efm: accuracy")
 
 
 def test_a_reader_may_stop(files, tmp_path):
@@ -55,8 +59,9 @@ def test_a_reader_may_stop(files, tmp_path):
     script = (
         f"set -o pipefail; cat many.csv | {program} predict model.efm - --format csv -o - | head -2"
     )
-    found = subprocess.run(["bash", "-c", script], capture_output=True, text=True)
-    assert found.returncode == 0
+    strict = {**os.environ, "PYTHONWARNINGS": "error"}
+    found = subprocess.run(["bash", "-c", script], capture_output=True, text=True, env=strict)
+    assert found.returncode == 0, found.stderr
     assert "Traceback" not in found.stderr
     assert len(found.stdout.splitlines()) == 2
 

@@ -53,7 +53,7 @@ MISUSE = {
         *FIT,
         "--pairs",
         "foo",
-    ): "--pairs: expected one of all, hypercube, random, stratified, ",
+    ): "--pairs: 'foo' is not one of 'all', 'hypercube', 'random', 'stratified', ",
     (*FIT, "--expansion", "foo"): (
         "--expansion: expected one of 'auto', 'half_wave', 'none', 'polynomial', 'shifted', "
         "got 'foo'"

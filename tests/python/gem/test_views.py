@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from eigenfeat import GEM, ClassMoments, GEMClassifier
 from eigenfeat.gem.views import VIEWS, Interactions, Kernel, TableStatistics, bin_tables
 from eigenfeat.gem.views import _ranked as ranked
-from eigenfeat.linear.pool import pool_folds, pool_loss, pool_weights
+from eigenfeat.linear.held_out import pool_folds, pool_loss, pool_weights
 
 EPS = np.finfo(np.float64).eps
 

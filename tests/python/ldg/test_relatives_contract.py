@@ -97,7 +97,7 @@ def test_errors_of_principal_components(rows):
     X, y = rows
     for member in (PCAFisher, LocalFisher):
         with pytest.raises(
-            ValueError, match=r"pca_components: expected at most 4 \(rank of the rows\), got 5"
+            ValueError, match=r"pca_components: expected at most 4 \(rank of the samples\), got 5"
         ):
             member(pca_components=5).fit(X, y)
     with pytest.raises(

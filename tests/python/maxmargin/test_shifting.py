@@ -231,7 +231,9 @@ def test_the_only_row_of_a_class_is_in_no_fold(digits):
     for train, test in model._splits(X, y, labelled):
         assert 5 in train
         assert_array_equal(np.sort(np.concatenate([train, test])), labelled)
-    with pytest.raises(ValueError, match="y: expected a class of two rows or more for sigma2='cv'"):
+    with pytest.raises(
+        ValueError, match="y: expected a class of two samples or more for sigma2='cv'"
+    ):
         model.fit(X[:3], np.arange(3))
     MaxMarginShift(PCA(2), sigma2=1.0).fit(X[:3], np.arange(3))
 

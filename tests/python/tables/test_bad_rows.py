@@ -74,7 +74,7 @@ def test_csv_labels_of_another_kind(tmp_path, labels, bad, text, monkeypatch):
     arrow_modules()
     from eigenfeat.tables import delimited
 
-    monkeypatch.setattr(delimited, "_PROBED_CELLS", 40)
+    monkeypatch.setattr(delimited, "_FIRST_BYTES", 60)
     path = tmp_path / "a.csv"
     path.write_text("u,kind\n" + "".join(f"1,{label}\n" for label in [*labels * 15, bad]))
     with pytest.raises(BadRowError, match=message(path, f"line 32, column 'kind': {text}")):
@@ -242,6 +242,9 @@ def test_files_that_are_not_what_their_names_say(tmp_path):
     with pytest.raises(
         ValueError, match=r"a\.csv: line 2: expected text in UTF-8, got b'1,\\xe9'; set encoding"
     ):
+        open_rows(tmp_path / "a.csv", "kind")
+    (tmp_path / "a.csv").write_bytes(b"u,kind\n" + b"1,a\n" * 300_000 + b"1,\xe9\n")
+    with pytest.raises(ValueError, match=r"a\.csv: line 300002: expected text in UTF-8, got b'1,"):
         read(tmp_path / "a.csv", "kind")
     write_table(tmp_path / "a.parquet", table_of(np.ones((500, 2)), np.arange(500)))
     damaged = bytearray((tmp_path / "a.parquet").read_bytes())

@@ -71,7 +71,7 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : (n, d) array-like or RowBlocks
-            Finite rows. For blocks the result is an iterator over blocks.
+            Finite samples. For blocks the result is an iterator over blocks.
 
         Returns
         -------
@@ -119,7 +119,7 @@ class ClassReducer(Reducer):
         Parameters
         ----------
         X : (n, d) array-like or RowBlocks
-            Finite rows. Blocks and memory-mapped arrays are read four times; estimators that
+            Finite samples. Blocks and memory-mapped arrays are read four times; estimators that
             compare rows with each other do not accept them.
         y : (n,) array-like
             Labels of at least two classes; None with blocks, which have their own labels.
@@ -179,12 +179,12 @@ class WeightedReducer(ClassReducer):
         Parameters
         ----------
         X : (n, d) array-like or RowBlocks
-            Finite rows. Blocks and memory-mapped arrays are read four times.
+            Finite samples. Blocks and memory-mapped arrays are read four times.
         y : (n,) array-like
             Labels of at least two classes; None with blocks, which have their own labels.
         sample_weight : (n,) array-like, optional
-            Nonnegative weights of the rows; None with blocks, which have their own weights. A row
-            of weight 2 counts as two equal rows. Scaling all weights changes nothing.
+            Nonnegative weights of the samples; None with blocks, which have their own weights. A
+            sample of weight 2 counts as two equal ones. Scaling all weights changes nothing.
 
         Returns
         -------
