@@ -267,7 +267,11 @@ def opened(
             "predict_early": "an early classifier (fit --model reliable)",
         }.get(method, "a classifier")
         raise ValueError(f"{options.model}: expected {hint}, got {type(model).__name__}")
-    rows = _rows_for(options, model, labelled)
+    if labelled:
+        rows = open_labelled(options)
+    else:
+        rows = open_data(options, skip_bad=False, mark_bad=options.skip_bad, labels="none")
+    rows = rows.prepared_for(model, fitted=True)
     width = without_names(model).n_features_in_
     if rows.n_features != width:
         raise ValueError(
@@ -275,14 +279,6 @@ def opened(
             f"{options.model}, got {rows.n_features}; --columns or --drop chooses them"
         )
     return model, rows
-
-
-def _rows_for(options: SimpleNamespace, model: Any, labelled: bool) -> FileRows:
-    """The rows as the model reads them, with labels or not."""
-    if labelled:
-        return open_labelled(options).prepared_for(model, fitted=True)
-    chosen = {"skip_bad": False, "mark_bad": options.skip_bad, "labels": "none"}
-    return open_data(options, **chosen).prepared_for(model, fitted=True)
 
 
 def _plain(labels: Any, classes: npt.NDArray[Any]) -> npt.NDArray[Any]:

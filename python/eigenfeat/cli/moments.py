@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,7 +10,7 @@ from typing import Any
 
 from eigenfeat._base.saved_files import FileFormatError
 from eigenfeat._base.validation import differing_name, show
-from eigenfeat.cli.options import check_output, check_some, column_names, files_of, open_labelled
+from eigenfeat.cli.options import check_output, check_some, files_of, open_labelled
 from eigenfeat.cli.output import (
     Advance,
     InterruptedRunError,
@@ -188,7 +186,8 @@ def _start(
         output.say(f"no checkpoint {checkpoint.path}: starting from the first row")
     elif checkpoint.path.exists():
         output.say(f"starting anew; {checkpoint.path} will be replaced (--resume goes on from it)")
-    return ClassMoments(dtype=rows.dtype, feature_names=column_names(rows)), None
+    names = None if rows.column_names is None else [*rows.column_names]
+    return ClassMoments(dtype=rows.dtype, feature_names=names), None
 
 
 def _stop(
@@ -239,8 +238,10 @@ def _merged(options: SimpleNamespace, paths: list[str], output: Output) -> int:
     for path in paths[1:]:
         part, nameless = ClassMoments.load(path), not hasattr(total, "feature_names_in_")
         _check_columns(total, named, part, path)
-        with _naming(path):
+        try:
             total.merge(part, n_threads=options.threads)
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
         named = path if nameless else named
     total.save(options.output)
     weights = {str(c): total.weight(c) for c in total.classes_}
@@ -265,13 +266,3 @@ def _check_columns(total: ClassMoments, named: str, part: ClassMoments, path: st
     d, e = (getattr(m, "n_features_in_", None) for m in (total, part))
     if None not in (d, e) and d != e:
         raise ValueError(f"{path}: expected the {d} columns of {named}, got {e}")
-
-
-@contextmanager
-def _naming(path: str) -> Iterator[None]:
-    try:
-        yield
-    except FileFormatError:
-        raise
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None

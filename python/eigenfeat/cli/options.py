@@ -27,7 +27,6 @@ __all__ = [
     "Parsed",
     "check_output",
     "check_some",
-    "column_names",
     "grouped",
     "open_data",
     "open_labelled",
@@ -235,11 +234,19 @@ def inputs() -> Decorator:
     )
 
 
+class _Size(click.FloatRange):
+    """A size in GB, NaN excluded, which lies in click's range."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> float:
+        size = float(super().convert(value, param, ctx))
+        return size if size == size else self.fail(f"expected a size in GB, got {value}")
+
+
 def memory_option() -> Decorator:
     """Limit of the rows in memory."""
     return click.option(
         "--memory",
-        type=click.FloatRange(min=0),
+        type=_Size(min=0),
         metavar="GB",
         default=2.0,
         help="Maximum size of rows in memory (default 2).",
@@ -351,11 +358,6 @@ def open_labelled(options: SimpleNamespace, **changed: Any) -> FileRows:
             )
         raise none
     return rows
-
-
-def column_names(rows: FileRows) -> list[str] | None:
-    """Names of the feature columns; None where the files have numbers only."""
-    return None if rows.column_names is None else [*rows.column_names]
 
 
 def listed(texts: Sequence[str]) -> list[str]:

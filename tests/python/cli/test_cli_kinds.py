@@ -112,6 +112,7 @@ def test_a_shift_with_an_extractor(files):
         (("--extractor", "pca"), "--extractor: expected none with --model gem"),
         (("--set", "ridge"), "expected NAME=VALUE, got 'ridge'"),
         (("--model", "svm"), "--model: 'svm' is not one of 'gem', 'ldg', 'reliable', 'shift'"),
+        (["--memory", "nan"], "--memory: expected a size in GB, got nan"),
     ],
 )
 def test_wrong_options_are_named(files, more, message):

@@ -9,7 +9,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from eigenfeat.incomplete import (
@@ -258,3 +258,15 @@ def test_interval_summaries_of_channels_stand_side_by_side(rng):
     np.testing.assert_array_equal(found, expected)
     with pytest.raises(ValueError, match="X: expected series of shape"):
         interval_summaries(X[None])
+
+
+def test_candidates_have_to_be_classifiers():
+    random = np.random.default_rng(3)
+    X, y, _ = told_late(random, 40)
+    for given in ({}, [], StandardScaler(), {"a": StandardScaler()}, {1: GaussianNB()}, {"a": []}):
+        with pytest.raises(ValueError, match="classifier: expected a classifier with predict_pro"):
+            MinimumCostClassifier(given).fit(X, y)
+    with pytest.raises(
+        ValueError, match="classifier: expected one that can be fitted to the series"
+    ):
+        MinimumCostClassifier({"a": KNeighborsClassifier(10_000)}).fit(X, y)

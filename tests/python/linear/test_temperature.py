@@ -225,3 +225,17 @@ def test_rows_in_blocks_start_there_too(rng):
     assert spread.temperature_ == pytest.approx(local.temperature_, rel=1e-3)
     assert_allclose(spread.predict_proba(X[:50]), local.predict_proba(X[:50]), atol=1e-3)
     assert_array_equal(threads.predict_proba(X[:50]), local.predict_proba(X[:50]))
+
+
+def test_a_penalty_is_chosen_with_the_same_metric(many, monkeypatch):
+    X, y = many
+    made = metrics(monkeypatch)
+    model = MultinomialLogit(penalty="auto", temperature="auto", gram_rows=500).fit(X, y)
+    alone = MultinomialLogit(penalty="auto", temperature="auto", gram_rows=None).fit(X, y)
+    held = folds(y, 5, np.random.RandomState(0))[0][1]
+    (n, sample), *others = made
+    assert (n, len(sample)) == (5_200, 500)
+    assert not np.intersect1d(sample, held).size
+    assert sorted(size for size, _ in others) == [2_600, 5_200]
+    assert model.penalty_ == alone.penalty_
+    assert model.temperature_ == pytest.approx(alone.temperature_, rel=0.03)

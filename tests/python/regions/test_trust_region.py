@@ -234,3 +234,27 @@ def test_threads_do_not_matter(rng):
             assert got.x.tobytes() == expected.x.tobytes()
             other = certified_sign(*args, 20.0, 1.0, n_threads=threads)
             assert other.lower.tobytes() == signs.lower.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"A": np.ones((2, 3))}, r"A: expected shape \(d, d\) or \(n, d, d\)"),
+        ({"A": np.ones(2)}, "A: expected shape"),
+        ({"A": [[1.0, 2.0], [0.0, 1.0]]}, "A: expected symmetric matrices"),
+        ({"A": [[np.nan, 0.0], [0.0, 1.0]]}, "A: expected finite numbers"),
+        ({"g": np.ones(3)}, r"g: expected shape \(2,\) or \(n, 2\)"),
+        ({"g": [np.inf, 0.0]}, "g: expected finite"),
+        ({"radius": -1.0}, "radius: expected numbers >= 0, got -1"),
+        ({"radius": [1.0, 1.0], "g": np.ones((3, 2))}, "radius: expected 3 items"),
+        ({"radius": np.ones((1, 1))}, "radius, constant: expected numbers"),
+        ({"A": np.stack([np.eye(2)] * 2), "g": np.ones((3, 2))}, "A: expected 3 items"),
+        ({"constant": "a"}, "constant: expected an array of real numbers"),
+        ({"n_threads": 0}, "n_threads"),
+    ],
+)
+def test_errors(change, message):
+    arguments = {"A": np.eye(2), "g": np.zeros(2), "constant": 0.0, "radius": 1.0} | change
+    for function in (trust_region_minimum, certified_sign):
+        with pytest.raises(ValueError, match=message):
+            function(**arguments)
