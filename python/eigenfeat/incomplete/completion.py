@@ -218,7 +218,7 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """What is to be done about covariances that are not positive definite."""
         traces = np.trace(covariances, axis1=1, axis2=2)
         if classes is not None and not traces.any():
-            return "X: expected a class of rows that are not all the same, got one point a class"
+            return "X: expected a class of samples that are not all the same, got one point a class"
         least = np.linalg.eigvalsh(covariances)[:, 0] / np.where(traces > 0, traces, 1.0)
         whose = "" if classes is None else f" of class {show(classes[int(least.argmin())])}"
         return (

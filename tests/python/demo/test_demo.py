@@ -61,7 +61,7 @@ def test_the_table_shows_mean_and_spread(tmp_path):
 
 def test_a_folder_that_cannot_be_made_is_one_line(tmp_path, capsys):
     (tmp_path / "taken").write_text("a file")
-    assert cli.main(["demo", "--output", str(tmp_path / "taken")]) == 1
+    assert cli.main(["demo", "--output", str(tmp_path / "taken")]) == 2
     err = capsys.readouterr().err
     assert "taken" in err
     assert len(err.splitlines()) == 1
