@@ -35,7 +35,7 @@ class NCA(Iterative, ClassReducer):
     n_components : int or None, default=None
         Number of directions; None means as many as features.
     init : {"auto", "pca", "lda", "identity", "random"}, default="auto"
-        Initial directions.
+        Initial directions. Where classes have no spread, those of PCA take the place of LDA's.
     max_iter : int, default=50
         Maximum number of iterations.
     tol : float > 0, default=1e-5
@@ -124,9 +124,12 @@ class NCA(Iterative, ClassReducer):
         X = rows.centred
         m = count_components(self.n_components, X.shape[1], "number of columns")
         codes = np.repeat(np.arange(len(rows.counts)), rows.counts)
+        init = self.init
+        if init in ("auto", "lda") and not rows.within.any():  # where scikit-learn's LDA fails
+            init = "pca" if m <= min(X.shape) else "identity"
         search = NeighborhoodComponentsAnalysis(
             m,
-            init=self.init,
+            init=init,
             max_iter=self.max_iter,
             tol=self.tol,
             random_state=self.random_state,

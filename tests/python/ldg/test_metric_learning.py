@@ -161,3 +161,13 @@ def test_nca_is_scikit_learns(rng):
     its = KNeighborsClassifier(3).fit(peer.transform(X), y).score(peer.transform(X), y)
     assert score >= its - 0.02
     assert_array_equal(NCA(2).fit(X, y).components_, model.components_)
+
+
+@pytest.mark.parametrize("init", ["auto", "lda"])
+@pytest.mark.parametrize("d", [1, 3])
+def test_nca_of_classes_without_spread(init, d):
+    y = np.arange(12) % 3
+    X = np.array([[0.0, 1.0, 4.0], [2.0, 1.0, 5.0], [3.0, 0.0, 5.0]])[y, :d]
+    features = NCA(init=init).fit(X, y).transform(X)
+    assert np.isfinite(features).all()
+    assert len(np.unique(features.round(6), axis=0)) == 3
