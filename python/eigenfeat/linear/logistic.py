@@ -35,8 +35,10 @@ if TYPE_CHECKING:
     from eigenfeat.rows.labelled import LabelledRows
 
 __all__ = [
+    "PENALTIES",
     "PENALTY",
     "MultinomialLogit",
+    "Start",
     "TriedMetric",
     "Watch",
     "damping",

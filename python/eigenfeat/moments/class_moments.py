@@ -208,10 +208,7 @@ class ClassMoments(Saved):
             codes, table = self._table.encode(y, n)
             weights = check_weights(sample_weight, n)
             names = check_same_names(self._names, names_of(X), "X")
-            few, single = None, False
-            if whole is None:
-                entries = rows.data if isinstance(rows, CsrRows) else rows
-                single = entries.dtype == np.float32
+            few, entries = None, rows.data if isinstance(rows, CsrRows) else rows
             if whole is not None:
                 core = self._with_room(len(table), d)
                 update_core_bytes(core, whole, codes, threads)
@@ -223,7 +220,7 @@ class ClassMoments(Saved):
                 update_core(core, rows, codes, weights, threads)
                 self._core = core
             self._few, self._table, self._names = few, table, names
-            self._single |= single
+            self._single |= whole is None and entries.dtype == np.float32
         return self
 
     def _are_few(self, n: int, d: int) -> bool:

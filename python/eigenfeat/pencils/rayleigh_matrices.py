@@ -156,12 +156,8 @@ def pool(moments: ClassMoments) -> Pooled:
     constant = varying(np.diag(within) + np.einsum("kd,kd->d", apart, apart), mean) == 0
     apart[:, constant] = 0.0
     within[constant] = within[:, constant] = 0.0
-    return Pooled(mean, within, _symmetric(apart.T @ apart), len(labels), constant, eps_of(moments))
-
-
-def eps_of(moments: ClassMoments) -> float:
-    """Relative rounding of the moments' matrices: what is smaller is no direction."""
-    return float(np.finfo(moments.product_dtype).eps)
+    eps = float(np.finfo(moments.product_dtype).eps)
+    return Pooled(mean, within, _symmetric(apart.T @ apart), len(labels), constant, eps)
 
 
 def solve(
