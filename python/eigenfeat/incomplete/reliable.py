@@ -810,13 +810,15 @@ class _HeldOutSamples:
         for begin in range(0, len(times), TIMES_AT_ONCE):
             at = slice(begin, min(begin + TIMES_AT_ONCE, len(times)))
             rule_input = model.prefix_input(self.shown, times[at])
-            label = model.discriminants.labels[model.rule.best_scores(rule_input)]
+            best = model.rule.best_scores(rule_input)
+            label = model.discriminants.labels[best]
             same = label.reshape(len(final), -1) == final[:, None]
             self.agrees[:, at] = same
             row, time = np.nonzero(~same & running[:, at])
             if len(row):
-                others = rule_input.take(row * (at.stop - at.start) + time)
-                for k, (decided, _) in enumerate(model.rule.evaluate_grid(others, grid)):
+                items = row * (at.stop - at.start) + time
+                taken = model.rule.evaluate_grid(rule_input.take(items), grid, best[items])
+                for k, decided in enumerate(taken):
                     self.wrong[k, row, begin + time] = decided
             done(same.size)
 
@@ -830,8 +832,8 @@ class _HeldOutSamples:
         if not len(row):
             return len(rows)
         rule_input = self.model.prefix_input(self.shown[rows], self.times)
-        earlier = rule_input.take(row * len(late) + time)
-        right = list(self.model.rule.evaluate_grid(earlier, self.grid))[at][0]
+        earlier, rule = rule_input.take(row * len(late) + time), self.model.rule
+        right = list(rule.evaluate_grid(earlier, self.grid, rule.best_scores(earlier)))[at]
         return len(rows) - len(np.unique(row[right]))
 
 

@@ -222,12 +222,12 @@ class Rule(Saved):
         return np.maximum(largest, output.reliability[items])
 
     def evaluate_grid(
-        self, rule_input: RuleInput, grid: _Array
-    ) -> Iterator[tuple[NDArray[np.bool_], _Codes]]:
-        """Which rows are decided at each tau of an ascending grid, and as which scores."""
-        largest, best = self.largest_tau(rule_input, None)
+        self, rule_input: RuleInput, grid: _Array, best: _Codes
+    ) -> Iterator[NDArray[np.bool_]]:
+        """Which rows are decided, as their `best_scores`, at each tau of an ascending grid."""
+        largest, _ = self.largest_tau(rule_input, None)
         for tau in grid:
-            yield largest >= tau, best
+            yield largest >= tau
 
     def capped(self, rule_input: RuleInput, reliability: _Array) -> _Array:
         """(n,): as much of reliabilities as is supported by held-out samples, if there are any."""

@@ -1,8 +1,9 @@
 r"""The probability (5.1) of the final label for any classifier, by a sequential test.
 
 Of each row completions are drawn, independent given the known entries, and labelled by the
-classifier's `predict`. 32 of them choose the class that is tested, and are not counted. Of 32, 64,
-128, ..., n others it is counted how many are of that class; after each stage Clopper and Pearson's
+classifier's `predict`. 32 of them choose the class that is tested, and are not counted; fewer are
+labelled where the others cannot change the choice. Of 32, 64, 128, ..., n others it is counted how
+many are of that class; after each stage Clopper and Pearson's
 lower bound of its probability, at the level ``risk / stages``, is compared with tau. By the union
 bound over the stages (Bonferroni) the probability that any of them exceeds P(the complete row is of
 that class | known entries) is at most `risk`, whatever that probability is: the rule may stop at
@@ -40,7 +41,9 @@ MIN_SAMPLES = 1024  # of "auto"
 MAX_SAMPLES = 2**20
 RISK = 0.01  # probability, over the samples of one row, that any of its bounds is too large
 PILOT = 32  # samples that choose the class
+PILOT_STEPS = 17, 22, 27, PILOT  # after which it is seen whether the others can change it
 FIRST = 32  # samples of the first stage
+STEP = 32  # samples that are multiplied at once, at least
 CHUNK = 512  # samples that are drawn at once
 
 
@@ -134,17 +137,16 @@ class SampledRule(Rule):
         return output.reliability[items]
 
     def evaluate_grid(
-        self, rule_input: RuleInput, grid: _Array
-    ) -> Iterator[tuple[NDArray[np.bool_], _Codes]]:
+        self, rule_input: RuleInput, grid: _Array, best: _Codes
+    ) -> Iterator[NDArray[np.bool_]]:
         """All rows are decided at the first of the grid, as what the samples drawn so far say."""
-        tested = self._tested(rule_input, None)
-        score = first_scores(rule_input, tested)
-        yield np.ones(len(tested), dtype=bool), score
+        yield np.ones(len(best), dtype=bool)
         if len(grid) > 1:
-            ends = (np.full(len(tested), tau) for tau in (grid[1], grid[-1]))
+            tested = rule_input.discriminants.labels[best]
+            ends = (np.full(len(best), tau) for tau in (grid[1], grid[-1]))
             bound = self._bounds(rule_input, tested, *ends)
             for tau in grid[1:]:
-                yield bound >= tau, score
+                yield bound >= tau
 
     def _bounds(
         self, rule_input: RuleInput, tested: _Codes, least: _Array, enough: _Array
@@ -184,9 +186,15 @@ class SampledRule(Rule):
             return np.full(n, target, dtype=np.intp)
         count = int(rule_input.discriminants.labels.max()) + 1
         votes = np.zeros((n, count), dtype=np.intp)
-        for rows, codes in self._labelled(rule_input, np.arange(n), range(PILOT)):
-            for row, labels in zip(rows, codes, strict=True):
-                votes[row] += np.bincount(labels, minlength=count)
+        running, done = np.arange(n), 0
+        for size in PILOT_STEPS:
+            for rows, codes in self._labelled(rule_input, running, range(done, size)):
+                votes += _counts(rows, codes, votes.shape)
+            done = size
+            lead = np.sort(votes[running], axis=1)
+            running = running[lead[:, -1] - lead[:, -2] <= PILOT - done]
+            if not len(running):
+                break
         return np.asarray(votes.argmax(axis=1))
 
     def _agreeing(
@@ -226,6 +234,12 @@ class SampledRule(Rule):
     def _check_loaded(self) -> None:
         n = self.n_samples
         fits(2 <= n <= 2**24 and n & (n - 1) == 0, "SampledRule.n_samples")
+
+
+def _counts(rows: _Codes, codes: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.intp]:
+    """Numbers (n, G) of codes (m, s) of some rows."""
+    flat = rows[:, None] * shape[1] + codes
+    return np.bincount(flat.ravel(), minlength=shape[0] * shape[1]).reshape(shape)
 
 
 def _stages(n_samples: int) -> list[int]:
@@ -299,8 +313,11 @@ def _completions(
     for group in np.split(rows, ends) if len(rows) else []:
         models, t = conditional.gaussians[int(conditional.pattern[group[0]])]
         for begin, end in _chunks(samples):
-            normal, share = _numbers(seed, len(models[0].mean), begin, end)
-            noise = [normal[:, t:] @ model.gains[t:] for model in models]
+            # Products of whole steps, whose roundings do not depend on how many are asked for.
+            low, high = begin // STEP * STEP, -(-end // STEP) * STEP
+            normal, share = _numbers(seed, len(models[0].mean), low, high)
+            share = share[begin - low : end - low]
+            noise = [(normal[:, t:] @ model.gains[t:])[begin - low : end - low] for model in models]
             width = max(1, BLOCK_NUMBERS // (len(share) * ell))
             for first in range(0, len(group), width):
                 some = group[first : first + width]

@@ -333,10 +333,9 @@ class SetRule(Rule):
         return self._best(rule_input, None)[0]
 
     def evaluate_grid(
-        self, rule_input: RuleInput, grid: _Array
-    ) -> Iterator[tuple[NDArray[np.bool_], _Codes]]:
+        self, rule_input: RuleInput, grid: _Array, best: _Codes
+    ) -> Iterator[NDArray[np.bool_]]:
         """As `Rule.evaluate_grid`: what fails at one tau fails at all larger ones."""
-        best = self.best_scores(rule_input)
         left, items = rule_input, np.arange(len(best))
         for tau in grid:
             if len(items):
@@ -344,7 +343,7 @@ class SetRule(Rule):
                 left, items = left.take(np.flatnonzero(holds)), items[holds]
             decided = np.zeros(len(best), dtype=bool)
             decided[items] = True
-            yield decided, best
+            yield decided
 
     def _in_parts(self, rule_input: RuleInput) -> bool:
         return rule_input.conditional.weights.shape[1] > 1 and not self.kind.any_distribution

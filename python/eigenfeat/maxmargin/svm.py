@@ -20,7 +20,7 @@ from eigenfeat._base.spread import deviations
 from eigenfeat._base.types import ClassWeight, Labels, RandomState, Rows
 from eigenfeat._base.validation import MOST, warn_caller
 from eigenfeat.expansion.features import ExpandedRows
-from eigenfeat.linear.linear import LinearModel
+from eigenfeat.linear.logistic import LinearModel
 from eigenfeat.maxmargin._dual_svm import SOLVERS, DualSvm
 from eigenfeat.rows.estimator import (
     Iterative,
