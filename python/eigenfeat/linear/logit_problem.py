@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from eigenfeat._base import threads
 from eigenfeat._base.core import core
-from eigenfeat._base.spread import is_rounding
+from eigenfeat.moments.class_moments import is_rounding
 from eigenfeat.rows.blocks import Block
 from eigenfeat.rows.labelled import LabelledRows
 from eigenfeat.rows.reductions import add
