@@ -11,7 +11,7 @@ from logit_problems import problem
 from eigenfeat import CalibratedLeastSquares, MultinomialLogit
 from eigenfeat.linear.logit_problem import LogitProblem, Penalty
 from eigenfeat.rows import ArrayBlocks, GeneratedBlocks
-from eigenfeat.rows.memory import BlockRows, MemoryRows, scan_blocks
+from eigenfeat.rows.labelled import BlockRows, MemoryRows, scan_blocks
 
 TIGHT = {"tol": 1e-11, "max_iter": 500}
 

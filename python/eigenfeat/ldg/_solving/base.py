@@ -35,7 +35,7 @@ from eigenfeat.rows.estimator import (
     validate_data,
     weighted_rows,
 )
-from eigenfeat.rows.memory import scan_blocks
+from eigenfeat.rows.labelled import scan_blocks
 from eigenfeat.rows.out_of_core import over_blocks
 
 if TYPE_CHECKING:
