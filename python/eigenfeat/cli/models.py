@@ -1,4 +1,4 @@
-"""``eigenfeat fit``, ``predict`` and ``transform``: estimators on files of rows."""
+"""``eigenfeat fit``, ``search``, ``predict`` and ``transform``: estimators on files of rows."""
 
 from __future__ import annotations
 
@@ -6,39 +6,32 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.model_selection import GridSearchCV, ParameterGrid, StratifiedKFold
+from sklearn.pipeline import make_pipeline
 
 from eigenfeat._base.validation import show
-from eigenfeat.cli.kinds import unfitted
-from eigenfeat.cli.options import (
-    STANDARD,
-    check_output,
-    check_some,
-    files_of,
-    open_data,
-    open_labelled,
-)
+from eigenfeat.cli.files import STANDARD, check_output, check_some, opened_with_model, rows_of
+from eigenfeat.cli.inspect import plain
+from eigenfeat.cli.kinds import full_name, grid_values, unfitted
 from eigenfeat.cli.output import Output, UsageError
-from eigenfeat.models.saving import load, save
+from eigenfeat.gem.search import GEMClassifierCV
+from eigenfeat.models.saving import save
 from eigenfeat.moments.class_moments import ClassMoments
-from eigenfeat.rows.blocks import Block
 from eigenfeat.rows.estimator import keep_columns
 from eigenfeat.rows.out_of_core import without_names
 from eigenfeat.tables import FileRows, open_rows
 from eigenfeat.tables.rows import finite_rows
 from eigenfeat.tables.writers import SUFFIXES, open_writer
 
-if TYPE_CHECKING:
-    from sklearn.base import BaseEstimator
-
-__all__ = ["fit", "fit_whole", "gathered", "opened", "predict", "transform"]
+__all__ = ["fit", "predict", "search", "transform"]
 
 
 # ---- fit -----------------------------------------------------------------------------------------
@@ -46,85 +39,75 @@ __all__ = ["fit", "fit_whole", "gathered", "opened", "predict", "transform"]
 
 def fit(options: SimpleNamespace) -> int:
     """Fit a classifier, or directions, and save it."""
-    output = Output("fit", options.json, options.progress)
+    output, started = Output("fit", options.json, options.progress), time.perf_counter()
     if options.model_kind != "gem":
         for flag in ("features", "moments", "spool"):
             if getattr(options, flag):
                 raise UsageError(f"--{flag}: expected none with --model {options.model_kind}")
     model = unfitted(options, features=bool(options.features or options.moments))
-    started = time.perf_counter()
+    amount: dict[str, Any]
     if options.moments is not None:
-        return _fit_moments(options, model, output)
-    if not options.data:
-        raise UsageError("expected files of rows, or --moments, got neither")
-    rows = open_labelled(options)
-    check_output(options.output, files_of(rows))
-    rows = rows.prepared_for(model, fitted=False)
-    with ExitStack() as stack:
-        whole = gathered(rows, options.memory * 1e9, output)
-        if whole is not None:
-            storage = "in memory"
-            fit_whole(model, rows, whole)
-            keep_columns(model, rows, model.n_features_in_)
-        elif options.model_kind != "gem":
-            raise ValueError(
-                f"--memory: expected rows that fit into it with --model {options.model_kind}, got "
-                f"more than {options.memory:g} GB"
+        if options.data:
+            raise UsageError(
+                f"--moments: expected no files of rows beside it, got {options.data[0]}"
             )
-        else:
-            if (n_clusters := getattr(model, "n_clusters", 1)) != 1:
-                raise UsageError(
-                    f"--n-clusters: expected 1 with more rows than --memory, got {n_clusters}"
-                )
-            storage = "block by block"
-            output.say("more rows than --memory: fitting block by block")
-            copied = _spooled(rows, options, stack, output)
-            copied.memory = 0.0
-            model.fit(copied)
-            keep_columns(model, rows, rows.n_features)
+        check_output(options.output, [options.moments])
+        moments = ClassMoments.load(options.moments)
+        model.fit_moments(moments)
+        amount = {"weight": sum(moments.weight(c) for c in moments.classes_)}
+        text, classes = f"weight {amount['weight']:,.12g} from moments", moments.classes_
+    else:
+        if not options.data:
+            raise UsageError("expected files of rows, or --moments, got neither")
+        rows, classes, storage = _fitted(options, model, model, output)
+        keep_columns(model, rows, model.n_features_in_)
+        amount = {"rows": rows.n_rows, "in_memory": storage == "in memory"}
+        amount["skipped"] = rows.n_skipped
+        left = f" ({rows.n_skipped:,} bad rows left out)" if rows.n_skipped else ""
+        text = f"{rows.n_rows:,} rows{left} {storage}"
     save(model, options.output)
-    _report_fit(
-        options,
-        model,
-        output,
-        {"rows": rows.n_rows, "in_memory": whole is not None, "skipped": rows.n_skipped},
-        storage,
-        started,
-        None if whole is None else whole.y,
+    classes = getattr(model, "classes_", classes).tolist()
+    result = {"output": str(options.output), "estimator": type(model).__name__, **amount}
+    result |= {"features": int(model.n_features_in_), "classes": classes}
+    result |= {"seconds": time.perf_counter() - started}
+    output.result(
+        result,
+        f"{options.output}: {result['estimator']}, {text}, {result['features']} features, "
+        f"{len(classes)} classes ({show(classes, 200)[1:-1]}); {result['seconds']:.1f} s",
     )
     return 0
 
 
-def _fit_moments(options: SimpleNamespace, model: Any, output: Output) -> int:
-    if options.data:
-        raise UsageError(f"--moments: expected no files of rows beside it, got {options.data[0]}")
-    check_output(options.output, [options.moments])
-    started = time.perf_counter()
-    moments = ClassMoments.load(options.moments)
-    model.fit_moments(moments)
-    save(model, options.output)
-    weight = sum(moments.weight(c) for c in moments.classes_)
-    _report_fit(options, model, output, {"weight": weight}, "from moments", started)
-    return 0
-
-
-def fit_whole(model: Any, rows: FileRows, whole: Block) -> None:
-    """Fit a model to rows that have been read."""
-    if rows.encoder is not None:
-        model.fit(rows)  # which have been gathered
-    else:
-        model.fit(whole.X, whole.y)
-
-
-def gathered(rows: FileRows, limit: float, output: Output) -> Block | None:
-    """All rows as one block; None if they take more than `limit` bytes."""
+def _fitted(
+    options: SimpleNamespace, model: Any, reader: Any, output: Output
+) -> tuple[FileRows, Any, str]:
+    """Fit a model to the rows as `reader` reads them; the rows, labels, and where they were."""
+    rows = rows_of(options)
+    check_output(options.output, rows)
+    rows = rows.prepared_for(reader, fitted=False)
     with output.rows("reading") as advance:
-        gathered = rows.gathered(limit, advance)
-        if gathered is None:
-            advance.cancel()
-            return None
-    check_some(len(gathered), rows)
-    return gathered
+        whole = rows.gathered(options.memory * 1e9, advance)
+        advance.shown = advance.shown and whole is not None
+    if whole is not None:
+        check_some(len(whole), rows)
+        if rows.encoder is not None:
+            model.fit(rows)  # which have been gathered
+        else:
+            model.fit(whole.X, whole.y)
+        return rows, np.unique(np.asarray(whole.y)), "in memory"
+    if reader is not model or options.model_kind != "gem":
+        raise ValueError(
+            f"--memory: expected rows that fit into it with --model {options.model_kind} and with "
+            f"search, got more than {options.memory:g} GB"
+        )
+    if (n_clusters := getattr(model, "n_clusters", 1)) != 1:
+        raise UsageError(f"--n-clusters: expected 1 with more rows than --memory, got {n_clusters}")
+    output.say("more rows than --memory: fitting block by block")
+    with ExitStack() as stack:
+        copied = _spooled(rows, options, stack, output)
+        copied.memory = 0.0
+        model.fit(copied)
+    return rows, None, "block by block"
 
 
 def _spooled(
@@ -147,34 +130,121 @@ def _spooled(
     return open_rows(names[0], names[1], block_rows=rows.block_rows)
 
 
-def _report_fit(
-    options: SimpleNamespace,
-    model: Any,
-    output: Output,
-    result: dict[str, Any],
-    storage: str,
-    started: float,
-    y: npt.NDArray[Any] | None = None,
-) -> None:
-    seconds = time.perf_counter() - started
-    known = getattr(model, "classes_", None)  # which a shift does not have
-    classes = (np.unique(np.asarray(y)) if known is None else known).tolist()
-    result = {
-        "output": str(options.output),
-        "estimator": type(model).__name__,
-        **result,
-        "features": int(model.n_features_in_),
-        "classes": classes,
-        "seconds": seconds,
-    }
-    amount = f"{result['rows']:,} rows" if "rows" in result else f"weight {result['weight']:,.12g}"
-    amount += f" ({result['skipped']:,} bad rows left out)" if result.get("skipped") else ""
-    text = (
-        f"{options.output}: {type(model).__name__}, {amount} {storage}, "
-        f"{result['features']} features, {len(classes)} classes ({show(classes, 200)[1:-1]}); "
-        f"{seconds:.1f} s"
-    )
-    output.result(result, text)
+# ---- search --------------------------------------------------------------------------------------
+
+OF_LDG = ("n_components", "gamma", "n_neighbors")
+SHOWN = 10
+
+
+def search(options: SimpleNamespace) -> int:
+    """Try candidates, and save the best one fitted to all rows."""
+    output, started = Output("search", options.json, options.progress), time.perf_counter()
+    kind, searched = options.model_kind, _search(options, grid_values(options.grid))
+    reader = searched._base() if kind == "gem" else searched
+    rows, _, _ = _fitted(options, searched, reader, output)
+    model = getattr(searched, "best_estimator_", searched)
+    model = model[0] if kind == "shift" else model
+    keep_columns(model, rows, model.n_features_in_)
+    save(model, options.output)
+    if kind == "ldg":
+        chosen: dict[str, Any] = {name: plain(getattr(model, f"{name}_")) for name in OF_LDG}
+    else:
+        chosen = {_own(name): plain(value) for name, value in searched.best_params_.items()}
+    result: dict[str, Any] = {"output": str(options.output), "estimator": type(model).__name__}
+    result |= {"rows": rows.n_rows, "skipped": rows.n_skipped, "best_params": chosen}
+    if kind != "ldg":
+        result |= {"best_score": float(searched.best_score_)}
+    result |= {"results": _tried(searched.cv_results_)}
+    result |= {"seconds": time.perf_counter() - started}
+    output.result(result, _text(result))
+    return 0
+
+
+def _search(options: SimpleNamespace, grid: dict[str, list[Any]]) -> Any:
+    """What searches a grid for the model that the options name."""
+    kind, base = options.model_kind, unfitted(options)
+    if kind != "gem" and options.scoring is not None:
+        raise UsageError(f"--scoring: expected none with --model {kind}")
+    if kind == "ldg":
+        if options.cv is not None:
+            raise UsageError("--cv: expected none with --model ldg, which leaves rows out itself")
+        if foreign := sorted(set(grid) - set(OF_LDG)):
+            names = ", ".join(OF_LDG)
+            raise UsageError(f"--grid: expected {names} with --model ldg, got {foreign[0]}")
+        return base.set_params(**grid)
+    taus = grid.pop("reliability", None) if kind == "reliable" else None
+    grid = {full_name(base, name, f"--grid {name}"): values for name, values in grid.items()}
+    if kind == "gem":
+        scoring = {"log_loss": "log_loss"}.get(options.scoring, "error")
+        seed = base.random_state
+        return GEMClassifierCV(
+            base, grid or None, cv=options.cv, scoring=scoring, random_state=seed
+        )
+    if kind == "reliable":
+        from eigenfeat.incomplete import ReliableClassifierCV
+
+        candidates = {
+            ", ".join(f"{key}={value}" for key, value in params.items()) or "as given": (
+                unfitted(options).set_params(**params, correct=False)
+            )
+            for params in ParameterGrid(grid)
+        }
+        taus = None if taus is None else sorted(taus)
+        return ReliableClassifierCV(
+            candidates, tau=taus, n_folds=options.cv or 5, n_threads=options.threads
+        )
+    from eigenfeat.maxmargin import MulticlassSVM
+
+    if not grid:
+        raise UsageError("--grid: expected parameters with --model shift, got none")
+    steps = make_pipeline(base, MulticlassSVM())
+    named = {f"maxmarginshift__{name}": values for name, values in grid.items()}
+    folds = StratifiedKFold(options.cv or 5, shuffle=True, random_state=0)
+    return GridSearchCV(steps, named, cv=folds, error_score="raise")
+
+
+def _tried(tried: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Candidates with their scores, best first."""
+    if "params" not in tried:  # LDG, which tries its parameters one after the other
+        return [
+            {"params": {name: plain(value)}, "score": float(score)}
+            for name in OF_LDG
+            if np.ndim(tried.get(f"{name}_accuracy", 0)) == 1
+            for value, score in zip(tried[name], tried[f"{name}_accuracy"], strict=True)
+        ]
+    found = [
+        {
+            "params": {_own(name): plain(value) for name, value in params.items()},
+            "score": float(score),
+            "deviation": float(deviation),
+        }
+        for params, score, deviation in zip(
+            tried["params"], tried["mean_test_score"], tried["std_test_score"], strict=True
+        )
+        if np.isfinite(score)
+    ]
+    return sorted(found, key=lambda one: -one["score"])
+
+
+def _own(name: str) -> str:
+    """The name that the command line has for a parameter of a nested estimator."""
+    part, _, own = name.rpartition("__")
+    return own if part in ("maxmarginshift", "gem", "logit") else name
+
+
+def _text(result: dict[str, Any]) -> str:
+    def settings(params: Mapping[str, Any]) -> str:
+        return ", ".join(f"{name}={value}" for name, value in params.items()) or "as given"
+
+    score = f"; score {result['best_score']:.4f}" if "best_score" in result else ""
+    tried = [f"  {one['score']:.4f}  {settings(one['params'])}" for one in result["results"]]
+    if len(tried) > SHOWN:
+        tried[SHOWN:] = [f"  ... and {len(tried) - SHOWN} more; --json prints all"]
+    return "\n".join([
+        f"{result['output']}: {result['estimator']}, {result['rows']:,} rows; "
+        f"{settings(result['best_params'])}{score}; {result['seconds']:.1f} s",
+        *tried,
+    ])  # fmt: skip
 
 
 # ---- predict and transform -----------------------------------------------------------------------
@@ -182,60 +252,53 @@ def _report_fit(
 
 def predict(options: SimpleNamespace) -> int:
     """Write the predictions of every row."""
-    output = Output("predict", options.json, options.progress)
+    only_one = options.output.suffix.lower() == ".npy"
     _check_output(options.output)
-    if options.early:
-        return _predict_early(options, output)
-    model, rows = opened(options, "predict_proba" if options.proba else "predict")
+    if options.early and options.proba:
+        raise UsageError("--proba: expected none with --early")
+    if options.early and only_one:
+        raise UsageError("--output: expected .csv or .parquet with --early, got .npy")
+    method = "predict_early" if options.early else "predict_proba" if options.proba else "predict"
+    model, rows = opened_with_model(options, method)
     model = without_names(model)
     classes = np.asarray(getattr(model, "classes_", []))
-    only_one = options.output.suffix.lower() == ".npy"
     if options.skip_bad and only_one and not options.proba and classes.dtype.kind in "biu":
         raise UsageError(
             "--skip-bad: expected --proba or an output in .csv or .parquet, got .npy, in which "
             f"labels that are {classes.dtype} cannot be missing"
         )
-    names = ["prediction"] * (not options.proba or not only_one)
-    names += [f"p_{label}" for label in classes.tolist()] if options.proba else []
+    width = max([1, *(len(str(label)) for label in classes.tolist())])
 
-    def columns_of(X: Any) -> list[npt.NDArray[Any]]:
-        if not options.proba:
-            return [_plain(model.predict(X), classes)]
-        chances = np.asarray(model.predict_proba(X))
-        return (
-            [chances] if only_one else [_plain(classes[chances.argmax(axis=1)], classes), chances]
-        )
-
-    return _write(options, rows, names, columns_of, output, {"classes": classes.tolist()})
-
-
-def _predict_early(options: SimpleNamespace, output: Output) -> int:
-    """Write the labels of early decisions, the samples that they took, and how sure they are."""
-    if options.proba:
-        raise UsageError("--proba: expected none with --early")
-    if options.output.suffix.lower() == ".npy":
-        raise UsageError("--output: expected .csv or .parquet with --early, got .npy")
-    model, rows = opened(options, "predict_early")
-    model = without_names(model)
-    classes = np.asarray(model.classes_)
-
-    def columns_of(X: Any) -> list[npt.NDArray[Any]]:
-        decisions = model.predict_early(X)
-        columns = [_plain(decisions.label, classes), np.asarray(decisions.time, dtype=float)]
-        if sure:
-            columns.append(np.asarray(decisions.reliability, dtype=float))
-        return columns
+    def plain_labels(labels: Any) -> npt.NDArray[Any]:
+        """Labels as an array that a file can hold, of one type for all blocks."""
+        labels = np.asarray(labels)
+        return labels.astype(f"U{width}") if labels.dtype.kind in "OU" else labels
 
     sure = hasattr(getattr(model, "best_estimator_", model), "reliabilities")
-    names = ["prediction", "time", *(["reliability"] if sure else [])]
-    return _write(options, rows, names, columns_of, output, {"classes": classes.tolist()})
+    names = ["prediction"]
+    if options.early:
+        names += ["time", *["reliability"] * sure]
+    elif options.proba:
+        names = names * (not only_one) + [f"p_{label}" for label in classes.tolist()]
+
+    def columns_of(X: Any) -> list[npt.NDArray[Any]]:
+        if options.early:
+            decisions = model.predict_early(X)
+            columns = [plain_labels(decisions.label), np.asarray(decisions.time, dtype=float)]
+            return columns + [np.asarray(decisions.reliability, dtype=float)] * sure
+        if not options.proba:
+            return [plain_labels(model.predict(X))]
+        proba = np.asarray(model.predict_proba(X))
+        labels = plain_labels(classes[proba.argmax(axis=1)])
+        return [proba] if only_one else [labels, proba]
+
+    return _write("predict", options, rows, names, columns_of, {"classes": classes.tolist()})
 
 
 def transform(options: SimpleNamespace) -> int:
     """Write the features of every row."""
-    output = Output("transform", options.json, options.progress)
     _check_output(options.output)
-    model, rows = opened(options, "transform")
+    model, rows = opened_with_model(options, "transform")
     try:
         names = [str(name) for name in model.get_feature_names_out()]
     except (AttributeError, ValueError):
@@ -249,59 +312,23 @@ def transform(options: SimpleNamespace) -> int:
         features = model.transform(X)
         return [features.toarray() if hasattr(features, "toarray") else np.asarray(features)]
 
-    return _write(options, rows, names, columns_of, output, {"columns": len(names)})
-
-
-def opened(
-    options: SimpleNamespace, method: str | None, *, labelled: bool = False
-) -> tuple[BaseEstimator, FileRows]:
-    """The model, and the rows with its columns, and their labels if these are wanted."""
-    model = load(options.model)
-    for part in (model, getattr(model, "logit_", None)):
-        if options.threads is not None and part is not None and hasattr(part, "n_threads"):
-            part.n_threads = options.threads
-    if method is not None and not callable(getattr(model, method, None)):
-        hint = {
-            "predict_proba": "one that gives probabilities",
-            "transform": "one that makes features (fit --features)",
-            "predict_early": "an early classifier (fit --model reliable)",
-        }.get(method, "a classifier")
-        raise ValueError(f"{options.model}: expected {hint}, got {type(model).__name__}")
-    if labelled:
-        rows = open_labelled(options)
-    else:
-        rows = open_data(options, skip_bad=False, mark_bad=options.skip_bad, labels="none")
-    rows = rows.prepared_for(model, fitted=True)
-    width = without_names(model).n_features_in_
-    if rows.n_features != width:
-        raise ValueError(
-            f"{rows.sources[0].path}: expected the {width} columns of "
-            f"{options.model}, got {rows.n_features}; --columns or --drop chooses them"
-        )
-    return model, rows
-
-
-def _plain(labels: Any, classes: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Labels as an array that a file can hold, of one type for all blocks."""
-    labels = np.asarray(labels)
-    if labels.dtype.kind in "OU":
-        width = max((len(str(label)) for label in classes.tolist()), default=1)
-        return labels.astype(f"U{max(width, 1)}")
-    return labels
+    return _write("transform", options, rows, names, columns_of, {"columns": len(names)})
 
 
 def _write(
+    command: str,
     options: SimpleNamespace,
     rows: FileRows,
     names: list[str],
     columns_of: Callable[[Any], list[npt.NDArray[Any]]],
-    output: Output,
     more: dict[str, Any],
 ) -> int:
+    output = Output(command, options.json, options.progress)
+    standard, path = str(options.output) == STANDARD, options.output
     written = skipped = 0
-    if str(options.output) != STANDARD:
-        check_output(options.output, [options.model, *files_of(rows)])
-    with open_writer(options.output, names) as write, output.rows(output.command) as advance:
+    if not standard:
+        check_output(path, [options.model, *(f for one in rows.sources for f in one.files())])
+    with open_writer(path, names) as write, output.rows(command) as advance:
         for block, position in rows.blocks():
             allowed = rows.options.missing
             X, missing = _filled(block.X, allowed) if options.skip_bad else (block.X, None)
@@ -309,14 +336,13 @@ def _write(
             written += len(block)
             skipped += 0 if missing is None else int(missing.sum())
             advance(len(block), position.fraction)
-    result = {"output": str(options.output), "rows": written, "skipped": skipped, **more}
+    result = {"output": str(path), "rows": written, "skipped": skipped, **more}
     result |= {"seconds": advance.seconds, "rows_per_second": advance.rate}
-    empty = f" ({skipped:,} bad ones left empty)" if skipped else ""
-    if str(options.output) == STANDARD:  # where the rows are
-        output.result(result, f"eigenfeat: {written:,} rows{empty}", sys.stderr)
-        return 0
-    bytes_ = os.path.getsize(options.output)
-    output.result(result, f"{options.output}: {written:,} rows{empty}, {bytes_:,} bytes")
+    text = f"{written:,} rows" + (f" ({skipped:,} bad ones left empty)" if skipped else "")
+    if standard:  # where the rows are
+        output.result(result, f"eigenfeat: {text}", sys.stderr)
+    else:
+        output.result(result, f"{path}: {text}, {os.path.getsize(path):,} bytes")
     return 0
 
 

@@ -3,37 +3,23 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import sys
 import threading
 import time
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any, TextIO
-
-import click
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from typing import Any, TextIO
 
 __all__ = [
-    "InterruptedRunError",
-    "Interrupts",
-    "Output",
-    "UsageError",
-    "printable",
-    "quiet_interrupts",
-    "remove_leftovers",
-    "report_error",
+    *("Advance", "InterruptedRunError", "Interrupts", "Output", "UsageError", "ending_at_once"),
+    *("printable", "report_error"),
 ]
 
 FAILURE, USAGE = 1, 2
-_LINE_SECONDS = 5.0
-_STEPS = 1000  # of a bar
+_SECONDS = 5.0  # between two lines of progress
 
 
 class UsageError(ValueError):
@@ -48,15 +34,21 @@ class InterruptedRunError(KeyboardInterrupt):
         self.status = 128 + signal_number
 
 
+# ---- errors --------------------------------------------------------------------------------------
+
+
 def report_error(error: BaseException, as_json: bool, advice: str = "") -> int:
     """Print one line, or JSON, about what ended a command; its exit status."""
-    if isinstance(error, KeyboardInterrupt):
+    kinds = {OSError: "file", ImportError: "missing package", MemoryError: "memory"}
+    kind = next((kind for one, kind in kinds.items() if isinstance(error, one)), "data")
+    status, message = FAILURE, (str(error) or type(error).__name__) + advice
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        message = f"{error.filename}: {error.strerror}"
+    elif isinstance(error, UsageError):
+        kind, status = "usage", USAGE
+    elif isinstance(error, KeyboardInterrupt):
         kind, status = "interrupted", getattr(error, "status", 130)
         message = f"interrupted{f': {error}' if str(error) else ''}"
-    else:
-        usage = isinstance(error, UsageError)
-        kind, status = ("usage", USAGE) if usage else (_kind(error), FAILURE)
-        message = _words(error) + advice
     if as_json:
         _print_json({"status": "error", "kind": kind, "error": message, "exit": status})
     else:
@@ -79,45 +71,11 @@ def printable(text: str, *, lines: bool = True) -> str:
     )
 
 
-def _words(error: BaseException) -> str:
-    if isinstance(error, OSError) and error.filename is not None and error.strerror:
-        return f"{error.filename}: {error.strerror}"
-    return str(error) or type(error).__name__
-
-
-def _kind(error: BaseException) -> str:
-    if isinstance(error, OSError):
-        return "file"
-    if isinstance(error, ImportError):
-        return "missing package"
-    return "memory" if isinstance(error, MemoryError) else "data"
-
-
 def _print_json(result: dict[str, Any], file: TextIO | None = None) -> None:
     print(json.dumps(result, allow_nan=False, default=str), file=file, flush=True)
 
 
-@contextmanager
-def quiet_interrupts(as_json: bool) -> Iterator[None]:
-    """While modules are imported, Ctrl-C ends the program at once, without a word but for JSON.
-
-    A KeyboardInterrupt in the midst of an extension module may come out as any other error.
-    """
-
-    def end(number: int, frame: FrameType | None) -> None:
-        if as_json:
-            report_error(KeyboardInterrupt(), as_json)
-        os._exit(128 + signal.SIGINT)
-
-    theirs = signal.getsignal(signal.SIGINT) is not signal.default_int_handler
-    if theirs or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    signal.signal(signal.SIGINT, end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+# ---- results and progress ------------------------------------------------------------------------
 
 
 class Output:
@@ -135,8 +93,7 @@ class Output:
 
     def __init__(self, command: str, as_json: bool, progress: bool | None) -> None:
         self.command, self._json = command, as_json
-        self._terminal = sys.stderr.isatty()
-        self._progress = self._terminal if progress is None else progress
+        self._progress = sys.stderr.isatty() if progress is None else progress
 
     def say(self, text: str) -> None:
         """Print a line that is not part of the result."""
@@ -152,54 +109,38 @@ class Output:
     @contextmanager
     def rows(self, what: str) -> Iterator[Advance]:
         """Follow rows as they go through; call what it yields after every block."""
-        if self._progress and self._terminal:
-            bar = click.progressbar(length=_STEPS, label=what, item_show_func=str, file=sys.stderr)
-            with bar:
-                yield Advance(what, bar)
-            return
-        advance = Advance(what, lines=self._progress)
+        advance = Advance(what, self._progress)
         yield advance
-        advance.finish()
+        advance.line(", 100%", end="\n")
 
 
 class Advance:
-    """Counts rows, and shows how many on stderr: by a bar, or by a line now and then."""
+    """Counts rows, and prints how many have gone through on stderr, now and then.
 
-    def __init__(self, what: str, bar: Any = None, *, lines: bool = False) -> None:
-        self.what, self.started, self.rows = what, time.perf_counter(), 0
-        self._bar, self._lines, self._printed = bar, lines, -_LINE_SECONDS
+    On a terminal a line takes the place of the one before it.
+    """
+
+    def __init__(self, what: str, shown: bool) -> None:
+        self.what, self.shown, self.started, self.rows = what, shown, time.perf_counter(), 0
+        self._end, self._every = ("\r", 0.2) if sys.stderr.isatty() else ("\n", _SECONDS)
+        self._printed = -_SECONDS
 
     def __call__(self, rows: int, fraction: float | None) -> None:
         """Add some rows, after which `fraction` of all has gone through (None: not known)."""
-        if not self.rows:
-            self._first = fraction or 0.0
         self.rows += rows
-        if self._bar is not None:
-            place = int(_STEPS * (fraction or 0.0))
-            label = f"{self.rows:,} rows, {self.rate:,.0f} rows/s"
-            self._bar.update(max(place - self._bar.pos, 0), label)
-        elif self.seconds - self._printed >= _LINE_SECONDS:
-            self._printed = self.seconds
-            line = ""
+        if self.seconds - self._printed >= self._every:
+            self._printed, more = self.seconds, ""
             if fraction is not None and fraction >= 0.005:  # a single piece is at 0 to its end
-                line += f", {100 * fraction:.0f}%"
-                if fraction > self._first:
-                    left = self.seconds * (1 - fraction) / (fraction - self._first)
-                    line += f", {left:.0f} s left"
-            self._print(line)
+                left = self.seconds * (1 - fraction) / fraction
+                more = f", {100 * fraction:.0f}%" + (f", {left:.0f} s left" if left >= 1 else "")
+            self.line(more)
 
-    def cancel(self) -> None:
-        """Say that the rest will not go through."""
-        self._lines = False
-
-    def finish(self) -> None:
-        """Print the last line."""
-        self._print(", 100%")
-
-    def _print(self, more: str) -> None:
-        if self._lines:
-            line = f"{self.what}: {self.rows:,} rows, {self.rate:,.0f} rows/s{more}"
-            print(line, file=sys.stderr, flush=True)
+    def line(self, more: str, end: str | None = None) -> None:
+        """Print how many rows there were."""
+        if self.shown:
+            text = f"{self.what}: {self.rows:,} rows, {self.rate:,.0f} rows/s{more}"
+            end = self._end if end is None else end
+            print(text.ljust(79 if self._end == "\r" else 0), end=end, file=sys.stderr, flush=True)
 
     @property
     def seconds(self) -> float:
@@ -210,6 +151,27 @@ class Advance:
     def rate(self) -> float:
         """Rows a second."""
         return self.rows / max(self.seconds, 1e-9)
+
+
+# ---- signals -------------------------------------------------------------------------------------
+
+
+@contextmanager
+def ending_at_once() -> Iterator[None]:
+    """While modules are imported, Ctrl-C ends the program without a word.
+
+    A KeyboardInterrupt in the midst of an extension module may come out as any other error.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    main = threading.current_thread() is threading.main_thread()
+    if before is not signal.default_int_handler or not main:
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 class Interrupts:
@@ -234,9 +196,3 @@ class Interrupts:
         if self.received is not None:
             raise InterruptedRunError("twice, nothing was written", number)
         self.received = number
-
-
-def remove_leftovers(path: Path) -> None:
-    """Remove what killed runs have left of files that they were writing in place of `path`."""
-    for part in path.parent.glob(f".{path.name}.*.part"):
-        part.unlink(missing_ok=True)

@@ -44,7 +44,7 @@ from eigenfeat.rows.estimator import (
     validate_data,
     weighted_rows,
 )
-from eigenfeat.rows.memory import MemoryRows, scan_blocks
+from eigenfeat.rows.labelled import MemoryRows, scan_blocks
 from eigenfeat.rows.out_of_core import over_blocks
 from eigenfeat.wide.directions import WideDirections
 from eigenfeat.wide.pencils import expand_wide, refuse_moments, solve_wide

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from eigenfeat._base.types import Codes, Rows, Targets
 from eigenfeat._base.validation import take_names
 from eigenfeat.gem.search_splits import Split, Trial, candidate
-from eigenfeat.rows.memory import BlockRows, MemoryRows
+from eigenfeat.rows.labelled import BlockRows, MemoryRows
 
 if TYPE_CHECKING:
     from sklearn.model_selection import BaseCrossValidator

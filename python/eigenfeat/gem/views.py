@@ -41,7 +41,7 @@ from scipy.interpolate import BSpline
 
 from eigenfeat._base.saved import Saved, fits
 from eigenfeat._base.threads import cached_property
-from eigenfeat.pencils.eigh import generalized_eigh
+from eigenfeat.pencils.pencils import generalized_eigh
 from eigenfeat.rows.blocks import Block
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from eigenfeat._base import threads as _threads
 from eigenfeat._base.saved import Saved, fits
 from eigenfeat._base.types import Floats, RandomState, Targets, Weights
 from eigenfeat._base.validation import MOST
-from eigenfeat.linear.linear import Features, LinearClassifier
+from eigenfeat.linear.logistic import Features, LinearClassifier
 from eigenfeat.linear.logit_problem import LogitProblem, Penalty, merge_ranges, uncentred
 from eigenfeat.rows import reductions
 from eigenfeat.rows.blocks import Block

@@ -45,12 +45,16 @@ from scipy.special import softmax
 
 from eigenfeat._base.threads import cached_property, one_blas_thread
 from eigenfeat._base.types import Codes
-from eigenfeat.linear.lbfgs import Solve, minimise
+from eigenfeat.linear.logit_problem import (
+    LogitProblem,
+    Penalty,
+    Solve,
+    minimise,
+)
 from eigenfeat.linear.span import Span, SpanMetric
 
 if TYPE_CHECKING:
     from eigenfeat._base.core import core
-    from eigenfeat.linear.logit_problem import LogitProblem, Penalty
     from eigenfeat.rows.blocks import Block
     from eigenfeat.rows.labelled import LabelledRows
 

@@ -6,40 +6,79 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.base import ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._base.types import RandomState, Targets, Weights
-from eigenfeat._base.validation import check_number, show, warn_caller
+from eigenfeat._base.labels import check_two_labels, plain_labels
+from eigenfeat._base.saved import fits
+from eigenfeat._base.threads import resolve
+from eigenfeat._base.types import Codes, Floats, Labels, RandomState, Rows, Targets, Weights
+from eigenfeat._base.validation import FLOATS, check_number, show, warn_caller
+from eigenfeat.expansion.features import CoreRows, ExpandedRows, core_rows
 from eigenfeat.linear.gaussian import GaussianClasses
 from eigenfeat.linear.held_out import HeldOutFolds, Logits, temperature
-from eigenfeat.linear.lbfgs import NEARBY, RECENT, Minimum, Progress, Solve, Trial, minimise
-from eigenfeat.linear.linear import Features, LinearClassifier
-from eigenfeat.linear.logit_problem import LogitProblem, Penalty, gram_rows, uncentred
+from eigenfeat.linear.logit_problem import (
+    NEARBY,
+    RECENT,
+    LogitProblem,
+    Minimum,
+    Penalty,
+    Progress,
+    ScaledMetric,
+    Solve,
+    TriedMetric,
+    far_means,
+    gram_rows,
+    minimise,
+    uncentred,
+)
 from eigenfeat.linear.span import Span, SpanMetric, SpanSearch
-from eigenfeat.rows.estimator import Iterative, unchanged_on_error, with_steps
-from eigenfeat.rows.memory import KeptBlock, MemoryRows
-from eigenfeat.rows.reading import RowTransform
+from eigenfeat.rows.blocks import RowTransform
+from eigenfeat.rows.estimator import (
+    BaseEstimator,
+    Iterative,
+    Verbose,
+    given_blocks,
+    keep_columns,
+    unchanged_on_error,
+    validate_data,
+    weighted_rows,
+    with_steps,
+)
+from eigenfeat.rows.labelled import CachedBlock, LabelledRows, MemoryRows, scan_blocks
+from eigenfeat.rows.out_of_core import BlockScores, FromLogits, over_blocks
+from eigenfeat.rows.splits import check_held_out
 
 if TYPE_CHECKING:
+    from typing import TypeAlias
+
     from eigenfeat._base.core import core
-    from eigenfeat.rows.labelled import LabelledRows
+    from eigenfeat.rows.blocks import RowBlocks
+
+    Features: TypeAlias = Rows | RowBlocks | ExpandedRows | LabelledRows
+else:
+    Features = Any
 
 __all__ = [
     "PENALTIES",
     "PENALTY",
+    "Features",
+    "LinearClassifier",
+    "LinearModel",
     "MultinomialLogit",
     "Start",
-    "TriedMetric",
     "Watch",
     "damping",
     "fit_near",
@@ -48,10 +87,6 @@ __all__ = [
 
 _Array = NDArray[np.float64]
 
-_LEAST_PASSES = 10  # that a Gram matrix costs in operations, to be worth a trial
-_MOST_COLUMNS = 0.25  # of the rows: with more even independent columns are ill conditioned
-_TOLERATED = 1.3  # times what independent columns would show; they show up to 1.12 times
-_STEPS = 2.0  # for each pass that a Gram matrix costs, whose operations run three times as fast
 PENALTY = 0.03  # the default
 PENALTIES = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003)  # that "auto" chooses from
 _MOST_BYTES = 64e6  # of a fold's rows that are brought here
@@ -59,7 +94,160 @@ _FIRST = 2  # of them, with more than 1,000 rows
 _LEAST_GRAM_ROWS = 2_000
 _CHEAP_GRAM = 1e11  # operations for a fold's, half a second
 _ENOUGH = 4  # times as many rows as features, for a metric of all
+_MOST_PERMUTED = 1 << 25  # rows: beyond, a permutation takes more memory than all else
 _MOST_BY_LBFGS = 100  # classes, of which "auto" minimises the objective
+
+
+class LinearModel(BlockScores, ClassifierMixin, BaseEstimator):
+    """Base class of linear classifiers, with scores ``X @ coef_.T + intercept_``."""
+
+    _saved: ClassVar[dict[str, str]] = {
+        "classes_": "labels k",
+        "coef_": "numbers q d",
+        "intercept_": "numbers q",
+    }
+
+    classes_: Labels
+    coef_: NDArray[np.float64]
+    intercept_: NDArray[np.float64]
+    n_threads: int | None
+
+    @over_blocks
+    def decision_function(self, X: Features) -> Floats:
+        """Logits of the classes.
+
+        Parameters
+        ----------
+        X : (n, d) array-like, sparse matrix, ExpandedRows or RowBlocks
+            Finite samples. For blocks, an iterator over the results of the blocks is returned.
+
+        Returns
+        -------
+        (n, k) array, or (n,) with two classes
+            With two classes, the logit of the second class over the first.
+
+        Raises
+        ------
+        ValueError
+            If features, or logits in the type of the features, are not finite.
+        """
+        check_is_fitted(self, "coef_")
+        return self.scores_of(core_rows(self._rows(X, reset=False), True))
+
+    def scores_of(self, rows: CoreRows) -> Floats:
+        """Logits of features with the constant, as `decision_function` returns them."""
+        check_is_fitted(self, "coef_")
+        weights = np.ascontiguousarray(self.coef_, dtype=np.float64)
+        constants = np.ascontiguousarray(self.intercept_, dtype=np.float64)
+        scores = rows.class_scores(weights, constants, resolve(self.n_threads))
+        if not np.isfinite(scores).all():
+            finite = np.isfinite(scores).all(axis=1)
+            row = int(np.argmin(finite))
+            value = scores[row][~np.isfinite(scores[row])][0]
+            raise ValueError(f"X: expected features of finite logits, got {value} in row {row}")
+        return scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def _rows(self, X: Any, *, reset: bool, y: Any = "no_validation") -> Any:
+        """Check rows; with `y`, return both."""
+        if isinstance(X, ExpandedRows):
+            if reset:
+                self.n_features_in_ = X.shape[1]
+                self.__dict__.pop("feature_names_in_", None)
+            elif X.shape[1] != self.n_features_in_:
+                raise ValueError(f"X: expected {self.n_features_in_} features, got {X.shape[1]}")
+            if isinstance(y, str) and y == "no_validation":
+                return X
+            y = np.asarray(plain_labels(y))
+            if y.shape != (len(X),):
+                raise ValueError(
+                    f"y: expected {len(X)} labels, one per sample, got shape {y.shape}"
+                )
+            return X, y
+        options = {"accept_sparse": "csr", "dtype": FLOATS, "order": "C", "reset": reset}
+        return validate_data(self, X, y, **options)
+
+    def _labelled_rows(self, X: Any, y: Targets, sample_weight: Weights) -> MemoryRows:
+        """Check rows, labels and weights in memory; leave out samples without weight."""
+        X, y = self._rows(X, reset=True, y=y)
+        check_classification_targets(y)
+        rows = MemoryRows.of(*weighted_rows(X, y, sample_weight), self.n_threads)
+        check_two_labels(rows.classes)
+        self.classes_ = rows.classes
+        return rows
+
+    def _keep(self, W: NDArray[np.float64]) -> None:
+        """Store the weights W (p, k), the constant's last."""
+        if len(self.classes_) == 2:
+            W = W[:, 1:] - W[:, :1]
+        self.coef_ = np.ascontiguousarray(W[:-1].T)
+        self.intercept_ = W[-1].copy()
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _check_loaded(self) -> None:
+        """One row of weights for each class, or one for two of them."""
+        k = len(self.classes_)
+        fits(k >= 2 and len(self.coef_) == (1 if k == 2 else k), f"{type(self).__name__}.coef_")
+
+
+class LinearClassifier(Verbose, LinearModel, FromLogits):
+    """Base class of the fits: problems of all rows, of a sample, and of held-out rows."""
+
+    fit_intercept: bool
+    early_stopping: bool
+    validation_fraction: float
+
+    def _problems(
+        self, X: Any, y: Targets, sample_weight: Weights, random: np.random.RandomState
+    ) -> tuple[LogitProblem, LogitProblem | None, NDArray[np.float64] | None]:
+        """Problems of the rows to fit and of those held out, and what columns are moved by."""
+        rows, held_out = self._any_rows(X, y, sample_weight), None
+        if self.early_stopping:
+            rows, held = map(rows.subset, self._split(rows.codes, random))
+            held_out = LogitProblem(held, constant=self.fit_intercept)
+        centre = far_means(rows) if self.fit_intercept else None
+        if centre is not None:
+            rows = rows.read_as(replace(rows.reading, centre=centre))
+        problem = LogitProblem(rows, constant=self.fit_intercept)
+        self.n_features_in_ = problem.varying
+        return problem, held_out, centre
+
+    def _any_rows(self, X: Any, y: Targets, sample_weight: Weights) -> LabelledRows:
+        """Rows in memory or in blocks, checked."""
+        blocks = None
+        if not isinstance(X, LabelledRows):
+            blocks = given_blocks(X, y, sample_weight, estimator=self)
+        if blocks is not None:
+            X = scan_blocks(blocks, n_threads=self.n_threads)
+        if not isinstance(X, LabelledRows):
+            return self._labelled_rows(X, y, sample_weight)
+        check_two_labels(X.classes)
+        self.classes_ = X.classes
+        keep_columns(self, blocks, X.n_features)
+        return X
+
+    def _sample(
+        self, n: int, count: int | None, random: np.random.RandomState
+    ) -> NDArray[np.intp] | None:
+        """Row numbers for the Gram matrix, or None for all."""
+        if count is None or count >= n:
+            return None
+        if n <= _MOST_PERMUTED:
+            return np.sort(random.permutation(n)[:count])
+        few = np.random.default_rng(random.randint(2**31 - 1))
+        return np.sort(few.choice(n, count, replace=False, shuffle=False))
+
+    def _split(self, codes: Codes, random: np.random.RandomState) -> list[NDArray[np.intp]]:
+        """Numbers of rows to fit and of rows to hold out, class by class."""
+        check_held_out(codes, self.classes_, self.validation_fraction, "early_stopping")
+        options = {"stratify": codes, "random_state": random}
+        parts = train_test_split(
+            np.arange(len(codes)), test_size=self.validation_fraction, **options
+        )
+        return [np.sort(part) for part in parts]
 
 
 class Watch:
@@ -93,89 +281,6 @@ class Watch:
         if least == len(self.losses) - 1:
             self.best = progress
         return stop or len(self.losses) - 1 - least >= self.PATIENCE
-
-
-# Of n rows of p independent columns the correlation matrix has the spectrum of Marchenko and Pastur
-# (1967), and steps in its diagonal are hardly more than those in all of it: the Gram matrix, which
-# costs as much as p / (4 k) passes over the rows, then gains nothing. The first step shows it. At
-# W = 0 the loss has the Hessian (1/k) Phi^T Phi for weights whose sums over classes are zero, so
-# that the change y of the gradient in a step s has, in the metric D = diag(1/2 Phi^T Phi), a
-# quotient y^T D^-1 y / y^T s of 2/k times a mean of the correlations' eigenvalues. With gradients
-# of random signs it is the third moment of the spectrum over its second, for independent columns
-# (1 + 3 c + c^2) / (1 + c), c = p / n. Correlated columns show several times as much: 2.9 times on
-# redundant columns of scikit-learn's make_classification, 11 times on neighbours correlated at .9.
-# No step shows directions of little variance: a search that is still going after as many steps as
-# two Gram matrices cost takes the Gram matrix, too.
-class TriedMetric:
-    """Metric of a search or of several; the one with the Gram matrix is made when it is needed.
-
-    Parameters
-    ----------
-    problem : LogitProblem
-    build : callable
-        Makes the metric of samples.
-    """
-
-    def __init__(
-        self, problem: LogitProblem, build: Callable[[], core.Metric | _ScaledMetric]
-    ) -> None:
-        self._problem, self._build = problem, build
-        self._made: core.Metric | _ScaledMetric | None = None
-        self._kept = False  # an earlier search has ended in the diagonal
-
-    def solve(self, gradient: _Array) -> _Array:
-        """H^-1 times a gradient, H with the Gram matrix."""
-        if self._made is None:
-            self._made = self._build()
-        solved: _Array = self._made.solve(gradient, self._problem.n_threads)
-        return solved
-
-    def trial(self, penalty: Penalty, start: _Array) -> Trial | None:
-        """The diagonal, if it may do for a search from this start."""
-        if self._made is not None or not self._worth():
-            return None
-        if not self._kept and start.any():
-            return None  # what the first step shows is known at zero alone
-        problem = self._problem
-        curvature, plain = 0.5 * problem.total * problem.mean_squares, problem.quadratic(penalty)
-        diagonal = curvature + plain
-        inverse = np.divide(1.0, diagonal, out=np.zeros_like(diagonal), where=~problem.flat)
-        diagonal[diagonal == 0] = 1.0  # columns without spread
-        share = float(np.mean(curvature / diagonal))
-        p, k = problem.shape
-        columns = p / problem.n_rows
-        independent = (1 + 3 * columns + columns**2) / (1 + columns)
-        most = _TOLERATED * (2.0 / k + penalty.energy) * share * independent + (1 - share)
-        return Trial(
-            lambda gradient: gradient * inverse[:, None],
-            np.inf if self._kept else most,
-            int(_STEPS * p / (4.0 * k)),
-        )
-
-    def done(self) -> None:
-        """Let later searches start in the diagonal, if this one has ended in it."""
-        self._kept = self._made is None
-
-    def _worth(self) -> bool:
-        rows, (p, k) = self._problem.rows, self._problem.shape
-        return (
-            rows.in_memory
-            and rows.dense
-            and p >= 4 * _LEAST_PASSES * k
-            and p <= _MOST_COLUMNS * self._problem.n_rows
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class _ScaledMetric:
-    """The metric of more samples than those that it is from."""
-
-    metric: core.Metric
-    share: float  # of the weight of all samples
-
-    def solve(self, gradient: _Array, n_threads: int) -> _Array:
-        solved: _Array = self.metric.solve(gradient, n_threads)
-        return self.share * solved
 
 
 class MultinomialLogit(Iterative, LinearClassifier):
@@ -442,9 +547,9 @@ class MultinomialLogit(Iterative, LinearClassifier):
         problem, _, centre = self._problems(rows, None, None, random)
         self.penalty, self.penalty_ = penalty, float(penalty)
 
-        def build() -> core.Metric | _ScaledMetric:
+        def build() -> core.Metric | ScaledMetric:
             if centre is None:
-                return _ScaledMetric(metric, total / problem.total)
+                return ScaledMetric(metric, total / problem.total)
             return self._metric(problem, penalty, random, None)  # the one given is not centred
 
         start = problem.start((rows.classes, W), centre)
@@ -692,7 +797,7 @@ def _brought(rows: LabelledRows) -> LabelledRows:
     if rows.in_memory or rows.n_rows * rows.n_features * 8 > _MOST_BYTES:
         return rows
     block = rows.together()
-    kept = KeptBlock(block.X, block.y, block.weight)
+    kept = CachedBlock(block.X, block.y, block.weight)
     return MemoryRows(kept, rows.classes, RowTransform(n_threads=rows.n_threads))
 
 

@@ -19,11 +19,17 @@ import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base.core import core
-from eigenfeat.linear.lbfgs import RECENT, Minimum, Progress, minimise
+from eigenfeat.linear.logit_problem import (
+    RECENT,
+    LogitProblem,
+    Minimum,
+    Penalty,
+    Progress,
+    minimise,
+)
 
 if TYPE_CHECKING:
     from eigenfeat._base.types import Codes
-    from eigenfeat.linear.logit_problem import LogitProblem, Penalty
     from eigenfeat.rows.blocks import Block
 
 __all__ = ["Span", "SpanMetric", "SpanSearch"]
@@ -170,7 +176,7 @@ class Span:
         callback: Callable[[Progress], bool] | None = None,
         recent: int = RECENT,
     ) -> Minimum:
-        """Search from a point or from no weights; see `eigenfeat.linear.lbfgs.minimise`."""
+        """Search from a point or from no weights; see `eigenfeat.linear.logit_problem.minimise`."""
         return minimise(
             self.objective_of(penalty),
             metric.solve,

@@ -11,12 +11,16 @@ from numpy.typing import NDArray
 from eigenfeat._base.core import core
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.saved import Saved
-from eigenfeat._base.spread import varying
 from eigenfeat._base.threads import resolve
 from eigenfeat._base.types import Labels
 from eigenfeat.expansion.features import Directions, expand
-from eigenfeat.moments.class_moments import ClassMoments
-from eigenfeat.pencils.pencils import directions_of_each, pair_conditions, pair_directions
+from eigenfeat.moments.class_moments import ClassMoments, column_deviations
+from eigenfeat.pencils.pencils import (
+    PencilResult,
+    directions_of_each,
+    pair_conditions,
+    pair_directions,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,8 +29,7 @@ if TYPE_CHECKING:
 
     from eigenfeat._base.types import Pairs
     from eigenfeat.pencils.contrasts import Contrasts
-    from eigenfeat.pencils.eigh import PencilResult
-    from eigenfeat.pencils.pair_conditions import PairConditions
+    from eigenfeat.pencils.crawford import PairConditions
     from eigenfeat.rows.labelled import LabelledRows
 
 __all__ = ["DEFAULT_RIDGE", "FittedDirections", "Settings", "Solution", "solve", "tried_scales"]
@@ -129,27 +132,6 @@ class ScaleReport(Saved):
         if self.basis == "rule":
             reasons.append(f"largest column deviation is {self.spread:.3g} times the median")
         return f"{self.choice} ({'; '.join(reasons)})"
-
-
-def shares_and_means(moments: ClassMoments) -> tuple[Labels, Array, Array]:
-    """Return the classes that have weight, their shares (k,) of it, and their means (k, d)."""
-    labels = moments.active_classes
-    weights = np.array([moments.weight(c) for c in labels])
-    return labels, weights / weights.sum(), np.array([moments.mean(c) for c in labels])
-
-
-def pooled_mean(shares: Array, means: Array) -> Array:
-    """Return the mean (d,) of all rows; exactly that of the classes where these are equal."""
-    return np.asarray(means[0] + shares @ (means - means[0]))
-
-
-def column_deviations(moments: ClassMoments) -> Array:
-    """Return the (d,) standard deviations of the columns over all rows; 0 of constant ones."""
-    labels, weights, means = shares_and_means(moments)
-    centre = pooled_mean(weights, means)
-    within = sum(w * moments.variance(c) for w, c in zip(weights, labels, strict=True))
-    variance = within + weights @ (means - centre) ** 2
-    return varying(variance, centre)
 
 
 def settle(moments: ClassMoments, scale: str, trial: ScaleReport | None) -> ScaleReport:

@@ -16,12 +16,11 @@ from numpy.typing import NDArray
 
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.saved import Saved
-from eigenfeat._base.spread import varying
 from eigenfeat._base.validation import RealArray, real_array, symmetric_matrices
-from eigenfeat.moments.class_moments import ClassMoments
+from eigenfeat.moments.class_moments import ClassMoments, pooled_mean, shares_and_means, varying
 from eigenfeat.pencils.class_matrices import SingularDenominatorError, Span, span_of
-from eigenfeat.pencils.eigh import generalized_eigh
-from eigenfeat.pencils.fitted_directions import pooled_mean, settle, shares_and_means
+from eigenfeat.pencils.fitted_directions import settle
+from eigenfeat.pencils.pencils import generalized_eigh
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -37,7 +37,7 @@ from eigenfeat.rows.estimator import (
     validate_data,
     weighted_rows,
 )
-from eigenfeat.rows.memory import MemoryRows, scan_blocks
+from eigenfeat.rows.labelled import MemoryRows, scan_blocks
 from eigenfeat.rows.out_of_core import over_blocks, pooled_moments
 
 __all__ = [

@@ -23,7 +23,7 @@ from eigenfeat._base.labels import LabelTable
 from eigenfeat._base.types import Codes, DType, Labels
 from eigenfeat._base.validation import check_weights
 from eigenfeat.moments.class_moments import ClassMoments
-from eigenfeat.rows.reading import Checksum, RowTransform, check_finite, check_known
+from eigenfeat.rows.blocks import Checksum, RowTransform, check_finite, check_known
 
 if TYPE_CHECKING:
     from collections.abc import Hashable

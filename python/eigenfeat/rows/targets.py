@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import ArrayLike
 
-from eigenfeat._base.spread import is_rounding, signed
 from eigenfeat._base.types import Seed, Weights
 from eigenfeat._base.validation import (
     check_some_weight,
@@ -24,6 +23,8 @@ from eigenfeat._base.validation import (
     random_generator,
     real_array,
 )
+from eigenfeat.moments.class_moments import is_rounding
+from eigenfeat.moments.columns import signed
 
 __all__ = [
     "assign_bins",

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
-from eigenfeat._base.spread import signed
+from eigenfeat.moments.columns import signed
 from eigenfeat.neighbours.local_means import knn_accuracy
 from eigenfeat.wide.denominator import Rows
 from eigenfeat.wide.rows import Columns, wide_classes

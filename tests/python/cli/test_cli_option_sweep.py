@@ -19,13 +19,12 @@ from eigenfeat.cli.main import program
 
 HUGE = "9" * 26
 VALUES = ["none.file", "folder", "-1", f"-{HUGE}", HUGE, "1e999", "-inf", "word", "nan", "", "0"]
-VALUES += ["3.5", "é", "a\nb", "\0", "tab", "x0", "kind"]
+VALUES += ["3.5", "é", "a\nb", "tab", "x0", "kind"]
 
 COMMANDS = {
     "completion": ["completion", "bash"],
     "demo": ["demo"],
     "moments": ["moments", "rows.csv", "--target", "kind", "-o", "out.efm"],
-    "moments merge": ["moments", "merge", "rows.efm", "rows.efm", "-o", "out.efm"],
     "inspect": ["inspect", "rows.csv"],
     "fit": ["fit", "rows.csv", "--target", "kind", "-o", "out.efm"],
     "predict": ["predict", "model.efm", "rows.csv", "--columns", "x0,x1,x2", "-o", "out.csv"],
@@ -66,16 +65,17 @@ OPTIONS = {
 
 
 def values_of(name, option):
-    """Four values where an option comes for the first time, and one of them in other commands."""
+    """Two values where an option comes for the first time, and one of them in other commands."""
     owners = [other for other in OPTIONS if option in OPTIONS[other]]
     place = sum(map(len, [*OPTIONS[name][: OPTIONS[name].index(option)], option]))
-    many = [VALUES[(place + 5 * j) % len(VALUES)] for j in range(4)]
+    many = [VALUES[(place + 7 * j) % len(VALUES)] for j in range(2)]
     return many if name == owners[0] else many[:1]
 
 
 # Columns and separators are wrong only in the light of what the files have: the message is about
 # the column of labels, the columns of the model, or what is in a field.
 ALSO_TOLD_AS = {
+    "--checkpoint": (".: Is a directory",),
     "--delimiter": ("--target: ", "--columns: ", "rows.csv: "),
     "--target": ("label", "--target", "--columns: "),
     "--columns": ("rows.csv: ", "--drop: ", "--columns"),

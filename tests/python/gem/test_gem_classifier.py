@@ -95,8 +95,10 @@ def test_options_by_parts(digits, options):
     )
 
 
-@pytest.mark.parametrize("options", [{}, {"include_input": True}, {"constant": False}], ids=str)
-@pytest.mark.parametrize("form", [sp.csr_matrix, sp.coo_array])
+@pytest.mark.parametrize(
+    ("options", "form"),
+    [({"include_input": True}, sp.csr_matrix), ({"constant": False}, sp.coo_array)],
+)
 def test_sparse_rows_by_parts(digits, options, form):
     X, y = digits
     model = gem_classifier(**SMALL, **options).fit(form(X[:600]), y[:600])
@@ -124,8 +126,7 @@ def test_it_is_a_pipeline(digits, options, ridge_scale):
     assert apart[1] > 0.1
 
 
-@pytest.mark.parametrize("dtype", [np.uint8, np.int16])
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize(("dtype", "form"), [(np.uint8, np.asarray), (np.int16, sp.csr_array)])
 def test_small_integers_are_float32(digits, dtype, form):
     X, y = digits
     bits = gem_classifier(**SMALL).fit(form(X[:600].astype(np.float32)), y[:600])

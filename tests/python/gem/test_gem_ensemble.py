@@ -74,11 +74,14 @@ def test_cross_entropy_is_at_most_the_members_mean(digits, model):
 
 
 @pytest.mark.parametrize(
-    "options",
-    [{}, {"scale": "columns"}, {"depth": 2, "hidden_directions": 1}, {"include_input": True}],
+    ("options", "form"),
+    [
+        ({"scale": "columns"}, np.asarray),
+        ({"depth": 2, "hidden_directions": 1}, np.asarray),
+        ({"include_input": True}, sp.csr_array),
+    ],
     ids=str,
 )
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 def test_members_are_as_if_fitted_alone(digits, options, form):
     X, y = form(digits[0][:600]), digits[1][:600]
     estimator = with_params(clone(SMALL), **options)
@@ -130,9 +133,3 @@ def test_members_differ_and_seeds_decide(digits, model):
     fewer = GEMEnsemble(SMALL, n_members=2).fit(X[:600], y[:600])
     for member, twin in zip(fewer.members_, model.members_, strict=False):
         assert_array_equal(member.predict_proba(X), twin.predict_proba(X))
-
-
-# ---- files ---------------------------------------------------------------------------------------
-
-
-# ---- errors --------------------------------------------------------------------------------------

@@ -234,7 +234,7 @@ def test_a_pool_is_one_logit_on_features_side_by_side():
     np.testing.assert_allclose(model.decision_function(X), expected, rtol=1e-3, atol=1e-3)
 
 
-@pytest.mark.parametrize("load", [load_iris, load_wine, load_breast_cancer])
+@pytest.mark.parametrize("load", [load_wine, load_breast_cancer])
 def test_small_tables_have_the_log_loss_of_logistic_regression_or_less(load):
     X, y = load(return_X_y=True)
     ours, theirs = [], []

@@ -11,7 +11,7 @@ from logit_problems import problem
 from eigenfeat import CalibratedLeastSquares, MultinomialLogit
 from eigenfeat.linear.logit_problem import LogitProblem, Penalty
 from eigenfeat.rows import ArrayBlocks, GeneratedBlocks
-from eigenfeat.rows.memory import BlockRows, MemoryRows, scan_blocks
+from eigenfeat.rows.labelled import BlockRows, MemoryRows, scan_blocks
 
 TIGHT = {"tol": 1e-11, "max_iter": 500}
 
@@ -32,10 +32,8 @@ def agree(found, memory, X, rtol):
 @pytest.mark.parametrize(
     ("size", "kind", "dtype"),
     [
-        (1, np.asarray, np.float64),
         (1, sp.csr_array, np.float32),
         (64, np.asarray, np.float32),
-        (64, np.asarray, np.float64),
         (64, sp.csr_matrix, np.float64),
         (600, sp.csr_array, np.float64),
     ],
@@ -144,7 +142,7 @@ def relabel(inner):
     inner.y[5] = 77
 
 
-@pytest.mark.parametrize("at", [1, 2, 4, 6])
+@pytest.mark.parametrize("at", [1, 4])
 @pytest.mark.parametrize(
     ("change", "message"),
     [

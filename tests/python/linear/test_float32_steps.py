@@ -7,8 +7,8 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from eigenfeat.linear import logit_problem
-from eigenfeat.linear.lbfgs import minimise
 from eigenfeat.linear.logistic import MultinomialLogit
+from eigenfeat.linear.logit_problem import minimise
 
 
 @pytest.fixture

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from eigenfeat.linear import logistic as tried_metric
-from eigenfeat.linear.lbfgs import Trial, minimise
+from eigenfeat.linear import logit_problem
 from eigenfeat.linear.logistic import MultinomialLogit
-from eigenfeat.linear.logit_problem import LogitProblem
+from eigenfeat.linear.logit_problem import LogitProblem, Trial, minimise
 
 COLUMNS, CLASSES = 120, 3
 
@@ -81,7 +80,7 @@ def test_weights_and_random_labels_end_in_the_same_minimum(rng, matrices, monkey
     options = {"penalty": 0, "l2": 1.0, "tol": 1e-9, "max_iter": 1000}
     plain = MultinomialLogit(**options).fit(X, y, weight)
     assert not matrices
-    monkeypatch.setattr(tried_metric, "_LEAST_PASSES", 1e9)
+    monkeypatch.setattr(logit_problem, "_LEAST_PASSES", 1e9)
     other = MultinomialLogit(**options).fit(X, y, weight)
     assert len(matrices) == 1
     assert plain.objective_ == pytest.approx(other.objective_, rel=1e-8)
@@ -89,13 +88,13 @@ def test_weights_and_random_labels_end_in_the_same_minimum(rng, matrices, monkey
 
 
 def test_a_long_search_takes_the_matrix_in_the_end(rng, matrices, monkeypatch):
-    monkeypatch.setattr(tried_metric, "_STEPS", 0.5)
+    monkeypatch.setattr(logit_problem, "_STEPS", 0.5)
     X = columns(rng, "independent")
     y = labels(rng, X)
     model = MultinomialLogit(penalty=0, l2=1.0, tol=1e-9).fit(X, y)
     assert len(matrices) == 1
     assert model.stop_reason_ in {"converged", "precision"}
-    monkeypatch.setattr(tried_metric, "_LEAST_PASSES", 1e9)
+    monkeypatch.setattr(logit_problem, "_LEAST_PASSES", 1e9)
     other = MultinomialLogit(penalty=0, l2=1.0, tol=1e-9).fit(X, y)
     assert model.objective_ == pytest.approx(other.objective_, rel=1e-8)
 

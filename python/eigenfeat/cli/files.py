@@ -1,0 +1,119 @@
+"""What commands read and write: files of rows, standard input, models, and outputs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from inspect import signature
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import SimpleNamespace
+from typing import Any
+
+from eigenfeat.cli.output import UsageError
+from eigenfeat.models.saving import load
+from eigenfeat.rows.out_of_core import without_names
+from eigenfeat.tables import FileRows, listed_files, open_rows
+from eigenfeat.tables.opening import WITH_LABELS, format_of
+
+__all__ = ["STANDARD", "check_output", "check_some", "opened_with_model", "rows_of"]
+
+STANDARD = "-"
+
+
+@contextmanager
+def standard_input(options: SimpleNamespace, *, reads: bool) -> Iterator[None]:
+    """Copy standard input to a temporary file, if that is what the data are: it is read twice."""
+    data = getattr(options, "data", ())
+    if STANDARD not in data:
+        yield
+        return
+    if not reads:
+        raise UsageError("DATA: expected names of files, got -")
+    if len(data) > 1:
+        raise UsageError(f"DATA: expected - alone, got {len(data)} names")
+    if options.format is None:
+        raise UsageError("--format: expected the format of standard input, got none")
+    with TemporaryDirectory() as folder:
+        ending = {"svmlight": "svm"}.get(options.format, options.format)
+        path = Path(folder) / f"standard-input.{ending}"
+        with open(path, "wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file, 2**20)
+        options.data, options.named = [str(path)], ["standard input"]
+        yield
+
+
+def rows_of(options: SimpleNamespace, *, labelled: bool = True) -> FileRows:
+    """Open the rows that the options name; `labelled` ones have to have labels."""
+    names = signature(open_rows).parameters
+    given = {name: value for name, value in vars(options).items() if name in names}
+    for name in ("columns", "drop"):
+        parts = (part.strip() for text in given[name] for part in text.split(","))
+        given[name] = [part for part in parts if part]
+    given["columns"] = given["columns"] if options.columns else None
+    if not labelled:
+        given |= {"skip_bad": False, "mark_bad": options.skip_bad, "labels": "none"}
+        return open_rows(options.data, **given)
+    none = UsageError("--target: expected the column of labels, got none")
+    if options.target is None:
+        paths = [path for path, _ in listed_files(options.data, options.format)]
+        formats = {options.format or format_of(path) for path in paths}
+        if formats.isdisjoint([*WITH_LABELS, None]) and paths[0].exists():
+            raise none  # before the column of labels is taken for a feature
+    rows = open_rows(options.data, **given)
+    if rows.sources[0].label_kind is None and options.y_name != "y":
+        where = f"an array of labels in {rows.sources[0].path}"
+        raise UsageError(f"--y-name: expected {where}, got {options.y_name!r}")
+    if rows.sources[0].label_kind is None:
+        raise none
+    return rows
+
+
+def opened_with_model(
+    options: SimpleNamespace, method: str | None = None, *, labelled: bool = False
+) -> tuple[Any, FileRows]:
+    """The model, which must have a method, and the rows with its columns."""
+    model = load(options.model)
+    for part in (model, getattr(model, "logit_", None)):
+        if options.threads is not None and part is not None and hasattr(part, "n_threads"):
+            part.n_threads = options.threads
+    if method is not None and not callable(getattr(model, method, None)):
+        hint = {
+            "predict_proba": "one that gives probabilities",
+            "transform": "one that makes features (fit --features)",
+            "predict_early": "an early classifier (fit --model reliable)",
+        }.get(method, "a classifier")
+        raise ValueError(f"{options.model}: expected {hint}, got {type(model).__name__}")
+    rows = rows_of(options, labelled=labelled).prepared_for(model, fitted=True)
+    width = without_names(model).n_features_in_
+    if rows.n_features != width:
+        raise ValueError(
+            f"{rows.sources[0].path}: expected the {width} columns of "
+            f"{options.model}, got {rows.n_features}; --columns or --drop chooses them"
+        )
+    return model, rows
+
+
+def check_output(path: Path, inputs: FileRows | Iterable[str | os.PathLike[str]] = ()) -> None:
+    """Refuse, before any work, a file that is an input or a folder, or is in one not there."""
+    if str(path) == STANDARD:
+        raise UsageError("--output: expected the name of a file, got -")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(2, "No such file or directory", str(path.parent))
+    if path.is_dir():
+        raise IsADirectoryError(21, "Is a directory", str(path))
+    if isinstance(inputs, FileRows):
+        inputs = [file for source in inputs.sources for file in source.files()]
+    for other in inputs if path.is_file() else ():
+        if os.path.exists(other) and os.path.samefile(path, other):
+            raise UsageError(f"--output: expected another file than the input {other}")
+
+
+def check_some(n: int, rows: FileRows) -> None:
+    """ValueError if no row of the files is good."""
+    if not n:
+        skipped = f"; {rows.n_skipped:,} bad rows were left out" if rows.n_skipped else ""
+        raise ValueError(f"{rows.sources[0].path}: expected at least one row, got none{skipped}")
