@@ -87,7 +87,7 @@ class Block {
     kernels_.reduce(reduced_.data(), r_, d, e, betas, work_.data());
     kernels_.extremes(d, e, r_, work_.data(), low, high);
     const index_t n_nodes = choose_nodes(low, high);
-    double* nodes = nodes_.data();
+    const double* nodes = nodes_.data();
     kernels_.logarithm(d, e, r_, nodes, nodes + kMostNodes * lanes, nodes + 2 * kMostNodes * lanes,
                        n_nodes, logs_.data(), work_.data());
     kernels_.rotate(reduced_.data(), r_, betas, logs_.data(), work_.data());
