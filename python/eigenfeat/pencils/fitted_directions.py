@@ -413,39 +413,39 @@ class FittedDirections:
     moments_: ClassMoments
     _seed: int
 
-    def _found(self) -> Solution:
+    def _solved(self) -> Solution:
         """Return the solution, or raise if there are no moments yet."""
         raise NotImplementedError
 
     @property
     def directions_(self) -> NDArray[np.float64]:
         """(d, F) directions, one per column."""
-        return self._found().directions
+        return self._solved().directions
 
     @property
     def offset_(self) -> NDArray[np.float64]:
         """(F,) offsets of the projections."""
-        return self._found().offset
+        return self._solved().offset
 
     @property
     def eigenvalues_(self) -> NDArray[np.float64]:
         """(F,) eigenvalues."""
-        return self._found().eigenvalues
+        return self._solved().eigenvalues
 
     @property
     def pairs_(self) -> Labels:
         """(F, 2) labels of the numerator and denominator classes, or names of contrasts."""
-        return self._found().pairs
+        return self._solved().pairs
 
     @property
     def ranks_(self) -> NDArray[np.intp]:
         """(F,) ranks within the pairs."""
-        return self._found().ranks
+        return self._solved().ranks
 
     @property
     def pair_conditions_(self) -> PairConditions:
         """Crawford numbers and sampling errors of the pencils; computed at each access."""
-        result = self._found()
+        result = self._solved()
         if not hasattr(self, "moments_"):
             raise AttributeError("pair_conditions_ needs moments, which 'randomized' has none of")
         return conditions(self.moments_, Settings.of(self, self._seed), result.scale)
@@ -461,14 +461,14 @@ class FittedDirections:
     @property
     def scale_report_(self) -> ScaleReport:
         """Report on the choice of `scale`."""
-        return self._found().scale
+        return self._solved().scale
 
     @property
     def scale_(self) -> str:
         """The choice made for `scale`, "none" or "columns"."""
-        return self._found().scale.choice
+        return self._solved().scale.choice
 
     @property
     def column_scale_(self) -> NDArray[np.float64]:
         """(d,) divisors of the columns."""
-        return self._found().scale.column_scale
+        return self._solved().scale.column_scale

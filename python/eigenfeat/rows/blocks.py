@@ -233,7 +233,7 @@ class ArrayBlocks(RowBlocks):
         if not hasattr(self.X, "dtype"):  # a list, a data frame
             self.X = np.asarray(X)
         if len(self.X.shape) != 2:
-            raise ValueError(f"X: expected a matrix of rows, got {show(X)}")
+            raise ValueError(f"X: expected a matrix of samples, got {show(X)}")
         n = int(self.X.shape[0])
         self.y = _labels(y, n, "y")
         self.sample_weight = _column(sample_weight, n, "sample_weight")
@@ -311,7 +311,7 @@ def check_no_list(X: object) -> None:
     first = X[0][0] if isinstance(X[0], tuple) and 2 <= len(X[0]) <= 3 else X[0]
     if len(getattr(first, "shape", ())) == 2:
         raise ValueError(
-            f"X: expected rows or RowBlocks, got a {type(X).__name__} of {len(X)} blocks: "
+            f"X: expected samples or RowBlocks, got a {type(X).__name__} of {len(X)} blocks: "
             "eigenfeat.rows.GeneratedBlocks(X) goes through them (of a function that makes them "
             "anew, too); for anything else write a RowBlocks of your own"
         )

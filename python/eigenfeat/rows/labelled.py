@@ -424,13 +424,13 @@ class BlockRows(LabelledRows):
         return codes if self.rows is None else codes[self.rows]
 
     @property
-    def kept(self) -> npt.NDArray[np.bool_] | None:
+    def weighted(self) -> npt.NDArray[np.bool_] | None:
         """Mask of the rows with weight; None if all have."""
         pieces = self.scan.pieces
-        if all(piece.kept is None for piece in pieces):
+        if all(piece.weighted is None for piece in pieces):
             return None
         return np.concatenate(
-            [np.ones(p.n_rows, bool) if p.kept is None else p.kept for p in pieces]
+            [np.ones(p.n_rows, bool) if p.weighted is None else p.weighted for p in pieces]
         )
 
     @property
@@ -518,7 +518,7 @@ class BlockRows(LabelledRows):
             count = checksum.n_rows
             what = f"{count} with other values" if count == expected.n_rows else f"{count}"
             raise ValueError(
-                f"X: expected the {expected.n_rows} rows of the first pass in every pass, got "
+                f"X: expected the {expected.n_rows} samples of the first pass in every pass, got "
                 f"{what}: the blocks have changed"
             )
         return result
@@ -530,7 +530,7 @@ class BlockRows(LabelledRows):
         block = self.reading.checked(self.blocks.take(self._global(numbers[order])))
         block = self.reading.completed(block)
         if len(block) != len(numbers):
-            raise ValueError(f"X: expected {len(numbers)} rows by number, got {len(block)}")
+            raise ValueError(f"X: expected {len(numbers)} samples by number, got {len(block)}")
         codes = self.codes[numbers].astype(np.int32)
         if (order[1:] > order[:-1]).all():
             return Block(block.X, codes, block.weight)
@@ -544,7 +544,7 @@ class BlockRows(LabelledRows):
 
     def _global(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         chosen = rows if self.rows is None else self.rows[rows]
-        mask = self.kept
+        mask = self.weighted
         return chosen if mask is None else np.flatnonzero(mask)[chosen]
 
 

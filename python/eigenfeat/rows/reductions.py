@@ -111,16 +111,16 @@ def targets(block: Block) -> list[tuple[int, Labels, _Array | None]]:
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """Labels of one block: `codes` (m,) into `labels`, of the rows that are kept.
+    """Labels of one block: `codes` (m,) into `labels`, of the samples that have weight.
 
-    ``kept`` is a mask of the block's rows, or None for all of them.
+    ``weighted`` is a mask of the block's rows, or None for all of them.
     """
 
     start: int
     n_rows: int
     codes: Codes
     labels: tuple[Hashable, ...]
-    kept: npt.NDArray[np.bool_] | None
+    weighted: npt.NDArray[np.bool_] | None
 
 
 @dataclass(eq=False)

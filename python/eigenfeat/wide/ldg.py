@@ -305,5 +305,5 @@ class WideProblem:
     def neighbour_accuracies(self) -> None:
         """Refuse to choose the number of neighbours: local QDA needs coordinates."""
         raise ValueError(
-            "n_neighbors: expected a number for so many rows of a huge dimension, got several"
+            "n_neighbors: expected a number for so many samples of a huge dimension, got several"
         )

@@ -154,7 +154,7 @@ class ClassReducer(Reducer):
     def _rows_of(self, blocks: RowBlocks) -> ClassRows:
         if not self._in_blocks:
             name = type(self).__name__
-            raise ValueError(f"X: expected rows in memory, which {name} compares, got blocks")
+            raise ValueError(f"X: expected samples in memory, which {name} compares, got blocks")
         rows = _class_rows(blocks, weighted=self._weighted)
         keep_columns(self, blocks, len(rows.mean))
         return rows
@@ -215,7 +215,7 @@ def _class_rows(blocks: RowBlocks, *, weighted: bool) -> ClassRows:
     """
     rows = scan_blocks(blocks)
     if rows.scan.sparse:
-        raise TypeError("X: expected dense rows, got sparse ones")
+        raise TypeError("X: expected dense samples, got sparse ones")
     total = rows.scan.weight
     if total is not None and not weighted:
         raise ValueError(
