@@ -10,9 +10,10 @@ from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
 
 import eigenfeat as ef
-from eigenfeat._base.spread import deviations, is_rounding, mean_variance, varying
 from eigenfeat.incomplete import LocalQDA
 from eigenfeat.ldg import LDG, KernelLDG
+from eigenfeat.moments.class_moments import is_rounding, varying
+from eigenfeat.moments.columns import deviations, mean_variance
 
 # Their docstrings name a parameter in the units of the columns: C, sigma2, or that of the kernel.
 BY_DEFINITION = {"MulticlassSVM", "MulticlassSVM, warm", "KernelLDG", "KernelLDG, chi2"}

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from eigenfeat._base.spread import in_any_order
 from eigenfeat.ldg import LDG, DiscriminativeGaussian, KernelLDG, SparseLDG
+from eigenfeat.moments.columns import in_any_order
 
 
 def tied_table(seed, dtype=np.float64):

@@ -11,7 +11,7 @@ from logit_problems import problem
 from eigenfeat import CalibratedLeastSquares, MultinomialLogit
 from eigenfeat.linear.logit_problem import LogitProblem, Penalty
 from eigenfeat.rows import ArrayBlocks, GeneratedBlocks
-from eigenfeat.rows.memory import BlockRows, MemoryRows, scan_blocks
+from eigenfeat.rows.labelled import BlockRows, MemoryRows, scan_blocks
 
 TIGHT = {"tol": 1e-11, "max_iter": 500}
 
@@ -141,9 +141,12 @@ def relabel(inner):
     [
         (
             spoil,
-            r"X: expected the 600 rows of the first pass in every pass, got 600 with other",
+            r"X: expected the 600 samples of the first pass in every pass, got 600 with other",
         ),
-        (shorten, r"X: expected the 600 rows of the first pass in every pass, got 599: the bloc"),
+        (
+            shorten,
+            r"X: expected the 600 samples of the first pass in every pass, got 599: the bloc",
+        ),
         (narrow, r"X: expected 64 columns, got 63 in the block from row \d+ on"),
         (relabel, r"y: expected labels in \[0, 1, .*\], got 77"),
     ],

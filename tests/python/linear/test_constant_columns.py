@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 import eigenfeat as ef
 from eigenfeat import CalibratedLeastSquares, GEMClassifier, MultinomialLogit
 from eigenfeat.linear.logit_problem import LogitProblem, Penalty
-from eigenfeat.rows.memory import MemoryRows
+from eigenfeat.rows.labelled import MemoryRows
 
 MODELS = {
     "columns": MultinomialLogit(),

@@ -13,7 +13,7 @@ from eigenfeat import MultinomialLogit, load, save
 from eigenfeat.linear.gaussian import GaussianClasses
 from eigenfeat.linear.logit_problem import LogitProblem
 from eigenfeat.rows import ArrayBlocks
-from eigenfeat.rows.memory import MemoryRows
+from eigenfeat.rows.labelled import MemoryRows
 
 GAUSSIAN = {"solver": "gaussian", "temperature": "auto"}
 

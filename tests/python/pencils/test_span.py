@@ -9,8 +9,9 @@ from sklearn.base import clone
 
 from eigenfeat import GEM, ClassMoments, GEMClassifier
 from eigenfeat.gem import ClassComponents
+from eigenfeat.pencils.class_matrices import SingularDenominatorError
 from eigenfeat.pencils.pairs import confusion_pairs
-from eigenfeat.pencils.pencils import SingularDenominatorError, pair_directions
+from eigenfeat.pencils.pencils import pair_directions
 from eigenfeat.rayleigh.discriminant import FisherLDA, SlicedInverseRegression
 from eigenfeat.rayleigh.quadratic import QuadraticDiscriminant
 from eigenfeat.rayleigh.rayleigh import RayleighPCA, VanishingComponents

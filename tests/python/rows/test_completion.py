@@ -267,7 +267,7 @@ def test_batches_and_sparse_rows_have_to_be_complete():
             model.fit(X, y).partial_fit(X, y)
     from scipy.sparse import csr_array
 
-    with pytest.raises(ValueError, match="in sparse rows, got NaN in row 4, column 1"):
+    with pytest.raises(ValueError, match="in sparse samples, got NaN in row 4, column 1"):
         GEM().fit(csr_array(X), y)
 
 
