@@ -14,7 +14,7 @@ from eigenfeat.maxmargin.svm import MulticlassSVM as MulticlassSVM
 from eigenfeat.models.saving import load as load
 from eigenfeat.models.saving import save as save
 from eigenfeat.moments.class_moments import ClassMoments as ClassMoments
-from eigenfeat.pencils.eigh import generalized_eigh as generalized_eigh
+from eigenfeat.pencils.pencils import generalized_eigh as generalized_eigh
 from eigenfeat.rayleigh.discriminant import FisherLDA as FisherLDA
 from eigenfeat.rayleigh.quadratic import QuadraticDiscriminant as QuadraticDiscriminant
 from eigenfeat.rows.blocks import ArrayBlocks as ArrayBlocks

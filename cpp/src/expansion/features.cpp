@@ -30,7 +30,7 @@ index_t FeatureRows<T>::cols() const {
 template <class T>
 void FeatureRows<T>::check() const {
   const bool is_sparse = sparse.indptr != nullptr, stored = projections.data != nullptr;
-  require(!(is_sparse && dense.data != nullptr), "X", "dense or sparse rows", "both");
+  require(!(is_sparse && dense.data != nullptr), "X", "dense or sparse samples", "both");
   require(dense.data == nullptr || dense.is_row_major(), "X", "row-major storage",
           shape_text(dense));
   require(!stored || projections.is_row_major(), "projections", "row-major storage",
@@ -45,8 +45,8 @@ void FeatureRows<T>::check() const {
   check_powers(expansion);
   const index_t n = is_sparse ? sparse.rows : dense.rows;
   const bool has_rows = is_sparse || dense.data != nullptr;
-  require(has_rows || (stored && !expansion.include_input), "X", "rows, which the expansion needs",
-          "none");
+  require(has_rows || (stored && !expansion.include_input), "X",
+          "samples, which the expansion needs", "none");
   require(!stored || !has_rows || projections.rows == n, "projections", std::to_string(n) + " rows",
           std::to_string(projections.rows));
   require(stored || (directions.rows == inputs && directions.is_row_major()), "directions",

@@ -91,7 +91,7 @@ void BatchUpdate<T, Rows>::check_magnitudes() const {
       weights_.empty() ? 1.0 : *std::max_element(weights_.data, weights_.data + weights_.size);
   const double limit = kLargest / std::max(std::sqrt(heaviest), 1e-150);
   if (!finite || !(peak < limit)) rows_.check_entries(limit);
-  require(finite, "X", "rows whose weighted sums are finite", "sums that overflow");
+  require(finite, "X", "samples whose weighted sums are finite", "sums that overflow");
 }
 
 // A column takes part unless it is zero in the batch and in the mean so far. Few zero columns, or

@@ -85,7 +85,7 @@ ByteMoments::ByteMoments(MatrixView<const std::uint8_t> rows, VectorView<const s
       four_(has_four_products()) {
   for (index_t c = 0; c < n_classes; ++c) {
     require(count(c) <= kMostByteRows, "X",
-            "at most " + std::to_string(kMostByteRows) + " rows of a class in a batch of bytes",
+            "at most " + std::to_string(kMostByteRows) + " samples of a class in a batch of bytes",
             std::to_string(count(c)));
   }
 }

@@ -45,10 +45,10 @@ void add_outer(double factor, const Vector<double>& u, double* lower, int n_thre
 void check_batch(index_t rows, index_t cols, index_t n_features, index_t n_labels,
                  index_t n_weights) {
   require(cols == n_features, "X", std::to_string(n_features) + " columns", std::to_string(cols));
-  require(n_labels == rows, "labels", std::to_string(rows) + " entries, one a row of X",
+  require(n_labels == rows, "labels", std::to_string(rows) + " entries, one per sample",
           std::to_string(n_labels));
   require(n_weights == 0 || n_weights == rows, "sample_weight",
-          std::to_string(rows) + " entries, one a row of X", std::to_string(n_weights));
+          std::to_string(rows) + " entries, one per sample", std::to_string(n_weights));
 }
 
 }  // namespace
@@ -280,7 +280,7 @@ void ClassMoments::read_out(index_t c, bool about_mean, MatrixView<double> out) 
   const index_t d = n_features_, tiles = (d + tile - 1) / tile;
   const Group& g = group(c);
   require(g.weight > 0.0, "class", "a class with weight",
-          "class index " + std::to_string(c) + " without rows");
+          "class index " + std::to_string(c) + " without samples");
   require(out.rows == d && out.cols == d, "out", "shape " + shape_text(d, d), shape_text(out));
   const double* mean = g.mean_high.data();
   const double work = 4.0 * static_cast<double>(d) * static_cast<double>(d);

@@ -161,7 +161,7 @@ void check(const AffinityRows& rows, MatrixView<const double> laplacian,
     total += rows.counts[c];
   }
   require(total == rows.rows.rows, "counts",
-          "numbers that sum to the rows of X, " + std::to_string(rows.rows.rows),
+          "numbers that sum to the samples of X, " + std::to_string(rows.rows.rows),
           std::to_string(total));
   require(laplacian.cols == rows.counts.size, "laplacian",
           std::to_string(rows.counts.size) + " columns, one a class",
@@ -173,7 +173,8 @@ void check(const AffinityRows& rows, MatrixView<const double> laplacian,
           std::to_string(laplacian.rows * d * d) + " numbers", std::to_string(sums.size));
   for (index_t i = 0; i < rows.rows.rows; ++i) {
     require(std::isfinite(kernels<DistanceKernels<double>>().squared_norm(rows.rows.row(i), d)),
-            "X", "rows whose squares do not overflow", "some that do in row " + std::to_string(i));
+            "X", "samples whose squares do not overflow",
+            "some that do in row " + std::to_string(i));
   }
 }
 

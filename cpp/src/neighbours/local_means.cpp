@@ -157,7 +157,7 @@ void check_neighbours(const LocalPairs<T>& pairs) {
           std::to_string(pairs.neighbours.size));
   for (index_t i = 0; i < pairs.neighbours.size; ++i) {
     require(pairs.neighbours[i] >= -1 && pairs.neighbours[i] < pairs.references.rows, "neighbours",
-            "row numbers or -1", std::to_string(pairs.neighbours[i]));
+            "numbers of samples or -1", std::to_string(pairs.neighbours[i]));
   }
 }
 
@@ -168,7 +168,7 @@ void local_scatters(const LocalPairs<T>& pairs, VectorView<const double> priors,
   const index_t d = pairs.references.cols, m = pairs.queries.rows;
   require(pairs.queries.cols == d, "queries", std::to_string(d) + " columns",
           std::to_string(pairs.queries.cols));
-  require(pairs.query_codes.size == m, "query_codes", std::to_string(m) + " codes, one a row",
+  require(pairs.query_codes.size == m, "query_codes", std::to_string(m) + " codes, one per sample",
           std::to_string(pairs.query_codes.size));
   require(priors.size == pairs.n_classes, "priors", std::to_string(pairs.n_classes) + " numbers",
           std::to_string(priors.size));

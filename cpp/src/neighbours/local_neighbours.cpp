@@ -185,9 +185,9 @@ template <class T>
 void find_local_neighbours(const LocalRows<T>& rows, index_t n_neighbors,
                            VectorView<index_t> neighbours, int n_threads) {
   const index_t n = rows.references.rows;
-  require(n < std::numeric_limits<std::int32_t>::max(), "X", "fewer than 2^31 - 1 rows",
+  require(n < std::numeric_limits<std::int32_t>::max(), "X", "fewer than 2^31 - 1 samples",
           std::to_string(n));
-  require(rows.codes.size == n, "codes", std::to_string(n) + " codes, one a row",
+  require(rows.codes.size == n, "codes", std::to_string(n) + " codes, one per sample",
           std::to_string(rows.codes.size));
   for (index_t i = 0; i < n; ++i) {
     require(rows.codes[i] >= 0 && rows.codes[i] < rows.n_classes, "codes",
@@ -197,7 +197,7 @@ void find_local_neighbours(const LocalRows<T>& rows, index_t n_neighbors,
   require(rows.queries.cols == rows.references.cols, "queries",
           std::to_string(rows.references.cols) + " columns", std::to_string(rows.queries.cols));
   require(rows.groups.empty() || (rows.same && rows.groups.size == n), "groups",
-          "one a row, and no queries", std::to_string(rows.groups.size));
+          "one per sample, and no queries", std::to_string(rows.groups.size));
   require(n_neighbors >= 1, "n_neighbors", "at least 1", std::to_string(n_neighbors));
   const double work = 2.0 * static_cast<double>(rows.queries.rows) * static_cast<double>(n) *
                       static_cast<double>(rows.references.cols + 8);

@@ -17,7 +17,7 @@ namespace {
 
 void check(const SvmProblem& problem, const SvmOptions& options, index_t n) {
   const index_t k = problem.n_classes;
-  require(n >= 1 && n < index_t{1} << 32, "X", "from 1 to 2^32 - 1 rows", std::to_string(n));
+  require(n >= 1 && n < index_t{1} << 32, "X", "from 1 to 2^32 - 1 samples", std::to_string(n));
   require(k >= 2, "n_classes", "at least 2", std::to_string(k));
   require(problem.labels.size == n, "labels", std::to_string(n) + " entries",
           std::to_string(problem.labels.size));

@@ -686,7 +686,7 @@ def has_missing(X: Any) -> bool:
     if len(at):
         row = int(np.searchsorted(X.indptr, at[0], side="right")) - 1
         raise ValueError(
-            "X: expected finite numbers in sparse rows, got NaN in row "
+            "X: expected finite numbers in sparse samples, got NaN in row "
             f"{row}, column {int(X.indices[at[0]])}"
         )
     return False

@@ -10,8 +10,7 @@ import numpy as np
 
 from eigenfeat._base.validation import physical_memory
 from eigenfeat.distributed._cluster import client_in_use, workers_of
-from eigenfeat.rows.blocks import Block, RowBlocks
-from eigenfeat.rows.reading import Checksum, RowTransform, merge_read
+from eigenfeat.rows.blocks import Block, Checksum, RowBlocks, RowTransform, merge_read
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,7 +47,7 @@ def fits_memory(reading: RowTransform, n_rows: int, share: float) -> bool:
 
 
 def stored_blocks(blocks: RowBlocks, reading: RowTransform) -> list[StoredBlock]:
-    """What `eigenfeat.rows.reading.read` reads of blocks, before any function is called."""
+    """What `eigenfeat.rows.blocks.read` reads of blocks, before any function is called."""
     result = []
     for block in blocks:
         checked = reading.checked(block)
@@ -63,7 +62,7 @@ def reduced(
     merge: Callable[[_Result, _Result], _Result],
     arguments: Sequence[Any],
 ) -> tuple[Checksum, _Result | None] | None:
-    """As `eigenfeat.rows.reading.read` for each of the blocks, merged: the same bits."""
+    """As `eigenfeat.rows.blocks.read` for each of the blocks, merged: the same bits."""
     total: Any = None
     for block in stored:
         solution: Any = None

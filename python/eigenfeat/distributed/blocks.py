@@ -19,8 +19,7 @@ from eigenfeat.distributed._dask import module
 from eigenfeat.distributed._partitions import Partitions, partitions
 from eigenfeat.distributed._persisted import PersistedPartitions
 from eigenfeat.distributed._stored import StoredBlock, fits_memory, reduced, stored_blocks
-from eigenfeat.rows.blocks import ArrayBlocks, Block, RowBlocks, joined
-from eigenfeat.rows.reading import RowTransform, read
+from eigenfeat.rows.blocks import ArrayBlocks, Block, RowBlocks, RowTransform, joined, read
 
 if TYPE_CHECKING:
     from dask.array import Array
@@ -145,7 +144,7 @@ class DaskBlocks(RowBlocks):
     def _reduced_kept(
         self, merge: Any, reading: RowTransform, function: Any, merge_inside: Any, *arguments: Any
     ) -> Any:
-        """A pass of `eigenfeat.rows.reading.read`, by what the workers keep of an earlier one."""
+        """A pass of `eigenfeat.rows.blocks.read`, by what the workers keep of an earlier one."""
         if self._stored is None or self._stored.reading is not reading:
             self._stored = None
             parts = self._made(self._pass(stored_blocks, merge, (reading,)))

@@ -170,7 +170,7 @@ class GEM(_OnDask, gem.GEM):
         )
 
     def _sent(self) -> Any:
-        self._found()  # solved for here, not by every worker
+        self._solved()  # solved for here, not by every worker
         twin = self.to_local()
         twin.moments_ = ClassMoments()  # which are large, and of no use to predictions
         return twin

@@ -13,9 +13,8 @@ from eigenfeat._base.types import Pairs
 from eigenfeat.distributed._cluster import computed
 from eigenfeat.distributed._dask import module
 from eigenfeat.moments.class_moments import ClassMoments
-from eigenfeat.pencils import eigh, pencils
-from eigenfeat.pencils.eigh import PencilResult
-from eigenfeat.pencils.pencils import PairDirections
+from eigenfeat.pencils import pencils
+from eigenfeat.pencils.pencils import PairDirections, PencilResult
 
 if TYPE_CHECKING:
     from eigenfeat._base.validation import RealArray
@@ -63,9 +62,9 @@ def solve_pencils_if_many(
     solver: str,
     n_threads: int,
 ) -> PencilResult:
-    """Like `eigh.solve`: here if that takes a few seconds, else by `solve_pencils`."""
+    """Like `pencils.solve`: here if that takes a few seconds, else by `solve_pencils`."""
     many = len(items) * float(numerators[0].shape[0]) ** 3 > _MANY
-    solve = solve_pencils if many else eigh.solve
+    solve = solve_pencils if many else pencils.solve
     return solve(numerators, denominators, shifts, items, n_vectors, threshold, solver, n_threads)
 
 
@@ -79,14 +78,16 @@ def solve_pencils(
     solver: str,
     n_threads: int,
 ) -> PencilResult:
-    """Like `eigh.solve`, by tasks that get the matrices they need and no others.
+    """Like `pencils.solve`, by tasks that get the matrices they need and no others.
 
     A matrix is a task of its own: it goes to the scheduler once, to a worker that needs it once,
     and is there again when a worker is lost.
     """
     settings = (n_vectors, threshold, solver)
     if len(items) < 2:
-        return eigh.solve(numerators, denominators, shifts, items, *settings, n_threads=n_threads)
+        return pencils.solve(
+            numerators, denominators, shifts, items, *settings, n_threads=n_threads
+        )
     parts: list[PencilResult] = []
     order: list[_Rows] = []
     dask = module("dask")
@@ -117,7 +118,7 @@ def _solved(
 ) -> PencilResult:
     with _threads.default(1):
         threads = n_threads or _threads.resolve(None)
-        return eigh.solve(numerators, denominators, shifts, items, *settings, n_threads=threads)
+        return pencils.solve(numerators, denominators, shifts, items, *settings, n_threads=threads)
 
 
 def _sent(matrix: Any, known: dict[int, Any]) -> Any:

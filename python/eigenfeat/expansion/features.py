@@ -283,7 +283,7 @@ class ExpandedRows:
                 raise ValueError(f"projections: expected {self.X.shape[0]} rows, got {len(stored)}")
             object.__setattr__(self, "projections", stored)
         if self.X is None and (self.projections is None or self.include_input):
-            raise ValueError("X: expected rows, which the expansion needs, got None")
+            raise ValueError("X: expected samples, which the expansion needs, got None")
 
     @property
     def shape(self) -> tuple[int, int]:

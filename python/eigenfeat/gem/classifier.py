@@ -54,7 +54,7 @@ from eigenfeat.rows.estimator import (
     weighted_rows,
     with_steps,
 )
-from eigenfeat.rows.memory import MemoryRows, scan_blocks
+from eigenfeat.rows.labelled import MemoryRows, scan_blocks
 from eigenfeat.rows.out_of_core import FromLogits, over_blocks
 
 if TYPE_CHECKING:

@@ -44,7 +44,7 @@ from eigenfeat.rows.estimator import (
     validate_data,
     weighted_rows,
 )
-from eigenfeat.rows.memory import MemoryRows, scan_blocks
+from eigenfeat.rows.labelled import MemoryRows, scan_blocks
 from eigenfeat.rows.out_of_core import over_blocks
 from eigenfeat.wide.directions import WideDirections
 from eigenfeat.wide.pencils import expand_wide, refuse_moments, solve_wide
@@ -340,7 +340,7 @@ class GEM(Verbose, FittedDirections, LazySolution, TransformerMixin, BaseEstimat
             ``[input, if included | for s in (+, -): for a in powers: F columns]``; with
             ``expansion="none"`` F columns.
         """
-        result = self._found()
+        result = self._solved()
         rows = validate_data(self, X, reset=False, **ALLOW_NAN)
         rows = complete(getattr(self, "completion_", None), rows, self.n_threads)
         if isinstance(result.directions, WideDirections):
@@ -371,7 +371,7 @@ class GEM(Verbose, FittedDirections, LazySolution, TransformerMixin, BaseEstimat
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def _found(self) -> Solution:
+    def _solved(self) -> Solution:
         check_is_fitted(self)
         return self._solution()
 
@@ -448,7 +448,7 @@ class GEM(Verbose, FittedDirections, LazySolution, TransformerMixin, BaseEstimat
             Numerator and denominator label (or name, as in "gem_3_vs_rest_rank0_pos_pow1"), rank
             within the pair, half wave, and power.
         """
-        result = self._found()
+        result = self._solved()
         inputs = _check_feature_names_in(self, input_features)
         ranked = zip(result.pairs, result.ranks, strict=True)
         stems = [self._stem(pair, rank) for pair, rank in ranked]

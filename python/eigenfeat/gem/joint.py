@@ -26,7 +26,7 @@ from eigenfeat._base.core import core
 from eigenfeat._base.validation import MOST, warn_caller
 from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.linear.held_out import temperature
-from eigenfeat.pencils.fitted_directions import column_deviations, pooled_mean, shares_and_means
+from eigenfeat.moments.class_moments import column_deviations, pooled_mean, shares_and_means
 from eigenfeat.rows.blocks import ArrayBlocks
 from eigenfeat.rows.estimator import WIDE, is_wide
 

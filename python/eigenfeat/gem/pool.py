@@ -46,7 +46,7 @@ from eigenfeat.linear.logistic import (
 )
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.rows.blocks import Block
-from eigenfeat.rows.memory import MemoryRows
+from eigenfeat.rows.labelled import MemoryRows
 
 if TYPE_CHECKING:
     from eigenfeat._base.types import Codes, Floats

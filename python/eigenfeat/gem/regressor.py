@@ -14,12 +14,12 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.saved import fits
-from eigenfeat._base.spread import is_rounding
 from eigenfeat._base.types import Labels, RandomState
 from eigenfeat._base.validation import FLOATS, show
 from eigenfeat.expansion.features import check_powers, expand
 from eigenfeat.gem.gem import GEM
 from eigenfeat.gem.views import Table, TableStatistics
+from eigenfeat.moments.class_moments import is_rounding
 from eigenfeat.rows.completion import complete, completed
 from eigenfeat.rows.estimator import (
     BaseEstimator,

@@ -211,7 +211,7 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
             with progress_bar(len(trials) * len(splits), "GEMClassifierCV", self.verbose) as bar:
 
                 def done(trial: Trial) -> None:
-                    bar(_told(trial), 1)
+                    bar(_progress_text(trial), 1)
                     self._step_done()
 
                 for train, held_out in splits:
@@ -326,7 +326,7 @@ def _columns(trials: list[Trial], scoring: str) -> dict[str, Any]:
     return cv_results([trial["params"] for trial in trials], scores, **others)
 
 
-def _told(trial: dict[str, Any]) -> str:
+def _progress_text(trial: dict[str, Any]) -> str:
     """A candidate and its error on the last split, for whoever waits."""
     chosen = ", ".join(f"{k}={v}" for k, v in trial["params"].items())
     return f"{chosen}: {100 * trial['splits'][-1]['error']:.2f}%"

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from eigenfeat._base.types import Codes, Rows, Targets
 from eigenfeat._base.validation import take_names
 from eigenfeat.gem.search_splits import Split, Trial, candidate
-from eigenfeat.rows.memory import BlockRows, MemoryRows
+from eigenfeat.rows.labelled import BlockRows, MemoryRows
 
 if TYPE_CHECKING:
     from sklearn.model_selection import BaseCrossValidator
@@ -63,7 +63,7 @@ class SearchRows:
         A splitter of the caller's may know rows by their numbers among all that were given. So it
         splits them all, those without weight with the first label, and these are left out then.
         """
-        positive, labels = self._kept, self.classes[self.codes]
+        positive, labels = self._weighted, self.classes[self.codes]
         if positive is None:
             known = self.rows.block.X if isinstance(self.rows, MemoryRows) else None
             X = np.empty((len(labels), 0)) if known is None else known
@@ -79,13 +79,13 @@ class SearchRows:
     @property
     def n_given(self) -> int:
         """Rows that were given, be it without weight."""
-        return len(self.codes if self._kept is None else self._kept)
+        return len(self.codes if self._weighted is None else self._weighted)
 
     @property
-    def _kept(self) -> NDArray[np.bool_] | None:
+    def _weighted(self) -> NDArray[np.bool_] | None:
         """Which rows were given with weight, if not all were."""
         if isinstance(self.rows, BlockRows):
-            return self.rows.kept
+            return self.rows.weighted
         weight = self._given[2]
         positive = np.ones(1, bool) if weight is None else np.asarray(weight) > 0
         return None if positive.all() else positive
@@ -110,7 +110,7 @@ class SearchRows:
             twice = np.flatnonzero(rows[1:] == rows[:-1])
             if not self.rows.in_memory and len(twice):
                 raise ValueError(
-                    "cv: expected splits that take a row once, of blocks, got row "
+                    "cv: expected splits that take a sample once, of blocks, got sample "
                     f"{rows[twice[0]]} twice"
                 )
         return Split(self.base, self.rows.subset(train), self.rows.subset(held_out))

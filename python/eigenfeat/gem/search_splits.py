@@ -39,11 +39,11 @@ class Split:
     ----------
     base : GEMClassifier
         Gives the parameters that a candidate leaves open.
-    train, held : LabelledRows
+    train, held_out : LabelledRows
     """
 
     def __init__(self, base: GEMClassifier, train: LabelledRows, held_out: LabelledRows) -> None:
-        self.base, self.train, self.held = base, train, held_out
+        self.base, self.train, self.held_out = base, train, held_out
         self.scales: dict[str, str] = {}
         self.moments: dict[Any, ClassMoments] = {}
 
@@ -56,7 +56,7 @@ class Split:
             asked = [trial["params"].get("gem__include_input", own) for trial in same_solution]
             projected = [
                 part.read_as(replace(part.reading, layers=tuple(layers), include_input=any(asked)))
-                for part in (self.train, self.held)
+                for part in (self.train, self.held_out)
             ]
             for model, mask, same_features in self._same_features(same_solution, layers[-1]):
                 expansion, powers = model._expansion()

@@ -41,7 +41,7 @@ from scipy.interpolate import BSpline
 
 from eigenfeat._base.saved import Saved, fits
 from eigenfeat._base.threads import cached_property
-from eigenfeat.pencils.eigh import generalized_eigh
+from eigenfeat.pencils.pencils import generalized_eigh
 from eigenfeat.rows.blocks import Block
 
 if TYPE_CHECKING:
@@ -369,9 +369,9 @@ class Kernel(Saved):
         gamma = 1.0 / variance if variance > 0 else 1.0
         landmarks = np.ascontiguousarray(ranks[some])
         gram = _gaussian(landmarks, landmarks, gamma, 1).astype(np.float64)
-        found = generalized_eigh((gram + gram.T) / 2, np.eye(len(gram)), n_threads=1)
-        large = found.eigenvalues > _SPECTRUM * found.eigenvalues[0]
-        whitening = found.vectors[:, large] / np.sqrt(found.eigenvalues[large])
+        spectrum = generalized_eigh((gram + gram.T) / 2, np.eye(len(gram)), n_threads=1)
+        large = spectrum.eigenvalues > _SPECTRUM * spectrum.eigenvalues[0]
+        whitening = spectrum.vectors[:, large] / np.sqrt(spectrum.eigenvalues[large])
         return cls(landmarks, gamma, whitening.astype(np.float32))
 
     def features(self, ranks: _Features, n_threads: int | None = None) -> _Features:

@@ -30,7 +30,7 @@ from eigenfeat.incomplete.chi_squares import Spectra, spectra_of
 from eigenfeat.incomplete.discriminants import Affine, affine_of
 from eigenfeat.incomplete.series import ascending_steps
 from eigenfeat.moments.class_moments import ClassMoments
-from eigenfeat.moments.shrinkage import ledoit_wolf
+from eigenfeat.moments.columns import ledoit_wolf
 from eigenfeat.regions.prefix_gaussian import PrefixGaussian
 from eigenfeat.rows.completion import known_entries
 from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error, validate_data, weighted_rows

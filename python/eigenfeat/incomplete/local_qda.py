@@ -12,11 +12,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.saved import fits
-from eigenfeat._base.spread import mean_variance
 from eigenfeat._base.types import Floats, Labels, Rows
 from eigenfeat._base.validation import MOST, check_vector
 from eigenfeat.incomplete.series import blocks
 from eigenfeat.incomplete.series_classifier import RowClassifier
+from eigenfeat.moments.columns import mean_variance
 from eigenfeat.neighbours.local_means import local_discriminants, local_gaussians, local_neighbours
 from eigenfeat.rows.out_of_core import FromLogits
 

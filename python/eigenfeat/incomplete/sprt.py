@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval
 
 from eigenfeat._base.saved import fits
-from eigenfeat._base.spread import is_rounding
 from eigenfeat._base.types import Labels
 from eigenfeat.incomplete.decisions import EarlyLabels
 from eigenfeat.incomplete.series_classifier import SeriesClassifier
+from eigenfeat.moments.class_moments import is_rounding
 
 __all__ = ["SPRT"]
 

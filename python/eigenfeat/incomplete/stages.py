@@ -20,10 +20,10 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
 from eigenfeat._base.saved import fits
-from eigenfeat._base.spread import is_rounding
 from eigenfeat._base.types import Labels
 from eigenfeat._base.validation import show
 from eigenfeat.incomplete.series import fold_masks
+from eigenfeat.moments.class_moments import is_rounding
 from eigenfeat.rows.estimator import BaseEstimator
 from eigenfeat.signals.convolutions import (
     ConvolutionClassifier,

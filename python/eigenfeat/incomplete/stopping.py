@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from eigenfeat._base.saved import Saved
-from eigenfeat._base.spread import deviations
+from eigenfeat.moments.columns import deviations
 
 __all__ = ["Policy", "Regression", "fitted_policy", "stops_of_prices", "views_of"]
 

@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from eigenfeat._base.spread import signed
 from eigenfeat._base.types import RandomState, Rows
 from eigenfeat._base.validation import warn_caller
 from eigenfeat.ldg._solving.descent import LocalGaussians, minimise
 from eigenfeat.ldg.linear import LDG
+from eigenfeat.moments.columns import signed
 from eigenfeat.neighbours.local_means import local_neighbours
 from eigenfeat.rows.estimator import Iterative, Verbose, unchanged_on_error, with_steps
 

@@ -19,12 +19,13 @@ from sklearn.utils.validation import check_is_fitted
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.saved import fits
 from eigenfeat._base.sparse_rows import in_order
-from eigenfeat._base.spread import deviations, in_any_order, signed, varying
 from eigenfeat._base.threads import count_cores, one_blas_thread
 from eigenfeat._base.types import Floats, RandomState, Rows
 from eigenfeat._base.validation import FLOATS, check_memory, show
 from eigenfeat.expansion.features import expand
 from eigenfeat.ldg.linear import LDG
+from eigenfeat.moments.class_moments import varying
+from eigenfeat.moments.columns import deviations, in_any_order, signed
 from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error, validate_data
 
 __all__ = ["KernelLDG"]

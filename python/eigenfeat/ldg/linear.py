@@ -319,8 +319,8 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.short_classes_ = classes[scatters.short_classes]
         if len(scatters.short_classes) and not isinstance(self.n_neighbors, str):
             warnings.warn(
-                f"n_neighbors: expected more than {n_neighbors} rows of every class, got fewer of "
-                f"{show(self.short_classes_.tolist())}, whose local means are of what there is",
+                f"n_neighbors: expected more than {n_neighbors} samples of every class, got fewer "
+                f"of {show(self.short_classes_.tolist())}, whose local means are of what there is",
                 RuntimeWarning,
                 stacklevel=4,  # past the decorator
             )
@@ -371,8 +371,8 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             if check_whole(value, "n_components", at_least=1) > problem.rank:
                 n, d = len(problem.rows), len(problem.columns.mean)
                 raise ValueError(
-                    f"n_components: expected at most {problem.rank}, the rank of the centred rows "
-                    f"(n_samples={n}, n_features={d}), got {value}"
+                    f"n_components: expected at most {problem.rank}, the rank of the centred "
+                    f"samples (n_samples={n}, n_features={d}), got {value}"
                 )
         return chosen
 

@@ -13,12 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from eigenfeat._base.spread import signed
 from eigenfeat._base.types import RandomState, Rows
 from eigenfeat._base.validation import check_memory
 from eigenfeat.ldg._solving.admm import SparseDirection, sparse_direction
 from eigenfeat.ldg._solving.coordinates import Basis
 from eigenfeat.ldg.linear import LDG
+from eigenfeat.moments.columns import signed
 from eigenfeat.neighbours.local_means import LocalScatters
 from eigenfeat.rows.estimator import unchanged_on_error
 

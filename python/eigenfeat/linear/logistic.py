@@ -45,6 +45,7 @@ from eigenfeat.linear.logit_problem import (
     uncentred,
 )
 from eigenfeat.linear.span import Span, SpanMetric, SpanSearch
+from eigenfeat.rows.blocks import RowTransform
 from eigenfeat.rows.estimator import (
     BaseEstimator,
     Iterative,
@@ -56,10 +57,8 @@ from eigenfeat.rows.estimator import (
     weighted_rows,
     with_steps,
 )
-from eigenfeat.rows.labelled import LabelledRows
-from eigenfeat.rows.memory import KeptBlock, MemoryRows, scan_blocks
+from eigenfeat.rows.labelled import CachedBlock, LabelledRows, MemoryRows, scan_blocks
 from eigenfeat.rows.out_of_core import BlockScores, FromLogits, over_blocks
-from eigenfeat.rows.reading import RowTransform
 from eigenfeat.rows.splits import check_held_out
 
 if TYPE_CHECKING:
@@ -798,7 +797,7 @@ def _brought(rows: LabelledRows) -> LabelledRows:
     if rows.in_memory or rows.n_rows * rows.n_features * 8 > _MOST_BYTES:
         return rows
     block = rows.together()
-    kept = KeptBlock(block.X, block.y, block.weight)
+    kept = CachedBlock(block.X, block.y, block.weight)
     return MemoryRows(kept, rows.classes, RowTransform(n_threads=rows.n_threads))
 
 

@@ -10,7 +10,7 @@ features (or, `common` to all, the root of their mean square), n the sum of the 
 Gram matrix: the logits are at hand in every pass. The Gram matrix only preconditions, so that a
 sample of the rows will do. The constant feature is in neither of the sums over j.
 
-An evaluation is a pass over the rows, wherever they are; see `eigenfeat.rows.memory`. The minimum
+An evaluation is a pass over the rows, wherever they are; see `eigenfeat.rows.labelled`. The minimum
 is searched by L-BFGS in the metric; see `minimise`.
 """
 
@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from eigenfeat._base import threads
 from eigenfeat._base.core import core
-from eigenfeat._base.spread import is_rounding
+from eigenfeat.moments.class_moments import is_rounding
 from eigenfeat.rows.blocks import Block
 from eigenfeat.rows.labelled import LabelledRows
 from eigenfeat.rows.reductions import add

@@ -16,9 +16,9 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import has_fit_parameter
 
-from eigenfeat._base.spread import deviations
 from eigenfeat._base.validation import FLOATS, show
 from eigenfeat.maxmargin.svm import MulticlassSVM
+from eigenfeat.moments.columns import deviations
 from eigenfeat.pencils.fitted_directions import SPREAD
 from eigenfeat.rows.estimator import BaseEstimator, row_weights, validate_data
 from eigenfeat.rows.splits import checked_splitter, cv_results

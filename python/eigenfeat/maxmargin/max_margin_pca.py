@@ -16,13 +16,13 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base import threads
-from eigenfeat._base.spread import signed
 from eigenfeat._base.types import CrossValidation, Estimator, Floats, Rows
 from eigenfeat._base.validation import MOST
 from eigenfeat.maxmargin._joint import JointMoves, check_reach, spread
 from eigenfeat.maxmargin._movers import MovedRows
 from eigenfeat.maxmargin._scale_search import SCALES, ScaleSearch
 from eigenfeat.maxmargin.svm import MulticlassSVM
+from eigenfeat.moments.columns import signed
 from eigenfeat.rows.estimator import unchanged_on_error
 
 __all__ = ["MaxMarginPCA"]

@@ -16,12 +16,12 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base import threads
-from eigenfeat._base.spread import deviations
 from eigenfeat._base.types import ClassWeight, Labels, RandomState, Rows
 from eigenfeat._base.validation import MOST, warn_caller
 from eigenfeat.expansion.features import ExpandedRows
 from eigenfeat.linear.logistic import LinearModel
 from eigenfeat.maxmargin._dual_svm import SOLVERS, DualSvm
+from eigenfeat.moments.columns import deviations
 from eigenfeat.rows.estimator import (
     Iterative,
     Verbose,

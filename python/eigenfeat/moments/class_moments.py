@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, DTypeLike
 
 from eigenfeat._base import threads as _threads
 from eigenfeat._base.core import core
@@ -38,11 +38,17 @@ __all__ = [
     "ClassMoments",
     "FewSamples",
     "add_to_scatter",
+    "column_deviations",
     "core_arrays",
+    "is_rounding",
+    "pooled_mean",
     "restored_core",
+    "rounding",
     "same_class",
+    "shares_and_means",
     "update_core",
     "update_core_bytes",
+    "varying",
 ]
 
 _KIND = "class moments"
@@ -593,6 +599,76 @@ def _both_locked(a: ClassMoments, b: ClassMoments) -> ExitStack:
     for moments in sorted((a, b), key=id):
         stack.enter_context(moments._lock)
     return stack
+
+
+# ---- means and deviations of all samples, and what of them is rounding ---------------------------
+
+
+_MANY = 2**20  # samples, where their number is not known
+
+
+def shares_and_means(moments: ClassMoments) -> tuple[Labels, _Array, _Array]:
+    """Return the classes that have weight, their shares (k,) of it, and their means (k, d)."""
+    labels = moments.active_classes
+    weights = np.array([moments.weight(c) for c in labels])
+    return labels, weights / weights.sum(), np.array([moments.mean(c) for c in labels])
+
+
+def pooled_mean(shares: _Array, means: _Array) -> _Array:
+    """Return the mean (d,) of all rows; exactly that of the classes where these are equal."""
+    return np.asarray(means[0] + shares @ (means - means[0]))
+
+
+def column_deviations(moments: ClassMoments) -> _Array:
+    """Return the (d,) standard deviations of the columns over all rows; 0 of constant ones."""
+    labels, weights, means = shares_and_means(moments)
+    centre = pooled_mean(weights, means)
+    within = sum(w * moments.variance(c) for w, c in zip(weights, labels, strict=True))
+    variance = within + weights @ (means - centre) ** 2
+    return varying(variance, centre)
+
+
+def rounding(size: ArrayLike, n_samples: int = _MANY, dtype: DTypeLike = np.float64) -> _Array:
+    """Largest deviation that rounding alone explains in columns of this size.
+
+    Entries are off by ``eps * size``, and their mean, summed pairwise, by ``log2(n)`` times that.
+
+    Parameters
+    ----------
+    size : (d,) array-like
+        Largest magnitudes of the columns, or magnitudes of their means.
+    n_samples : int
+        Number of entries of a column.
+    dtype : dtype
+        Type in which the entries were rounded.
+
+    Returns
+    -------
+    (d,) array
+    """
+    steps = 4.0 * (2.0 + np.log2(max(n_samples, 1)))
+    return np.asarray(steps * float(np.finfo(dtype).eps) * np.abs(np.asarray(size, np.float64)))
+
+
+def is_rounding(
+    deviation: ArrayLike, size: ArrayLike, n_samples: int = _MANY, dtype: DTypeLike = np.float64
+) -> npt.NDArray[np.bool_]:
+    """Whether deviations (d,) of columns of these sizes are rounding alone, also where both are 0.
+
+    The deviation may be a standard deviation or half a range.
+    """
+    return np.asarray(~(np.asarray(deviation) > rounding(size, n_samples, dtype)))
+
+
+def varying(
+    variance: ArrayLike, size: ArrayLike, n_samples: int = _MANY, dtype: DTypeLike = np.float64
+) -> _Array:
+    """Standard deviations (d,) of columns from their variances; exactly 0 of constant ones.
+
+    Rounding may have made variances of constant columns negative.
+    """
+    deviation: Any = np.sqrt(np.maximum(variance, 0.0))
+    return np.where(is_rounding(deviation, size, n_samples, dtype), 0.0, deviation)
 
 
 # ---- the core's moments: fed with checked samples, and as named arrays for files and pickles -----

@@ -4,11 +4,11 @@ from eigenfeat.pencils.contrasts import one_vs_rest as one_vs_rest
 from eigenfeat.pencils.crawford import CrawfordNumber as CrawfordNumber
 from eigenfeat.pencils.crawford import crawford_number as crawford_number
 from eigenfeat.pencils.crawford import eigenvalue_bounds as eigenvalue_bounds
-from eigenfeat.pencils.eigh import PencilResult as PencilResult
-from eigenfeat.pencils.eigh import Status as Status
-from eigenfeat.pencils.eigh import generalized_eigh as generalized_eigh
 from eigenfeat.pencils.pairs import class_pairs as class_pairs
 from eigenfeat.pencils.pairs import confusion_pairs as confusion_pairs
 from eigenfeat.pencils.pairs import confusion_pairs_from as confusion_pairs_from
 from eigenfeat.pencils.pencils import PairDirections as PairDirections
+from eigenfeat.pencils.pencils import PencilResult as PencilResult
+from eigenfeat.pencils.pencils import Status as Status
+from eigenfeat.pencils.pencils import generalized_eigh as generalized_eigh
 from eigenfeat.pencils.pencils import pair_directions as pair_directions

@@ -12,10 +12,9 @@ import numpy.typing as npt
 
 from eigenfeat._base.core import core
 from eigenfeat._base.saved import Saved, fits
-from eigenfeat._base.spread import varying
 from eigenfeat._base.threads import one_blas_thread
 from eigenfeat._base.validation import show
-from eigenfeat.moments.class_moments import ClassMoments
+from eigenfeat.moments.class_moments import ClassMoments, varying
 from eigenfeat.pencils.sampling_noise import MARGIN, noise_edge, quiet_ridge
 
 if TYPE_CHECKING:

@@ -25,9 +25,9 @@ from numpy.typing import ArrayLike
 
 from eigenfeat._base.labels import LabelTable
 from eigenfeat._base.saved import Saved, fits
-from eigenfeat._base.spread import signed
 from eigenfeat._base.validation import check_vector, real_array, show
 from eigenfeat.moments.class_moments import ClassMoments
+from eigenfeat.moments.columns import signed
 from eigenfeat.pencils.class_matrices import Contraction
 
 if TYPE_CHECKING:

@@ -11,12 +11,16 @@ from numpy.typing import NDArray
 from eigenfeat._base.core import core
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.saved import Saved
-from eigenfeat._base.spread import varying
 from eigenfeat._base.threads import resolve
 from eigenfeat._base.types import Labels
 from eigenfeat.expansion.features import Directions, expand
-from eigenfeat.moments.class_moments import ClassMoments
-from eigenfeat.pencils.pencils import directions_of_each, pair_conditions, pair_directions
+from eigenfeat.moments.class_moments import ClassMoments, column_deviations
+from eigenfeat.pencils.pencils import (
+    PencilResult,
+    directions_of_each,
+    pair_conditions,
+    pair_directions,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,8 +29,7 @@ if TYPE_CHECKING:
 
     from eigenfeat._base.types import Pairs
     from eigenfeat.pencils.contrasts import Contrasts
-    from eigenfeat.pencils.eigh import PencilResult
-    from eigenfeat.pencils.pair_conditions import PairConditions
+    from eigenfeat.pencils.crawford import PairConditions
     from eigenfeat.rows.labelled import LabelledRows
 
 __all__ = ["DEFAULT_RIDGE", "FittedDirections", "Settings", "Solution", "solve", "tried_scales"]
@@ -129,27 +132,6 @@ class ScaleReport(Saved):
         if self.basis == "rule":
             reasons.append(f"largest column deviation is {self.spread:.3g} times the median")
         return f"{self.choice} ({'; '.join(reasons)})"
-
-
-def shares_and_means(moments: ClassMoments) -> tuple[Labels, Array, Array]:
-    """Return the classes that have weight, their shares (k,) of it, and their means (k, d)."""
-    labels = moments.active_classes
-    weights = np.array([moments.weight(c) for c in labels])
-    return labels, weights / weights.sum(), np.array([moments.mean(c) for c in labels])
-
-
-def pooled_mean(shares: Array, means: Array) -> Array:
-    """Return the mean (d,) of all rows; exactly that of the classes where these are equal."""
-    return np.asarray(means[0] + shares @ (means - means[0]))
-
-
-def column_deviations(moments: ClassMoments) -> Array:
-    """Return the (d,) standard deviations of the columns over all rows; 0 of constant ones."""
-    labels, weights, means = shares_and_means(moments)
-    centre = pooled_mean(weights, means)
-    within = sum(w * moments.variance(c) for w, c in zip(weights, labels, strict=True))
-    variance = within + weights @ (means - centre) ** 2
-    return varying(variance, centre)
 
 
 def settle(moments: ClassMoments, scale: str, trial: ScaleReport | None) -> ScaleReport:
@@ -431,39 +413,39 @@ class FittedDirections:
     moments_: ClassMoments
     _seed: int
 
-    def _found(self) -> Solution:
+    def _solved(self) -> Solution:
         """Return the solution, or raise if there are no moments yet."""
         raise NotImplementedError
 
     @property
     def directions_(self) -> NDArray[np.float64]:
         """(d, F) directions, one per column."""
-        return self._found().directions
+        return self._solved().directions
 
     @property
     def offset_(self) -> NDArray[np.float64]:
         """(F,) offsets of the projections."""
-        return self._found().offset
+        return self._solved().offset
 
     @property
     def eigenvalues_(self) -> NDArray[np.float64]:
         """(F,) eigenvalues."""
-        return self._found().eigenvalues
+        return self._solved().eigenvalues
 
     @property
     def pairs_(self) -> Labels:
         """(F, 2) labels of the numerator and denominator classes, or names of contrasts."""
-        return self._found().pairs
+        return self._solved().pairs
 
     @property
     def ranks_(self) -> NDArray[np.intp]:
         """(F,) ranks within the pairs."""
-        return self._found().ranks
+        return self._solved().ranks
 
     @property
     def pair_conditions_(self) -> PairConditions:
         """Crawford numbers and sampling errors of the pencils; computed at each access."""
-        result = self._found()
+        result = self._solved()
         if not hasattr(self, "moments_"):
             raise AttributeError("pair_conditions_ needs moments, which 'randomized' has none of")
         return conditions(self.moments_, Settings.of(self, self._seed), result.scale)
@@ -479,14 +461,14 @@ class FittedDirections:
     @property
     def scale_report_(self) -> ScaleReport:
         """Report on the choice of `scale`."""
-        return self._found().scale
+        return self._solved().scale
 
     @property
     def scale_(self) -> str:
         """The choice made for `scale`, "none" or "columns"."""
-        return self._found().scale.choice
+        return self._solved().scale.choice
 
     @property
     def column_scale_(self) -> NDArray[np.float64]:
         """(d,) divisors of the columns."""
-        return self._found().scale.column_scale
+        return self._solved().scale.column_scale

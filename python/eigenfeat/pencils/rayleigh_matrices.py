@@ -16,12 +16,11 @@ from numpy.typing import NDArray
 
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.saved import Saved
-from eigenfeat._base.spread import varying
 from eigenfeat._base.validation import RealArray, real_array, symmetric_matrices
-from eigenfeat.moments.class_moments import ClassMoments
+from eigenfeat.moments.class_moments import ClassMoments, pooled_mean, shares_and_means, varying
 from eigenfeat.pencils.class_matrices import SingularDenominatorError, Span, span_of
-from eigenfeat.pencils.eigh import generalized_eigh
-from eigenfeat.pencils.fitted_directions import pooled_mean, settle, shares_and_means
+from eigenfeat.pencils.fitted_directions import settle
+from eigenfeat.pencils.pencils import generalized_eigh
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -397,32 +396,32 @@ def _singular(noise: Array, ridge: float) -> SingularDenominatorError:
 class FittedPencil:
     """The attributes that are read from directions, which are solved for when first asked."""
 
-    def _found(self) -> RayleighDirections:
+    def _solved(self) -> RayleighDirections:
         """Return the directions, or raise if there are no moments yet."""
         raise NotImplementedError
 
     @property
     def directions_(self) -> Array:
         """(d, m) directions, one a column."""
-        return self._found().directions
+        return self._solved().directions
 
     @property
     def eigenvalues_(self) -> Array:
         """(m,) eigenvalues."""
-        return self._found().eigenvalues
+        return self._solved().eigenvalues
 
     @property
     def mean_(self) -> Array:
         """(d,) origin of the projections."""
-        return self._found().mean
+        return self._solved().mean
 
     @property
     def offset_(self) -> RealArray:
         """(m,) offsets of the projections."""
-        result = self._found()
+        result = self._solved()
         return -(result.mean @ result.directions)
 
     @property
     def column_scale_(self) -> Array:
         """(d,) divisors of the columns."""
-        return self._found().column_scale
+        return self._solved().column_scale

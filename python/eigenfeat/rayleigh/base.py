@@ -37,7 +37,7 @@ from eigenfeat.rows.estimator import (
     validate_data,
     weighted_rows,
 )
-from eigenfeat.rows.memory import MemoryRows, scan_blocks
+from eigenfeat.rows.labelled import MemoryRows, scan_blocks
 from eigenfeat.rows.out_of_core import over_blocks, pooled_moments
 
 __all__ = [
@@ -96,7 +96,7 @@ class OfMoments(LazySolution, BaseEstimator):
             take_names(self, moments)
             keep_completion(self, None)
             self._hold(moments.copy())
-            self._found()
+            self._solved()
         return self
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -109,7 +109,7 @@ class OfMoments(LazySolution, BaseEstimator):
         tags.input_tags.allow_nan = "ensure_all_finite" in self._checks
         return tags
 
-    def _found(self) -> Any:
+    def _solved(self) -> Any:
         check_is_fitted(self)
         return self._solution()
 
@@ -170,8 +170,8 @@ class RayleighTransformer(
     def _n_features_out(self) -> int:
         return self.directions_.shape[1]
 
-    def _found(self) -> matrices.RayleighDirections:
-        result: matrices.RayleighDirections = OfMoments._found(self)
+    def _solved(self) -> matrices.RayleighDirections:
+        result: matrices.RayleighDirections = OfMoments._solved(self)
         return result
 
     def _pencil_of(self) -> matrices.PencilOf:
@@ -212,7 +212,7 @@ class UnsupervisedRayleigh(RayleighTransformer):
         """
         with unchanged_on_error(self):
             self._take(X, sample_weight, first=True)
-            self._found()
+            self._solved()
         return self
 
     def partial_fit(
@@ -304,7 +304,7 @@ class OfMomentsOfClasses(OfMoments):
                 self._take(X, y, None, sample_weight, first=True)
             else:
                 self._take_blocks(blocks)
-            self._found()
+            self._solved()
         return self
 
     def partial_fit(

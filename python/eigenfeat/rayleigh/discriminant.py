@@ -20,9 +20,8 @@ from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils import rayleigh_matrices as matrices
 from eigenfeat.rayleigh.base import SupervisedRayleigh
 from eigenfeat.rows import reductions
-from eigenfeat.rows.blocks import RowBlocks
+from eigenfeat.rows.blocks import RowBlocks, RowTransform
 from eigenfeat.rows.out_of_core import FromLogits, all_targets, over_blocks
-from eigenfeat.rows.reading import RowTransform
 from eigenfeat.rows.targets import assign_bins, bin_edges
 
 __all__ = ["FisherLDA", "SlicedInverseRegression"]

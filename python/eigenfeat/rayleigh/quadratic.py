@@ -164,7 +164,7 @@ class QuadraticDiscriminant(FromLogits, ClassifierMixin, OfMomentsOfClasses):
     @property
     def shrinkage_(self) -> Array:
         """(k,) shrinkage of each class."""
-        result: ClassGaussians = self._found()
+        result: ClassGaussians = self._solved()
         return result.shrinkage
 
     @over_blocks
@@ -184,7 +184,7 @@ class QuadraticDiscriminant(FromLogits, ClassifierMixin, OfMomentsOfClasses):
             has minus infinity.
         """
         check_is_fitted(self)
-        rows, result = self._rows(X), self._found()
+        rows, result = self._rows(X), self._solved()
         scores = np.empty((rows.shape[0], len(result.means)), dtype=rows.dtype)
         for c, (mean, whitener) in enumerate(zip(result.means, result.whiteners, strict=True)):
             offset = -(mean @ whitener)

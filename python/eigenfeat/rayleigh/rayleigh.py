@@ -308,7 +308,7 @@ class OrientedPCA(UnsupervisedRayleigh):
         """
         with unchanged_on_error(self):
             self._take(X, sample_weight, first=True, noise=noise)
-            self._found()
+            self._solved()
         return self
 
     def partial_fit(

@@ -21,13 +21,15 @@ from eigenfeat.rows.blocks import (
     ArrayBlocks,
     Block,
     RowBlocks,
+    RowTransform,
     as_blocks,
+    check_finite,
+    check_known,
     check_no_list,
     is_blocks,
     is_mapped,
 )
 from eigenfeat.rows.estimator import given_blocks
-from eigenfeat.rows.reading import RowTransform, check_finite, check_known
 
 if TYPE_CHECKING:
     from collections.abc import Hashable

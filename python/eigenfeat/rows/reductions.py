@@ -23,7 +23,7 @@ from eigenfeat._base.labels import LabelTable
 from eigenfeat._base.types import Codes, DType, Labels
 from eigenfeat._base.validation import check_weights
 from eigenfeat.moments.class_moments import ClassMoments
-from eigenfeat.rows.reading import Checksum, RowTransform, check_finite, check_known
+from eigenfeat.rows.blocks import Checksum, RowTransform, check_finite, check_known
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -111,16 +111,16 @@ def targets(block: Block) -> list[tuple[int, Labels, _Array | None]]:
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """Labels of one block: `codes` (m,) into `labels`, of the rows that are kept.
+    """Labels of one block: `codes` (m,) into `labels`, of the samples that have weight.
 
-    ``kept`` is a mask of the block's rows, or None for all of them.
+    ``weighted`` is a mask of the block's rows, or None for all of them.
     """
 
     start: int
     n_rows: int
     codes: Codes
     labels: tuple[Hashable, ...]
-    kept: npt.NDArray[np.bool_] | None
+    weighted: npt.NDArray[np.bool_] | None
 
 
 @dataclass(eq=False)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["check_held_out", "checked_splitter", "cv_results"]
 
-_EXPECTED = "a number of folds, a splitter, or pairs of row numbers (train, held out)"
+_EXPECTED = "a number of folds, a splitter, or pairs of sample numbers (train, held out)"
 
 
 class _NamedSplitter:
@@ -93,7 +93,9 @@ def checked_splitter(
     """
     if isinstance(cv, Integral):
         if not 2 <= int(cv) <= len(y):
-            raise ValueError(f"cv: expected 2 to {len(y)} folds, one row in each, got {show(cv)}")
+            raise ValueError(
+                f"cv: expected 2 to {len(y)} folds, one sample in each, got {show(cv)}"
+            )
     elif not hasattr(cv, "split") or isinstance(cv, str):
         cv = _pairs(cv, n_rows)
     return _NamedSplitter(check_cv(cv, y, classifier=True), cv)
@@ -115,7 +117,7 @@ def _pairs(cv: Any, n: int) -> list[tuple[NDArray[Any], NDArray[Any]]]:
         if not flags and not numbers:
             raise ValueError(wrong)
         if not flags and part.size and not (-n <= part.min() and part.max() < n):
-            raise ValueError(f"cv: expected row numbers below {n}, got {part.max()}")
+            raise ValueError(f"cv: expected sample numbers below {n}, got {part.max()}")
     return [(train, held_out) for train, held_out in pairs]
 
 

@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import ArrayLike
 
-from eigenfeat._base.spread import is_rounding, signed
 from eigenfeat._base.types import Seed, Weights
 from eigenfeat._base.validation import (
     check_some_weight,
@@ -24,6 +23,8 @@ from eigenfeat._base.validation import (
     random_generator,
     real_array,
 )
+from eigenfeat.moments.class_moments import is_rounding
+from eigenfeat.moments.columns import signed
 
 __all__ = [
     "assign_bins",
@@ -151,7 +152,7 @@ def target_groups(
         return np.stack([_binned(_contracted(outputs, u), n_bins, weights) for u in chosen])
     if n_groups * outputs.nbytes // outputs.shape[1] > physical_memory():
         raise MemoryError(
-            f"n_contractions: expected groups of {len(outputs)} rows that fit into memory, "
+            f"n_contractions: expected groups of {len(outputs)} samples that fit into memory, "
             f"got {n_groups}"
         )
     if outputs.shape[1] == 1:
@@ -210,7 +211,7 @@ def supervised_contractions(
     outputs = _outputs(y)
     rows = np.asarray(real_array(X, "X"), dtype=np.float64)
     if rows.ndim != 2 or len(rows) != len(outputs) or not np.isfinite(rows).all():
-        raise ValueError(f"X: expected {len(outputs)} finite rows, got shape {rows.shape}")
+        raise ValueError(f"X: expected {len(outputs)} finite samples, got shape {rows.shape}")
     count = check_whole(n_contractions, "n_contractions", at_least=1)
     weights = check_weights(sample_weight, len(outputs))
     share = np.ones(len(rows)) if weights is None else np.asarray(weights, dtype=np.float64)

@@ -24,9 +24,9 @@ from eigenfeat._base import threads
 from eigenfeat._base.core import core
 from eigenfeat._base.labels import check_two_labels, plain_labels
 from eigenfeat._base.saved import fits
-from eigenfeat._base.spread import is_rounding
 from eigenfeat._base.types import Floats, Labels, Seed
 from eigenfeat._base.validation import MOST, plain_rows, random_generator, real_array, show
+from eigenfeat.moments.class_moments import is_rounding
 from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error
 from eigenfeat.signals.intervals import interval_summaries
 

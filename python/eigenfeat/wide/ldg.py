@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
-from eigenfeat._base.spread import signed
+from eigenfeat.moments.columns import signed
 from eigenfeat.neighbours.local_means import knn_accuracy
 from eigenfeat.wide.denominator import Rows
 from eigenfeat.wide.rows import Columns, wide_classes
@@ -305,5 +305,5 @@ class WideProblem:
     def neighbour_accuracies(self) -> None:
         """Refuse to choose the number of neighbours: local QDA needs coordinates."""
         raise ValueError(
-            "n_neighbors: expected a number for so many rows of a huge dimension, got several"
+            "n_neighbors: expected a number for so many samples of a huge dimension, got several"
         )

@@ -393,7 +393,7 @@ def refuse_moments(solver: str) -> None:
     if solver == "randomized":
         raise ValueError(
             "solver: expected one that works on moments for partial_fit and fit_moments, "
-            "got 'randomized', which needs all rows in fit"
+            "got 'randomized', which needs all samples in fit"
         )
 
 

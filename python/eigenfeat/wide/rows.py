@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from eigenfeat._base.sparse_rows import DenseRows, SparseRows, in_order
-from eigenfeat._base.spread import varying
 from eigenfeat._base.types import DType, Floats
+from eigenfeat.moments.class_moments import varying
 from eigenfeat.pencils.fitted_directions import ScaleReport
 
 if TYPE_CHECKING:

@@ -243,7 +243,7 @@ TEST_CASE_TEMPLATE("feature rows that do not fit name what does not", T, float, 
       stored(random, Kind::stored, 6, 4, false);
   FeatureRows<T> rows = dense.rows;
   rows.sparse = sparse.rows.sparse;
-  CHECK(starts_with(error_of(rows), "X: expected dense or sparse rows"));
+  CHECK(starts_with(error_of(rows), "X: expected dense or sparse samples"));
   rows = dense.rows;
   rows.dense = rows.dense.transposed();
   CHECK(starts_with(error_of(rows), "X: expected row-major"));

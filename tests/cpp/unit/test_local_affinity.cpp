@@ -184,7 +184,7 @@ TEST_CASE("misuse of affinity sums") {
   CHECK(message(p) == "n_neighbors: expected at least 1, got 0");
   p.k = 2;
   p.counts = {4, 4};
-  CHECK(message(p) == "counts: expected numbers that sum to the rows of X, 9, got 8");
+  CHECK(message(p) == "counts: expected numbers that sum to the samples of X, 9, got 8");
   p.counts = {10, -1};
   CHECK(message(p) == "counts: expected no negative number, got -1");
   p.counts = {9};

@@ -234,5 +234,5 @@ TEST_CASE("misuse is named") {
   CHECK(starts_with(message_of<std::invalid_argument>([&] {
                       scatters(pairs_of(data, lists, 1), {0.5, 0.5}, ScatterMethod::rows);
                     }),
-                    "neighbours: expected row numbers or -1, got 10"));
+                    "neighbours: expected numbers of samples or -1, got 10"));
 }

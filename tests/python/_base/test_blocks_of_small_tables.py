@@ -91,8 +91,8 @@ def batches_of(size):
 
 @pytest.mark.parametrize("name", BLOCKS)
 def test_blocks(name):
-    for seed in range(5):
-        check(name, seed, [blocks_of(5), blocks_of(17)])
+    for seed in range(3):
+        check(name, seed, [blocks_of(5 if seed % 2 else 17)])
 
 
 @pytest.mark.parametrize("name", sorted(OF_RANK))
@@ -104,11 +104,11 @@ def test_rounding_of_float32_is_no_direction(name, seed):
 
 @pytest.mark.parametrize("name", BATCHES)
 def test_batches(name):
-    for seed in range(5):
+    for seed in range(3):
         check(name, seed, [batches_of(11)])
 
 
-@pytest.mark.parametrize("name", BLOCKS)
+@pytest.mark.parametrize("name", ["GEM", "GEMClassifier, gem", "PCAFisher"])
 def test_files(name, tmp_path):
     def text(model, X, y, w):
         frame = pd.DataFrame(X).assign(label=y)

@@ -6,58 +6,49 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).resolve().parents[3]
-START = "import sys; sys.modules['matplotlib'] = sys.modules['rich'] = None\n"
-FIT = """
+USES = """
+import sys
+sys.modules["matplotlib"] = sys.modules["rich"] = None
 from sklearn.datasets import load_iris
-from eigenfeat import GEMClassifierCV
+from eigenfeat import GEM, GEMClassifier, GEMClassifierCV
+
 X, y = load_iris(return_X_y=True)
-search = GEMClassifierCV(grid={"logit__penalty": [0.1, 1.0]}, verbose=1).fit(X, y)
+grid = {"logit__penalty": [0.1, 1.0]}
+GEMClassifierCV(GEMClassifier(views="gem"), grid, verbose=1).fit(X, y)
+print("fitted", file=sys.stderr)
+from eigenfeat import plotting
+try:
+    plotting.SpectrumDisplay.from_estimator(GEM(threshold=0).fit(X, y))
+except ImportError as error:
+    print(f"{type(error).__module__}.{type(error).__name__}: {error}", file=sys.stderr)
+import bench.papers.__main__, eigenfeat.cli.main
+print(eigenfeat.cli.main.main(["demo", "--quick"]))
+print(bench.papers.__main__.main(["mnist", "--data", "x"]))
 """
-PLOT = """
-from eigenfeat import GEM, plotting
-plotting.SpectrumDisplay.from_estimator(GEM(threshold=0).fit(X, y))
-"""
+NEEDED = "matplotlib: expected to be installed for "
 
 
-def python(code):
-    command = [sys.executable, "-c", START + code]
-    return subprocess.run(
-        command, capture_output=True, text=True, timeout=300, check=False, cwd=ROOT
+def test_fits_need_neither_and_what_does_names_the_extra_before_any_work():
+    done = subprocess.run(
+        [sys.executable, "-c", USES],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+        cwd=ROOT,
     )
-
-
-def test_fits_need_neither_and_say_how_far_they_are():
-    done = python(FIT)
-    assert done.returncode == 0, done.stderr
-    lines = done.stderr.splitlines()
-    assert len(lines) == 2
+    assert (done.returncode, done.stdout) == (0, "1\n1\n"), done.stderr
+    *progress, picture, demonstration, papers = done.stderr.splitlines()
+    assert progress[-1] == "fitted"
+    assert len(progress) == 3
     assert all(
         line.startswith("[GEMClassifierCV] logit__penalty=") and line.endswith("%")
-        for line in lines
+        for line in progress[:-1]
     )
-
-
-def test_pictures_name_the_extra():
-    done = python(FIT + PLOT)
-    assert done.returncode == 1
-    assert done.stderr.splitlines()[-1] == (
-        "eigenfeat._base.extras.MissingExtraError: matplotlib: expected to be installed for "
-        'pictures, as by pip install "eigenfeat[plot]"'
-    )
-
-
-@pytest.mark.parametrize(
-    ("module", "command"),
-    [
-        ("eigenfeat.cli.main", ["demo", "--quick"]),
-        ("bench.papers.__main__", ["mnist", "--data", "x"]),
-    ],
-)
-def test_commands_name_the_extra_before_any_work(module, command):
-    done = python(f"from {module} import main; sys.exit(main({command}))")
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("eigenfeat: matplotlib: expected to be installed for ")
-    assert done.stderr.endswith('as by pip install "eigenfeat[plot]"\n')
+    extra = 'pip install "eigenfeat[plot]"'
+    expected = f"eigenfeat._base.extras.MissingExtraError: {NEEDED}pictures, as by {extra}"
+    assert picture == expected
+    for line in (demonstration, papers):
+        assert line.startswith(f"eigenfeat: {NEEDED}")
+        assert line.endswith(f"as by {extra}")

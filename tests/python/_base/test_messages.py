@@ -39,7 +39,7 @@ def problem(rng):
 def test_a_list_of_blocks_is_told_where_to_go(estimator, problem):
     X, y = problem
     pairs = [(X[:45], y[:45]), (X[45:], y[45:])]
-    text = r"^X: expected rows or RowBlocks, got a (list|tuple) of 2 blocks: eigenfeat\.rows"
+    text = r"^X: expected samples or RowBlocks, got a (list|tuple) of 2 blocks: eigenfeat\.rows"
     for blocks in (
         pairs,
         tuple(pairs),

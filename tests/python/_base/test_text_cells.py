@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from every_estimator import DOMAINS, ESTIMATORS, X, Y, new
-from sklearn.base import is_classifier, is_regressor
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 import eigenfeat as ef
@@ -28,21 +27,6 @@ def test_fit_names_the_column(name):
     with pytest.raises(ValueError, match=r"text in column 'c' \('green' in row 3\)"):
         estimator.fit(frame, Y, **more)
     assert len(DOMAINS) == len(X)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_fit_names_the_row_without_a_label(name):
-    estimator, more = new(name)
-    if not is_classifier(estimator) and not estimator.__sklearn_tags__().target_tags.required:
-        pytest.skip("it needs no labels")
-    if is_regressor(estimator) or name == "SlicedInverseRegression":
-        pytest.skip("its targets are numbers")
-    labels = np.array(Y).astype(str).astype(object)
-    labels[3] = None
-    with pytest.raises(
-        ValueError, match=r"^y: expected a label for every sample, .* in row 3; leave"
-    ):
-        estimator.fit(X, labels, **more)
 
 
 def test_predictions_name_the_column():

@@ -10,9 +10,10 @@ from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
 
 import eigenfeat as ef
-from eigenfeat._base.spread import deviations, is_rounding, mean_variance, varying
 from eigenfeat.incomplete import LocalQDA
 from eigenfeat.ldg import LDG, KernelLDG
+from eigenfeat.moments.class_moments import is_rounding, varying
+from eigenfeat.moments.columns import deviations, mean_variance
 
 # Their docstrings name a parameter in the units of the columns: C, sigma2, or that of the kernel.
 BY_DEFINITION = {"MulticlassSVM", "MulticlassSVM, warm", "KernelLDG", "KernelLDG, chi2"}
@@ -106,7 +107,7 @@ def test_moves_of_a_table_in_its_own_units(kind):
     assert raw.svm_.n_iter_ <= 2 * epochs
     assert_allclose(raw.column_scale_, X.std(axis=0), rtol=1e-12)
     assert_allclose(kind.fit(1e-12 * X, y).cv_scores_, raw.cv_scores_)
-    for rows in (1e3 * Z, 1e-12 * Z, Z + 280.0, np.column_stack([Z, np.full(40, 1e9)])):
+    for rows in (1e-12 * Z, np.column_stack([Z + 280.0, np.full(40, 1e9)])):
         other = kind.fit(rows, y)
         assert other.svm_.n_iter_ <= 2 * epochs
         assert_allclose(other.cv_scores_, known)

@@ -73,7 +73,7 @@ def new_rows(folder, name, X):
     return path
 
 
-KINDS = ("new.csv", "new.svm", "new.npy", "new.npz", "new.parquet", "new.arrow")
+KINDS = ("new.csv", "new.svm", "new.npz", "new.parquet")
 
 
 @pytest.fixture(params=KINDS)

@@ -231,6 +231,7 @@ def started(arguments):
     )
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are sent as POSIX has them")
 def test_a_killed_run_is_taken_up_again(tmp_path, rng, capsys):
     np.save(tmp_path / "X.npy", rng.standard_normal((30000, 8)))

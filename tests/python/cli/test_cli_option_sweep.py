@@ -65,10 +65,10 @@ OPTIONS = {
 
 
 def values_of(name, option):
-    """Four values where an option comes for the first time, and one of them in other commands."""
+    """Two values where an option comes for the first time, and one of them in other commands."""
     owners = [other for other in OPTIONS if option in OPTIONS[other]]
     place = sum(map(len, [*OPTIONS[name][: OPTIONS[name].index(option)], option]))
-    many = [VALUES[(place + 5 * j) % len(VALUES)] for j in range(4)]
+    many = [VALUES[(place + 7 * j) % len(VALUES)] for j in range(2)]
     return many if name == owners[0] else many[:1]
 
 

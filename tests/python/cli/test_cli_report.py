@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command_line import run
+from flat_gem import gem_classifier
 from table_files import arrow_modules, csv_text
 
 import eigenfeat as ef
@@ -24,7 +25,7 @@ def files(tmp_path, rng, monkeypatch):
     kinds = np.array(["ant", "bee", "moth"])[y]
     (tmp_path / "train.csv").write_text(csv_text(X[:200], kinds[:200]))
     (tmp_path / "test.csv").write_text(csv_text(X[200:], kinds[200:]))
-    assert run("fit", "train.csv", "--target", "kind", "-o", "model.efm")[0] == 0
+    ef.save(gem_classifier(n_directions=1).fit(X[:200], kinds[:200]), tmp_path / "model.efm")
     return X[200:], kinds[200:]
 
 
@@ -35,12 +36,8 @@ def test_the_page_says_what_evaluate_says(files):
     status, out, err = run(*COMMAND, "--title", "Insects & co")
     assert (status, err) == (0, "")
     assert out.startswith("page.html: 200 rows, ")
-    found = json.loads(run(*COMMAND[:1], "--json", *COMMAND[1:])[1])
-    assert (found["rows"], found["of_rows"], found["skipped"]) == (200, 200, 0)
     text = Path("page.html").read_text()
     measured = json.loads(run("evaluate", *COMMAND[1:5], "--json")[1])
-    run(*COMMAND, "--title", "Insects & co")
-    text = Path("page.html").read_text()
     assert "<title>Insects &amp; co</title>" in text
     assert f">{measured['accuracy']:.1%}<" in text
     assert "test.csv" in text

@@ -11,7 +11,10 @@ import sys
 import numpy as np
 import pytest
 from command_line import run
+from flat_gem import gem_classifier
 from table_files import arrow_modules, csv_text
+
+from eigenfeat import open_rows, save
 
 COMMAND = [sys.executable, "-m", "eigenfeat"]
 
@@ -55,6 +58,8 @@ def test_a_model_fitted_to_standard_input_is_that_of_the_file(files, tmp_path, m
 def test_a_reader_may_stop(files, tmp_path):
     lines = files.splitlines(keepends=True)
     (tmp_path / "many.csv").write_text(lines[0] + "".join(lines[1:]) * 300)
+    rows = open_rows(tmp_path / "rows.csv", "kind")
+    save(gem_classifier(n_directions=1).fit(rows), tmp_path / "model.efm")
     program = " ".join(COMMAND)
     script = (
         f"set -o pipefail; cat many.csv | {program} predict model.efm - --format csv -o - | head -2"

@@ -130,7 +130,7 @@ def test_rows_of_any_type(parts, dtype):
         ({"projections": np.ones((40, 3))}, "projections: expected 9 columns"),
         ({"projections": np.ones((39, 9))}, "projections: expected 40 rows, got 39"),
         ({"projections": np.ones(9)}, "projections: expected 9 columns"),
-        ({"X": None}, "X: expected rows, which the expansion needs, got None"),
+        ({"X": None}, "X: expected samples, which the expansion needs, got None"),
         ({"X": np.ones(7)}, "X: expected"),
     ],
 )

@@ -152,7 +152,7 @@ def test_unfit_splits_are_named(digits, kind):
             search(cv=cv).fit(*kind(X, y))
     twice = [(np.arange(480) // 2 * 2, np.arange(1, 480, 2))]
     if len(kind(X, y)) == 1:
-        with pytest.raises(ValueError, match="cv: expected splits that take a row once"):
+        with pytest.raises(ValueError, match="cv: expected splits that take a sample once"):
             search(cv=twice).fit(ArrayBlocks(X, y))
 
 
@@ -175,7 +175,7 @@ class Changing(ArrayBlocks):
 def test_blocks_that_change_are_noticed(digits, calm):
     blocks = Changing(*digits, block_rows=100)
     blocks.calm = calm
-    with pytest.raises(ValueError, match="X: expected the 480 rows of the first pass in every"):
+    with pytest.raises(ValueError, match="X: expected the 480 samples of the first pass in every"):
         search(tol=0.1).fit(blocks)
 
 

@@ -10,7 +10,6 @@ from flat_gem import gem_classifier, with_params
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_wine
-from sklearn.metrics import log_loss
 
 from eigenfeat.gem.ensemble import GEMEnsemble
 from eigenfeat.moments.class_moments import ClassMoments
@@ -62,23 +61,15 @@ def test_two_classes():
     assert_array_equal(model.predict(X[1::2]), model.classes_[expected.argmax(axis=1)])
 
 
-def test_cross_entropy_is_at_most_the_members_mean(digits, model):
-    """Row by row: ``-log q_c = mean(-log p_mc) + log Z``, and Z is at most 1 (Hoelder)."""
-    X, y = digits
-    rows = np.arange(len(y))
-    own = -model.predict_log_proba(X)[rows, y]
-    members = [-m.predict_log_proba(X)[rows, y] for m in model.members_]
-    assert (own <= np.mean(members, axis=0) + 1e-5).all()
-    losses = [log_loss(y[600:], m.predict_proba(X[600:])) for m in model.members_]
-    assert log_loss(y[600:], model.predict_proba(X[600:])) < np.mean(losses)
-
-
 @pytest.mark.parametrize(
-    "options",
-    [{}, {"scale": "columns"}, {"depth": 2, "hidden_directions": 1}, {"include_input": True}],
+    ("options", "form"),
+    [
+        ({"scale": "columns"}, np.asarray),
+        ({"depth": 2, "hidden_directions": 1}, np.asarray),
+        ({"include_input": True}, sp.csr_array),
+    ],
     ids=str,
 )
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 def test_members_are_as_if_fitted_alone(digits, options, form):
     X, y = form(digits[0][:600]), digits[1][:600]
     estimator = with_params(clone(SMALL), **options)
@@ -130,9 +121,3 @@ def test_members_differ_and_seeds_decide(digits, model):
     fewer = GEMEnsemble(SMALL, n_members=2).fit(X[:600], y[:600])
     for member, twin in zip(fewer.members_, model.members_, strict=False):
         assert_array_equal(member.predict_proba(X), twin.predict_proba(X))
-
-
-# ---- files ---------------------------------------------------------------------------------------
-
-
-# ---- errors --------------------------------------------------------------------------------------

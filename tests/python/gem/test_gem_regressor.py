@@ -101,7 +101,7 @@ def test_contractions_that_are_given(rng):
         target_groups(Y, contractions=[[1.0, 2.0]])
     with pytest.raises(ValueError, match="y: expected an output that varies"):
         supervised_contractions(Y, np.ones((50, 2)))
-    with pytest.raises(ValueError, match="X: expected 50 finite rows"):
+    with pytest.raises(ValueError, match="X: expected 50 finite samples"):
         supervised_contractions(Y[:40], Y)
 
 

@@ -113,32 +113,6 @@ def test_lengths_and_decisions_are_the_definitions(rng, n, d, support, relaxed):
         assert_array_equal(model.predict(rows), last)
 
 
-def test_clusters_make_decisions_earlier_and_support_later(rng):
-    X, y = series(rng, 120, 30, False, spread=20.0)
-    rows, truth = series(rng, 100, 30, False, spread=20.0)
-    for relaxed in (False, True):
-        times = []
-        for support in (0.0, 0.2, 1.0):
-            model = ECTS(support, relaxed=relaxed).fit(X, y)
-            early = model.predict_early(rows)
-            times.append(early.time.mean())
-            assert np.mean(early.label == model.predict(rows)) > 0.95
-            assert np.mean(early.label == truth) > 0.9
-        assert times[0] < times[1] <= times[2] < 30
-
-
-def test_only_the_past_is_looked_at(rng):
-    X, y = series(rng, 60, 20, False, spread=6.0)
-    model = ECTS().fit(X, y)
-    rows, _ = series(rng, 40, 20, False, spread=6.0)
-    early = model.predict_early(rows)
-    later = np.arange(20) >= early.time[:, None]
-    other = np.where(later, 1e3 * rng.standard_normal(rows.shape), rows)
-    again = model.predict_early(other)
-    assert_array_equal(again.label, early.label)
-    assert_array_equal(again.time, early.time)
-
-
 def test_equal_rows_and_blocks(rng, monkeypatch):
     X = np.zeros((6, 4))
     model = ECTS().fit(X, ["a", "a", "a", "a", "b", "b"])

@@ -68,10 +68,10 @@ def test_series_wait_for_what_it_is_worth(delay):
 def test_backward_induction_is_the_optimum_of_a_known_problem():
     """Two kinds of rows at the first time; the value of waiting is known for each."""
     random = np.random.default_rng(2)
-    kind = random.integers(0, 2, 4000)
+    kind = random.integers(0, 2, 2000)
     first = np.where(kind[:, None] == 0, [0.5, 0.5], [0.9, 0.1])
-    later = np.tile([0.99, 0.01], (4000, 1))
-    wrong = np.stack([random.random(4000) < np.where(kind == 0, 0.5, 0.1), np.zeros(4000)])
+    later = np.tile([0.99, 0.01], (2000, 1))
+    wrong = np.stack([random.random(2000) < np.where(kind == 0, 0.5, 0.1), np.zeros(2000)])
     for delay, wait in ((0.05, [True, True]), (0.2, [True, False]), (0.7, [False, False])):
         costs = wrong + np.array([[0.0], [delay]])
         policy = fitted_policy([Regression(views_of(first))], [first, later], costs)

@@ -45,10 +45,10 @@ def fitted():
 
 def test_one_channel_is_the_same_in_every_form():
     X, y = signals(50, np.random.default_rng(0))
-    rows = MinimumCostClassifier(lda(), 0.3, n_times=5).fit(X, y)
+    rows = MinimumCostClassifier(lda(), 0.3, n_times=3).fit(X, y)
     found = rows.predict_early(X)
     for form in (X[:, None], [x[None] for x in X]):
-        model = MinimumCostClassifier(lda(), 0.3, n_times=5).fit(form, y)
+        model = MinimumCostClassifier(lda(), 0.3, n_times=3).fit(form, y)
         again = model.predict_early(form)
         assert_array_equal(again.label, found.label)
         assert_array_equal(again.time, found.time)
@@ -100,10 +100,10 @@ def test_training_series_with_holes_and_several_lengths():
     X, y = two_channels()
     given = [x[:, : x.shape[1] - i % 7].copy() for i, x in enumerate(X)]
     given[3][0, 5:9] = np.nan
-    model = MinimumCostClassifier(lda(), 0.05, n_times=8).fit(given, y)
+    model = MinimumCostClassifier(lda(), 0.05, n_times=4).fit(given, y)
     held = np.array([np.pad(x, ((0, 0), (0, 60 - x.shape[1])), mode="edge") for x in given])
     held[3, 0, 5:9] = held[3, 0, 4]
-    wanted = MinimumCostClassifier(lda(), 0.05, n_times=8).fit(held, y)
+    wanted = MinimumCostClassifier(lda(), 0.05, n_times=4).fit(held, y)
     found, other = model.predict_early(given), wanted.predict_early(held)
     assert_array_equal(found.label, other.label)
     ends = np.array([x.shape[1] for x in given])
@@ -291,7 +291,7 @@ def test_the_summaries_know_levels(rng):
         model.fit([X[0], X[1, :30]], y[:2])
 
 
-@pytest.mark.parametrize("n", [24, 150])  # fewer series than features, and more
+@pytest.mark.parametrize("n", [24, 110])  # fewer series than features, and more
 def test_the_weight_of_the_summaries_has_the_least_loo_error(rng, n):
     y = np.arange(n) % 3
     X = rng.standard_normal((n, 30)) + 0.3 * y[:, None]

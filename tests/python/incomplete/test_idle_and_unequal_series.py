@@ -14,7 +14,6 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from eigenfeat import GEM, FisherLDA, GEMClassifier
 from eigenfeat.demo.early import signals
 from eigenfeat.incomplete import (
     ECTS,
@@ -34,13 +33,9 @@ def LDA():
 
 CLASSIFIERS = {
     "LDA": LinearDiscriminantAnalysis,
-    "shrinkage": lambda: LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"),
     "naive Bayes": GaussianNB,
-    "FisherLDA": FisherLDA,
     "QuadraticDiscriminant": QuadraticDiscriminant,
-    "GEMClassifier": lambda: GEMClassifier(views=["columns", "gem"]),
     "pipeline": lambda: make_pipeline(StandardScaler(), LogisticRegression()),
-    "GEM": lambda: make_pipeline(GEM(), LogisticRegression(max_iter=1000)),
 }
 
 
@@ -64,13 +59,13 @@ def test_idle_beginnings(name):
     assert (found.time > IDLE).all()
 
 
-@pytest.mark.parametrize("value", [0.0, 3.7, -1e6])
+@pytest.mark.parametrize("value", [3.7, -1e6])
 def test_the_offset_of_what_is_idle_does_not_matter(value):
     X, y = series(value=value)
     X[:, :IDLE] *= 1 + np.random.default_rng(2).choice([0.0, 2.0**-52], (len(X), IDLE))
-    early = MinimumCostClassifier(LDA(), lambda t: t / 100, n_times=6).fit(X, y)
+    early = MinimumCostClassifier(LDA(), lambda t: t / 100, n_times=3).fit(X, y)
     assert early.onset_ == IDLE
-    wanted = MinimumCostClassifier(LDA(), lambda t: (t + IDLE) / 100, n_times=6)
+    wanted = MinimumCostClassifier(LDA(), lambda t: (t + IDLE) / 100, n_times=3)
     wanted.fit(X[:, IDLE:], y)
     assert_array_equal(early.times_, wanted.times_ + IDLE)
     found = early.predict_early(X)

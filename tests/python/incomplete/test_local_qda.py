@@ -30,7 +30,7 @@ def plain(X, y, x, kn, floor, priors=None):
     return np.array(scores)
 
 
-@pytest.mark.parametrize("kn", [1, 3, 40, 1000])
+@pytest.mark.parametrize("kn", [1, 3, 1000])
 def test_discriminants_are_the_plain_loops(rng, kn):
     X, y = load_wine(return_X_y=True)
     X = (X - X.mean(axis=0)) / X.std(axis=0)
@@ -48,7 +48,7 @@ def test_discriminants_are_the_plain_loops(rng, kn):
     assert_allclose(scores, model.decision_function(points), rtol=1e-9)
 
 
-@pytest.mark.parametrize("kn", [1, 3, 20, 1000])
+@pytest.mark.parametrize("kn", [1, 20])
 def test_full_covariances_are_the_plain_gaussians(rng, kn):
     X, y = load_wine(return_X_y=True)
     X = (X - X.mean(axis=0)) / X.std(axis=0)

@@ -121,19 +121,8 @@ def test_the_box_of_quadratic_discriminants_has_degrees_of_all_pairs(series):
         assert_allclose(radius_of(rule_input, SETS["box"], np.full(5, 0.9)), radius)
 
 
-def test_sets_hold_what_they_say(rng):
-    draws = rng.standard_normal((40000, 5))
-    for tau in (0.3, 0.9):
-        inside = (draws**2).sum(axis=1) <= SETS["quadratic"].radius(tau, 5) ** 2
-        assert abs(inside.mean() - tau) < 0.01
-        inside = np.abs(draws).max(axis=1) <= SETS["box"].radius(tau, 5)
-        assert abs(inside.mean() - tau) < 0.01
-        heavy = rng.standard_t(3, (40000, 5)) / np.sqrt(3)
-        assert ((heavy**2).sum(axis=1) <= SETS["chebyshev"].radius(tau, 5) ** 2).mean() >= tau
-
-
 def test_tails_of_quadratics(rng):
-    for _ in range(20):
+    for _ in range(6):
         a, g = rng.standard_normal((2, 1, 6))
         draws = rng.standard_normal((200000, 6))
         values = draws**2 @ a[0] + 2 * draws @ g[0]
@@ -153,8 +142,17 @@ def test_tails_of_quadratics(rng):
     assert_array_equal(certain, [0, 1])
 
 
-@pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("name", list(CLASSIFIERS))
+# Linear discriminants are the same to a rule, whoever they come from.
+ALIKE = ("svc", "logistic", "logit")
+
+
+@pytest.mark.parametrize(
+    ("name", "rule"),
+    [
+        *((name, rule) for name in CLASSIFIERS if name not in ALIKE for rule in RULES),
+        *((name, "pairwise") for name in ALIKE),
+    ],
+)
 def test_what_is_decided_agrees_at_least_as_often_as_promised(series, name, rule):
     X, y = series(300)
     T, _ = series(30 if rule == "sampled" or name in ("nearest", "local") else 100)
@@ -266,7 +264,7 @@ def test_complete_rows_are_decided_as_predicted(series):
     T, _ = series(20)
     for name in ("lda", "logit", "qda", "local", "nearest"):
         classifier = CLASSIFIERS[name]
-        model = ReliableClassifier(classifier, reliability=0.9).fit(X, y)
+        model = ReliableClassifier(classifier, reliability=0.9, correct=name == "lda").fit(X, y)
         found = model.decide(T)
         assert_array_equal(found.labels, model.predict(T), err_msg=name)
         assert_array_equal(found.reliability, 1.0)
@@ -304,6 +302,7 @@ def test_threads_copies_and_tau_by_row(series):
     rows = punched(series(60)[0])
     for name in ("lda", "local", "qda"):
         options = {"reliability": 0.9, "rule": Sampled(64) if name == "local" else "auto"}
+        options["correct"] = name == "lda"
         expected = ReliableClassifier(CLASSIFIERS[name], n_threads=1, **options).fit(X, y)
         first = expected.reliabilities(rows)
         for threads in (2,):

@@ -54,14 +54,15 @@ def rows(rng):
 
 
 @pytest.mark.parametrize("model", MODELS, ids=str)
-@pytest.mark.parametrize("size", [1, 33])
-def test_blocks_give_the_components_of_all_rows(rows, model, size):
+def test_blocks_give_the_components_of_all_rows(rows, model):
     X, y = rows
-    check(copy(model).fit(FarBlocks(X, y, block_rows=size)), copy(model).fit(X, y), X)
+    for n, size in ((400, 33), (40, 1)):
+        memory = copy(model).fit(X[:n], y[:n])
+        check(copy(model).fit(FarBlocks(X[:n], y[:n], block_rows=size)), memory, X[:n])
 
 
 @pytest.mark.parametrize("model", MODELS, ids=str)
-@pytest.mark.parametrize("unit", [1e-150, 1.0, 1e150])
+@pytest.mark.parametrize("unit", [1e-150, 1e150])
 def test_units_and_constant_columns(rows, model, unit):
     X, y = rows
     X = np.hstack([X + 1e6, np.full((400, 1), 3.3), (y[:, None] == 1) * 2.5]) * unit

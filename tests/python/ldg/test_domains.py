@@ -54,8 +54,8 @@ def test_no_column_that_varies_in_both(rng):
         ([1, -1, np.nan], "got nan in row 2"),
         ([True, False, True], "got dtype bool"),
         (["s", "t", "s"], "got dtype <U1"),
-        ([1, 2, 3], "got no row of the target"),
-        ([-1, -1, -1], "got no row of the source"),
+        ([1, 2, 3], "got no sample of the target"),
+        ([-1, -1, -1], "got no sample of the source"),
         ([[1], [1, 2], [3]], r"expected shape \(3,\)"),
     ],
 )

@@ -189,7 +189,8 @@ def test_few_components_separate_what_many_columns_hide(rng):
 def test_short_classes_are_named(rng):
     X, y = blobs(rng, 40, 3, 2)
     y[:3] = 7
-    with pytest.warns(RuntimeWarning, match=r"more than 5 rows of every class, got fewer of \[7\]"):
+    message = r"more than 5 samples of every class, got fewer of \[7\]"
+    with pytest.warns(RuntimeWarning, match=message):
         model = LDG(1, gamma=0.5, n_neighbors=5).fit(X, y)
     assert model.short_classes_.tolist() == [7]
     assert np.isfinite(model.components_).all()

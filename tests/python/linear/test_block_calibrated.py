@@ -30,9 +30,15 @@ def agree(found, memory, X, rtol):
     assert found.n_rows_ == pytest.approx(memory.n_rows_, rel=1e-12)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
-@pytest.mark.parametrize("size", [1, 64, 600])
+@pytest.mark.parametrize(
+    ("size", "kind", "dtype"),
+    [
+        (1, np.asarray, np.float64),
+        (64, np.asarray, np.float32),
+        (64, sp.csr_matrix, np.float64),
+        (600, sp.csr_matrix, np.float32),
+    ],
+)
 def test_blocks_of_any_size_give_the_fit_in_memory(digits, dtype, kind, size):
     X, y = kind(digits[0].astype(dtype)), digits[1]
     if size == 1:

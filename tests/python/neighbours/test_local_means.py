@@ -215,7 +215,7 @@ def test_groups_and_neighbours_are_checked(rng):
         local_neighbours(X, codes, 2, 1, queries=X, groups=codes)
     with pytest.raises(ValueError, match="neighbours: expected shape"):
         scatters_of_neighbours(X, codes, np.zeros((8, 2, 1), dtype=int))
-    with pytest.raises(ValueError, match="neighbours: expected row numbers or -1, got 9"):
+    with pytest.raises(ValueError, match="neighbours: expected numbers of samples or -1, got 9"):
         scatters_of_neighbours(X, codes, np.full((9, 2, 1), 9))
 
 

@@ -13,7 +13,7 @@ from eigenfeat._base import validation
 from eigenfeat.exceptions import SingularDenominatorError
 from eigenfeat.pencils import pair_directions
 from eigenfeat.pencils import pencils as _pencils
-from eigenfeat.pencils.eigh import solve
+from eigenfeat.pencils.pencils import solve
 
 
 def sample(rng, n=300, d=5, k=8):

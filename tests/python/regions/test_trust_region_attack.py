@@ -77,9 +77,8 @@ def held_against_long_double(problem, rng):
 def test_every_family_against_long_double(family, way):
     rng = np.random.default_rng([list(reference.FAMILIES).index(family), WAYS.index(way)])
     for d in (1, 2, 3, 4, 5, 7, 9, 16, 26):
-        for _ in range(2):
-            n = 40 if d < 10 else 8
-            held_against_long_double(reference.draw(rng, family, n, d, way), rng)
+        n = 40 if d < 10 else 8
+        held_against_long_double(reference.draw(rng, family, n, d, way), rng)
 
 
 def test_a_result_with_a_large_residual_would_be_told():
@@ -156,7 +155,7 @@ def small_problems(draw):
     return A, g, draw(st.sampled_from([0.125, 0.5, 1.0, 1.5, 4.0]))
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=20, deadline=None, derandomize=True)
 @given(small_problems())
 def test_the_secular_equation_against_projected_gradients(problem):
     A, g, radius = problem
@@ -183,7 +182,7 @@ def test_the_secular_equation_against_projected_gradients(problem):
         assert certified_sign(A, g, -1e-12 * size - least, radius).sign == -1
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=60, deadline=None, derandomize=True)
 @given(small_problems())
 def test_no_point_disproves_a_sign_in_exact_arithmetic(problem):
     """Whole numbers and points on a grid: q is exact in fractions."""

@@ -71,7 +71,7 @@ class Page(HTMLParser):
 @pytest.fixture(scope="module")
 def digits():
     rows, labels = load_digits(return_X_y=True)
-    return rows[:500], labels[:500], rows[700:1100], labels[700:1100]
+    return rows[:300], labels[:300], rows[700:1100], labels[700:1100]
 
 
 @pytest.fixture(scope="module")

@@ -71,7 +71,7 @@ def test_bad_blocks_are_refused(rows):
         ArrayBlocks(X, y[1:])
     with pytest.raises(ValueError, match=r"block_rows: expected an integer from 1, got 0"):
         ArrayBlocks(X, y, block_rows=0)
-    with pytest.raises(ValueError, match=r"X: expected a matrix of rows"):
+    with pytest.raises(ValueError, match=r"X: expected a matrix of samples"):
         ArrayBlocks(y)
     with pytest.raises(ValueError, match=r"expected blocks \(X, y\)"):
         GeneratedBlocks([(X, y, y, y)]).reduce(len, lambda a, b: a + b)

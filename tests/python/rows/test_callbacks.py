@@ -151,7 +151,7 @@ def test_an_older_scikit_learn_has_none():
         "sys.modules['sklearn.callback'] = None; del sklearn.callback\n"
         "import numpy as np, eigenfeat as ef\n"
         "X = np.random.default_rng(0).standard_normal((40, 3)); y = np.arange(40) % 2\n"
-        "model = ef.MulticlassSVM().fit(X, y); ef.GEMClassifier().fit(X, y)\n"
+        "model = ef.MulticlassSVM().fit(X, y); ef.GEMClassifier(views='gem').fit(X, y)\n"
         "print(hasattr(model, 'set_callbacks'), model.predict(X).shape)\n"
     )
     ran = subprocess.run(

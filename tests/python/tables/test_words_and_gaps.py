@@ -70,7 +70,7 @@ def assert_same_columns(one, other):
 # ---- the same as a frame -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("form", ["csv", "csv.gz", "tsv", "parquet", "feather"])
+@pytest.mark.parametrize("form", ["csv.gz", "tsv", "parquet"])
 def test_a_file_gives_what_its_frame_gives(tmp_path, credit, form):
     path = tmp_path / f"credit.{form}"
     if form == "tsv":
@@ -89,7 +89,7 @@ def test_a_file_gives_what_its_frame_gives(tmp_path, credit, form):
     assert model.score(open_rows(path, "kind")) == expected.score(X, credit["kind"])
 
 
-@pytest.mark.parametrize("name", ["credit_a", "colic", "hepatitis", "breast_cancer"])
+@pytest.mark.parametrize("name", ["credit_a", "hepatitis"])
 def test_real_tables(name):
     path = SHARED / f"{name}.csv.gz"
     if not path.exists():
@@ -133,11 +133,13 @@ def test_parts_and_folders(tmp_path, credit):
 
 
 @pytest.mark.parametrize(
-    "estimator",
-    [GEMClassifierCV(grid={"logit__penalty": [0.03, 0.3]}), GEMEnsemble(n_members=2)],
+    ("estimator", "memory"),
+    [
+        (GEMClassifierCV(classifier(), {"logit__penalty": [0.03, 0.3]}), 64e6),
+        (GEMEnsemble(n_members=2), 0.0),
+    ],
     ids=["search", "ensemble"],
 )
-@pytest.mark.parametrize("memory", [64e6, 0.0])
 def test_relatives(tmp_path, credit, estimator, memory):
     path = written(credit, tmp_path / "credit.csv")
     rows = open_rows(path, "kind")
@@ -291,7 +293,7 @@ def test_every_command_on_a_table_with_words(tmp_path, credit, monkeypatch):
     written(credit[200:], tmp_path / "test.csv")
     assert run("fit", "train.csv", "--target", "kind", "-o", "m.eigenfeat")[0] == 0
     X, y = credit.drop(columns="kind"), credit["kind"]
-    expected = GEMClassifier().fit(X[:200], y[:200])
+    expected = GEMClassifier(random_state=0).fit(X[:200], y[:200])
     assert run("predict", "m.eigenfeat", "test.csv", "--proba", "-o", "found.csv")[0] == 0
     found = pd.read_csv("found.csv")
     np.testing.assert_array_equal(found["prediction"], expected.predict(X[200:]))

@@ -12,7 +12,6 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.labels import check_two_labels
-from eigenfeat._base.spread import signed
 from eigenfeat._base.types import Floats, Targets, Weights
 from eigenfeat._base.validation import FLOATS
 from eigenfeat.expansion.features import expand
@@ -26,6 +25,7 @@ from eigenfeat.ldg._solving.scatters import (
     triangle_of,
     unit_weights,
 )
+from eigenfeat.moments.columns import signed
 from eigenfeat.rows.blocks import Block, RowBlocks, is_blocks
 from eigenfeat.rows.estimator import (
     BaseEstimator,
@@ -35,7 +35,7 @@ from eigenfeat.rows.estimator import (
     validate_data,
     weighted_rows,
 )
-from eigenfeat.rows.memory import scan_blocks
+from eigenfeat.rows.labelled import scan_blocks
 from eigenfeat.rows.out_of_core import over_blocks
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ class ClassReducer(Reducer):
     def _rows_of(self, blocks: RowBlocks) -> ClassRows:
         if not self._in_blocks:
             name = type(self).__name__
-            raise ValueError(f"X: expected rows in memory, which {name} compares, got blocks")
+            raise ValueError(f"X: expected samples in memory, which {name} compares, got blocks")
         rows = _class_rows(blocks, weighted=self._weighted)
         keep_columns(self, blocks, len(rows.mean))
         return rows
@@ -215,7 +215,7 @@ def _class_rows(blocks: RowBlocks, *, weighted: bool) -> ClassRows:
     """
     rows = scan_blocks(blocks)
     if rows.scan.sparse:
-        raise TypeError("X: expected dense rows, got sparse ones")
+        raise TypeError("X: expected dense samples, got sparse ones")
     total = rows.scan.weight
     if total is not None and not weighted:
         raise ValueError(

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from eigenfeat._base.sparse_rows import in_order
-from eigenfeat._base.spread import deviations, in_any_order, signed
 from eigenfeat._base.types import Floats
+from eigenfeat.moments.columns import deviations, in_any_order, signed
 from eigenfeat.wide.rows import Columns
 
 __all__ = ["SMALL", "Basis", "smallest_eigenpairs", "span_of", "standardise"]

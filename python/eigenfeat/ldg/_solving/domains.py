@@ -56,7 +56,7 @@ def split_domains(
     source = domain_rows(sample_domain, n)
     for name, members in (("source", source), ("target", ~source)):
         if not members.any():
-            raise ValueError(f"sample_domain: expected {_EXPECTED}, got no row of the {name}")
+            raise ValueError(f"sample_domain: expected {_EXPECTED}, got no sample of the {name}")
     return source
 
 
@@ -116,7 +116,7 @@ def _rows(X: Any, name: str) -> RealArray:
         raise ValueError(f"{name}: expected a dense array, got a sparse matrix; use toarray()")
     array = np.asarray(plain_rows(X, name))
     if array.ndim != 2 or not len(array):
-        raise ValueError(f"{name}: expected a 2-D array of at least one row, got {array.shape}")
+        raise ValueError(f"{name}: expected a 2-D array of at least one sample, got {array.shape}")
     return array
 
 

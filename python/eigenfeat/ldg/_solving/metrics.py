@@ -67,7 +67,7 @@ def pairs_of(
     squares = np.einsum("ij,ij->i", gaps, gaps)
     apart = squares > _LEAST * squares.max(initial=0.0)
     if not apart.any():
-        raise ValueError("n_pairs: expected pairs of rows that differ, got equal rows only")
+        raise ValueError("n_pairs: expected pairs of samples that differ, got equal samples only")
     low, high = np.quantile(squares[apart], quantiles).tolist()
     same = codes[first] == codes[second]
     return gaps[apart], same[apart], (low, high)

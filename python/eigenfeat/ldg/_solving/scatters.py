@@ -20,7 +20,7 @@ from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.types import Labels
 from eigenfeat._base.validation import RealArray
 from eigenfeat.pencils.class_matrices import SingularDenominatorError
-from eigenfeat.pencils.eigh import generalized_eigh
+from eigenfeat.pencils.pencils import generalized_eigh
 
 __all__ = [
     "Array",

@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from eigenfeat._base.spread import mean_variance
 from eigenfeat._base.types import Codes, Floats
 from eigenfeat._base.validation import Generator, show
 from eigenfeat.ldg._solving.coordinates import SMALL, smallest_eigenpairs, span_of
+from eigenfeat.moments.columns import mean_variance
 from eigenfeat.neighbours.local_means import (
     N_VOTES,
     LocalScatters,

@@ -1,64 +1,27 @@
-"""What rounding leaves open: constant columns, signs of vectors, and in which order to add."""
+"""Arrays of samples: deviations of columns, their order, shrinkage, and signs of vectors."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from numpy.typing import NDArray
 
 from eigenfeat._base.types import Floats
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, DTypeLike
+from eigenfeat.moments.class_moments import is_rounding
 
 __all__ = [
     "deviations",
     "in_any_order",
-    "is_rounding",
+    "ledoit_wolf",
     "mean_variance",
-    "rounding",
     "signed",
-    "varying",
 ]
 
 _Array = npt.NDArray[np.float64]
 _BLOCK = 256  # columns, or samples
 _TINY = float(np.finfo(np.float64).tiny)
-_MANY = 2**20  # samples, where their number is not known
-
-
-def rounding(size: ArrayLike, n_samples: int = _MANY, dtype: DTypeLike = np.float64) -> _Array:
-    """Largest deviation that rounding alone explains in columns of this size.
-
-    Entries are off by ``eps * size``, and their mean, summed pairwise, by ``log2(n)`` times that.
-
-    Parameters
-    ----------
-    size : (d,) array-like
-        Largest magnitudes of the columns, or magnitudes of their means.
-    n_samples : int
-        Number of entries of a column.
-    dtype : dtype
-        Type in which the entries were rounded.
-
-    Returns
-    -------
-    (d,) array
-    """
-    steps = 4.0 * (2.0 + np.log2(max(n_samples, 1)))
-    return np.asarray(steps * float(np.finfo(dtype).eps) * np.abs(np.asarray(size, np.float64)))
-
-
-def is_rounding(
-    deviation: ArrayLike, size: ArrayLike, n_samples: int = _MANY, dtype: DTypeLike = np.float64
-) -> npt.NDArray[np.bool_]:
-    """Whether deviations (d,) of columns of these sizes are rounding alone, also where both are 0.
-
-    The deviation may be a standard deviation or half a range.
-    """
-    return np.asarray(~(np.asarray(deviation) > rounding(size, n_samples, dtype)))
 
 
 def deviations(X: npt.NDArray[Any]) -> _Array:
@@ -109,19 +72,44 @@ def _floating(X: npt.NDArray[Any]) -> Any:
     return X.dtype if X.dtype == np.float32 else np.float64
 
 
-def varying(
-    variance: ArrayLike, size: ArrayLike, n_samples: int = _MANY, dtype: DTypeLike = np.float64
-) -> _Array:
-    """Standard deviations (d,) of columns from their variances; exactly 0 of constant ones.
-
-    Rounding may have made variances of constant columns negative.
-    """
-    deviation: Any = np.sqrt(np.maximum(variance, 0.0))
-    return np.where(is_rounding(deviation, size, n_samples, dtype), 0.0, deviation)
-
-
 def signed(vectors: Floats) -> NDArray[np.float64]:
     """Vectors (d, m), one a column, each with a positive entry of largest magnitude."""
     top = np.argmax(np.abs(vectors), axis=0)
     signs = np.where(vectors[top, np.arange(vectors.shape[1])] < 0, -1.0, 1.0)
     return np.asarray(vectors * signs, dtype=np.float64)
+
+
+def ledoit_wolf(
+    centred: _Array,
+    covariance: _Array,
+    shares: _Array | None = None,
+    count: float | None = None,
+) -> float:
+    """Ledoit and Wolf's shrinkage towards the mean variance, in [0, 1].
+
+    O. Ledoit and M. Wolf, "A well-conditioned estimator for large-dimensional covariance matrices",
+    2004. The sum of the fourth moments is that of the samples' squared lengths, squared.
+
+    Parameters
+    ----------
+    centred : (n, d) array
+        Samples less their mean.
+    covariance : (d, d) array
+    shares : (n,) array, optional
+        Weights of the samples, which sum to 1.
+    count : float, optional
+        How many rows they stand for; by default Kish's number.
+    """
+    d = centred.shape[1]
+    mean = np.trace(covariance) / d
+    if not mean > 0:
+        return 1.0
+    # In units of the mean variance, so that fourth powers neither overflow nor vanish.
+    squares = ((centred / np.sqrt(mean)) ** 2).sum(axis=1) ** 2
+    n = float(len(centred)) if shares is None else 1.0 / float(np.sum(shares**2))
+    n = n if count is None else count
+    fourth = squares.sum() / n if shares is None else shares @ squares
+    size = ((covariance / mean) ** 2).sum()
+    beta = (fourth - size) / (d * n)
+    delta = (size - d) / d
+    return float(np.clip(beta / delta, 0.0, 1.0)) if delta > 0 else 1.0
