@@ -8,7 +8,7 @@ import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -61,6 +61,16 @@ class Options:
 
     def __post_init__(self) -> None:
         """OptionError for a value that no file can be read with."""
+        types: dict[str, list[type]] = {
+            "bool": [bool, np.bool_],
+            "str": [str],
+            "None": [type(None)],
+        }
+        for one in fields(self):
+            value, wanted = getattr(self, one.name), str(one.type).split(" | ")
+            allowed = [kind for name in wanted for kind in types.get(name, [object])]
+            if not isinstance(value, tuple(allowed)):
+                raise OptionError(one.name, f"expected {one.type}, got {show(value)}")
         delimiter, comment = self.delimiter, self.comment
         if self.labels not in LABEL_KINDS:
             kinds = ", ".join(LABEL_KINDS)
