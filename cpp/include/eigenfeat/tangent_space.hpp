@@ -5,15 +5,19 @@
 // with a whitening W, as W = G^(-1/2) of a reference G. |s_i| is the affine-invariant distance of C_i
 // and G. C_i is (d, d), W (d, r), s_i has r (r + 1) / 2 entries.
 //
-// The eigenproblems of several matrices are solved side by side, one in each lane of a vector:
-// Householder's reduction, then QL with implicit shifts; about 20 r^3 flops. The error of S_i is of
-// the order of eps |A| / lambda_min(A) with A = W^T C_i W, as LAPACK's.
+// Several matrices are worked on side by side, one in each lane of a vector. Householder's reflections
+// reduce A = W^T C W to a tridiagonal T, A = Q T Q^T. Then log T = sum_j w_j (t_j / (1 + t_j) - t_j
+// (T + t_j)^-1), the trapezoidal rule for log z = int_0^inf (z - 1) / ((1 + t) (z + t)) dt at t = exp(pi
+// sinh u), where 47 nodes serve a condition of 50 and 220 one of 10^14; inverses of tridiagonal matrices
+// take r^2 operations each. Last log A = Q log(T) Q^T: about 8 r^3 flops in all. The error of S_i is of
+// the order of eps |A| / lambda_min(A), as by eigenvectors.
 // A matrix whose smallest eigenvalue is below r eps times its largest is not positive definite to
 // working precision: its s_i is NaN.
 //
 // Threads: over blocks of matrices of a fixed size. Each thread has some 4 d^2 numbers a lane.
 // Misuse throws std::invalid_argument. Source: Barachant et al. 2012, "Multiclass brain-computer
-// interface classification by Riemannian geometry".
+// interface classification by Riemannian geometry"; Takahasi and Mori 1974, "Double exponential formulas for
+// numerical integration".
 #pragma once
 
 #include "eigenfeat/status.hpp"
@@ -22,7 +26,8 @@
 namespace eigenfeat {
 
 // matrices: (n, d * d), each symmetric, both triangles; vectors (n, r (r + 1) / 2);
-// extremes (n, 2): smallest and largest eigenvalue of W^T C_i W; status (n,), a Status each.
+// extremes (n, 2): smallest (0 unless positive definite) and largest eigenvalue of W^T C_i W, to some
+// 1e-6 of themselves; status (n,), a Status each.
 void tangent_vectors(MatrixView<const double> matrices, MatrixView<const double> whitening,
                      MatrixView<double> vectors, MatrixView<double> extremes,
                      VectorView<int> status, int n_threads);

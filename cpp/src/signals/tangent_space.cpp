@@ -2,59 +2,103 @@
 
 #include <algorithm>
 #include <cmath>
+#include <complex>
+#include <cstdlib>
 #include <limits>
 #include <string>
+#include <vector>
 
 #include "base/shape_text.hpp"
 #include "eigenfeat/parallel.hpp"
 #include "eigenfeat/scratch.hpp"
-#include "kernels/lane_eigen_kernels.hpp"
+#include "kernels/lane_log_kernels.hpp"
 
 namespace eigenfeat {
 namespace {
 
-// Columns of an array of matrices side by side, see lane_eigen_kernels.hpp.
+// Columns of an array of matrices side by side, see lane_log_kernels.hpp.
 index_t padded(index_t columns) {
   return columns | 1;
 }
+
+// log z = sum_j w_j (t_j / (1 + t_j) - t_j / (z + t_j)) for z in [e^-reach, e^reach], to rounding: the
+// trapezoidal rule for log z = int_0^inf (z - 1) / ((1 + t) (z + t)) dt at t = exp(pi sinh u). Its step
+// is such that poles at log t = log z + i pi add e^-36, and the tails that are left out are as small.
+class LogRule {
+ public:
+  explicit LogRule(double reach) {
+    constexpr double digits = 36.0, pi = 3.14159265358979323846;
+    const double step =
+        2.0 * pi * std::asinh(std::complex<double>(reach / pi, 1.0)).imag() / digits;
+    const double last = std::asinh((digits + reach) / pi);
+    const auto half = static_cast<index_t>(std::ceil(last / step));
+    for (index_t j = -half; j <= half; ++j) {
+      const double u = static_cast<double>(j) * step, t = std::exp(pi * std::sinh(u));
+      const double weight = step * pi * std::cosh(u);
+      nodes.push_back({t, weight * t, weight * t / (1.0 + t)});
+    }
+    while (nodes.size() % kLogNodes != 0) nodes.push_back({1.0, 0.0, 0.0});
+  }
+
+  struct Node {
+    double shift, weight, constant;
+  };
+  std::vector<Node> nodes;
+
+  // The rule for a matrix whose condition is at most `condition`, of those with whole reaches.
+  static const LogRule& of(double condition) {
+    static const std::vector<LogRule> rules = [] {
+      std::vector<LogRule> out;
+      for (int reach = 1; reach <= kMostReach; ++reach) out.emplace_back(reach);
+      return out;
+    }();
+    const double reach = 0.5 * std::log(condition);
+    const auto at = static_cast<std::size_t>(std::max(std::ceil(reach), 1.0)) - 1;
+    return rules[std::min(at, rules.size() - 1)];
+  }
+
+  static constexpr int kMostReach = 19;  // 0.5 log(1 / eps) = 18.02
+};
 
 // What one thread needs for a block of matrices, one in each lane.
 class Block {
  public:
   Block(index_t d, index_t r)
-      : kernels_(kernels<LaneEigenKernels>()),
+      : kernels_(kernels<LaneLogKernels>()),
         d_(d),
         r_(r),
         inputs_(d * padded(d) * kernels_.lanes),
-        products_(std::max(d * padded(r), r * padded(r)) * kernels_.lanes),
+        products_(d * padded(r) * kernels_.lanes),
         reduced_(r * padded(r) * kernels_.lanes),
         logs_(r * padded(r) * kernels_.lanes),
-        values_(r * kernels_.lanes),
-        work_(kLaneEigenWork * r * kernels_.lanes) {}
+        vectors_((3 * r + 2) * kernels_.lanes),
+        nodes_(3 * kMostNodes * kernels_.lanes),
+        work_(2 * kLogNodes * r * kernels_.lanes) {}
 
   void run(MatrixView<const double> matrices, MatrixView<const double> whitening, index_t first,
            MatrixView<double> vectors, MatrixView<double> extremes, VectorView<int> status) {
-    const index_t count = std::min(kernels_.lanes, matrices.rows - first);
+    const index_t lanes = kernels_.lanes, count = std::min(lanes, matrices.rows - first);
+    double *d = vectors_.data(), *e = d + r_ * lanes, *betas = e + r_ * lanes;
+    double *low = betas + r_ * lanes, *high = low + lanes;
     fill(matrices, first);
     kernels_.multiply(inputs_.data(), d_, d_, whitening.data, r_, products_.data());
     kernels_.project(products_.data(), d_, whitening.data, r_, reduced_.data());
-    for (index_t lane = 0; lane < kernels_.lanes; ++lane) scale(lane);
-    const unsigned failed = kernels_.decompose(reduced_.data(), r_, values_.data(), work_.data());
+    scale();
+    kernels_.reduce(reduced_.data(), r_, d, e, betas, work_.data());
+    kernels_.extremes(d, e, r_, work_.data(), low, high);
+    const index_t n_nodes = choose_nodes(low, high);
+    const double* nodes = nodes_.data();
+    kernels_.logarithm(d, e, r_, nodes, nodes + kMostNodes * lanes, nodes + 2 * kMostNodes * lanes,
+                       n_nodes, logs_.data(), work_.data());
+    kernels_.rotate(reduced_.data(), r_, betas, logs_.data(), work_.data());
     for (index_t lane = 0; lane < count; ++lane) {
       const index_t item = first + lane;
-      const bool converged = (failed >> lane & 1u) == 0;
-      status[item] = static_cast<int>(take_logs(lane, converged, extremes.row(item)));
+      status[item] = static_cast<int>(judge(lane, low[lane], high[lane], extremes.row(item)));
     }
-    kernels_.compose(reduced_.data(), values_.data(), r_, products_.data(), logs_.data());
     write(first, count, status, vectors);
   }
 
  private:
-  double& reduced(index_t i, index_t j, index_t lane) {
-    return reduced_[(i * padded(r_) + j) * kernels_.lanes + lane];
-  }
-  double& value(index_t i, index_t lane) { return values_[i * kernels_.lanes + lane]; }
-
   void fill(MatrixView<const double> matrices, index_t first) {
     const index_t lanes = kernels_.lanes;
     const double* from[kMostLanes];
@@ -68,56 +112,82 @@ class Block {
     }
   }
 
-  // By a power of two, so that no square of an entry is out of range. What has no positive diagonal
-  // is no covariance and becomes the identity.
-  void scale(index_t lane) {
-    double peak = 0.0;
-    bool sound = true;
-    for (index_t i = 0; i < r_; ++i) {
-      const double entry = reduced(i, i, lane);
-      sound = sound && entry > 0.0 && entry < std::numeric_limits<double>::infinity();
-      peak = std::max(peak, entry);
+  // By a power of two where a square of an entry could be out of range. What has no positive diagonal is
+  // no covariance and becomes the identity.
+  void scale() {
+    const index_t lanes = kernels_.lanes;
+    double factors[kMostLanes];
+    bool scaled = false;
+    for (index_t lane = 0; lane < lanes; ++lane) {
+      double peak = 0.0;
+      bool sound = true;
+      for (index_t i = 0; i < r_; ++i) {
+        const double entry = reduced_[(i * padded(r_) + i) * lanes + lane];
+        sound = sound && entry > 0.0 && entry < std::numeric_limits<double>::infinity();
+        peak = std::max(peak, entry);
+      }
+      sound_[lane] = sound;
+      exponents_[lane] = sound ? std::ilogb(peak) : 0;
+      if (std::abs(exponents_[lane]) < 64) exponents_[lane] = 0;
+      factors[lane] = std::ldexp(1.0, -exponents_[lane]);
+      scaled = scaled || !sound || exponents_[lane] != 0;
     }
-    sound_[lane] = sound;
-    exponents_[lane] = sound ? std::ilogb(peak) : 0;
-    const double factor = std::ldexp(1.0, -exponents_[lane]);
+    if (!scaled) return;
     for (index_t i = 0; i < r_; ++i) {
       for (index_t j = 0; j <= i; ++j) {
-        double& entry = reduced(i, j, lane);
-        entry = sound ? entry * factor : (i == j ? 1.0 : 0.0);
+        double* entries = reduced_.data() + (i * padded(r_) + j) * lanes;
+        for (index_t lane = 0; lane < lanes; ++lane)
+          entries[lane] = sound_[lane] ? entries[lane] * factors[lane] : (i == j ? 1.0 : 0.0);
       }
     }
   }
 
-  Status take_logs(index_t lane, bool converged, double* extremes) {
-    double low = value(0, lane), high = low;
-    for (index_t i = 1; i < r_; ++i) {
-      low = std::min(low, value(i, lane));
-      high = std::max(high, value(i, lane));
+  bool positive(double low, double high) const {
+    return low > static_cast<double>(r_) * std::numeric_limits<double>::epsilon() * high;
+  }
+
+  // Each lane's own nodes, about the middle of its spectrum; those that it has fewer of weigh nothing.
+  index_t choose_nodes(const double* low, const double* high) {
+    const index_t lanes = kernels_.lanes;
+    const LogRule* rules[kMostLanes];
+    double middles[kMostLanes];
+    std::size_t count = 0;
+    for (index_t lane = 0; lane < lanes; ++lane) {
+      const bool good = positive(low[lane], high[lane]);
+      middles[lane] = good ? std::sqrt(low[lane]) * std::sqrt(high[lane]) : 1.0;
+      rules[lane] = &LogRule::of(good ? high[lane] / low[lane] : 1.0);
+      shifts_[lane] = std::log(middles[lane]) + exponents_[lane] * std::log(2.0);
+      count = std::max(count, rules[lane]->nodes.size());
     }
-    const double least = static_cast<double>(r_) * std::numeric_limits<double>::epsilon() * high;
-    const bool positive = sound_[lane] && low > least;
-    const double shift = static_cast<double>(exponents_[lane]) * std::log(2.0);
-    for (index_t i = 0; i < r_; ++i)
-      value(i, lane) = positive && converged ? std::log(value(i, lane)) + shift : 0.0;
+    for (std::size_t j = 0; j < count; ++j) {
+      for (index_t lane = 0; lane < lanes; ++lane) {
+        const std::vector<LogRule::Node>& own = rules[lane]->nodes;
+        const LogRule::Node node = j < own.size() ? own[j] : LogRule::Node{1.0, 0.0, 0.0};
+        double* to = nodes_.data() + static_cast<index_t>(j) * lanes + lane;
+        to[0] = middles[lane] * node.shift;
+        to[kMostNodes * lanes] = middles[lane] * node.weight;
+        to[2 * kMostNodes * lanes] = node.constant;
+      }
+    }
+    return static_cast<index_t>(count);
+  }
+
+  Status judge(index_t lane, double low, double high, double* extremes) const {
     extremes[0] = std::ldexp(low, exponents_[lane]);
     extremes[1] = std::ldexp(high, exponents_[lane]);
-    if (!sound_[lane]) {
-      extremes[0] = extremes[1] = std::numeric_limits<double>::quiet_NaN();
-      return Status::not_positive_definite;
-    }
-    if (!converged) return Status::not_converged;
-    return positive ? Status::ok : Status::not_positive_definite;
+    if (sound_[lane]) return positive(low, high) ? Status::ok : Status::not_positive_definite;
+    extremes[0] = extremes[1] = std::numeric_limits<double>::quiet_NaN();
+    return Status::not_positive_definite;
   }
 
   void write(index_t first, index_t count, VectorView<int> status, MatrixView<double> vectors) {
     const double root = std::sqrt(2.0), nothing = std::numeric_limits<double>::quiet_NaN();
     index_t column = 0;
     for (index_t i = 0; i < r_; ++i) {
-      const double* from = logs_.data() + (i * padded(r_) + i) * kernels_.lanes;
-      for (index_t j = i; j < r_; ++j, ++column, from += kernels_.lanes) {
+      for (index_t j = i; j < r_; ++j, ++column) {
+        const double* from = logs_.data() + (j * padded(r_) + i) * kernels_.lanes;
         for (index_t l = 0; l < count; ++l)
-          vectors(first + l, column) = i == j ? from[l] : root * from[l];
+          vectors(first + l, column) = i == j ? from[l] + shifts_[l] : root * from[l];
       }
     }
     for (index_t l = 0; l < count; ++l) {
@@ -126,12 +196,13 @@ class Block {
     }
   }
 
-  static constexpr index_t kMostLanes = 16;
-  const LaneEigenKernels& kernels_;
+  static constexpr index_t kMostLanes = 16, kMostNodes = 288;
+  const LaneLogKernels& kernels_;
   index_t d_, r_;
-  AlignedBuffer<double> inputs_, products_, reduced_, logs_, values_, work_;
+  AlignedBuffer<double> inputs_, products_, reduced_, logs_, vectors_, nodes_, work_;
   bool sound_[kMostLanes] = {};
   int exponents_[kMostLanes] = {};
+  double shifts_[kMostLanes] = {};
 };
 
 }  // namespace
@@ -151,9 +222,9 @@ void tangent_vectors(MatrixView<const double> matrices, MatrixView<const double>
           extremes.cols == 2 && status.size == n,
       "vectors, extremes, status", "arrays of " + std::to_string(n) + " matrices",
       shape_text(vectors) + ", " + shape_text(extremes) + " and " + std::to_string(status.size));
-  const index_t lanes = kernels<LaneEigenKernels>().lanes;
+  const index_t lanes = kernels<LaneLogKernels>().lanes;
   const double width = static_cast<double>(d);
-  const int threads = threads_for(static_cast<double>(n) * 20.0 * width * width * width, n_threads);
+  const int threads = threads_for(static_cast<double>(n) * 8.0 * width * width * width, n_threads);
   PerThread<Vector<Block>> blocks(threads);
   for_ranges(n, lanes, threads, [&](index_t first, index_t, int thread) {
     if (blocks[thread].empty()) blocks[thread].emplace_back(d, r);

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from eigenfeat._base.core import core
 
 __all__ = [
     "MEANS",
+    "Mean",
     "geodesic",
     "inverse_root",
     "mean_covariance",
@@ -89,7 +90,15 @@ def geodesic(A: _Array, B: _Array, share: float, mean: str) -> _Array:
     return root @ power @ root
 
 
-def mean_covariance(C: _Array, weight: _Array, mean: str, n_threads: int | None) -> _Array:
+class Mean(NamedTuple):
+    """G, ``G^(-1/2)``, and the tangent vectors of the matrices there where they are known."""
+
+    matrix: _Array
+    whitening: _Array
+    vectors: _Array | None = None
+
+
+def mean_covariance(C: _Array, weight: _Array, mean: str, n_threads: int | None) -> Mean:
     """Weighted mean of positive definite matrices (n, r, r).
 
     The Riemannian mean G solves ``sum_i w_i log(G^(-1/2) C_i G^(-1/2)) = 0``. The iteration keeps a
@@ -97,7 +106,8 @@ def mean_covariance(C: _Array, weight: _Array, mean: str, n_threads: int | None)
     logarithms at G: in these coordinates gradients are transported along geodesics as they are.
     Steps are those of L-BFGS. Where they fail the step is ``2 / (1 + h) J``: with k_i the condition
     of ``G^(-1/2) C_i G^(-1/2)``, the Hessian's eigenvalues lie between 1 and the mean h of
-    ``log(k_i) / 2 coth(log(k_i) / 2)`` (Bini and Iannazzo 2013).
+    ``log(k_i) / 2 coth(log(k_i) / 2)`` (Bini and Iannazzo 2013). The step that should be the last
+    one ends at ``E = G^(1/2)``, where the logarithms are the tangent vectors.
 
     Warns
     -----
@@ -108,37 +118,54 @@ def mean_covariance(C: _Array, weight: _Array, mean: str, n_threads: int | None)
     r = C.shape[1]
     arithmetic = (share @ C.reshape(len(C), r * r)).reshape(r, r)
     if mean == "euclidean":
-        return arithmetic
+        return Mean(arithmetic, inverse_root(arithmetic))
     if mean == "log_euclidean":
         size = float(np.trace(arithmetic)) / r
-        scaled, _, _ = _mean_log(C, share, np.eye(r) / np.sqrt(size), n_threads)
-        return size * spectral_function(symmetric(scaled), np.exp)
-    W, E = inverse_root(arithmetic), spectral_function(arithmetic, np.sqrt)
+        scaled = _mean_log(C, share, np.eye(r) / np.sqrt(size), n_threads).mean
+        G = size * spectral_function(symmetric(scaled), np.exp)
+        return Mean(G, inverse_root(G))
+    E, W = _roots(arithmetic)
     pairs: list[tuple[_Array, _Array]] = []  # steps, and by how much J fell
     step = last = np.zeros(0)
+    is_root = False
     for _ in range(_MAX_ITER):
-        J, bound, condition = _mean_log(C, share, W, n_threads)
-        norm = float(np.linalg.norm(J))
-        if norm <= np.sqrt(r) * max(_TOLERANCE, 8 * _EPS * condition):
-            return E @ E.T
-        if len(last) and norm > 2 * float(np.linalg.norm(last)):
+        logs = _mean_log(C, share, W, n_threads)
+        J, norm, before = logs.mean, float(np.linalg.norm(logs.mean)), float(np.linalg.norm(last))
+        tol = np.sqrt(r) * max(_TOLERANCE, 8 * _EPS * logs.condition)
+        if norm <= tol:
+            G = E @ E.T
+            return Mean(G, W, logs.vectors) if is_root else Mean(G, inverse_root(G))
+        if is_root:  # in other coordinates than before
+            pairs, last, is_root = [], np.zeros(0), False
+        if len(last) and norm > 2 * before:
             pairs.clear()
-            step = 2.0 / (1.0 + bound) * J
+            step = 2.0 / (1.0 + logs.bound) * J
         else:
             if len(last):
                 pairs = [*pairs[1 - _MEMORY :], (step, last - J)]
             step = _quasi_newton(J, pairs)
-        last = J
         values, vectors = np.linalg.eigh(symmetric(step))
         W = W @ (vectors * np.exp(-values / 2)) @ vectors.T
         E = E @ (vectors * np.exp(values / 2)) @ vectors.T
+        if len(last) and norm * (norm / before) <= tol:
+            is_root = True
+            E, W = _roots(E @ E.T)
+        last = J
     warnings.warn(
         f"the Riemannian mean did not converge in {_MAX_ITER} iterations: the mean logarithm has "
         f"norm {norm:.1e}",
         ConvergenceWarning,
         stacklevel=2,
     )
-    return E @ E.T
+    G = E @ E.T
+    return Mean(G, inverse_root(G))
+
+
+def _roots(G: _Array) -> tuple[_Array, _Array]:
+    """``G^(1/2)`` and its inverse."""
+    values, vectors = np.linalg.eigh(G)
+    roots = np.sqrt(values)
+    return (vectors * roots) @ vectors.T, (vectors / roots) @ vectors.T
 
 
 def _quasi_newton(J: _Array, pairs: list[tuple[_Array, _Array]]) -> _Array:
@@ -157,10 +184,17 @@ def _quasi_newton(J: _Array, pairs: list[tuple[_Array, _Array]]) -> _Array:
     return step
 
 
-def _mean_log(
-    C: _Array, share: _Array, W: _Array, n_threads: int | None
-) -> tuple[_Array, float, float]:
-    """Weighted mean of the tangent vectors, the Hessian's bound, and the mean condition."""
+class _MeanLog(NamedTuple):
+    """Mean of tangent vectors, the Hessian's bound, the mean condition, vectors if in one block."""
+
+    mean: _Array
+    bound: float
+    condition: float
+    vectors: _Array | None
+
+
+def _mean_log(C: _Array, share: _Array, W: _Array, n_threads: int | None) -> _MeanLog:
+    """Weighted mean of the tangent vectors."""
     total = np.zeros(W.shape[1] * (W.shape[1] + 1) // 2)
     bound = condition = 0.0
     for first in range(0, len(C), _BLOCK):
@@ -171,4 +205,4 @@ def _mean_log(
         half = np.maximum(np.log(ratios) / 2, 1e-8)
         bound += float(part @ (half / np.tanh(half)))
         condition += float(part @ ratios)
-    return total, max(bound, 1.0), condition
+    return _MeanLog(total, max(bound, 1.0), condition, vectors if len(C) <= _BLOCK else None)

@@ -25,6 +25,7 @@ from eigenfeat.signals.epochs import (
 )
 from eigenfeat.signals.means import (
     MEANS,
+    Mean,
     geodesic,
     inverse_root,
     mean_covariance,
@@ -247,7 +248,9 @@ class TangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         (n, F) array
             As `transform` does.
         """
-        return self.fit(X, y, sample_weight, groups).transform(X, groups)
+        with unchanged_on_error(self):
+            dtype, reduced, known = self._take(X, sample_weight, groups, first=True)
+        return self._vectors(dtype, reduced, groups, known)
 
     def transform(self, X: ArrayLike, groups: ArrayLike | None = None) -> Floats:
         """Compute the vectors of epochs.
@@ -266,8 +269,15 @@ class TangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         """
         check_is_fitted(self, "basis_")
         dtype, matrices = self._matrices(X, self.n_channels_)
-        reduced = self._reduced(matrices)
+        return self._vectors(dtype, self._reduced(matrices), groups, None)
+
+    def _vectors(
+        self, dtype: Any, reduced: _Array, groups: ArrayLike | None, known: _Array | None
+    ) -> Floats:
+        """Tangent vectors of reduced covariances; those of the one reference may be known."""
         n_bands, n = reduced.shape[:2]
+        if known is not None:
+            return known.astype(dtype, copy=False)
         each = self.rank_ * (self.rank_ + 1) // 2
         parts = self._whitenings(reduced, read_groups(groups, n))
         if n_bands == len(parts) == 1:
@@ -321,14 +331,15 @@ class TangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         if self.normalize:
             array = unit_power(array)
         banks = filter_bank(array, self.bands, self.sfreq)
-        parts = [_covariances(filtered) for filtered in banks]
-        matrices = np.stack([part[0] for part in parts])
-        fourth = np.stack([part[1] for part in parts])
-        return array.dtype, _Covariances(matrices, fourth, array.shape[2])
+        fourth = self._shrinkage() == "ledoit_wolf"
+        parts = [_covariances(filtered, fourth) for filtered in banks]
+        matrices, moments = (np.stack(part) for part in zip(*parts, strict=True))
+        return array.dtype, _Covariances(matrices, moments, array.shape[2])
 
     def _take(
         self, X: Any, sample_weight: ArrayLike | None, groups: ArrayLike | None, *, first: bool
-    ) -> None:
+    ) -> tuple[Any, _Array, _Array | None]:
+        """Fit; return the features' type, reduced covariances, and their vectors if known."""
         self._validate_params()
         dtype, matrices = self._matrices(X, None if first else self.n_channels_)
         n = matrices.values.shape[1]
@@ -340,26 +351,31 @@ class TangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             self.n_channels_ = matrices.values.shape[2]
             self.basis_, self._lift = self._span(matrices.values, weight, dtype == np.float32)
             self.rank_ = self.basis_.shape[1]
-        reduced = self._reduced(matrices)
+        reduced, known = self._reduced(matrices), None
         if self.align is not None:
             self._take_sessions(reduced, weight, sessions, first=first)
             means, share = self.session_means_, self._session_weights
-            mean = np.stack([self._mean(means[:, b], share) for b in range(len(reduced))])
+            parts = [self._mean(means[:, b], share) for b in range(len(reduced))]
         else:
-            mean = np.stack([self._mean(matrix, weight) for matrix in reduced])
-            if not first:
-                mean = self._moved(self._inner(), self._weight, mean, float(weight.sum()))
+            parts = [self._mean(matrix, weight) for matrix in reduced]
+            if len(parts) == 1 and weight.all():
+                known = parts[0].vectors
+        mean = np.stack([part.matrix for part in parts])
+        self._whitening = np.stack([part.whitening for part in parts])
+        if not first and self.align is None:
+            mean = self._moved(self._inner(), self._weight, mean, float(weight.sum()))
+            self._whitening = np.stack([inverse_root(matrix) for matrix in mean])
         self._weight = float(weight.sum()) + (0.0 if first else self._weight)
         full = self._lift @ mean @ self._lift.T
         self.reference_ = full[0] if self.bands is None else full
-        self._whitening = np.stack([inverse_root(matrix) for matrix in mean])
+        return dtype, reduced, known
 
     def _inner(self) -> _Array:
         """The reference of each band in the coordinates of the basis."""
         full = self.reference_.reshape(-1, self.n_channels_, self.n_channels_)
         return np.asarray(self.basis_.T @ full @ self.basis_)
 
-    def _mean(self, matrices: _Array, weight: _Array) -> _Array:
+    def _mean(self, matrices: _Array, weight: _Array) -> Mean:
         positive = weight > 0
         chosen = matrices if positive.all() else matrices[positive]
         _check_positive(chosen, np.flatnonzero(positive))
@@ -375,7 +391,7 @@ class TangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             raise ValueError(
                 f"groups: expected at least 2 epochs of each session, got {count} of {name}"
             )
-        return np.stack([self._mean(matrix[rows], weight[rows]) for matrix in reduced])
+        return np.stack([self._mean(matrix[rows], weight[rows]).matrix for matrix in reduced])
 
     def _take_sessions(
         self, reduced: _Array, weight: _Array, sessions: NDArray[Any] | None, *, first: bool
@@ -481,16 +497,17 @@ class _Covariances:
         self.n_times = n_times
 
 
-def _covariances(X: NDArray[Any]) -> tuple[_Array, _Array]:
-    """Covariances of epochs, divided by their length, and sums of |x_t|^4."""
+def _covariances(X: NDArray[Any], with_fourth: bool) -> tuple[_Array, _Array]:
+    """Covariances of epochs, divided by their length, and sums of |x_t|^4 where they are needed."""
     n, channels, times = X.shape
-    out, fourth = np.empty((n, channels, channels)), np.empty(n)
+    out, fourth = np.empty((n, channels, channels)), np.zeros(n)
     for rows in epoch_blocks(X):
         epochs = X[rows].astype(np.float64)
         epochs -= epochs.mean(axis=2, keepdims=True)
         np.matmul(epochs, epochs.swapaxes(1, 2), out=out[rows])
-        squares = np.einsum("nct,nct->nt", epochs, epochs)
-        fourth[rows] = np.einsum("nt,nt->n", squares, squares)
+        if with_fourth:
+            squares = np.einsum("nct,nct->nt", epochs, epochs)
+            fourth[rows] = np.einsum("nt,nt->n", squares, squares)
     out /= times
     return out, fourth
 
