@@ -166,6 +166,8 @@ class FileRows(RowBlocks):
         if fitted:
             changed |= self._columns_of(estimator, encoder)
         rows = self._changed(changed, encoder)
+        if fitted and encoder is None and rows.n_features != estimator.n_features_in_:
+            raise ValueError(_other_width(rows.sources[0], estimator.n_features_in_))
         return rows._encoded_rows() if encodes else rows
 
     def _changed(self, changed: dict[str, Any], encoder: TableColumns | None = None) -> FileRows:
@@ -242,8 +244,6 @@ class FileRows(RowBlocks):
             places is not None and same and not options.drop and source.choice.target not in places
         ):
             changed["columns"] = tuple(places)
-        elif source.n_features != estimator.n_features_in_:
-            raise ValueError(_other_width(source, estimator.n_features_in_))
         if encoder is not None:
             columns = changed.get("columns", tuple(source.choice.features))
             if len(columns) == len(encoder.names_):  # the columns left out are among them
@@ -264,9 +264,7 @@ class FileRows(RowBlocks):
         if not missing:
             return {"columns": tuple(known)}
         if not source.named:
-            if source.n_features == len(known):
-                return {}
-            raise ValueError(_other_width(source, len(known)))
+            return {}
         others = [name for name in source.feature_names if name not in {*known}]
         more = f"; it has {show(others, 100)[1:-1]}" if others else ""
         raise ValueError(

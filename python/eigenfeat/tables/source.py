@@ -26,6 +26,12 @@ __all__ = [
 
 Mask = npt.NDArray[np.bool_]
 LABEL_KINDS = ("auto", "int", "float", "bool", "str", "none")
+_TYPES: dict[str, Any] = {
+    "int": np.int64,
+    "uint": np.uint64,
+    "float": np.float64,
+    "bool": np.bool_,
+}
 _Typed = tuple[Labels, "Mask | None"]
 
 
@@ -321,24 +327,21 @@ def typed_labels(different: Sequence[Any], codes: npt.NDArray[Any], kind: str) -
             "or a quote that is not closed"
         )
     labels = [_as_label(value, kind) for value in different]
-    types: dict[str, Any] = {"int": np.int64, "uint": np.uint64, "float": float, "bool": bool}
     none = "" if kind == "str" else 0
     filled = [none if label is None else label for label in labels] or [none]
     wrong: Mask = np.array([label is None for label in labels] or [True], dtype=bool)[codes]
-    values = np.array(filled, dtype=types.get(kind, np.str_))[codes]
+    values = np.array(filled, dtype=_TYPES.get(kind, np.str_))[codes]
     return values, wrong if wrong.any() else None
 
 
 def labels_of_array(values: Labels, kind: str) -> _Typed:
     """The labels of an array of numbers or text."""
     values = np.ascontiguousarray(values)
-    dtype = {"int": np.int64, "uint": np.uint64, "float": np.float64, "bool": np.bool_}.get(kind)
-    if (
-        dtype is not None
-        and values.dtype == dtype
-        and (kind != "float" or np.isfinite(values).all())
-    ):
-        return values, None
+    if kind != "str" and values.dtype.kind in "biuf":
+        with np.errstate(invalid="ignore"):
+            same = values.astype(_TYPES[kind])
+        if np.array_equal(same, values) and np.isfinite(values).all():
+            return same, None
     different, codes = np.unique(values, return_inverse=True)
     if different.dtype.kind == "S":
         different = different.astype(str)
