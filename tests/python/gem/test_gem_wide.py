@@ -11,12 +11,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from eigenfeat import GEM, load, save
-from eigenfeat._base.sparse_rows import DenseRows, SparseRows
 from eigenfeat.exceptions import SingularDenominatorError
 from eigenfeat.pencils import class_pairs
 from eigenfeat.pencils.fitted_directions import Settings
 from eigenfeat.wide import denominator as gem_wide_denominator
 from eigenfeat.wide import pencils as gem_wide
+from eigenfeat.wide.operators import DenseRows, SparseRows
 
 OPTIONS = [
     {},
