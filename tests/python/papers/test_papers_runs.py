@@ -40,6 +40,7 @@ def lines_of(path):
 # ---- processes -----------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_method_is_measured_in_a_process_of_its_own(folder):
     ballast = np.ones(2**26)  # half a gigabyte, which is this process's and not the method's
     steps = []
