@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import itertools
-import json
 import subprocess
 import sys
 import tracemalloc
@@ -104,18 +103,6 @@ def bad_offsets(folder):
             paths.append(folder / f"{kind} {value}{suffix}")
             damaged(paths[-1], six_rows(kind), kind, value)
     return paths
-
-
-def test_a_command_on_a_damaged_file(tmp_path):
-    path = tmp_path / "rows.feather"
-    damaged(path, six_rows("small"), "small", 2**30)
-    done = child(
-        *("-m", "eigenfeat", "moments", str(path), "--target", "kind"),
-        *("-o", str(tmp_path / "out.efm"), "--json"),
-    )
-    assert done.returncode == 1, done.stderr
-    assert f"{path}: " in json.loads(done.stdout)["error"]
-    assert not (tmp_path / "out.efm").exists()
 
 
 def bad_codes(folder):
