@@ -7,11 +7,6 @@ from scipy.special import log_softmax
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 
 
-def two_signed(scores):
-    """Logits of every class, two classes having -z/2 and z/2."""
-    return np.column_stack([-scores / 2, scores / 2]) if scores.ndim == 1 else scores
-
-
 def objective(model, X, y, weight=None):
     """The objective of MultinomialLogit's docstring at its weights, in float64."""
     X = np.asarray(X, dtype=float)
