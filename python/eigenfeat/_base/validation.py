@@ -46,6 +46,7 @@ __all__ = [
     "counted",
     "differing_name",
     "has_missing",
+    "in_order",
     "is_table",
     "names_of",
     "naming_text",
@@ -510,6 +511,19 @@ def _ordered(X: Any) -> Any:
 
 
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+
+def in_order(X: Any) -> Any:
+    """A CSR matrix with sorted columns and one entry for each; a copy unless `X` is like that.
+
+    SciPy sums what is stored twice in place as soon as a maximum is asked for, and scikit-learn
+    takes the norm of a row for that of its entries. `X` is the caller's: it stays as it is.
+    """
+    if X.has_canonical_format:
+        return X
+    copy = X.copy()
+    copy.sum_duplicates()
+    return copy
 
 
 def warn_caller(message: str, category: type[Warning]) -> None:

@@ -10,9 +10,9 @@ from sklearn.cluster import MiniBatchKMeans
 from sklearn.utils import check_random_state
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
-from eigenfeat._base.sparse_rows import in_order
 from eigenfeat._base.threads import count_cores
 from eigenfeat._base.types import Labels, RandomState, Rows
+from eigenfeat._base.validation import in_order
 
 __all__ = ["class_clusters", "cross_pairs"]
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -14,19 +16,41 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.saved import fits
-from eigenfeat._base.types import CrossValidation, Floats, Labels, RandomState, Rows
+from eigenfeat._base.types import (
+    Codes,
+    CrossValidation,
+    Floats,
+    Labels,
+    RandomState,
+    Rows,
+    Targets,
+)
 from eigenfeat._base.validation import take_names
+from eigenfeat.expansion.features import Layer, as_layer
 from eigenfeat.gem.classifier import GEMClassifier
-from eigenfeat.gem.search_rows import SearchRows
+from eigenfeat.linear.logistic import MultinomialLogit
+from eigenfeat.rows import reductions
 from eigenfeat.rows.estimator import BaseEstimator, Iterative, progress_bar, with_steps
+from eigenfeat.rows.labelled import BlockRows, MemoryRows
 from eigenfeat.rows.out_of_core import BlockScores
 from eigenfeat.rows.splits import check_held_out, checked_splitter, cv_results
 
 if TYPE_CHECKING:
-    from eigenfeat.gem.search_splits import Trial
-    from eigenfeat.rows.blocks import RowBlocks
+    from sklearn.model_selection import BaseCrossValidator
+
+    from eigenfeat.gem.gem import GEM
+    from eigenfeat.moments.class_moments import ClassMoments
+    from eigenfeat.rows.blocks import Block, RowBlocks
+    from eigenfeat.rows.labelled import LabelledRows
 
 __all__ = ["GEMClassifierCV"]
+
+Trial = dict[str, Any]
+_Fits = list[tuple[MultinomialLogit, float]]  # with the seconds that each took
+
+# What selects among directions that are there, or comes after them; all else makes others.
+_SELECTS = ("gem__threshold", "gem__n_directions")
+_EXPANDS = ("gem__expansion", "gem__powers", "gem__include_input")
 
 GRID = {
     "gem__ridge": (0.1, 0.5),
@@ -172,7 +196,7 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
         trials: list[Trial] = [
             {"params": params, "splits": []} for params in _candidates(base, grid)
         ]
-        rows = SearchRows(base, trials, X, y, sample_weight)
+        rows = _SearchRows(base, trials, X, y, sample_weight)
         self._try(trials, rows)
         results = sorted(map(_summary, trials), key=self._rank)
         self.results_ = results
@@ -204,7 +228,7 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
             base.set_params(n_threads=self.n_threads)
         return base
 
-    def _try(self, trials: list[Trial], rows: SearchRows) -> None:
+    def _try(self, trials: list[Trial], rows: _SearchRows) -> None:
         """Fill in the `splits` of every trial; if it ends early, `results_` is partial."""
         splits = list(self._splits(rows))
         try:
@@ -247,7 +271,7 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_
 
-    def _splits(self, rows: SearchRows) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+    def _splits(self, rows: _SearchRows) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
         """Numbers of the rows to train on and of those to hold out, split by split."""
         codes, cv = rows.codes, self.cv  # which split as labels do, and are smaller
         if cv is None:
@@ -330,3 +354,305 @@ def _progress_text(trial: dict[str, Any]) -> str:
     """A candidate and its error on the last split, for whoever waits."""
     chosen = ", ".join(f"{k}={v}" for k, v in trial["params"].items())
     return f"{chosen}: {100 * trial['splits'][-1]['error']:.2f}%"
+
+
+# ---- the samples, and their splits ---------------------------------------------------------------
+
+
+class _SearchRows:
+    """Checked rows with positive weight, and candidates whose parameters are checked.
+
+    Parameters
+    ----------
+    base : GEMClassifier
+    trials : list of Trial
+    X, y, sample_weight
+        As in `GEMClassifier.fit`.
+
+    Attributes
+    ----------
+    classes : (k,) array
+    codes : (n,) array
+        Indices of the labels.
+    n_features_in_ : int
+    feature_names_in_ : (d,) array of str
+        If they have names.
+    """
+
+    def __init__(
+        self,
+        base: GEMClassifier,
+        trials: list[Trial],
+        X: Rows | RowBlocks,
+        y: Targets,
+        sample_weight: ArrayLike | None,
+    ) -> None:
+        models = [_candidate(base, trial["params"]) for trial in trials]
+        self.base, self._given = base, (X, y, sample_weight)
+        checked = max(models, key=lambda model: model.n_clusters)  # blocks refuse it at once
+        self.rows, _ = checked._rows(X, y, sample_weight, None, moments=False)
+        self.classes, self.codes = self.rows.classes, self.rows.codes
+        take_names(self, checked)
+
+    def parts(self, splitter: BaseCrossValidator) -> Iterator[tuple[Codes, Codes]]:
+        """Numbers of the rows to train on and of those to hold out, split by split.
+
+        A splitter of the caller's may know rows by their numbers among all that were given. So it
+        splits them all, those without weight with the first label, and these are left out then.
+        """
+        positive, labels = self._weighted, self.classes[self.codes]
+        if positive is None:
+            known = self.rows.block.X if isinstance(self.rows, MemoryRows) else None
+            X = np.empty((len(labels), 0)) if known is None else known
+            yield from splitter.split(X, labels)
+            return
+        given = np.full(len(positive), self.classes[0], dtype=labels.dtype)
+        given[positive] = labels
+        number = np.cumsum(positive) - 1
+        for parts in splitter.split(np.empty((len(positive), 0)), given):
+            train, held_out = (number[rows[positive[rows]]] for rows in map(_numbers, parts))
+            yield train, held_out
+
+    @property
+    def n_given(self) -> int:
+        """Rows that were given, be it without weight."""
+        return len(self.codes if self._weighted is None else self._weighted)
+
+    @property
+    def _weighted(self) -> NDArray[np.bool_] | None:
+        """Which rows were given with weight, if not all were."""
+        if isinstance(self.rows, BlockRows):
+            return self.rows.weighted
+        weight = self._given[2]
+        positive = np.ones(1, bool) if weight is None else np.asarray(weight) > 0
+        return None if positive.all() else positive
+
+    def fit(self, model: GEMClassifier) -> None:
+        """Fit a classifier to all rows."""
+        model.fit(*self._given)
+
+    def split(self, train: ArrayLike, held_out: ArrayLike) -> _Split:
+        """The candidates' work on a part to train on and a part held out, by rows' numbers."""
+        train, held_out = _numbers(train), _numbers(held_out)
+        if not len(held_out):
+            raise ValueError("cv: expected samples held out in every split, got none")
+        lacking = np.bincount(self.codes[train], minlength=len(self.classes)) == 0
+        if lacking.any():
+            label = self.classes[lacking].tolist()[0]
+            raise ValueError(
+                "cv: expected samples of every class to train on in every split, got none of "
+                f"class {label!r}"
+            )
+        for rows in (train, held_out):
+            twice = np.flatnonzero(rows[1:] == rows[:-1])
+            if not self.rows.in_memory and len(twice):
+                raise ValueError(
+                    "cv: expected splits that take a sample once, of blocks, got sample "
+                    f"{rows[twice[0]]} twice"
+                )
+        return _Split(self.base, self.rows.subset(train), self.rows.subset(held_out))
+
+
+def _numbers(rows: Any) -> NDArray[np.int64]:
+    """Numbers of rows, ascending, from any such numbers or a mask."""
+    rows = np.asarray(rows)
+    return np.flatnonzero(rows) if rows.dtype == bool else np.sort(rows.astype(np.int64))
+
+
+# ---- candidates on one pair of training and held-out samples -------------------------------------
+
+
+class _Split:
+    """The candidates on one pair of training and held-out rows, from what they share outward.
+
+    Parameters
+    ----------
+    base : GEMClassifier
+        Gives the parameters that a candidate leaves open.
+    train, held_out : LabelledRows
+    """
+
+    def __init__(self, base: GEMClassifier, train: LabelledRows, held_out: LabelledRows) -> None:
+        self.base, self.train, self.held_out = base, train, held_out
+        self.scales: dict[str, str] = {}
+        self.moments: dict[Any, ClassMoments] = {}
+
+    def run(self, trials: list[Trial], advance: Callable[[Trial], None]) -> None:
+        """Append to every trial's `splits` how it did, group by group."""
+        solves = ("logit__penalty", *_SELECTS, *_EXPANDS)
+        for same_solution in self._same_solution(trials, solves):
+            layers = self._solve(same_solution)
+            own = self.base._base_gem().include_input
+            asked = [trial["params"].get("gem__include_input", own) for trial in same_solution]
+            projected = [
+                part.read_as(replace(part.reading, layers=tuple(layers), include_input=any(asked)))
+                for part in (self.train, self.held_out)
+            ]
+            for model, mask, same_features in self._same_features(same_solution, layers[-1]):
+                expansion, powers = model._expansion()
+                last = replace(layers[-1].subset(mask), expansion=expansion, powers=powers)
+                include_input = model._base_gem().include_input
+                train, held_out = (part.narrowed(last, mask, include_input) for part in projected)
+                for trial, result in self._path(same_features, model, train, held_out):
+                    trial["splits"].append(result | {"n_directions_kept": int(mask.sum())})
+                    advance(trial)
+
+    def _same_features(
+        self, trials: list[Trial], layer: Layer
+    ) -> Iterator[tuple[GEMClassifier, NDArray[np.bool_], list[Trial]]]:
+        """Groups of candidates that keep the same directions and expand them alike."""
+        groups: dict[Any, tuple[GEMClassifier, NDArray[np.bool_], list[Trial]]] = {}
+        for trial in trials:
+            model = _candidate(self.base, trial["params"])
+            mask = _selected(layer, model)
+            key = (mask.tobytes(), model._expansion(), model._base_gem().include_input)
+            groups.setdefault(key, (model, mask, []))[2].append(trial)
+        return iter(groups.values())
+
+    def _extractor(self, model: GEMClassifier) -> GEM:
+        """The first layer's extractor, fitted to the training rows."""
+        gem, groups = model._first(self.train)
+        # Clusters depend on whether columns are scaled.
+        key = (model.n_clusters, model.n_clusters > 1 and model._base_gem().scale)
+        gem._learn(groups, time.perf_counter(), self.moments.get(key))
+        if hasattr(gem, "moments_"):  # rows of a huge dimension have none
+            self.moments[key] = gem.moments_
+        return gem
+
+    def _same_solution(self, trials: list[Trial], solves: tuple[str, ...]) -> Iterator[list[Trial]]:
+        """Candidates that select among the same directions."""
+        apart: dict[tuple[bool, ...], list[Trial]] = {}
+        base = self.base.get_params()
+        for trial in trials:
+            given = [trial["params"].get(name, base[name]) for name in _SELECTS]
+            apart.setdefault(tuple(value == "auto" for value in given), []).append(trial)
+        for some in apart.values():
+            yield from _groups(some, lambda name: name not in solves)
+
+    def _solve(self, trials: list[Trial]) -> list[Layer]:
+        """Layers with the most directions and the lowest threshold of these candidates."""
+        models = [_candidate(self.base, trial["params"]) for trial in trials]
+        model = models[0]
+        given = [other._base_gem() for other in models]
+        thresholds: list[Any] = [one.threshold for one in given]
+        asked = given[0].scale
+        model.gem = given[0].set_params(  # "auto" is never beside a number
+            threshold=None if None in thresholds else min(thresholds),
+            n_directions=max(one.n_directions for one in given),
+            scale=self.scales.get(asked, asked),
+        )
+        gem = self._extractor(model)
+        self.scales[asked] = gem.scale_
+        layers = [as_layer(gem)]
+        for level in range(1, model.depth):
+            layers.append(model._layer(self.train, layers, level))
+        return layers
+
+    def _path(
+        self, trials: list[Trial], model: GEMClassifier, train: Any, held_out: Any
+    ) -> Iterator[tuple[Trial, dict[str, Any]]]:
+        """All penalties on the same features, from large to small."""
+
+        def penalty(trial: Trial) -> float:
+            return float(trial["params"].get("logit__penalty", model._base_logit().penalty))
+
+        penalties = sorted(set(map(penalty, trials)), reverse=True)
+        logit = model._logit().set_params(temperature=1.0)
+        fits = _timed(logit.iterate_path(train, None, penalties))
+        for batch in _batches(fits, held_out):
+            logits = [fitted for fitted, _ in batch]
+            losses, total = held_out.reduce(_held_out_losses, reductions.add, logits)
+            for (fitted, seconds), (error, loss) in zip(batch, losses / total, strict=True):
+                result = {
+                    "error": float(error),
+                    "log_loss": float(loss),
+                    "n_iter": int(fitted.n_iter_[0]),
+                    "seconds": seconds,
+                }
+                yield from ((one, result) for one in trials if penalty(one) == fitted.penalty)
+
+
+def _batches(
+    fits: Iterable[tuple[MultinomialLogit, float]], held_out: LabelledRows
+) -> Iterator[_Fits]:
+    """Those of a path that are scored together: all, where scores need another pass over blocks.
+
+    After Ctrl-C what is finished of it.
+    """
+    if held_out.in_memory:
+        yield from ([fit] for fit in fits)
+        return
+    finished: _Fits = []
+    try:
+        for fit in fits:
+            finished.append(fit)  # which counts, though the next may end early
+    except KeyboardInterrupt:
+        if finished:
+            yield finished
+        raise
+    yield finished
+
+
+def _candidate(base: GEMClassifier, params: dict[str, Any]) -> GEMClassifier:
+    """A classifier with some parameters changed, all of which are checked."""
+    model: GEMClassifier = clone(base).set_params(**params)
+    model._check_parameters()
+    return model
+
+
+def _held_out_losses(
+    block: Block, logits: list[MultinomialLogit]
+) -> tuple[NDArray[np.float64], float]:
+    """Errors and log losses of several logits, summed over feature rows; merged by `add`.
+
+    Parameters
+    ----------
+    block : Block
+        Whose labels are indices of the logits' classes.
+    logits : list of MultinomialLogit
+
+    Returns
+    -------
+    (m, 2) array, float
+        Weight of the wrong rows, and sum of the weighted losses, of each logit; the rows' weight.
+        Probabilities are kept an epsilon of their type from 0 and 1, as scikit-learn does.
+    """
+    weight = np.ones(len(block)) if block.weight is None else np.asarray(block.weight)
+    sums = []
+    for logit in logits:
+        logarithms = logit.predict_log_proba(block.X)
+        eps = np.finfo(logarithms.dtype).eps
+        right = logarithms[np.arange(len(block)), block.y].astype(np.float64)
+        losses = -np.clip(right, np.log(eps), np.log1p(-eps))
+        wrong = logarithms.argmax(axis=1) != block.y
+        sums.append((weight @ wrong, weight @ losses))
+    return np.array(sums), float(weight.sum())
+
+
+def _groups(trials: list[Trial], counts: Callable[[str], bool]) -> Iterator[list[Trial]]:
+    """Trials that agree in all parameters whose name counts, in order of first occurrence."""
+    groups: dict[str, list[Trial]] = {}
+    for trial in trials:
+        key = repr(sorted((k, repr(v)) for k, v in trial["params"].items() if counts(k)))
+        groups.setdefault(key, []).append(trial)
+    return iter(groups.values())
+
+
+def _selected(layer: Layer, model: GEMClassifier) -> NDArray[np.bool_]:
+    mask: NDArray[np.bool_] = np.ones(len(layer.ranks), dtype=bool)
+    gem = model._base_gem()
+    most, least = gem.n_directions, gem.threshold
+    if not isinstance(most, str):
+        mask &= layer.ranks < most
+    if not (least is None or isinstance(least, str)):
+        mask &= layer.eigenvalues >= least
+    return mask
+
+
+def _timed(
+    fits: Iterable[MultinomialLogit],
+) -> Iterator[tuple[MultinomialLogit, float]]:
+    started = time.perf_counter()
+    for fitted in fits:
+        yield fitted, time.perf_counter() - started
+        started = time.perf_counter()

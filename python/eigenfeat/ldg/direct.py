@@ -29,7 +29,7 @@ class DirectLDA(WeightedReducer):
     Attributes
     ----------
     components_ : (ell, d) array
-        Directions, one per sample, in the span of the class means, of unit variance between
+        Directions, one per row, in the span of the class means, of unit variance between
         classes. The entry of largest magnitude is positive.
     eigenvalues_ : (ell,) array
         Variance within classes of the projections, ascending.

@@ -47,7 +47,7 @@ class RegularizedFisher(WeightedReducer):
     Attributes
     ----------
     components_ : (ell, d) array
-        Directions, one per sample, of unit variance within classes (the ridge counts as variance).
+        Directions, one per row, of unit variance within classes (the ridge counts as variance).
         The entry of largest magnitude is positive.
     eigenvalues_ : (ell,) array
         Variance between classes over variance within, descending.
@@ -121,7 +121,7 @@ class PCAFisher(ClassReducer):
     Attributes
     ----------
     components_ : (ell, d) array
-        Directions, one per sample, of unit variance within classes. Where the share of variance
+        Directions, one per row, of unit variance within classes. Where the share of variance
         within classes is below 1e-8, the direction is scaled as if it were 1e-8. The entry of
         largest magnitude is positive.
     eigenvalues_ : (ell,) array

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 
 from eigenfeat._base.types import RandomState, Rows
 from eigenfeat._base.validation import warn_caller
@@ -29,18 +29,14 @@ class DiscriminativeGaussian(Iterative, Verbose, LDG):
     then `n_neighbors`. User guide: :doc:`/guide/reduction`; the objective and its minimisation:
     :doc:`/guide/objectives`.
 
-    The search starts from `LDG`, and each number of components needs its own. Ctrl-C ends it: the
+    The search starts from `LDG`, and each number of components needs its own. Its steps are those
+    of Wen and Yin, with lengths from the last change of the gradient. Ctrl-C ends it: the
     estimator is then fitted to the best directions so far, and KeyboardInterrupt is raised.
 
     Parameters
     ----------
     n_components, gamma, n_neighbors, standardize, random_state, n_threads
         As in `LDG`, which chooses those not given; gamma matters only for the start.
-    step : {"barzilai-borwein", "halving"}, default="barzilai-borwein"
-        Step length: from the last change of the gradient with a nonmonotone line search, or as in
-        Algorithm 1 of the thesis, which takes ten times as many steps.
-    learning_rate : float > 0 or None, default=None
-        First step length; None uses one over the norm of the gradient along the constraint.
     tol : float >= 0, default=1e-4
         Stops when the gradient along the constraint is at most this fraction of that at the start.
     max_iter : int, default=1000
@@ -100,8 +96,6 @@ class DiscriminativeGaussian(Iterative, Verbose, LDG):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **LDG._parameter_constraints,
-        "step": [StrOptions({"barzilai-borwein", "halving"})],
-        "learning_rate": [Interval(Real, 0, None, closed="neither"), None],
         "tol": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "verbose": ["verbose"],
@@ -114,8 +108,6 @@ class DiscriminativeGaussian(Iterative, Verbose, LDG):
         gamma: float | str | Sequence[float] = "cv",
         n_neighbors: int | str | Sequence[int] = "cv",
         standardize: bool = True,
-        step: str = "barzilai-borwein",
-        learning_rate: float | None = None,
         tol: float = 1e-4,
         max_iter: int = 1000,
         random_state: RandomState = None,
@@ -130,8 +122,6 @@ class DiscriminativeGaussian(Iterative, Verbose, LDG):
             random_state=random_state,
             n_threads=n_threads,
         )
-        self.step = step
-        self.learning_rate = learning_rate
         self.tol = tol
         self.max_iter = max_iter
         self.verbose = verbose
@@ -177,8 +167,6 @@ class DiscriminativeGaussian(Iterative, Verbose, LDG):
         result = minimise(
             objective,
             vectors,
-            step=self.step,
-            learning_rate=self.learning_rate,
             tol=self.tol,
             max_iter=self.max_iter,
             say=self._log,

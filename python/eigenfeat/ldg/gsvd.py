@@ -35,7 +35,7 @@ class GSVDDiscriminant(WeightedReducer):
     Attributes
     ----------
     components_ : (ell, d) array
-        Directions, one per sample, of unit variance over all samples. The entry of largest
+        Directions, one per row, of unit variance over all samples. The entry of largest
         magnitude is positive.
     alphas_, betas_ : (ell,) arrays
         Generalized singular values: standard deviations between and within classes of the

@@ -18,10 +18,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.saved import fits
-from eigenfeat._base.sparse_rows import in_order
 from eigenfeat._base.threads import count_cores, one_blas_thread
 from eigenfeat._base.types import Floats, RandomState, Rows
-from eigenfeat._base.validation import FLOATS, check_memory, show
+from eigenfeat._base.validation import FLOATS, check_memory, in_order, show
 from eigenfeat.expansion.features import expand
 from eigenfeat.ldg.linear import LDG
 from eigenfeat.moments.class_moments import varying

@@ -30,7 +30,7 @@ class MaximumMarginCriterion(WeightedReducer):
     Attributes
     ----------
     components_ : (ell, d) array
-        Orthonormal directions, one per sample, in the span of the samples. The entry of largest
+        Orthonormal directions, one per row, in the span of the samples. The entry of largest
         magnitude is positive.
     eigenvalues_ : (ell,) array
         Variance between classes less variance within, descending.

@@ -46,10 +46,90 @@ if TYPE_CHECKING:
 
 __all__ = ["ITML", "TransferITML", "ranked_by_information"]
 
-_OF_ITML = ("slack", "n_pairs", "quantiles", "tol", "max_iter", "random_state")
+
+class _MetricLearner(Iterative):
+    """Parameters of ITML, and the metric of given pairs."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "slack": [Interval(Real, 0, None, closed="neither")],
+        "n_pairs": [Interval(Integral, 1, MOST, closed="both"), None],
+        "quantiles": ["array-like"],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        slack: float = 1.0,
+        n_pairs: int | None = None,
+        quantiles: tuple[float, float] = (0.05, 0.95),
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        random_state: RandomState = 0,
+    ) -> None:
+        self.n_components = n_components
+        self.slack = slack
+        self.n_pairs = n_pairs
+        self.quantiles = quantiles
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def _learnt(
+        self,
+        X: Array,
+        codes: NDArray[np.intp],
+        pairs: tuple[NDArray[np.intp], NDArray[np.intp]],
+        quantiles: tuple[float, float],
+    ) -> Reduction:
+        """Features of the metric of some pairs of rows, as many as the model is to keep.
+
+        Outside what the rows span the metric is the identity, and rows do not differ. So it is
+        learnt inside if they are fewer than columns, and features from outside come last.
+        """
+        n, d = X.shape
+        m = count_components(self.n_components, d, "number of columns")
+        basis = Span.of(X).basis if n < d else None
+        rows = X if basis is None else X @ basis
+        gaps, same, bounds = pairs_of(rows, codes, *pairs, quantiles)
+        metric, sweeps, _ = learnt_metric(
+            gaps,
+            same,
+            bounds,
+            slack=self.slack,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            stops=self._step_done,
+        )
+        if sweeps > self.max_iter:
+            warnings.warn(
+                f"{type(self).__name__}: {self.max_iter} sweeps were not enough; "
+                "raise max_iter or tol",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        directions = features_of(metric)
+        r = len(metric)
+        selected = (
+            ranked_by_information(rows @ directions, codes, min(m, r)) if m < d else np.arange(r)
+        )
+        directions = directions[:, selected]
+        if basis is not None:
+            outside = np.linalg.qr(basis, mode="complete")[0][:, r:m]
+            directions = np.hstack([basis @ directions, outside])
+            metric = np.eye(d) + basis @ (metric - np.eye(r)) @ basis.T
+        result = {
+            "metric_": metric,
+            "bounds_": np.array(bounds),
+            "n_iter_": min(sweeps, self.max_iter),
+        }
+        return Reduction(directions, result)
 
 
-class ITML(Iterative, ClassReducer):
+class ITML(_MetricLearner, ClassReducer):
     """Information-theoretic metric learning (2.11) with features ranked by mutual information.
 
     Use it for a Mahalanobis metric from pairs of samples, with up to some hundred columns. Tune
@@ -79,7 +159,7 @@ class ITML(Iterative, ClassReducer):
     Attributes
     ----------
     components_ : (ell, d) array
-        Samples of ``Lambda^(1/2) L^T``: distances between features are those of the metric.
+        Rows of ``Lambda^(1/2) L^T``: distances between features are those of the metric.
     metric_ : (d, d) array
         M.
     bounds_ : (2,) array
@@ -124,33 +204,9 @@ class ITML(Iterative, ClassReducer):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **ClassReducer._parameter_constraints,
-        "slack": [Interval(Real, 0, None, closed="neither")],
-        "n_pairs": [Interval(Integral, 1, MOST, closed="both"), None],
-        "quantiles": ["array-like"],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state"],
+        **_MetricLearner._parameter_constraints,
     }
     _in_blocks = False
-
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        slack: float = 1.0,
-        n_pairs: int | None = None,
-        quantiles: tuple[float, float] = (0.05, 0.95),
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        random_state: RandomState = 0,
-    ) -> None:
-        self.n_components = n_components
-        self.slack = slack
-        self.n_pairs = n_pairs
-        self.quantiles = quantiles
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
 
     @with_steps
     def fit(self, X: ArrayLike | RowBlocks, y: Targets = None) -> ITML:
@@ -176,12 +232,12 @@ class ITML(Iterative, ClassReducer):
         codes = np.repeat(np.arange(len(rows.counts)), rows.counts)
         count = pair_count(self.n_pairs, len(rows.counts), X.shape[1])
         first, second = check_random_state(self.random_state).randint(len(X), size=(2, count))
-        result = _learnt(self, X, codes, (first, second), quantiles)
+        result = self._learnt(X, codes, (first, second), quantiles)
         result.attributes["bounds_"] *= rows.unit**2
         return result
 
 
-class TransferITML(Iterative, PooledReducer):
+class TransferITML(_MetricLearner, PooledReducer):
     """ITML between two domains: pairs of a target sample and a source sample alone bound distances.
 
     Use it for a metric between two domains. Tune `slack`. User guide: :doc:`/guide/reduction`.
@@ -207,7 +263,7 @@ class TransferITML(Iterative, PooledReducer):
     Attributes
     ----------
     components_ : (ell, d) array
-        Samples of ``Lambda^(1/2) L^T``, for standardised samples; 0 for columns that are constant
+        Rows of ``Lambda^(1/2) L^T``, for standardised samples; 0 for columns that are constant
         in either domain. Distances between features are those of the metric.
     metric_ : (d', d') array
         M, for the d' columns that vary in both domains.
@@ -254,29 +310,10 @@ class TransferITML(Iterative, PooledReducer):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PooledReducer._parameter_constraints,
-        **{name: ITML._parameter_constraints[name] for name in _OF_ITML},
+        **_MetricLearner._parameter_constraints,
     }
 
     classes_: NDArray[Any]
-
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        slack: float = 1.0,
-        n_pairs: int | None = None,
-        quantiles: tuple[float, float] = (0.05, 0.95),
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        random_state: RandomState = 0,
-    ) -> None:
-        self.n_components = n_components
-        self.slack = slack
-        self.n_pairs = n_pairs
-        self.quantiles = quantiles
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
 
     @with_steps
     def fit(
@@ -312,55 +349,6 @@ class TransferITML(Iterative, PooledReducer):
         random = check_random_state(self.random_state)
         domains = np.flatnonzero(source), np.flatnonzero(~source if not source.all() else source)
         first, second = (part[random.randint(len(part), size=count)] for part in domains)
-        result = _learnt(self, rows, codes, (first, second), quantiles)
+        result = self._learnt(rows, codes, (first, second), quantiles)
         self._keep_scaled(result, scaler)
         self.classes_ = classes
-
-
-def _learnt(
-    model: ITML | TransferITML,
-    X: Array,
-    codes: NDArray[np.intp],
-    pairs: tuple[NDArray[np.intp], NDArray[np.intp]],
-    quantiles: tuple[float, float],
-) -> Reduction:
-    """Features of the metric of some pairs of rows, as many as the model is to keep.
-
-    Outside what the rows span the metric is the identity, and rows do not differ. So it is learnt
-    inside if they are fewer than columns, and features from outside come last.
-    """
-    n, d = X.shape
-    m = count_components(model.n_components, d, "number of columns")
-    basis = Span.of(X).basis if n < d else None
-    rows = X if basis is None else X @ basis
-    gaps, same, bounds = pairs_of(rows, codes, *pairs, quantiles)
-    metric, sweeps, _ = learnt_metric(
-        gaps,
-        same,
-        bounds,
-        slack=model.slack,
-        tol=model.tol,
-        max_iter=model.max_iter,
-        stops=model._step_done,
-    )
-    if sweeps > model.max_iter:
-        warnings.warn(
-            f"{type(model).__name__}: {model.max_iter} sweeps were not enough; "
-            "raise max_iter or tol",
-            ConvergenceWarning,
-            stacklevel=4,
-        )
-    directions = features_of(metric)
-    r = len(metric)
-    selected = ranked_by_information(rows @ directions, codes, min(m, r)) if m < d else np.arange(r)
-    directions = directions[:, selected]
-    if basis is not None:
-        outside = np.linalg.qr(basis, mode="complete")[0][:, r:m]
-        directions = np.hstack([basis @ directions, outside])
-        metric = np.eye(d) + basis @ (metric - np.eye(r)) @ basis.T
-    result = {
-        "metric_": metric,
-        "bounds_": np.array(bounds),
-        "n_iter_": min(sweeps, model.max_iter),
-    }
-    return Reduction(directions, result)

@@ -46,7 +46,7 @@ class NCA(Iterative, ClassReducer):
     Attributes
     ----------
     components_ : (ell, d) array
-        Directions, one per sample. The entry of largest magnitude is positive.
+        Directions, one per row. The entry of largest magnitude is positive.
     n_iter_ : int
         Number of iterations.
     mean_, classes_, n_features_in_

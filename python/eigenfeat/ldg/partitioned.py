@@ -15,9 +15,8 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.saved import fits
-from eigenfeat._base.sparse_rows import in_order
 from eigenfeat._base.types import Estimator, Floats, RandomState, Rows, Targets
-from eigenfeat._base.validation import MOST, show
+from eigenfeat._base.validation import MOST, in_order, show
 from eigenfeat.ldg.linear import LDG
 from eigenfeat.rows.blocks import Block
 from eigenfeat.rows.estimator import (

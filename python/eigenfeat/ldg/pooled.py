@@ -178,7 +178,7 @@ class PooledPCA(PooledReducer):
     Attributes
     ----------
     components_ : (ell, d) array
-        Orthonormal directions, one per sample, for standardised samples; 0 for columns that are
+        Orthonormal directions, one per row, for standardised samples; 0 for columns that are
         constant in either domain. The entry of largest magnitude is positive.
     eigenvalues_ : (ell,) array
         Variances of the pooled standardised samples along the directions, descending.
@@ -241,7 +241,7 @@ class PooledFisher(PooledReducer):
     Attributes
     ----------
     components_ : (ell, d) array
-        Directions, one per sample, for standardised samples, of unit variance within classes (the
+        Directions, one per row, for standardised samples, of unit variance within classes (the
         ridge counts as variance); 0 for columns that are constant in either domain. The entry of
         largest magnitude is positive.
     eigenvalues_ : (ell,) array

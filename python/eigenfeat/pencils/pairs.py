@@ -24,7 +24,6 @@ from eigenfeat._base.validation import (
     check_vector,
     check_whole,
     random_generator,
-    real_array,
     show,
 )
 from eigenfeat.moments.class_moments import ClassMoments
@@ -44,8 +43,6 @@ __all__ = [
     "closest_cover",
     "confusion_pairs",
     "confusion_pairs_from",
-    "confusion_pairs_of",
-    "most_confused",
     "nearest_edges",
     "problems_of",
     "whitened_means",
@@ -112,30 +109,6 @@ def closest_cover(edges: _Pairs, distances: _Array, k: int, n_pairs: int) -> _Pa
     rest = order[~chosen[order]]
     chosen[rest[: max(0, -(-n_pairs // 2) - chosen.sum())]] = True
     return edges[chosen]
-
-
-def most_confused(table: LabelTable, pairs: Codes, counts: _Array, n_pairs: int | None) -> _Pairs:
-    """Edges between sorted classes, of `counts` of (true, predicted) indices in the table."""
-    k = len(table)
-    if k < 2:
-        raise ValueError(f"classes: expected at least 2, got {show(list(table.labels))}")
-    if n_pairs is not None:
-        check_whole(n_pairs, "n_pairs", at_least=1, at_most=k * (k - 1))
-    sorted_at = {label: place for place, label in enumerate(table.classes.tolist())}
-    place = np.array([sorted_at[label] for label in table.labels])
-    wrong = pairs[:, 0] != pairs[:, 1]
-    ends = np.sort(place[pairs[wrong]], axis=1).reshape(-1, 2)
-    edges, which = np.unique(ends, axis=0, return_inverse=True)
-    total: _Array = np.zeros(len(edges))
-    np.add.at(total, which.ravel(), counts[wrong])
-    alone = np.setdiff1d(np.arange(k), edges)
-    if len(alone) % 2:
-        alone = np.append(alone, 0 if alone[0] else 1)
-    added = np.sort(alone.reshape(-1, 2), axis=1)
-    edges = np.concatenate([edges, added]).astype(np.int64)
-    total = np.append(total, np.zeros(len(added)))
-    chosen = edges if n_pairs is None else closest_cover(edges, -total, k, n_pairs)
-    return chosen
 
 
 def class_pairs(
@@ -421,8 +394,32 @@ def confusion_pairs_from(
     codes, table = _encoded(LabelTable(), truth, len(truth) if truth.ndim else -1, "y_true")
     guesses, table = _encoded(table, y_pred, len(codes), "y_pred")
     pairs, counts = np.unique(np.column_stack([codes, guesses]), axis=0, return_counts=True)
-    edges = most_confused(table, pairs, counts.astype(np.float64), n_pairs)
+    edges = _most_confused(table, pairs, counts.astype(np.float64), n_pairs)
     return _both_ways(edges, table.classes.tolist())
+
+
+def _most_confused(table: LabelTable, pairs: Codes, counts: _Array, n_pairs: int | None) -> _Pairs:
+    """Edges between sorted classes, of `counts` of (true, predicted) indices in the table."""
+    k = len(table)
+    if k < 2:
+        raise ValueError(f"classes: expected at least 2, got {show(list(table.labels))}")
+    if n_pairs is not None:
+        check_whole(n_pairs, "n_pairs", at_least=1, at_most=k * (k - 1))
+    sorted_at = {label: place for place, label in enumerate(table.classes.tolist())}
+    place = np.array([sorted_at[label] for label in table.labels])
+    wrong = pairs[:, 0] != pairs[:, 1]
+    ends = np.sort(place[pairs[wrong]], axis=1).reshape(-1, 2)
+    edges, which = np.unique(ends, axis=0, return_inverse=True)
+    total: _Array = np.zeros(len(edges))
+    np.add.at(total, which.ravel(), counts[wrong])
+    alone = np.setdiff1d(np.arange(k), edges)
+    if len(alone) % 2:
+        alone = np.append(alone, 0 if alone[0] else 1)
+    added = np.sort(alone.reshape(-1, 2), axis=1)
+    edges = np.concatenate([edges, added]).astype(np.int64)
+    total = np.append(total, np.zeros(len(added)))
+    chosen = edges if n_pairs is None else closest_cover(edges, -total, k, n_pairs)
+    return chosen
 
 
 def _encoded(
@@ -433,51 +430,6 @@ def _encoded(
     except ValueError as error:
         text = str(error).replace("one per sample", "as many as y_true")
         raise ValueError(re.sub(r"^y: ", f"{name}: ", text)) from None
-
-
-def confusion_pairs_of(
-    confusion: npt.ArrayLike, classes: npt.ArrayLike | None = None, n_pairs: int | None = None
-) -> list[tuple[Hashable, Hashable]]:
-    """Pairs of the classes that a confusion matrix says were confused most often.
-
-    Parameters
-    ----------
-    confusion : array-like of shape (k, k)
-        Nonnegative counts or rates, true classes in rows and predicted ones in columns.
-    classes : array-like of shape (k,), optional
-        Their labels; by default 0 to k - 1.
-    n_pairs : int, optional
-        As in `confusion_pairs_from`.
-
-    Returns
-    -------
-    list of (label, label)
-        As from `confusion_pairs_from`.
-
-    Raises
-    ------
-    ValueError
-        If the matrix is not square, nonnegative and finite, or another argument does not fit it.
-    """
-    matrix = np.asarray(real_array(confusion, "confusion"), dtype=np.float64)
-    if matrix.ndim != 2 or len(set(matrix.shape)) != 1:
-        raise ValueError(f"confusion: expected shape (k, k), got {matrix.shape}")
-    good = np.isfinite(matrix) & (matrix >= 0)
-    if not good.all():
-        i, j = np.argwhere(~good)[0].tolist()
-        raise ValueError(
-            f"confusion: expected finite numbers >= 0, got {show(matrix[i, j])} in row {i}, "
-            f"column {j}"
-        )
-    labels = np.arange(len(matrix)) if classes is None else np.asarray(classes)
-    if labels.shape != (len(matrix),):
-        raise ValueError(f"classes: expected {len(matrix)} labels, got {show(classes)}")
-    table = LabelTable.of(labels)
-    codes = np.array([table.index(label) for label in labels.tolist()], dtype=np.int64)
-    true, predicted = np.nonzero(matrix)
-    pairs = np.column_stack([codes[true], codes[predicted]])
-    edges = most_confused(table, pairs, matrix[true, predicted], n_pairs)
-    return _both_ways(edges, table.classes.tolist())
 
 
 def _both_ways(edges: _Pairs, labels: list[Any]) -> list[tuple[Hashable, Hashable]]:

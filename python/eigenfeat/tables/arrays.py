@@ -11,15 +11,23 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib.format import open_memmap, read_array
 
+from eigenfeat._base.saved_files import check_array
 from eigenfeat._base.types import DType
 from eigenfeat.tables.errors import BadRowError, OptionError, damage_named
-from eigenfeat.tables.source import Choice, Chunk, Options, Source, typed_labels, whole_labels
+from eigenfeat.tables.source import (
+    Choice,
+    Chunk,
+    Options,
+    Source,
+    kind_of,
+    kind_of_floats,
+    labels_of_array,
+)
 
 __all__ = ["ArraySource"]
 
 _PIECE_BYTES = 16 << 20
 _PROBED_LABELS = 1 << 16
-_MOST_DEFLATED = 1032  # bytes that come out of one, at most
 _MOST_UNFILLED = 1 << 20  # columns of an array without rows, whose width no bytes bear out
 _MOST_BYTES = 4 << 30  # of an array in an archive
 
@@ -45,16 +53,15 @@ def _in_npz(path: Path, name: str, option: str) -> _Open:
                 option, f"expected an array of {path} ({', '.join(names)}), got {name!r}"
             )
         info = archive.getinfo(f"{name}.npy")
-        most = min(_MOST_BYTES, _MOST_DEFLATED * min(info.compress_size, path.stat().st_size))
-        if info.file_size > most:
+        if info.file_size > _MOST_BYTES:
             raise ValueError(
-                f"{path}: expected an array of at most {most:,} bytes, got {info.file_size:,}"
+                f"{path}: expected an array of at most {_MOST_BYTES:,} bytes, got "
+                f"{info.file_size:,}"
             )
         with archive.open(info) as file:
-            try:
-                array: _Array = read_array(file)  # type: ignore[no-untyped-call, unused-ignore]
-            except MemoryError as error:  # a shape that the bytes do not fill
-                raise ValueError(str(error)) from None
+            check_array(file, info.file_size)
+        with archive.open(info) as file:
+            array: _Array = read_array(file)  # type: ignore[no-untyped-call, unused-ignore]
     return lambda: array
 
 
@@ -91,10 +98,11 @@ class ArraySource(Source):
             self.facts["labels"] = {"shape": [*y.shape], "dtype": y.dtype.name}
         if first is not None:
             self.label_kind = first.label_kind
-        elif self._y is not None or self.choice.target is not None:
-            self.label_kind = options.labels
-            if options.labels == "auto":
-                self.label_kind = self._first_label_kind()
+        elif self._y is not None:
+            self.label_kind = kind_of(self._y().dtype, options.labels)
+        elif self.choice.target is not None:
+            first_labels = X[:_PROBED_LABELS, self.choice.target]
+            self.label_kind = kind_of_floats(first_labels, options.labels)
 
     def _label_array(
         self, options: Options, n_files: int, zipped: bool
@@ -126,14 +134,6 @@ class ArraySource(Source):
             raise ValueError(f"{path}: expected labels that are numbers or strings, got {y.dtype}")
         return labels, path
 
-    def _first_label_kind(self) -> str:
-        if self._y is None:
-            return whole_labels(self._X()[:_PROBED_LABELS, self.choice.target])
-        values = self._y()[:_PROBED_LABELS]
-        if values.dtype.kind == "f":
-            return "float"
-        return "uint" if values.dtype == np.uint64 else whole_labels(values).replace("u", "")
-
     @property
     def target_name(self) -> str:
         """Name of the target column."""
@@ -148,13 +148,12 @@ class ArraySource(Source):
         for start in range(skip, n, size):
             part = slice(start, min(start + size, n))
             X = self._X()[part]
-            y = unlabelled = label_of = None
+            y = unlabelled = given = None
             if self.label_kind not in (None, "none"):
                 given = X[:, self.choice.target] if self._y is None else self._y()[part]
-                y, unlabelled = _typed(given, str(self.label_kind))
-                label_of = given.__getitem__
+                y, unlabelled = labels_of_array(given, str(self.label_kind))
             X = X if whole else X[:, list(chosen)]
-            yield Chunk(start, len(X), X, y, unlabelled, None, label_of, part.stop / n)
+            yield Chunk(start, len(X), X, y, unlabelled, None, given, part.stop / n)
 
     def complaint(
         self, row: int, column: int | None, value: Any, dtype: DType, *, missing: bool
@@ -168,13 +167,3 @@ class ArraySource(Source):
     def files(self) -> list[Path]:
         """The file, and that of the labels."""
         return [*dict.fromkeys([self.path, self._labels_path])]
-
-
-def _typed(values: _Array, kind: str) -> tuple[Any, Any]:
-    values = np.ascontiguousarray(values)
-    values = values.astype(values.dtype.newbyteorder("="), copy=False)
-    typed, wrong = typed_labels(values, kind)
-    if values.dtype.kind in "US":
-        empty = np.char.str_len(values) == 0
-        wrong = empty if wrong is None else wrong | empty
-    return typed, wrong if wrong is not None and wrong.any() else None

@@ -5,29 +5,34 @@ from __future__ import annotations
 import json
 import re
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from eigenfeat._base.types import Labels
 from eigenfeat._base.validation import show
 from eigenfeat.tables.errors import arrow, damage_named
-from eigenfeat.tables.source import Choice, Chunk, Mask, Options, Source, typed_labels
+from eigenfeat.tables.source import (
+    NUMBER,
+    Choice,
+    Chunk,
+    Mask,
+    Options,
+    Source,
+    kind_of,
+    kind_of_texts,
+    typed_labels,
+)
 
-__all__ = ["IpcSource", "ParquetSource", "TableSource", "text_kind", "text_labels"]
+__all__ = ["IpcSource", "ParquetSource", "TableSource"]
 
 _BATCH_BYTES = 64e6
 _COLUMN_BUFFERS = 64e6
 _WHOLE_GROUP = 16e6  # bytes of a row group that are read at once
-_MOST_CHARACTERS = 1000  # of a label: arrays of text are as wide as the longest
 _INDEX = re.compile(r"__index_level_\d+__|__null_dask_index__")
-NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
-_WHOLE = r"^[+-]?[0-9]{1,4000}$"
 _Piece = tuple[int, int, dict[int, Any], "Mask | None", "float | None"]
 
 
@@ -51,8 +56,10 @@ class TableSource(Source):
         self.names = [*names, *self._keys]
         self.choice = Choice.of(self.path, self.names, self._options, indexes=indexes)
 
-    def _set_types(self, types: Sequence[str], kinds: Sequence[str]) -> None:
-        """Types and kinds of the columns of the file, beside those of its path."""
+    def _set_types(
+        self, types: Sequence[str], kinds: Sequence[str], label_kind: str | None, like: Any
+    ) -> None:
+        """Types and kinds of the columns of the file, and of labels where `like` has none."""
         words = [re.match(NUMBER, text) is None for text in self._keys.values()]
         self.types = [*types, *("string" if word else "double" for word in words)]
         self.kinds = [*kinds, *("text" if word else "number" for word in words)]
@@ -63,58 +70,49 @@ class TableSource(Source):
                     f"{self.path}: column {name!r}: expected numbers or text, got "
                     f"{show(self.types[j])[1:-1]}; leave it out with drop (--drop {name})"
                 )
-
-    def _set_label_kind(self, first: Source | None, stored: Callable[[int], str]) -> None:
-        """The kind of labels: that of the first file, or else of a column."""
         goal = self.choice.target
-        if goal is None:
-            return
-        if first is not None and first.label_kind is not None:
-            self.label_kind = first.label_kind
-        elif goal < self._stored:
-            self.label_kind = stored(goal)
-        else:
-            self.label_kind = text_kind([self._keys[self.names[goal]]], self._options.labels)
+        if goal is not None and goal >= self._stored:
+            label_kind = kind_of_texts([self._keys[self.names[goal]]], self._options.labels)
+        if goal is not None:
+            self.label_kind = getattr(like, "label_kind", None) or label_kind
 
     def chunks(self, skip: int) -> Iterator[Chunk]:
         """Yield chunks from the one on that holds sample `skip`."""
-        goal = self.choice.target
-        wanted = [j for j in (*self.choice.features, goal) if j is not None and j < self._stored]
+        pa, goal, features = arrow(str(self.path)), self.choice.target, self.choice.features
+        wanted = [j for j in (*features, goal) if j is not None and j < self._stored]
         for start, n, arrays, bad, fraction in self._pieces(wanted, skip):
             for j in range(self._stored, len(self.names)):
-                value: Any = self._keys[self.names[j]]
-                if self.kinds[j] == "number" and j != goal:
-                    value = float(value)
-                arrays[j] = arrow(str(self.path)).array([value] * n)
-            columns = [_values(arrays[j], self.kinds[j]) for j in self.choice.features]
-            y = unlabelled = label_of = None
-            if goal is not None:
-                y, unlabelled, label_of = self._labels(arrays[goal])
-            yield Chunk(start, n, columns, y, unlabelled, bad, label_of, fraction)
+                text = self._keys[self.names[j]]
+                number = self.kinds[j] == "number" and j != goal
+                arrays[j] = pa.repeat(float(text) if number else text, n)
+            columns = [self._values(arrays[j], self.kinds[j]) for j in features]
+            y = wrong = given = None
+            if goal is not None and self.label_kind == "none":
+                y = np.zeros(n)
+            elif goal is not None:
+                given = _decoded(arrays[goal])
+                try:
+                    y, wrong = self._labels(given)
+                except ValueError as error:
+                    raise ValueError(f"{self.path}: column {self.target_name!r}: {error}") from None
+            yield Chunk(start, n, columns, y, wrong, bad, given, fraction)
 
-    def _labels(self, column: Any) -> tuple[Labels, Mask | None, Callable[[int], Any] | None]:
-        """Labels as the type of the first ones, which are none, and what they are in the file."""
-        kind = str(self.label_kind)
-        if kind == "none":
-            return np.zeros(len(column)), None, None
-        pa = arrow("labels")
+    def _values(self, column: Any, kind: str) -> npt.NDArray[Any]:
+        """A column as numbers, NaN where they are missing, or as objects if it is text."""
         column = _decoded(column)
-        if pa.types.is_decimal(column.type):
-            column = _whole_decimals(column)
-        if pa.types.is_null(column.type) or _kind(column.type) not in ("number", "bool"):
-            with damage_named(self.path, f"labels in column {self.target_name!r}"):
-                texts = column.cast("string")
-            try:
-                return (*text_labels(texts, kind), None)
-            except ValueError as error:
-                raise ValueError(f"{self.path}: column {self.target_name!r}: {error}") from None
-        zero = False if pa.types.is_boolean(column.type) else 0
-        values = pa.compute.fill_null(column, zero).to_numpy(zero_copy_only=False)
-        typed, wrong = typed_labels(values, kind)
-        if column.null_count:
-            absent = column.is_null().to_numpy(zero_copy_only=False)
-            wrong = absent if wrong is None else wrong | absent
-        return typed, wrong, lambda row: column[row].as_py()
+        if kind in ("number", "bool") and str(column.type) not in _PLAIN:
+            column = column.cast("float64")  # booleans, decimals, and columns of nulls
+        values: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
+        return values
+
+    def _labels(self, column: Any) -> tuple[npt.NDArray[Any], Mask | None]:
+        """Labels as the type of the first ones, and which are none."""
+        if _kind(column.type) not in ("number", "bool") or str(column.type) == "null":
+            column = column.cast("string")
+        encoded = column.dictionary_encode()
+        different = [*encoded.dictionary.to_pylist(), None]
+        codes = encoded.indices.fill_null(len(different) - 1).to_numpy(zero_copy_only=False)
+        return typed_labels(different, codes, str(self.label_kind))
 
 
 class _StoredTable(TableSource):
@@ -123,14 +121,17 @@ class _StoredTable(TableSource):
     def _set_schema(self, schema: Any, first: Source | None) -> None:
         types = schema.types
         self._set_columns([str(name) for name in schema.names], _index_columns(schema))
-        self._set_types([str(kind) for kind in types], [_kind(kind) for kind in types])
         floats = {str(types[j]) for j in self.choice.features if j < self._stored}
         small = floats and floats <= {"float", "halffloat"}
         self.dtype = np.dtype(np.float32 if small else np.float64)
         # Samples that are decoded at a time; every column of a batch costs some 10 us.
         rows = _BATCH_BYTES / (self.n_features * self.dtype.itemsize)
         self._batch_rows = int(np.clip(rows, 1024, 1 << 18))
-        self._set_label_kind(first, lambda goal: self._stored_label_kind(types[goal]))
+        goal, label_kind = self.choice.target, None
+        if goal is not None and goal < self._stored:
+            label_kind = self._stored_label_kind(types[goal])
+        kinds = [_kind(kind) for kind in types]
+        self._set_types([str(kind) for kind in types], kinds, label_kind, first)
 
     def _stored_label_kind(self, kind: Any) -> str:
         types = arrow(str(self.path)).types
@@ -141,15 +142,11 @@ class _StoredTable(TableSource):
                 f"{self.path}: column {self.target_name!r}: expected labels that are numbers or "
                 f"text, got {show(str(kind))[1:-1]}"
             )
-        own = {"bool": "bool", "number": "int"}.get(_kind(kind), "str")
-        if types.is_floating(kind) or (types.is_decimal(kind) and kind.scale > 0):
-            own = "float"
-        elif types.is_null(kind):
-            own = "str"
-        elif types.is_uint64(kind):
-            own = "uint"
-        asked = self._options.labels
-        return own if asked == "auto" or (asked == "int" and own == "uint") else asked
+        if types.is_null(kind) or _kind(kind) not in ("number", "bool"):
+            return kind_of(np.dtype(str), self._options.labels)
+        if types.is_decimal(kind):
+            return kind_of(np.dtype(float if kind.scale > 0 else int), self._options.labels)
+        return kind_of(np.dtype(kind.to_pandas_dtype()), self._options.labels)
 
 
 class ParquetSource(_StoredTable):
@@ -301,88 +298,5 @@ def _decoded(column: Any) -> Any:
     return column
 
 
-def _values(column: Any, kind: str) -> npt.NDArray[Any]:
-    """A column as numbers, NaN where they are missing, or as objects if it is text."""
-    if isinstance(column, np.ndarray):
-        return column
-    column = _decoded(column)
-    if kind in ("number", "bool") and str(column.type) not in _PLAIN:
-        column = column.cast("float64")  # booleans, decimals, and columns of nulls
-    values: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
-    return values
-
-
 _PLAIN = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 _PLAIN |= {"float", "double", "halffloat"}
-
-
-def _whole_decimals(column: Any) -> Any:
-    """Decimals as 64-bit integers if they are, or as text, which is exact; else as floats."""
-    if column.type.scale > 0:
-        return column.cast("float64")
-    try:
-        return column.cast("int64")
-    except ValueError:
-        return column.cast("string")
-
-
-# ---- labels that are text ------------------------------------------------------------------------
-
-
-def _as_kind(text: str, kind: str) -> Any:
-    """A text as a label; None if it is not of the kind."""
-    if kind == "bool":
-        return {"true": True, "1": True, "false": False, "0": False}.get(text.lower())
-    if kind == "float":
-        return float(text) if re.match(NUMBER, text) and isfinite(float(text)) else None
-    if not re.match(_WHOLE, text):
-        return None
-    low, high = (0, 2**64) if kind == "uint" else (-(2**63), 2**63)
-    return int(text) if low <= int(text) < high else None
-
-
-def text_kind(texts: Sequence[str], asked: str) -> str:
-    """Kind of labels whose first texts, without blanks around them, are given."""
-    if asked not in ("auto", "int"):
-        return asked
-    known = [text for text in texts if text]
-    kinds = ("int", "uint") if asked == "int" else ("int", "uint", "float", "bool")
-    for kind in kinds if known else ():
-        if all(_as_kind(text, kind) is not None for text in known):
-            return kind
-        if kind == "uint" and all(re.match(_WHOLE, text) for text in known):
-            break  # whole numbers of more than 64 bits, which floats would confuse
-    return "int" if asked == "int" else "str"
-
-
-def text_labels(column: Any, kind: str) -> tuple[Labels, Mask | None]:
-    """Labels from a string array, and which of them are missing or of another kind.
-
-    Raises
-    ------
-    ValueError
-        For labels that are longer than 1,000 characters, or have several lines.
-    """
-    pc = arrow("labels").compute
-    encoded = pc.utf8_trim_whitespace(pc.fill_null(column, "")).dictionary_encode()
-    codes = encoded.indices.to_numpy(zero_copy_only=False)
-    different = encoded.dictionary.to_pylist() or [""]
-    longest = max(map(len, different))
-    if longest > _MOST_CHARACTERS:
-        raise ValueError(
-            f"expected labels of at most {_MOST_CHARACTERS:,} characters, got one of {longest:,}"
-        )
-    for text in different:
-        if "\n" in text or "\r" in text:
-            raise ValueError(f"expected labels of one line each, got {show(text)}")
-    if kind == "str":
-        return np.array(different, dtype=np.str_)[codes], _flags(different, "")[codes]
-    labels = [_as_kind(text, kind) for text in different]
-    types = {"int": np.int64, "uint": np.uint64, "float": np.float64, "bool": np.bool_}
-    filled = [0 if label is None else label for label in labels]
-    values: Labels = np.array(filled, dtype=types[kind])
-    return values[codes], _flags(labels, None)[codes]
-
-
-def _flags(values: Sequence[Any], absent: Any) -> Mask:
-    return np.array([value == absent for value in values], dtype=bool)

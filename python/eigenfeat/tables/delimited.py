@@ -10,8 +10,7 @@ import codecs
 import csv
 import io
 import re
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ import numpy.typing as npt
 
 from eigenfeat._base.types import DType
 from eigenfeat._base.validation import show
-from eigenfeat.tables.columnar import NUMBER, TableSource, text_kind
+from eigenfeat.tables.columnar import TableSource
 from eigenfeat.tables.errors import (
     MISSING_LABEL,
     MISSING_NUMBER,
@@ -33,12 +32,12 @@ from eigenfeat.tables.errors import (
     open_bytes,
     unfit,
 )
-from eigenfeat.tables.source import Mask, Options, Source
+from eigenfeat.tables.source import NUMBER, Mask, Options, Source, kind_of_texts
 
 __all__ = ["DelimitedSource"]
 
 _BLOCK_BYTES = 4 << 20  # of text that is parsed at once
-_FIRST_BYTES = 1 << 20  # of text that types of columns are inferred from
+_FIRST_CHARACTERS = 1 << 18  # of text that types of columns are inferred from
 _MOST_BYTES = 64 << 20  # of a line
 _FIRST_RECORDS = 200  # beside which the first line is looked at
 # Cells that are missing values.
@@ -48,8 +47,8 @@ MISSING = [
 ]
 _INFINITE = r"^[+-]?(?i:inf|infinity|nan)$"
 _TRUTH = r"^(?i:true|false|0|1)$"
-_TEXTS = ("string", "time32[s]")  # that pyarrow infers for columns of text
 _DATE = r"^(\d{4}-\d\d?-\d\d?([ T].*)?|\d\d?[/.]\d\d?[/.]\d{2,4}( .*)?)$"
+_TYPES = {"number": "double", "text": "string"}  # for people
 
 
 class DelimitedSource(TableSource):
@@ -68,135 +67,81 @@ class DelimitedSource(TableSource):
         if self._delimiter == options.decimal:
             raise OptionError("decimal", f"expected another than the delimiter {self._delimiter!r}")
         self._sound = False  # whether all quotes are known to be closed
-        self._typed = True  # whether pyarrow may convert cells, of which none is known to be bad
-        self.first_fields, rest, lines, text = self._first_records()
-        self._check_delimiter(rest)
-        self.named = _is_header(self.first_fields, rest, options)
-        self._header_lines = lines if self.named else 0
-        self.facts = {"delimiter": self._delimiter, "header": self.named}
-        stored = len(self.first_fields)
-        self._set_columns(self.first_fields if self.named else [str(j) for j in range(stored)])
-        columns = self._first_columns(text)
-        types, kinds = zip(*_types_of(columns), strict=True)
-        known = {}
+        self._typed = True  # whether pyarrow makes numbers of cells, of which none is known as bad
+        columns = self._first_look(options)
+        kinds, known = _kinds_of(columns), {}
         if isinstance(first, DelimitedSource):  # perhaps in another order
             known = dict(zip(first.names, first.kinds, strict=True))
-        asked = dict.fromkeys(options.categories, "text")
-        kinds = tuple(
-            asked.get(name, asked.get(j, known.get(name, kind)))
+        text = dict.fromkeys(options.categories, "text")
+        kinds = [
+            text.get(name, text.get(j, known.get(name, kind)))
             for j, (name, kind) in enumerate(zip(self.names, kinds, strict=False))
-        )
-        self._set_types(types, kinds)
+        ]
+        goal, label_kind = self.choice.target, None
+        if goal is not None and goal < self._stored:
+            label_kind = kind_of_texts(
+                {cell.strip() for cell in columns[goal]} - {*MISSING}, options.labels
+            )
+        self._set_types([_TYPES.get(kind, kind) for kind in kinds], kinds, label_kind, first)
 
-        def label_kind(goal: int) -> str:
-            texts = {(cell or "").strip() for cell in columns[goal].unique().to_pylist()}
-            return text_kind(sorted(texts), options.labels)
-
-        self._set_label_kind(first, label_kind)
-
-    # ---- the first lines ---------------------------------------------------------------------
-
-    def _first_records(self) -> tuple[list[str], list[list[str]], int, str]:
-        """Fields of the first line, those of the next ones, the line at which it ends, and all."""
-        size = _FIRST_BYTES
-        while True:
-            with self._opened() as stream:
-                head, more = stream.read(size), bool(stream.read(1))
-            if b"\0" in head and self._encoding == "utf-8":
-                raise ValueError(
-                    f"{self.path}: expected text, got a file with zero bytes; encoding "
-                    "(--encoding) names another than UTF-8"
-                )
-            try:
-                text = codecs.getincrementaldecoder(self._encoding)().decode(head, not more)
-            except UnicodeError as error:
-                raise self._undecodable(error) from None
-            text = text.removeprefix("\ufeff")
-            with _long_fields():
-                reader = csv.reader(io.StringIO(text, newline=""), delimiter=self._delimiter)
-                records = filter(None, reader)
-                try:
-                    first = next(records, [])
-                    lines = reader.line_num
-                    rest = [*islice(records, _FIRST_RECORDS)]
-                except csv.Error as error:
-                    raise ValueError(
-                        f"{self.path}: expected lines of fields, got {error}"
-                    ) from None
-            if not more or len(rest) > 1:  # the last one may not be complete
+    def _first_look(self, options: Options) -> list[Sequence[str]]:
+        """Look for a header, and for another delimiter, in the first lines; their cells."""
+        records: list[list[str]] = []
+        size = lines = 0
+        for _, fields, at in self._records(first=True):
+            records.append(fields)
+            lines, size = lines or at, size + sum(map(len, fields))
+            if size > _FIRST_CHARACTERS and len(records) > 1:
                 break
-            if size == _MOST_BYTES:
-                raise self._too_long(lines + 1 if rest else 1)
-            size = min(8 * size, _MOST_BYTES)
-        if not text.strip():
+        if not records:
             raise ValueError(f"{self.path}: expected rows, got an empty file")
-        self._has_one_line = not rest
-        if more:
-            rest = rest[:-1]
-            text = text[: max(text.rfind("\n"), text.rfind("\r")) + 1]
-        same = (record for record in (first, *rest) if len(record) == len(first))
-        first, *rest = ([field.strip() for field in record] for record in same)
-        return first, rest, lines, text
-
-    def _first_columns(self, text: str) -> list[Any]:
-        """The cells of all columns of a text as the types that pyarrow infers; labels are text."""
-        pa = arrow("CSV")
-        if self.named and self._has_one_line:
-            return [pa.nulls(0)] * self._stored
-        encoded, every = text.encode(), [*range(self._stored)]
-        # To pyarrow 0x1 is a number: where there may be such cells, all of them are text.
-        words = every if re.search("0[xX]", text) else {self.choice.target} & {*every}
-        types = dict.fromkeys(words, pa.string())
-        stream, size = io.BytesIO(encoded), len(encoded) + 1
-        with (
-            damage_named(self.path),
-            self._reader(stream, "utf-8", size, every, types, lambda _: "skip") as batches,
-        ):
-            batch = next(iter(batches), None)
-        return [pa.nulls(0)] * self._stored if batch is None else [*batch.columns]
-
-    def _check_delimiter(self, rest: list[list[str]]) -> None:
-        """OptionError if fields seem to be separated by something else."""
-        if self._options.delimiter is not None or len(self.first_fields) > 1:
-            return
-        lines = [self.first_fields[0], *(row[0] for row in rest[:1])]
-        for other in ";\t|":
-            if all(other in line for line in lines):
-                raise OptionError(
-                    "delimiter",
-                    f"expected fields separated by {self._delimiter!r} in {self.path}, got one "
-                    f"field with {other!r} in it; delimiter={other!r} (--delimiter "
-                    f"'{'tab' if other == chr(9) else other}') separates there",
-                )
+        if any("\0" in field for field in records[0]):
+            raise ValueError(
+                f"{self.path}: expected text, got a file with zero bytes; encoding "
+                "(--encoding) names another than UTF-8"
+            )
+        has_others = len(records) > 1
+        records = [one for one in records if len(one) == len(records[0])]
+        self.first_fields, *rest = (
+            [field.strip() for field in one] for one in records[: _FIRST_RECORDS + 1]
+        )
+        if options.delimiter is None and len(self.first_fields) == 1:
+            for other in ";\t|":
+                if all(other in line[0] for line in [self.first_fields, *rest[:1]]):
+                    raise OptionError(
+                        "delimiter",
+                        f"expected fields separated by {self._delimiter!r} in {self.path}, got one "
+                        f"field with {other!r} in it; delimiter={other!r} (--delimiter "
+                        f"'{'tab' if other == chr(9) else other}') separates there",
+                    )
+        self.named = _is_header(self.first_fields, rest, options)
+        self._header_lines = lines if self.named else 0
+        self._has_header_alone = self.named and not has_others
+        self.facts = {"delimiter": self._delimiter, "header": self.named}
+        numbers = map(str, range(len(self.first_fields)))
+        self._set_columns(self.first_fields if self.named else [*numbers])
+        cells = records[int(self.named) :]
+        return [*zip(*cells, strict=True)] if cells else [()] * self._stored
 
     # ---- cells -------------------------------------------------------------------------------
-
-    @contextmanager
-    def _opened(self) -> Iterator[_Stream]:
-        stream = _Stream(open_bytes(self.path), self._options.comment)
-        try:
-            yield stream
-        finally:
-            stream.close()
 
     def _pieces(
         self, wanted: list[int], skip: int
     ) -> Iterator[tuple[int, int, dict[int, Any], Mask | None, float | None]]:
+        """Cells are text from the first one on that is not of its column's type."""
         pa = arrow("CSV")
         done, size = skip, _BLOCK_BYTES
-        if self.named and self._has_one_line:
+        if self._has_header_alone:
             raise ValueError(f"{self.path}: expected rows, got a header alone")
         while True:
-            typed = self._typed
+            typed, start = self._typed, 0
             try:
-                with self._opened() as stream:
-                    start = 0
-                    for n, columns, bad in self._batches(stream, size, wanted, typed):
+                with open_bytes(self.path) as file:
+                    stream = _Stream(file, self.path, self._options.comment)
+                    for n, columns, bad in self._batches(stream, size, wanted):
                         if start + n > done:
-                            if not typed:
-                                columns, bad = self._converted(columns, bad)
                             wrong = bad if bad.any() else None
-                            yield start, n, columns, wrong, fraction_of(stream.file, self.path)
+                            yield start, n, columns, wrong, fraction_of(file, self.path)
                             done = start + n
                         start += n
                     self._check_quotes(stream, start)
@@ -219,23 +164,44 @@ class DelimitedSource(TableSource):
                     raise ValueError(f"{self.path}: after line {line}: {text[:200]}") from None
 
     def _batches(
-        self, stream: _Stream, size: int, wanted: list[int], typed: bool
+        self, stream: _Stream, size: int, wanted: list[int]
     ) -> Iterator[tuple[int, dict[int, Any], Mask]]:
         """Number of samples, their cells by column, and which have a wrong number of fields."""
         pa = arrow("CSV")
+        from pyarrow import csv as arrow_csv
+
         wrong: list[int] = []
 
         def leave_out(row: Any) -> str:
             wrong.append(row.number - 1 - self._header_lines)
             return "skip"
 
-        numbers = {"number": pa.from_numpy_dtype(self.dtype), "bool": pa.bool_()}
         types = dict.fromkeys(wanted, pa.string())
-        if typed:
+        if self._typed:
+            numbers = {"number": pa.from_numpy_dtype(self.dtype), "bool": pa.bool_()}
             types |= {j: numbers.get(self.kinds[j], pa.string()) for j in self.choice.features}
         read = [j for j in wanted if j < self._stored]
         at = taken = 0
-        with self._reader(stream, self._encoding, size, read or [0], types, leave_out) as reader:
+        with arrow_csv.open_csv(
+            stream,
+            arrow_csv.ReadOptions(
+                use_threads=False,  # or wrong lines have no numbers
+                block_size=size,
+                skip_rows=self._header_lines,
+                column_names=[str(j) for j in range(self._stored)],
+                encoding=self._encoding,
+            ),
+            arrow_csv.ParseOptions(
+                delimiter=self._delimiter, newlines_in_values=True, invalid_row_handler=leave_out
+            ),
+            arrow_csv.ConvertOptions(
+                column_types={str(j): kind for j, kind in types.items()},
+                include_columns=[str(j) for j in read or [0]],
+                null_values=MISSING,
+                strings_can_be_null=True,
+                decimal_point=self._options.decimal,
+            ),
+        ) as reader:
             for batch in reader:
                 n = batch.num_rows
                 while taken < len(wrong) and wrong[taken] <= at + n:
@@ -251,57 +217,18 @@ class DelimitedSource(TableSource):
         if n := len(wrong) - taken:
             yield n, {j: pa.nulls(n, types[j]) for j in read}, np.ones(n, dtype=bool)
 
-    def _reader(
-        self,
-        stream: Any,
-        encoding: str,
-        size: int,
-        columns: list[int],
-        types: dict[int, Any],
-        on_wrong_line: Callable[[Any], str],
-    ) -> Any:
-        """Pyarrow's reader of some columns, whose types are inferred where none are given."""
-        from pyarrow import csv as arrow_csv
+    def _values(self, column: Any, kind: str) -> npt.NDArray[Any]:
+        """A column as numbers; cells that are none are infinite."""
+        if kind in ("number", "bool") and str(column.type) == "string":
+            column = self._numbers(column, kind)
+        return super()._values(column, kind)
 
-        return arrow_csv.open_csv(
-            stream,
-            arrow_csv.ReadOptions(
-                use_threads=False,  # or wrong lines have no numbers
-                block_size=size,
-                skip_rows=self._header_lines,
-                column_names=[str(j) for j in range(self._stored)],
-                encoding=encoding,
-            ),
-            arrow_csv.ParseOptions(
-                delimiter=self._delimiter,
-                newlines_in_values=True,
-                invalid_row_handler=on_wrong_line,
-            ),
-            arrow_csv.ConvertOptions(
-                column_types={str(j): kind for j, kind in types.items()},
-                include_columns=[str(j) for j in columns],
-                null_values=MISSING,
-                strings_can_be_null=True,
-                decimal_point=self._options.decimal,
-            ),
-        )
-
-    def _converted(self, columns: dict[int, Any], bad: Mask) -> tuple[dict[int, Any], Mask]:
-        """Columns of numbers in place of their cells, and which samples are bad."""
-        columns = dict(columns)
-        for j in self.choice.features:
-            if j in columns and self.kinds[j] in ("number", "bool"):
-                columns[j], wrong = self._numbers(columns[j], self.kinds[j])
-                bad = bad if wrong is None else bad | wrong
-        return columns, bad
-
-    def _numbers(self, cells: Any, kind: str) -> tuple[npt.NDArray[Any], Mask | None]:
-        """Cells as numbers, NaN where they are missing, and which are none (None: all are)."""
+    def _numbers(self, cells: Any, kind: str) -> Any:
         pa = arrow("CSV")
         pc, number = pa.compute, pa.from_numpy_dtype(self.dtype)
         if kind == "number" and self._options.decimal == ".":
             try:
-                return cells.cast(number).to_numpy(zero_copy_only=False), None
+                return cells.cast(number)
             except pa.ArrowInvalid:  # blanks, or what is no number
                 pass
         texts = pc.utf8_trim(pc.fill_null(cells, ""), " \t")
@@ -315,56 +242,55 @@ class DelimitedSource(TableSource):
                 texts = pc.replace_substring(texts, self._options.decimal, ".")
             fit = pc.match_substring_regex(texts, f"{NUMBER}|{_INFINITE}")
             values = pc.replace_substring_regex(pc.if_else(fit, texts, "0"), r"^\+", "")
-        values = pc.if_else(missing, float("nan"), values.cast(number))
-        fine: Mask = pc.or_(fit, missing).to_numpy(zero_copy_only=False)
-        return values.to_numpy(zero_copy_only=False).astype(self.dtype), ~fine
-
-    def _labels(self, column: Any) -> tuple[Any, Any, Any]:
-        try:
-            return super()._labels(column)
-        except ValueError:  # perhaps of a label that a quote which is never closed begins
-            for _ in self._records():
-                pass
-            raise
+        values = pc.if_else(fit, values.cast(number), float("inf"))
+        return pc.if_else(missing, float("nan"), values)
 
     # ---- what is wrong -----------------------------------------------------------------------
 
-    def _records(self) -> Iterator[tuple[int, list[str]]]:
-        """Line and fields of every sample, by Python's parser."""
+    def _records(self, *, first: bool = False) -> Iterator[tuple[int, list[str], int]]:
+        """Line and fields of header and samples, by Python's parser, and its number of lines.
+
+        A `first` look overlooks what is wrong with quotes, but not with the encoding.
+        """
         comment, at, begun = self._options.comment, 0, 0
 
         def lines() -> Iterator[str]:
             nonlocal at, begun
-            for at, line in enumerate(text, 1):
+            while line := text.readline(_MOST_BYTES + 1):
+                at += 1
+                if len(line) > _MOST_BYTES:
+                    raise self._too_long(at)
                 if comment is None or not line.startswith(comment):
                     begun = begun or at
                     yield line
 
         encoding = "utf-8-sig" if self._encoding == "utf-8" else self._encoding
+        before = csv.field_size_limit(_MOST_BYTES)
         with (
-            _long_fields(),
+            damage_named(self.path),
             open_bytes(self.path) as raw,
-            io.TextIOWrapper(raw, encoding, "replace", newline="") as text,
+            io.TextIOWrapper(raw, encoding, "strict" if first else "replace", newline="") as text,
         ):
-            reader = csv.reader(lines(), delimiter=self._delimiter, strict=True)
-            header = self.named
-            while True:
-                begun = 0
-                try:
-                    fields = next(reader, None)
-                except csv.Error as error:
-                    what = f"text beside a quoted field, up to line {at}"
-                    if "end of data" in str(error):
-                        what = "a quote that is never closed"
-                    raise ValueError(
-                        f"{self.path}: line {begun}: expected quoted fields that end before the "
-                        f"delimiter, got {what}"
-                    ) from None
-                if fields is None:
-                    return
-                if fields and not header:
-                    yield begun, fields
-                header = header and not fields
+            try:
+                reader = csv.reader(lines(), delimiter=self._delimiter, strict=not first)
+                for fields in reader:
+                    if fields:
+                        yield begun, fields, reader.line_num
+                    begun = 0
+            except UnicodeError as error:
+                raise self._undecodable(error) from None
+            except csv.Error as error:
+                if "limit" in str(error):
+                    raise self._too_long(begun) from None
+                unclosed = "end of data" in str(error)
+                what = f"text beside a quoted field, up to line {at}"
+                what = "a quote that is never closed" if unclosed else what
+                raise ValueError(
+                    f"{self.path}: line {begun}: expected quoted fields that end before the "
+                    f"delimiter, got {what}"
+                ) from None
+            finally:
+                csv.field_size_limit(before)
 
     def _check_quotes(self, stream: _Stream, n: int) -> None:
         """ValueError that names the line of a quote that is never closed.
@@ -379,7 +305,8 @@ class DelimitedSource(TableSource):
 
     def _line_of(self, row: int) -> int:
         """Number of the line, from 1, on which a sample begins."""
-        return next((line for line, _ in islice(self._records(), row, None)), 1)
+        records = islice(self._records(), row + int(self.named), None)
+        return next((line for line, _, _ in records), 1)
 
     def _undecodable(self, error: Exception) -> ValueError:
         if self._encoding != "utf-8":
@@ -407,31 +334,28 @@ class DelimitedSource(TableSource):
     def complaint(
         self, row: int, column: int | None, value: Any, dtype: DType, *, missing: bool
     ) -> BadRowError:
-        """Say what is wrong with a sample: the first of its cells that is bad."""
-        line, fields = next(islice(self._records(), row, None), (1, [""]))
-        name, what = self._fault(fields, dtype, missing)
-        return BadRowError(self.path, "line", line, name, what)
-
-    def _fault(self, fields: list[str], dtype: DType, missing: bool) -> tuple[str | None, str]:
+        """Say what is wrong with a sample."""
+        records = islice(self._records(), row + int(self.named), None)
+        line, fields, _ = next(records, (1, [], 0))
+        goal, place = self.choice.target, None if column is None else self.choice.features[column]
         if len(fields) != self._stored:
-            return None, f"expected {self._stored} fields, got {len(fields)}"
-        for j in self.choice.features:
-            kind = self.kinds[j]
-            if j >= self._stored or kind not in ("number", "bool"):
-                continue
-            text = fields[j].strip(" \t")
-            values, wrong = self._numbers(arrow("CSV").array([text]), kind)
-            if text in MISSING:
-                if not missing:
-                    return self.names[j], MISSING_NUMBER
-            elif wrong is not None and wrong[0]:
-                wanted = "true or false" if kind == "bool" else "a number"
-                return self.names[j], f"expected {wanted}, got {show(text)}"
-            elif not np.isfinite(values.astype(dtype)[0]):
-                return self.names[j], unfit(text, dtype)
-        goal = self.choice.target
-        text = "" if goal is None or goal >= self._stored else fields[goal].strip()
-        return self.target_name, unfit(text, str(self.label_kind)) if text else MISSING_LABEL
+            what = f"expected {self._stored} fields, got {len(fields)}"
+            return BadRowError(self.path, "line", line, None, what)
+        if place is None or place >= self._stored:
+            text = "" if goal is None or goal >= self._stored else fields[goal].strip()
+            what = unfit(text, str(self.label_kind)) if text else MISSING_LABEL
+            return BadRowError(self.path, "line", line, self.target_name, what)
+        text = fields[place].strip(" \t")
+        plain = text if self._options.decimal == "." else text.replace(".", "x").replace(",", ".")
+        if text in MISSING:
+            what = MISSING_NUMBER
+        elif self.kinds[place] == "bool":
+            what = f"expected true or false, got {show(text)}"
+        elif re.match(f"{NUMBER}|{_INFINITE}", plain):
+            what = unfit(text, dtype)
+        else:
+            what = f"expected a number, got {show(text)}"
+        return BadRowError(self.path, "line", line, self.names[place], what)
 
 
 class _Stream:
@@ -439,39 +363,28 @@ class _Stream:
 
     closed = False
 
-    def __init__(self, file: Any, comment: str | None) -> None:
-        self.file, self._comment = file, None if comment is None else comment.encode()
+    def __init__(self, file: Any, path: Path, comment: str | None) -> None:
+        self._file, self._path = file, path
+        self._comment = None if comment is None else comment.encode()
         self.quotes = self.lines = 0
 
     def read(self, size: int = -1) -> bytes:
         """Read about so many bytes; none at the end."""
         text, more = b"", True
-        while more and not text:
-            if self._comment is None:
-                text = self.file.read(size)
-                more = False
-            else:
-                lines = self.file.readlines(max(size, 1))
-                text = b"".join(line for line in lines if not line.startswith(self._comment))
-                more = bool(lines)
+        with damage_named(self._path):
+            while more and not text:
+                if self._comment is None:
+                    text, more = self._file.read(size), False
+                else:
+                    lines = self._file.readlines(max(size, 1))
+                    text = b"".join(line for line in lines if not line.startswith(self._comment))
+                    more = bool(lines)
         self.quotes += text.count(b'"')
         self.lines += text.count(b"\n") or text.count(b"\r")
         return bytes(text)
 
     def close(self) -> None:
-        """Close the file."""
-        self.closed = True
-        self.file.close()
-
-
-@contextmanager
-def _long_fields() -> Iterator[None]:
-    """Let Python's parser read fields as long as a line may be."""
-    before = csv.field_size_limit(_MOST_BYTES)
-    try:
-        yield
-    finally:
-        csv.field_size_limit(before)
+        """Leave the file open: pyarrow closes what it has read."""
 
 
 # ---- what the first lines say --------------------------------------------------------------------
@@ -516,20 +429,20 @@ def _is_number(text: str) -> bool:
     return re.match(NUMBER, text) is not None
 
 
-def _types_of(columns: list[Any]) -> list[tuple[str, str]]:
-    """Type, for people, and kind of columns whose first cells are given."""
+def _kinds_of(columns: Sequence[Sequence[str]]) -> list[str]:
+    """Kinds of columns whose first cells are given."""
     pa = arrow("CSV")
-    kinds = {"null": "number", "int64": "number", "double": "number", "bool": "bool"}
-    types = [
-        (name, kinds[name]) if (name := str(column.type)) in kinds else ("date", "date")
-        for column in columns
-    ]
-    places = [j for j, column in enumerate(columns) if str(column.type) in _TEXTS]
-    if not places or not len(columns[0]):
-        return types
-    pc = pa.compute
-    cells = pa.concat_arrays([columns[j].cast("string") for j in places])
-    texts = pc.utf8_trim(pc.fill_null(cells, ""), " \t")
+    pc, kinds, cells = pa.compute, ["number"] * len(columns), []
+    for column in columns:
+        cells.append(pa.array(column, "string"))
+        try:
+            cells[-1].cast("float64")
+        except pa.ArrowInvalid:
+            kinds[len(cells) - 1] = ""
+    places = [j for j, kind in enumerate(kinds) if not kind]
+    if not places:
+        return kinds
+    texts = pc.utf8_trim(pa.concat_arrays([cells[j] for j in places]), " \t")
     known = pc.invert(pc.is_in(texts, pa.array(MISSING)))
 
     def count(pattern: str) -> npt.NDArray[np.intp]:
@@ -539,10 +452,10 @@ def _types_of(columns: list[Any]) -> list[tuple[str, str]]:
 
     counts = (count(p) for p in ("", f"{NUMBER}|{_INFINITE}".replace(r"\.", "[.,]"), _TRUTH, _DATE))
     for j, n, n_numbers, n_truths, n_dates in zip(places, *counts, strict=True):
-        if n_numbers == n or (2 * n_numbers >= n and n_truths < n):
-            types[j] = ("double", "number")  # text among numbers is an exception, and an error
-        elif n_truths == n:
-            types[j] = ("bool", "bool")
+        if n_truths == n and n_numbers < n:
+            kinds[j] = "bool"
+        elif 2 * n_numbers < n:  # else text among numbers is an exception, and an error
+            kinds[j] = "date" if n_dates == n else "text"
         else:
-            types[j] = ("date", "date") if n_dates == n else ("string", "text")
-    return types
+            kinds[j] = "number"
+    return kinds

@@ -107,26 +107,10 @@ def damage_named(path: str | os.PathLike[str], expected: str | None = None) -> I
 
 def open_bytes(path: Path) -> IO[bytes]:
     """Open a file for reading, decompressed if its name ends in .gz."""
-    if path.suffix == ".gz":
-        return _UnpackedFile(path)  # type: ignore[return-value]
-    return open(path, "rb")
+    return gzip.GzipFile(path) if path.suffix == ".gz" else open(path, "rb")  # type: ignore[return-value]
 
 
 def fraction_of(file: Any, path: Path) -> float:
     """Part of a file's bytes that have been read, of the compressed ones if it is unpacked."""
     raw = getattr(file, "fileobj", None) or file
     return min(float(raw.tell()) / max(path.stat().st_size, 1), 1.0)
-
-
-class _UnpackedFile(gzip.GzipFile):
-    """A file that is decompressed as it is read; a ValueError names it where that fails."""
-
-    def read(self, size: int | None = -1) -> bytes:
-        """Read so many bytes."""
-        with damage_named(self.name):
-            return super().read(size)
-
-    def read1(self, size: int = -1) -> bytes:
-        """Read so many bytes at most."""
-        with damage_named(self.name):
-            return super().read1(size)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import glob
 import os
 from collections.abc import Iterable, Sequence
@@ -16,9 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base.validation import check_count, check_dtype, show
+from eigenfeat.tables.arrays import ArraySource
+from eigenfeat.tables.columnar import IpcSource, ParquetSource
+from eigenfeat.tables.delimited import DelimitedSource
 from eigenfeat.tables.errors import OptionError
 from eigenfeat.tables.rows import FileRows
-from eigenfeat.tables.source import LABEL_KINDS, Options, Source
+from eigenfeat.tables.source import Options, Source
+from eigenfeat.tables.svmlight import SvmlightSource, settle
 
 __all__ = ["FORMATS", "WITH_LABELS", "described", "format_of", "listed_files", "open_rows"]
 
@@ -129,24 +132,8 @@ def open_rows(
     return FileRows(_checked(given), partial(_sources, listed_files(path, format)))
 
 
-_FLAG = (bool, np.bool_)
-_ALLOWED: dict[str, tuple[tuple[type, ...], str]] = {
-    "target": (
-        (str, int, np.integer, os.PathLike, type(None)),
-        "a column by name or number, or a path",
-    ),
-    **dict.fromkeys(("skip_bad", "mark_bad", "missing"), (_FLAG, "True or False")),
-    **dict.fromkeys(("header", "zero_based"), ((*_FLAG, type(None)), "None, True or False")),
-    **dict.fromkeys(("labels", "decimal", "x_name", "y_name"), ((str,), "a word")),
-    **dict.fromkeys(("format", "delimiter", "encoding", "comment"), ((str, type(None)), "a word")),
-}
-
-
 def _checked(given: dict[str, Any]) -> Options:
     """The options; OptionError, or ValueError, for a value that is not possible."""
-    for name, (types, expected) in _ALLOWED.items():
-        if not isinstance(given[name], types):
-            raise OptionError(name, f"expected {expected}, got {show(given[name])}")
     for name in ("columns", "drop"):
         value = given[name]
         if value is not None and (isinstance(value, (str, dict)) or not np.iterable(value)):
@@ -156,43 +143,16 @@ def _checked(given: dict[str, Any]) -> Options:
         if given[name] is not None:
             given[name] = check_count(given[name], name, at_least=1)
     target, dtype = given["target"], check_dtype(given["dtype"])
-    if isinstance(target, os.PathLike):
-        given["target"] = os.fspath(target)
-    elif isinstance(target, np.integer):
-        given["target"] = int(target)
-    given["drop"] = given["drop"] or ()
-    options = Options(**{**given, "dtype": None if dtype is None else dtype.name})
-    if options.labels not in LABEL_KINDS:
-        kinds = ", ".join(LABEL_KINDS)
-        raise OptionError("labels", f"expected one of {kinds}, got {show(options.labels)}")
+    if not isinstance(target, (str, int, np.integer, os.PathLike, type(None))):
+        raise OptionError("target", f"expected a column by name or number, got {show(target)}")
+    given["target"] = os.fspath(target) if isinstance(target, os.PathLike) else target
+    given |= {"drop": given["drop"] or (), "dtype": None if dtype is None else dtype.name}
+    options = Options(**given)
     if options.labels == "none" and options.target is not None:
         raise OptionError("labels", "expected another kind with a target, got 'none'")
     if options.skip_bad and options.mark_bad:
         raise OptionError("mark_bad", "expected False with skip_bad, got True")
-    _check_csv(options)
     return options
-
-
-def _check_csv(options: Options) -> None:
-    """OptionError for what a CSV file cannot be read with."""
-    delimiter, comment = options.delimiter, options.comment
-    if delimiter is not None and len(delimiter) != 1:
-        raise OptionError("delimiter", f"expected one character, got {show(delimiter)}")
-    # Other characters end the text or the line, or are around fields.
-    if delimiter is not None and (not delimiter.isascii() or delimiter in '\0\n\r"'):
-        raise OptionError(
-            "delimiter", f"expected a character of ASCII that can separate, got {show(delimiter)}"
-        )
-    if options.decimal not in (".", ","):
-        raise OptionError("decimal", f"expected '.' or ',', got {show(options.decimal)}")
-    if comment is not None and (not comment or '"' in comment or not comment.isprintable()):
-        raise OptionError("comment", f"expected what begins a line, got {show(comment)}")
-    try:
-        codecs.getincrementaldecoder(options.encoding or "utf-8")()
-    except (LookupError, ValueError):
-        raise OptionError(
-            "encoding", f"expected a codec of Python's, got {show(options.encoding)}"
-        ) from None
 
 
 # ---- files ---------------------------------------------------------------------------------------
@@ -271,19 +231,11 @@ def _open_source(
             f"({', '.join(FORMATS)})"
         )
     if name == "csv":
-        from eigenfeat.tables.delimited import DelimitedSource
-
         return DelimitedSource(path, options, keys, first)
     if name in ("parquet", "arrow"):
-        from eigenfeat.tables.columnar import IpcSource, ParquetSource
-
         return (ParquetSource if name == "parquet" else IpcSource)(path, options, keys, first)
     if name == "svmlight":
-        from eigenfeat.tables.svmlight import SvmlightSource
-
         return SvmlightSource(path, options)
-    from eigenfeat.tables.arrays import ArraySource
-
     return ArraySource(path, options, n_files, first, zipped=name == "npz")
 
 
@@ -300,7 +252,8 @@ def _sources(files: list[tuple[Path, dict[str, str]]], options: Options) -> list
             if later is options or error.option != "columns":
                 raise
             sources.append(_open_source(path, keys, options, len(files), first))
-    _settle(sources, options)
+    if any(source.sparse for source in sources):
+        settle([source for source in sources if isinstance(source, SvmlightSource)], options)
     for source in sources[1:]:
         same = source.sparse == first.sparse
         if not same or (not first.sparse and source.feature_names != first.feature_names):
@@ -309,14 +262,6 @@ def _sources(files: list[tuple[Path, dict[str, str]]], options: Options) -> list
                 f"({_columns(first)}), got {_columns(source)}"
             )
     return sources
-
-
-def _settle(sources: list[Source], options: Options) -> None:
-    """Give svmlight files the columns that all of them have."""
-    if any(source.sparse for source in sources):
-        from eigenfeat.tables.svmlight import SvmlightSource, settle
-
-        settle([source for source in sources if isinstance(source, SvmlightSource)], options)
 
 
 def _columns(source: Source) -> str:
@@ -331,9 +276,9 @@ def described(path: str | Path, **options: Any) -> dict[str, Any]:
     Options are those of `open_rows`.
     """
     given = Options(**options, any_type=True)
-    _check_csv(given)
     source = _open_source(Path(path), {}, given, 1, None)
-    _settle([source], given)
+    if isinstance(source, SvmlightSource):
+        settle([source], given)
     summary = {
         "kind": "rows",
         "format": given.format or format_of(Path(path)),

@@ -402,7 +402,8 @@ class FileRows(RowBlocks):
         if column is not None and self.encoder is not None:
             column = self.encoder.used.index(int(self.encoder.groups_[column]))
         if column is None and chunk.y is not None:
-            value = chunk.y[row] if chunk.label_of is None else chunk.label_of(row)
+            value = chunk.y[row] if chunk.given is None else chunk.given[row]
+            value = value.as_py() if hasattr(value, "as_py") else value
         return source.complaint(
             chunk.start + row, column, value, self.dtype, missing=self.options.missing
         )

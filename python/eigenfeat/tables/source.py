@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import codecs
 import difflib
+import math
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -16,11 +19,14 @@ from eigenfeat._base.types import DType, Labels
 from eigenfeat._base.validation import show
 from eigenfeat.tables.errors import MISSING_LABEL, BadRowError, OptionError, unfit
 
-__all__ = ["LABEL_KINDS", "Choice", "Chunk", "Options", "Source", "typed_labels", "whole_labels"]
+__all__ = [
+    *("LABEL_KINDS", "Choice", "Chunk", "Options", "Source", "kind_of", "kind_of_floats"),
+    *("kind_of_texts", "labels_of_array", "typed_labels"),
+]
 
 Mask = npt.NDArray[np.bool_]
 LABEL_KINDS = ("auto", "int", "float", "bool", "str", "none")
-_TYPES = {"int": np.int64, "uint": np.uint64, "float": np.float64, "bool": np.bool_}
+_Typed = tuple[Labels, "Mask | None"]
 
 
 @dataclass(frozen=True)
@@ -53,6 +59,28 @@ class Options:
     categories: tuple[str | int, ...] = ()
     any_type: bool = False  # columns may be no numbers, and without names: nobody reads them
 
+    def __post_init__(self) -> None:
+        """OptionError for a value that no file can be read with."""
+        delimiter, comment = self.delimiter, self.comment
+        if self.labels not in LABEL_KINDS:
+            kinds = ", ".join(LABEL_KINDS)
+            raise OptionError("labels", f"expected one of {kinds}, got {show(self.labels)}")
+        if delimiter is not None and len(delimiter) != 1:
+            raise OptionError("delimiter", f"expected one character, got {show(delimiter)}")
+        # Other characters end the text or the line, or are around fields.
+        if delimiter is not None and (not delimiter.isascii() or delimiter in '\0\n\r"'):
+            what = f"expected a character of ASCII that can separate, got {show(delimiter)}"
+            raise OptionError("delimiter", what)
+        if self.decimal not in (".", ","):
+            raise OptionError("decimal", f"expected '.' or ',', got {show(self.decimal)}")
+        if comment is not None and (not comment or '"' in comment or not comment.isprintable()):
+            raise OptionError("comment", f"expected what begins a line, got {show(comment)}")
+        try:
+            codecs.getincrementaldecoder(self.encoding or "utf-8")()
+        except (LookupError, ValueError):
+            what = f"expected a codec of Python's, got {show(self.encoding)}"
+            raise OptionError("encoding", what) from None
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -83,28 +111,26 @@ class Choice:
             if isinstance(column, str) and column in places:
                 return places[column]
             try:
-                index = int(column)
-            except ValueError:
-                index = len(names)
-            if not -len(names) <= index < len(names):
-                raise OptionError(option, _no_such(path, names, column))
-            return [index % len(names)]
+                return [range(len(names))[int(column)]]
+            except (ValueError, IndexError):
+                raise OptionError(option, _no_such(path, names, column)) from None
 
         def one(column: str | int, option: str) -> int:
             place, *others = all_of(column, option)
             if others:
-                raise OptionError(
-                    option,
-                    f"expected the number of a column of {path}, in which {show(column)} occurs "
-                    f"{1 + len(others)} times",
-                )
+                what = f"the number of a column of {path}, in which {show(column)} occurs"
+                raise OptionError(option, f"expected {what} {1 + len(others)} times")
             return place
 
         goal = one(options.target, "target") if target and options.target is not None else None
-        dropped = {place for column in options.drop for place in all_of(column, "drop")}
-        if options.columns is None:
-            left_out = dropped | indexes | {goal}
-            chosen = [j for j in range(len(names)) if j not in left_out]
+        left_out = {place for column in options.drop for place in all_of(column, "drop")} | {goal}
+        if options.columns is not None:
+            chosen = [one(column, "columns") for column in options.columns]
+            if len({*chosen} - left_out) < len(chosen):
+                what = "expected distinct columns without the target and those dropped"
+                raise OptionError("columns", f"{what}, got {list(options.columns)!r}")
+        else:
+            chosen = [j for j in range(len(names)) if j not in left_out | indexes]
             wrong = [j for j in chosen if not names[j].strip() or len(places[names[j]]) > 1]
             if wrong and not options.any_type:
                 raise ValueError(
@@ -112,14 +138,6 @@ class Choice:
                     f"{show([names[j] for j in wrong[:4]])} for the columns {show(wrong)[1:-1]}; "
                     "name the features in columns (--columns), or leave these out with drop "
                     f"(--drop {','.join(map(str, wrong[:4]))})"
-                )
-        else:
-            chosen = [one(column, "columns") for column in options.columns]
-            if len({*chosen} - dropped - {goal}) < len(options.columns):
-                raise OptionError(
-                    "columns",
-                    "expected distinct columns without the target and those dropped, "
-                    f"got {list(options.columns)!r}",
                 )
         if not chosen:
             what = f"{path}: expected at least one feature column, got none"
@@ -152,8 +170,8 @@ class Chunk:
         Labels.
     unlabelled, bad : (n,) arrays of bool, or None
         Samples without a label of the right type, and those that cannot be read; None: none.
-    label_of : callable, or None
-        The label of a sample as it is in the file.
+    given : array of NumPy or Arrow, or None
+        Labels as they are in the file.
     fraction : float or None
         Part of the file up to the end of the chunk, if known.
     """
@@ -164,7 +182,7 @@ class Chunk:
     y: Labels | None = None
     unlabelled: Mask | None = None
     bad: Mask | None = None
-    label_of: Callable[[int], Any] | None = None
+    given: Any = None
     fraction: float | None = None
 
 
@@ -226,34 +244,92 @@ class Source(ABC):
         return [self.path]
 
 
-# ---- labels that are numbers ---------------------------------------------------------------------
+# ---- labels --------------------------------------------------------------------------------------
+
+NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+_WHOLE = r"^[+-]?[0-9]{1,4000}$"
+_MOST_CHARACTERS = 1000  # of a label: arrays of text are as wide as the longest
 
 
-def whole_labels(values: Labels) -> str:
-    """Kind of the first labels of a matrix of floats, in which whole numbers are integers."""
-    if values.dtype.kind != "f":
-        return {"b": "bool", "i": "int", "u": "uint"}.get(values.dtype.kind, "str")
+def kind_of(dtype: DType, asked: str) -> str:
+    """Kind of the labels of an array."""
+    own = {"b": "bool", "i": "int", "u": "uint" if dtype.itemsize == 8 else "int", "f": "float"}
+    kind = own.get(dtype.kind, "str")
+    return kind if asked == "auto" or (asked == "int" and kind == "uint") else asked
+
+
+def kind_of_texts(texts: Iterable[str], asked: str) -> str:
+    """Kind of labels whose first texts, without blanks around them, are given."""
+    known = [*texts]
+    kinds = {"auto": ("int", "uint", "float", "bool"), "int": ("int", "uint")}.get(asked, ())
+    for kind in kinds if known else ():
+        if all(_as_label(text, kind) is not None for text in known):
+            return kind
+        if kind == "uint" and all(re.match(_WHOLE, text) for text in known):
+            break  # whole numbers of more than 64 bits, which floats would confuse
+    return "str" if asked == "auto" else asked
+
+
+def kind_of_floats(values: Labels, asked: str) -> str:
+    """Kind of the first labels in a matrix of floats, in which whole numbers are integers."""
+    if asked != "auto" or values.dtype.kind != "f":
+        return kind_of(values.dtype, asked)
     finite = bool(len(values)) and bool(np.isfinite(values).all())
     return "int" if finite and np.array_equal(values, np.rint(values)) else "float"
 
 
-def typed_labels(values: Labels, kind: str) -> tuple[Labels, Mask | None]:
-    """Labels as the kind's type, and which of them are not fit for it (None: all are)."""
+def _as_label(value: Any, kind: str) -> Any:
+    """A label of this kind; None if the value is missing or of another kind."""
+    text = value.strip() if isinstance(value, str) else ""
+    if value is None or value != value or (isinstance(value, str) and not text):
+        return None
     if kind == "str":
-        return (values if values.dtype.kind == "U" else values.astype(str)), None
-    if values.dtype.kind not in "biuf":
-        return np.zeros(len(values), _TYPES[kind]), np.ones(len(values), dtype=bool)
-    wrong: Mask = np.zeros(len(values), dtype=bool)
-    if values.dtype.kind == "f":
-        wrong |= ~np.isfinite(values)
-        if kind != "float":
-            low, high = (0.0, 2.0**64) if kind == "uint" else (-(2.0**63), 2.0**63)
-            wrong |= ~((values == np.rint(values)) & (values >= low) & (values < high))
-    if kind == "bool" and values.dtype.kind != "b":
-        wrong |= (values != 0) & (values != 1)
-    if kind == "int" and values.dtype.kind == "u":
-        wrong |= values > np.uint64(2**63 - 1)
-    if kind == "uint" and values.dtype.kind == "i":
-        wrong |= values < 0
-    values = np.where(wrong, values.dtype.type(0), values)
-    return values.astype(_TYPES[kind]), wrong if wrong.any() else None
+        return text or str(value)
+    if text and kind == "bool":
+        return {"true": True, "1": True, "false": False, "0": False}.get(text.lower())
+    if text:
+        if not re.match(NUMBER if kind == "float" else _WHOLE, text):
+            return None
+        value = float(text) if kind == "float" else int(text)
+    if kind == "bool":
+        return bool(value) if value in (0, 1) else None
+    if kind == "float":
+        return float(value) if math.isfinite(value) else None
+    low, high = (0, 2**64) if kind == "uint" else (-(2**63), 2**63)
+    return int(value) if low <= value < high and value == int(value) else None
+
+
+def typed_labels(different: Sequence[Any], codes: npt.NDArray[Any], kind: str) -> _Typed:
+    """Labels as the kind's type, and which of them are none of it (None: all are).
+
+    The labels are those of `different` at `codes`. ValueError if one is a long text.
+    """
+    longest = max((len(value) for value in different if isinstance(value, str)), default=0)
+    if longest > _MOST_CHARACTERS:
+        raise ValueError(
+            f"expected labels of at most {_MOST_CHARACTERS:,} characters, got one of {longest:,}, "
+            "or a quote that is not closed"
+        )
+    labels = [_as_label(value, kind) for value in different]
+    types: dict[str, Any] = {"int": np.int64, "uint": np.uint64, "float": float, "bool": bool}
+    none = "" if kind == "str" else 0
+    filled = [none if label is None else label for label in labels] or [none]
+    wrong: Mask = np.array([label is None for label in labels] or [True], dtype=bool)[codes]
+    values = np.array(filled, dtype=types.get(kind, np.str_))[codes]
+    return values, wrong if wrong.any() else None
+
+
+def labels_of_array(values: Labels, kind: str) -> _Typed:
+    """The labels of an array of numbers or text."""
+    values = np.ascontiguousarray(values)
+    dtype = {"int": np.int64, "uint": np.uint64, "float": np.float64, "bool": np.bool_}.get(kind)
+    if (
+        dtype is not None
+        and values.dtype == dtype
+        and (kind != "float" or np.isfinite(values).all())
+    ):
+        return values, None
+    different, codes = np.unique(values, return_inverse=True)
+    if different.dtype.kind == "S":
+        different = different.astype(str)
+    return typed_labels(different.tolist(), codes, kind)

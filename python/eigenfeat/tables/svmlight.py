@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import io
-import math
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -13,7 +11,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
-from sklearn.datasets import load_svmlight_file
 
 from eigenfeat._base.types import DType
 from eigenfeat._base.validation import show
@@ -21,17 +18,25 @@ from eigenfeat.tables.errors import (
     MISSING_LABEL,
     BadRowError,
     OptionError,
+    damage_named,
     fraction_of,
     open_bytes,
     unfit,
 )
-from eigenfeat.tables.source import Choice, Chunk, Mask, Options, Source, typed_labels, whole_labels
+from eigenfeat.tables.source import (
+    Choice,
+    Chunk,
+    Mask,
+    Options,
+    Source,
+    kind_of_floats,
+    labels_of_array,
+)
 
 __all__ = ["SvmlightSource", "settle"]
 
 _PIECE_BYTES = 4 << 20
 _MOST_BYTES = 64 << 20  # of a line
-_EXTRA = re.compile(rb"#.*|(?<!\S)qid:\S*")
 _MOST_INDEX = 2**31
 
 
@@ -71,11 +76,9 @@ class SvmlightSource(Source):
         self.choice = Choice(range(n_features), None)
         self.label_kind, self.facts = label_kind, {"zero_based": base == 0}
 
-    def first_label_kind(self) -> str:
-        """Kind of the first labels."""
-        for lines, _ in self._pieces():
-            return whole_labels(self._parsed(lines)[1])
-        return "int"
+    def first_labels(self) -> npt.NDArray[Any]:
+        """The first labels."""
+        return next((self._parsed(lines)[1] for lines, _ in self._pieces()), np.zeros(1))
 
     @property
     def feature_names(self) -> Sequence[str]:
@@ -94,7 +97,7 @@ class SvmlightSource(Source):
             X, labels, bad = self._parsed(lines)
             y, wrong = (None, None)
             if self.label_kind not in (None, "none"):
-                y, wrong = typed_labels(labels, str(self.label_kind))
+                y, wrong = labels_of_array(labels, str(self.label_kind))
             n = X.shape[0]
             indices = X.indices.astype(np.int64) - self._base
             X = csr_matrix((X.data, indices, X.indptr), shape=(n, self.n_features))
@@ -125,11 +128,13 @@ class SvmlightSource(Source):
     def _loaded(self, lines: bytes) -> tuple[Any, npt.NDArray[np.float64]]:
         if not lines.strip():
             return csr_matrix((0, 1)), np.empty(0)
+        from sklearn.datasets import load_svmlight_file
+
         return load_svmlight_file(io.BytesIO(lines), zero_based=True, dtype=self.dtype)
 
     def _pieces(self) -> Iterator[tuple[bytes, float]]:
         """Whole lines, and the part of the file up to their end."""
-        with open_bytes(self.path) as file:
+        with damage_named(self.path), open_bytes(self.path) as file:
             rest = b""
             while data := file.read(_PIECE_BYTES):
                 lines, end, rest = (rest + data).rpartition(b"\n")
@@ -155,29 +160,25 @@ class SvmlightSource(Source):
                     break
         if what := self._fault(text):
             return BadRowError(self.path, "line", number, None, what)
-        label = float((_content(text).split() or [b"nan"])[0])
+        label = float(_content(text).split()[0])
         return BadRowError(self.path, "line", number, "label", unfit(label, str(self.label_kind)))
 
     def _fault(self, line: bytes) -> str | None:
         """What is wrong with a line; None if nothing is."""
-        head, *entries = _content(line).split() or [b"0"]
-        if not _is_finite(head):
-            return MISSING_LABEL if b":" in head else f"expected a label, got {_text(head)}"
-        last, first, stop = -1, self._base, self._stop
-        for entry in entries:
-            index, _, value = entry.partition(b":")
-            if not index.isdigit() or not _is_finite(value):
-                return f"expected column:number, got {_text(entry)}"
-            j = int(index)
-            if j < first:
-                return (
-                    f"expected columns from {first}, got 0: zero_based=True (--zero-based) reads it"
-                )
-            if j >= stop:
-                return f"expected columns up to {stop - 1}, got {j}: n_features is too small"
-            if j <= last:
-                return f"expected columns in ascending order, got {j} after {last}"
-            last = j
+        try:
+            X, y = self._loaded(line)
+        except (ValueError, OverflowError) as error:
+            text = show(_content(line)[:80].decode("utf-8", "replace"))
+            return f"expected LABEL COLUMN:NUMBER ..., got {text} ({error})"
+        if not np.isfinite(y).all():
+            return MISSING_LABEL
+        if not np.isfinite(X.data).all():
+            return unfit(X.data[~np.isfinite(X.data)][0], self.dtype)
+        if X.nnz and X.indices[0] < self._base:
+            return "expected columns from 1, got 0: zero_based=True (--zero-based) reads it"
+        if X.nnz and X.indices[-1] >= self._stop:
+            last = self._stop - 1
+            return f"expected columns up to {last}, got {X.indices[-1]}: n_features is too small"
         return None
 
 
@@ -195,21 +196,12 @@ def settle(sources: Sequence[SvmlightSource], options: Options) -> None:
         path = next(source.path for source in used if source.lowest < base)
         raise OptionError("zero_based", f"expected True for {path}, which has a column 0")
     n_features = options.n_features or max(high + 1 - base, 1)
-    kind = sources[0].first_label_kind() if options.labels == "auto" else options.labels
+    kind = options.labels
+    if kind == "auto":
+        kind = kind_of_floats(sources[0].first_labels(), kind)
     for source in sources:
         source.settle(base, n_features, kind)
 
 
 def _content(line: bytes) -> bytes:
-    return _EXTRA.sub(b"", line).strip()
-
-
-def _is_finite(text: bytes) -> bool:
-    try:
-        return math.isfinite(float(text)) and b"_" not in text
-    except ValueError:
-        return False
-
-
-def _text(value: bytes) -> str:
-    return show(value.decode("utf-8", "replace"))
+    return line.partition(b"#")[0].strip()

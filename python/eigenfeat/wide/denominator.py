@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
-from eigenfeat._base.sparse_rows import DenseRows, SparseRows
 from eigenfeat.pencils.fitted_directions import DEFAULT_RIDGE
+from eigenfeat.wide.operators import DenseRows, SparseRows
 
 __all__ = ["MOST_EXACT", "Denominator", "Rows", "settled_ridge"]
 

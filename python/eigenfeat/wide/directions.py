@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from eigenfeat._base.saved import Saved, fits
-from eigenfeat._base.sparse_rows import SparseRows
 from eigenfeat._base.types import DType, Floats
 from eigenfeat._base.validation import physical_memory
+from eigenfeat.wide.operators import SparseRows
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -31,15 +31,13 @@ KEPT_BYTES = 256e6  # directions that are kept once they have been formed
 
 @dataclass(frozen=True, eq=False)
 class Combination(Saved):
-    """``X_above^T upper + X_below^T lower + mean_of_all mean^T``: the directions (d', m) of a pair.
+    """``X_above^T upper + X_below^T lower``: the directions (d', m) of a pair.
 
     Attributes
     ----------
     above, below : int
         The classes.
     upper, lower : (n_above, m) and (n_below, m) arrays
-    mean : (m,) array
-        Zeros, but in files of models whose covariances below were taken about the mean of all rows.
     """
 
     _saved: ClassVar[dict[str, str]] = {
@@ -47,14 +45,15 @@ class Combination(Saved):
         "below": "count",
         "upper": "numbers a m",
         "lower": "numbers b m",
-        "mean": "numbers m",
     }
 
     above: int
     below: int
     upper: Array
     lower: Array
-    mean: Array
+
+    def __len__(self) -> int:
+        return int(self.upper.shape[1])
 
 
 @dataclass(eq=False)
@@ -76,7 +75,6 @@ class WideDirections(Saved):
     _saved: ClassVar[dict[str, str]] = {
         "columns": "whole w",
         "factor": "numbers w",
-        "mean": "numbers w",
         "by_column": "many SparseRows",
         "combinations": "many Combination",
         "n_features": "count",
@@ -84,7 +82,6 @@ class WideDirections(Saved):
 
     columns: NDArray[np.int64]  # which features occur, (d',)
     factor: Array  # (d',)
-    mean: Array  # (d',), in the units solved for
     by_column: list[SparseRows]  # the rows of every class, transposed: (d', n_c)
     combinations: list[Combination]
     n_features: int
@@ -99,7 +96,6 @@ class WideDirections(Saved):
         return cls(
             classes.columns,
             classes.factor,
-            classes.mean,
             by_column,
             combinations,
             classes.n_features,
@@ -108,7 +104,7 @@ class WideDirections(Saved):
     @property
     def shape(self) -> tuple[int, int]:
         """Features and directions."""
-        return self.n_features, sum(len(one.mean) for one in self.combinations)
+        return self.n_features, sum(len(one) for one in self.combinations)
 
     @property
     def dtype(self) -> DType:
@@ -128,11 +124,11 @@ class WideDirections(Saved):
         chosen[mask] = True
         parts, first = [], 0
         for one in self.combinations:
-            own = chosen[first : first + len(one.mean)]
+            own = chosen[first : first + len(one)]
             first += len(own)
             if own.any():
                 upper, lower = (np.ascontiguousarray(f[:, own]) for f in (one.upper, one.lower))
-                parts.append(Combination(one.above, one.below, upper, lower, one.mean[own]))
+                parts.append(Combination(one.above, one.below, upper, lower))
         return replace(self, combinations=parts, _formed=None)
 
     def groups(self, dtype: DTypeLike, n_threads: int = 0) -> Iterator[tuple[int, Floats]]:
@@ -145,25 +141,23 @@ class WideDirections(Saved):
         group: list[Combination] = []
         width = 0
         for one in self.combinations:
-            if group and width + len(one.mean) > room:
+            if group and width + len(one) > room:
                 yield first, self._form(group, n_threads).astype(dtype, copy=False)
                 first, group, width = first + width, [], 0
             group.append(one)
-            width += len(one.mean)
+            width += len(one)
         formed = self._form(group, n_threads)
         if first == 0 and formed.size * self.dtype.itemsize <= KEPT_BYTES:
             self._formed = formed.astype(self.dtype, copy=False)
         yield first, formed.astype(dtype, copy=False)
 
     def _form(self, group: list[Combination], n_threads: int) -> Array:
-        widths = [len(one.mean) for one in group]
+        widths = [len(one) for one in group]
         out = np.zeros((len(self.columns), sum(widths)))
         at = 0
         for one, width in zip(group, widths, strict=True):
             for c, factors in ((one.above, one.upper), (one.below, one.lower)):
                 self.by_column[c].times(factors, out, out_at=at, add=True, n_threads=n_threads)
-            if one.mean.any():
-                out[:, at : at + width] += self.mean[:, None] * one.mean
             at += width
         out *= self.factor[:, None]
         return out

@@ -281,11 +281,11 @@ class _Parts:
     ) -> Combination:
         """Factors of the rows of both classes that make the directions."""
         factor = sign / pencils.below.shift
-        lower, mean = beta * factor, np.zeros(len(sums))
+        lower = beta * factor
         if pencils.centre is not None:
             lower -= pencils.below.root[:, None] * (sums * factor)
         above = self._classes.index_of(pencils.numerators[i].rows)
-        return Combination(above, below, block * factor, lower, mean)
+        return Combination(above, below, block * factor, lower)
 
     def _residuals(
         self,

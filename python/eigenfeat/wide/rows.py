@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from eigenfeat._base.sparse_rows import DenseRows, SparseRows, in_order
 from eigenfeat._base.types import DType, Floats
+from eigenfeat._base.validation import in_order
 from eigenfeat.moments.class_moments import varying
 from eigenfeat.pencils.fitted_directions import ScaleReport
+from eigenfeat.wide.operators import DenseRows, SparseRows
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

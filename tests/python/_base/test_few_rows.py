@@ -13,7 +13,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import ConvergenceWarning
 
 import eigenfeat as ef
-from eigenfeat.gem.hidden import hidden_pairs
+from eigenfeat.gem.classifier import hidden_pairs
 from eigenfeat.incomplete import MinimumCostClassifier, ReliableClassifier, ReliableClassifierCV
 from eigenfeat.incomplete.series import fold_masks
 

@@ -284,14 +284,6 @@ if importlib.util.find_spec("pyarrow"):
 TWO = r"^y: expected a label for every sample, got 2 missing values, the first in row 7; leave"
 
 
-@pytest.mark.parametrize("kind", GAPS)
-@pytest.mark.parametrize("name", ["GEMClassifier", "LDG"])
-def test_missing_labels_are_counted(name, kind):
-    estimator, more = new(name)
-    with pytest.raises(ValueError, match=TWO):
-        estimator.fit(X, GAPS[kind](), **more)
-
-
 @pytest.mark.parametrize("name", LABELLED)
 def test_missing_labels_are_counted_by_all(name):
     estimator, more = new(name)
@@ -405,14 +397,6 @@ def test_others_refuse_masked_and_complex_samples(name):
             getattr(fitted, method)(rows + 0j)
     with pytest.raises(ValueError, match=r"^X: expected real numbers, got complex128"):
         make().fit(rows + 0j, Y)
-
-
-@pytest.mark.parametrize("kind", ["Int64", "string", "list", "float"])
-@pytest.mark.parametrize("name", [name for name in OTHERS if takes_labels_of(OTHERS[name][0])])
-def test_others_count_missing_labels(name, kind):
-    make, rows = OTHERS[name]
-    with pytest.raises(ValueError, match=TWO):
-        make().fit(rows, GAPS[kind]())
 
 
 @pytest.mark.parametrize("name", [*NAMES, *OTHERS])

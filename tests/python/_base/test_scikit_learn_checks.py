@@ -61,7 +61,6 @@ OTHERS = [
     ef.rayleigh.SlicedInverseRegression(target="continuous", n_slices=3),
     ldg.LDG(gamma=0.5, n_neighbors=2, solver="randomized", random_state=0),
     ldg.LDG("greedy", gamma=[0.3, 0.9], n_neighbors="cv", random_state=0, standardize=False),
-    ldg.DiscriminativeGaussian(1, n_neighbors=2, gamma=0.5, step="halving"),
     ldg.KernelLDG(1, n_neighbors=2, kernel="rbf", kernel_gamma=0.1),
     ldg.SparseLDG(1, n_neighbors=2, sparsity=1.5, deflation="orthonormal"),
     ldg.TransferLDG(1, n_neighbors=2, alpha=0.5, gamma=0.5),

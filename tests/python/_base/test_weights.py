@@ -62,11 +62,11 @@ def test_weights_are_repetitions(name):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("unit", [1e-290, 1e290])
 @pytest.mark.parametrize("name", WEIGHTED)
-def test_weights_of_any_size(name, unit):
-    found = outputs(name, good_rows(name), Y, unit * COUNTS)
-    assert found is None or np.isfinite(found).all()
+def test_weights_of_any_size(name):
+    for unit in (1e-290, 1e290):
+        found = outputs(name, good_rows(name), Y, unit * COUNTS)
+        assert found is None or np.isfinite(found).all()
 
 
 @pytest.mark.parametrize("name", sorted(OF_EPOCHS))

@@ -219,13 +219,6 @@ def test_a_folder_that_is_not_there_is_said_before_the_work(files, capsys, comma
     assert (status, out, err) == (1, "", f"eigenfeat: {files / 'no'}: No such file or directory\n")
 
 
-def test_a_fit_says_how_many_rows_it_left_out(files, capsys):
-    with open(files / "rows.csv", "a") as file:
-        file.write("1,2,junk,4,5,ant\n1,2\n")
-    assert "400 rows (2 bad rows left out) in memory" in fitted(capsys, files, "--skip-bad")
-    assert json.loads(fitted(capsys, files, "--skip-bad", "--json"))["skipped"] == 2
-
-
 def test_labels_that_are_numbers_stay_numbers(tmp_path, problem, capsys):
     X, y = problem
     numbers = np.searchsorted(["ant", "bee", "moth"], y)
@@ -369,11 +362,3 @@ def test_what_cannot_be_done_is_said_in_a_line(files, problem, capsys):
     assert status == 1
     assert "row 50, column 'x2': expected a finite float64 number, got inf" in err
     assert set(os.listdir(files)) == before
-
-
-@pytest.mark.parametrize("command", ["moments", "fit", "predict", "transform", "inspect"])
-def test_help_says_how(command, capsys):
-    status, out, _ = run(capsys, command, "--help")
-    assert status == 0
-    assert f"Usage: eigenfeat {command} " in out
-    assert "Exit status: 0 done; 1 " in out

@@ -43,13 +43,6 @@ def test_splits_are_stratified_disjoint_and_repeatable():
     assert not np.array_equal(first[0].train, first[1].train)
 
 
-def test_digits_come_with_scikit_learn():
-    images = datasets.digits()
-    assert images.X.shape == (1797, 64)
-    assert (images.X.min(), images.X.max()) == (0.0, 1.0)
-    assert images.shape == (8, 8)
-
-
 def test_the_table_shows_mean_and_spread(tmp_path):
     outcome = demo.Outcome(errors=[0.01, 0.03], seconds=[1.0, 2.0], penalties=[0.1, 0.1])
     table = report.comparison_table({"GEM": outcome}, "title")

@@ -11,7 +11,6 @@ import scipy.sparse as sp
 from flat_gem import gem_classifier
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_digits, load_wine
-from sklearn.pipeline import make_pipeline
 
 from eigenfeat import GEM, GEMClassifier, MultinomialLogit
 from eigenfeat.exceptions import SingularDenominatorError
@@ -105,25 +104,6 @@ def test_sparse_rows_by_parts(digits, options, form):
     expected = by_parts(X[:600], y[:600], X[600:], **options)
     assert_allclose(model.predict_proba(form(X[600:])), expected, atol=NEAR)
     assert_allclose(model.predict_proba(X[600:]), expected, atol=NEAR)
-
-
-@pytest.mark.parametrize(
-    ("options", "ridge_scale"),
-    [({}, "common"), ({"expansion": "shifted"}, "common"), ({"include_input": True}, "columns")],
-)
-def test_it_is_a_pipeline(digits, options, ridge_scale):
-    """With this `ridge_scale`, and not with the other."""
-    X, y = digits[0][:400], digits[1][:400]
-    options = {"n_directions": 3, **options}
-    scores = gem_classifier(tol=1e-7, **options).fit(X, y).decision_function(X)
-    other = {"common": "columns", "columns": "common"}[ridge_scale]
-    apart = []
-    for scale in (ridge_scale, other):
-        logit = MultinomialLogit(ridge_scale=scale, tol=1e-7, temperature="auto")
-        pipeline = make_pipeline(GEM(**options), logit).fit(X, y)
-        apart.append(np.abs(pipeline.decision_function(X) - scores).max() / np.abs(scores).max())
-    assert apart[0] <= 2e-3
-    assert apart[1] > 0.1
 
 
 @pytest.mark.parametrize(("dtype", "form"), [(np.uint8, np.asarray), (np.int16, sp.csr_array)])

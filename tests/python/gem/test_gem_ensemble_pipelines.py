@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -111,21 +109,6 @@ def test_errors_of_pipelines(digits):
         GEMEnsemble(bad).fit(X, y)
     with pytest.raises(ValueError, match="y: expected samples of at least two classes"):
         GEMEnsemble(FOURIER).fit(X, np.ones(900))
-
-
-def test_files_of_pipelines_hold_every_bit(digits, tmp_path):
-    X, y = digits[0][:300], np.array(list("abcdefghij"))[digits[1][:300]]
-    model = GEMEnsemble(FOURIER, n_members=2).fit(X, y)
-    eigenfeat.save(model, tmp_path / "model")
-    loaded = eigenfeat.load(tmp_path / "model")
-    for twin in (loaded, pickle.loads(pickle.dumps(model))):
-        for method in ("decision_function", "predict_proba", "predict"):
-            assert_array_equal(getattr(twin, method)(X), getattr(model, method)(X), strict=True)
-        assert str(twin.get_params()) == str(model.get_params())
-        assert twin.n_features_in_ == 64
-    eigenfeat.save(loaded, tmp_path / "again")
-    assert (tmp_path / "again").read_bytes() == (tmp_path / "model").read_bytes()
-    assert_array_equal(clone(loaded).fit(X, y).predict(X), model.predict(X))
 
 
 def test_members_that_do_not_fit_are_refused(digits, tmp_path):

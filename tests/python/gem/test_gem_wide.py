@@ -11,12 +11,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from eigenfeat import GEM, load, save
-from eigenfeat._base.sparse_rows import DenseRows, SparseRows
 from eigenfeat.exceptions import SingularDenominatorError
 from eigenfeat.pencils import class_pairs
 from eigenfeat.pencils.fitted_directions import Settings
 from eigenfeat.wide import denominator as gem_wide_denominator
 from eigenfeat.wide import pencils as gem_wide
+from eigenfeat.wide.operators import DenseRows, SparseRows
 
 OPTIONS = [
     {},
@@ -68,8 +68,10 @@ def assert_same_directions(wide, exact, eps):
     assert_allclose(wide.offset_, exact.offset_, rtol=0, atol=100 * eps * (1 + size.max()))
 
 
-@pytest.mark.parametrize("options", OPTIONS)
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(
+    ("options", "dtype"),
+    [*((options, np.float64) for options in OPTIONS), *((o, np.float32) for o in OPTIONS[4:6])],
+)
 def test_agrees_with_the_exact_solver(options, dtype, tmp_path):
     X, y = words(dtype=dtype)
     weight = np.random.default_rng(1).random(len(y)) + 0.5
@@ -303,7 +305,7 @@ def test_the_default_ridge_follows_rows_and_columns():
     assert_array_equal(exact.eigenvalues_, GEM(solver="full", ridge=0.2).fit(*few).eigenvalues_)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(3))
 def test_numerators_of_few_different_rows(seed):
     """Krylov blocks whose columns depend on each other, until the space is all there is."""
     rng = np.random.default_rng(seed)

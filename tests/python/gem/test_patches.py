@@ -5,10 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.datasets import load_digits
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from eigenfeat import GEM, ClassMoments
 from eigenfeat.gem import GEMPatches
@@ -119,17 +115,3 @@ def test_padding_puts_zeros_around():
     whole = GEMPatches(patch_size=4).fit(padded, LABELS)
     model = GEMPatches(patch_size=4, padding=(2, 1)).fit(IMAGES, LABELS)
     assert_array_equal(model.transform(IMAGES), whole.transform(padded))
-
-
-def test_digits_are_told_apart_better_when_they_have_moved():
-    digits = load_digits()
-    padded = np.pad(digits.images, ((0, 0), (2, 2), (2, 2)))
-    shift = RNG.integers(-2, 3, (len(padded), 2))
-    images = np.array([np.roll(x, s, (0, 1)) for x, s in zip(padded, shift, strict=True)])
-
-    def score(features, X):
-        model = make_pipeline(features, StandardScaler(), LogisticRegression(max_iter=300))
-        return model.fit(X[:1000], digits.target[:1000]).score(X[1000:], digits.target[1000:])
-
-    flat = score(GEM(n_directions=2, powers=(1,)), images.reshape(len(images), -1))
-    assert score(GEMPatches(patch_size=6, pool=3), images) > flat + 0.03

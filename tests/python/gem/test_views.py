@@ -246,25 +246,6 @@ def test_small_tables_have_the_log_loss_of_logistic_regression_or_less(load):
     assert np.mean(ours) <= np.mean(theirs) + 0.02
 
 
-def test_indicator_columns_with_rare_categories_are_fitted():
-    for seed in range(1):
-        random = np.random.RandomState(seed)
-        X = (random.rand(96, 69) < random.rand(69) ** 4).astype(float)
-        y = random.randint(0, 8, 96)
-        P = GEMClassifier().fit(X, y).predict_proba(X)
-        assert np.isfinite(P).all()
-
-
-def test_classes_with_fewer_samples_than_folds():
-    X, y = make_classification(60, 6, n_informative=4, random_state=0)
-    y = y.copy()
-    y[0] = 2
-    y[1:3] = 3
-    P = GEMClassifier().fit(X, y).predict_proba(X)
-    assert P.shape == (60, 4)
-    assert np.isfinite(P).all()
-
-
 def test_samples_without_weight_have_no_part():
     X, y = load_iris(return_X_y=True)
     w = np.ones(len(y))

@@ -11,7 +11,6 @@ from eigenfeat.ldg._solving.descent import LocalGaussians, minimise
 from eigenfeat.neighbours.local_means import local_neighbours
 
 EPS = np.finfo(float).eps
-STEPS = ("halving", "barzilai-borwein")
 
 
 @pytest.fixture
@@ -85,12 +84,11 @@ def test_gradient_by_differences(rows, rng, m):
     assert_allclose(product, product.T, atol=1e3 * EPS * np.abs(product).max())
 
 
-@pytest.mark.parametrize("step", STEPS)
-def test_both_steps_reach_a_stationary_point(rows, rng, step):
+def test_the_search_reaches_a_stationary_point(rows, rng):
     X, y = rows
     objective, _ = problem(X, y)
-    options = {"learning_rate": None, "max_iter": 3000, "say": lambda text: None}
-    found = minimise(objective, orthonormal(rng, 10, 2), step=step, tol=1e-5, **options)
+    options = {"max_iter": 3000, "say": lambda text: None}
+    found = minimise(objective, orthonormal(rng, 10, 2), tol=1e-5, **options)
     assert found.reason == "converged"
     B = found.point
     assert_allclose(B.T @ B, np.eye(2), atol=100 * EPS)
@@ -100,37 +98,30 @@ def test_both_steps_reach_a_stationary_point(rows, rng, step):
     assert np.linalg.norm(tangent) <= 2e-5 * np.linalg.norm(gradient) + 1e-5 * abs(value)
     nearby = [np.linalg.qr(B + 1e-2 * rng.standard_normal(B.shape))[0] for _ in range(20)]
     assert all(objective(other)[0] > value for other in nearby)
-    if step == "halving":
-        assert np.all(np.diff(found.history) <= 0)
 
 
-@pytest.mark.parametrize("step", STEPS)
-def test_a_square_matrix_cannot_be_improved(rows, rng, step):
+def test_a_square_matrix_cannot_be_improved(rows, rng):
     X, y = rows
     objective, _ = problem(X, y)
     start = orthonormal(rng, 10, 10)
-    found = minimise(
-        objective, start, step=step, learning_rate=None, tol=1e-4, max_iter=9, say=print
-    )
+    found = minimise(objective, start, tol=1e-4, max_iter=9, say=print)
     assert found.n_iter == 0
     assert found.reason == "converged"
     assert_array_equal(found.point, start)
 
 
-@pytest.mark.parametrize("step", STEPS)
-def test_rounding_ends_a_search_without_tolerance(rows, rng, step):
+def test_rounding_ends_a_search_without_tolerance(rows, rng):
     X, y = rows
     objective, _ = problem(X, y)
-    options = {"learning_rate": 1.0, "max_iter": 20000, "say": lambda text: None}
-    found = minimise(objective, orthonormal(rng, 10, 1), step=step, tol=0.0, **options)
+    options = {"max_iter": 20000, "say": lambda text: None}
+    found = minimise(objective, orthonormal(rng, 10, 1), tol=0.0, **options)
     assert found.reason == "precision"
     assert found.gradient_norm < 1e-6
 
 
-@pytest.mark.parametrize("step", STEPS)
-def test_the_estimator_improves_on_its_start(rows, step):
+def test_the_estimator_improves_on_its_start(rows):
     X, y = rows
-    model = DiscriminativeGaussian(3, n_neighbors=4, gamma=0.8, step=step).fit(X, y)
+    model = DiscriminativeGaussian(3, n_neighbors=4, gamma=0.8).fit(X, y)
     start = LDG(3, n_neighbors=4, gamma=0.8).fit(X, y)
     objective, _ = problem((X - start.mean_) / start.scale_, y)
     before = objective(start.components_.T)[0]
@@ -149,15 +140,6 @@ def test_the_estimator_improves_on_its_start(rows, step):
     assert np.all(np.diff(model.eigenvalues_) >= 0)
 
 
-def test_steps_agree(rows):
-    X, y = rows
-    model = DiscriminativeGaussian(2, n_neighbors=4, gamma=1.0, tol=1e-7).fit(X, y)
-    halving = DiscriminativeGaussian(2, n_neighbors=4, gamma=1.0, tol=1e-7, step="halving")
-    halving.set_params(max_iter=5000).fit(X, y)
-    assert_allclose(halving.components_, model.components_, atol=1e-4)
-    assert model.n_iter_ < halving.n_iter_
-
-
 def test_an_interrupt_keeps_the_best_point(rows, monkeypatch, capsys):
     X, y = rows
     calls, evaluate = [], LocalGaussians.__call__
@@ -169,7 +151,7 @@ def test_an_interrupt_keeps_the_best_point(rows, monkeypatch, capsys):
         return evaluate(self, B)
 
     monkeypatch.setattr(LocalGaussians, "__call__", interrupted)
-    model = DiscriminativeGaussian(3, n_neighbors=4, gamma=0.8, step="halving", verbose=1)
+    model = DiscriminativeGaussian(3, n_neighbors=4, gamma=0.8, verbose=1)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
     assert model.stop_reason_ == "interrupted"

@@ -106,13 +106,6 @@ def test_a_summed_gram_matrix_makes_the_metric_of_rows_in_memory(digits, dtype):
         np.testing.assert_allclose(*solved, atol=1e-3 * np.abs(solved[1]).max())
 
 
-def test_results_do_not_depend_on_threads(digits):
-    X, y = digits
-    fits = [MultinomialLogit(n_threads=t).fit(ArrayBlocks(X, y, block_rows=250)) for t in (1, 2, 7)]
-    for other in fits[1:]:
-        np.testing.assert_array_equal(other.coef_, fits[0].coef_)
-
-
 class Changing(FarBlocks):
     """Something is done to the rows before the pass of this number."""
 

@@ -37,8 +37,7 @@ def expanded(rng):
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("intercept", [True, False])
-@pytest.mark.parametrize("l2", [3.0, 100.0])
+@pytest.mark.parametrize(("intercept", "l2"), [(True, 3.0), (False, 100.0)])
 def test_optimum_of_scikit_learn(name, intercept, l2):
     X, y = problem(name)
     theirs = LogisticRegression(
@@ -117,8 +116,13 @@ def test_sparse_rows(rng, intercept):
         same_predictions(dense, sparse, X, sp.csr_array(X))
 
 
-@pytest.mark.parametrize("kind", ["dense", "csr", "stored", "float32"])
-@pytest.mark.parametrize("expansion", ["half_wave", "shifted", "polynomial", "none"])
+@pytest.mark.parametrize(
+    ("kind", "expansion"),
+    [
+        *(("dense", expansion) for expansion in ("half_wave", "shifted", "polynomial", "none")),
+        *((kind, "half_wave") for kind in ("csr", "stored", "float32")),
+    ],
+)
 def test_expanded_rows(expanded, kind, expansion):
     rows, y = expanded
     X = sp.csr_matrix(rows.X) if kind == "csr" else rows.X
@@ -249,7 +253,7 @@ def test_separable_rows_without_a_penalty(parameters):
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(
     "parameters",
-    [{}, {"penalty": 0.01}, {"penalty": 1e-3}, {"penalty": 0, "l2": 10}, {"penalty": 0, "l2": 1}],
+    [{}, {"penalty": 1e-3}, {"penalty": 0, "l2": 1}],
 )
 def test_gap_estimates_the_excess(name, parameters):
     """The excess over the minimum is at most 5 times `gap_`; 4.1 was seen."""
@@ -281,7 +285,7 @@ def test_gap_of_separable_rows_is_as_good_as_documented(dtype, gram_rows):
                 assert excess <= most * model.gap_ + 1e-6 * best.objective_
 
 
-@pytest.mark.parametrize("rows", [None, 600, 150, 30, 10, 1])
+@pytest.mark.parametrize("rows", [None, 150, 10, 1])
 @pytest.mark.parametrize("parameters", [{}, {"penalty": 0, "l2": 100.0}])
 def test_gram_rows_do_not_move_the_optimum(rows, parameters):
     X, y = problem("digits")

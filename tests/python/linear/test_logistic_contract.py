@@ -7,7 +7,6 @@ import warnings
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from logit_problems import problem
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
@@ -49,79 +48,10 @@ def test_probabilities(rows):
     assert np.isfinite(model.predict_log_proba(X)).all()
 
 
-@pytest.mark.parametrize(
-    "names", [["a", "b", "c"], [b"a", b"b", b"c"], [-3, 0, 8], [0.0, 1.0, 2.0], [2**40, 5, 7]]
-)
-def test_labels_of_any_kind(rows, names):
-    X, y = rows
-    expected = MultinomialLogit().fit(X, y)
-    order = np.argsort(names)
-    labels = np.array(names)[order][y]
-    if labels.dtype.kind == "S":
-        with pytest.raises((TypeError, ValueError)):
-            MultinomialLogit().fit(X, labels)
-        return
-    model = MultinomialLogit().fit(X, labels)
-    assert_array_equal(model.coef_, expected.coef_)
-    assert_array_equal(model.predict(X), model.classes_[expected.predict(X)])
-    listed = MultinomialLogit().fit(X.tolist(), labels.tolist())
-    assert_array_equal(listed.coef_, expected.coef_)
-
-
-def test_threads_do_not_matter(rows, expanded):
-    for X, y in (rows, expanded, problem("digits")):
-        expected = MultinomialLogit(n_threads=1).fit(X, y)
-        for threads in (2, 7, None):
-            model = MultinomialLogit(n_threads=threads).fit(X, y)
-            assert model.coef_.tobytes() == expected.coef_.tobytes()
-            assert model.decision_function(X).tobytes() == expected.decision_function(X).tobytes()
-
-
 def nan_at(X, value=np.nan):
     X = X.copy()
     X[3, 5] = value
     return X
-
-
-def sparse_nan(X):
-    return sp.csr_matrix(nan_at(X))
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda X, y, w: (nan_at(X), y, w), "NaN"),
-        (lambda X, y, w: (nan_at(X, np.inf), y, w), "infinity"),
-        (lambda X, y, w: (sparse_nan(X), y, w), "NaN"),
-        (lambda X, y, w: (X, y[:-1], w), "inconsistent numbers of samples"),
-        (lambda X, y, w: (X[:, 0], y, w), "2D array"),
-        (lambda X, y, w: (X, np.zeros_like(y), w), r"y: expected samples of at least two classes"),
-        (lambda X, y, w: (X, y + 0.5, w), "label type"),
-        (lambda X, y, w: (X, np.where(y > 1, np.nan, y), w), "y: expected a label"),
-        (lambda X, y, w: (X, None, w), "target y is None"),
-        (lambda X, y, w: (X, np.column_stack([y, y]), w), "1d array|label type"),
-        (lambda X, y, w: (X, y, w[:-1]), "sample_weight"),
-        (lambda X, y, w: (X, y, -w), "sample_weight"),
-        (lambda X, y, w: (X, y, np.full_like(w, np.nan)), "sample_weight|weight"),
-        (lambda X, y, w: (X, y, 0 * w), "at least one"),
-        (lambda X, y, w: (X, y, w * (y == 0)), r"y: expected samples of at least two classes"),
-        (
-            lambda X, y, w: (X.astype(str).astype(object) + "a", y, w),
-            "X: expected numbers, got text in",
-        ),
-        (lambda X, y, w: (np.empty((0, 13)), y[:0], w[:0]), "0 sample"),
-        (lambda X, y, w: (X[:, :0], y, w), "0 feature"),
-    ],
-)
-def test_errors_leave_the_estimator_as_it_was(rows, change, message):
-    X, y = rows
-    weight = np.ones(len(y))
-    model = MultinomialLogit().fit(X[:, :7], np.array(["a", "b", "c"])[y])
-    before = state(model)
-    with pytest.raises(ValueError, match=message):
-        model.fit(*change(X, y, weight))
-    assert state(model) == before
-    model.predict(X[:, :7])
 
 
 @pytest.mark.parametrize(

@@ -29,8 +29,7 @@ PROBLEMS = {
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
-@pytest.mark.parametrize("duplicates", [False, True])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("duplicates", "weighted"), [(False, True), (True, False)])
 def test_optimum_of_scikit_learn(rng, name, duplicates, weighted):
     X, y = wide(rng, **PROBLEMS[name])
     if duplicates:

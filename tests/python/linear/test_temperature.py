@@ -179,8 +179,7 @@ def test_the_fold_s_weights_are_a_start_and_change_no_minimum(many, rows, monkey
         assert sorted(n for n, _ in made) == [2_600, 5_200]
 
 
-@pytest.mark.parametrize("rows", [20, 400, None])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("rows", "weighted"), [(20, False), (400, True), (None, False)])
 def test_it_is_that_of_an_exact_fit_of_the_fold(many, rows, weighted, rng):
     X, y = many
     weight = 0.1 + rng.random(len(y)) if weighted else None

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.decomposition import PCA
 
-from eigenfeat.maxmargin import MaxMarginShift, MulticlassSVM, _corruption
+from eigenfeat.maxmargin import MaxMarginShift, MulticlassSVM, _movers
 
 
 def rows(n=12):
@@ -81,6 +81,6 @@ def test_kinds_of_rows():
 
 def test_noise_that_is_refused_is_an_error(monkeypatch):
     X, y = rows(30)
-    monkeypatch.setattr(_corruption, "_ROUNDS", 1)
+    monkeypatch.setattr(_movers, "_ROUNDS", 1)
     with pytest.raises(ValueError, match="sigma2: expected noise of which corrupted copies"):
         MaxMarginShift(sigma2=30.0, svm=MulticlassSVM(C=3.0), moves="corrupted").fit(X, y)

@@ -6,8 +6,6 @@ import pickle
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
-from sklearn.base import clone
 from sklearn.datasets import load_wine
 from sklearn.exceptions import ConvergenceWarning
 
@@ -42,16 +40,3 @@ def test_what_is_left_is_warned_about(rows):
     assert caught[0].filename == __file__
     with pytest.warns(ConvergenceWarning, match="give float64 samples") as caught:
         MulticlassSVM(tol=1e-14, C=0.1).fit(X.astype(np.float32), y)
-
-
-def test_it_says_how_it_goes_and_survives_copies(rows, capsys):
-    X, y = rows
-    model = MulticlassSVM(verbose=1).fit(X, y)
-    assert "[MulticlassSVM] epoch 1: objective" in capsys.readouterr().err
-    again = pickle.loads(pickle.dumps(model))
-    assert_array_equal(again.decision_function(X), model.decision_function(X))
-    assert clone(model).get_params() == model.get_params()
-    names = np.array(["x", "y", "z"], dtype=object)[y]
-    assert_array_equal(
-        MulticlassSVM().fit(X, names).predict(X), np.array(["x", "y", "z"])[model.predict(X)]
-    )

@@ -65,22 +65,6 @@ def test_the_moves_are_those_of_a_weighted_svm(rows):
     assert length[weight == 0].max() == 0.0
 
 
-def test_a_weight_is_not_so_many_rows(rows):
-    """PCA sees a row of weight 3 once, and multipliers of copies are not unique."""
-    X, y, weight = rows
-    times = weight.astype(int)
-    svm = clone(SVM).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
-    together = np.zeros((90, 3))
-    np.add.at(together, np.repeat(np.arange(90), times), svm.dual_coef_)
-    weighted = clone(SVM).fit(X, y, weight)
-    assert_allclose(svm.class_coef_, weighted.class_coef_, atol=1e-4)  # the SVM is the same
-    shares = svm.dual_coef_ - np.repeat(together / np.maximum(weight, 1)[:, None], times, axis=0)
-    assert np.abs(shares).max() > 0.02  # its copies have unequal multipliers
-    found = clone(MODELS["single"]).fit(X, y, weight)
-    repeated = clone(MODELS["single"]).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
-    assert np.abs(features(found, X) - features(repeated, X)).max() > 1e-2
-
-
 def test_scales_are_compared_by_weighted_accuracy(rows):
     """Rows that are labelled wrongly and weigh next to nothing change no accuracy."""
     X, y, _ = rows

@@ -25,7 +25,6 @@ from bench.papers.protocol import (
     check_files,
 )
 from bench.papers.runner import reproduce
-from eigenfeat.pencils import class_pairs
 
 LINEAR = Method("logistic regression", choosing.standardised_logistic)
 QUICK = Context(quick=True)
@@ -64,7 +63,7 @@ def lines_of(path):
 # ---- every protocol ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["mnist", "covertype", "speech", "defaults"])
+@pytest.mark.parametrize("name", ["mnist", "covertype", "defaults"])
 def test_a_protocol_runs_from_end_to_end(name, folder, tmp_path, console):
     protocol = PROTOCOLS[name]
     outcomes = reproduce(
@@ -121,32 +120,11 @@ def test_covertype_leaves_out_repeated_rows_and_standardises_by_the_training_row
     assert not np.array_equal(train.y, other.train.y)
 
 
-def test_strategies_have_equal_budgets():
-    models = [
-        method.build(QUICK).set_params(**method.set_for(QUICK))
-        for method in PROTOCOLS["speech"].problems[0].methods
-        if method.peer and method.ensemble
-    ]
-    assert [model.gem.pairs for model in models] == ["hypercube", "random", "stratified"]
-    assert {(model.gem.threshold, model.gem.n_directions) for model in models} == {(None, 1)}
-    counts = [len(class_pairs(range(30), m.gem.pairs, random_state=1)) for m in models]
-    assert counts == [140, 140, 150]  # a stratified draw has each class equally often
-
-
 def test_no_speaker_is_in_two_parts_of_speech(folder):
     data = gem.load_speech(folder / "fsdd.npz", Context())
     n = len(recordings.fsdd_frames(folder / "fsdd.npz").y) // 6
     assert (len(data.train), len(data.development), len(data.test())) == (4 * n, n, n)
     assert len(gem.load_speech(folder / "fsdd.npz", QUICK).train) == 4 * n // 6
-
-
-def test_a_quick_run_takes_fewer_rows(folder, monkeypatch):
-    monkeypatch.setattr(gem, "MNIST_QUICK_ROWS", 50)
-    monkeypatch.setattr(gem, "DEFAULTS_QUICK_ROWS", 40)
-    digits = gem.load_mnist(folder / "mnist.npz", QUICK)
-    assert (len(digits.train), len(digits.test())) == (50, 100)
-    letters = gem.load_official(folder / "uci_isolet.npz", QUICK)
-    assert (len(letters.train), len(letters.test())) == (40, 40)
 
 
 @pytest.mark.long
@@ -199,36 +177,6 @@ def test_the_best_on_held_out_rows_is_trained_on_all(rng):
     held_out = Data(train, lambda: train, development=rows(rng, 30))
     choosing.train(method, held_out, "cross_entropy", Context(), found, str)
     assert calls == [(1e-6, 120), (1.0, 120), (1.0, 120)]
-
-
-def test_rows_by_source_are_held_out_from_the_end(rng):
-    train, seen = rows(rng, 120), []
-
-    class Remembering(LogisticRegression):
-        def fit(self, X, y):
-            seen.append(X)
-            return super().fit(X, y)
-
-    method = Method("m", lambda c: Remembering(), grid={"C": (1e-6, 1.0)})
-    found = Outcome("problem", "m")
-    data = Data(train, lambda: train, by_source=True)
-    choosing.train(method, data, "error", Context(), found, str)
-    for X, n in zip(seen, (100, 100, 120), strict=True):
-        np.testing.assert_array_equal(X, train.X[:n])
-    gem = Method("g", choosing.gem, grid={"logit__penalty": (0.01, 10.0)})
-    choosing.train(gem, data, "error", Context(), found, str)
-    assert found.n_candidates == 2
-
-
-def test_random_directions_have_mean_zero_and_variance_one(rng):
-    X = rng.standard_normal((500, 6)).astype(np.float32) * 3 + 7
-    found = choosing.RandomDirections(5).fit(X)
-    projections = X @ found.directions_ + found.offset_
-    np.testing.assert_allclose(projections.mean(axis=0), 0, atol=1e-4)
-    np.testing.assert_allclose(projections.std(axis=0), 1, atol=1e-4)
-    features = found.transform(X)
-    assert (features.shape, features.dtype) == ((500, 30), np.float32)
-    np.testing.assert_allclose(features[:, 5:10], np.maximum(projections, 0), atol=1e-5)
 
 
 # ---- what is told --------------------------------------------------------------------------------

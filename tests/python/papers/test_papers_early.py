@@ -108,14 +108,6 @@ def test_sets_by_the_letter_have_a_degree_for_each_missing_entry(kind, mixture):
         assert set(np.unique(output.reliability)) <= {0.0, 0.9}
 
 
-def test_as_many_test_rows_as_are_asked_for(folder):
-    few = early.load(folder / "ucr" / "Wafer.npz", Context(seed=4, rows=7))
-    more = early.load(folder / "ucr" / "Wafer.npz", Context(quick=True, seed=4))
-    assert few.X_test.shape == (7, 10)
-    np.testing.assert_array_equal(few.X_test, more.X_test[:7])
-    np.testing.assert_array_equal(few.X_train, more.X_train)
-
-
 def test_figures_are_those_of_the_estimators(finished, folder):
     trials, text, output = finished
     name = "ItalyPowerDemand"
@@ -182,26 +174,6 @@ def test_calibration_is_tried_on_other_rows(finished, folder):
     )
     assert float(line["tau"]) == pytest.approx(model.reliability_, rel=1e-5)
     assert float(line["nominal_mean_time"]) == pytest.approx(early_labels.time.mean())
-
-
-def test_tables_show_the_thesis_beside(finished):
-    trials, text, output = finished
-    seconds = early_tables.seconds_table(trials)
-    assert seconds.row_count == 8
-    cells = [list(column.cells) for column in seconds.columns]
-    assert cells[0][0] == "local QDA, Chebyshev"
-    assert cells[1][0] == "1,800"
-    assert cells[3][:2] == ["27,100", "2,700"]
-    assert all(cells[2])
-    first = [list(column.cells) for column in early_tables.first_step_table(trials).columns]
-    assert first[0] == ["ItalyPowerDemand", "MedicalImages", "SyntheticControl"]
-    assert first[3] == ["2", "18", "9"]
-    assert all(float(cell) > 0 for cell in first[4])
-    assert "Table 5.4" in text
-    pictures = {path.name for path in output.glob("*.png")}
-    assert "early-SyntheticControl-sets.png" in pictures
-    assert "early-ItalyPowerDemand-methods-accuracy.png" in pictures
-    assert "early-ItalyPowerDemand-sets.png" not in pictures  # nothing to compare there
 
 
 def test_the_demo(tmp_path, capsys):

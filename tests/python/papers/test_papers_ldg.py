@@ -18,7 +18,6 @@ from sklearn.neighbors import KNeighborsClassifier
 from bench.papers import (
     accuracy_tables,
     families,
-    figures,
     ldg,
     measuring,
     splits,
@@ -106,17 +105,6 @@ def test_table_3_1_is_told_and_drawn(folder, tmp_path, console):
     curves = lines_of(tmp_path / "ldg-quick-curves.csv")
     of_pca = [c for c in curves if (c["problem"], c["method"]) == ("wine", "PCA")]
     assert [c["dimension"] for c in of_pca] == ["1", "2", "3", "4", "5", "6"]
-
-
-def test_sparse_directions_are_counted(folder, tmp_path, console):
-    protocol = first_problems("ldg", 0, last=1)
-    plain, sparse, orthonormal = run(protocol, folder, tmp_path, console)
-    assert all(score.nonzeros == (6,) * 6 for score in plain.splits)
-    assert np.mean([s.nonzeros[0] for s in sparse.splits]) < 6
-    # Nothing is deflated before the first direction.
-    firsts = [[score.nonzeros[0] for score in o.splits] for o in (sparse, orthonormal)]
-    assert firsts[0] == firsts[1]
-    assert "Columns that each direction has weight on" in console.export_text()
 
 
 def test_tables_of_few_rows_are_told_and_drawn(folder, tmp_path, console):
@@ -246,20 +234,6 @@ def test_folds_choose_by_rows_that_had_no_part(rng):
     assert score.accuracy == score.few == expected
 
 
-def test_ldg_by_itself_is_what_users_have(rng):
-    X, codes = problem_rows(rng, n=24, d=40)
-    queries, query_codes = problem_rows(rng, n=30, d=40)
-    family = families.ldg_by_itself(Context(seed=3))
-    score = splits.evaluate(family, X, codes, queries, query_codes, FOLDED)
-    model = LDG(random_state=3).fit(X, codes)
-    reduced = [model.transform(part) for part in (X, queries)]
-    assert score.accuracy == accuracy(reduced[0], codes, reduced[1], query_codes)
-    assert score.parameters == {"gamma": model.gamma_, "n_neighbors": model.n_neighbors_}
-    few = LDG(int(codes.max()), random_state=3).fit(X, codes)
-    reduced = [few.transform(part) for part in (X, queries)]
-    assert score.few == accuracy(reduced[0], codes, reduced[1], query_codes)
-
-
 def test_both_directions_are_fishers_and_ldgs_of_their_complement(rng):
     codes = np.repeat(np.arange(3), 12)
     X = rng.standard_normal((36, 40)) + 2 * np.eye(3)[codes] @ rng.standard_normal((3, 40))
@@ -274,7 +248,7 @@ def test_both_directions_are_fishers_and_ldgs_of_their_complement(rng):
         np.testing.assert_allclose(fisher @ B[:2].T @ B[:2], fisher, atol=1e-8)
 
 
-@pytest.mark.parametrize("d", [6, 40])
+@pytest.mark.parametrize("d", [6])
 def test_the_slack_is_chosen_by_folds(rng, d):
     codes = np.repeat(np.arange(2), 15)
     X = rng.standard_normal((30, d)) + np.where(codes[:, None] > 0, 1, -1) * np.eye(d)[0]
@@ -314,14 +288,3 @@ def test_verdicts():
     assert accuracy_tables.verdict([0.9, 0.92], "93.0") == "below"
     assert accuracy_tables.verdict([0.9], "") == ""
     assert accuracy_tables.verdict([], "93.0") == ""
-
-
-def test_the_thesis_is_quoted_rightly():
-    assert figures.TABLE_3_1["isolet"] == {
-        "LDG": "87.9", "PCA": "73.1", "FDA": "88.9", "LFDA": "90.2",
-    }  # fmt: skip
-    assert figures.TABLE_3_1_SECONDS["dexter"] == {"LDG": "4365", "PCA": "2"}
-    assert figures.TABLE_3_4["Trace"]["Reg. LFDA"] == "79.6"
-    assert figures.TABLE_3_5["WordSynonyms"]["ITML"] == "3358.2"
-    assert list(figures.TABLE_3_3) == list(figures.TABLE_3_4) == list(figures.TABLE_3_5)
-    assert all("ITML" not in figures.TABLE_3_3[name] for name in ("Beef", "Fish", "Symbols"))

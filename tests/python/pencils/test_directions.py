@@ -43,7 +43,7 @@ def of_pair(found, pair):
 
 @pytest.mark.parametrize("solver", ["full", "subset", "krylov", "auto"])
 @pytest.mark.parametrize("denominator", ["second_moment", "covariance"])
-@pytest.mark.parametrize("ridge", [0.0, 0.05, 0.5])
+@pytest.mark.parametrize("ridge", [0.0, 0.5])
 def test_directions_solve_equation_3(moments, solver, denominator, ridge):
     found = pair_directions(moments, "all", ridge, 4, denominator=denominator, solver=solver)
     assert found.vectors.shape == (6, 24)
@@ -87,29 +87,6 @@ def test_threshold_drops_directions_and_may_drop_all(moments):
     assert nothing.vectors.shape == (6, 0)
     assert nothing.pairs.shape == (0, 2)
     assert nothing.offset.shape == (0,)
-
-
-def test_proposition_1_invariance(rng):
-    """v^T x does not change under an invertible map of the rows, without a ridge."""
-    X, y = sample(rng)
-    T = rng.standard_normal((6, 6)) + 3 * np.eye(6)
-    plain, mapped = (
-        pair_directions(ClassMoments().update(rows, y), ridge=0.0, n_directions=3)
-        for rows in (X, X @ T.T)
-    )
-    assert_allclose(mapped.eigenvalues, plain.eigenvalues, rtol=1e-9)
-    expected, got = X @ plain.vectors, X @ T.T @ mapped.vectors
-    signs = np.sign((expected * got).sum(axis=0))
-    assert_allclose(got * signs, expected, atol=1e-7 * np.abs(expected).max())
-
-
-def test_proposition_2_diversity(rng):
-    """E[(v1^T x)(v2^T x) | y = j] = 0 within a pair, without a ridge."""
-    X, y = sample(rng)
-    found = pair_directions(ClassMoments().update(X, y), ridge=0.0, n_directions=6)
-    for i, j in found.solved_pairs.tolist():
-        responses = X[y == j] @ found.vectors[:, of_pair(found, (i, j))]
-        assert_allclose(responses.T @ responses / len(responses), np.eye(6), atol=1e-9)
 
 
 @pytest.mark.parametrize("ridge", [0.0, 0.3])
@@ -270,17 +247,6 @@ def test_one_feature(constant):
     if not constant:
         assert_allclose(found.eigenvalues, [5.0 / 10.0])
         assert_allclose(found.vectors, [[10**-0.5]])
-
-
-@pytest.mark.parametrize("solver", ["full", "subset", "krylov"])
-def test_thread_counts_give_the_same_bits(rng, solver):
-    moments = ClassMoments().update(*sample(rng, n=600, d=40, k=4))
-    options = {"ridge": 0.1, "n_directions": 5, "solver": solver, "constant": True}
-    one, two, seven = (pair_directions(moments, n_threads=t, **options) for t in (1, 2, 7))
-    for other in (two, seven):
-        assert_array_equal(one.vectors, other.vectors)
-        assert_array_equal(one.eigenvalues, other.eigenvalues)
-        assert_array_equal(one.offset, other.offset)
 
 
 def test_real_digits_agree_with_scipy(shared_data):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from eigenfeat import ClassMoments
 from eigenfeat.pencils import class_pairs
-from eigenfeat.pencils.pairs import confusion_pairs, confusion_pairs_from, confusion_pairs_of
+from eigenfeat.pencils.pairs import confusion_pairs, confusion_pairs_from
 
 KINDS = ["all", "hypercube", "random", "stratified"]
 
@@ -177,18 +177,6 @@ def test_confused_pairs_of_predictions():
     assert_sound(np.array(perfect), 3)
 
 
-def test_confused_pairs_of_a_matrix(rng):
-    true, guess = rng.integers(0, 6, (2, 40))
-    labels = np.array([*"fbdeca"])
-    matrix = np.zeros((6, 6))
-    np.add.at(matrix, (true, guess), 1)
-    for n_pairs in (None, 1, 12, 30):
-        expected = confusion_pairs_from(labels[true], labels[guess], n_pairs)
-        assert confusion_pairs_of(matrix, labels, n_pairs) == expected
-    assert_sound(np.array(confusion_pairs_of(matrix)), 6)
-    assert_sound(np.array(confusion_pairs_of(np.zeros((5, 5)))), 5)
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -205,10 +193,6 @@ def test_confused_pairs_of_a_matrix(rng):
         ),
         (lambda m: confusion_pairs_from([0, 0], [0, 0]), "classes: expected at least 2"),
         (lambda m: confusion_pairs_from([0, 1], [0, 1], 3), r"n_pairs: .* in 1\.\.2, got 3"),
-        (lambda m: confusion_pairs_of([[1, 2]]), r"confusion: expected shape \(k, k\), got"),
-        (lambda m: confusion_pairs_of([[1, -1], [0, 1]]), "confusion: expected finite numbers"),
-        (lambda m: confusion_pairs_of(np.eye(2), [1]), "classes: expected 2 labels"),
-        (lambda m: confusion_pairs_of(np.eye(2), [1, 1]), "classes: expected distinct labels"),
     ],
 )
 def test_misuse_of_confusion_is_named(rng, call, message):

@@ -17,9 +17,7 @@ TOLERANCE = {np.float64: 1e-10, np.float32: 1e-4}
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("solver", [*SOLVERS, "auto"])
-@pytest.mark.parametrize(
-    ("d", "m"), [(1, 1), (2, 1), (3, 3), (17, 5), (60, 60), (150, 20), (LARGE, 12)]
-)
+@pytest.mark.parametrize(("d", "m"), [(1, 1), (3, 3), (17, 5), (60, 60), (LARGE, 12)])
 def test_solvers_agree_with_scipy(rng, check_pencil, dtype, solver, d, m):
     A, B = pencil(rng, d, dtype)
     result = generalized_eigh(A, B, n_vectors=m, solver=solver)
@@ -146,16 +144,6 @@ def test_scales_of_whole_matrices_do_not_matter(rng, solver, factor):
     if 1e-100 < factor < 1e100:
         above = generalized_eigh(A * factor, B, n_vectors=4, solver=solver)
         assert_allclose(above.eigenvalues / factor, expected, rtol=1e-9)
-
-
-@pytest.mark.parametrize("solver", SOLVERS)
-def test_few_rows_above_many_features(rng, check_pencil, solver):
-    """A of rank 4: the fifth eigenvalue and those after it are zero."""
-    rows = rng.standard_normal((4, 30))
-    B = pencil(rng, 30)[1]
-    result = generalized_eigh(rows.T @ rows, B, n_vectors=8, solver=solver)
-    check_pencil(rows.T @ rows, B, result.eigenvalues, result.vectors)
-    assert np.all(np.abs(result.eigenvalues[4:]) <= 1e-12 * result.eigenvalues[0])
 
 
 @pytest.mark.parametrize("solver", SOLVERS)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from flat_gem import gem_classifier
 from numpy.testing import assert_allclose, assert_array_equal
 
 from eigenfeat import GEM, ClassMoments
@@ -88,13 +87,6 @@ def test_the_default_of_many_classes_has_one_direction_a_pair_and_no_threshold(r
     assert_array_equal(again.directions_, gem.directions_)
 
 
-def test_a_classifier_of_many_classes_tells_them_apart(rng):
-    X, y = many(rng, k=80, d=12, n=12)
-    model = gem_classifier(pairs=("random_groups", 120)).fit(X[::2], y[::2])
-    assert model.layers_[0].directions.shape == (12, 120)
-    assert model.score(X[1::2], y[1::2]) > 0.8
-
-
 @pytest.mark.parametrize("k", [2, 5, 10, 11, 26, 50, 51, 191, 1000, 5000])
 def test_directions_of_one_layer_are_as_many_as_the_guide_says(k):
     """The F of the formula of memory in `docs/guide/large_data.md`, for 200 columns."""
@@ -105,6 +97,3 @@ def test_directions_of_one_layer_are_as_many_as_the_guide_says(k):
     total = pairs * directions_of_each("auto", pairs, groups)
     assert total <= (900 if k <= 10 else 7400 if k <= 50 else 600)
     assert total >= 150 or k < 5
-
-
-# ---- hidden layers -------------------------------------------------------------------------------

@@ -14,10 +14,8 @@ from eigenfeat.pencils import pair_directions
 from eigenfeat.pencils.sampling_noise import noise_edge, quiet_ridge
 
 CASES = [  # columns, rows below, rows above, decay of deviations, ridge
-    (30, 100, 100, 0.0, 0.2),
     (30, 300, 1000, 0.0, 0.2),
     (30, 1000, 300, 0.0, 0.05),
-    (200, 100, 100, 0.5, 0.2),
     (200, 400, 50, 0.5, 0.1),
     (200, 100, 100, 1.0, 0.2),
     (20, 60, 60, 0.0, 0.01),
@@ -135,15 +133,10 @@ def test_the_classifier_and_its_search_take_both(tmp_path):
     save(model, tmp_path / "model")
     loaded = load(tmp_path / "model")
     assert loaded.gem.ridge == loaded.gem.threshold == "auto"
-    grid = {
-        "gem__ridge": ["auto", 0.2],
-        "gem__threshold": ["auto", 1.5, None],
-        "logit__penalty": [0.1],
-    }
-    search = GEMClassifierCV(gem_classifier(n_directions=2), grid).fit(X[:500], y[:500])
-    assert len(search.results_) == 6
+    grid = {"gem__ridge": ["auto", 0.2], "gem__threshold": ["auto", None]}
+    search = GEMClassifierCV(gem_classifier(n_directions=1), grid).fit(X[:300], y[:300])
     tried = {(r["params"]["gem__ridge"], r["params"]["gem__threshold"]) for r in search.results_}
-    assert len(tried) == 6
+    assert len(tried) == len(search.results_) == 4
 
 
 @pytest.mark.parametrize("name", ["ridge", "threshold"])

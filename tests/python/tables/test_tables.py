@@ -7,11 +7,9 @@ import threading
 
 import numpy as np
 import pytest
-from table_files import FORMATS, arrow_modules, csv_text, table_of, write_rows, write_table
+from table_files import FORMATS, arrow_modules, csv_text, write_rows, write_table
 
 from eigenfeat import ClassMoments, open_rows
-from eigenfeat.rows import reductions
-from eigenfeat.tables import Position
 from eigenfeat.tables.rows import read_ahead
 
 
@@ -100,15 +98,6 @@ def test_text_is_read_in_pieces_of_whole_lines(tmp_path, rows, name, monkeypatch
     np.testing.assert_array_equal(
         next(found.blocks(at_once[2]))[0].y, next(found.blocks(positions[2]))[0].y
     )
-
-
-def test_moments_of_a_file_are_those_of_the_array(tmp_path, rows):
-    path, options = write_rows(tmp_path, "rows.npy", *rows)
-    found = open_rows(path, block_rows=170, **options)
-    total = found.reduce(reductions.moments, reductions.merge_moments)
-    whole = ClassMoments().update(*rows)
-    for c in range(3):
-        np.testing.assert_allclose(total.covariance(c), whole.covariance(c), rtol=0, atol=2e-6)
 
 
 def test_several_files_are_one(tmp_path, rows):
@@ -271,7 +260,7 @@ def test_types_are_those_of_whole_lines(tmp_path, monkeypatch):
     lines = '1.25,"x, ""y""\nz",true,yes\n-3,"u\n\nv",false,"no"\n'
     path.write_text("a long name,n,b,kind\n" + lines * 5)
     for size in range(1, 140):
-        monkeypatch.setattr(delimited, "_FIRST_BYTES", size)
+        monkeypatch.setattr(delimited, "_FIRST_CHARACTERS", size)
         rows = open_rows(path, "kind", drop=["n"])
         assert rows.sources[0].kinds[:3] == ["number", "text", "bool"]
         assert rows.sources[0].named
@@ -344,20 +333,3 @@ def test_reading_ahead_ends_with_its_reader():
     assert next(found) == 1
     with pytest.raises(KeyError, match="told on"):
         next(found)
-
-
-def test_a_fit_reads_a_file(tmp_path, rows):
-    from eigenfeat import GEM
-
-    arrow_modules()
-    path, options = write_rows(tmp_path, "rows.parquet", *rows)
-    moments = ClassMoments()
-    for block in open_rows(path, **options):
-        moments.update(block.X, block.y)
-    assert GEM(n_directions=2, threshold=None).fit_moments(moments).transform(rows[0]).shape[1] > 0
-
-
-def test_positions_are_plain():
-    assert Position() == Position(file=0, row=0, rows=0, skipped=0)
-    assert csv_text(np.ones((1, 1)), header=False) == "1.0\n"
-    assert table_of(np.ones((1, 1)), ["a"]).column_names == ["x0", "kind"]

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
-from eigenfeat._base.sparse_rows import in_order
 from eigenfeat._base.types import Floats
+from eigenfeat._base.validation import in_order
 from eigenfeat.moments.columns import deviations, in_any_order, signed
 from eigenfeat.wide.rows import Columns
 

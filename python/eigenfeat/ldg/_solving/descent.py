@@ -101,8 +101,6 @@ def minimise(
     evaluate: Evaluate,
     start: _Array,
     *,
-    step: str,
-    learning_rate: float | None,
     tol: float,
     max_iter: int,
     say: Callable[[str], None],
@@ -110,19 +108,18 @@ def minimise(
 ) -> Descent:
     """Minimise a function of matrices B with ``B^T B = I`` that depends on ``B B^T`` alone.
 
+    Step lengths come from the last change of the gradient, with a nonmonotone line search (Wen and
+    Yin 2013).
+
     Parameters
     ----------
     evaluate : callable
         Objective and its gradient (d, m) at B.
     start : (d, m) array
         Orthonormal columns.
-    step : {"halving", "barzilai-borwein"}
-        Algorithm 1, whose objective never rises; or step lengths from the last change of the
-        gradient (Wen and Yin 2013), with a reference value that may.
-    learning_rate : float or None
-        First step length; None is one over the norm of the gradient along the constraint.
     tol : float
-        Stops when that norm is at most so much times the norm of the gradient at the start.
+        Stops when the norm of the gradient along the constraint is at most so much times the norm
+        of the gradient at the start.
     max_iter : int
         Most steps, those that were taken back included.
     say : callable
@@ -134,12 +131,11 @@ def minimise(
     search = _Search(evaluate, start, objective, gradient, float(np.linalg.norm(gradient)))
     best = search.descent()
     best.history = [objective]
-    length = learning_rate or 1.0 / max(search.slope, np.finfo(np.float64).tiny)
+    length = 1.0 / max(search.slope, np.finfo(np.float64).tiny)
     search.length, search.reference, search.size = length, objective, abs(objective)
-    take = search.halving if step == "halving" else search.barzilai_borwein
     try:
         while not search.finished(tol) and search.n_iter < max_iter:
-            if not take():
+            if not search.take_step():
                 continue
             best.history.append(search.objective)
             say(f"step {search.n_iter}: objective {search.objective:.9g}")
@@ -188,18 +184,8 @@ class _Search:
             self.reason = "precision"  # a step's decrease would be lost in the objective's digits
         return self.reason != "iterations"
 
-    def halving(self) -> bool:
-        """One turn of Algorithm 1: a step that does not raise the objective, or half its length."""
-        point = _orthonormal(self.point - self.length * self.gradient)
-        objective, gradient = self.evaluate(point)
-        self.n_iter += 1
-        if not objective <= self.objective:
-            self.length /= 2.0
-            return False
-        self.point, self.objective, self.gradient = point, objective, gradient
-        return True
-
-    def barzilai_borwein(self) -> bool:
+    def take_step(self) -> bool:
+        """Go down by a Barzilai-Borwein step, or halve the next one's length."""
         tangent = self.tangent
         point = _orthonormal(self.point - self.length * tangent)
         objective, gradient = self.evaluate(point)

@@ -8,7 +8,7 @@ number of threads.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,10 +17,7 @@ from eigenfeat._base.core import core
 from eigenfeat._base.saved import Saved, fits
 from eigenfeat._base.types import DType
 
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
-
-__all__ = ["DenseRows", "SparseRows", "in_order"]
+__all__ = ["DenseRows", "SparseRows"]
 
 _Array = npt.NDArray[Any]
 
@@ -241,19 +238,6 @@ class DenseRows:
         out *= self.row_factor[:, None]
         out *= self.row_factor
         return out
-
-
-def in_order(X: csr_array) -> csr_array:
-    """A CSR matrix with sorted columns and one entry for each; a copy unless `X` is like that.
-
-    SciPy sums what is stored twice in place as soon as a maximum is asked for, and scikit-learn
-    takes the norm of a row for that of its entries. `X` is the caller's: it stays as it is.
-    """
-    if X.has_canonical_format:
-        return X
-    copy = X.copy()
-    copy.sum_duplicates()
-    return copy
 
 
 def _row_sums(
