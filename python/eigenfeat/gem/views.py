@@ -170,10 +170,15 @@ class TableStatistics(Saved):
         return np.flatnonzero((self.scale > 0) & ~self.indicator)
 
     @cached_property
+    def fine_edges(self) -> list[_Array]:
+        """For each numeric column the inner bounds of its finer bins."""
+        return self.edges(_FINE)
+
+    @cached_property
     def fine_bins(self) -> list[NDArray[np.int32]]:
         """For each numeric column the finer bin of what is above so many of its quantiles."""
         out = []
-        for j, edges in zip(self.numeric, self.edges(_FINE), strict=True):
+        for j, edges in zip(self.numeric, self.fine_edges, strict=True):
             bins = np.searchsorted(edges, self.quantiles[:, j], side="right")
             out.append(np.append(0, bins).astype(np.int32))
         return out
