@@ -15,7 +15,6 @@ from typing import Any
 
 from eigenfeat.cli.output import UsageError
 from eigenfeat.models.saving import load
-from eigenfeat.rows.out_of_core import without_names
 from eigenfeat.tables import FileRows, listed_files, open_rows
 from eigenfeat.tables.opening import WITH_LABELS, format_of
 
@@ -87,14 +86,7 @@ def opened_with_model(
             "predict_early": "an early classifier (fit --model reliable)",
         }.get(method, "a classifier")
         raise ValueError(f"{options.model}: expected {hint}, got {type(model).__name__}")
-    rows = rows_of(options, labelled=labelled).prepared_for(model, fitted=True)
-    width = without_names(model).n_features_in_
-    if rows.n_features != width:
-        raise ValueError(
-            f"{rows.sources[0].path}: expected the {width} columns of "
-            f"{options.model}, got {rows.n_features}; --columns or --drop chooses them"
-        )
-    return model, rows
+    return model, rows_of(options, labelled=labelled).prepared_for(model, fitted=True)
 
 
 def check_output(path: Path, inputs: FileRows | Iterable[str | os.PathLike[str]] = ()) -> None:

@@ -28,7 +28,6 @@ from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.rows.estimator import keep_columns
 from eigenfeat.rows.out_of_core import without_names
 from eigenfeat.tables import FileRows, open_rows
-from eigenfeat.tables.rows import finite_rows
 from eigenfeat.tables.writers import SUFFIXES, open_writer
 
 __all__ = ["fit", "predict", "search", "transform"]
@@ -330,9 +329,8 @@ def _write(
         check_output(path, [options.model, *(f for one in rows.sources for f in one.files())])
     with open_writer(path, names) as write, output.rows(command) as advance:
         for block, position in rows.blocks():
-            allowed = rows.options.missing
-            X, missing = _filled(block.X, allowed) if options.skip_bad else (block.X, None)
-            write(*columns_of(X), missing=missing)
+            missing = block.y if options.skip_bad and block.y.any() else None
+            write(*columns_of(block.X), missing=missing)
             written += len(block)
             skipped += 0 if missing is None else int(missing.sum())
             advance(len(block), position.fraction)
@@ -356,20 +354,3 @@ def _check_output(path: Path) -> None:
             f"--output: expected a name that ends in one of {' '.join(SUFFIXES)}, got {path}"
         )
     check_output(path)
-
-
-def _filled(X: Any, allowed: bool) -> tuple[Any, npt.NDArray[np.bool_] | None]:
-    """Rows with others in place of those that are not finite, and which (None: all are)."""
-    if hasattr(X, "tocsr"):
-        wrong = ~np.isfinite(X.data)
-        if not wrong.any():
-            return X, None
-        missing = np.zeros(X.shape[0], dtype=bool)
-        missing[np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))[wrong]] = True
-        X.data[wrong] = 0
-        return X, missing
-    good = finite_rows(X, missing=allowed)
-    if good is None:
-        return X, None
-    X[~good] = X[good.argmax()] if good.any() else 0
-    return X, ~good

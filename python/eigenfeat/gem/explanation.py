@@ -80,7 +80,6 @@ def contributions(model: GEMClassifier, X: Rows, background: Rows | None = None)
     See Also
     --------
     sklearn.inspection.permutation_importance : Columns that the accuracy rests on.
-    eigenfeat.plotting.ViewsDisplay : Weights and log losses of the views.
 
     Examples
     --------

@@ -412,7 +412,7 @@ class ClassMoments(Saved):
             return core.second_moment(index)
 
     def covariance(self, c: Hashable) -> _Array:
-        """E[(x - mu_c)(x - mu_c)^T | c], shape (d, d); 0 for one row. ValueError as for `mean`."""
+        """E[(x - mu_c)(x - mu_c)^T | c], shape (d, d). ValueError as for `mean`."""
         with self._lock:
             core, index = self._class(c)
             return core.covariance(index)

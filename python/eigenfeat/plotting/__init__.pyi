@@ -6,4 +6,3 @@ from eigenfeat.plotting.embedding import EmbeddingDisplay as EmbeddingDisplay
 from eigenfeat.plotting.filters import FiltersDisplay as FiltersDisplay
 from eigenfeat.plotting.projections import ProjectionsDisplay as ProjectionsDisplay
 from eigenfeat.plotting.spectrum import SpectrumDisplay as SpectrumDisplay
-from eigenfeat.plotting.views import ViewsDisplay as ViewsDisplay

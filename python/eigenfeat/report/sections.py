@@ -31,7 +31,6 @@ from eigenfeat.plotting import (
     EmbeddingDisplay,
     FiltersDisplay,
     SpectrumDisplay,
-    ViewsDisplay,
 )
 from eigenfeat.plotting.directions import Directions, directions_of, parts_of
 from eigenfeat.plotting.figures import legend_above, new_figure, plain, short, short_tau
@@ -285,10 +284,19 @@ def _directions(evidence: Evidence) -> Directions | None:
 
 
 def _views(evidence: Evidence) -> Html | None:
-    if not getattr(evidence.model, "views_", None):
+    views = getattr(evidence.model, "views_", None)
+    if not views:
         return None
-    figure = ViewsDisplay.from_estimator(evidence.model).figure_
-    return picture(figure, "Weights of the views, and the out-of-fold log loss of each alone.")
+    most = max(view.weight for view in views)
+    lines = [
+        (
+            view.name,
+            bar(view.weight / most, f"{view.weight:.2f}"),
+            f"{view.log_loss:.3f}".replace("nan", "\u2013"),
+        )
+        for view in views
+    ]
+    return table(("view", "weight", "out-of-fold log loss alone"), lines, words=(0, 1))
 
 
 def _spectrum(evidence: Evidence) -> Html | None:

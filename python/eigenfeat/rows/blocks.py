@@ -68,7 +68,7 @@ _Result = TypeVar("_Result")
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """A block of consecutive rows.
+    """A block of consecutive samples.
 
     Attributes
     ----------
@@ -76,9 +76,9 @@ class Block:
     y : (m,) array, or None
         Labels, if known.
     weight : (m,) array, or None
-        Weights of the rows; None means 1.
+        Weights of the samples; None means 1.
     start : int
-        Index of the first row among all rows.
+        Index of the first sample among all samples.
     missing : (m, d) array of bool, or None
         Which entries of `X` were missing and have been completed; None if none was.
     """
@@ -93,7 +93,7 @@ class Block:
         return int(self.X.shape[0])
 
     def take(self, rows: Codes | slice) -> Block:
-        """Select rows by their indices within the block."""
+        """Select samples by their indices within the block."""
         y = None if self.y is None else np.asarray(self.y)[rows]
         weight = None if self.weight is None else np.asarray(self.weight)[rows]
         missing = None if self.missing is None else self.missing[rows]
@@ -104,7 +104,7 @@ class Block:
         return core_rows(self.X, constant)
 
     def scores(self, W: npt.NDArray[np.float64], constant: bool, n_threads: int | None) -> Floats:
-        """Logits (m, k) for the weights W (p, k), in the type of the rows."""
+        """Logits (m, k) for the weights W (p, k), in the type of the samples."""
         weights = np.ascontiguousarray(W, dtype=_floating(self.X))
         return self.core(constant).scores(weights, threads.resolve(n_threads))
 
@@ -120,7 +120,7 @@ class RowBlocks(ABC):
     """Rows in fixed blocks, which estimators accept in `fit` instead of arrays.
 
     Subclasses define how to iterate over blocks; distributed ones also define `reduce`. At most one
-    block of rows is held in memory, except for the rows selected by `take`.
+    block of samples is held in memory, except for the samples selected by `take`.
     """
 
     @abstractmethod
@@ -129,7 +129,7 @@ class RowBlocks(ABC):
 
     @property
     def n_rows(self) -> int:
-        """Number of rows; needs a pass over the blocks if it is not known."""
+        """Number of samples; needs a pass over the blocks if it is not known."""
         return self.reduce(len, operator.add)
 
     @property
@@ -144,7 +144,7 @@ class RowBlocks(ABC):
 
     @property
     def layout(self) -> dict[str, Any] | None:
-        """What a fitted model remembers of rows without names, to find its columns in others."""
+        """What a fitted model remembers of samples without names, to find its columns in others."""
         return None
 
     @property
@@ -153,11 +153,11 @@ class RowBlocks(ABC):
         return None
 
     def in_memory(self) -> Block | None:
-        """All rows as one block, where they are few; None where they stay in blocks."""
+        """All samples as one block, where they are few; None where they stay in blocks."""
         return None
 
     def prepared_for(self, estimator: Any, *, fitted: bool) -> RowBlocks:
-        """The same rows as an estimator reads them, before or after its fit.
+        """The same samples as an estimator reads them, before or after its fit.
 
         Rows of files have their columns in the order of the fit, and missing values where the
         estimator takes these.
@@ -200,7 +200,7 @@ class RowBlocks(ABC):
         return total  # type: ignore[return-value]
 
     def take(self, rows: npt.NDArray[np.intp]) -> Block:
-        """Select rows by ascending indices among all rows, as one block."""
+        """Select samples by ascending indices among all samples, as one block."""
         wanted = np.asarray(rows, dtype=np.int64)
         parts = []
         for block in self:
@@ -211,14 +211,14 @@ class RowBlocks(ABC):
 
 
 class ArrayBlocks(RowBlocks):
-    """Blocks of rows of an array, a memory-mapped file or a CSR matrix.
+    """Blocks of samples of an array, a memory-mapped file or a CSR matrix.
 
     Parameters
     ----------
     X : (n, d) array-like, memmap or sparse matrix
     y, sample_weight : (n,) array-like, optional
     block_rows : int, optional
-        Number of rows in a block. The default makes blocks of about 64 MB.
+        Number of samples in a block. The default makes blocks of about 64 MB.
     """
 
     def __init__(
@@ -242,13 +242,13 @@ class ArrayBlocks(RowBlocks):
             raise ValueError(f"block_rows: expected an integer from 1, got {show(block_rows)}")
 
     def relabelled(self, y: ArrayLike, name: str) -> ArrayBlocks:
-        """The same rows and weights with other labels; error messages call them `name`."""
+        """The same samples and weights with other labels; error messages call them `name`."""
         labels = _labels(y, self.n_rows, name)
         return ArrayBlocks(self.X, labels, self.sample_weight, self.block_rows)
 
     @property
     def n_rows(self) -> int:
-        """Number of rows."""
+        """Number of samples."""
         return int(self.X.shape[0])
 
     @property
@@ -273,9 +273,9 @@ class GeneratedBlocks(RowBlocks):
     Parameters
     ----------
     source : iterable, or callable that returns one
-        Items are rows `X`, or tuples ``(X, y)`` or ``(X, y, sample_weight)``. An iterator, such as
-        a called generator, allows one pass. That is enough for moments; methods that need another
-        pass raise an error.
+        Items are samples `X`, or tuples ``(X, y)`` or ``(X, y, sample_weight)``. An iterator, such
+        as a called generator, allows one pass. That is enough for moments; methods that need
+        another pass raise an error.
     """
 
     def __init__(self, source: Iterable[Any] | Callable[[], Iterable[Any]]) -> None:

@@ -116,7 +116,7 @@ def over_blocks(method: _Method) -> _Method:
 
 
 class BlockScores:
-    """Accuracy of a classifier, also for rows in blocks; must precede `ClassifierMixin`."""
+    """Accuracy of a classifier, also for samples in blocks; must precede `ClassifierMixin`."""
 
     n_features_in_: int
 

@@ -61,7 +61,7 @@ def discretize_target(
         The vector u, applied to the outputs in their own units. By default a random unit vector,
         applied to the outputs divided by their standard deviations.
     sample_weight : array-like of shape (n,), optional
-        Weights >= 0; a row of weight 2 counts as two rows. All 1 by default.
+        Weights >= 0; a sample of weight 2 counts as two samples. All 1 by default.
     random_state : int, RandomState, Generator or None
         Seed for the random vector.
 
@@ -73,8 +73,8 @@ def discretize_target(
     Raises
     ------
     ValueError
-        If a target is not finite, the (contracted) target is constant over the rows with weight, or
-        a length does not match.
+        If a target is not finite, the (contracted) target is constant over the samples with weight,
+        or a length does not match.
 
     See Also
     --------
@@ -106,7 +106,7 @@ def target_groups(
     sample_weight: Weights = None,
     contractions: ArrayLike | None = None,
 ) -> npt.NDArray[np.int64]:
-    """Group the rows several times, by bins of random contractions of the targets.
+    """Group the samples several times, by bins of random contractions of the targets.
 
     Parameters
     ----------
@@ -165,9 +165,9 @@ def target_groups(
 def supervised_contractions(
     X: ArrayLike, y: ArrayLike, n_contractions: int = 5, *, sample_weight: ArrayLike | None = None
 ) -> npt.NDArray[np.float64]:
-    """Vectors u for which ``y @ u`` is predicted best by first and second moments of the rows.
+    """Vectors u for which ``y @ u`` is predicted best by first and second moments of the samples.
 
-    Outputs are regressed on the leading principal components of the rows and their products, with a
+    Outputs are regressed on leading principal components of the samples and their products, with a
     small ridge. The vectors u maximise the explained fraction of variance,
     ``Cov(fitted) u = lambda Cov(y) u``. GEM uses second moments conditioned on the bins of
     ``y @ u``, so it can separate the bins of these contractions.
@@ -175,7 +175,7 @@ def supervised_contractions(
     Parameters
     ----------
     X : array-like of shape (n, d)
-        Finite rows. At most 20 principal components are used.
+        Finite samples. At most 20 principal components are used.
     y : array-like of shape (n, q)
         Finite targets.
     n_contractions : int >= 1, default=5
@@ -191,7 +191,7 @@ def supervised_contractions(
     Raises
     ------
     ValueError
-        If rows and targets do not match, are not finite, or no output varies.
+        If samples and targets do not match, are not finite, or no output varies.
 
     References
     ----------

@@ -24,6 +24,7 @@ from eigenfeat.tables.source import (
     Source,
     kind_of,
     kind_of_texts,
+    labels_of_array,
     typed_labels,
 )
 
@@ -107,12 +108,15 @@ class TableSource(Source):
 
     def _labels(self, column: Any) -> tuple[npt.NDArray[Any], Mask | None]:
         """Labels as the type of the first ones, and which are none."""
+        kind = str(self.label_kind)
+        if not column.null_count and str(column.type) in _PLAIN:
+            return labels_of_array(column.to_numpy(), kind)
         if _kind(column.type) not in ("number", "bool") or str(column.type) == "null":
             column = column.cast("string")
         encoded = column.dictionary_encode()
         different = [*encoded.dictionary.to_pylist(), None]
         codes = encoded.indices.fill_null(len(different) - 1).to_numpy(zero_copy_only=False)
-        return typed_labels(different, codes, str(self.label_kind))
+        return typed_labels(different, codes, kind)
 
 
 class _StoredTable(TableSource):

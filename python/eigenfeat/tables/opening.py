@@ -86,8 +86,8 @@ def open_rows(
         Whether to skip lines with infinity, text instead of numbers, a wrong number of fields or no
         label, and lines with missing values unless `missing`. Otherwise they raise an error.
     mark_bad : bool, default=False
-        Whether such lines remain in place, with NaN or infinity, so that predictions match the
-        lines of the files. Blocks then have no labels.
+        Whether such lines remain in place, as zeros, so that predictions match the lines of the
+        files. The labels of blocks are then True for such lines, and False for others.
     labels : {"auto", "int", "float", "bool", "str", "none"}
         Type of the labels. "auto" infers it from the first labels; "none" ignores labels.
     format : {"csv", "parquet", "arrow", "npy", "npz", "svmlight"}, optional

@@ -19,7 +19,7 @@ from eigenfeat.rows.columns import TableColumns, count_categories
 from eigenfeat.tables.errors import BadRowError
 from eigenfeat.tables.source import Chunk, Mask, Options, Source
 
-__all__ = ["FileRows", "Position", "finite_rows", "read_ahead"]
+__all__ = ["FileRows", "Position", "read_ahead"]
 
 _BLOCK_BYTES = 32e6
 _MEMORY_BYTES = 64e6  # of samples that estimators of blocks read into memory at once
@@ -166,6 +166,8 @@ class FileRows(RowBlocks):
         if fitted:
             changed |= self._columns_of(estimator, encoder)
         rows = self._changed(changed, encoder)
+        if fitted and encoder is None and rows.n_features != estimator.n_features_in_:
+            raise ValueError(_other_width(rows.sources[0], estimator.n_features_in_))
         return rows._encoded_rows() if encodes else rows
 
     def _changed(self, changed: dict[str, Any], encoder: TableColumns | None = None) -> FileRows:
@@ -242,8 +244,6 @@ class FileRows(RowBlocks):
             places is not None and same and not options.drop and source.choice.target not in places
         ):
             changed["columns"] = tuple(places)
-        elif source.n_features != estimator.n_features_in_:
-            raise ValueError(_other_width(source, estimator.n_features_in_))
         if encoder is not None:
             columns = changed.get("columns", tuple(source.choice.features))
             if len(columns) == len(encoder.names_):  # the columns left out are among them
@@ -264,9 +264,7 @@ class FileRows(RowBlocks):
         if not missing:
             return {"columns": tuple(known)}
         if not source.named:
-            if source.n_features == len(known):
-                return {}
-            raise ValueError(_other_width(source, len(known)))
+            return {}
         others = [name for name in source.feature_names if name not in {*known}]
         more = f"; it has {show(others, 100)[1:-1]}" if others else ""
         raise ValueError(
@@ -356,19 +354,22 @@ class FileRows(RowBlocks):
     ) -> tuple[Any, Any, npt.NDArray[np.intp], BadRowError | None]:
         """Features, labels and numbers of the good samples from number `first` on.
 
-        If bad ones are errors, those before the first of them, and its error.
+        If bad ones are errors, those before the first of them, and its error; if they are marked,
+        all samples, and which are bad in place of the labels.
         """
         X, y, missing = self._features(chunk), chunk.y, self.options.missing
         wrong = np.zeros(chunk.n, dtype=bool)
         if chunk.bad is not None:
             wrong |= chunk.bad
         places = np.arange(max(first - chunk.start, 0), chunk.n)
-        if self.options.mark_bad:
-            return _marked(X, wrong)[places], None, places + chunk.start, None
-        if chunk.unlabelled is not None:
+        if chunk.unlabelled is not None and not self.options.mark_bad:
             wrong |= chunk.unlabelled
-        if not source.sparse and (finite := finite_rows(X, missing=missing)) is not None:
+        if not source.sparse and (finite := _finite_rows(X, missing=missing)) is not None:
             wrong |= ~finite
+        if self.options.mark_bad:
+            if wrong.any() and not source.sparse:  # where they are empty
+                X = np.where(wrong[:, None], X.dtype.type(0), X)
+            return X[places], wrong[places], places + chunk.start, None
         error, good = None, places[~wrong[places]]
         if len(good) < len(places) and not self.options.skip_bad:
             row = int(places[np.argmax(wrong[places])])
@@ -488,27 +489,7 @@ def takes_missing(estimator: Any, fitted: bool) -> bool:
     return allowed and (not fitted or completes(estimator))
 
 
-def _marked(X: Any, wrong: Mask) -> Any:
-    """Samples of which those that are wrong, which have no others entries, have infinite ones."""
-    if not wrong.any():
-        return X
-    if isinstance(X, np.ndarray):
-        return np.where(wrong[:, None], X.dtype.type(np.inf), X)
-    from scipy.sparse import csr_matrix
-
-    counts = np.where(wrong, 1, 0)
-    mark = csr_matrix(
-        (
-            np.full(counts.sum(), np.inf, X.dtype),
-            np.zeros(counts.sum(), int),
-            np.concatenate([[0], np.cumsum(counts)]),
-        ),
-        shape=X.shape,
-    )
-    return (X + mark).tocsr()
-
-
-def finite_rows(X: Floats, *, missing: bool = False) -> Mask | None:
+def _finite_rows(X: Floats, *, missing: bool = False) -> Mask | None:
     """Mask of the rows that are finite, or NaN where `missing` allows it; None if all are."""
     # A sum that is finite has no other terms, and takes no array of flags.
     with np.errstate(over="ignore", invalid="ignore"):

@@ -8,7 +8,7 @@ import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -26,6 +26,12 @@ __all__ = [
 
 Mask = npt.NDArray[np.bool_]
 LABEL_KINDS = ("auto", "int", "float", "bool", "str", "none")
+_TYPES: dict[str, Any] = {
+    "int": np.int64,
+    "uint": np.uint64,
+    "float": np.float64,
+    "bool": np.bool_,
+}
 _Typed = tuple[Labels, "Mask | None"]
 
 
@@ -61,6 +67,16 @@ class Options:
 
     def __post_init__(self) -> None:
         """OptionError for a value that no file can be read with."""
+        types: dict[str, list[type]] = {
+            "bool": [bool, np.bool_],
+            "str": [str],
+            "None": [type(None)],
+        }
+        for one in fields(self):
+            value, wanted = getattr(self, one.name), str(one.type).split(" | ")
+            allowed = [kind for name in wanted for kind in types.get(name, [object])]
+            if not isinstance(value, tuple(allowed)):
+                raise OptionError(one.name, f"expected {one.type}, got {show(value)}")
         delimiter, comment = self.delimiter, self.comment
         if self.labels not in LABEL_KINDS:
             kinds = ", ".join(LABEL_KINDS)
@@ -311,24 +327,21 @@ def typed_labels(different: Sequence[Any], codes: npt.NDArray[Any], kind: str) -
             "or a quote that is not closed"
         )
     labels = [_as_label(value, kind) for value in different]
-    types: dict[str, Any] = {"int": np.int64, "uint": np.uint64, "float": float, "bool": bool}
     none = "" if kind == "str" else 0
     filled = [none if label is None else label for label in labels] or [none]
     wrong: Mask = np.array([label is None for label in labels] or [True], dtype=bool)[codes]
-    values = np.array(filled, dtype=types.get(kind, np.str_))[codes]
+    values = np.array(filled, dtype=_TYPES.get(kind, np.str_))[codes]
     return values, wrong if wrong.any() else None
 
 
 def labels_of_array(values: Labels, kind: str) -> _Typed:
     """The labels of an array of numbers or text."""
     values = np.ascontiguousarray(values)
-    dtype = {"int": np.int64, "uint": np.uint64, "float": np.float64, "bool": np.bool_}.get(kind)
-    if (
-        dtype is not None
-        and values.dtype == dtype
-        and (kind != "float" or np.isfinite(values).all())
-    ):
-        return values, None
+    if kind != "str" and values.dtype.kind in "biuf":
+        with np.errstate(invalid="ignore"):
+            same = values.astype(_TYPES[kind])
+        if np.array_equal(same, values) and np.isfinite(values).all():
+            return same, None
     different, codes = np.unique(values, return_inverse=True)
     if different.dtype.kind == "S":
         different = different.astype(str)

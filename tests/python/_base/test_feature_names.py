@@ -149,6 +149,6 @@ def test_merging_says_which_column_differs(files, problem):
     status, _, err = run(*command, a, b, "-o", files / "no.efm")
     assert f"{b}: expected the columns of {a}, whose column 2 is 'x2', got no column" in err
     status, _, err = run(*command, c, b, "-o", files / "no.efm")
-    assert (status, err) == (1, f"eigenfeat: {b}: expected the 3 columns of {c}, got 2\n")
+    assert (status, err) == (1, f"eigenfeat: {b}: expected 3 columns, got 2\n")
     status, _, err = run(*command, a, c, "-o", files / "nodir" / "all.efm")
     assert (status, err) == (1, f"eigenfeat: {files / 'nodir'}: No such file or directory\n")

@@ -54,6 +54,7 @@ COMMANDS = {
 }
 
 
+SLOW = ("report", "search")  # a page is drawn, several models are fitted
 OPTIONS = {
     name: [
         max(param.opts, key=len)
@@ -65,11 +66,11 @@ OPTIONS = {
 
 
 def values_of(name, option):
-    """Two values where an option comes for the first time, and one of them in other commands."""
+    """Two values where an option comes for the first time, one of them in other quick commands."""
     owners = [other for other in OPTIONS if option in OPTIONS[other]]
     place = sum(map(len, [*OPTIONS[name][: OPTIONS[name].index(option)], option]))
     many = [VALUES[(place + 7 * j) % len(VALUES)] for j in range(2)]
-    return many if name == owners[0] else many[:1]
+    return many if name == owners[0] else many[: name not in SLOW]
 
 
 # Columns and separators are wrong only in the light of what the files have: the message is about

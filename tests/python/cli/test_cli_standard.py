@@ -57,12 +57,13 @@ def test_a_model_fitted_to_standard_input_is_that_of_the_file(files, tmp_path, m
 
 def test_a_reader_may_stop(files, tmp_path):
     lines = files.splitlines(keepends=True)
-    (tmp_path / "many.csv").write_text(lines[0] + "".join(lines[1:]) * 300)
+    (tmp_path / "many.csv").write_text(lines[0] + "".join(lines[1:]) * 60)
     rows = open_rows(tmp_path / "rows.csv", "kind")
     save(gem_classifier(n_directions=1).fit(rows), tmp_path / "model.efm")
     program = " ".join(COMMAND)
     script = (
-        f"set -o pipefail; cat many.csv | {program} predict model.efm - --format csv -o - | head -2"
+        f"set -o pipefail; cat many.csv | {program} predict model.efm - --format csv --proba -o - "
+        "| head -2"
     )
     strict = {**os.environ, "PYTHONWARNINGS": "error"}
     found = subprocess.run(["bash", "-c", script], capture_output=True, text=True, env=strict)

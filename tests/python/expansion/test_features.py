@@ -142,7 +142,7 @@ def test_what_does_not_fit_is_named(parts, change, message):
 
 def test_input_needs_rows_even_with_projections(parts):
     X, V, _ = parts
-    with pytest.raises(ValueError, match="X: expected rows"):
+    with pytest.raises(ValueError, match="X: expected samples"):
         ExpandedRows(None, V, projections=X @ V, include_input=True)
     assert ExpandedRows(None, V, projections=X @ V).shape == (40, 54)
 

@@ -37,7 +37,7 @@ def folder(tmp_path_factory):
     (root / "ucr").mkdir()
     for name in early.SETS:
         arrays = {}
-        for part, n in (("train", 45), ("test", 40)):
+        for part, n in (("train", 30), ("test", 40)):
             y = np.arange(n) % 3 + 1
             X = rng.standard_normal((n, 10)).cumsum(axis=1) / 3 + y[:, None] * np.linspace(0, 2, 10)
             arrays |= {f"X_{part}": X.astype(np.float32), f"y_{part}": y}

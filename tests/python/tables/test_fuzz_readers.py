@@ -11,7 +11,7 @@ import pytest
 from fuzz_readers import READERS, fuzz
 
 # Other readers meet damage in tests of their own: of models, of moments, and of arrays.
-OFTEN = ("csv", "npz", "parquet", "arrow")
+OFTEN = ("csv", "parquet", "arrow")
 CASES = int(os.environ.get("EIGENFEAT_FUZZ", 320)) // len(READERS)
 SEED = int(os.environ.get("EIGENFEAT_FUZZ_SEED", 0))
 

@@ -318,7 +318,8 @@ def test_every_command_on_a_table_with_words(tmp_path, credit, monkeypatch):
 def test_a_report_about_a_table_with_words(tmp_path, credit):
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     path = written(credit, tmp_path / "credit.csv")
-    ef.save(classifier().fit(open_rows(path, "kind")), tmp_path / "m.efm")
+    model = GEMClassifier(views="gem").fit(open_rows(path, "kind"))
+    ef.save(model, tmp_path / "m.efm")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         status, _, err = run(

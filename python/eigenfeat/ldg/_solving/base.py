@@ -48,7 +48,7 @@ _ClassReducer = TypeVar("_ClassReducer", bound="ClassReducer")
 
 
 class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Projects centred rows onto components: ``(X - mean_) @ components_.T``."""
+    """Projects centred samples onto components: ``(X - mean_) @ components_.T``."""
 
     _saved: ClassVar[dict[str, str]] = {
         "components_": "numbers m d",
@@ -66,7 +66,7 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     @over_blocks
     def transform(self, X: ArrayLike | RowBlocks) -> Floats:
-        """Project rows: ``(X - mean_) @ components_.T``.
+        """Project samples: ``(X - mean_) @ components_.T``.
 
         Parameters
         ----------
@@ -80,7 +80,7 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError, TypeError
-            If rows are not finite, are sparse, or have another number of columns.
+            If samples are not finite, are sparse, or have another number of columns.
         """
         check_is_fitted(self)
         rows = validate_data(self, X, dtype=FLOATS, order="C", reset=False)
@@ -107,7 +107,7 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
 
 class ClassReducer(Reducer):
-    """A `Reducer` that learns from rows with labels."""
+    """A `Reducer` that learns from samples with labels."""
 
     classes_: NDArray[Any]
     _in_blocks = True  # whether scatters are all it needs
@@ -120,7 +120,7 @@ class ClassReducer(Reducer):
         ----------
         X : (n, d) array-like or RowBlocks
             Finite samples. Blocks and memory-mapped arrays are read four times; estimators that
-            compare rows with each other do not accept them.
+            compare samples with each other do not accept them.
         y : (n,) array-like
             Labels of at least two classes; None with blocks, which have their own labels.
 
@@ -132,7 +132,7 @@ class ClassReducer(Reducer):
         Raises
         ------
         ValueError, TypeError
-            If rows, labels or parameters are invalid, or rows are sparse.
+            If samples, labels or parameters are invalid, or samples are sparse.
         """
         return self._fit(X, y, None)
 
@@ -164,7 +164,7 @@ class ClassReducer(Reducer):
 
 
 class WeightedReducer(ClassReducer):
-    """A `ClassReducer` of weighted means and scatters; a weight of 2 is as good as two rows."""
+    """A `ClassReducer` of weighted means and scatters; a weight of 2 is as good as two samples."""
 
     _weighted = True
 
@@ -194,7 +194,7 @@ class WeightedReducer(ClassReducer):
         Raises
         ------
         ValueError, TypeError
-            If rows, labels, weights or parameters are invalid, or rows are sparse.
+            If samples, labels, weights or parameters are invalid, or samples are sparse.
         """
         return self._fit(X, y, sample_weight)
 
