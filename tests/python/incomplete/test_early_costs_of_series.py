@@ -176,7 +176,7 @@ def test_two_classes_of_scores_are_calibrated_out_of_folds():
     classes = np.unique(y)
     svm = LinearSVC(C=0.1, random_state=0)
     held = held_out_stages(svm, X, y, classes, np.array([10, 60]), 5)
-    model = fitted_stages(svm, X, y, classes, held)[0]
+    model = fitted_stages(svm, X, y, held)[0]
     score = svm.fit(X[:, 0, :10], y).decision_function(X[:, 0, :10])
     logits = held.factors[0] * np.column_stack([-score, score]) / 2
     assert_allclose(model.predict_proba(X[:, 0, :10]), softmax(logits, axis=1), atol=1e-9)
