@@ -162,7 +162,7 @@ def report(options: SimpleNamespace) -> int:
     check_output(options.output)
     require("matplotlib", "reports")
     model, rows = opened_with_model(options, labelled=True)
-    check_output(options.output, [options.model, *(f for one in rows.sources for f in one.files())])
+    check_output(options.output, options.model, rows)
     X, y, n = some_rows(rows, options.max_rows, output)
     drawn = "" if len(y) == n else f" ({len(y):,} drawn at random from {n:,})"
     sources = {

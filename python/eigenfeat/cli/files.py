@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from inspect import signature
 from pathlib import Path
@@ -89,7 +89,7 @@ def opened_with_model(
     return model, rows_of(options, labelled=labelled).prepared_for(model, fitted=True)
 
 
-def check_output(path: Path, inputs: FileRows | Iterable[str | os.PathLike[str]] = ()) -> None:
+def check_output(path: Path, *inputs: FileRows | str | os.PathLike[str]) -> None:
     """Refuse, before any work, a file that is an input or a folder, or is in one not there."""
     if str(path) == STANDARD:
         raise UsageError("--output: expected the name of a file, got -")
@@ -97,9 +97,13 @@ def check_output(path: Path, inputs: FileRows | Iterable[str | os.PathLike[str]]
         raise FileNotFoundError(2, "No such file or directory", str(path.parent))
     if path.is_dir():
         raise IsADirectoryError(21, "Is a directory", str(path))
-    if isinstance(inputs, FileRows):
-        inputs = [file for source in inputs.sources for file in source.files()]
-    for other in inputs if path.is_file() else ():
+    others: list[str | os.PathLike[str]] = []
+    for one in inputs:
+        if isinstance(one, FileRows):
+            others += [file for source in one.sources for file in source.files()]
+        else:
+            others.append(one)
+    for other in others if path.is_file() else ():
         if os.path.exists(other) and os.path.samefile(path, other):
             raise UsageError(f"--output: expected another file than the input {other}")
 

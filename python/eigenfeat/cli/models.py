@@ -50,7 +50,7 @@ def fit(options: SimpleNamespace) -> int:
             raise UsageError(
                 f"--moments: expected no files of rows beside it, got {options.data[0]}"
             )
-        check_output(options.output, [options.moments])
+        check_output(options.output, options.moments)
         moments = ClassMoments.load(options.moments)
         model.fit_moments(moments)
         amount = {"weight": sum(moments.weight(c) for c in moments.classes_)}
@@ -326,7 +326,7 @@ def _write(
     standard, path = str(options.output) == STANDARD, options.output
     written = skipped = 0
     if not standard:
-        check_output(path, [options.model, *(f for one in rows.sources for f in one.files())])
+        check_output(path, options.model, rows)
     with open_writer(path, names) as write, output.rows(command) as advance:
         for block, position in rows.blocks():
             missing = block.y if options.skip_bad and block.y.any() else None

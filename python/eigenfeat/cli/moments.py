@@ -154,7 +154,7 @@ def _merged(options: SimpleNamespace, paths: list[str], output: Output) -> int:
     """Merge files of moments in the order given; names of columns must be the same."""
     if len(paths) < 2:
         raise UsageError(f"merge: expected two files of moments or more, got {len(paths)}")
-    check_output(options.output, paths)
+    check_output(options.output, *paths)
     total, named = ClassMoments.load(paths[0]), paths[0]
     for path in paths[1:]:
         part = ClassMoments.load(path)

@@ -5,8 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from eigenfeat.ldg._solving.base import WeightedReducer
-from eigenfeat.ldg._solving.between import check_means_differ, means_rounding
-from eigenfeat.ldg._solving.scatters import ClassRows, Reduction, count_components
+from eigenfeat.ldg._solving.scatters import (
+    ClassRows,
+    Reduction,
+    check_means_differ,
+    count_components,
+    means_rounding,
+)
 
 __all__ = ["DirectLDA"]
 

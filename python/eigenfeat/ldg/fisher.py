@@ -13,12 +13,13 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from eigenfeat.ldg._solving.base import ClassReducer, WeightedReducer
-from eigenfeat.ldg._solving.between import regularized_fisher, shares_of_variance
 from eigenfeat.ldg._solving.scatters import (
     Array,
     ClassRows,
     Reduction,
     Span,
+    regularized_fisher,
+    shares_of_variance,
 )
 
 __all__ = ["PCAFisher", "RegularizedFisher"]

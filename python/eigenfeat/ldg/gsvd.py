@@ -11,8 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from eigenfeat.ldg._solving.base import WeightedReducer
-from eigenfeat.ldg._solving.between import shares_of_variance
-from eigenfeat.ldg._solving.scatters import ClassRows, Reduction
+from eigenfeat.ldg._solving.scatters import ClassRows, Reduction, shares_of_variance
 
 __all__ = ["GSVDDiscriminant"]
 

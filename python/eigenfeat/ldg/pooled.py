@@ -18,9 +18,15 @@ from eigenfeat._base.saved import fits
 from eigenfeat._base.types import Floats, Targets
 from eigenfeat._base.validation import FLOATS
 from eigenfeat.ldg._solving.base import Reducer
-from eigenfeat.ldg._solving.between import regularized_fisher
 from eigenfeat.ldg._solving.domains import DomainScaler, domain_rows, split_domains, stack_domains
-from eigenfeat.ldg._solving.scatters import Array, ClassRows, Reduction, Span, count_components
+from eigenfeat.ldg._solving.scatters import (
+    Array,
+    ClassRows,
+    Reduction,
+    Span,
+    count_components,
+    regularized_fisher,
+)
 from eigenfeat.rows.estimator import unchanged_on_error, validate_data
 
 __all__ = ["PooledFisher", "PooledPCA"]

@@ -36,8 +36,7 @@ from eigenfeat.ldg.gsvd import GSVDDiscriminant
 from eigenfeat.ldg.linear import LDG
 from eigenfeat.ldg.local_fisher import LocalFisher
 from eigenfeat.ldg.margin_criterion import MaximumMarginCriterion
-from eigenfeat.ldg.metric_learning import ITML, TransferITML
-from eigenfeat.ldg.nca import NCA
+from eigenfeat.ldg.metric_learning import ITML, NCA, TransferITML
 from eigenfeat.ldg.pooled import PooledFisher, PooledPCA
 from eigenfeat.ldg.transfer import TransferLDG
 from eigenfeat.linear.logistic import MultinomialLogit

@@ -111,7 +111,7 @@ class Unions:
         self._moments, self._labels = moments, labels
         self.weights = np.array([moments.weight(c) for c in labels])
         self.means = np.array([moments.mean(c) for c in labels])
-        self._kept: dict[tuple[int, int], _Array] = {}
+        self._halves: dict[tuple[int, int], _Array] = {}
 
     def of(self, contraction: Contraction) -> tuple[_Array, _Array]:
         """Mean (d,) and covariance (d, d) of a contraction, not to be written to."""
@@ -119,7 +119,9 @@ class Unions:
         if not contraction.others:
             return self._union(chosen, factors)
         spans = _spans(0, len(self._labels), chosen)
-        selected = self._kept = {span: self._kept[span] for span in spans if span in self._kept}
+        selected = self._halves = {
+            span: self._halves[span] for span in spans if span in self._halves
+        }
         for span in spans:
             if span not in selected:
                 selected[span] = self._union(np.arange(*span))[1]

@@ -1,4 +1,4 @@
-"""Groups of rows from targets that are no classes: continuous ones, and several at a time.
+"""Groups of samples from targets that are no classes: continuous ones, and several at a time.
 
 Karampatziakis and Mineiro (2014), section 5: features for a continuous target are extracted after
 discretising it, for the extraction only; several targets are first contracted with a vector ``u``.

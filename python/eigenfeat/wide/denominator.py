@@ -25,12 +25,11 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from eigenfeat.pencils.fitted_directions import DEFAULT_RIDGE
-from eigenfeat.wide.operators import DenseRows, SparseRows
+from eigenfeat.wide.rows import Rows, SparseRows
 
-__all__ = ["MOST_EXACT", "Denominator", "Rows", "settled_ridge"]
+__all__ = ["MOST_EXACT", "Denominator", "settled_ridge"]
 
 Array = NDArray[np.float64]
-Rows = SparseRows | DenseRows
 
 MOST_EXACT = 2048  # rows up to which the kernel is factorised: 32 MB, a quarter of a second
 MOST_FREQUENT = 2048  # columns in F: 32 MB, a quarter of a second

@@ -13,7 +13,7 @@ from scipy import sparse
 from eigenfeat._base.saved import Saved, fits
 from eigenfeat._base.types import DType, Floats
 from eigenfeat._base.validation import physical_memory
-from eigenfeat.wide.operators import SparseRows
+from eigenfeat.wide.rows import SparseRows
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike

@@ -24,8 +24,7 @@ from scipy import linalg, sparse
 
 from eigenfeat.moments.columns import signed
 from eigenfeat.neighbours.local_means import knn_accuracy
-from eigenfeat.wide.denominator import Rows
-from eigenfeat.wide.rows import Columns, wide_classes
+from eigenfeat.wide.rows import Columns, Rows, wide_classes
 
 __all__ = ["WideBasis", "WideGraph", "WideProblem", "WideRows", "coordinates_of", "wide_rows"]
 

@@ -30,7 +30,8 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 if TYPE_CHECKING:
-    from eigenfeat.wide.denominator import Denominator, Rows
+    from eigenfeat.wide.denominator import Denominator
+    from eigenfeat.wide.rows import Rows
 
 __all__ = ["Leading", "Numerator", "WidePencils"]
 

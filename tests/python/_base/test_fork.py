@@ -95,9 +95,10 @@ def run(code, timeout=200):
     return done.stdout
 
 
+@pytest.mark.long
 def test_a_child_does_what_its_parent_did():
     code = """
-for work in (moments, pairs, ldg, svm, predict):
+for work in (moments, pairs, gem, ldg, logit, svm, predict):
     before = work()
     assert n_tasks() > 1, "the parent used no threads"
     print(work.__name__, in_child(work) == before, work() == before)

@@ -74,6 +74,7 @@ assert first.eigenvalues.size
     assert same == "True"
 
 
+@pytest.mark.long
 def test_an_update_that_is_interrupted_leaves_moments_as_they_were():
     code = """
 more, labels = rng.standard_normal((100_000, 200)), np.zeros(100_000, dtype=int)

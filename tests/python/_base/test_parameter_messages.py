@@ -102,7 +102,7 @@ def test_counts_beyond_31_bits(make, parameter, value):
 def test_neighbours_that_do_not_fit_into_memory():
     with pytest.raises(ValueError, match=r"n_neighbors: expected lists that fit .* got 2147483647"):
         ldg.LDG(n_components=2, gamma=1.0, n_neighbors=2**31 - 1).fit(X, Y)
-    with pytest.raises(ValueError, match=r"n_neighbors: expected an integer in 1\.\.2147483647"):
+    with pytest.raises(ValueError, match=r"n_neighbors: expected lists that fit .* got 2147483648"):
         local_means.local_neighbours(X, Y, 3, 2**31)
 
 

@@ -26,12 +26,17 @@ OF_WEIGHTS = (
     *(f"check_sample_weights_{what}" for what in ("shape", "not_overwritten")),
     "check_sample_weight_equivalence_on_dense_data",
 )
+GRID = {"logit__penalty": [0.1, 1.0]}
 LDA = incomplete.ReliableClassifier(
     LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"), correct=False
 )
-# Configurations for rows with any number of columns.
+# Configurations for rows with any number of columns, and of what takes long by default; the
+# defaults themselves are among OTHERS.
 FREE = {
-    "GEMClassifier": lambda: ef.GEMClassifier(views="gem"),  # the pool of all views takes long
+    "GEMClassifier": lambda: ef.GEMClassifier(views="gem"),
+    "GEMClassifierCV": lambda: ef.GEMClassifierCV(gem_classifier(n_directions=1), GRID),
+    "GEMRegressor": lambda: ef.GEMRegressor(views="gem", n_directions=1),
+    "ReliableClassifierCV": lambda: incomplete.ReliableClassifierCV({"LDA": LDA}, n_folds=2),
     "OrientedPCA": ef.rayleigh.OrientedPCA,
     "PartitionedReducer": lambda: ldg.PartitionedReducer(ldg.LDG(1)),
     "MaxMarginShift": lambda: ef.MaxMarginShift(PCA(1), sigma2=0.5),
@@ -45,7 +50,10 @@ OTHERS = [
     ef.GEM(denominator="covariance", pairs="stratified", powers=(2,), solver="full"),
     gem_classifier(expansion="shifted", include_input=True, pairs="hypercube"),
     gem_classifier(expansion="polynomial", constant=False, scale="columns", threshold=None),
-    ef.GEMClassifier(),  # as users have it, with all views
+    ef.GEMClassifier(),
+    ef.GEMClassifierCV(grid=GRID),
+    ef.GEMRegressor(),
+    incomplete.ReliableClassifierCV(n_folds=2),
     ef.GEMClassifier(depth=2),
     joint_classifier(epochs=2),
     ef.GEMEnsemble(make_pipeline(MaxAbsScaler(), gem_classifier(n_directions=2)), n_members=2),

@@ -16,7 +16,7 @@ from eigenfeat.pencils import class_pairs
 from eigenfeat.pencils.fitted_directions import Settings
 from eigenfeat.wide import denominator as gem_wide_denominator
 from eigenfeat.wide import pencils as gem_wide
-from eigenfeat.wide.operators import DenseRows, SparseRows
+from eigenfeat.wide.rows import DenseRows, SparseRows
 
 OPTIONS = [
     {},

@@ -68,7 +68,7 @@ def test_chooses_by_itself_and_selects(monkeypatch):
     tracemalloc.stop()
     assert peak < 150e6
     assert many.cv_results_["residuals"].max() <= 1e-6
-    with pytest.raises(ValueError, match="n_neighbors: expected a number for so many rows"):
+    with pytest.raises(ValueError, match="n_neighbors: expected a number for so many samples"):
         LDG(gamma=1.0, n_components=2).fit(X, y)
 
 

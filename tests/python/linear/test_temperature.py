@@ -192,6 +192,7 @@ def test_it_is_that_of_an_exact_fit_of_the_fold(many, rows, weighted, rng):
     assert model.temperature_ == pytest.approx(aim, rel=0.03)
 
 
+@pytest.mark.long
 def test_with_more_features_than_rows_it_is_that_of_an_exact_fit(rng):
     """One metric for the fold and for all rows leaves the logits of rows held out as large."""
     y = rng.integers(0, 3, 5_010)

@@ -234,7 +234,7 @@ def test_constant_columns_are_the_intercepts(kind):
     assert_allclose(ones.coef_[:, 1], known.intercept_, rtol=0, atol=0.05)
 
 
-@pytest.mark.parametrize("model", [MaxMarginShift(PCA(2)), MaxMarginPCA(2)])
+@pytest.mark.parametrize("model", [MaxMarginShift(PCA(2), sigma2=0.5), MaxMarginPCA(2, sigma2=0.5)])
 def test_constant_columns_scale_no_others(model):
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((60, 3)), np.arange(60) % 2

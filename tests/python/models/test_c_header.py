@@ -125,6 +125,7 @@ def test_measured_series_are_decided_alike(tmp_path, shared_data, name):
     assert_array_equal(found[1], time)
 
 
+@pytest.mark.long
 @needs_compiler
 def test_no_fault_under_the_sanitizers(tmp_path):
     """Every index is inside its array, and no arithmetic is undefined."""

@@ -26,7 +26,7 @@ from bench.papers.accuracy_tables import best_or_tied
 from bench.papers.families import Rules, accuracy
 from bench.papers.protocol import QUICK_SPLITS, Context
 from bench.papers.runner import reproduce
-from eigenfeat.ldg import ITML, LDG, RegularizedFisher
+from eigenfeat.ldg import LDG, RegularizedFisher
 
 QUICK = Context(quick=True)
 RULES = Rules(gammas=(0.2, 0.6, 1.0), at=1, most=5)
@@ -246,18 +246,6 @@ def test_both_directions_are_fishers_and_ldgs_of_their_complement(rng):
         np.testing.assert_allclose(B @ B.T, np.eye(len(B)), atol=1e-8)
         fisher = RegularizedFisher(ridge=given["ridge"]).fit(X, codes).components_
         np.testing.assert_allclose(fisher @ B[:2].T @ B[:2], fisher, atol=1e-8)
-
-
-@pytest.mark.parametrize("d", [6])
-def test_the_slack_is_chosen_by_folds(rng, d):
-    codes = np.repeat(np.arange(2), 15)
-    X = rng.standard_normal((30, d)) + np.where(codes[:, None] > 0, 1, -1) * np.eye(d)[0]
-    family = families.itml_by_itself(Context())
-    for dimension, count in (("cv", None), (3, 3)):  # both from the same whole metrics
-        model = family.make(dimension).fit(X, codes)
-        assert model.gamma_ in families.SLACKS
-        direct = ITML(count, slack=model.gamma_, random_state=0).fit(X, codes)
-        np.testing.assert_allclose(model.transform(X), direct.transform(X), atol=1e-9)
 
 
 @pytest.mark.long

@@ -40,6 +40,7 @@ def lines_of(path):
 # ---- processes -----------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_method_is_measured_in_a_process_of_its_own(folder):
     ballast = np.ones(2**26)  # half a gigabyte, which is this process's and not the method's
     steps = []
@@ -58,7 +59,10 @@ def test_a_method_is_measured_in_a_process_of_its_own(folder):
         pytest.param(
             papers_support.dies,
             "the process ended early (exit code -9)",
-            marks=pytest.mark.skipif(sys.platform == "win32", reason="it has no signal 9"),
+            marks=[
+                pytest.mark.long,
+                pytest.mark.skipif(sys.platform == "win32", reason="it has no signal 9"),
+            ],
         ),
         pytest.param(
             papers_support.fails,

@@ -142,6 +142,7 @@ def test_without_callbacks_nothing_is_kept():
     assert not any("callback" in name for name in vars(model))
 
 
+@pytest.mark.long
 @needs
 def test_an_older_scikit_learn_has_none():
     """As with versions before 1.9, which have no such module."""

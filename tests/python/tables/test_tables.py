@@ -11,6 +11,7 @@ from table_files import FORMATS, arrow_modules, csv_text, write_rows, write_tabl
 
 from eigenfeat import ClassMoments, open_rows
 from eigenfeat.tables.rows import read_ahead
+from eigenfeat.tables.source import labels_of_array, typed_labels
 
 
 @pytest.fixture
@@ -189,6 +190,25 @@ def test_labels_of_every_kind(tmp_path, name, kind):
     for block in found:
         moments.update(block.X, block.y)
     assert moments.classes_.tolist() == sorted(set(wanted))
+
+
+def test_labels_of_several_lines(tmp_path):
+    arrow_modules()
+    (tmp_path / "a.csv").write_text('x,kind\n1,"u\n\nv"\n2, w \n3,"u\n\nv"\n', newline="")
+    labels = collected(open_rows(tmp_path / "a.csv", "kind", block_rows=2))[1]
+    assert labels.tolist() == ["u\n\nv", "w", "u\n\nv"]
+
+
+@pytest.mark.parametrize("values", [[1, 2], [0.5, 2], [2.0, 2**62], [1, 2**63], [-1, 3]])
+@pytest.mark.parametrize("kind", ["int", "uint", "float", "bool", "str"])
+def test_typed_labels_are_those_of_values_one_by_one(values, kind):
+    array = np.array([*values, np.nan] if isinstance(values[0], float) else values)
+    array = np.tile(array, 3)
+    typed, wrong = labels_of_array(array, kind)
+    each, wrong_each = typed_labels(array.tolist(), np.arange(len(array)), kind)
+    np.testing.assert_array_equal(typed, each)
+    assert typed.dtype.kind == each.dtype.kind
+    np.testing.assert_array_equal(wrong, wrong_each)
 
 
 @pytest.mark.parametrize("kind", ["int", "float", "bool", "str"])
