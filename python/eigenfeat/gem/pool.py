@@ -148,7 +148,7 @@ class View(Saved):
         if self.name == "kernel":
             return self.learned.features(table.ranks, n_threads)
         if self.name == "interactions":
-            return self.learned.features(table.bins, table.fine)
+            return self.learned.features(table.bins, table.fine, table.statistics.n_fine)
         return getattr(table, self.name)
 
 
@@ -306,6 +306,7 @@ class _Pairs(_Candidate):
     def __init__(self, rows: MemoryRows, table: Table, cells: int) -> None:
         self._rows, self._bins, self._fine, self._cells = rows, table.bins, table.fine, cells
         self._counts = [count for count, _ in table.statistics.bins]
+        self._n_fine = table.statistics.n_fine
 
     def _tables(self, some: Codes | slice) -> _Array:
         weight = self._rows.block.weight
@@ -324,15 +325,18 @@ class _Pairs(_Candidate):
             learned = Interactions.fit(
                 self._bins[train], self._counts, np.asarray(outside), self._cells
             )
-            features = [learned.features(self._bins[i], self._fine[i]) for i in (train, held)]
-            subsets = self._rows.subset(train), self._rows.subset(held)
-            out.append((_with(subsets[0], features[0]), _with(subsets[1], features[1])))
+            out.append((self._with_features(learned, train), self._with_features(learned, held)))
         return out
 
     def whole(self) -> tuple[Any, LabelledRows]:
         tables = self._tables(slice(None))
         learned = Interactions.fit(self._bins, self._counts, tables, self._cells)
-        return learned, _with(self._rows, learned.features(self._bins, self._fine))
+        features = learned.features(self._bins, self._fine, self._n_fine)
+        return learned, _with(self._rows, features)
+
+    def _with_features(self, learned: Interactions, some: Codes) -> LabelledRows:
+        features = learned.features(self._bins[some], self._fine[some], self._n_fine)
+        return _with(self._rows.subset(some), features)
 
 
 class _Gem(_Candidate):

@@ -31,7 +31,7 @@ standardised excess are taken.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -165,9 +165,33 @@ class TableStatistics(Saved):
         return [np.unique(self.quantiles[step:-1:step, j]) for j in self.numeric]
 
     @cached_property
+    def ranked(self) -> NDArray[np.intp]:
+        """Columns with spread and more than two values, which have ranks."""
+        return np.flatnonzero((self.scale > 0) & ~self.indicator)
+
+    @cached_property
     def fine_edges(self) -> list[_Array]:
         """For each numeric column the inner bounds of its finer bins."""
         return self.edges(_FINE)
+
+    @cached_property
+    def fine_bins(self) -> list[NDArray[np.int32]]:
+        """For each numeric column the finer bin of what is above so many of its quantiles."""
+        out = []
+        for j, edges in zip(self.numeric, self.fine_edges, strict=True):
+            bins = np.searchsorted(edges, self.quantiles[:, j], side="right")
+            out.append(np.append(0, bins).astype(np.int32))
+        return out
+
+    @cached_property
+    def fine_starts(self) -> NDArray[np.intp]:
+        """Where each numeric column's indicators of finer bins begin; last, their number."""
+        return np.cumsum([0, *(int(bins[-1]) + 1 for bins in self.fine_bins)], dtype=np.intp)
+
+    @property
+    def n_fine(self) -> int:
+        """How many indicators of finer bins there are."""
+        return int(self.fine_starts[-1])
 
     @cached_property
     def bin_edges(self) -> list[tuple[int, _Array]]:
@@ -263,13 +287,29 @@ class Table:
         x, q = self.X[:, some[two]], stat.quantiles[:, some[two]]
         apart = q[-1] - q[0]
         out[:, two] = np.where(apart > 0, x - q[0], 0.0) / np.where(apart > 0, apart, 1.0)
-        x, q = self.X[:, some[~two]], stat.quantiles[:, some[~two]]
-        width = max(1, _NUMBERS // max(len(q) * len(x), 1))
-        columns = np.flatnonzero(~two)
-        for begin in range(0, len(columns), width):
-            part = slice(begin, begin + width)
-            out[:, columns[part]] = np.sqrt(12.0) * (_ranks(q[:, part], x[:, part]) - 0.5)
+        q, columns = stat.quantiles[:, stat.ranked], np.flatnonzero(~two)
+        for part in self._parts():
+            x = self.X[:, stat.ranked[part]]
+            out[:, columns[part]] = np.sqrt(12.0) * (
+                _ranks(q[:, part], x, self.above[:, part]) - 0.5
+            )
         return out
+
+    @cached_property
+    def above(self) -> NDArray[np.intp]:
+        """How many quantiles of each ranked column are at most a sample's value (n, columns)."""
+        stat = self.statistics
+        out = np.empty((len(self.X), len(stat.ranked)), dtype=np.intp)
+        for part in self._parts():
+            some = stat.ranked[part]
+            out[:, part] = _counts(stat.quantiles[:, some], self.X[:, some])
+        return out
+
+    def _parts(self) -> Iterator[slice]:
+        """Ranked columns, in parts that are compared at a time."""
+        width = max(1, _NUMBERS // max(len(self.statistics.quantiles) * len(self.X), 1))
+        for begin in range(0, len(self.statistics.ranked), width):
+            yield slice(begin, begin + width)
 
     @cached_property
     def bins(self) -> NDArray[np.int32]:
@@ -290,15 +330,13 @@ class Table:
         return out
 
     @cached_property
-    def fine(self) -> _Features:
-        """Indicators of finer bins of the numeric columns."""
+    def fine(self) -> NDArray[np.intp]:
+        """Which indicators of finer bins of the numeric columns (n, columns) are 1."""
         stat = self.statistics
-        edges = stat.fine_edges
-        out = np.zeros((len(self.X), sum(len(some) + 1 for some in edges)), dtype=np.float32)
-        every, at = np.arange(len(self.X)), 0
-        for j, some in zip(stat.numeric, edges, strict=True):
-            out[every, at + np.searchsorted(some, self.X[:, j], side="right")] = 1.0
-            at += len(some) + 1
+        at = np.searchsorted(stat.ranked, stat.numeric)
+        out = np.empty((len(self.X), len(at)), dtype=np.intp)
+        for k, (column, bins) in enumerate(zip(at, stat.fine_bins, strict=True)):
+            out[:, k] = stat.fine_starts[k] + bins[self.above[:, column]]
         return out
 
 
@@ -308,22 +346,25 @@ def _clamped(basis: BSpline, x: _Array) -> _Array:
     return out
 
 
-def _ranks(quantiles: _Array, x: _Array) -> _Array:
-    """Values (n, D) of the distribution functions, the mean of those on both sides of a step."""
+def _counts(quantiles: _Array, x: _Array) -> NDArray[np.intp]:
+    """How many quantiles of each column are at most x (n, D)."""
     if len(x) <= _FEW:
-        up = (quantiles[:, None] <= x).sum(axis=0)
-        low = (quantiles[:, None] < x).sum(axis=0)
-    else:
-        pairs = list(zip(quantiles.T, x.T, strict=True))
-        up = np.stack([np.searchsorted(q, v, side="right") for q, v in pairs], axis=1)
-        low = up.copy()
-        step = np.take_along_axis(quantiles, np.maximum(up - 1, 0), axis=0) == x
-        for j in np.flatnonzero(step.any(axis=0)):
-            low[step[:, j], j] = np.searchsorted(quantiles[:, j], x[step[:, j], j], side="left")
+        return np.asarray((quantiles[:, None] <= x).sum(axis=0))
+    pairs = zip(quantiles.T, x.T, strict=True)
+    return np.stack([np.searchsorted(q, v, side="right") for q, v in pairs], axis=1)
+
+
+def _ranks(quantiles: _Array, x: _Array, above: NDArray[np.intp]) -> _Array:
+    """Values (n, D) of the distribution functions, the mean of those on both sides of a step."""
     columns = np.broadcast_to(np.arange(x.shape[1]), x.shape)
-    value = _between(quantiles, x, up, columns)
-    steps = np.nonzero(low != up)
-    value[steps] = (value[steps] + _between(quantiles, x[steps], low[steps], steps[1])) / 2
+    value = _between(quantiles, x, above, columns)
+    i, j = np.nonzero(np.take_along_axis(quantiles, np.maximum(above - 1, 0), axis=0) == x)
+    if len(i):
+        low = np.empty(len(i), dtype=np.intp)
+        for column in np.unique(j):
+            some = j == column
+            low[some] = np.searchsorted(quantiles[:, column], x[i[some], column], side="left")
+        value[i, j] = (value[i, j] + _between(quantiles, x[i, j], low, j)) / 2
     return value
 
 
@@ -444,15 +485,16 @@ class Interactions(Saved):
         cells = [np.unique(bins[:, i] * sizes[j] + bins[:, j]) for i, j in pairs]
         return cls(sizes, pairs, cells)
 
-    def features(self, bins: NDArray[np.int32], fine: _Features) -> _Features:
-        """Features (n, p) of samples: indicators of bins and of cells."""
-        width = int(self.counts.sum()) + sum(map(len, self.cells))
-        out = np.zeros((len(bins), fine.shape[1] + width), dtype=np.float32)
-        out[:, : fine.shape[1]] = fine
-        at, every = fine.shape[1], np.arange(len(bins))
-        for column, count in enumerate(self.counts):
-            out[every, at + bins[:, column]] = 1.0
-            at += int(count)
+    def features(self, bins: NDArray[np.int32], fine: NDArray[np.intp], n_fine: int) -> _Features:
+        """Indicators (n, p) of finer bins, of which those at `fine` are 1, of bins and of cells."""
+        at = n_fine
+        width = at + int(self.counts.sum()) + sum(map(len, self.cells))
+        out = np.zeros((len(bins), width), dtype=np.float32)
+        np.put_along_axis(out, fine, 1.0, axis=1)
+        starts = at + np.cumsum([0, *self.counts[:-1]])
+        np.put_along_axis(out, bins + starts, 1.0, axis=1)
+        at += int(self.counts.sum())
+        every = np.arange(len(bins))
         for (i, j), cells in zip(self.pairs, self.cells, strict=True):
             code = bins[:, i].astype(np.intp) * self.counts[j] + bins[:, j]
             place = np.minimum(np.searchsorted(cells, code), len(cells) - 1)

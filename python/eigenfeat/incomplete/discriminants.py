@@ -324,7 +324,7 @@ class Local(Discriminants):
         super()._check_loaded()
         fits(self.count == len(self.model.classes_), "discriminants.labels")
 
-    def about(self, points: _Array) -> Gaussians | LocalQuadratics:
+    def about(self, points: _Array) -> Gaussians:
         """As `Discriminants.about`."""
         means, variances = self.model.local_gaussians(points)
         return Gaussians(self.labels, self.model.offsets(variances), means, variances)
@@ -332,74 +332,6 @@ class Local(Discriminants):
     def scores(self, points: _Array) -> _Array:
         """As `Discriminants.scores`."""
         return self.about(points).scores(points)
-
-
-@dataclass(frozen=True, eq=False)
-class LocalQuadratics(Discriminants):
-    """``f_c = offset_c - 1/2 (x - mean_c)^T P_c (x - mean_c)`` of each point's own."""
-
-    pair_axes: ClassVar[bool] = True
-
-    offsets: _Array  # (n, k)
-    means: _Array  # (n, k, d)
-    precisions: _Array  # (n, k, d, d)
-
-    def take(self, rows: _Codes) -> LocalQuadratics:
-        """As `Discriminants.take`."""
-        parts = self.offsets[rows], self.means[rows], self.precisions[rows]
-        return LocalQuadratics(self.labels, *parts)
-
-    def scores(self, points: _Array) -> _Array:
-        """As `Discriminants.scores`."""
-        apart = points[:, None] - self.means
-        pulls = np.einsum("nkij,nkj->nki", self.precisions, apart)
-        return np.asarray(self.offsets - 0.5 * np.einsum("nki,nki->nk", pulls, apart))
-
-    def magnitudes(self, points: _Array) -> _Array:
-        """As `Discriminants.magnitudes`."""
-        apart = np.abs(points[:, None] - self.means)
-        pulls = np.einsum("nkij,nkj->nki", np.abs(self.precisions), apart)
-        return np.asarray(np.abs(self.offsets) + 0.5 * np.einsum("nki,nki->nk", pulls, apart))
-
-    def separable(self) -> SeparableClasses | None:
-        """As `Discriminants.separable`."""
-        return None
-
-    def difference(
-        self, points: _Array, rows: _Codes, c: _Codes, h: _Codes
-    ) -> tuple[_Array, _Array]:
-        """As `Discriminants.difference`."""
-        x, pc, ph = points[rows], self.precisions[rows, c], self.precisions[rows, h]
-        gradient = np.einsum("nij,nj->ni", ph, x - self.means[rows, h])
-        gradient -= np.einsum("nij,nj->ni", pc, x - self.means[rows, c])
-        return 0.5 * (ph - pc), 0.5 * gradient
-
-    def difference_sizes(
-        self, points: _Array, rows: _Codes, c: _Codes, h: _Codes
-    ) -> tuple[_Array, _Array]:
-        """As `Discriminants.difference_sizes`."""
-        curved, sloped = np.zeros(len(rows)), np.zeros(len(rows))
-        for i in (c, h):
-            length = 0.5 * np.linalg.norm(self.precisions[rows, i], axis=(1, 2))
-            curved += length
-            sloped += length * np.linalg.norm(points[rows] - self.means[rows, i], axis=1)
-        return curved, sloped
-
-
-@dataclass(frozen=True, eq=False)
-class LocalFull(Local):
-    """`LocalQuadratics` of the neighbours of each point."""
-
-    pair_axes: ClassVar[bool] = True
-
-    def about(self, points: _Array) -> LocalQuadratics:
-        """As `Discriminants.about`."""
-        means, covariances = self.model.local_covariances(points)
-        precisions = np.linalg.inv(covariances)
-        precisions = 0.5 * (precisions + precisions.swapaxes(2, 3))
-        with np.errstate(divide="ignore"):
-            offsets = np.log(self.model.priors_) - 0.5 * np.linalg.slogdet(covariances)[1]
-        return LocalQuadratics(self.labels, offsets, means, precisions)
 
 
 @dataclass(frozen=True, eq=False)
@@ -490,7 +422,8 @@ def discriminants_of(classifier: BaseEstimator, X: _Array) -> Discriminants:
     if functions is None:
         raise ValueError(
             "classifier: expected one with linear or quadratic discriminants (coef_ and intercept_ "
-            "for each class, QDA, GaussianNB, LocalQDA, or the nearest neighbour), got "
+            "for each class, QDA, GaussianNB, LocalQDA with diagonal covariances, or the nearest "
+            "neighbour), got "
             f"{show(classifier)}"
         )
     scores = functions.scores(X)
@@ -510,9 +443,9 @@ def discriminants_of(classifier: BaseEstimator, X: _Array) -> Discriminants:
 
 def _read(classifier: Any) -> Discriminants | None:
     if hasattr(classifier, "local_gaussians"):  # LocalQDA
-        full = getattr(classifier, "_full", False)
-        kind = LocalFull if full else Local
-        return kind(np.arange(len(classifier.classes_)), classifier)
+        if classifier.covariance == "full":
+            return None
+        return Local(np.arange(len(classifier.classes_)), classifier)
     if hasattr(classifier, "rotations_") and hasattr(classifier, "scalings_"):
         return _from_qda(classifier)
     if hasattr(classifier, "theta_") and hasattr(classifier, "var_"):

@@ -43,8 +43,6 @@ class ECTS(SeriesClassifier):
     min_support : float in [0, 1], default=0.0
         Clusters with less than this share of their class are not used. Larger values give later
         decisions. A single series always has its own MPL.
-    relaxed : bool, default=False
-        Whether only training series count whose nearest neighbour at full length is of their class.
 
     Attributes
     ----------
@@ -93,19 +91,17 @@ class ECTS(SeriesClassifier):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "min_support": [Interval(Real, 0, 1, closed="both")],
-        "relaxed": ["boolean"],
     }
 
-    def __init__(self, min_support: float = 0.0, *, relaxed: bool = False) -> None:
+    def __init__(self, min_support: float = 0.0) -> None:
         self.min_support = min_support
-        self.relaxed = relaxed
 
     def _learn(self, X: _Array, y: Labels, codes: NDArray[np.intp]) -> None:
         self._codes = codes
         least = np.ceil(self.min_support * np.bincount(codes) - 1e-9).astype(np.intp)
         self._unit = unit_of(X)
         self._columns = np.ascontiguousarray((X / self._unit).T)
-        self.lengths_ = prediction_lengths(X, codes, least, bool(self.relaxed))
+        self.lengths_ = prediction_lengths(X, codes, least)
 
     def _labels(self, rows: _Array) -> Labels:
         codes = np.empty(len(rows), dtype=np.intp)
@@ -229,9 +225,7 @@ def nearest(squares: _Array) -> Nearest:
     return Nearest(first, tied, among[tied])
 
 
-def prediction_lengths(
-    X: _Array, codes: _Codes, least_size: _Codes, relaxed: bool
-) -> NDArray[np.int64]:
+def prediction_lengths(X: _Array, codes: _Codes, least_size: _Codes) -> NDArray[np.int64]:
     """How many samples each training row takes before it may predict.
 
     Parameters
@@ -241,8 +235,6 @@ def prediction_lengths(
         Class indices.
     least_size : (G,) array
         Clusters of fewer rows of a class are not used; single rows always are.
-    relaxed : bool
-        Only rows whose nearest neighbour at full length is of their class need to be stable.
 
     Returns
     -------
@@ -256,8 +248,7 @@ def prediction_lengths(
     at_end = nearest(squares)
     clusters = _pure_clusters(squares, codes, least_size)
     sets = np.vstack([np.eye(len(X), dtype=bool), clusters])
-    watched = _rightly_placed(at_end, codes) if relaxed else np.ones(len(X), dtype=bool)
-    starts = _stable_from(columns, sets, at_end, watched)
+    starts = _stable_from(columns, sets, at_end)
     lengths = np.where(sets, starts[:, None], X.shape[1])
     return np.asarray(lengths.min(axis=0), dtype=np.int64)
 
@@ -267,14 +258,6 @@ def _to_others(n: int) -> _Array:
     squares = np.zeros((n, n))
     np.fill_diagonal(squares, np.inf)
     return squares
-
-
-def _rightly_placed(neighbours: Nearest, codes: _Codes) -> _Flags:
-    """Rows that have a nearest neighbour of their own class."""
-    right = np.asarray(codes[neighbours.first] == codes)
-    same = codes[neighbours.tied, None] == codes
-    right[neighbours.tied] = (neighbours.among & same).any(axis=1)
-    return right
 
 
 def _pure_clusters(squares: _Array, codes: _Codes, least_size: _Codes) -> _Flags:
@@ -302,12 +285,10 @@ def _pure_clusters(squares: _Array, codes: _Codes, least_size: _Codes) -> _Flags
     return sets
 
 
-def _stable_from(
-    columns: _Array, sets: _Flags, at_end: Nearest, watched: _Flags
-) -> NDArray[np.int64]:
+def _stable_from(columns: _Array, sets: _Flags, at_end: Nearest) -> NDArray[np.int64]:
     """(c,): the length from which on each set is consistent and keeps its reverse neighbours."""
     alone = sets.sum(axis=1) == 1
-    final = (at_end.hits(sets)[0] & ~sets)[:, watched]
+    final = at_end.hits(sets)[0] & ~sets
     # A single series that is nobody's neighbour at full length has no information before it.
     usable = ~alone | final.any(axis=1)
     starts = np.full(len(sets), len(columns), dtype=np.int64)
@@ -317,7 +298,7 @@ def _stable_from(
         grow(squares, column, column)
         some, every = nearest(squares).hits(sets)
         consistent = alone | ~(sets & ~every).any(axis=1)
-        stable = ((some & ~sets)[:, watched] == final).all(axis=1)
+        stable = ((some & ~sets) == final).all(axis=1)
         holds = consistent & stable & usable
         starts[holds & ~holding] = length
         holding = holds

@@ -195,24 +195,6 @@ class LocalQDA(FromLogits, RowClassifier):
             )
         return means, variances
 
-    def local_covariances(self, points: ArrayLike) -> tuple[_Array, _Array]:
-        """Return means and covariances of the neighbours in each class.
-
-        Parameters
-        ----------
-        points : (n, d) array-like
-            Finite rows.
-
-        Returns
-        -------
-        means : (n, G, d) array
-        covariances : (n, G, d, d) array
-            With the floor on their diagonals.
-        """
-        rows = self._checked(points)
-        near = self._neighbours(rows, self.n_neighbors_, self._rows, self._codes)
-        return _covariances(self._rows, near, self._floor)
-
     def offsets(self, variances: _Array) -> _Array:
         """Return the part of the discriminants that does not depend on x, (n, G).
 

@@ -17,7 +17,7 @@ from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.saved import fits
 from eigenfeat._base.threads import count_cores
 from eigenfeat._base.types import Estimator, Labels
-from eigenfeat._base.validation import MOST, plain_rows, real_array, show
+from eigenfeat._base.validation import MOST, real_array, show
 from eigenfeat.incomplete.decisions import EarlyLabels
 from eigenfeat.incomplete.scores import given_times
 from eigenfeat.incomplete.series import (
@@ -25,7 +25,6 @@ from eigenfeat.incomplete.series import (
     fold_masks,
     ignore_single_sample_warning,
     pushed_value,
-    series_of,
     training_rows,
     whole_rows,
 )
@@ -47,7 +46,6 @@ if TYPE_CHECKING:
 __all__ = ["CostDecision", "CostDecisions", "CostStream", "MinimumCostClassifier"]
 
 _Array = NDArray[np.float64]
-_Candidate = Any  # an estimator, or a list of them
 
 PRICES = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0)
 _REPEATED = 150  # series below which the folds of policies are repeated
@@ -91,10 +89,10 @@ class MinimumCostClassifier(RowClassifier):
 
     Parameters
     ----------
-    classifier : estimator, list, dict of str to either, or None, default=None
-        Classifier with `predict_proba` or `decision_function`; cloned for each time. A list: the
-        mean of their probabilities. A dict: candidates, of which the best on held-out folds is
-        used. None: ``ConvolutionClassifier(intervals=True, random_state=0)``.
+    classifier : estimator, dict of str to estimator, or None, default=None
+        Classifier with `predict_proba` or `decision_function`; cloned for each time. A dict:
+        candidates, of which the best on held-out folds is used. None:
+        ``ConvolutionClassifier(intervals=True, random_state=0)``.
     delay_cost : float, callable, array-like or "harmonic", default=0.5
         Cost of waiting: for the whole series, shorter times in proportion; a function of the number
         of values; or a table (T,) by values - 1, or (T, G, G), also by the true and the decided
@@ -169,7 +167,7 @@ class MinimumCostClassifier(RowClassifier):
     }
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "classifier": [HasMethods(["fit"]), dict, list, None],
+        "classifier": [HasMethods(["fit"]), dict, None],
         "delay_cost": [Real, callable, "array-like", StrOptions({"harmonic"})],
         "misclassification_cost": [Real, "array-like", None],
         "times": ["array-like", None],
@@ -182,7 +180,7 @@ class MinimumCostClassifier(RowClassifier):
 
     def __init__(
         self,
-        classifier: Estimator | list[Estimator] | dict[str, Any] | None = None,
+        classifier: Estimator | dict[str, Estimator] | None = None,
         delay_cost: ArrayLike | Callable[[int], float] = 0.5,
         misclassification_cost: ArrayLike | None = None,
         *,
@@ -236,7 +234,7 @@ class MinimumCostClassifier(RowClassifier):
         regressions = [Regression(views_of(p)) for p in probabilities[:-1]]
         paid = _paid(self.costs_, probabilities, codes[rows])
         self._policy = fitted_policy(regressions, probabilities, paid)
-        self.classifiers_ = fitted_stages(chosen, X, y, self.classes_, held_out)
+        self.classifiers_ = fitted_stages(chosen, X, y, held_out)
 
     def _labels(self, rows: _Array) -> Labels:
         last = len(self.times_) - 1
@@ -292,38 +290,6 @@ class MinimumCostClassifier(RowClassifier):
             begin, together = begin + together, 2 * together
         return CostDecisions(self.classes_[code], time, cost)
 
-    def waiting_saves(self, X: ArrayLike) -> _Array:
-        """Return the expected savings of waiting, for series known up to one of `times_`.
-
-        Parameters
-        ----------
-        X : (m, t) or (m, channels, t) array-like
-            The first t samples, t among `times_`. Only arrays with channels may have missing ones.
-
-        Returns
-        -------
-        (m,) array
-            Positive where it is better to wait; 0 for complete series.
-        """
-        check_is_fitted(self)
-        given = series_of(X)
-        if given is None:
-            rows = real_array(plain_rows(X), "X", np.dtype(np.float64))
-            series = rows[:, None] if rows.ndim == 2 and np.isfinite(rows).all() else rows
-        else:
-            same = len({one.shape for one in given}) == 1
-            series = np.array(given) if same else np.empty(0)
-        known = series.shape[2] if series.ndim == 3 else -1
-        k = int(np.searchsorted(self.times_, known))
-        if k == len(self.times_) or self.times_[k] != known or series.shape[1] != self.n_channels_:
-            raise ValueError(
-                f"X: expected finite rows of as many samples as one of times_, got {series.shape}"
-            )
-        if k == len(self.times_) - 1:
-            return np.zeros(len(series))
-        filled = self._filled(series.swapaxes(1, 2))
-        return self._policy.saving(k, self._stage(k, filled))
-
     def stream(self) -> CostStream:
         """Open a stream for one series that arrives value by value.
 
@@ -372,29 +338,22 @@ class MinimumCostClassifier(RowClassifier):
             return np.ones(len(probability), dtype=bool)
         return np.asarray(self._policy.saving(k, probability) <= 0)
 
-    def _candidates(self) -> dict[str, _Candidate]:
+    def _candidates(self) -> dict[str, Any]:
         if self.classifier is None:
             return {"default": ConvolutionClassifier(intervals=True, random_state=0)}
         if not isinstance(self.classifier, dict):
             candidates = {"classifier": self.classifier}
         else:
             candidates = self.classifier
-        for name, one in candidates.items():
-            parts = one if isinstance(one, list) else [one]
-            sound = isinstance(name, str) and parts and all(map(_is_classifier, parts))
-            if not sound:
-                break
-        else:
-            if candidates:
-                return candidates
+        sound = [isinstance(name, str) and _is_classifier(one) for name, one in candidates.items()]
+        if sound and all(sound):
+            return candidates
         raise ValueError(
-            "classifier: expected a classifier with predict_proba or decision_function, a list of "
-            f"such, or names with either, at least one, got {show(self.classifier)}"
+            "classifier: expected a classifier with predict_proba or decision_function, or names "
+            f"with such, at least one, got {show(self.classifier)}"
         )
 
-    def _chosen(
-        self, X: _Array, y: NDArray[Any], codes: NDArray[np.intp]
-    ) -> tuple[_Candidate, HeldOut]:
+    def _chosen(self, X: _Array, y: NDArray[Any], codes: NDArray[np.intp]) -> tuple[Any, HeldOut]:
         """The classifier, and what it says of series that it has not seen."""
         candidates = self._candidates()
         times = self._chosen_times() - self.onset_

@@ -31,7 +31,6 @@ from eigenfeat.incomplete.discriminants import (
     ClassCodes,
     Discriminants,
     Linear,
-    LocalFull,
     Quadratic,
 )
 from eigenfeat.incomplete.quadratic_tails import quadratic_tail
@@ -598,7 +597,7 @@ class FittedModel(Saved):
         "rule_name": "text",
         "affine": "of Affine?",
         "scores": "of Affine?",
-        "discriminants": "of Linear Gaussians Local LocalFull LocalMeans Quadratic Opaque",
+        "discriminants": "of Linear Gaussians Local Quadratic Opaque",
         "rule": "of SetRule PairwiseRule SampledRule CorrectedRule",
         "n_threads": "count?",
     }
@@ -692,8 +691,7 @@ class FittedModel(Saved):
         k, parts = self.discriminants.count, len(self.completion.mixture_.weights)
         if self.scores is not None:
             return k * (parts * k + 4)
-        forms = 4 * k * (self.width if isinstance(self.discriminants, LocalFull) else 1)
-        return self.width * (parts * (self.width if self.needs_covariance else 1) + forms)
+        return self.width * (parts * (self.width if self.needs_covariance else 1) + 4 * k)
 
     def final_decisions(self, rows: _Array) -> tuple[NDArray[np.intp], _Array]:
         """Classes of series at their end, and the largest tau of each: 1 if nothing is missing."""

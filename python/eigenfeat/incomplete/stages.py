@@ -19,7 +19,6 @@ from sklearn.dummy import DummyClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
-from eigenfeat._base.saved import fits
 from eigenfeat._base.types import Labels
 from eigenfeat._base.validation import show
 from eigenfeat.incomplete.series import fold_masks
@@ -33,7 +32,6 @@ from eigenfeat.signals.convolutions import (
 )
 
 __all__ = [
-    "AveragedClassifier",
     "CannotFitError",
     "HeldOut",
     "ScoredClassifier",
@@ -72,8 +70,6 @@ class HeldOut:
         Why times were left out, if any were.
     models : list or None
         Classifiers of all series, where these are fitted anyway.
-    parts : sequence of HeldOut
-        Of a mean, what it is the mean of.
     """
 
     times: _Times
@@ -81,27 +77,6 @@ class HeldOut:
     factors: _Array
     skipped: str = ""
     models: list[Any] | None = None
-    parts: Sequence[HeldOut] = ()
-
-    @classmethod
-    def mean_of(cls, parts: Sequence[HeldOut]) -> HeldOut:
-        """The mean of several classifiers' probabilities, at the times that all can take."""
-        times = parts[0].times
-        for part in parts[1:]:
-            times = np.intersect1d(times, part.times)
-        repeats = max(len(part.probabilities) for part in parts)
-        chosen = [part.probabilities[:, np.isin(part.times, times)] for part in parts]
-        mean = np.mean([one[np.arange(repeats) % len(one)] for one in chosen], axis=0)
-        skipped = next((part.skipped for part in parts if part.skipped), "")
-        return cls(times, np.asarray(mean), np.ones(len(times)), skipped, parts=parts)
-
-    def at(self, times: _Times) -> HeldOut:
-        """Only at some of the times."""
-        some = np.isin(self.times, times)
-        models = self.models
-        if models is not None:
-            models = [model for model, keep in zip(models, some, strict=True) if keep]
-        return HeldOut(times, self.probabilities[:, some], self.factors[some], "", models)
 
     def stacked(self) -> tuple[list[_Array], NDArray[np.intp]]:
         """Probabilities (m, G) by time, repeats below each other, and which series they are of."""
@@ -145,48 +120,6 @@ class ScoredClassifier(ClassifierMixin, BaseEstimator):
         return get_tags(self.classifier)
 
 
-class AveragedClassifier(ClassifierMixin, BaseEstimator):
-    """The mean of fitted classifiers' probabilities.
-
-    Parameters
-    ----------
-    classifiers : list of estimators
-        Fitted to the same series.
-    classes : (G,) array
-    """
-
-    _saved: ClassVar[dict[str, str]] = {"classes_": "labels k"}
-
-    def __init__(self, classifiers: list[Any], classes: Labels) -> None:
-        self.classifiers = classifiers
-        self.classes = classes
-        self.classes_ = classes
-
-    def predict_proba(self, X: Any) -> _Array:
-        """Probabilities (n, G) of series (n, t) or (n, channels, t)."""
-        series = np.asarray(X)
-        series = series[:, None] if series.ndim == 2 else series
-        parts = [_probability(one, series, self.classes_) for one in self.classifiers]
-        return np.asarray(np.mean(parts, axis=0))
-
-    def predict(self, X: Any) -> Labels:
-        """The labels (n,)."""
-        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.three_d_array = True
-        return tags
-
-    def _check_loaded(self) -> None:
-        sound = isinstance(self.classifiers, list) and len(self.classifiers) > 0
-        sound = sound and all(hasattr(one, "predict_proba") for one in self.classifiers)
-        fits(sound, "AveragedClassifier.classifiers")
-
-
 def onset_of(X: _Array) -> int:
     """Number of leading samples in which all series (n, channels, d) are the same, to rounding."""
     half_range = X.max(axis=0) / 2 - X.min(axis=0) / 2
@@ -201,7 +134,7 @@ def held_out_stages(
 
     Parameters
     ----------
-    candidate : estimator, or list of them whose probabilities are averaged
+    candidate : estimator
     X : (n, channels, d) array
     y : (n,) array
     classes : (G,) array
@@ -219,10 +152,6 @@ def held_out_stages(
     CannotFitError
         If no fold can be fitted.
     """
-    if isinstance(candidate, list):
-        return HeldOut.mean_of(
-            [held_out_stages(one, X, y, classes, times, n_folds) for one in candidate]
-        )
     codes = np.searchsorted(classes, y)
     if isinstance(candidate, ConvolutionClassifier):
         try:
@@ -237,16 +166,8 @@ def held_out_stages(
     return _out_of_folds(candidate, X, y, classes, times, n_folds) if own is None else own
 
 
-def fitted_stages(
-    candidate: Any, X: _Array, y: Labels, classes: Labels, held_out: HeldOut
-) -> list[Any]:
+def fitted_stages(candidate: Any, X: _Array, y: Labels, held_out: HeldOut) -> list[Any]:
     """Classifiers with `predict_proba`, fitted to all series up to each of `held_out.times`."""
-    if isinstance(candidate, list):
-        parts = [
-            fitted_stages(one, X, y, classes, part.at(held_out.times))
-            for one, part in zip(candidate, held_out.parts, strict=True)
-        ]
-        return [AveragedClassifier(list(some), classes) for some in zip(*parts, strict=True)]
     if held_out.models is not None:
         return held_out.models
     models = [_fitted(candidate, X[:, :, :t], y) for t in held_out.times]
@@ -264,10 +185,6 @@ def stage_probabilities(models: Sequence[Any], X: _Array, times: _Times, classes
     Convolution features are computed once for all of them.
     """
     first = models[0]
-    if isinstance(first, AveragedClassifier):
-        parts = zip(*(one.classifiers for one in models), strict=True)
-        probabilities = [stage_probabilities(some, X, times, classes) for some in parts]
-        return np.asarray(np.mean(probabilities, axis=0))
     if isinstance(first, ConvolutionClassifier) and _shared(models):
         return prefix_probabilities(models, X, times)
     return np.stack(

@@ -23,7 +23,7 @@ from eigenfeat.rayleigh import SlicedInverseRegression
 NAMES = [name for name in ESTIMATORS if "," not in name]
 METHODS = (
     *("predict", "predict_proba", "decision_function", "transform", "predict_early"),
-    *("shifted", "decide", "waiting_saves"),
+    *("shifted", "decide"),
 )
 MASK = np.zeros(X.shape, dtype=bool)
 MASK[[4, 9, 30], [1, 2, 0]] = True

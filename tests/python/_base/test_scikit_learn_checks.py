@@ -80,7 +80,7 @@ OTHERS = [
     ef.maxmargin.MaxMarginPCA(1, svm=SVM, scales=(0.0, 1), cv=2),
     ef.maxmargin.Autoencoder(2, tied=False, max_iter=20),
     incomplete.MixtureCompletion(shrinkage=0.2, ridge=1e-3),
-    incomplete.ECTS(0.2, relaxed=True),
+    incomplete.ECTS(0.2),
     incomplete.FixedTime(time=1),
     incomplete.LocalQDA(n_neighbors=3, variance_floor=0.1),
     incomplete.ReliableClassifier(incomplete.LocalQDA(4), rule="box"),

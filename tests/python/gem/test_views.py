@@ -144,9 +144,9 @@ def test_cells_that_no_sample_had_have_no_indicator():
     bins = np.array([[0, 0], [1, 1], [0, 0], [1, 1]], dtype=np.int32)
     tables = bin_tables(bins, [2, 2], np.array([0, 1, 0, 1]), 2, None)
     learned = Interactions.fit(bins, [2, 2], tables, 100)
-    fine = np.empty((1, 0), dtype=np.float32)
+    fine = np.empty((1, 0), dtype=np.intp)
     np.testing.assert_array_equal(
-        learned.features(np.array([[0, 1]], dtype=np.int32), fine), [[1, 0, 0, 1, 0, 0]]
+        learned.features(np.array([[0, 1]], dtype=np.int32), fine, 0), [[1, 0, 0, 1, 0, 0]]
     )
 
 

@@ -69,12 +69,6 @@ def test_channels_are_used(fitted):
     again = fitted.predict_early(late)  # nothing after the decision is used
     assert_array_equal(again.label, found.label)
     assert_array_equal(again.time, found.time)
-    k = 2
-    saved = fitted.waiting_saves(N[:, :, : fitted.times_[k]])
-    assert saved.shape == (40,)
-    assert (saved[found.time > fitted.times_[k]] > 0).all()
-    with pytest.raises(ValueError, match=r"^X: expected finite rows of as many samples as one of"):
-        fitted.waiting_saves(N[:, :1, : fitted.times_[k]])
     with pytest.raises(ValueError, match=r"^X\[0\]: expected 2 channels, got 3"):
         fitted.predict_early(np.zeros((2, 3, 60)))
 
@@ -182,7 +176,7 @@ def test_two_classes_of_scores_are_calibrated_out_of_folds():
     classes = np.unique(y)
     svm = LinearSVC(C=0.1, random_state=0)
     held = held_out_stages(svm, X, y, classes, np.array([10, 60]), 5)
-    model = fitted_stages(svm, X, y, classes, held)[0]
+    model = fitted_stages(svm, X, y, held)[0]
     score = svm.fit(X[:, 0, :10], y).decision_function(X[:, 0, :10])
     logits = held.factors[0] * np.column_stack([-score, score]) / 2
     assert_allclose(model.predict_proba(X[:, 0, :10]), softmax(logits, axis=1), atol=1e-9)
@@ -215,24 +209,10 @@ def test_times_that_a_classifier_cannot_take_are_skipped():
     ):
         model = MinimumCostClassifier(_Picky(), times=[2, 6, 10]).fit(X, y)
     assert model.times_.tolist() == [10, 60]
-    both = MinimumCostClassifier([_Picky(), GaussianNB()], n_times=10).fit(X, y)
-    assert both.times_[0] == 12
     chosen = MinimumCostClassifier({"picky": _Picky(), "bayes": GaussianNB()}, n_times=10)
     assert np.isfinite(list(chosen.fit(X, y).candidate_scores_.values())).all()
     with pytest.raises(ValueError, match=r"^classifier: expected one that can be fitted to the"):
         MinimumCostClassifier(_Picky()).fit(X[:, :5], y)
-
-
-def test_a_list_is_the_mean():
-    X, y = signals(60, np.random.default_rng(0))
-    classes, times = np.unique(y), np.array([20, 60])
-    parts = [held_out_stages(c, X[:, None], y, classes, times, 5) for c in (lda(), GaussianNB())]
-    both = held_out_stages([lda(), GaussianNB()], X[:, None], y, classes, times, 5)
-    mean = (parts[0].probabilities + parts[1].probabilities) / 2
-    assert_allclose(both.probabilities, mean)
-    model = MinimumCostClassifier([lda(), GaussianNB()], times=times).fit(X, y)
-    wanted = [c.fit(X[:, :20], y).predict_proba(X[:, :20]) for c in (lda(), GaussianNB())]
-    assert_allclose(model.classifiers_[0].predict_proba(X[:, :20]), np.mean(wanted, axis=0))
 
 
 def test_forests_are_held_out_by_their_bags():
@@ -243,7 +223,7 @@ def test_forests_are_held_out_by_their_bags():
     held = held_out_stages(candidate, X[:, None], y, classes, times, 5)
     alone = forest.fit(interval_summaries(X[:, :30]), y)
     assert_array_equal(held.probabilities[0, 0], alone.oob_decision_function_)
-    models = fitted_stages(candidate, X[:, None], y, classes, held)
+    models = fitted_stages(candidate, X[:, None], y, held)
     wanted = alone.predict_proba(interval_summaries(X[:, :30]))
     assert_array_equal(models[0].predict_proba(X[:, :30]), wanted)
     channels, labels = two_channels()

@@ -11,7 +11,6 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.model_selection import cross_val_score
 
 from eigenfeat.incomplete import LocalQDA, ReliableClassifier
-from eigenfeat.incomplete.discriminants import discriminants_of
 
 
 def plain(X, y, x, kn, floor, priors=None):
@@ -65,42 +64,20 @@ def test_full_covariances_are_the_plain_gaussians(rng, kn):
             inside = apart @ np.linalg.solve(cov, apart) + np.linalg.slogdet(cov)[1]
             expected[i, g] = np.log((y == g).mean()) - inside / 2
     assert_allclose(model.decision_function(points), expected, rtol=1e-9)
-    functions = discriminants_of(model, X)
-    assert_allclose(functions.scores(points), expected, rtol=1e-8)
-    # About these points, differences are the quadratics that rules minimise.
-    here, rows = functions.about(points), np.arange(20)
-    c, h = expected.argmax(axis=1), expected.argmin(axis=1)
-    V, half = here.difference(points, rows, c, h)
-    step = 0.1 * rng.standard_normal((20, 13))
-    moved = here.scores(points + step)[rows, c] - here.scores(points + step)[rows, h]
-    by_form = np.einsum("ni,nij,nj->n", step, V, step) + 2 * np.einsum("ni,ni->n", half, step)
-    assert_allclose(expected[rows, c] - expected[rows, h] + by_form, moved, rtol=1e-7, atol=1e-7)
 
 
-@pytest.mark.parametrize("rule", ["quadratic", "box", "chebyshev", "pairwise", "sampled"])
-def test_rules_take_full_covariances(rng, rule):
+def test_full_covariances_are_classified_by_sampling(rng):
     n, d = 120, 6
     y = np.repeat([0, 1, 2], n // 3)
     steps = rng.standard_normal((n, d)) @ np.triu(np.ones((d, d))) * 0.2
     X = steps + np.array([-2.0, 0.0, 2.0])[y][:, None]
-    model = ReliableClassifier(LocalQDA(20, covariance="full"), rule=rule, correct=False)
-    model.fit(X, y)
+    model = ReliableClassifier(LocalQDA(20, covariance="full"), correct=False).fit(X, y)
+    assert model.rule_ == "sampled"
     early = model.predict_early(X, 0.5)
     assert (early.time < d).mean() > 0.3
     assert (early.label == model.predict(X)).mean() >= 0.9
-    if rule in ("quadratic", "chebyshev", "box"):  # the best class wins everywhere in the set
-        known = np.where(np.arange(d) < 3, X, np.nan)
-        rule_input = model.fitted_.rule_input(known)
-        output = model.fitted_.rule.decide(rule_input, np.full(n, 0.5))
-        assert output.decided.any()
-        mean, deviation = rule_input.mean, np.sqrt(rule_input.conditional.variance)
-        for i in np.flatnonzero(output.decided)[:5]:
-            one = rule_input.take(np.array([i]))
-            # Corners of a box in the columns' directions, well inside of each kind of set.
-            signs = rng.choice([-1, 1], (50, d))
-            points = mean[i] + 0.3 * signs * deviation[i]
-            about = one.functions.take(np.zeros(50, dtype=int))
-            assert (about.scores(points).argmax(axis=1) == output.best[i]).all()
+    with pytest.raises(ValueError, match="LocalQDA with diagonal covariances"):
+        ReliableClassifier(LocalQDA(20, covariance="full"), rule="quadratic").fit(X, y)
 
 
 def test_two_classes_and_probabilities(rng):
