@@ -72,7 +72,8 @@ _LOOK = 4_000  # samples of the first look, half of which are held out
 _GAIN = 0.02  # of the log loss, that a view must gain in the first look and in the fold
 _LOOK_PENALTIES = (0.3, 0.03, 0.003)  # of it
 _GEM_PENALTIES = (0.03, 0.01)  # of GEM features of the columns beyond 5,000 samples
-_TRAINED, _HELD = 10_000, 5_000  # samples of the one fold beyond 5,000
+_ONE_OF = 4  # folds beyond 5,000 samples, of which one is used
+_TRAINED, _HELD = 7_500, 5_000  # its samples
 _MOST_PAIRS = 20  # of classes beyond 5,000 samples, for GEM features of ranks
 _TRIED = 60  # samples held out, that all penalties are tried on; beyond, the best and those beside
 _DECIDED = 300  # samples held out, that decide the penalty
@@ -226,6 +227,7 @@ class _Candidate:
 
     name: str
     common = False  # whether its features have one unit
+    bounded = False  # whether no sample's features are far larger than those of others
     ridge = 0.5  # of its logit
 
     def lasts(self, folds: _Folds) -> bool:
@@ -277,7 +279,7 @@ class _Fixed(_Candidate):
         learned: Any = None,
     ) -> None:
         self.name, self.learned = name, learned
-        self.common = name == "kernel"
+        self.common = self.bounded = name == "kernel"
         self.ridge = _RIDGES.get(name, 0.5)
         self._rows, self._table, self._features = rows, table, features
         self._known: MemoryRows | None = None
@@ -478,7 +480,7 @@ def fit_pool(
     candidates, others = _candidates(names, rows, table, first, extractor, seed, cells)
     left |= others
     trials, codes, weight, held = _tried(
-        candidates, rows, logit, count, seed, paths, stop, one=count == 1
+        candidates, rows, logit, count if count > 1 else _ONE_OF, seed, paths, stop, one=count == 1
     )
     left |= {one.name: "a callback ended the search" for one in candidates[len(trials) :]}
     candidates = candidates[: len(trials)]
@@ -594,11 +596,11 @@ def _tried(
     *,
     one: bool,
 ) -> tuple[list[_Trial], Codes, _Array | None, list[Codes]]:
-    """Out-of-fold results of the views in so many folds, or in one of two.
+    """Out-of-fold results of the views in so many folds, or in one of these.
 
     With the labels and weights of the samples held out, and their numbers in each fold.
     """
-    parts = pool_folds(rows.codes, len(rows.classes), max(count, 2), seed)
+    parts = pool_folds(rows.codes, len(rows.classes), count, seed)
     if one:
         parts = [(_thinned(parts[0][0], _TRAINED), _thinned(parts[0][1], _HELD))]
     folds = _Folds(parts, rows.n_rows)
@@ -627,9 +629,12 @@ def _trial(
     """Out-of-fold logits at the best penalty; later folds try its neighbours."""
     found: list[list[_Array]] = []
     starts: list[Start | None] = []
+    lasts = candidate.lasts(folds)
+    large = lasts and not candidate.bounded and folds.n > MOST_SMALL
+    whole = candidate.whole()[1] if large else None
     for train, held in candidate.parts(folds):
         enough = _Rising(held) if not found and held.n_rows >= _TRIED else _none_is_enough
-        logits_of, starts = held_out_logits_of(logit, train, held, penalties, enough)
+        logits_of, starts = held_out_logits_of(logit, train, held, penalties, enough, whole)
         penalties = penalties[: len(logits_of)]
         found.append(logits_of)
         n = sum(len(part[0]) for part in found)
@@ -641,7 +646,7 @@ def _trial(
             penalties, found = penalties[near], [part[near] for part in found]
     logits = [np.concatenate(parts) for parts in zip(*found, strict=True)]
     best, loss = _best(logits, codes, weight)
-    start = starts[best] if candidate.lasts(folds) else None
+    start = starts[best] if lasts else None
     return _Trial(logits[best], penalties[best], loss, start)
 
 

@@ -87,6 +87,7 @@ _COARSE = 1e-2  # of a fold's minimum: with 1e-3, T is the same to 2%
 _OF_NEIGHBOURS = 1e-3  # likewise, from a neighbour's weights: coarser, it may end where it begins
 _WORTH = 0.02  # of the log loss, that a smaller penalty must gain: its fits take more steps
 _MOST_STEPS = 30
+_FLOOR = -30.0  # of a log-probability, below which it counts no more
 
 
 def folds(codes: Codes, n_classes: int, random: np.random.RandomState) -> list[tuple[Codes, Codes]]:
@@ -179,13 +180,17 @@ def temperature(logits: Logits, start: float = 1.0) -> float:
 
 
 def log_loss(logits: Logits, temperature: float) -> float:
-    """The mean log loss of ``logits / T``; infinite where there are no logits."""
+    """The mean log loss of ``logits / T``; infinite where there are no logits.
+
+    Log-probabilities end at -30, so that no single sample decides.
+    """
     if not logits:
         return np.inf
     z, codes, weight = _together(logits)
     z /= temperature
     z -= z.max(axis=1, keepdims=True)
-    return float(weight @ (np.log(np.exp(z).sum(axis=1)) - z[np.arange(len(z)), codes]))
+    logs = z[np.arange(len(z)), codes] - np.log(np.exp(z).sum(axis=1))
+    return -float(weight @ np.maximum(logs, _FLOOR))
 
 
 def _together(logits: Logits) -> tuple[_Array, Codes, _Array]:
@@ -417,7 +422,6 @@ class HeldOutFolds:
 
 
 _SAMPLES = 5.0  # weight of |w - 1 / V|^2 / 2, in samples
-_FLOOR = -30.0  # of a log-probability, below which it counts no more
 _SMALL = 0.08  # of the sum of weights: smaller ones are left out
 _LEFT = 1e-9  # of the log loss, that a step of Newton's method must bring
 _LEAST = 0.02  # the least sum of weights: one over the largest temperature

@@ -539,21 +539,19 @@ class MultinomialLogit(Iterative, LinearClassifier):
             )
             yield model
 
-    def fit_from(
-        self, rows: LabelledRows, penalty: float, W: _Array, metric: core.Metric, total: float
-    ) -> None:
-        """Fit from weights (p + 1, k) of samples of weight `total`, in the metric of these."""
+    def fit_from(self, rows: LabelledRows, penalty: float, near: Start) -> None:
+        """Fit from weights of some of the samples, in the metric of these if it does for all."""
         random = check_random_state(self.random_state)
         problem, _, centre = self._problems(rows, None, None, random)
         self.penalty, self.penalty_ = penalty, float(penalty)
 
         def build() -> core.Metric | ScaledMetric:
-            if centre is None:
-                return ScaledMetric(metric, total / problem.total)
-            return self._metric(problem, penalty, random, None)  # the one given is not centred
+            if centre is None and near.has_all_of(problem):  # its metric is not centred
+                return ScaledMetric(near.metric, near.total / problem.total)
+            return self._metric(problem, penalty, random, None)
 
-        start = problem.start((rows.classes, W), centre)
-        self._minimise(problem, TriedMetric(problem, build), None, start, None, centre, RECENT)
+        start = problem.start((rows.classes, near.weights), centre)
+        self._minimise(problem, TriedMetric(problem, build), None, start, None, centre, NEARBY)
 
     def _span(self, problem: LogitProblem, energy: float) -> Span | None:
         """The span of the samples, if steps in it are to replace those over the features."""
@@ -808,6 +806,7 @@ _POOL_TOLERANCE = (
     1e-3  # of a fold's minimum: with 1e-2, searches may end at the weights they start from
 )
 _POOL_STEPS = 30
+_FAR = 4.0  # times a mean square of some samples
 
 
 def held_out_logits_of(
@@ -816,11 +815,12 @@ def held_out_logits_of(
     held: LabelledRows,
     penalties: Sequence[float],
     enough: Callable[[_Array], bool] = lambda logits: False,
+    whole: LabelledRows | None = None,
 ) -> tuple[list[_Array], list[Start | None]]:
-    """Logits (m, k) of `held`, and what a fit may start from, for each penalty.
+    """Logits (m, k) of `held`, and what a fit to all samples may start from, for each penalty.
 
     Penalties are divided by `damping`. They go from large to small, and end after the first one
-    whose logits are `enough`.
+    whose logits are `enough`. With all samples, `whole`, the metric is theirs.
     """
     penalties = [one / damping(logit) for one in penalties]
     problem = LogitProblem(train, constant=True)
@@ -830,7 +830,7 @@ def held_out_logits_of(
     metric = None if span is None else SpanMetric.of(span, metric_of)
     minima: Iterator[tuple[_Array, Start | None]]
     if span is None or metric is None:
-        minima = _minima_over_features(logit, problem, ways, metric_of)
+        minima = _minima_over_features(logit, problem, ways, metric_of, whole)
     else:
         minima = _minima_in_span(span, metric, problem, ways)
     out: list[_Array] = []
@@ -859,16 +859,26 @@ def _minima_over_features(
     problem: LogitProblem,
     penalties: Sequence[Penalty],
     metric_of: Penalty,
+    whole: LabelledRows | None,
 ) -> Iterator[tuple[_Array, Start]]:
-    """Weights (p, k) for each penalty, and what a fit may start from."""
+    """Weights (p, k) for each penalty, and what a fit may start from.
+
+    A metric of all samples is of as many of them as are fitted here. It does not depend on labels.
+    """
     random = np.random.RandomState(0)
-    factor = logit._fold_metric(problem, metric_of.energy, _POOL_TOLERANCE, random=random)
+    of = problem if whole is None else LogitProblem(whole, constant=True)
+    if whole is None:
+        factor = logit._fold_metric(problem, metric_of.energy, _POOL_TOLERANCE, random=random)
+    else:
+        some = np.sort(random.permutation(of.n_rows)[: problem.n_rows])
+        factor = logit._metric(of, metric_of.energy, random, some)
+    metric = ScaledMetric(factor, of.total / problem.total)
     float32 = problem.float32_problem()
     W = np.zeros(problem.shape)
     for penalty in penalties:
         W = minimise(
             problem.objective_of(penalty),
-            partial(factor.solve, n_threads=problem.n_threads),
+            partial(metric.solve, n_threads=problem.n_threads),
             W,
             tolerance=_POOL_TOLERANCE,
             max_iterations=_POOL_STEPS,
@@ -876,7 +886,7 @@ def _minima_over_features(
             float32=None if float32 is None else float32.objective_of(penalty),
         ).point
         W = np.ascontiguousarray(W)
-        yield W, Start(W, factor, problem.total)
+        yield W, Start(W, factor, of.total, of.mean_squares)
 
 
 def damping(logit: MultinomialLogit) -> float:
@@ -888,12 +898,20 @@ def damping(logit: MultinomialLogit) -> float:
 class Start:
     """Weights (p, k) that minimise the objective of some samples, and its metric.
 
-    `total` is the weight of these samples.
+    `total` is the weight of these samples, `mean_squares` (p,) are those of their features.
     """
 
     weights: _Array
     metric: core.Metric
     total: float
+    mean_squares: _Array
+
+    def has_all_of(self, problem: LogitProblem) -> bool:
+        """Whether no feature is far larger in all samples, where the metric misses its curvature.
+
+        Steps are then as short as that feature asks, in all directions, and seem to gain nothing.
+        """
+        return bool((problem.mean_squares <= _FAR * self.mean_squares).all())
 
 
 def fit_near(
@@ -906,5 +924,5 @@ def fit_near(
         if start is None:
             logit.fit_path(rows, None, [penalty])
         else:
-            logit.fit_from(rows, penalty, start.weights, start.metric, start.total)
+            logit.fit_from(rows, penalty, start)
     return logit

@@ -74,6 +74,7 @@ _WHOLE = 2.0**-10  # columns of multiples of this were counted, and are no round
 _TINY = 1e-20  # mean squares that float32 holds with those of their rows
 # Rows of a sample that say how much of the spectrum all of it leaves open.
 _PILOT_ROWS = 1024
+_LACKING = 0.5  # of a feature's squares: more than a sample lacks by chance
 
 
 @dataclass(frozen=True)
@@ -319,10 +320,13 @@ class LogitProblem:
         # Rounding of a float32 Gram matrix whose diagonal is total / 2; of its trace in the dual.
         smallest = max(4, self.shape[0] * gram.dual) * float(np.finfo(np.float32).eps) * self.total
         floor: _Array | float = 0.0
-        if sample is not None:  # features that are rare may have no row in it
-            squares = share * gram.squares()
-            lacking = np.maximum(self.total * self.mean_squares - squares, 0.0)
-            floor = 0.5 * lacking * scale**2
+        if sample is not None:
+            # Features that are rare, or large in few samples, may have none of these in it. What
+            # is lacking by chance adds nothing: it would hide the small eigenvalues of correlated
+            # features.
+            whole = self.total * self.mean_squares
+            lacking = whole - share * gram.squares()
+            floor = 0.5 * np.where(lacking > _LACKING * whole, lacking, 0.0) * scale**2
             if tail > 0 and gram.dual:
                 ridge = 2 * max(damping, smallest) / share
                 damping = max(damping, tail * 0.5 * share * gram.left_open(ridge))

@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
-from eigenfeat.linear.logistic import MultinomialLogit
+from eigenfeat.linear.logistic import MultinomialLogit, fit_near, held_out_logits_of
+from eigenfeat.rows.labelled import MemoryRows
 
 
 def wide(rng, *, n=240, p=400, k=3, rank=None, decay=0.7, dtype=np.float64):
@@ -93,3 +95,22 @@ def test_rows_of_no_use(rng):
     X[:190] = 0
     model = MultinomialLogit(gram_rows=20, tol=1e-6, max_iter=5000).fit(X, y)
     assert np.isfinite(model.objective_)
+
+
+# ---- fits that start from those of a fold --------------------------------------------------------
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_feature_that_is_far_larger_outside_the_fold_does_not_end_the_search(rng, whole):
+    n, p, k = 3000, 30, 3
+    y = rng.integers(k, size=n)
+    X = rng.standard_normal((n, p)) + 0.5 * np.eye(k, p)[y]
+    X[:, 5] *= 1e-3
+    X[1500::50, 5] = 300 * rng.standard_normal(30)
+    samples = MemoryRows.of(X.astype(np.float32), y, None, 1)
+    fold = samples.subset(np.arange(1000)), samples.subset(np.arange(1000, 1500))
+    logit = MultinomialLogit(penalty=0.03)
+    _, starts = held_out_logits_of(logit, *fold, [0.03], whole=samples if whole else None)
+    near = fit_near(clone(logit), samples, 0.03, starts[0])
+    exact = MultinomialLogit(penalty=0.03, tol=1e-8).fit(X.astype(np.float32), y)
+    assert near.objective_ <= (1 + 1e-4) * exact.objective_

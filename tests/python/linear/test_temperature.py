@@ -14,7 +14,7 @@ from sklearn.datasets import load_digits, load_wine
 
 from eigenfeat import GEM, GEMClassifier, MultinomialLogit
 from eigenfeat.expansion.features import as_layer, project_rows
-from eigenfeat.linear.held_out import folds, temperature
+from eigenfeat.linear.held_out import folds, log_loss, temperature
 from eigenfeat.linear.logit_problem import LogitProblem
 from eigenfeat.rows import ArrayBlocks
 
@@ -239,3 +239,11 @@ def test_a_penalty_is_chosen_with_the_same_metric(many, monkeypatch):
     assert sorted(size for size, _ in others) == [2_600, 5_200]
     assert model.penalty_ == alone.penalty_
     assert model.temperature_ == pytest.approx(alone.temperature_, rel=0.03)
+
+
+def test_no_single_sample_decides_a_log_loss(rng):
+    z = rng.standard_normal((1000, 3))
+    codes = rng.integers(3, size=1000)
+    plain = log_loss([(z, codes, None)], 1.0)
+    z[0, codes[0]] = -1e4
+    assert log_loss([(z, codes, None)], 1.0) <= plain + 30 / 1000
