@@ -113,13 +113,14 @@ class TableStatistics(Saved):
         spread = np.sqrt((w[:, None] * (X / unit - mean) ** 2).sum(axis=0) / total)
         constant = spread <= _SPREAD * np.finfo(X.dtype).eps
         at = np.linspace(0.0, 1.0, _GRID)
-        order = np.argsort(X, axis=0, kind="stable")
-        ascending = np.take_along_axis(X, order, axis=0)
         if weight is None:
+            ascending = np.sort(np.ascontiguousarray(X.T)).T
             below = np.cumsum(w)
             place = np.searchsorted(below, at * below[-1] * (1 - 1e-12))
             quantiles = ascending[np.minimum(place, n - 1)]
         else:
+            order = np.argsort(X, axis=0, kind="stable")
+            ascending = np.take_along_axis(X, order, axis=0)
             quantiles = np.empty((_GRID, d))
             for j in range(d):
                 below = np.cumsum(w[order[:, j]])
