@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.saved import Saved, fits
+from eigenfeat._base.threads import cached_property
 from eigenfeat.expansion.features import Layer, as_layer, layer_features
 from eigenfeat.gem.views import (
     MOST_BINS,
@@ -282,7 +283,6 @@ class _Fixed(_Candidate):
         self.common = self.bounded = name == "kernel"
         self.ridge = _RIDGES.get(name, 0.5)
         self._rows, self._table, self._features = rows, table, features
-        self._known: MemoryRows | None = None
 
     def parts(self, folds: _Folds) -> _Parts:
         if folds.complementary:
@@ -294,9 +294,11 @@ class _Fixed(_Candidate):
         return _with(self._rows.subset(some), self._features(self._table.subset(some)))
 
     def whole(self) -> tuple[Any, MemoryRows]:
-        if self._known is None:
-            self._known = _with(self._rows, self._features(self._table))
-        return self.learned, self._known
+        return self.learned, self._whole
+
+    @cached_property
+    def _whole(self) -> MemoryRows:
+        return _with(self._rows, self._features(self._table))
 
 
 class _Pairs(_Candidate):
@@ -393,9 +395,12 @@ class _FittedGem(_Gem):
         return [(self._read(self._fitted, a), self._read(self._fitted, b)) for a, b in folds.parts]
 
     def whole(self) -> tuple[Any, LabelledRows]:
+        return [self._fitted], self._whole
+
+    @cached_property
+    def _whole(self) -> LabelledRows:
         X = self._rows.block.X
-        features = layer_features(X, [self._fitted], False, self._rows.n_threads)
-        return [self._fitted], _with(self._rows, features)
+        return _with(self._rows, layer_features(X, [self._fitted], False, self._rows.n_threads))
 
 
 def _with(rows: MemoryRows, features: Any) -> MemoryRows:

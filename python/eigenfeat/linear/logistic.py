@@ -863,16 +863,18 @@ def _minima_over_features(
 ) -> Iterator[tuple[_Array, Start]]:
     """Weights (p, k) for each penalty, and what a fit may start from.
 
-    A metric of all samples is of as many of them as are fitted here. It does not depend on labels.
+    The metric does not depend on labels: with `whole` it is of as many of all samples as are fitted
+    here.
     """
     random = np.random.RandomState(0)
-    of = problem if whole is None else LogitProblem(whole, constant=True)
     if whole is None:
+        measured = problem
         factor = logit._fold_metric(problem, metric_of.energy, _POOL_TOLERANCE, random=random)
     else:
-        some = np.sort(random.permutation(of.n_rows)[: problem.n_rows])
-        factor = logit._metric(of, metric_of.energy, random, some)
-    metric = ScaledMetric(factor, of.total / problem.total)
+        measured = LogitProblem(whole, constant=True)
+        some = np.sort(random.permutation(measured.n_rows)[: problem.n_rows])
+        factor = logit._metric(measured, metric_of.energy, random, some)
+    metric = ScaledMetric(factor, measured.total / problem.total)
     float32 = problem.float32_problem()
     W = np.zeros(problem.shape)
     for penalty in penalties:
@@ -886,7 +888,7 @@ def _minima_over_features(
             float32=None if float32 is None else float32.objective_of(penalty),
         ).point
         W = np.ascontiguousarray(W)
-        yield W, Start(W, factor, of.total, of.mean_squares)
+        yield W, Start(W, factor, measured.total, measured.mean_squares)
 
 
 def damping(logit: MultinomialLogit) -> float:
@@ -896,9 +898,10 @@ def damping(logit: MultinomialLogit) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """Weights (p, k) that minimise the objective of some samples, and its metric.
+    """Weights (p, k) that minimise the objective of some samples, and a metric for a fit to all.
 
-    `total` is the weight of these samples, `mean_squares` (p,) are those of their features.
+    `total` is the weight of the samples that the metric is of, `mean_squares` (p,) are those of
+    their features.
     """
 
     weights: _Array
