@@ -261,10 +261,10 @@ TEST_CASE_TEMPLATE("feature rows that do not fit name what does not", T, float, 
   CHECK(starts_with(error_of(rows), "powers"));
   rows = expanded.rows;
   rows.dense = {};
-  CHECK(starts_with(error_of(rows), "X: expected rows"));
+  CHECK(starts_with(error_of(rows), "X: expected samples, which the expansion needs"));
   rows = stored.rows;
   rows.expansion.include_input = true;
-  CHECK(starts_with(error_of(rows), "X: expected rows"));
+  CHECK(starts_with(error_of(rows), "X: expected samples, which the expansion needs"));
   rows.dense = dense.rows.dense.block(0, 0, 5, 4);
   CHECK(starts_with(error_of(rows), "projections: expected 5 rows, got 6"));
   rows = stored.rows;
