@@ -197,7 +197,7 @@ BENCHMARK(pass_dense<double>)->Apply(dense_shapes);
 BENCHMARK(plain_gemms<double>)->Apply(plain_shapes);
 BENCHMARK(floor_of_gram)->Apply(gram_shapes);
 BENCHMARK_CAPTURE(metric_make, single, Metric::Products::single)->Apply(metric_shapes);
-BENCHMARK_CAPTURE(metric_make, half, Metric::Products::half)->Apply(metric_shapes);
+BENCHMARK_CAPTURE(metric_make, coarse, Metric::Products::coarse)->Apply(metric_shapes);
 BENCHMARK(metric_solve)->Apply(solve_shapes);
 
 }  // namespace

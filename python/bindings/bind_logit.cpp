@@ -123,11 +123,11 @@ py::tuple gradient(const HeldRows<T>& held, const Array<std::int32_t>& labels,
 template <class T>
 std::unique_ptr<Metric> metric(const HeldRows<T>& held, const Weights& weights,
                                const Array<double>& scale, const Array<double>& diagonal,
-                               double factor, bool dual, bool half, int n_threads) {
+                               double factor, bool dual, bool coarse, int n_threads) {
   const auto row_weights = vector_view(weights, "weights");
   const auto scales = vector_view(scale, "scale"), diagonals = vector_view(diagonal, "diagonal");
   const Unlocked unlocked;
-  const auto products = half ? Metric::Products::half : Metric::Products::single;
+  const auto products = coarse ? Metric::Products::coarse : Metric::Products::single;
   if (dual) {
     return Metric::make_dual<T>(held.rows, row_weights, scales, diagonals, factor, products,
                                 n_threads);
@@ -146,7 +146,7 @@ double residual(const HeldRows<T>& held, const Weights& weights, const Array<dou
 
 template <class T>
 Array<double> gram(const HeldRows<T>& held, const Weights& weights, const Array<double>& scale,
-                   bool half, int n_threads) {
+                   bool coarse, int n_threads) {
   const auto row_weights = vector_view(weights, "weights");
   const auto scales = vector_view(scale, "scale");
   const index_t p = held.rows.cols();
@@ -154,7 +154,7 @@ Array<double> gram(const HeldRows<T>& held, const Weights& weights, const Array<
   const auto view = flat_output(out);
   {
     const Unlocked unlocked;
-    const auto products = half ? Metric::Products::half : Metric::Products::single;
+    const auto products = coarse ? Metric::Products::coarse : Metric::Products::single;
     scaled_gram<T>(held.rows, row_weights, scales, products, view, n_threads);
   }
   return out;
@@ -252,11 +252,11 @@ void register_rows(py::module_& module, const char* name) {
            py::arg("coefficients").noconvert(), "n_threads"_a)
       .def("metric", &metric<T>, py::arg("weights").noconvert().none(true),
            py::arg("scale").noconvert(), py::arg("diagonal").noconvert(), "factor"_a, "dual"_a,
-           "half"_a, "n_threads"_a, py::keep_alive<0, 1>())
+           "coarse"_a, "n_threads"_a, py::keep_alive<0, 1>())
       .def("residual", &residual<T>, py::arg("weights").noconvert().none(true),
            py::arg("scale").noconvert(), "ridge"_a, "n_threads"_a)
       .def("gram", &gram<T>, py::arg("weights").noconvert().none(true),
-           py::arg("scale").noconvert(), "half"_a, "n_threads"_a)
+           py::arg("scale").noconvert(), "coarse"_a, "n_threads"_a)
       .def("kernel", &kernel<T>, py::arg("scale").noconvert(), "coarse"_a, "n_threads"_a);
 }
 

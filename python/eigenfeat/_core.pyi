@@ -213,14 +213,14 @@ class _FeatureRows(Generic[_T]):
         diagonal: _F64,
         factor: float,
         dual: bool,
-        half: bool,
+        coarse: bool,
         n_threads: int,
     ) -> Metric: ...
     def residual(
         self, weights: _F64 | None, scale: _F64, ridge: float, n_threads: int
     ) -> float: ...
     def gram(
-        self, weights: _F64 | None, scale: _F64, half: bool, n_threads: int
+        self, weights: _F64 | None, scale: _F64, coarse: bool, n_threads: int
     ) -> _F64: ...  # (p (p + 1) / 2,), lower triangle row by row
     def kernel(self, scale: _F64, coarse: bool, n_threads: int) -> _F64: ...  # (n, n)
 

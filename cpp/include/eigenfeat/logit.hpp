@@ -42,10 +42,10 @@ LogitTerms logit_gradient(const FeatureRows<T>& features, VectorView<const std::
 // Cost: n p^2 flops for the Gram matrix, p^3 / 3 for the factor, 2 p^2 k for a solve.
 class Metric {
  public:
-  // How tiles are multiplied: in float, or, where the machine has the instructions for it, in
-  // bfloat16 with sums in float, at twice the rate. Then each feature is rounded to 8 bits (2^-9 of
-  // itself): enough to precondition, and still the Gram matrix of some features.
-  enum class Products { single, half };
+  // How tiles are multiplied: in float, or, where the machine has the instructions for it, in bytes at
+  // up to four times the rate. Then features are rounded to 255 steps of a column's range (see
+  // logit/byte_panel.hpp): enough to precondition, and still the Gram matrix of some features.
+  enum class Products { single, coarse };
 
   // scale, diagonal: p positive numbers. positive() says whether the factorisation came through:
   // where it did not, there are no solves, and the caller raises the diagonal.
@@ -56,7 +56,7 @@ class Metric {
                                       VectorView<const double> diagonal, double factor,
                                       Products products, int n_threads);
   // The same H by an (n, n) kernel instead of a (p, p) matrix, for fewer rows than features:
-  // 4 n^2 bytes, or 2 n^2 with Products::half and features in float, whose type the factor then
+  // 4 n^2 bytes, or 2 n^2 with Products::coarse and features in float, whose type the factor then
   // has. It reads the features in every solve, and so must not outlive their arrays. Where
   // entries of diagonal are below eps_float times the scaled Gram matrix's trace, rounding can make
   // solves indefinite.

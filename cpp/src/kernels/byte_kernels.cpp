@@ -81,6 +81,81 @@ void add_bytes(const std::uint8_t* x, index_t n, std::uint32_t* __restrict sums)
   for (index_t j = 0; j < n; ++j) sums[j] += x[j];
 }
 
+// Vectors of columns whose ranges and sums of squares stay in registers.
+constexpr index_t kRanges = 4;
+
+void ranges(const float* rows, index_t apart, index_t n, float* low, float* high, float* squares) {
+  constexpr index_t width = kWidth<float>;
+  for (index_t j = 0; j < kStrip; j += kRanges * width) {
+    Vec<float> least_[kRanges] = {}, most[kRanges] = {}, sum[kRanges] = {};
+    for (index_t r = 0; r < n; ++r) {
+      const float* from = rows + r * apart + j;
+#pragma GCC unroll 4
+      for (index_t v = 0; v < kRanges; ++v) {
+        const Vec<float> x = load(from + v * width);
+        least_[v] = x < least_[v] ? x : least_[v];
+        most[v] = x > most[v] ? x : most[v];
+        sum[v] += x * x;
+      }
+    }
+    for (index_t v = 0; v < kRanges; ++v) {
+      store<float>(least_[v], low + j + v * width);
+      store<float>(most[v], high + j + v * width);
+      store<float>(sum[v], squares + j + v * width);
+    }
+  }
+}
+
+float largest_product(const float* row, const float* factors, index_t n) {
+  constexpr index_t width = kWidth<float>;
+  Vec<float> most[2] = {};
+  for (index_t j = 0; j < n; j += 2 * width) {
+#pragma GCC unroll 2
+    for (index_t v = 0; v < 2; ++v) {
+      const Vec<float> x = load(row + j + v * width) * load(factors + j + v * width);
+      const Vec<float> size = x < -x ? -x : x;
+      most[v] = size > most[v] ? size : most[v];
+    }
+  }
+  float result = 0.0F;
+  for (index_t k = 0; k < width; ++k) {
+    result = most[0][k] > result ? most[0][k] : result;
+    result = most[1][k] > result ? most[1][k] : result;
+  }
+  return result;
+}
+
+void pack_rounded(const float* const* rows, const float* factors, const float* offsets,
+                  std::uint32_t* __restrict out, std::int32_t* __restrict sums) {
+  constexpr index_t width = kWidth<float>;
+  const Vec<float> zero = {}, most = 255.5F + zero;
+  for (index_t j = 0; j < kStrip; j += width) {
+    const Vec<float> factor = load(factors + j), offset = load(offsets + j) + 0.5F;
+    Entries entry = {}, sum = load_entries(sums + j);
+#pragma GCC unroll 4
+    for (int r = 0; r < 4; ++r) {
+      Vec<float> x = load(rows[r] + j) * factor + offset;
+      x = x > zero ? x : zero;
+      x = x < most ? x : most;
+      const Entries byte = __builtin_convertvector(x, Entries);
+      entry |= byte << (8 * r);
+      sum += byte;
+    }
+    __builtin_memcpy(out + j, &entry, sizeof entry);
+    __builtin_memcpy(sums + j, &sum, sizeof sum);
+  }
+}
+
+void add_centred(const std::int32_t* products, const CentredColumn& column,
+                 const CentredStrip& strip, index_t n, double* __restrict sum) {
+  for (index_t i = 0; i < n; ++i) {
+    const std::int32_t exact = products[i] +
+                               (static_cast<std::int32_t>(128) - strip.offsets[i]) * column.sum -
+                               column.offset * strip.sums[i];
+    sum[i] += column.step * strip.steps[i] * static_cast<double>(exact);
+  }
+}
+
 }  // namespace EIGENFEAT_TIER
 
 EIGENFEAT_DEFINE_FAMILY(ByteKernels) = [] {
@@ -89,6 +164,10 @@ EIGENFEAT_DEFINE_FAMILY(ByteKernels) = [] {
   table.pack_pair = EIGENFEAT_TIER::pack_pair;
   table.pack_four = EIGENFEAT_TIER::pack_four;
   table.add_bytes = EIGENFEAT_TIER::add_bytes;
+  table.ranges = EIGENFEAT_TIER::ranges;
+  table.largest_product = EIGENFEAT_TIER::largest_product;
+  table.pack_rounded = EIGENFEAT_TIER::pack_rounded;
+  table.add_centred = EIGENFEAT_TIER::add_centred;
   return table;
 }();
 

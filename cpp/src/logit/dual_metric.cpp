@@ -89,14 +89,14 @@ TiledLower<Entry> scaled_kernel(const FeatureRows<T>& features, VectorView<const
   AlignedBuffer<Number> mine(std::max<index_t>(std::min(step, n) * p, 1)), other;
   for (index_t begin = 0; begin < n; begin += step) {
     const index_t end = std::min(begin + step, n);
-    fill_panel(features, weights, scale, begin, end, scratch, mine.data(), threads);
-    const MatrixView<const Number> rows = row_major(mine.data(), end - begin, p);
+    const MatrixView<Number> rows = row_major(mine.data(), end - begin, p);
+    fill_panel(features, weights, scale, begin, end, scratch, rows, threads);
     add_panels<Number>(rows, begin, rows, begin, products, kernel, threads);
     for (index_t before = 0; before < begin; before += step) {
       other.reserve(step * p);
-      fill_panel(features, weights, scale, before, before + step, scratch, other.data(), threads);
-      add_panels<Number>(rows, begin, row_major(other.data(), step, p), before, products, kernel,
-                         threads);
+      const MatrixView<Number> columns = row_major(other.data(), step, p);
+      fill_panel(features, weights, scale, before, before + step, scratch, columns, threads);
+      add_panels<Number>(rows, begin, columns, before, products, kernel, threads);
     }
   }
   for (index_t i = 0; i < n; ++i) {
@@ -349,7 +349,7 @@ std::unique_ptr<Metric> Metric::make_dual(const FeatureRows<T>& features,
   const double n = static_cast<double>(features.rows());
   const double p = static_cast<double>(features.cols());
   const int threads = threads_for(n * n * (n + p), n_threads);
-  if (products == Products::half)
+  if (products == Products::coarse)
     return std::make_unique<DualMetric<T, T>>(features, weights, scale, diagonal, factor, threads);
   return std::make_unique<DualMetric<T, double>>(features, weights, scale, diagonal, factor,
                                                  threads);

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <string>
 
+#include "base/byte_products.hpp"
 #include "base/tile_products.hpp"
 #include "base/tiled_lower.hpp"
 #include "eigenfeat/lapack.hpp"
@@ -11,7 +12,7 @@
 #include "eigenfeat/status.hpp"
 #include "eigenfeat/vector.hpp"
 #include "expansion/feature_groups.hpp"
-#include "logit/half_products.hpp"
+#include "logit/byte_panel.hpp"
 #include "logit/metric_parts.hpp"
 
 namespace eigenfeat {
@@ -36,22 +37,9 @@ void add_product(MatrixView<const float> panel, const TiledLower<double>& sums, 
   for (index_t i = 0; i < m * n; ++i) sum[i] += static_cast<double>(product[i]);
 }
 
-// The same of a panel in bfloat16.
-void add_half_product(const HalfPanel& panel, const TiledLower<double>& sums, TileIndex at,
-                      AlignedBuffer<float>& product, double* sum) {
-  const index_t m = sums.size(at.i), n = sums.size(at.j);
-  product.reserve(kTile * kTile);
-  panel.multiply(at, product.data());
-  for (index_t j = 0; j < n; ++j) {
-    const float* column = product.data() + j * kTile;
-    for (index_t i = at.i == at.j ? j : 0; i < m; ++i)
-      sum[j * m + i] += static_cast<double>(column[i]);
-  }
-}
-
 template <class T>
 TiledLower<double> tiled_gram(const FeatureRows<T>& features, VectorView<const double> weights,
-                              VectorView<const double> scale, bool half, int n_threads) {
+                              VectorView<const double> scale, bool bytes, int n_threads) {
   const index_t n = features.rows(), p = features.cols();
   TiledLower<double> sums(p);
   const index_t count = sums.tiles() * (sums.tiles() + 1) / 2, rows = gram_panel_rows(p);
@@ -62,23 +50,40 @@ TiledLower<double> tiled_gram(const FeatureRows<T>& features, VectorView<const d
   const int threads = resolve_threads(n_threads);
   PerThread<TileScratch<T>> scratch(threads);
   PerThread<AlignedBuffer<float>> products(threads);
+  PerThread<AlignedBuffer<std::int32_t>> byte_products(threads);
   AlignedBuffer<float> panel(std::max<index_t>(std::min(rows, n) * p, 1));
-  HalfPanel packed(half ? std::min(rows, n) : 0, half ? p : 0);
+  BytePanel packed(bytes ? std::min(rows, n) : 0, bytes ? p : 0);
+  index_t filled = 0;  // rows of the float panel
+  const auto add_filled = [&] {
+    const MatrixView<const float> lines = row_major(panel.data(), filled, p);
+    for_blocks(filled > 0 ? count : 0, threads, [&](index_t b, int thread) {
+      const TileIndex at = lower_tile(b);
+      add_product(lines, sums, at, products[thread], sums.buffer(at.i, at.j).data());
+    });
+    filled = 0;
+  };
   for (index_t begin = 0; begin < n; begin += rows) {
     const index_t end = std::min(begin + rows, n);
-    fill_panel(features, weights, scale, begin, end, scratch, panel.data(), threads);
-    const MatrixView<const float> filled = row_major(panel.data(), end - begin, p);
-    if (half) packed.pack(filled, threads);
+    if (!bytes) {
+      filled = end - begin;
+      fill_panel(features, weights, scale, begin, end, scratch, row_major(panel.data(), filled, p),
+                 threads);
+      add_filled();
+      continue;
+    }
+    const MatrixView<float> lines = packed.rows(end - begin);
+    fill_panel(features, weights, scale, begin, end, scratch, lines, threads);
+    packed.pack(end - begin, threads);
     for_blocks(count, threads, [&](index_t b, int thread) {
       const TileIndex at = lower_tile(b);
-      double* sum = sums.buffer(at.i, at.j).data();
-      if (half) {
-        add_half_product(packed, sums, at, products[thread], sum);
-      } else {
-        add_product(filled, sums, at, products[thread], sum);
-      }
+      packed.add_product(at, sums.size(at.i), sums.size(at.j), byte_products[thread],
+                         sums.buffer(at.i, at.j).data());
     });
+    if (filled + packed.outside().size() > std::min(rows, n)) add_filled();
+    for (const index_t r : packed.outside())
+      std::copy(lines.row(r), lines.row(r) + p, panel.data() + filled++ * p);
   }
+  add_filled();
   return sums;
 }
 
@@ -131,8 +136,8 @@ TiledLower<float> unpacked(VectorView<const double> gram, double factor,
 }
 
 // A panel of a few tiles does not repay its packing.
-bool in_half(Metric::Products products, index_t p) {
-  return products == Metric::Products::half && has_half_products() && p > 2 * kTile;
+bool in_bytes(Metric::Products products, index_t p) {
+  return products == Metric::Products::coarse && has_four_products() && p > 2 * kTile;
 }
 
 class TiledMetric final : public Metric {
@@ -178,8 +183,8 @@ std::unique_ptr<Metric> Metric::make(const FeatureRows<T>& features,
   const double n = static_cast<double>(features.rows());
   const double order = static_cast<double>(features.cols());
   const int threads = threads_for(order * order * (n + order), n_threads);
-  const bool half = in_half(products, features.cols());
-  TiledLower<double> sums = tiled_gram(features, weights, scale, half, threads);
+  const bool bytes = in_bytes(products, features.cols());
+  TiledLower<double> sums = tiled_gram(features, weights, scale, bytes, threads);
   TiledLower<float> matrix = in_float(sums, factor, diagonal, threads);
   const bool positive = factorise_tiles(matrix, threads);
   return std::make_unique<TiledMetric>(std::move(matrix), positive, scale);
@@ -209,7 +214,7 @@ void scaled_gram(const FeatureRows<T>& features, VectorView<const double> weight
   check_gram(gram.size, p);
   const double order = static_cast<double>(p);
   const int threads = threads_for(order * order * static_cast<double>(features.rows()), n_threads);
-  TiledLower<double> sums = tiled_gram(features, weights, scale, in_half(products, p), threads);
+  TiledLower<double> sums = tiled_gram(features, weights, scale, in_bytes(products, p), threads);
   for_blocks(sums.tiles() * (sums.tiles() + 1) / 2, threads, [&](index_t b, int) {
     const TileIndex at = lower_tile(b);
     const index_t m = sums.size(at.i), n = sums.size(at.j);

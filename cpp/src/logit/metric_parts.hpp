@@ -28,7 +28,7 @@ inline index_t gram_panel_rows(index_t p) {
 template <class Out, class T>
 void fill_panel(const FeatureRows<T>& features, VectorView<const double> weights,
                 VectorView<const double> scale, index_t begin, index_t end,
-                PerThread<TileScratch<T>>& scratch, Out* panel, int n_threads) {
+                PerThread<TileScratch<T>>& scratch, MatrixView<Out> panel, int n_threads) {
   const index_t p = features.cols(), varying = features.varying();
   const Groups groups = Groups::of<T>(features.rows(), p, 1);
   for_ranges(end - begin, groups.tile, n_threads, [&](index_t first, index_t last, int thread) {
@@ -36,7 +36,7 @@ void fill_panel(const FeatureRows<T>& features, VectorView<const double> weights
         load_tile(features, begin + first, begin + last, scratch[thread]);
     for (index_t r = 0; r < tile.rows; ++r) {
       const double root = weights.empty() ? 1.0 : std::sqrt(weights[begin + first + r]);
-      Out* out = panel + (first + r) * p;
+      Out* out = panel.row(first + r);
       const T* in = tile.row(r);
       for (index_t c = 0; c < varying; ++c)
         out[c] = static_cast<Out>(root * scale[c] * static_cast<double>(in[c]));

@@ -641,7 +641,7 @@ class MultinomialLogit(Iterative, LinearClassifier):
         sample = self._sample(n, count, random)
         damping = 0.0 if sample is None else float(self.ridge * np.sqrt(problem.total))
         penalty = self._weights(problem.shape[1], energy)
-        return problem.metric(penalty, damping, sample, half=True, tail=1.0)
+        return problem.metric(penalty, damping, sample, coarse=True, tail=1.0)
 
     def _temperature(self, held_out_folds: HeldOutFolds) -> float:
         started = time.perf_counter()
@@ -705,7 +705,7 @@ class MultinomialLogit(Iterative, LinearClassifier):
         damping = 0.0 if sample is None else float(self.ridge * np.sqrt(problem.total))
         tail = 12.0 if self.max_iter <= 10 else 1.0  # caution brings the first steps farther
         weights = self._weights(problem.shape[1], energy)
-        metric = problem.metric(weights, damping, sample, half=True, tail=tail)
+        metric = problem.metric(weights, damping, sample, coarse=True, tail=tail)
         self._log(f"metric: {problem.shape[0]} features ({time.perf_counter() - started:.1f} s)")
         return metric
 

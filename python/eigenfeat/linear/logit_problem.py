@@ -219,7 +219,7 @@ class LogitProblem:
         return result
 
     def gram(
-        self, sample: npt.NDArray[np.intp] | None, half: bool, scale: _Array | None = None
+        self, sample: npt.NDArray[np.intp] | None, coarse: bool, scale: _Array | None = None
     ) -> Gram:
         """Gram matrix for the metric, of all rows or of those with these numbers.
 
@@ -235,9 +235,9 @@ class LogitProblem:
         if rows.in_memory or few:
             block = rows.together()
             # A sample's kernel is damped, which its factor in float32 needs; that of all rows not.
-            coarse = half and (sample is not None or rows.n_rows >= p)
+            coarse = coarse and (sample is not None or rows.n_rows >= p)
             return Gram.of_rows(block, self.constant, scale, coarse, self.n_threads)
-        gram, squares, weight = rows.reduce(scaled_gram, add, *self._how, scale, half)
+        gram, squares, weight = rows.reduce(scaled_gram, add, *self._how, scale, coarse)
         return Gram.summed(gram, squares, weight, scale, self.n_threads)
 
     def float32_problem(self) -> LogitProblem | None:
@@ -289,7 +289,7 @@ class LogitProblem:
         damping: float,
         sample: npt.NDArray[np.intp] | None,
         *,
-        half: bool = False,
+        coarse: bool = False,
         tail: float = 0.0,
     ) -> core.Metric:
         """Cholesky factor of ``1/2 Phi^T diag(w) Phi`` plus the penalty's plain squares.
@@ -306,7 +306,7 @@ class LogitProblem:
         damping : float
             Least addition to the diagonal, where features have root mean square 1.
         sample : (m,) array of row numbers, or None
-        half : bool
+        coarse : bool
             Whether 8 bits of a feature are enough: a preconditioner's, where that is faster. With
             fewer rows than features it is the factor of a sample's kernel that is in float32.
         tail : float
@@ -315,7 +315,7 @@ class LogitProblem:
         """
         plain = self.quadratic(penalty)
         scale = self._metric_scale(plain)
-        gram = self.gram(sample, half, scale)
+        gram = self.gram(sample, coarse, scale)
         share = 1.0 if sample is None else self.total / gram.weight
         # Rounding of a float32 Gram matrix whose diagonal is total / 2; of its trace in the dual.
         smallest = max(4, self.shape[0] * gram.dual) * float(np.finfo(np.float32).eps) * self.total
@@ -380,14 +380,14 @@ class Gram:
 
     @classmethod
     def of_rows(
-        cls, block: Block, constant: bool, scale: _Array, half: bool, n_threads: int
+        cls, block: Block, constant: bool, scale: _Array, coarse: bool, n_threads: int
     ) -> Gram:
         """Of feature rows that are here."""
         rows, weights = block.core(constant), block.weight
         dual = rows.n_rows < rows.n_columns
 
         def metric(diagonal: _Array, factor: float) -> core.Metric:
-            return rows.metric(weights, scale, diagonal, factor, dual, half, n_threads)
+            return rows.metric(weights, scale, diagonal, factor, dual, coarse, n_threads)
 
         def squares() -> _Array:
             return rows.sums(weights, n_threads)[1]
@@ -432,7 +432,7 @@ def gram_rows(problem: LogitProblem, energy: float, tolerance: float) -> int:
     With half as many rows as features, or as many as make a kernel as dear as some passes, the
     steps are some 1.5 times as many for a tolerance of 1e-3 and 2.4 times for 1e-4; the Gram matrix
     of m rows must cost more than that many passes of 4 n p k operations, also where its products
-    are in half precision. It costs m p^2 operations, or m^2 p as a kernel of fewer rows than p.
+    are of bytes. It costs m p^2 operations, or m^2 p as a kernel of fewer rows than p.
     """
     n, (p, k) = problem.n_rows, problem.shape
     most = min(n, _MOST_GRAM_ROWS)
@@ -845,16 +845,16 @@ def logit_terms(
 
 
 def scaled_gram(
-    block: Block, constant: bool, n_threads: int | None, scale: _Array, half: bool
+    block: Block, constant: bool, n_threads: int | None, scale: _Array, coarse: bool
 ) -> tuple[_Array, _Array, float]:
     """``D Phi^T diag(w) Phi D``, D = diag(scale), as its packed lower triangle.
 
     With it, the sums of squares (p,) of the features, and the weight. Entry (i, j) is at
-    ``i (i + 1) / 2 + j``. Products are made in float32, or with `half` from 8 bits of each feature
+    ``i (i + 1) / 2 + j``. Products are made in float32, or with `coarse` from 8 bits of each feature
     where that is faster; sums are float64. Merged by `add`.
     """
     rows, count = block.core(constant), threads.resolve(n_threads)
-    gram = rows.gram(block.weight, scale, half, count)
+    gram = rows.gram(block.weight, scale, coarse, count)
     return gram, rows.sums(block.weight, count)[1], _total(block)
 
 

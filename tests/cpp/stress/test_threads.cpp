@@ -77,7 +77,7 @@ Vector<double> linear_model(const FeatureRows<T>& rows, index_t k, bool metrics,
                                       Metric::Products::single, n_threads);
   metric->solve(gradient, solved, n_threads);
   const auto dual = Metric::make_dual<T>(rows, read(weights), read(scale), read(diagonal), 0.5,
-                                         Metric::Products::half, n_threads);
+                                         Metric::Products::coarse, n_threads);
   dual->solve(gradient, by_rows, n_threads);
   return out;
 }

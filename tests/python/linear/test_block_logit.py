@@ -102,7 +102,7 @@ def test_a_summed_gram_matrix_makes_the_metric_of_rows_in_memory(digits, dtype):
     penalty = Penalty(0.03, 0.5, 0.0)
     assert 600 * 64 > 65 * 66  # the matrix is smaller than the rows
     for sample in (None, np.arange(0, 600, 2), np.arange(40)):
-        solved = [p.metric(penalty, 1.0, sample, half=True).solve(G, 1) for p in (ours, theirs)]
+        solved = [p.metric(penalty, 1.0, sample, coarse=True).solve(G, 1) for p in (ours, theirs)]
         np.testing.assert_allclose(*solved, atol=1e-3 * np.abs(solved[1]).max())
 
 
