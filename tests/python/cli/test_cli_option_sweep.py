@@ -126,6 +126,7 @@ def clear(folder):
     return [path.name for path in found]
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", [name for name in COMMANDS if OPTIONS[name]])
 def test_odd_values_of_options(files, name, monkeypatch):
