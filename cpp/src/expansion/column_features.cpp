@@ -143,12 +143,11 @@ void column_splines(MatrixView<const T> x, VectorView<const index_t> columns,
   });
 }
 
-#define EIGENFEAT_INSTANTIATE(T)                                                                  \
-  template void column_ranks<T>(MatrixView<const T>, VectorView<const index_t>,                   \
-                                MatrixView<const T>, MatrixView<index_t>, MatrixView<float>,      \
-                                int);                                                             \
-  template void column_splines<T>(MatrixView<const T>, VectorView<const index_t>,                 \
-                                  VectorView<const double>, VectorView<const index_t>,            \
+#define EIGENFEAT_INSTANTIATE(T)                                                                   \
+  template void column_ranks<T>(MatrixView<const T>, VectorView<const index_t>,                    \
+                                MatrixView<const T>, MatrixView<index_t>, MatrixView<float>, int); \
+  template void column_splines<T>(MatrixView<const T>, VectorView<const index_t>,                  \
+                                  VectorView<const double>, VectorView<const index_t>,             \
                                   MatrixView<float>, int);
 EIGENFEAT_INSTANTIATE(float)
 EIGENFEAT_INSTANTIATE(double)
