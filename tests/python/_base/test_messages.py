@@ -35,7 +35,7 @@ def problem(rng):
 
 
 @pytest.mark.parametrize("estimator", BLOCKWISE, ids=lambda one: type(one).__name__)
-def test_a_list_of_blocks_is_told_where_to_go(estimator, problem):
+def test_a_list_of_blocks_is_refused_with_what_takes_it(estimator, problem):
     X, y = problem
     pairs = [(X[:45], y[:45]), (X[45:], y[45:])]
     text = r"^X: expected samples or RowBlocks, got a (list|tuple) of 2 blocks: eigenfeat\.rows"

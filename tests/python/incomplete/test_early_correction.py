@@ -59,7 +59,7 @@ def test_shares_are_ranks():
 @pytest.mark.parametrize(
     "tau", [0.9, *(pytest.param(tau, marks=pytest.mark.long) for tau in (0.8, 0.95))]
 )
-def test_a_promise_that_the_model_breaks_is_kept(tau):
+def test_the_correction_restores_a_promise_that_the_model_breaks(tau):
     """On average over training sets, as conformal prediction has it."""
     raw, corrected, early = [], [], []
     for seed in range(15):
@@ -78,7 +78,7 @@ def test_a_promise_that_the_model_breaks_is_kept(tau):
     assert np.mean(early) < 29.5
 
 
-def test_with_a_confidence_it_is_kept_that_often():
+def test_with_a_confidence_the_promise_holds_that_often():
     kept = 0
     for seed in range(40):
         random = np.random.default_rng([seed, 9])

@@ -123,7 +123,7 @@ def test_new_rows_and_other_ways_to_give_the_kernel(rows, rng):
     assert_allclose(single.transform(new.astype(np.float32)), expected, atol=1e-3)
 
 
-def test_rings_are_told_apart(rows):
+def test_rings_are_separated(rows):
     X, y = rows
     linear = LDG(1, gamma=0.9, n_neighbors=20, standardize=False)
     given = {"kernel_gamma": 0.1, "gamma": 0.9, "n_neighbors": 20, "standardize": False}

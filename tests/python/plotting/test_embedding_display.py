@@ -1,4 +1,4 @@
-"""Embeddings: what is drawn is what was given, and classes can be told apart."""
+"""Embeddings: what is drawn is what was given, and classes are distinct."""
 
 from __future__ import annotations
 
