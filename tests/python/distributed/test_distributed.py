@@ -195,7 +195,7 @@ def test_merging_leaves_results_as_they_are(rows):
     assert {start: value[0] for start, value in kept.items()} == {s: s for s in range(0, 1000, 100)}
 
 
-def test_a_task_has_one_thread_unless_told_otherwise(rows):
+def test_a_task_has_one_thread_by_default(rows):
     X, y, _ = rows
     dX = da.from_array(X, chunks=(500, 6))
 

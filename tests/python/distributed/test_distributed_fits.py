@@ -89,7 +89,7 @@ def test_the_classifier_is_that_of_one_machine(digits, options):
 @pytest.mark.parametrize(
     "options", [{}, {"include_input": True}, {"depth": 2, "include_input": True}]
 )
-def test_projections_that_are_kept_change_nothing(digits, monkeypatch, options):
+def test_cached_projections_change_nothing(digits, monkeypatch, options):
     dX, dy = on_dask(*digits)
     options = {"n_directions": 1, "hidden_directions": 1, "threshold": None, **options}
     options["temperature"] = 1.0
@@ -136,7 +136,7 @@ def test_the_search_is_that_of_one_machine(digits, tmp_path, scheduler):
         assert_array_equal(model.predict_proba(X), spread.predict_proba(X))
 
 
-def test_projections_of_rows_to_train_on_are_kept(digits, monkeypatch):
+def test_projections_of_training_samples_are_cached(digits, monkeypatch):
     dX, dy = on_dask(*digits)
     read, rows, found = [], [], []
     project = features.project_rows

@@ -144,7 +144,7 @@ def test_projections_are_quartiles_of_the_rows(gem):
     extremes = [[values[label == Y].min(), values[label == Y].max()] for label in range(3)]
     np.testing.assert_allclose(ends, np.ravel(extremes))
     given, _ = two_axes()
-    again = ProjectionsDisplay.from_predictions(Y, values, pair=pair, rank=1, ax=given)
+    again = ProjectionsDisplay(values, Y, pair, rank=1).plot(given)
     assert again.ax_ is given
     assert given.get_title() == display.ax_.get_title()
 
