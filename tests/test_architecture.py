@@ -70,7 +70,7 @@ BENCH_MAY = {"papers": "eigenfeat._base."}
 CPP_ROOMS = (
     *("view", "vector", "status", "tier_kind", "tier", "scratch", "processors", "parallel"),
     *("lapack", "moments"),
-    *("pencil", "expansion", "features", "logit", "lbfgs", "layer_training"),
+    *("pencil", "expansion", "features", "column_features", "logit", "lbfgs", "layer_training"),
     *("local_means", "local_affinity", "prefix_gaussian", "trust_region", "box", "dominance"),
     *("crammer_singer", "hinge_envelope", "sparse_rows"),
     *("tangent_space", "convolutions"),

@@ -210,15 +210,6 @@ def test_columns_of_other_names_are_not_taken_by_place(files, problem, capsys):
     assert not (files / "other.csv").exists()
 
 
-@pytest.mark.parametrize("command", ["fit", "moments", "predict"])
-def test_a_folder_that_is_not_there_is_said_before_the_work(files, capsys, command):
-    fitted(capsys, files)
-    rows = [files / "rows.csv", "--target", "kind"]
-    given = [files / "model.efm", files / "new.parquet"] if command == "predict" else rows
-    status, out, err = run(capsys, command, *given, "-o", files / "no" / "found.npy")
-    assert (status, out, err) == (1, "", f"eigenfeat: {files / 'no'}: No such file or directory\n")
-
-
 def test_labels_that_are_numbers_stay_numbers(tmp_path, problem, capsys):
     X, y = problem
     numbers = np.searchsorted(["ant", "bee", "moth"], y)

@@ -211,7 +211,8 @@ def test_sections_fit_the_family(digits):
     reduced = ef.LDG(n_components=[2, 5], gamma=0.4, n_neighbors=8).fit(train, y)
     page = Page(report.html_report(reduced, test, truth))
     assert {"embedding", "selection", "spectrum", "filters"} <= {*page.sections}
-    assert f"n_components {reduced.n_components_} 2: " in page.words
+    best = max(reduced.cv_results_["n_components_accuracy"])
+    assert f"n_components={reduced.n_components_} {best:.4g} chosen" in page.words
     shift = ef.MaxMarginShift(PCA(3), scales=[0.0, 0.5]).fit(train[:300], y[:300])
     page = Page(report.html_report(shift, test, truth))
     assert {"embedding", "selection", "filters"} <= {*page.sections}
