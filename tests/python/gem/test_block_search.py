@@ -42,7 +42,7 @@ def search(**options):
 
 
 def assert_same(found, memory, n_held, X):
-    """Both searches held out the same rows, and found the same to rounding."""
+    """Both searches held out the same samples, with the same results to rounding."""
     expected = {repr(result["params"]): result for result in memory.results_}
     assert len(found.results_) == len(expected)
     for result in found.results_:

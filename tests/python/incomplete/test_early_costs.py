@@ -29,7 +29,7 @@ def test_estimator_contract(estimator, check):
 
 
 def told_late(random, n, at=6, d=10, share=0.5):
-    """Half of the series tell their class at the first sample, the others at sample `at`."""
+    """Half of the series show their class at the first sample, the others at sample `at`."""
     y = random.integers(0, 2, n)
     X = 0.3 * random.standard_normal((n, d))
     early = random.random(n) < share
@@ -44,7 +44,7 @@ def paid(model, X, y, delay):
 
 
 @pytest.mark.parametrize("delay", [0.05, 0.4, 3.0])
-def test_series_wait_for_what_it_is_worth(delay):
+def test_decisions_are_as_late_as_the_delay_cost_allows(delay):
     random = np.random.default_rng(1)
     X, y, _ = told_late(random, 300)
     fresh, truth, early = told_late(random, 2000)
@@ -130,7 +130,7 @@ def test_bad_costs_leave_the_model_as_it_was(options, message, rng):
     assert_array_equal(model.predict_early(X).time, before.time)
 
 
-def test_the_promise_is_kept_beside_the_cost(rng):
+def test_the_promise_holds_beside_the_cost(rng):
     X, y, _ = told_late(rng, 200)
     promise = ReliableClassifier(LinearDiscriminantAnalysis(), correct=False).fit(X, y)
     model = MinimumCostClassifier(LinearDiscriminantAnalysis(), 2.0).fit(X, y)

@@ -77,7 +77,7 @@ def test_a_failure_is_an_outcome(build, failure, folder):
     assert outcome.scores is None
 
 
-def test_threads_are_told_to_the_libraries_and_taken_back(monkeypatch):
+def test_threads_of_libraries_are_set_and_restored(monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
     monkeypatch.delenv("MKL_NUM_THREADS", raising=False)
     with measuring._thread_variables(3):

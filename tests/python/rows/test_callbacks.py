@@ -56,7 +56,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 
 
 class Recorder:
-    """Counts what it is told, and asks to stop after so many steps."""
+    """Counts its calls, and asks to stop after so many steps."""
 
     def __init__(self, most=10**9):
         self.most, self.begun, self.ended, self.told = most, [], 0, []
@@ -81,7 +81,7 @@ needs = pytest.mark.skipif(sklearn is None, reason="this scikit-learn has no cal
 
 @needs
 @pytest.mark.parametrize("name", MODELS)
-def test_every_step_is_told_of_and_changes_nothing(name, tmp_path):
+def test_callbacks_get_every_step_and_change_nothing(name, tmp_path):
     told = Recorder()
     model = MODELS[name]().set_callbacks(told).fit(X, Y)
     plain = MODELS[name]().fit(X, Y)
@@ -137,7 +137,7 @@ def test_a_progress_bar(capsys):
     assert model.n_iter_ > 0
 
 
-def test_without_callbacks_nothing_is_kept():
+def test_without_callbacks_nothing_is_stored():
     model = ef.MultinomialLogit().fit(X, Y)
     assert not any("callback" in name for name in vars(model))
 
