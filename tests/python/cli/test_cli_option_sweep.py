@@ -145,9 +145,15 @@ def test_odd_values_of_options(files, name, monkeypatch):
             last = (err.splitlines() or [""])[-1]
             named = (option, *ALSO_NAMED.get(option, ()))
             about_file = status == 1 and value and value in last
-            told = any(text in last for text in named) or about_file
+            says_what = any(text in last for text in named) or about_file
             lines = len(err.splitlines())
-            good = status in (1, 2) and told and "Traceback" not in err and lines == 1 and not left
+            good = (
+                status in (1, 2)
+                and says_what
+                and "Traceback" not in err
+                and lines == 1
+                and not left
+            )
             if not good:
                 wrong.append((option, value, status, lines, left, last))
     assert wrong == []

@@ -262,10 +262,10 @@ def test_cells_that_no_sample_had_have_no_indicator():
 def test_moments_of_other_folds_merge_to_those_outside_a_fold():
     X, y = load_wine(return_X_y=True)
     parts = pool_folds(y, 3, 5, np.random.RandomState(0))
-    moments = [ClassMoments().update(X[held], y[held]) for _, held in parts]
-    for at, (train, held) in enumerate(parts):
-        assert len(np.intersect1d(train, held)) == 0
-        assert len(train) + len(held) == len(X)
+    moments = [ClassMoments().update(X[test], y[test]) for _, test in parts]
+    for at, (train, test) in enumerate(parts):
+        assert len(np.intersect1d(train, test)) == 0
+        assert len(train) + len(test) == len(X)
         others = [one.copy() for i, one in enumerate(moments) if i != at]
         merged = reduce(ClassMoments.merge, others)
         direct = ClassMoments().update(X[train], y[train])
@@ -278,8 +278,8 @@ def test_moments_of_other_folds_merge_to_those_outside_a_fold():
 def test_the_only_sample_of_a_class_is_never_held_out():
     codes = np.array([0] * 10 + [1] * 10 + [2])
     parts = pool_folds(codes, 3, 5, np.random.RandomState(0))
-    held = np.concatenate([part[1] for part in parts])
-    assert sorted(held.tolist()) == list(range(20))
+    test = np.concatenate([part[1] for part in parts])
+    assert sorted(test.tolist()) == list(range(20))
 
 
 def logits(seed, count=3, n=150, k=4):

@@ -43,9 +43,9 @@ def same_as_streams(model, series, early):
     assert_array_equal(streams.labels[running], early.label[running])
     assert_allclose(streams.reliability[running], early.reliability[running], atol=1e-6)
     # With its last sample a series may be decided before it has ended.
-    told = ~running & np.isclose(streams.reliability, early.reliability, atol=1e-6)
-    assert_array_equal(streams.labels[told], early.label[told])
-    assert np.all(streams.reliability[~running & ~told] < early.reliability[~running & ~told])
+    same = ~running & np.isclose(streams.reliability, early.reliability, atol=1e-6)
+    assert_array_equal(streams.labels[same], early.label[same])
+    assert np.all(streams.reliability[~running & ~same] < early.reliability[~running & ~same])
 
 
 @pytest.mark.parametrize("kind", ["pairwise", "mixture", "sampled", "corrected"])

@@ -150,10 +150,10 @@ def test_control_c_ends_the_command_with_its_rows(folder, tmp_path):
 def test_a_missing_or_strange_file_is_named(tmp_path, capsys):
     arguments = ["mnist", "--data", str(tmp_path), "--output", str(tmp_path / "out")]
     assert cli.main(arguments) == 1
-    told = capsys.readouterr().err
-    assert f"{tmp_path / 'mnist.npz'} with arrays X_train: (60000, 784) pixels" in told
-    assert told.rstrip().endswith("got no such file")
-    assert len(told.splitlines()) == 1
+    printed = capsys.readouterr().err
+    assert f"{tmp_path / 'mnist.npz'} with arrays X_train: (60000, 784) pixels" in printed
+    assert printed.rstrip().endswith("got no such file")
+    assert len(printed.splitlines()) == 1
     (tmp_path / "mnist.npz").write_text("no arrays")
     with pytest.raises(DataError, match="got a file of another kind"):
         check_files(PROTOCOLS["mnist"], tmp_path)
