@@ -17,7 +17,8 @@ solves one problem for each class, or for each two. Log-powers go to LDA with sh
 
 With `--motions` the recordings are BasicMotions (J. Clements, UEA archive), 6 channels of a watch's
 accelerometer and gyroscope, 4 activities, 40 epochs of 100 samples to train on and 40 to test.
-The last line is of early decisions with all channels. aeon brings its files; FOLDER is where they are, by default in the installed aeon.
+The last line is of early decisions with all channels. aeon brings its files; FOLDER is where they
+are, by default in the installed aeon.
 """
 
 from __future__ import annotations

@@ -131,7 +131,8 @@ class DelimitedSource(TableSource):
         except UnicodeError as error:
             raise self._undecodable(error) from None
         with damage_named(self.path):
-            columns = next(self._batches(io.BytesIO(text), len(text) + 1, every))[1]
+            size = 4 * len(text) + 1  # more than it takes in UTF-8: one batch
+            columns = next(self._batches(io.BytesIO(text), size, every))[1]
         return [columns[j] for j in every]
 
     def _first_text(self) -> bytes:

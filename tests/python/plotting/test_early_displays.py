@@ -195,3 +195,18 @@ def test_a_decision_says_what_is_known(model):
         EarlyDecisionDisplay.from_estimator(model, SERIES[90][:11])
     with pytest.raises(ValueError, match="curves: expected a mapping of curves by method"):
         EarlyCurvesDisplay({}).plot()
+
+
+def test_wrong_arguments_are_named(model):
+    curves, decision = {"a": ([0.5, 0.9], [0.6, 0.8])}, EarlyDecisionDisplay.from_estimator
+    for call, message in (
+        (lambda: EarlyCurvesDisplay(curves).plot(score="xx"), "score: expected one of"),
+        (lambda: EarlyCurvesDisplay([]).plot(), "curves: expected a mapping"),
+        (lambda: decision(ECTS(), SERIES[0]), "estimator: expected a fitted ReliableClassifier"),
+        (lambda: decision(model, SERIES[0], times=[]), r"times: expected integers in 1\.\.12"),
+        (lambda: decision(model, SERIES[0], times=[13]), "times: expected"),
+        (lambda: decision(model, SERIES[0], reliability=2.0), "reliability: expected"),
+        (lambda: EarlyCalibrationDisplay(None).plot(), "calibration: expected a Calibration"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from every_estimator import X, Y
 from matplotlib.figure import Figure
+from sklearn.naive_bayes import GaussianNB
 
 import eigenfeat as ef
 from eigenfeat.plotting import EmbeddingDisplay
@@ -71,3 +72,17 @@ def test_the_legend_covers_no_data(rng):
     assert legend.y0 >= display.ax_.bbox.y1 - 1
     assert legend.y1 <= display.ax_.title.get_window_extent().y0 + 1
     assert legend.x1 <= figure.bbox.x1
+
+
+def test_wrong_arguments_are_named():
+    X = np.zeros((4, 2))
+    for call, message in (
+        (lambda: EmbeddingDisplay(X, [0, 1]).plot(), "features: expected samples with at least"),
+        (lambda: EmbeddingDisplay(X * np.nan, [0] * 4).plot(), "features: expected finite"),
+        (
+            lambda: EmbeddingDisplay.from_estimator(GaussianNB().fit(X + 1, [0, 0, 1, 1]), X, X),
+            "estimator: expected a transformer",
+        ),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()

@@ -300,6 +300,15 @@ def test_text_that_begins_late_in_a_file(tmp_path):
     assert open_rows(path, "kind").sources[0].kinds[:2] == ["number", "text"]
 
 
+def test_types_of_cells_that_grow_in_utf_8(tmp_path):
+    """All first cells count, also those that take more bytes once they are recoded."""
+    arrow_modules()
+    path = tmp_path / "a.csv"
+    path.write_text("u,v\né,2.5\né,2.5\n2.5,2.5\n2.5,é", encoding="latin-1")
+    source = open_rows(path, encoding="latin-1").sources[0]
+    assert [*source.kinds] == ["number", "number"]  # text is less than a half
+
+
 def test_cells_that_are_none_late_in_a_file(tmp_path, monkeypatch):
     """Numbers before and behind are the same as without such a cell."""
     arrow_modules()
