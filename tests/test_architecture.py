@@ -45,11 +45,8 @@ RANKS = tuple(
 )
 RANK_OF = {folder: rank for rank, folders in enumerate(RANKS) for folder in folders}
 
-# From the bottom up: folders within a folder; "" is its own files. But for _base, for it alone.
-INNER_RANKS = {
-    "ldg": ("_solving", ""),
-    "_base": ("", "files"),
-}
+# From the bottom up: folders within a folder; "" is its own files.
+INNER_RANKS = {"ldg": ("_solving", "")}
 
 # Libraries besides the standard one: from which rank on, and those that are imported in functions.
 LIBRARIES = {"numpy": "_base", "joblib": "_base", "scipy": "pencils", "sklearn": "rows"}
@@ -70,7 +67,7 @@ BENCH_MAY = {"papers": "eigenfeat._base."}
 CPP_ROOMS = (
     *("view", "vector", "status", "tier_kind", "tier", "scratch", "processors", "parallel"),
     *("lapack", "moments"),
-    *("pencil", "expansion", "features", "logit", "lbfgs", "layer_training"),
+    *("pencil", "expansion", "features", "column_features", "logit", "lbfgs", "layer_training"),
     *("local_means", "local_affinity", "prefix_gaussian", "trust_region", "box", "dominance"),
     *("crammer_singer", "hinge_envelope", "sparse_rows"),
     *("tangent_space", "convolutions"),

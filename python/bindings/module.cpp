@@ -75,6 +75,7 @@ PYBIND11_MODULE(_core, module, pybind11::mod_gil_not_used()) {
   eigenfeat::bindings::register_sparse_rows(module);
   eigenfeat::bindings::register_tangent_space(module);
   eigenfeat::bindings::register_convolutions(module);
+  eigenfeat::bindings::register_column_features(module);
 
   module.def("default_threads", &eigenfeat::default_threads);
   module.def("available_processors", &eigenfeat::available_processors);

@@ -22,5 +22,6 @@ void register_hinge_envelope(pybind11::module_& module);
 void register_sparse_rows(pybind11::module_& module);
 void register_tangent_space(pybind11::module_& module);
 void register_convolutions(pybind11::module_& module);
+void register_column_features(pybind11::module_& module);
 
 }  // namespace eigenfeat::bindings

@@ -482,3 +482,16 @@ def convolution_outputs(
     rows: _I64,  # (84 D,)
     n_threads: int,
 ) -> npt.NDArray[_T]: ...  # (84 D, length)
+def column_ranks(
+    x: npt.NDArray[_T],  # (n, d)
+    columns: _I64,  # (c,)
+    quantiles: npt.NDArray[_T],  # (c, q)
+    n_threads: int,
+) -> tuple[_I64, npt.NDArray[np.float32]]: ...  # quantiles at most x, ranks (n, c)
+def column_splines(
+    x: npt.NDArray[_T],  # (n, d)
+    columns: _I64,  # (c,)
+    knots: _F64,
+    starts: _I64,  # (c + 1,)
+    n_threads: int,
+) -> npt.NDArray[np.float32]: ...  # (n, features)

@@ -142,7 +142,7 @@ def held_and_lazy(client, n=8000, chunk=500):
 
 
 @pytest.mark.parametrize("split_every", [2, 4, 16])
-def test_rows_that_are_held_give_the_same_bits(client, split_every):
+def test_samples_in_memory_of_workers_give_the_same_bits(client, split_every):
     held, lazy = held_and_lazy(client)
     here = held[1].compute()
     expected = distributed.class_moments(*lazy, split_every=split_every)
@@ -152,7 +152,7 @@ def test_rows_that_are_held_give_the_same_bits(client, split_every):
     assert distributed.class_moments(lazy[0], here, split_every=split_every) == expected
 
 
-def test_a_pass_over_rows_that_are_held_has_a_task_a_worker(client):
+def test_a_pass_over_samples_in_memory_has_a_task_for_each_worker(client):
     held, _ = held_and_lazy(client)
     blocks = DaskBlocks(*held)
     tasks = blocks.reduce(ran_by, frozenset.union)
@@ -197,7 +197,7 @@ def test_rows_of_one_worker_are_shared_by_all(client):
     assert found == distributed.class_moments(lazy, y)
 
 
-def test_projections_are_kept_by_all_workers_alike(client):
+def test_projections_are_cached_by_all_workers_alike(client):
     from dask.distributed import wait
 
     X, y = lazy_problem(8000, 500, d=9)
@@ -214,7 +214,7 @@ def test_projections_are_kept_by_all_workers_alike(client):
     assert sorted(len(share.numbers) for share in kept) == [8, 8]
 
 
-def test_rows_that_are_held_outlive_a_worker(client):
+def test_samples_in_memory_outlive_a_worker(client):
     held, _ = held_and_lazy(client)
     blocks = DaskBlocks(*held)
     _, calm = moments_in_spite_of_a_kill(client, blocks, 0.3)

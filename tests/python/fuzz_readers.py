@@ -269,9 +269,9 @@ def main() -> int:
     for reader in options.readers:
         start = time.monotonic()
         kinds, bad, most = fuzz(reader, count, options.seed, options.first, start + share)
-        told = ", ".join(f"{kind} {n:,}" for kind, n in sorted(kinds.items()))
+        said = ", ".join(f"{kind} {n:,}" for kind, n in sorted(kinds.items()))
         print(
-            f"{reader}: {sum(kinds.values()):,} cases in {time.monotonic() - start:.0f} s: {told}; "
+            f"{reader}: {sum(kinds.values()):,} cases in {time.monotonic() - start:.0f} s: {said}; "
             f"{most / 2**20:.0f} MiB more",
             flush=True,
         )

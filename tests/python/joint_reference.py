@@ -91,7 +91,7 @@ def reference_steps(network, rows, labels, weights, shift, rates):
     parts[-1] = parts[-1] + network.centre @ parts[-2]
     means = [np.zeros_like(part) for part in parts]
     squares = [np.zeros_like(part) for part in parts]
-    share, told = weights / len(weights), []
+    share, history = weights / len(weights), []
     for t, rate in enumerate(rates, start=1):
         sets = [rows]
         if shift:
@@ -101,7 +101,7 @@ def reference_steps(network, rows, labels, weights, shift, rates):
         def mean_loss(now, sets=sets):
             return [share @ losses(now, network, x, labels) for x in sets]
 
-        told.append((*mean_loss(parts), 0.0)[:2])
+        history.append((*mean_loss(parts), 0.0)[:2])
         slopes = [
             differences(lambda v, i=i: sum(mean_loss([*parts[:i], v, *parts[i + 1 :]])), parts[i])
             for i in range(len(parts))
@@ -112,4 +112,4 @@ def reference_steps(network, rows, labels, weights, shift, rates):
             step = means[i] / (1 - 0.9**t) / (np.sqrt(squares[i] / (1 - 0.999**t)) + 1e-12)
             parts[i] = parts[i] - rate * own * step
     parts[-1] = parts[-1] - network.centre @ parts[-2]
-    return parts, told
+    return parts, history

@@ -14,8 +14,9 @@
 // W's gradient is taken with the features' centre m subtracted, as if z were W^T (f - m) + c.
 //
 // Cost of a step of B rows: for the first layer 10 B d F flops with a shift and 4 without, for others
-// 12 and 6, in gemm, by tiles of fixed size; 28 bytes of traffic a parameter for Adam. Memory: four arrays of the
-// parameters' size, and 2 B rows of all p_l, h_l and their gradients. T is the type of everything.
+// 12 and 6, in gemm, by tiles of fixed size; 24 bytes of traffic a parameter for Adam. Memory: three arrays of the
+// parameters' size, a tile of a gradient (512 x 1024) for each thread, and 2 B rows of all p_l, h_l and
+// their gradients. T is the type of everything.
 // Every thread count gives the same bits. Errors: std::invalid_argument naming what does not fit.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Private to moments: columns become rows.
+// Private to the core: columns become rows.
 #pragma once
 
 #include "kernels/family.hpp"

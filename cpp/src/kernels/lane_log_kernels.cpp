@@ -400,12 +400,21 @@ void rotate(const double* a, index_t n, const double* betas, double* out, double
   rotate_lanes(a, betas, Matrix{out, n, stride_of(n)}, work);
 }
 
+// Rows of w from `ends[j]` on are 0 in column j; sums of a block end where all of its columns do.
+template <index_t S>
+EIGENFEAT_INLINE index_t end_of(const index_t* ends, index_t j) {
+  index_t end = ends[j];
+  for (index_t s = 1; s < S; ++s) end = ends[j + s] > end ? ends[j + s] : end;
+  return end;
+}
+
 template <index_t R, index_t S>
-EIGENFEAT_INLINE void multiply_block(const double* a, index_t m, const double* w, index_t columns,
-                                     index_t i, index_t j, double* out) {
-  const index_t from = stride_of(m), to = stride_of(columns);
+EIGENFEAT_INLINE void multiply_block(const double* a, index_t m, const double* w,
+                                     const index_t* ends, index_t columns, index_t i, index_t j,
+                                     double* out) {
+  const index_t from = stride_of(m), to = stride_of(columns), end = end_of<S>(ends, j);
   V sum[R][S] = {};
-  for (index_t k = 0; k < m; ++k) {
+  for (index_t k = 0; k < end; ++k) {
     for (index_t r = 0; r < R; ++r) {
       const V left = get(a + ((i + r) * from + k) * kLanes);
       for (index_t s = 0; s < S; ++s) sum[r][s] += left * w[k * columns + j + s];
@@ -416,25 +425,29 @@ EIGENFEAT_INLINE void multiply_block(const double* a, index_t m, const double* w
   }
 }
 
-void multiply(const double* a, index_t n, index_t m, const double* w, index_t columns,
-              double* out) {
+void multiply(const double* a, index_t n, index_t m, const double* w, const index_t* ends,
+              index_t columns, double* out) {
   const index_t rows = n - n % kSide, whole = columns - columns % kSide;
   for (index_t i = 0; i < rows; i += kSide) {
     for (index_t j = 0; j < whole; j += kSide)
-      multiply_block<kSide, kSide>(a, m, w, columns, i, j, out);
-    for (index_t j = whole; j < columns; ++j) multiply_block<kSide, 1>(a, m, w, columns, i, j, out);
+      multiply_block<kSide, kSide>(a, m, w, ends, columns, i, j, out);
+    for (index_t j = whole; j < columns; ++j)
+      multiply_block<kSide, 1>(a, m, w, ends, columns, i, j, out);
   }
   for (index_t i = rows; i < n; ++i) {
-    for (index_t j = 0; j < columns; ++j) multiply_block<1, 1>(a, m, w, columns, i, j, out);
+    for (index_t j = 0; j < whole; j += kSide)
+      multiply_block<1, kSide>(a, m, w, ends, columns, i, j, out);
+    for (index_t j = whole; j < columns; ++j)
+      multiply_block<1, 1>(a, m, w, ends, columns, i, j, out);
   }
 }
 
 template <index_t R, index_t S>
-EIGENFEAT_INLINE void project_block(const double* a, index_t m, const double* w, index_t n,
-                                    index_t i, index_t j, double* out) {
-  const index_t stride = stride_of(n);
+EIGENFEAT_INLINE void project_block(const double* a, const double* w, const index_t* ends,
+                                    index_t n, index_t i, index_t j, double* out) {
+  const index_t stride = stride_of(n), end = end_of<S>(ends, j);
   V sum[R][S] = {};
-  for (index_t k = 0; k < m; ++k) {
+  for (index_t k = 0; k < end; ++k) {
     for (index_t r = 0; r < R; ++r) {
       const V left = get(a + (k * stride + i + r) * kLanes);
       for (index_t s = 0; s < S; ++s) sum[r][s] += left * w[k * n + j + s];
@@ -445,13 +458,14 @@ EIGENFEAT_INLINE void project_block(const double* a, index_t m, const double* w,
   }
 }
 
-void project(const double* a, index_t m, const double* w, index_t n, double* out) {
+void project(const double* a, const double* w, const index_t* ends, index_t n, double* out) {
   const index_t whole = n - n % kSide;
   for (index_t i = 0; i < whole; i += kSide) {
-    for (index_t j = 0; j <= i; j += kSide) project_block<kSide, kSide>(a, m, w, n, i, j, out);
+    for (index_t j = 0; j <= i; j += kSide) project_block<kSide, kSide>(a, w, ends, n, i, j, out);
   }
   for (index_t i = whole; i < n; ++i) {
-    for (index_t j = 0; j <= i; ++j) project_block<1, 1>(a, m, w, n, i, j, out);
+    for (index_t j = 0; j < whole; j += kSide) project_block<1, kSide>(a, w, ends, n, i, j, out);
+    for (index_t j = whole; j <= i; ++j) project_block<1, 1>(a, w, ends, n, i, j, out);
   }
 }
 

@@ -12,11 +12,12 @@ inline constexpr index_t kLogNodes = 8;  // nodes come in such groups
 
 struct LaneLogKernels {
   index_t lanes;  // matrices in a vector
-  // out (n, columns, lanes) <- product of a (n, m, lanes) and w (m, columns) row-major, the same w for all
-  void (*multiply)(const double* a, index_t n, index_t m, const double* w, index_t columns,
-                   double* out);
-  // out (n, n, lanes), lower triangle <- a^T w, a (m, n, lanes), w (m, n) row-major
-  void (*project)(const double* a, index_t m, const double* w, index_t n, double* out);
+  // out (n, columns, lanes) <- product of a (n, m, lanes) and w (m, columns) row-major, the same w for
+  // all, which is 0 in rows from ends[j] on of column j
+  void (*multiply)(const double* a, index_t n, index_t m, const double* w, const index_t* ends,
+                   index_t columns, double* out);
+  // out (n, n, lanes), lower triangle <- a^T w, a (m, n, lanes), w (m, n) likewise
+  void (*project)(const double* a, const double* w, const index_t* ends, index_t n, double* out);
   // a (n, n, lanes), lower triangle -> A = Q T Q^T: diagonal d and what is beside it, e (last 0), of T;
   // a <- the reflections of Q, with their betas; work (4 n, lanes)
   void (*reduce)(double* a, index_t n, double* d, double* e, double* betas, double* work);

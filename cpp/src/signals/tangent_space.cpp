@@ -11,6 +11,7 @@
 #include "base/shape_text.hpp"
 #include "eigenfeat/parallel.hpp"
 #include "eigenfeat/scratch.hpp"
+#include "kernels/column_kernels.hpp"
 #include "kernels/lane_log_kernels.hpp"
 
 namespace eigenfeat {
@@ -73,16 +74,22 @@ class Block {
         logs_(r * padded(r) * kernels_.lanes),
         vectors_((3 * r + 2) * kernels_.lanes),
         nodes_(3 * kMostNodes * kernels_.lanes),
-        work_(2 * kLogNodes * r * kernels_.lanes) {}
+        work_(2 * kLogNodes * r * kernels_.lanes) {
+    for (index_t i = 0; i < d; ++i) {
+      for (index_t j = 0; j < d; ++j)
+        entries_.push_back(inputs_.data() + (i * padded(d) + j) * kernels_.lanes);
+    }
+  }
 
-  void run(MatrixView<const double> matrices, MatrixView<const double> whitening, index_t first,
-           MatrixView<double> vectors, MatrixView<double> extremes, VectorView<int> status) {
+  void run(MatrixView<const double> matrices, MatrixView<const double> whitening,
+           const index_t* ends, index_t first, MatrixView<double> vectors,
+           MatrixView<double> extremes, VectorView<int> status) {
     const index_t lanes = kernels_.lanes, count = std::min(lanes, matrices.rows - first);
     double *d = vectors_.data(), *e = d + r_ * lanes, *betas = e + r_ * lanes;
     double *low = betas + r_ * lanes, *high = low + lanes;
     fill(matrices, first);
-    kernels_.multiply(inputs_.data(), d_, d_, whitening.data, r_, products_.data());
-    kernels_.project(products_.data(), d_, whitening.data, r_, reduced_.data());
+    kernels_.multiply(inputs_.data(), d_, d_, whitening.data, ends, r_, products_.data());
+    kernels_.project(products_.data(), whitening.data, ends, r_, reduced_.data());
     scale();
     kernels_.reduce(reduced_.data(), r_, d, e, betas, work_.data());
     kernels_.extremes(d, e, r_, work_.data(), low, high);
@@ -101,6 +108,11 @@ class Block {
  private:
   void fill(MatrixView<const double> matrices, index_t first) {
     const index_t lanes = kernels_.lanes;
+    if (first + lanes <= matrices.rows) {
+      kernels<ColumnKernels<double>>().scatter_rows(matrices.row(first), matrices.row_stride,
+                                                    d_ * d_, lanes, 0, entries_.data());
+      return;
+    }
     const double* from[kMostLanes];
     for (index_t l = 0; l < lanes; ++l)
       from[l] = matrices.row(std::min(first + l, matrices.rows - 1));
@@ -182,12 +194,16 @@ class Block {
 
   void write(index_t first, index_t count, VectorView<int> status, MatrixView<double> vectors) {
     const double root = std::sqrt(2.0), nothing = std::numeric_limits<double>::quiet_NaN();
-    index_t column = 0;
+    double* to[kMostLanes];
+    for (index_t l = 0; l < count; ++l) to[l] = vectors.row(first + l);
     for (index_t i = 0; i < r_; ++i) {
-      for (index_t j = i; j < r_; ++j, ++column) {
-        const double* from = logs_.data() + (j * padded(r_) + i) * kernels_.lanes;
-        for (index_t l = 0; l < count; ++l)
-          vectors(first + l, column) = i == j ? from[l] + shifts_[l] : root * from[l];
+      const double* from = logs_.data() + i * (padded(r_) + 1) * kernels_.lanes;
+      kernels<ColumnKernels<double>>().scatter_rows(from, padded(r_) * kernels_.lanes, count,
+                                                    r_ - i, 0, to);
+      for (index_t l = 0; l < count; ++l) {
+        to[l][0] += shifts_[l];
+        for (index_t j = 1; j < r_ - i; ++j) to[l][j] *= root;
+        to[l] += r_ - i;
       }
     }
     for (index_t l = 0; l < count; ++l) {
@@ -200,10 +216,22 @@ class Block {
   const LaneLogKernels& kernels_;
   index_t d_, r_;
   AlignedBuffer<double> inputs_, products_, reduced_, logs_, vectors_, nodes_, work_;
+  std::vector<double*> entries_;  // of the inputs
   bool sound_[kMostLanes] = {};
   int exponents_[kMostLanes] = {};
   double shifts_[kMostLanes] = {};
 };
+
+// For each column the row from which on it is 0; an upper triangle takes half of the products.
+std::vector<index_t> ends_of(MatrixView<const double> w) {
+  std::vector<index_t> ends(static_cast<std::size_t>(w.cols));
+  for (index_t j = 0; j < w.cols; ++j) {
+    index_t end = w.rows;
+    while (end > 0 && w(end - 1, j) == 0.0) --end;
+    ends[static_cast<std::size_t>(j)] = end;
+  }
+  return ends;
+}
 
 }  // namespace
 
@@ -222,13 +250,14 @@ void tangent_vectors(MatrixView<const double> matrices, MatrixView<const double>
           extremes.cols == 2 && status.size == n,
       "vectors, extremes, status", "arrays of " + std::to_string(n) + " matrices",
       shape_text(vectors) + ", " + shape_text(extremes) + " and " + std::to_string(status.size));
+  const std::vector<index_t> ends = ends_of(whitening);
   const index_t lanes = kernels<LaneLogKernels>().lanes;
   const double width = static_cast<double>(d);
   const int threads = threads_for(static_cast<double>(n) * 8.0 * width * width * width, n_threads);
   PerThread<Vector<Block>> blocks(threads);
   for_ranges(n, lanes, threads, [&](index_t first, index_t, int thread) {
     if (blocks[thread].empty()) blocks[thread].emplace_back(d, r);
-    blocks[thread].front().run(matrices, whitening, first, vectors, extremes, status);
+    blocks[thread].front().run(matrices, whitening, ends.data(), first, vectors, extremes, status);
   });
 }
 

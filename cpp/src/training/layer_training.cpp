@@ -17,21 +17,19 @@
 namespace eigenfeat {
 namespace {
 
-constexpr index_t kRowsOfTask = 16;        // of waves and softmax
-constexpr index_t kEntriesOfTask = 16384;  // of Adam's step
+constexpr index_t kRowsOfTask = 16;  // of waves and softmax
 
-// Numbers that Adam moves: values, their gradient, and its two running means.
+// Numbers that Adam moves, and the two running means of their gradient.
 template <class T>
 struct Moved {
   index_t rows = 0, cols = 0;
-  AlignedBuffer<T> values, gradient, means, squares;
+  AlignedBuffer<T> values, means, squares;
 
   Moved() = default;
   explicit Moved(MatrixView<const T> start)
       : rows(start.rows),
         cols(start.cols),
         values(rows * cols),
-        gradient(AlignedBuffer<T>::zeros(rows * cols)),
         means(AlignedBuffer<T>::zeros(rows * cols)),
         squares(AlignedBuffer<T>::zeros(rows * cols)) {
     for (index_t i = 0; i < rows; ++i) std::copy_n(start.row(i), cols, values.data() + i * cols);
@@ -39,16 +37,20 @@ struct Moved {
   explicit Moved(VectorView<const T> start) : Moved(row_major(start.data, 1, start.size)) {}
 
   MatrixView<const T> view() const { return row_major(values.data(), rows, cols); }
-  MatrixView<T> slope() { return row_major(gradient.data(), rows, cols); }
   void copy_to(T* out) const { std::copy_n(values.data(), rows * cols, out); }
 
-  void move(index_t begin, index_t end, AdamStep<T> step, T own_rate) {
-    step.rate *= own_rate;
-    kernels<TrainingKernels<T>>().adam(step, gradient.data() + begin, end - begin,
-                                       means.data() + begin, squares.data() + begin,
-                                       values.data() + begin);
+  // `count` of them from `begin` on, down their gradient.
+  void move(index_t begin, index_t count, const T* gradient, const AdamStep<T>& step) {
+    kernels<TrainingKernels<T>>().adam(step, gradient, count, means.data() + begin,
+                                       squares.data() + begin, values.data() + begin);
   }
 };
+
+template <class T>
+AdamStep<T> at_rate(AdamStep<T> step, T own_rate) {
+  step.rate *= own_rate;
+  return step;
+}
 
 // out <- sums of columns; tasks of columns.
 template <class T>
@@ -85,12 +87,15 @@ struct LayerTraining<T>::State {
 
   index_t capacity = 0;                  // rows that there is room for, clean and shifted together
   AlignedBuffer<T> rows, scores, above;  // above: gradients by features of one layer, clean rows
-  AlignedBuffer<double> losses;          // of each row
+  AlignedBuffer<T> tiles;                // of directions' gradients, one for each thread
+  AlignedBuffer<T> weights_gradient;
+  AlignedBuffer<T> sums;  // gradients of an offset, or of the intercept
 
   index_t classes() const { return weights.cols; }
   index_t columns() const { return layers[0].directions.rows; }
 
-  void reserve(index_t count) {
+  void reserve(index_t count, int n_threads) {
+    tiles.reserve(n_threads * tile_size());
     if (count <= capacity) return;
     index_t widest = columns();
     for (Layer& layer : layers) {
@@ -102,8 +107,17 @@ struct LayerTraining<T>::State {
     rows.reserve(count * columns());
     scores.reserve(count * classes());
     above.reserve(count * widest);
-    losses.reserve(count);
     capacity = count;
+  }
+
+  index_t tile_size() const {
+    index_t size = 0;
+    for (const Layer& layer : layers) {
+      const EvenParts down(layer.directions.rows, kGradientTile.rows);
+      const EvenParts across(layer.directions.cols, kGradientTile.cols);
+      size = std::max(size, down.size(0) * across.size(0));
+    }
+    return size;
   }
 
   // Rows [begin, begin + n) of what a layer reads, and of other buffers.
@@ -219,46 +233,57 @@ struct LayerTraining<T>::State {
     });
   }
 
-  void gradients(index_t n, int n_threads) {
+  // Gradients from the slopes and residuals of n rows, and Adam's step down them.
+  void move(index_t n, T rate, int n_threads) {
+    ++steps;
+    const double t = static_cast<double>(steps);
+    const AdamStep<T> step{static_cast<T>(static_cast<double>(rate) / (1.0 - std::pow(0.9, t))),
+                           static_cast<T>(1.0 / (1.0 - std::pow(0.999, t)))};
     for (index_t l = 0; l < layers.size(); ++l) {
       Layer& layer = layers[l];
       const auto slopes = part(layer.slopes, layer.count(), 0, n);
-      row_products<T>(Op::transpose, input(l, 0, n), Op::none, slopes, T(0),
-                      layer.directions.slope(), n_threads);
-      column_sums<T>(slopes, layer.offset.gradient.data(), n_threads);
+      move_directions(layer, input(l, 0, n), slopes, at_rate(step, layer.directions_rate),
+                      n_threads);
+      column_sums<T>(slopes, sums.data(), n_threads);
+      layer.offset.move(0, layer.count(), sums.data(), at_rate(step, layer.offset_rate));
     }
+    move_logit(n, step, n_threads);
+  }
+
+  // By tiles of the gradient, which are in the cache when their entries move.
+  void move_directions(Layer& layer, MatrixView<const T> from, MatrixView<const T> slopes,
+                       const AdamStep<T>& step, int n_threads) {
+    auto& directions = layer.directions;
+    const index_t size = tile_size();
+    const auto move_tile = [&](index_t i, index_t j, index_t m, index_t n, int thread) {
+      T* gradient = tiles.data() + thread * size;
+      row_product<T>(Op::transpose, from.block(0, i, from.rows, m), Op::none,
+                     slopes.block(0, j, from.rows, n), T(0), row_major(gradient, m, n));
+      for (index_t r = 0; r < m; ++r) {
+        directions.move((i + r) * directions.cols + j, n, gradient + r * n, step);
+      }
+    };
+    for_tiles(directions.rows, directions.cols, from.rows, kGradientTile, n_threads, move_tile);
+  }
+
+  // The intercept is c - W^T m, c moved by its own step.
+  void move_logit(index_t n, const AdamStep<T>& step, int n_threads) {
     const index_t last = layers.size() - 1, before = input_width(), k = classes();
     const auto z = part(scores, k, 0, n);
-    const auto slope = weights.slope();
+    const auto slope = row_major(weights_gradient.data(), weights.rows, k);
     if (includes_input) {
       row_products<T>(Op::transpose, input(last, 0, n), Op::none, z, T(0),
                       slope.block(0, 0, before, k), n_threads);
     }
     row_products<T>(Op::transpose, part(layers[last].features, layers[last].width(), 0, n),
                     Op::none, z, T(0), slope.block(before, 0, layers[last].width(), k), n_threads);
-    column_sums<T>(z, intercept.gradient.data(), n_threads);
-    for (index_t j = 0; j < weights.rows; ++j) {
-      add_multiple(-centre[j], intercept.gradient.data(), k, slope.row(j));
-    }
-  }
-
-  // The intercept is c - W^T m, c moved by its own step.
-  void move(T rate, int n_threads) {
-    ++steps;
-    const double t = static_cast<double>(steps);
-    const AdamStep<T> step{static_cast<T>(static_cast<double>(rate) / (1.0 - std::pow(0.9, t))),
-                           static_cast<T>(1.0 / (1.0 - std::pow(0.999, t)))};
-    for (Layer& layer : layers) {
-      const index_t size = layer.directions.rows * layer.directions.cols;
-      for_ranges(size, kEntriesOfTask, n_threads, [&](index_t begin, index_t end, int) {
-        layer.directions.move(begin, end, step, layer.directions_rate);
-      });
-      layer.offset.move(0, layer.count(), step, layer.offset_rate);
-    }
-    const index_t k = classes();
+    column_sums<T>(z, sums.data(), n_threads);
     add_centre(T(1));
-    for (index_t j = 0; j < weights.rows; ++j) weights.move(j * k, (j + 1) * k, step, rates[j]);
-    intercept.move(0, k, step, intercept_rate);
+    for (index_t j = 0; j < weights.rows; ++j) {
+      add_multiple(-centre[j], sums.data(), k, slope.row(j));
+      weights.move(j * k, k, slope.row(j), at_rate(step, rates[j]));
+    }
+    intercept.move(0, k, sums.data(), at_rate(step, intercept_rate));
     add_centre(T(-1));
   }
 
@@ -279,7 +304,7 @@ LayerTraining<T>::LayerTraining(const TrainedLayers<T>& layers, const TrainedLog
   require(n_layers >= 1 && layers.offsets.size() == n_layers && layers.powers.size() == n_layers &&
               layers.rates.size() == n_layers,
           "layers", "at least one, each with offset, powers and rates", std::to_string(n_layers));
-  index_t columns = 0, width = 0;
+  index_t columns = 0, width = 0, most = 0;
   for (index_t l = 0; l < n_layers; ++l) {
     const auto directions = layers.directions[l];
     const auto offset = layers.offsets[l];
@@ -295,6 +320,7 @@ LayerTraining<T>::LayerTraining(const TrainedLayers<T>& layers, const TrainedLog
         Moved<T>(directions), Moved<T>(offset), layers.powers[l], rate, offset_rate, {}, {}, {}};
     columns = rows;
     width = layer.width();
+    most = std::max(most, count);
     s.layers.push_back(std::move(layer));
   }
   const index_t p = width + (logit.includes_input ? columns : 0), k = logit.weights.cols;
@@ -307,6 +333,8 @@ LayerTraining<T>::LayerTraining(const TrainedLayers<T>& layers, const TrainedLog
           std::to_string(logit.centre.size) + " and " + std::to_string(logit.rates.size));
   s.weights = Moved<T>(logit.weights);
   s.intercept = Moved<T>(logit.intercept);
+  s.weights_gradient.reserve(p * k);
+  s.sums.reserve(std::max(k, most));
   s.centre.reserve(p);
   s.rates.reserve(p);
   std::copy_n(logit.centre.data, p, s.centre.data());
@@ -347,7 +375,7 @@ TrainingLosses LayerTraining<T>::step(MatrixView<const T> rows,
   const index_t all = shifted ? 2 * n : n;
   const int threads = resolve_threads(n_threads);
   const NoInterrupts whole;
-  s.reserve(all);
+  s.reserve(all, threads);
   for (index_t i = 0; i < n; ++i) {
     std::copy_n(rows.row(i), rows.cols, s.rows.data() + i * rows.cols);
   }
@@ -361,8 +389,7 @@ TrainingLosses LayerTraining<T>::step(MatrixView<const T> rows,
     losses.shifted = s.residuals(n, n, labels, row_weights.data);
     s.backward(n, n, false, threads);
   }
-  s.gradients(all, threads);
-  s.move(rate, threads);
+  s.move(all, rate, threads);
   return losses;
 }
 

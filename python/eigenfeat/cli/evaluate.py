@@ -171,21 +171,19 @@ def report(options: SimpleNamespace) -> int:
     }
     from eigenfeat.report import write_report
 
-    shape = options.image_shape
-    if isinstance(shape, tuple) and shape[0] * shape[1] != X.shape[1]:
-        raise UsageError(
-            f"--image-shape: expected {X.shape[1]} pixels, got {shape[0]} x {shape[1]}"
-        )
     encoder = getattr(model, "columns_", None)
     if encoder is not None:  # the page is about the encoded columns
         model = without_names(model)
         model.feature_names_in_ = encoder.feature_names_
     try:
         write_report(
-            model, X, y, options.output, title=options.title, image_shape=shape, sources=sources
-        )
+            model, X, y, options.output, title=options.title, image_shape=options.image_shape,
+            sources=sources,
+        )  # fmt: skip
     except ValueError as error:
         file, message = rows.sources[0].path, str(error)
+        if message.startswith("image_shape: "):
+            raise UsageError(f"--image-shape: {message.removeprefix('image_shape: ')}") from None
         if message.startswith("model: "):
             file, message = options.model, message.removeprefix("model: ")
         raise ValueError(f"{file}: {message}") from error

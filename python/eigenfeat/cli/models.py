@@ -25,6 +25,7 @@ from eigenfeat.cli.output import Output, UsageError
 from eigenfeat.gem.search import GEMClassifierCV
 from eigenfeat.models.saving import save
 from eigenfeat.moments.class_moments import ClassMoments
+from eigenfeat.report.evidence import candidates
 from eigenfeat.rows.estimator import keep_columns
 from eigenfeat.rows.out_of_core import without_names
 from eigenfeat.tables import FileRows, open_rows
@@ -153,7 +154,10 @@ def search(options: SimpleNamespace) -> int:
     result |= {"rows": rows.n_rows, "skipped": rows.n_skipped, "best_params": chosen}
     if kind != "ldg":
         result |= {"best_score": float(searched.best_score_)}
-    result |= {"results": _tried(searched.cv_results_)}
+    result["results"] = [
+        one | {"params": {_own(name): plain(value) for name, value in one["params"].items()}}
+        for one in candidates(searched)
+    ]
     result |= {"seconds": time.perf_counter() - started}
     output.result(result, _text(result))
     return 0
@@ -200,29 +204,6 @@ def _search(options: SimpleNamespace, grid: dict[str, list[Any]]) -> Any:
     named = {f"maxmarginshift__{name}": values for name, values in grid.items()}
     folds = StratifiedKFold(options.cv or 5, shuffle=True, random_state=0)
     return GridSearchCV(steps, named, cv=folds, error_score="raise")
-
-
-def _tried(tried: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Candidates with their scores, best first."""
-    if "params" not in tried:  # LDG, which tries its parameters one after the other
-        return [
-            {"params": {name: plain(value)}, "score": float(score)}
-            for name in OF_LDG
-            if np.ndim(tried.get(f"{name}_accuracy", 0)) == 1
-            for value, score in zip(tried[name], tried[f"{name}_accuracy"], strict=True)
-        ]
-    found = [
-        {
-            "params": {_own(name): plain(value) for name, value in params.items()},
-            "score": float(score),
-            "deviation": float(deviation),
-        }
-        for params, score, deviation in zip(
-            tried["params"], tried["mean_test_score"], tried["std_test_score"], strict=True
-        )
-        if np.isfinite(score)
-    ]
-    return sorted(found, key=lambda one: -one["score"])
 
 
 def _own(name: str) -> str:

@@ -268,7 +268,7 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
         X = self._validated(X, reset=False)
         filled = complete(getattr(self, "completion_", None), X, self.n_threads)
         if hasattr(self, "statistics_"):
-            table = self.statistics_.table(with_gaps(filled, X, self.gaps_))
+            table = self.statistics_.table(with_gaps(filled, X, self.gaps_), self.n_threads)
             return pooled_scores(self.views_, self.logit_, table, filled, self.n_threads)
         few = None if self._has_input() else few_features(filled, self.layers_, self.n_threads)
         if few is not None:
@@ -431,7 +431,7 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
             )
 
         seed = np.random.RandomState(check_random_state(self.random_state).randint(2**31 - 1))
-        table = statistics.table(X)
+        table = statistics.table(X, self.n_threads)
         steps = self._log, self._step_done
         pool = fit_pool(names, rows, table, first, extractor, logit, seed, *steps)
         if pool is None:

@@ -130,7 +130,7 @@ def _parts(model: GEMClassifier, X: Any) -> list[_Part]:
     if not hasattr(model, "statistics_"):
         features = model._features(filled, model.layers_)
         return _by_pair("gem", features.toarray(), model.layers_[-1], coef)
-    table = model.statistics_.table(with_gaps(filled, X, model.gaps_))
+    table = model.statistics_.table(with_gaps(filled, X, model.gaps_), model.n_threads)
     out: list[_Part] = []
     start = 0
     for view in model.views_:

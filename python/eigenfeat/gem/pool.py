@@ -10,6 +10,7 @@ other folds, merged.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
@@ -17,8 +18,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from eigenfeat._base.core import core
 from eigenfeat._base.saved import Saved, fits
-from eigenfeat._base.threads import cached_property
+from eigenfeat._base.threads import cached_property, resolve
 from eigenfeat.expansion.features import Layer, as_layer, layer_features
 from eigenfeat.gem.views import (
     MOST_BINS,
@@ -80,7 +82,8 @@ _TRIED = 60  # samples held out, that all penalties are tried on; beyond, the be
 _DECIDED = 300  # samples held out, that decide the penalty
 _RISE = 0.02  # of the log loss, after which no smaller penalty is tried
 _CELLS, _FEW_CELLS = 1_500, 600  # indicators of pairs of columns up to 5,000 samples and beyond
-_PART = 2**23  # features of samples that are predicted at once
+_PART = 2**23  # features of samples that a thread predicts at once
+_WORKERS = 8  # threads that do so, each with a part's features in memory
 MOST_SMALL = 5_000  # samples of folds that all views take part in
 MOST_COLUMNS = 200  # beyond so many samples, for other views than GEM's
 MOST_CLASSES = 100
@@ -170,14 +173,20 @@ def pooled_scores(
     X: Any,
     n_threads: int | None,
 ) -> Floats:
-    """Logits (n, k), or (n,) with two classes, of a pool; many samples go in parts."""
+    """Logits (n, k), or (n,) with two classes, of a pool; threads take parts of many samples."""
     size = max(_PART // max(logit.n_features_in_, 1), 64)
-    if len(table) > size and isinstance(X, np.ndarray):
-        parts = (slice(begin, begin + size) for begin in range(0, len(table), size))
-        return np.concatenate(
-            [_scores(views, logit, table.subset(some), X[some], n_threads) for some in parts]
-        )
-    return _scores(views, logit, table, X, n_threads)
+    if len(table) <= size or not isinstance(X, np.ndarray):
+        return _scores(views, logit, table, X, n_threads)
+
+    def scores_of(some: slice) -> Floats:
+        return _scores(views, logit, replace(table, X=table.X[some], n_threads=1), X[some], 1)
+
+    parts = [slice(begin, begin + size) for begin in range(0, len(table), size)]
+    workers = min(resolve(n_threads) or core.default_threads(), len(parts), _WORKERS)
+    if workers == 1:
+        return np.concatenate([scores_of(some) for some in parts])
+    with ThreadPoolExecutor(workers) as executor:
+        return np.concatenate(list(executor.map(scores_of, parts)))
 
 
 def _scores(

@@ -245,7 +245,8 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         """
         if self.view_ == "gem":
             return X, X
-        table: Table = self.statistics_.table(np.asarray(X, dtype=np.float64))
+        x = np.asarray(X, dtype=np.float64)
+        table: Table = self.statistics_.table(x, self.n_threads)
         return table.ranks.astype(np.float64), table.splines
 
     def predict(self, X: ArrayLike) -> Labels:

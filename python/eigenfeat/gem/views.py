@@ -31,7 +31,7 @@ standardised excess are taken.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -39,8 +39,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import BSpline
 
+from eigenfeat._base.core import core
 from eigenfeat._base.saved import Saved, fits
-from eigenfeat._base.threads import cached_property
+from eigenfeat._base.threads import cached_property, resolve
 from eigenfeat.pencils.pencils import generalized_eigh
 from eigenfeat.rows.blocks import Block
 
@@ -63,8 +64,6 @@ _BINS, _FINE = 8, 20  # of a numeric column, for pairs of columns and for the co
 _LANDMARKS = 400
 _SPECTRUM = 1e-6  # of the largest eigenvalue of the landmarks' kernel: smaller ones are left out
 MOST_BINS = 1200  # of all columns together
-_FEW = 64  # samples that are compared with all quantiles at once
-_NUMBERS = 1 << 20  # compared at a time
 _SPREAD = 64.0  # roundings of a column's size that its deviation must exceed
 
 
@@ -154,6 +153,13 @@ class TableStatistics(Saved):
         at = np.linspace(_OUTER, _GRID - 1 - _OUTER, _KNOTS).round().astype(np.intp)
         return [_basis(self.quantiles[at, j]) for j in self.numeric]
 
+    @cached_property
+    def knots(self) -> tuple[_Array, NDArray[np.intp]]:
+        """The knots of all splines, one column's after the other's, and where each begins."""
+        knots = [basis.t for basis in self.splines]
+        starts = np.cumsum([0, *map(len, knots)], dtype=np.intp)
+        return np.concatenate([*knots, np.empty(0)]), starts
+
     def has_more_splines_than(self, most: int) -> bool:
         """Whether the splines have more features; a column has at least as many as their degree."""
         if _DEGREE * len(self.numeric) > most:
@@ -176,18 +182,30 @@ class TableStatistics(Saved):
         return self.edges(_FINE)
 
     @cached_property
-    def fine_bins(self) -> list[NDArray[np.int32]]:
-        """For each numeric column the finer bin of what is above so many of its quantiles."""
-        out = []
-        for j, edges in zip(self.numeric, self.fine_edges, strict=True):
-            bins = np.searchsorted(edges, self.quantiles[:, j], side="right")
-            out.append(np.append(0, bins).astype(np.int32))
+    def ranked_quantiles(self) -> _Array:
+        """Their quantiles (columns, Q)."""
+        return np.ascontiguousarray(self.quantiles[:, self.ranked].T)
+
+    @cached_property
+    def coarse_bins(self) -> NDArray[np.intp]:
+        """For each numeric column the bin (columns, Q + 1) of what is above so many quantiles."""
+        return self._bins_above(self.edges(_BINS))
+
+    @cached_property
+    def fine_bins(self) -> NDArray[np.intp]:
+        """The finer bin, likewise."""
+        return self._bins_above(self.fine_edges)
+
+    def _bins_above(self, edges: Sequence[_Array]) -> NDArray[np.intp]:
+        out = np.zeros((len(edges), len(self.quantiles) + 1), dtype=np.intp)
+        for bins, j, inner in zip(out, self.numeric, edges, strict=True):
+            bins[1:] = np.searchsorted(inner, self.quantiles[:, j], side="right")
         return out
 
     @cached_property
     def fine_starts(self) -> NDArray[np.intp]:
         """Where each numeric column's indicators of finer bins begin; last, their number."""
-        return np.cumsum([0, *(int(bins[-1]) + 1 for bins in self.fine_bins)], dtype=np.intp)
+        return np.cumsum([0, *(self.fine_bins[:, -1] + 1)], dtype=np.intp)
 
     @property
     def n_fine(self) -> int:
@@ -224,9 +242,9 @@ class TableStatistics(Saved):
                 out.append((len(columns) + 1, columns))
         return out
 
-    def table(self, X: _Array) -> Table:
+    def table(self, X: _Array, n_threads: int | None = None) -> Table:
         """Complete samples (n, D), as views read them."""
-        return Table(self, X)
+        return Table(self, X, n_threads)
 
 
 def _basis(knots: _Array) -> BSpline:
@@ -248,83 +266,84 @@ class Table:
 
     statistics: TableStatistics
     X: _Array
+    n_threads: int | None = None
 
     def __len__(self) -> int:
         return len(self.X)
 
     def subset(self, some: Codes | slice) -> Table:
         """Some of the samples, by their numbers."""
-        return Table(self.statistics, self.X[some])
+        return Table(self.statistics, self.X[some], self.n_threads)
 
     @cached_property
     def columns(self) -> _Features:
         """Standardised columns with spread."""
         stat = self.statistics
-        some = np.flatnonzero(stat.scale > 0)
-        Z = (self.X[:, some] - stat.mean[some]) / stat.scale[some]
-        return np.clip(Z, -1e6, 1e6).astype(np.float32)
+        return self._standardised(np.flatnonzero(stat.scale > 0)).astype(np.float32)
+
+    def _standardised(self, some: NDArray[np.intp]) -> _Array:
+        stat = self.statistics
+        return np.clip((self.X[:, some] - stat.mean[some]) / stat.scale[some], -1e6, 1e6)
 
     @cached_property
     def splines(self) -> _Features:
         """B-splines of numeric columns, and the others standardised."""
         stat = self.statistics
-        rest = (self.X[:, stat.others] - stat.mean[stat.others]) / stat.scale[stat.others]
-        widths = [basis.c.shape[1] for basis in stat.splines]
-        out = np.empty((len(self.X), sum(widths) + rest.shape[1]), dtype=np.float32)
-        at = 0
-        for j, basis, width in zip(stat.numeric, stat.splines, widths, strict=True):
-            out[:, at : at + width] = _clamped(basis, self.X[:, j])
-            at += width
-        out[:, at:] = np.clip(rest, -1e6, 1e6)
-        return out
+        x = np.ascontiguousarray(self.X)
+        splines = core.column_splines(x, stat.numeric, *stat.knots, resolve(self.n_threads))
+        if not len(stat.others):
+            return splines
+        rest = self._standardised(stat.others).astype(np.float32)
+        return np.concatenate([splines, rest], axis=1)
 
     @cached_property
     def ranks(self) -> _Features:
         """Ranks of the columns, of variance 1 for columns without ties; indicators as 0 and 1."""
         stat = self.statistics
         some = np.flatnonzero(stat.scale > 0)
+        ranks = self._above_and_ranks[1]
+        if len(stat.ranked) == len(some):
+            return ranks
         two = stat.indicator[some]
         out = np.empty((len(self.X), len(some)), dtype=np.float32)
         x, q = self.X[:, some[two]], stat.quantiles[:, some[two]]
         apart = q[-1] - q[0]
         out[:, two] = np.where(apart > 0, x - q[0], 0.0) / np.where(apart > 0, apart, 1.0)
-        q, columns = stat.quantiles[:, stat.ranked], np.flatnonzero(~two)
-        for part in self._parts():
-            x = self.X[:, stat.ranked[part]]
-            out[:, columns[part]] = np.sqrt(12.0) * (
-                _ranks(q[:, part], x, self.above[:, part]) - 0.5
-            )
+        out[:, ~two] = ranks
         return out
 
     @cached_property
-    def above(self) -> NDArray[np.intp]:
-        """How many quantiles of each ranked column are at most a sample's value (n, columns)."""
+    def _above_and_ranks(self) -> tuple[NDArray[np.intp], _Features]:
+        """How many quantiles of each ranked column are at most a sample's value, and its rank."""
         stat = self.statistics
-        out = np.empty((len(self.X), len(stat.ranked)), dtype=np.intp)
-        for part in self._parts():
-            some = stat.ranked[part]
-            out[:, part] = _counts(stat.quantiles[:, some], self.X[:, some])
-        return out
+        dtype = np.result_type(self.X, stat.quantiles)
+        x = np.ascontiguousarray(self.X, dtype=dtype)
+        q = stat.ranked_quantiles.astype(dtype, copy=False)
+        return core.column_ranks(x, stat.ranked, q, resolve(self.n_threads))
 
-    def _parts(self) -> Iterator[slice]:
-        """Ranked columns, in parts that are compared at a time."""
-        width = max(1, _NUMBERS // max(len(self.statistics.quantiles) * len(self.X), 1))
-        for begin in range(0, len(self.statistics.ranked), width):
-            yield slice(begin, begin + width)
+    def _bins_of(self, bins: NDArray[np.intp]) -> NDArray[np.intp]:
+        """The bins (n, columns) of the numeric columns, of those (columns, Q + 1) of quantiles."""
+        stat = self.statistics
+        above = self._above_and_ranks[0][:, np.searchsorted(stat.ranked, stat.numeric)]
+        above += bins.shape[1] * np.arange(len(bins))
+        return bins.take(above)
 
     @cached_property
     def bins(self) -> NDArray[np.int32]:
         """The bin (n, G) that each column of the table has the samples in."""
         stat = self.statistics
-        numeric = set(stat.numeric.tolist())
+        coarse = self._bins_of(stat.coarse_bins).T
+        numeric = dict(zip(stat.numeric.tolist(), coarse, strict=True))
         out = np.empty((len(self.X), len(stat.bins)), dtype=np.int32)
         for at, ((count, columns), (j, edges)) in enumerate(
             zip(stat.bins, stat.bin_edges, strict=True)
         ):
-            if j in numeric or len(columns) == 1:
-                out[:, at] = np.searchsorted(edges, self.X[:, j], side="right")
+            if j in numeric:
+                out[:, at] = numeric[j]
                 for gap in columns[1:]:
                     out[self.X[:, gap] > 0, at] = count - 1
+            elif len(columns) == 1:
+                out[:, at] = np.searchsorted(edges, self.X[:, j], side="right")
             else:
                 group = self.X[:, columns]
                 out[:, at] = np.where(group.any(axis=1), group.argmax(axis=1), count - 1)
@@ -334,49 +353,7 @@ class Table:
     def fine(self) -> NDArray[np.intp]:
         """Which indicators of finer bins of the numeric columns (n, columns) are 1."""
         stat = self.statistics
-        at = np.searchsorted(stat.ranked, stat.numeric)
-        out = np.empty((len(self.X), len(at)), dtype=np.intp)
-        for k, (column, bins) in enumerate(zip(at, stat.fine_bins, strict=True)):
-            out[:, k] = stat.fine_starts[k] + bins[self.above[:, column]]
-        return out
-
-
-def _clamped(basis: BSpline, x: _Array) -> _Array:
-    """The splines at x; beyond the outermost knots those of the nearest."""
-    out: _Array = basis(np.clip(x, basis.t[_DEGREE], basis.t[-_DEGREE - 1]))
-    return out
-
-
-def _counts(quantiles: _Array, x: _Array) -> NDArray[np.intp]:
-    """How many quantiles of each column are at most x (n, D)."""
-    if len(x) <= _FEW:
-        return np.asarray((quantiles[:, None] <= x).sum(axis=0))
-    pairs = zip(quantiles.T, x.T, strict=True)
-    return np.stack([np.searchsorted(q, v, side="right") for q, v in pairs], axis=1)
-
-
-def _ranks(quantiles: _Array, x: _Array, above: NDArray[np.intp]) -> _Array:
-    """Values (n, D) of the distribution functions, the mean of those on both sides of a step."""
-    columns = np.broadcast_to(np.arange(x.shape[1]), x.shape)
-    value = _between(quantiles, x, above, columns)
-    i, j = np.nonzero(np.take_along_axis(quantiles, np.maximum(above - 1, 0), axis=0) == x)
-    if len(i):
-        low = np.empty(len(i), dtype=np.intp)
-        for column in np.unique(j):
-            some = j == column
-            low[some] = np.searchsorted(quantiles[:, column], x[i[some], column], side="left")
-        value[i, j] = (value[i, j] + _between(quantiles, x[i, j], low, j)) / 2
-    return value
-
-
-def _between(quantiles: _Array, x: _Array, above: Codes, columns: Codes) -> _Array:
-    """Values of the distribution functions, linear before the quantile number `above`."""
-    last = len(quantiles) - 1
-    right = np.clip(above, 1, last)
-    a, b = quantiles[right - 1, columns], quantiles[right, columns]
-    with np.errstate(over="ignore"):  # of columns whose range is beyond the largest number
-        share = (x - a) / np.where(b > a, b - a, 1.0)
-    return np.where(right == above, (right - 1 + share) / last, above > last)
+        return stat.fine_starts[:-1] + self._bins_of(stat.fine_bins)
 
 
 @dataclass(frozen=True, eq=False)
@@ -466,6 +443,8 @@ class Interactions(Saved):
         fits(type(cells) is list and len(cells) == len(self.pairs), what)
         fits(all(isinstance(one, np.ndarray) and one.dtype.kind == "i" for one in cells), what)
         fits(all(one.ndim == 1 and len(one) for one in cells), what)
+        sizes = self.counts[self.pairs].prod(axis=1)
+        fits(all(((one >= 0) & (one < m)).all() for one, m in zip(cells, sizes, strict=True)), what)
 
     @classmethod
     def fit(
@@ -488,20 +467,29 @@ class Interactions(Saved):
 
     def features(self, bins: NDArray[np.int32], fine: NDArray[np.intp], n_fine: int) -> _Features:
         """Indicators (n, p) of finer bins, of which those at `fine` are 1, of bins and of cells."""
-        at = n_fine
-        width = at + int(self.counts.sum()) + sum(map(len, self.cells))
-        out = np.zeros((len(bins), width), dtype=np.float32)
-        np.put_along_axis(out, fine, 1.0, axis=1)
-        starts = at + np.cumsum([0, *self.counts[:-1]])
-        np.put_along_axis(out, bins + starts, 1.0, axis=1)
-        at += int(self.counts.sum())
-        every = np.arange(len(bins))
-        for (i, j), cells in zip(self.pairs, self.cells, strict=True):
-            code = bins[:, i].astype(np.intp) * self.counts[j] + bins[:, j]
-            place = np.minimum(np.searchsorted(cells, code), len(cells) - 1)
-            seen = cells[place] == code
-            out[every[seen], at + place[seen]] = 1.0
-            at += len(cells)
+        first = n_fine + int(self.counts.sum())
+        n, width = len(bins), first + sum(map(len, self.cells))
+        out = np.zeros((n, width), dtype=np.float32)
+        entries, starts = out.reshape(-1), width * np.arange(n)[:, None]
+        entries[starts + fine] = 1.0
+        entries[starts + n_fine + np.cumsum([0, *self.counts[:-1]]) + bins] = 1.0
+        i, j = self.pairs.T
+        place = self._places.take(bins[:, i] * self.counts[j] + bins[:, j] + self._cell_starts)
+        entries[(starts + first + place)[place >= 0]] = 1.0
+        return out
+
+    @cached_property
+    def _cell_starts(self) -> NDArray[np.intp]:
+        """Where each pair's cells begin among all cells, with samples or without."""
+        return np.cumsum([0, *self.counts[self.pairs].prod(axis=1)], dtype=np.intp)[:-1]
+
+    @cached_property
+    def _places(self) -> NDArray[np.intp]:
+        """The number of each cell's indicator; -1 for cells that had no samples."""
+        out = np.full(int(self.counts[self.pairs].prod(axis=1).sum()), -1)
+        seen = [start + one for start, one in zip(self._cell_starts, self.cells, strict=True)]
+        for at, cell in enumerate(np.concatenate(seen) if seen else ()):
+            out[cell] = at
         return out
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from eigenfeat._base.validation import show
-from eigenfeat.incomplete import Calibration, calibrate
+from eigenfeat.incomplete import Calibration
 from eigenfeat.plotting.early_decision import fitted_reliable
 from eigenfeat.plotting.figures import (
     ACCENT,
@@ -60,7 +59,8 @@ class EarlyCalibrationDisplay:
     >>> y = rng.integers(0, 2, 200)
     >>> X = rng.standard_normal((200, 8)) + y[:, None]
     >>> model = ReliableClassifier(LinearDiscriminantAnalysis()).fit(X[:100], y[:100])
-    >>> display = EarlyCalibrationDisplay.from_estimator(model, X[100:], agreement=0.8)
+    >>> calibrated = model.calibrate(X[100:], agreement=0.8)
+    >>> display = EarlyCalibrationDisplay.from_estimator(calibrated)
     >>> display.calibration.n
     100
     """
@@ -78,10 +78,7 @@ class EarlyCalibrationDisplay:
     def from_estimator(
         cls,
         estimator: BaseEstimator,
-        X: ArrayLike | None = None,
         *,
-        agreement: float = 0.95,
-        confidence: float = 0.9,
         ax: Axes | None = None,
         **kwargs: Any,
     ) -> EarlyCalibrationDisplay:
@@ -90,12 +87,7 @@ class EarlyCalibrationDisplay:
         Parameters
         ----------
         estimator : ReliableClassifier or ReliableClassifierCV
-            Fitted model; of a search the best estimator.
-        X : (n, d) array-like, optional
-            Complete series that were not used for fitting. A calibration on them is drawn, and the
-            model does not change. By default, the calibration of the model is drawn.
-        agreement, confidence : float, default=0.95, 0.9
-            With `X`, the required share of early labels that are final, and the confidence in it.
+            Model whose method `calibrate` was called; of a search the best estimator.
         ax, **kwargs
             As in `plot`.
 
@@ -106,20 +98,15 @@ class EarlyCalibrationDisplay:
         Raises
         ------
         ValueError
-            If the estimator is not a ReliableClassifier, or there are no series and its method
-            `calibrate` was not called.
+            If the estimator is not a ReliableClassifier, or is not calibrated.
         """
         model = fitted_reliable(estimator)
-        if X is not None:
-            calibration = calibrate(model, X, agreement=agreement, confidence=confidence)
-        elif hasattr(model, "calibration_"):
-            calibration = model.calibration_
-        else:
+        if not hasattr(model, "calibration_"):
             raise ValueError(
-                "estimator: expected a model whose method calibrate was called, or series X to "
-                f"calibrate it on, got {show(estimator)}"
+                "estimator: expected a model whose method calibrate was called, got "
+                f"{show(estimator)}"
             )
-        return cls(calibration).plot(ax, **kwargs)
+        return cls(model.calibration_).plot(ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> EarlyCalibrationDisplay:
         """Draw the calibration.

@@ -98,27 +98,7 @@ class EmbeddingDisplay:
         check_is_fitted(estimator)
         if not hasattr(estimator, "transform"):
             raise ValueError(f"estimator: expected a transformer, got {show(estimator)}")
-        return cls.from_predictions(y, estimator.transform(X), ax=ax, **kwargs)
-
-    @classmethod
-    def from_predictions(
-        cls, y: ArrayLike, features: ArrayLike, *, ax: Axes | None = None, **kwargs: Any
-    ) -> EmbeddingDisplay:
-        """Draw samples that are reduced already.
-
-        Parameters
-        ----------
-        y : (n,) array
-            Labels.
-        features : (n, m) array
-        ax, **kwargs
-            As in `plot`.
-
-        Returns
-        -------
-        EmbeddingDisplay
-        """
-        return cls(features, y).plot(ax, **kwargs)
+        return cls(estimator.transform(X), y).plot(ax, **kwargs)
 
     def plot(
         self, ax: Axes | None = None, *, title: str = "", legend: bool = True, **kwargs: Any

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from eigenfeat._base.types import Floats, Labels, Rows
+from eigenfeat._base.types import Rows
 from eigenfeat._base.validation import CsrRows, check_rows, real_array, show
 from eigenfeat.plotting.directions import Pair, check_pair, directions_of
 from eigenfeat.plotting.figures import (
@@ -71,7 +71,7 @@ class ProjectionsDisplay:
     figure_: Figure
     boxes_: dict[str, Any]
 
-    def __init__(self, projections: Floats, y: Labels, pair: Pair, rank: int = 0) -> None:
+    def __init__(self, projections: ArrayLike, y: ArrayLike, pair: Pair, rank: int = 0) -> None:
         self.projections, self.y, self.pair, self.rank = projections, y, pair, rank
 
     @classmethod
@@ -128,52 +128,7 @@ class ProjectionsDisplay:
         values = (
             np.asarray(factor @ directions.weights[:, column]).ravel() + directions.offset[column]
         )
-        return cls.from_predictions(y, values, pair=chosen, rank=rank, ax=ax, **kwargs)
-
-    @classmethod
-    def from_predictions(
-        cls,
-        y: ArrayLike,
-        projections: ArrayLike,
-        *,
-        pair: Pair,
-        rank: int = 0,
-        ax: Axes | None = None,
-        **kwargs: Any,
-    ) -> ProjectionsDisplay:
-        """Draw samples that are projected already.
-
-        Parameters
-        ----------
-        y : (n,) array
-            Labels.
-        projections : (n,) array
-            Values of the samples on the direction, such as
-            ``X @ gem.directions_[:, 0] + gem.offset_[0]``.
-        pair : (numerator, denominator) labels
-            Pair of classes that the direction belongs to.
-        rank : int, default=0
-            Index of the direction of the pair, for the title.
-        ax, **kwargs
-            As in `plot`.
-
-        Returns
-        -------
-        ProjectionsDisplay
-
-        Raises
-        ------
-        ValueError
-            If there is not one finite number and one label per sample.
-        """
-        values, labels = real_array(projections, "projections"), np.asarray(y)
-        if values.ndim != 1 or not values.size or not np.isfinite(values).all():
-            raise ValueError(
-                f"projections: expected finite numbers in one dimension, got {show(projections)}"
-            )
-        if labels.shape != values.shape:
-            raise ValueError(f"y: expected {len(values)} labels, one per sample, got {show(y)}")
-        return cls(values, labels, check_pair(pair, "pair"), rank).plot(ax, **kwargs)
+        return cls(values, y, chosen, rank).plot(ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> ProjectionsDisplay:
         """Draw a box for each class.
@@ -188,11 +143,25 @@ class ProjectionsDisplay:
         Returns
         -------
         ProjectionsDisplay
+
+        Raises
+        ------
+        ValueError
+            If there is not one finite number and one label per sample.
         """
         from matplotlib.patches import Patch
 
-        labels = np.unique(self.y)
-        groups = [self.projections[self.y == label] for label in labels]
+        values, y = real_array(self.projections, "projections"), np.asarray(self.y)
+        if values.ndim != 1 or not values.size or not np.isfinite(values).all():
+            raise ValueError(
+                "projections: expected finite numbers in one dimension, got "
+                f"{show(self.projections)}"
+            )
+        if y.shape != values.shape:
+            raise ValueError(f"y: expected {len(values)} labels, one per sample, got {show(y)}")
+        pair = check_pair(self.pair, "pair")
+        labels = np.unique(y)
+        groups = [values[y == label] for label in labels]
         axes = axes_or_new(ax, 6.4, 4.2)
         options = {
             "widths": 0.65,
@@ -205,18 +174,18 @@ class ProjectionsDisplay:
         names = [short(label, 16) for label in labels]
         upright = sum(map(len, names)) <= 50
         axes.set_xticks(range(1, len(labels) + 1), names, rotation=0 if upright else 90)
-        roles = dict(zip(self.pair, ("#ef8a62", "#67a9cf"), strict=True))
+        roles = dict(zip(pair, ("#ef8a62", "#67a9cf"), strict=True))
         keys = {}
-        for label, values, box in zip(labels, groups, self.boxes_["boxes"], strict=True):
+        for label, group, box in zip(labels, groups, self.boxes_["boxes"], strict=True):
             box.set_facecolor(roles.get(label, "#e5e9ee"))
-            label_text = f"{short(label)}: mean square {float(np.mean(values**2)):.3g}"
+            label_text = f"{short(label)}: mean square {float(np.mean(group**2)):.3g}"
             keys[label] = Patch(facecolor=box.get_facecolor(), edgecolor="black", label=label_text)
         axes.axhline(0, color="black", lw=0.6, zorder=0)
         which = "Leading direction" if self.rank == 0 else f"Direction of rank {self.rank}"
-        first, second = map(short, self.pair)
+        first, second = map(short, pair)
         axes.set(xlabel="class of the samples", ylabel="projection on the direction")
         axes.set_title(f"{which} of {first} against {second}", fontsize=10)
-        legend_above(axes, [keys[label] for label in self.pair if label in keys])
+        legend_above(axes, [keys[label] for label in pair if label in keys])
         plain(axes)
         self.ax_, self.figure_ = axes, root_figure(axes)
         return self

@@ -15,20 +15,13 @@ from sklearn.metrics import confusion_matrix
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.neighbors import NearestNeighbors
 
-from eigenfeat._base.validation import check_whole, show
+from eigenfeat._base.validation import show
 from eigenfeat.linear.logistic import MultinomialLogit
-from eigenfeat.plotting.figures import is_sequence
+from eigenfeat.plotting.directions import check_image_shape
 
 __all__ = [
-    *(
-        "N_NEIGHBORS",
-        "Evidence",
-        "evidence_of",
-        "features_of",
-        "image_shape_of",
-        "neighbour_labels",
-    ),
-    *("quietly", "standard_error"),
+    *("N_NEIGHBORS", "Evidence", "candidates", "evidence_of", "features_of", "image_shape_of"),
+    *("neighbour_labels", "quietly", "standard_error"),
 ]
 
 N_FOLDS, N_NEIGHBORS = 5, 3
@@ -197,6 +190,31 @@ def neighbour_labels(features: Any, codes: NDArray[np.intp], k: int) -> NDArray[
     return np.asarray(votes.argmax(axis=1))
 
 
+def candidates(model: Any) -> list[dict[str, Any]]:
+    """What a fitted search tried: params, score (and its deviation), and whether it was chosen.
+
+    The best come first. LDG tries its parameters one after the other, and so they are listed.
+    """
+    tried: dict[str, Any] = model.cv_results_
+    if "params" in tried:
+        listed = [
+            {"params": params, "score": float(score), "deviation": float(deviation)}
+            | {"chosen": place == model.best_index_}
+            for place, (params, score, deviation) in enumerate(
+                zip(*map(tried.get, ("params", "mean_test_score", "std_test_score")), strict=True)
+            )
+            if np.isfinite(score)
+        ]
+        return sorted(listed, key=lambda one: -one["score"])
+    return [
+        {"params": {name: value}, "score": float(score), "chosen": value == chosen}
+        for name in tried
+        if np.ndim(tried.get(f"{name}_accuracy", 0)) == 1
+        for chosen in [getattr(model, f"{name}_", None)]
+        for value, score in zip(tried[name], tried[f"{name}_accuracy"], strict=True)
+    ]
+
+
 def standard_error(share: float, n: int) -> float:
     """Standard error of a share of n independent samples."""
     return float(np.sqrt(share * (1 - share) / n))
@@ -219,12 +237,7 @@ def image_shape_of(wanted: Any, X: Any, d: int) -> tuple[int, int] | None:
     if wanted is None:
         return None
     if not isinstance(wanted, str):
-        if not is_sequence(wanted) or len(wanted) != 2:
-            raise ValueError(f"image_shape: expected rows and columns, got {show(wanted)}")
-        rows, columns = (check_whole(size, "image_shape", at_least=1) for size in wanted)
-        if rows * columns != d:
-            raise ValueError(f"image_shape: expected {d} pixels, got {rows} x {columns}")
-        return rows, columns
+        return check_image_shape(d, wanted)
     if wanted != "auto":
         raise ValueError(f"image_shape: expected rows and columns, 'auto' or None, got {wanted!r}")
     side = round(d**0.5)

@@ -34,7 +34,13 @@ from eigenfeat.plotting import (
 )
 from eigenfeat.plotting.directions import Directions, directions_of, parts_of
 from eigenfeat.plotting.figures import legend_above, new_figure, plain, short, short_tau
-from eigenfeat.report.evidence import Evidence, neighbour_labels, quietly, standard_error
+from eigenfeat.report.evidence import (
+    Evidence,
+    candidates,
+    neighbour_labels,
+    quietly,
+    standard_error,
+)
 from eigenfeat.report.html import Html, bar, cards, escaped, paragraph, picture, table
 
 if TYPE_CHECKING:
@@ -372,33 +378,19 @@ def _selection(evidence: Evidence) -> Html | None:
     parts = [part for part in parts_of(evidence.model) if getattr(part, "cv_results_", None)]
     if not parts:
         return None
-    part: Any = parts[0]
-    tried, content = part.cv_results_, []
-    if hasattr(part, "relative_shift_"):
-        moved = f"Samples are moved by {part.relative_shift_:.1%} of their distance from the mean."
-        content.append(paragraph(moved))
-    if "params" in tried and "mean_test_score" in tried:
-        scores = np.asarray(tried["mean_test_score"], dtype=float)
-        order = np.argsort(-np.nan_to_num(scores, nan=-np.inf), kind="stable")[:SHOWN]
-        lines = [
-            (", ".join(f"{k}={show(v)}" for k, v in tried["params"][at].items()),
-             f"{scores[at]:.4g}", "chosen" if at == getattr(part, "best_index_", -1) else "")
-            for at in order
-        ]  # fmt: skip
-        content.append(table(("candidate", "mean score", ""), lines, words=(0, 2)))
-    else:
-        lines = [
-            (name, f"{getattr(part, f'{name}_', float('nan')):g}", "; ".join(
-                f"{value:g}: {score:.1%}"
-                for value, score in zip(tried[name], tried[f"{name}_accuracy"], strict=True)
-            ))
-            for name in tried
-            if np.ndim(tried.get(f"{name}_accuracy", 0)) == 1
-        ]  # fmt: skip
-        content.append(
-            table(("parameter", "chosen", "accuracy of candidates"), lines, words=(0, 2))
+    moved = ""
+    if hasattr(parts[0], "relative_shift_"):
+        share = parts[0].relative_shift_
+        moved = paragraph(f"Samples are moved by {share:.1%} of their distance from the mean.")
+    lines = [
+        (
+            ", ".join(f"{name}={show(value)}" for name, value in one["params"].items()),
+            f"{one['score']:.4g}",
+            "chosen" if one["chosen"] else "",
         )
-    return Html("".join(content))
+        for one in candidates(parts[0])
+    ]
+    return Html(moved + table(("candidate", "mean score", ""), lines[:SHOWN], words=(0, 2)))
 
 
 # ---- early decisions -----------------------------------------------------------------------------

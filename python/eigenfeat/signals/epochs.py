@@ -15,7 +15,7 @@ from eigenfeat._base.validation import plain_rows, real_array, show
 
 __all__ = ["epoch_blocks", "filter_bank", "read_epochs", "read_groups", "unit_power"]
 
-_BLOCK = 1 << 22  # numbers of epochs that are worked on at a time
+_BLOCK = 1 << 18  # numbers of epochs that are worked on at a time, in the cache
 _ORDER = 4  # of the Butterworth filters
 
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
 from sklearn.exceptions import ConvergenceWarning
 
 from eigenfeat._base import threads
@@ -30,6 +31,7 @@ _BLOCK = 4096  # matrices whose tangent vectors are held at a time
 _MAX_ITER = 100
 _TOLERANCE = 1e-9
 _MEMORY = 8  # pairs of L-BFGS
+_NEAR = 10.0  # times the tolerance, that a step should reach to be taken for the last one
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -63,6 +65,13 @@ def symmetric(vectors: _Array) -> _Array:
     out = np.empty((*vectors.shape[:-1], r, r))
     out[..., rows, columns] = entries
     out[..., columns, rows] = entries
+    return out
+
+
+def _vector(S: _Array) -> _Array:
+    """The tangent vector of a symmetric matrix."""
+    rows, columns = np.triu_indices(len(S))
+    out: _Array = np.where(rows == columns, 1.0, np.sqrt(2.0)) * S[rows, columns]
     return out
 
 
@@ -106,8 +115,8 @@ def mean_covariance(C: _Array, weight: _Array, mean: str, n_threads: int | None)
     logarithms at G: in these coordinates gradients are transported along geodesics as they are.
     Steps are those of L-BFGS. Where they fail the step is ``2 / (1 + h) J``: with k_i the condition
     of ``G^(-1/2) C_i G^(-1/2)``, the Hessian's eigenvalues lie between 1 and the mean h of
-    ``log(k_i) / 2 coth(log(k_i) / 2)`` (Bini and Iannazzo 2013). The step that should be the last
-    one ends at ``E = G^(1/2)``, where the logarithms are the tangent vectors.
+    ``log(k_i) / 2 coth(log(k_i) / 2)`` (Bini and Iannazzo 2013). After the step that should be the
+    last one the logarithms are those at ``G^(-1/2)``, the tangent vectors.
 
     Warns
     -----
@@ -124,19 +133,19 @@ def mean_covariance(C: _Array, weight: _Array, mean: str, n_threads: int | None)
         scaled = _mean_log(C, share, np.eye(r) / np.sqrt(size), n_threads).mean
         G = size * spectral_function(symmetric(scaled), np.exp)
         return Mean(G, inverse_root(G))
-    E, W = _roots(arithmetic)
+    E = spectral_function(arithmetic, np.sqrt)
     pairs: list[tuple[_Array, _Array]] = []  # steps, and by how much J fell
     step = last = np.zeros(0)
-    is_root = False
+    is_last = False
     for _ in range(_MAX_ITER):
+        rotation, W = _symmetric(E) if is_last else _triangular(E)
         logs = _mean_log(C, share, W, n_threads)
-        J, norm, before = logs.mean, float(np.linalg.norm(logs.mean)), float(np.linalg.norm(last))
+        J = _vector(rotation @ symmetric(logs.mean) @ rotation.T)
+        norm, before = float(np.linalg.norm(J)), float(np.linalg.norm(last))
         tol = np.sqrt(r) * max(_TOLERANCE, 8 * _EPS * logs.condition)
         if norm <= tol:
             G = E @ E.T
-            return Mean(G, W, logs.vectors) if is_root else Mean(G, inverse_root(G))
-        if is_root:  # in other coordinates than before
-            pairs, last, is_root = [], np.zeros(0), False
+            return Mean(G, W, logs.vectors) if is_last else Mean(G, inverse_root(G))
         if len(last) and norm > 2 * before:
             pairs.clear()
             step = 2.0 / (1.0 + logs.bound) * J
@@ -145,11 +154,8 @@ def mean_covariance(C: _Array, weight: _Array, mean: str, n_threads: int | None)
                 pairs = [*pairs[1 - _MEMORY :], (step, last - J)]
             step = _quasi_newton(J, pairs)
         values, vectors = np.linalg.eigh(symmetric(step))
-        W = W @ (vectors * np.exp(-values / 2)) @ vectors.T
         E = E @ (vectors * np.exp(values / 2)) @ vectors.T
-        if len(last) and norm * (norm / before) <= tol:
-            is_root = True
-            E, W = _roots(E @ E.T)
+        is_last = len(last) > 0 and norm * (norm / before) <= _NEAR * tol
         last = J
     warnings.warn(
         f"the Riemannian mean did not converge in {_MAX_ITER} iterations: the mean logarithm has "
@@ -161,11 +167,20 @@ def mean_covariance(C: _Array, weight: _Array, mean: str, n_threads: int | None)
     return Mean(G, inverse_root(G))
 
 
-def _roots(G: _Array) -> tuple[_Array, _Array]:
-    """``G^(1/2)`` and its inverse."""
-    values, vectors = np.linalg.eigh(G)
-    roots = np.sqrt(values)
-    return (vectors * roots) @ vectors.T, (vectors / roots) @ vectors.T
+# Inverse factors W of G = E E^T, and the orthogonal Q with W Q^T = E^(-T), by which logarithms at W
+# are those at E^(-T) in other coordinates.
+
+
+def _triangular(E: _Array) -> tuple[_Array, _Array]:
+    """Q and W, an upper triangle, which takes half of the products."""
+    Q, R = np.linalg.qr(E.T)
+    return Q, solve_triangular(R, np.eye(len(R)))
+
+
+def _symmetric(E: _Array) -> tuple[_Array, _Array]:
+    """Q and ``W = G^(-1/2)``, where logarithms are the tangent vectors."""
+    W = inverse_root(E @ E.T)
+    return E.T @ W, W
 
 
 def _quasi_newton(J: _Array, pairs: list[tuple[_Array, _Array]]) -> _Array:

@@ -478,11 +478,12 @@ class TangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             return given.values
         out = np.empty((n_bands, given.values.shape[1], self.rank_, self.rank_))
         for band in range(n_bands):
-            matrices = given.values[band]
-            if not plain:
-                matrices = basis.T @ matrices @ basis
-                matrices = (matrices + matrices.swapaxes(1, 2)) / 2
-            out[band] = matrices
+            for rows in epoch_blocks(given.values[band]):
+                matrices = given.values[band][rows]
+                if not plain:
+                    matrices = basis.T @ matrices @ basis
+                    matrices = (matrices + matrices.swapaxes(1, 2)) / 2
+                out[band, rows] = matrices
             if shrinkage is not None:
                 _shrink(out[band], shrinkage, given.fourth[band], given.n_times)
         return out

@@ -142,7 +142,9 @@ class ArraySource(Source):
     def chunks(self, skip: int) -> Iterator[Chunk]:
         """Yield pieces of the array."""
         n, chosen = self.n_rows or 0, self.choice.features
-        whole = tuple(chosen) == tuple(range(len(self.names)))
+        columns: Any = slice(chosen[0], chosen[-1] + 1)
+        if tuple(chosen) != tuple(range(chosen[0], chosen[-1] + 1)):
+            columns = list(chosen)  # copies; a slice is copied once, into its block
         row_bytes = max(len(self.names) * self._X().dtype.itemsize, 1)
         size = max(_PIECE_BYTES // row_bytes, 1)
         for start in range(skip, n, size):
@@ -152,8 +154,7 @@ class ArraySource(Source):
             if self.label_kind not in (None, "none"):
                 given = X[:, self.choice.target] if self._y is None else self._y()[part]
                 y, unlabelled = labels_of_array(given, str(self.label_kind))
-            X = X if whole else X[:, list(chosen)]
-            yield Chunk(start, len(X), X, y, unlabelled, None, given, part.stop / n)
+            yield Chunk(start, len(X), X[:, columns], y, unlabelled, None, given, part.stop / n)
 
     def complaint(
         self, row: int, column: int | None, value: Any, dtype: DType, *, missing: bool

@@ -37,9 +37,10 @@ from eigenfeat.tables.source import NUMBER, Mask, Options, Source, kind_of_texts
 __all__ = ["DelimitedSource"]
 
 _BLOCK_BYTES = 4 << 20  # of text that is parsed at once
-_FIRST_CHARACTERS = 1 << 18  # of text that types of columns are inferred from
+_FIRST_BYTES = 1 << 20  # of text that types of columns are inferred from
 _MOST_BYTES = 64 << 20  # of a line
-_FIRST_RECORDS = 200  # beside which the first line is looked at
+# Beside which the first line is looked at: so many lines, or two of more characters.
+_FIRST_RECORDS, _FIRST_CHARACTERS = 200, 1 << 18
 # Cells that are missing values.
 MISSING = [
     *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND"),
@@ -67,8 +68,9 @@ class DelimitedSource(TableSource):
         if self._delimiter == options.decimal:
             raise OptionError("decimal", f"expected another than the delimiter {self._delimiter!r}")
         self._sound = False  # whether all quotes are known to be closed
-        self._typed = True  # whether pyarrow makes numbers of cells, of which none is known as bad
-        columns = self._first_look(options)
+        self._first_look(options)
+        self._typed = False  # whether pyarrow makes numbers of cells, of which none is known as bad
+        columns = self._first_cells()
         kinds, known = _kinds_of(columns), {}
         if isinstance(first, DelimitedSource):  # perhaps in another order
             known = dict(zip(first.names, first.kinds, strict=True))
@@ -79,19 +81,19 @@ class DelimitedSource(TableSource):
         ]
         goal, label_kind = self.choice.target, None
         if goal is not None and goal < self._stored:
-            label_kind = kind_of_texts(
-                {cell.strip() for cell in columns[goal]} - {*MISSING}, options.labels
-            )
+            texts = (str(cell or "").strip() for cell in columns[goal].unique().to_pylist())
+            label_kind = kind_of_texts({*texts} - {*MISSING}, options.labels)
+        self._typed = True
         self._set_types([_TYPES.get(kind, kind) for kind in kinds], kinds, label_kind, first)
 
-    def _first_look(self, options: Options) -> list[Sequence[str]]:
-        """Look for a header, and for another delimiter, in the first lines; their cells."""
+    def _first_look(self, options: Options) -> None:
+        """Look for a header, and for another delimiter, in the first lines."""
         records: list[list[str]] = []
         size = lines = 0
         for _, fields, at in self._records(first=True):
             records.append(fields)
             lines, size = lines or at, size + sum(map(len, fields))
-            if size > _FIRST_CHARACTERS and len(records) > 1:
+            if len(records) > (1 if size > _FIRST_CHARACTERS else _FIRST_RECORDS):
                 break
         if not records:
             raise ValueError(f"{self.path}: expected rows, got an empty file")
@@ -102,9 +104,7 @@ class DelimitedSource(TableSource):
             )
         has_others = len(records) > 1
         records = [one for one in records if len(one) == len(records[0])]
-        self.first_fields, *rest = (
-            [field.strip() for field in one] for one in records[: _FIRST_RECORDS + 1]
-        )
+        self.first_fields, *rest = ([field.strip() for field in one] for one in records)
         if options.delimiter is None and len(self.first_fields) == 1:
             for other in ";\t|":
                 if all(other in line[0] for line in [self.first_fields, *rest[:1]]):
@@ -120,8 +120,34 @@ class DelimitedSource(TableSource):
         self.facts = {"delimiter": self._delimiter, "header": self.named}
         numbers = map(str, range(len(self.first_fields)))
         self._set_columns(self.first_fields if self.named else [*numbers])
-        cells = records[int(self.named) :]
-        return [*zip(*cells, strict=True)] if cells else [()] * self._stored
+
+    def _first_cells(self) -> list[Any]:
+        """First cells of all columns, as text."""
+        every = [*range(self._stored)]
+        if self._has_header_alone:
+            return [arrow("CSV").array([], "string")] * self._stored
+        try:
+            text = self._first_text()
+        except UnicodeError as error:
+            raise self._undecodable(error) from None
+        with damage_named(self.path):
+            size = 4 * len(text) + 1  # more than it takes in UTF-8: one batch
+            columns = next(self._batches(io.BytesIO(text), size, every))[1]
+        return [columns[j] for j in every]
+
+    def _first_text(self) -> bytes:
+        """The first megabyte of text, to the end of a sample, and one sample at least."""
+        with damage_named(self.path), open_bytes(self.path) as file:
+            stream = _Stream(file, self.path, self._options.comment)
+            parts = [stream.read(_FIRST_BYTES)]
+            size, quotes = len(parts[0]), stream.quotes
+            while (size < _MOST_BYTES and (len(parts) < self._header_lines + 2 or quotes % 2)) and (
+                line := file.readline(_MOST_BYTES)
+            ):
+                size, quotes = size + len(line), quotes + line.count(b'"')
+                parts.append(b"" if stream.is_comment(line) else line)
+        decoder = codecs.getincrementaldecoder(self._encoding)()
+        return decoder.decode(b"".join(parts)).encode(self._encoding)
 
     # ---- cells -------------------------------------------------------------------------------
 
@@ -164,7 +190,7 @@ class DelimitedSource(TableSource):
                     raise ValueError(f"{self.path}: after line {line}: {text[:200]}") from None
 
     def _batches(
-        self, stream: _Stream, size: int, wanted: list[int]
+        self, stream: Any, size: int, wanted: list[int]
     ) -> Iterator[tuple[int, dict[int, Any], Mask]]:
         """Number of samples, their cells by column, and which have a wrong number of fields."""
         pa = arrow("CSV")
@@ -377,11 +403,15 @@ class _Stream:
                     text, more = self._file.read(size), False
                 else:
                     lines = self._file.readlines(max(size, 1))
-                    text = b"".join(line for line in lines if not line.startswith(self._comment))
+                    text = b"".join(line for line in lines if not self.is_comment(line))
                     more = bool(lines)
         self.quotes += text.count(b'"')
         self.lines += text.count(b"\n") or text.count(b"\r")
         return bytes(text)
+
+    def is_comment(self, line: bytes) -> bool:
+        """Whether a line is left out."""
+        return self._comment is not None and line.startswith(self._comment)
 
     def close(self) -> None:
         """Leave the file open: pyarrow closes what it has read."""
@@ -429,20 +459,19 @@ def _is_number(text: str) -> bool:
     return re.match(NUMBER, text) is not None
 
 
-def _kinds_of(columns: Sequence[Sequence[str]]) -> list[str]:
-    """Kinds of columns whose first cells are given."""
+def _kinds_of(columns: Sequence[Any]) -> list[str]:
+    """Kinds of columns whose first cells, as text, are given."""
     pa = arrow("CSV")
-    pc, kinds, cells = pa.compute, ["number"] * len(columns), []
-    for column in columns:
-        cells.append(pa.array(column, "string"))
+    pc, kinds, places = pa.compute, ["number"] * len(columns), []
+    for j, column in enumerate(columns):
         try:
-            cells[-1].cast("float64")
+            column.cast("float64")
         except pa.ArrowInvalid:
-            kinds[len(cells) - 1] = ""
-    places = [j for j, kind in enumerate(kinds) if not kind]
+            places.append(j)
     if not places:
         return kinds
-    texts = pc.utf8_trim(pa.concat_arrays([cells[j] for j in places]), " \t")
+    cells = pa.concat_arrays([columns[j] for j in places])
+    texts = pc.utf8_trim(pc.fill_null(cells, ""), " \t")
     known = pc.invert(pc.is_in(texts, pa.array(MISSING)))
 
     def count(pattern: str) -> npt.NDArray[np.intp]:

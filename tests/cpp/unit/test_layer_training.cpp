@@ -1,9 +1,12 @@
-// Joint training of layers: the first step's signs against differences of the loss, shifted rows,
-// threads, misuse. tests/python/gem/test_joint.py compares whole steps with a reference.
+// Joint training of layers: the first step's signs against differences of the loss, two steps of many
+// directions against plain loops, shifted rows, threads, misuse. tests/python/gem/test_joint.py
+// compares whole steps with a reference.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <stdexcept>
 
 #include "eigenfeat/layer_training.hpp"
@@ -45,6 +48,89 @@ struct Model {
   }
 };
 
+// The same model and its steps without a shift, in double and plain loops.
+struct PlainTraining {
+  index_t n, d, count, k, steps = 0;
+  Vector<double> x, directions, offset, weights, intercept;
+  Vector<std::int32_t> labels;
+  Vector<double> means[4], squares[4];
+
+  template <class T>
+  explicit PlainTraining(const Model<T>& model)
+      : n(model.rows.read().rows),
+        d(model.rows.read().cols),
+        count(model.offset.size()),
+        k(model.intercept.size()),
+        x(entries(model.rows.read())),
+        directions(entries(model.directions.read())),
+        offset(model.offset.begin(), model.offset.end()),
+        weights(entries(model.weights.read())),
+        intercept(model.intercept.begin(), model.intercept.end()),
+        labels(model.labels) {}
+
+  void step(double rate) {
+    Vector<double> by_directions(d * count, 0.0), by_offset(count, 0.0),
+        by_weights(2 * count * k, 0.0), by_intercept(k, 0.0);
+    for (index_t i = 0; i < n; ++i) {
+      Vector<double> p = offset, h(2 * count), z = intercept;
+      for (index_t j = 0; j < d; ++j) {
+        for (index_t f = 0; f < count; ++f) p[f] += x[i * d + j] * directions[j * count + f];
+      }
+      for (index_t f = 0; f < count; ++f) {
+        h[f] = std::sqrt(1 + std::max(0.0, p[f])) - 1;
+        h[count + f] = std::sqrt(1 + std::max(0.0, -p[f])) - 1;
+      }
+      for (index_t q = 0; q < 2 * count; ++q) {
+        for (index_t c = 0; c < k; ++c) z[c] += h[q] * weights[q * k + c];
+      }
+      double sum = 0.0;
+      const double most = *std::max_element(z.begin(), z.end());
+      for (double& value : z) sum += value = std::exp(value - most);
+      for (index_t c = 0; c < k; ++c) {
+        z[c] = (z[c] / sum - (labels[i] == c ? 1.0 : 0.0)) / static_cast<double>(n);
+        by_intercept[c] += z[c];
+        for (index_t q = 0; q < 2 * count; ++q) by_weights[q * k + c] += h[q] * z[c];
+      }
+      for (index_t f = 0; f < count; ++f) {
+        const index_t q = p[f] > 0.0 ? f : count + f;
+        double slope = 0.0;
+        for (index_t c = 0; c < k; ++c) slope += weights[q * k + c] * z[c];
+        slope *= (p[f] > 0.0 ? 0.5 : -0.5) / std::sqrt(1 + std::abs(p[f]));
+        by_offset[f] += slope;
+        for (index_t j = 0; j < d; ++j) by_directions[j * count + f] += x[i * d + j] * slope;
+      }
+    }
+    ++steps;
+    move(0, by_directions, rate, directions);
+    move(1, by_offset, rate, offset);
+    move(2, by_weights, rate, weights);
+    move(3, by_intercept, rate, intercept);
+  }
+
+ private:
+  template <class T>
+  static Vector<double> entries(MatrixView<const T> a) {
+    Vector<double> out;
+    for (index_t i = 0; i < a.rows; ++i) {
+      for (index_t j = 0; j < a.cols; ++j) out.push_back(static_cast<double>(a(i, j)));
+    }
+    return out;
+  }
+
+  void move(int part, const Vector<double>& gradient, double rate, Vector<double>& values) {
+    means[part].resize(gradient.size(), 0.0);
+    squares[part].resize(gradient.size(), 0.0);
+    for (index_t e = 0; e < gradient.size(); ++e) {
+      double &mean = means[part][e], &square = squares[part][e];
+      mean = 0.9 * mean + 0.1 * gradient[e];
+      square = 0.999 * square + 0.001 * gradient[e] * gradient[e];
+      const double t = static_cast<double>(steps);
+      values[e] -= rate * mean / (1 - std::pow(0.9, t)) /
+                   (std::sqrt(square / (1 - std::pow(0.999, t))) + 1e-12);
+    }
+  }
+};
+
 }  // namespace
 
 TEST_CASE("the first step goes against the sign of each derivative") {
@@ -67,6 +153,42 @@ TEST_CASE("the first step goes against the sign of each derivative") {
       CHECK(step == doctest::Approx(slope > 0.0 ? -rate : rate).epsilon(1e-3));
     }
   }
+}
+
+TEST_CASE_TEMPLATE("steps of directions beyond one tile are those of plain loops", T, float,
+                   double) {
+  Random random(8);
+  const index_t n = 21, d = 530, count = 1060, k = 3;
+  Model<T> model(random, n, d, count, k);
+  for (index_t j = 0; j < d; ++j) {
+    for (index_t f = 0; f < count; ++f) model.directions(j, f) *= T(0.05);
+  }
+  for (index_t q = 0; q < 2 * count; ++q) {  // no row is certain
+    for (index_t c = 0; c < k; ++c) model.weights(q, c) *= T(0.05);
+  }
+  const double rate = 0.01;
+  PlainTraining plain(model);
+  Matrix<T> directions(d, count);
+  Vector<T> offset(count), first;
+  for (const int n_threads : {1, 2, 7}) {
+    LayerTraining<T> training = model.begin();
+    for (int step = 0; step < 2; ++step) {
+      training.step(model.rows.read(), read(model.labels), {}, T(0), T(rate), n_threads);
+    }
+    training.layer(0, directions.view(), write(offset));
+    Vector<T> values(directions.view().data, directions.view().data + d * count);
+    if (n_threads == 1) first = values;
+    CHECK(same_bits(first, values));
+  }
+  for (int step = 0; step < 2; ++step) plain.step(rate);
+  // A step goes by the ratio of a gradient's means: entries whose gradients are lost in rounding may
+  // go anywhere.
+  index_t astray = 0;
+  const double tolerance = 1e4 * static_cast<double>(std::numeric_limits<T>::epsilon());
+  for (index_t e = 0; e < d * count; ++e) {
+    if (!(std::abs(static_cast<double>(first[e]) - plain.directions[e]) <= tolerance)) ++astray;
+  }
+  CHECK(astray <= d * count / 1000);
 }
 
 TEST_CASE("shifted rows have larger losses, the more the longer the shift") {

@@ -75,10 +75,10 @@ def test_the_only_row_of_a_class_is_in_no_fold():
     y = np.array([0, 1, 1, 2, 0, 3, 1])
     folds = list(fold_masks(y, 3))
     alone = np.isin(y, [2, 3])
-    assert not np.any([held[alone] for held in folds])
+    assert not np.any([test[alone] for test in folds])
     assert np.sum(folds, axis=0)[~alone].tolist() == [1] * 5
-    for held in folds:
-        assert set(y[~held]) == {0, 1, 2, 3}
+    for test in folds:
+        assert set(y[~test]) == {0, 1, 2, 3}
     assert list(fold_masks(np.arange(4), 3)) == []
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 import warnings
-from operator import attrgetter
 
 import numpy as np
 import pytest
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 import eigenfeat as ef
-from eigenfeat import distributed, incomplete, models
+from eigenfeat import incomplete, models
 
 RNG = np.random.default_rng(0)
 Y = np.arange(60) % 3
@@ -181,105 +180,6 @@ def test_to_onnx(tmp_path, name, monkeypatch):
     call = lambda value: models.to_onnx(**{**given, name: value})  # noqa: E731
     values = {**ODD, "null": "a\0b"}
     assert unnamed(call, name, values) == {}
-
-
-@pytest.fixture(scope="module")
-def plots(reliable):
-    """Functions of eigenfeat.plotting, and good arguments."""
-    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
-    gem = ef.GEM(n_directions=2).fit(X, Y)
-    return {
-        "FiltersDisplay.from_estimator": {
-            **{"estimator": gem, "pairs": None, "n_filters": 1, "image_shape": (2, 2)},
-        },
-        "ProjectionsDisplay.from_estimator": {
-            **{"estimator": gem, "X": X, "y": Y, "pair": None, "rank": 0, "ax": None},
-        },
-        "SpectrumDisplay.from_estimator": {"estimator": gem, "n_named": 3},
-        "EarlyCurvesDisplay": {
-            **{"curves": {"a": ([0.5, 0.9], [0.6, 0.8])}, "score": "reliability"},
-            **{"n_samples": 4, "named": 2, "ax": None},
-        },
-        "EarlyDecisionDisplay.from_estimator": {
-            **{"estimator": reliable, "row": X[0], "reliability": None, "times": None},
-        },
-        "EarlyCalibrationDisplay": {
-            "calibration": incomplete.calibrate(reliable, X, Y, agreement=0.5),
-            "ax": None,
-        },
-        "EmbeddingDisplay": {"features": X[:, :2], "y": Y, "ax": None},
-        "EarlyTimesDisplay": {
-            **{"time": [1, 4], "label": ["a", "b"], "n_samples": 4, "final": None, "y": None},
-            "ax": None,
-        },
-    }
-
-
-PLOTS = {
-    "FiltersDisplay.from_estimator": ["estimator", "pairs", "n_filters", "image_shape"],
-    "ProjectionsDisplay.from_estimator": ["estimator", "X", "y", "pair", "rank", "ax"],
-    "SpectrumDisplay.from_estimator": ["estimator", "n_named"],
-    "EarlyCurvesDisplay": ["curves", "score", "n_samples", "named", "ax"],
-    "EarlyDecisionDisplay.from_estimator": ["estimator", "row", "reliability", "times"],
-    "EarlyCalibrationDisplay": ["calibration", "ax"],
-    "EmbeddingDisplay": ["features", "y", "ax"],
-    "EarlyTimesDisplay": ["time", "label", "n_samples", "final", "y", "ax"],
-}
-
-
-# Drawing takes long: one of each kind of what is odd.
-DRAWN = ("2**70", "NaN", "-1", "None", "text", "nothing", "object", "array", "list of NaN", "cube")
-
-
-def drawing(function):
-    """A function of eigenfeat.plotting, or how a display that has its results is drawn."""
-    from eigenfeat import plotting
-
-    found = attrgetter(function)(plotting)
-    if not isinstance(found, type):
-        return found
-    of_plot = {"ax", "score", "named"}
-
-    def draw(**given):
-        results = {name: value for name, value in given.items() if name not in of_plot}
-        return found(**results).plot(**{name: given[name] for name in given.keys() & of_plot})
-
-    return draw
-
-
-@pytest.mark.parametrize(("function", "name"), [(f, name) for f in PLOTS for name in PLOTS[f]])
-def test_plotting(plots, function, name):
-    from matplotlib import pyplot
-
-    call = drawing(function)
-    given = plots[function]
-    call(**given)
-    try:
-        odd = {label: ODD[label] for label in DRAWN}
-        assert unnamed(lambda value: call(**{**given, name: value}), name, odd) == {}
-    finally:
-        pyplot.close("all")
-
-
-DASK = {
-    "pair_directions": ["moments", "pairs", "denominator", "ridge", "n_directions"],
-    "class_moments": ["X", "y", "sample_weight", "dtype", "split_every", "n_threads"],
-    "apply": ["estimator", "X", "method"],
-}
-
-
-@pytest.mark.parametrize(("function", "name"), [(f, name) for f in DASK for name in DASK[f]])
-def test_distributed(function, name):
-    da = pytest.importorskip("dask.array", reason="dask is not installed")
-    pytest.importorskip("distributed", reason="distributed is not installed")
-    call = getattr(distributed, function)
-    rows, labels = da.from_array(X, chunks=(20, 4)), da.from_array(Y, chunks=20)
-    given = {
-        "pair_directions": {"moments": ef.ClassMoments().update(X, Y)},
-        "class_moments": {"X": rows, "y": labels},
-        "apply": {"estimator": ef.GEM().fit(X, Y), "X": rows, "method": "transform"},
-    }[function]
-    assert unnamed(lambda value: call(**{**given, name: value}), name) == {}
 
 
 def test_a_number_is_no_path():

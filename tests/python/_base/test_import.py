@@ -48,9 +48,9 @@ LAZY = ["eigenfeat", *sorted(f"eigenfeat.{stub.parent.name}" for stub in STUBS)]
 def test_every_name_is_where_the_stub_says(package):
     package = importlib.import_module(package)
     tree = ast.parse(Path(package.__file__).with_suffix(".pyi").read_text())
-    told = [(node.module, alias) for node in tree.body for alias in node.names]
-    assert sorted(alias.name for _, alias in told) == package.__all__
-    for home, alias in told:
+    listed = [(node.module, alias) for node in tree.body for alias in node.names]
+    assert sorted(alias.name for _, alias in listed) == package.__all__
+    for home, alias in listed:
         found = getattr(package, alias.name)
         assert alias.asname == alias.name  # or type checkers take it for private
         assert found is getattr(importlib.import_module(home), alias.name)

@@ -276,11 +276,6 @@ def test_a_failed_save_leaves_the_old_file_and_no_scraps(path, moments, monkeypa
     assert os.listdir(path.parent) == ["m.npz"]
 
 
-def test_missing_folders_are_named(tmp_path, moments):
-    with pytest.raises(FileNotFoundError, match=f"'{tmp_path / 'a'}'$"):
-        moments.save(tmp_path / "a" / "b" / "m.npz")
-
-
 def test_labels_that_files_cannot_hold_are_named(tmp_path):
     labels = np.empty(2, dtype=object)
     labels[:] = [("a", 1), ("b", 2)]

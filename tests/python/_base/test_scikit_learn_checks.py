@@ -34,13 +34,17 @@ LDA = incomplete.ReliableClassifier(
 # defaults themselves are among OTHERS.
 FREE = {
     "GEMClassifier": lambda: ef.GEMClassifier(views="gem"),
-    "GEMClassifierCV": lambda: ef.GEMClassifierCV(gem_classifier(n_directions=1), GRID),
+    "GEMClassifierCV": lambda: ef.GEMClassifierCV(gem_classifier(n_directions=1), GRID, cv=2),
     "GEMRegressor": lambda: ef.GEMRegressor(views="gem", n_directions=1),
     "ReliableClassifierCV": lambda: incomplete.ReliableClassifierCV({"LDA": LDA}, n_folds=2),
     "OrientedPCA": ef.rayleigh.OrientedPCA,
     "PartitionedReducer": lambda: ldg.PartitionedReducer(ldg.LDG(1)),
     "MaxMarginShift": lambda: ef.MaxMarginShift(PCA(1), sigma2=0.5),
     "ReliableClassifier": lambda: incomplete.ReliableClassifier(GaussianNB(), correct=False),
+    "MinimumCostClassifier": lambda: incomplete.MinimumCostClassifier(
+        GaussianNB(), n_times=2, n_folds=2
+    ),
+    "FixedTime": lambda: incomplete.FixedTime(GaussianNB(), n_folds=2),
 }
 
 
@@ -82,6 +86,8 @@ OTHERS = [
     incomplete.MixtureCompletion(shrinkage=0.2, ridge=1e-3),
     incomplete.ECTS(0.2),
     incomplete.FixedTime(time=1),
+    incomplete.FixedTime(n_folds=2),
+    incomplete.MinimumCostClassifier(n_times=2, n_folds=2),
     incomplete.LocalQDA(n_neighbors=3, variance_floor=0.1),
     incomplete.ReliableClassifier(incomplete.LocalQDA(4), rule="box"),
     incomplete.ReliableClassifier(

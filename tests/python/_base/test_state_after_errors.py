@@ -128,7 +128,7 @@ def test_an_estimator_stays_as_it_was(name):
 
 
 def test_an_autoencoder_that_runs_out_of_memory_stays_new(monkeypatch):
-    """Bad rows are found before it has set anything: only what comes later tells."""
+    """Bad samples are found before it has set anything: what comes later is to be tested."""
 
     def fail(*_):
         raise MemoryError("no room")

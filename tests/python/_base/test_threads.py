@@ -127,7 +127,7 @@ SHOWN += "assert dict(os.environ) == before; print('same')"
 
 
 def run_unset(code, **environment):
-    """Run without what this process may have been told about threads that wait."""
+    """Run without this process's settings of idle threads."""
     names = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME")
     kept = {name: value for name, value in os.environ.items() if name not in names}
     return subprocess.run(
@@ -141,7 +141,7 @@ def run_unset(code, **environment):
 
 
 def waiting(**environment):
-    """How the runtime that the core brings says that threads wait: its settings, by name."""
+    """Settings of idle threads that the runtime of the core prints, by name."""
     finished = run_unset(SHOWN, OMP_DISPLAY_ENV="verbose", **environment)
     assert finished.stdout == "same\n"
     if "GOMP_SPINCOUNT" not in finished.stderr:
@@ -149,13 +149,13 @@ def waiting(**environment):
     return dict(re.findall(r"(OMP_WAIT_POLICY|GOMP_SPINCOUNT) = '(\w+)'", finished.stderr))
 
 
-def test_threads_that_wait_sleep_soon_and_the_environment_stays_as_it_was():
+def test_idle_threads_sleep_soon_and_the_environment_stays_as_it_was():
     policy = waiting()
     assert policy["OMP_WAIT_POLICY"] == "PASSIVE"
     assert int(policy["GOMP_SPINCOUNT"]) < 10_000
 
 
-def test_how_threads_wait_is_the_users_if_it_is_given():
+def test_the_users_wait_policy_counts():
     assert waiting(OMP_WAIT_POLICY="active")["OMP_WAIT_POLICY"] == "ACTIVE"
     assert waiting(GOMP_SPINCOUNT="77777")["GOMP_SPINCOUNT"] == "77777"
 

@@ -95,7 +95,13 @@ def table(n, seed=0):
     return X, np.where(rng.normal(size=n) + months / 40 - fee / 60 > 0, "stays", "leaves")
 
 
-@pytest.mark.parametrize("kind", [ef.MaxMarginShift(PCA(2)), ef.maxmargin.MaxMarginPCA(2)])
+SCALES = (0.0, 0.1, 1.0)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [ef.MaxMarginShift(PCA(2), scales=SCALES), ef.maxmargin.MaxMarginPCA(2, scales=SCALES)],
+)
 def test_moves_of_a_table_in_its_own_units(kind):
     """As many epochs as of the standardised table, whose results are those without scaling."""
     X, y = table(40)

@@ -56,9 +56,9 @@ def test_ldg_is_fitted_transforms_and_is_evaluated(files):
         right += max(near, key=lambda one: (near.count(one), -near.index(one))) == label
     assert result["accuracy"] == pytest.approx(right / 120)
     assert "nearest neighbours" in run(*command)[1]
-    told = run("inspect", "model.efm")[1]
-    assert "gamma: 0.4" in told
-    assert "components: 2" in told
+    printed = run("inspect", "model.efm")[1]
+    assert "gamma: 0.4" in printed
+    assert "components: 2" in printed
 
 
 def test_early_decisions(files):
@@ -80,8 +80,8 @@ def test_early_decisions(files):
     assert result["early"]["mean_time"] == pytest.approx(early.time.mean())
     agreement = (early.label == model.predict(X[240:])).mean()
     assert result["early"]["agreement"] == pytest.approx(agreement)
-    told = run("evaluate", "model.efm", "test.csv", "--target", "kind")[1]
-    assert "decided early: accuracy" in told
+    printed = run("evaluate", "model.efm", "test.csv", "--target", "kind")[1]
+    assert "decided early: accuracy" in printed
     assert run("predict", "model.efm", "test.csv", "-o", "whole.csv")[0] == 0
     whole = [line[0].strip('"') for line in read("whole.csv")[1:]]
     assert whole == model.predict(X[240:]).tolist()
@@ -158,11 +158,11 @@ def test_search_of_gem_is_the_search_in_memory(files):
     best = ef.load("best.efm")
     assert isinstance(best, ef.GEMClassifier)
     assert {name: best.get_params()[name] for name in grid} == theirs.best_params_
-    told = run("search", "train.csv", "--target", "kind", "-o", "best.efm", "--grid", "depth=1,2")[
-        1
-    ]
-    assert "depth=1" in told
-    assert "depth=2" in told
+    printed = run(
+        "search", "train.csv", "--target", "kind", "-o", "best.efm", "--grid", "depth=1,2"
+    )[1]
+    assert "depth=1" in printed
+    assert "depth=2" in printed
 
 
 def test_a_search_keeps_parameters_by_name(files):

@@ -189,36 +189,6 @@ def test_columns_are_matched_by_name(files, problem, capsys):
     )
 
 
-def test_columns_of_other_names_are_not_taken_by_place(files, problem, capsys):
-    X, y = problem
-    fitted(capsys, files)
-    pa = arrow_modules()
-    columns = {f"x{j}": X[400:, j] for j in (4, 3, 2, 1, 0)}
-    write_table(files / "named.parquet", pa.table({"id": np.arange(200.0), **columns}))
-    command = ["predict", files / "model.efm", files / "named.parquet"]
-    assert run(capsys, *command, "--drop", "id", "-o", files / "found.csv")[0] == 0
-    model = eigenfeat.load(files / "model.efm")
-    del model.feature_names_in_
-    labels = model.predict(X[400:])
-    assert [line["prediction"] for line in read_csv(files / "found.csv")] == labels.tolist()
-    # Five columns, too, of which one is another: never a guess.
-    del columns["x2"]
-    write_table(files / "named.parquet", pa.table({**columns, "kind": y[400:] == "ant"}))
-    status, _, err = run(capsys, *command, "-o", files / "other.csv")
-    assert status == 1
-    assert "of which 1 are not there: 'x2'; it has 'kind'; columns (--columns) names others" in err
-    assert not (files / "other.csv").exists()
-
-
-@pytest.mark.parametrize("command", ["fit", "moments", "predict"])
-def test_a_folder_that_is_not_there_is_said_before_the_work(files, capsys, command):
-    fitted(capsys, files)
-    rows = [files / "rows.csv", "--target", "kind"]
-    given = [files / "model.efm", files / "new.parquet"] if command == "predict" else rows
-    status, out, err = run(capsys, command, *given, "-o", files / "no" / "found.npy")
-    assert (status, out, err) == (1, "", f"eigenfeat: {files / 'no'}: No such file or directory\n")
-
-
 def test_labels_that_are_numbers_stay_numbers(tmp_path, problem, capsys):
     X, y = problem
     numbers = np.searchsorted(["ant", "bee", "moth"], y)

@@ -75,7 +75,7 @@ def values_of(name, option):
 
 # Columns and separators are wrong only in the light of what the files have: the message is about
 # the column of labels, the columns of the model, or what is in a field.
-ALSO_TOLD_AS = {
+ALSO_NAMED = {
     "--checkpoint": (".: Is a directory",),
     "--delimiter": ("--target: ", "--columns: ", "rows.csv: "),
     "--target": ("label", "--target", "--columns: "),
@@ -126,6 +126,7 @@ def clear(folder):
     return [path.name for path in found]
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", [name for name in COMMANDS if OPTIONS[name]])
 def test_odd_values_of_options(files, name, monkeypatch):
@@ -142,11 +143,17 @@ def test_odd_values_of_options(files, name, monkeypatch):
             if status == 0:
                 continue
             last = (err.splitlines() or [""])[-1]
-            named = (option, *ALSO_TOLD_AS.get(option, ()))
+            named = (option, *ALSO_NAMED.get(option, ()))
             about_file = status == 1 and value and value in last
-            told = any(text in last for text in named) or about_file
+            says_what = any(text in last for text in named) or about_file
             lines = len(err.splitlines())
-            good = status in (1, 2) and told and "Traceback" not in err and lines == 1 and not left
+            good = (
+                status in (1, 2)
+                and says_what
+                and "Traceback" not in err
+                and lines == 1
+                and not left
+            )
             if not good:
                 wrong.append((option, value, status, lines, left, last))
     assert wrong == []
@@ -156,7 +163,7 @@ def test_odd_values_of_options(files, name, monkeypatch):
 @pytest.mark.parametrize("command", ["moments", "fit", "predict"])
 @pytest.mark.parametrize("place", ["folder", "nodir/x"])
 @pytest.mark.parametrize("option", ["--output", "--checkpoint"])
-def test_places_are_looked_at_before_rows_are(files, command, place, option, monkeypatch):
+def test_outputs_are_checked_before_samples_are_read(files, command, place, option, monkeypatch):
     """Rows that are bad in the middle would be complained of if they had been read first."""
     if option == "--checkpoint" and command != "moments":
         pytest.skip("a command without checkpoints")

@@ -55,6 +55,7 @@ def test_a_model_fitted_to_standard_input_is_that_of_the_file(files, tmp_path, m
     assert piped(monkeypatch, files, *command)[1].startswith("piped.efm: accuracy")
 
 
+@pytest.mark.long
 def test_a_reader_may_stop(files, tmp_path):
     lines = files.splitlines(keepends=True)
     (tmp_path / "many.csv").write_text(lines[0] + "".join(lines[1:]) * 60)

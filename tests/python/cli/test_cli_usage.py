@@ -66,6 +66,8 @@ MISUSE = {
     ("fit", "rows.npz", "-o", "x", "--y-name", "z"): "--y-name: expected an array of labels in row",
     ("moments", "rows.csv", "--target", "9", "-o", "x"): "--target: expected a column of rows.csv",
     ("moments", "merge", "rows.efm", "-o", "x"): "merge: expected two files of moments or more",
+    ("moments", *FIT[1:], "--every", "0"): "'--every': 0 is not in the range",
+    FIT[:-2]: "Missing option '-o'",
     (*PREDICT, "-o", "x.txt"): "--output: expected a name that ends in one of .csv .parquet .npy",
     (*PREDICT, "-o", "x.csv", "--columns", "x9"): "--columns: expected a column of rows.csv (x0,",
     ("transform", "rows.efm", "rows.csv", "-o", "x"): "--output: expected a name that ends in one",
@@ -103,6 +105,11 @@ def test_what_is_wrong_with_files_ends_with_status_1(files, command, monkeypatch
     assert (status, out) == (1, "")
     assert FAILURES[command] in err
     assert len(err.splitlines()) == 1
+    status, out, err = run(*command, "--json")
+    found = json.loads(out)
+    kind = "file" if "No such file" in FAILURES[command] else "data"
+    assert (status, err, found["kind"], found["exit"]) == (1, "", kind, 1)
+    assert FAILURES[command] in found["error"]
 
 
 def test_options_know_all_pairs():
@@ -206,6 +213,13 @@ def test_escape_sequences_do_not_reach_the_terminal(files, monkeypatch):
         _, out, err = run(*command)
         assert out + err
         assert "\x1b" not in out + err
+
+
+def test_fields_between_tabs(files, monkeypatch):
+    monkeypatch.chdir(files)
+    (files / "tabs.csv").write_text((files / "rows.csv").read_text().replace(",", "\t"))
+    status, _, err = run("fit", "tabs.csv", *FIT[2:], "--delimiter", "tab")
+    assert (status, err) == (0, "")
 
 
 def test_merging_after_an_option(files, monkeypatch):

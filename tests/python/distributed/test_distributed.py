@@ -195,7 +195,7 @@ def test_merging_leaves_results_as_they_are(rows):
     assert {start: value[0] for start, value in kept.items()} == {s: s for s in range(0, 1000, 100)}
 
 
-def test_a_task_has_one_thread_unless_told_otherwise(rows):
+def test_a_task_has_one_thread_by_default(rows):
     X, y, _ = rows
     dX = da.from_array(X, chunks=(500, 6))
 
@@ -317,8 +317,13 @@ def test_methods_are_lazy_and_of_the_right_type(rows):
         )
     scaled = distributed.apply(StandardScaler().fit(X), "transform", dX)  # any estimator
     assert_allclose(scaled.compute(), StandardScaler().fit_transform(X))
-    with pytest.raises(ValueError, match=r"X: expected a dask array"):
-        distributed.apply(plain, "predict", X)
+    for given, message in (
+        ((plain, "predict", X), "X: expected a dask array"),
+        ((3, "predict", dX), "estimator: expected a fitted estimator, got 3"),
+        ((plain, "fitt", dX), "method: expected the name of a method of MultinomialLogit"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            distributed.apply(*given)
 
 
 def test_nothing_of_dask_is_imported_before_it_is_needed():

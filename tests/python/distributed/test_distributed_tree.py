@@ -73,7 +73,7 @@ class Scheduler:
 
 
 @pytest.mark.parametrize("known", [[], ["x"], ["x", "y"]])
-def test_rows_that_the_scheduler_does_not_know_yet_are_held_by_nobody(known):
+def test_samples_that_the_scheduler_does_not_know_yet_have_no_worker(known):
     rows = [SimpleNamespace(key=key) for key in "xy"]
     workers = {"a": _Worker(n_threads=1, memory=2.0**30)}
     found = _Placement.of(Scheduler(dict.fromkeys(known, 8)), rows, workers)

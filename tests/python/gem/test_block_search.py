@@ -42,7 +42,7 @@ def search(**options):
 
 
 def assert_same(found, memory, n_held, X):
-    """Both searches held out the same rows, and found the same to rounding."""
+    """Both searches held out the same samples, with the same results to rounding."""
     expected = {repr(result["params"]): result for result in memory.results_}
     assert len(found.results_) == len(expected)
     for result in found.results_:
@@ -94,13 +94,13 @@ def test_splits_of_the_callers_count_rows_without_weight(digits, weight):
 def test_held_out_rows_are_scored_as_by_the_fit_of_the_others(digits):
     X, y = digits
     split = StratifiedShuffleSplit(1, test_size=1 / 6, random_state=0).split(X, y)
-    train, held = map(np.sort, next(split))
+    train, test = map(np.sort, next(split))
     found = search().fit(ArrayBlocks(X, y, block_rows=77))
     for result in found.results_:
         options = {"n_directions": 2, "scale": "none", "tol": 1e-6} | result["params"]
         alone = gem_classifier(**options, temperature=1.0).fit(X[train], y[train])
-        logarithms = alone.predict_log_proba(X[held])[np.arange(len(held)), y[held]]
-        assert result["error"] == pytest.approx(1 - alone.score(X[held], y[held]))
+        logarithms = alone.predict_log_proba(X[test])[np.arange(len(test)), y[test]]
+        assert result["error"] == pytest.approx(1 - alone.score(X[test], y[test]))
         assert result["log_loss"] == pytest.approx(-logarithms.mean(), rel=1e-3)
     plain = gem_classifier(**options | found.best_params_).fit(ArrayBlocks(X, y, block_rows=77))
     assert_array_equal(found.predict_proba(X), plain.predict_proba(X))

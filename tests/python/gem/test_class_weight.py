@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from flat_gem import gem_classifier
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from sklearn.datasets import load_breast_cancer
 from sklearn.metrics import recall_score
 from sklearn.utils.class_weight import compute_sample_weight
@@ -14,8 +14,6 @@ from eigenfeat import (
     GEMClassifier,
     GEMClassifierCV,
     GEMEnsemble,
-    load,
-    save,
 )
 from eigenfeat.rows import ArrayBlocks
 
@@ -54,14 +52,10 @@ def test_rare_classes_are_found_more_often():
 
 
 @pytest.mark.parametrize("factors", ["balanced", {"benign": 3.0, "malignant": 1}])
-def test_files_searches_and_ensembles_keep_them(tmp_path, factors):
+def test_searches_and_ensembles_pass_them_on(factors):
     model = gem_classifier(n_directions=1, class_weight=factors, temperature=1.0).fit(
         X[RARE], Y[RARE]
     )
-    save(model, tmp_path / "model")
-    loaded = load(tmp_path / "model")
-    assert loaded.class_weight == factors
-    assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
     search = GEMClassifierCV(model, {"logit__penalty": [0.03]}).fit(X[RARE], Y[RARE])
     assert_allclose(search.predict_proba(X), model.predict_proba(X), atol=2e-3)
     several = GEMEnsemble(model, n_members=1).fit(X[RARE], Y[RARE])

@@ -8,7 +8,7 @@ from flat_gem import gem_classifier
 from scipy.sparse import csr_array
 from sklearn.datasets import load_digits
 
-from eigenfeat import GEMClassifier, GEMClassifierCV, GEMEnsemble, load, save
+from eigenfeat import GEMClassifier, GEMClassifierCV, GEMEnsemble
 from eigenfeat.gem.clusters import class_clusters, cross_pairs
 
 
@@ -68,18 +68,15 @@ def test_classifier_with_clusters(digits):
     assert np.array_equal(model.predict_proba(X), again.predict_proba(X))
 
 
-def test_search_and_ensemble_pass_clusters_on(digits, tmp_path):
+def test_search_and_ensemble_pass_clusters_on(digits):
     X, y = digits
     base = gem_classifier(n_directions=2, pairs=("random", 40), scale="none")
-    search = GEMClassifierCV(base, grid={"n_clusters": [2, 3], "logit__penalty": [0.1, 0.01]})
+    search = GEMClassifierCV(base, grid={"n_clusters": [2, 3]}, cv=2)
     search.fit(X[:800], y[:800])
-    assert len(search.results_) == 4
+    assert len(search.results_) == 2
     assert search.score(X[800:], y[800:]) > 0.9
     ensemble = GEMEnsemble(base.set_params(n_clusters=2), n_members=2).fit(X[:800], y[:800])
     assert ensemble.score(X[800:], y[800:]) > 0.9
-    save(ensemble, tmp_path / "model")
-    loaded = load(tmp_path / "model")
-    assert np.array_equal(loaded.predict_proba(X), ensemble.predict_proba(X))
 
 
 def test_depth_goes_on_with_classes(digits):

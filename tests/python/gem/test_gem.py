@@ -126,15 +126,6 @@ def test_feature_names_tell_pair_rank_sign_and_power(rows):
 # ---- streaming -----------------------------------------------------------------------------------
 
 
-def test_batches_give_what_fit_gives(rows):
-    X, y = rows
-    whole, streamed = GEM(scale="none").fit(X, y), GEM(scale="none")
-    for batch in np.array_split(np.arange(360), 5):
-        streamed.partial_fit(X[batch], y[batch])
-    np.testing.assert_allclose(streamed.transform(X), whole.transform(X), rtol=1e-6, atol=1e-7)
-    assert streamed.classes_.tolist() == [0, 1, 2]
-
-
 def test_directions_follow_later_batches(rows):
     X, y = rows
     gem = GEM(scale="none").partial_fit(X[:200], y[:200])

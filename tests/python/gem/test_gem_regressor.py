@@ -74,7 +74,7 @@ def test_several_outputs(rng):
         assert 1 - rest > least
 
 
-def test_supervised_contractions_find_what_can_be_told(rng):
+def test_supervised_contractions_find_what_can_be_predicted(rng):
     X, y = quadratic(rng)
     mixing = np.linalg.qr(rng.standard_normal((8, 8)))[0]
     Y = np.column_stack([(y - y.mean()) / y.std(), rng.standard_normal((len(y), 7))]) @ mixing

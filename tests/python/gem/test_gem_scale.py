@@ -51,7 +51,7 @@ def test_ties_leave_columns_alone(rng):
 
 @pytest.mark.parametrize("choice", ["none", "columns"])
 def test_a_trial_within_a_standard_error_goes_by_the_rule(rng, choice):
-    """Labels that no column tells of have equal errors, up to chance."""
+    """Labels that no column predicts have equal errors, up to chance."""
     X = rng.standard_normal((400, 5)) * [1, 1, 1, 1, 1000.0 if choice == "columns" else 1.0]
     reports = [GEM().fit(X, rng.permutation(np.arange(400) % 2)).scale_report_ for _ in range(8)]
     by_rule = [report for report in reports if report.basis == "rule"]

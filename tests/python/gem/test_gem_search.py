@@ -33,15 +33,15 @@ def search(digits):
 def test_every_candidate_is_as_if_fitted_alone(digits, search):
     X, y = digits
     splitter = StratifiedShuffleSplit(1, test_size=1 / 6, random_state=3)
-    train, held = (np.sort(rows) for rows in next(splitter.split(X, y)))
+    train, test = (np.sort(rows) for rows in next(splitter.split(X, y)))
     assert len(search.results_) == 16
     for result in search.results_[::5]:
         options = {"scale": "none", "temperature": 1.0, **result["params"]}
         alone = gem_classifier(**options).fit(X[train], y[train])
-        error = np.mean(alone.predict(X[held]) != y[held])
-        assert abs(error - result["error"]) <= 1 / len(held)
+        error = np.mean(alone.predict(X[test]) != y[test])
+        assert abs(error - result["error"]) <= 1 / len(test)
         assert result["n_directions_kept"] == alone.layers_[-1].directions.shape[1]
-        logarithms = alone.predict_log_proba(X[held])[np.arange(len(held)), y[held]]
+        logarithms = alone.predict_log_proba(X[test])[np.arange(len(test)), y[test]]
         assert result["log_loss"] == pytest.approx(-logarithms.mean(), rel=0.02)
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pytest
 from flat_gem import gem_classifier
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from eigenfeat import GEM, load, save
+from eigenfeat import GEM, save
 from eigenfeat.exceptions import SingularDenominatorError
 from eigenfeat.pencils import class_pairs
 from eigenfeat.pencils.fitted_directions import Settings
@@ -221,8 +219,6 @@ def test_chosen_by_itself(million):
     projections = gem.transform(X[600:])
     by_hand = X[600:] @ gem.directions_.tocsc()
     assert_allclose(projections, by_hand.toarray() + gem.offset_, rtol=0, atol=1e-3)
-    again = pickle.loads(pickle.dumps(gem))
-    assert_array_equal(again.transform(X[600:]), projections)
     assert_array_equal(gem.transform(X[600:].toarray()), projections)
 
 
@@ -241,8 +237,6 @@ def test_classifier(million, tmp_path):
     score = model.score(X[700:], y[700:])
     assert score > 0.6  # a third by chance
     save(model, tmp_path / "model.efm")
-    again = load(tmp_path / "model.efm")
-    assert_array_equal(again.decision_function(X[700:]), model.decision_function(X[700:]))
     # What a file holds are the rows' numbers, and not 30,000 for each direction.
     assert (tmp_path / "model.efm").stat().st_size < 8 * 30_000 * len(model.layers_[0].offset)
 

@@ -7,7 +7,6 @@ import datetime
 import numpy as np
 import pytest
 
-import eigenfeat as ef
 from eigenfeat import GEMClassifier, GEMRegressor
 from eigenfeat.rows.columns import TableColumns, has_categories
 
@@ -129,7 +128,7 @@ def test_columns_of_one_name_are_refused():
         TableColumns().fit(frame)
 
 
-def test_the_regressor_takes_words(tmp_path):
+def test_the_regressor_takes_words():
     frame, _ = credit(300)
     frame = frame.fillna({"age": 40.0, "debts": 0}).assign(phone=True)
     y = frame["age"] * 0.1 + (frame["job"] == "smith") * 5.0
@@ -137,9 +136,6 @@ def test_the_regressor_takes_words(tmp_path):
     assert model.score(frame[200:], y[200:]) > 0.95
     assert (model.n_features_in_, list(model.feature_names_in_)) == (6, list(frame.columns))
     assert GEMRegressor().fit(frame[["age", "debts"]], y).score(frame[["age", "debts"]], y) < 0.6
-    ef.save(model, tmp_path / "model.efm")
-    again = ef.load(tmp_path / "model.efm")
-    np.testing.assert_array_equal(again.predict(frame), model.predict(frame))
     new = frame[:2].assign(job=["pilot", None])
     assert np.isfinite(model.predict(new)).all()
     with pytest.raises(ValueError, match="'job'"):

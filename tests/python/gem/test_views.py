@@ -16,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from eigenfeat import GEM, ClassMoments, GEMClassifier
+from eigenfeat._base.core import core
 from eigenfeat.gem.views import VIEWS, Interactions, Kernel, TableStatistics, bin_tables
 from eigenfeat.gem.views import _ranked as ranked
 from eigenfeat.linear.held_out import pool_folds, pool_loss, pool_weights
@@ -37,13 +38,16 @@ def columns(seed=0, n=200):
     return X.astype(np.float64)
 
 
-def test_samples_are_predicted_in_parts(monkeypatch):
+def test_samples_are_predicted_in_parts_by_any_number_of_threads(monkeypatch):
     X, y = load_wine(return_X_y=True)
     model = GEMClassifier().fit(X, y)
     rows = np.tile(X, (3, 1))
     whole = model.decision_function(rows)
     monkeypatch.setattr("eigenfeat.gem.pool._PART", 1)  # 64 samples a part
-    np.testing.assert_allclose(model.decision_function(rows), whole, rtol=1e-4, atol=1e-4)
+    parts = [model.set_params(n_threads=t).decision_function(rows) for t in (None, 1, 2, 7)]
+    np.testing.assert_allclose(parts[0], whole, rtol=1e-4, atol=1e-4)
+    for other in parts[1:]:
+        np.testing.assert_array_equal(other, parts[0])
 
 
 # ---- what is learned without labels --------------------------------------------------------------
@@ -96,6 +100,108 @@ def test_ranks_do_not_depend_on_units_or_monotone_maps():
     ours = TableStatistics.fit(scaled, None).table(scaled).ranks
     np.testing.assert_allclose(ranks, ours, atol=1e-5)
     assert np.var(ranks[:, 0]) == pytest.approx(1.0, rel=0.05)
+
+
+def hard_columns(dtype):
+    """Ties, steps, two values, tails, huge and tiny numbers, and samples beyond the others."""
+    random = np.random.RandomState(0)
+    n = 300
+    seen = np.column_stack(
+        [
+            random.randn(n),
+            np.exp(2 * random.randn(n)),
+            random.randint(0, 2, n),
+            random.randint(0, 9, n),
+            random.randn(n).round(1),
+            np.where(random.rand(n) < 0.6, 0, random.randn(n)),
+            1e30 * random.randn(n),
+            1e-30 * random.randn(n),
+        ]
+    ).astype(dtype)
+    statistics = TableStatistics.fit(seen, None)
+    beyond = 2 * seen[:50]
+    return statistics, np.vstack([seen, beyond, -beyond, statistics.quantiles])
+
+
+def plain_distribution(q, x):
+    """Share of the way through the quantiles, at ties the mean of both sides of the step."""
+
+    def before(i):
+        if i in (0, len(q)):
+            return float(i > 0)
+        return (i - 1 + float((x - q[i - 1]) / (q[i] - q[i - 1]))) / (len(q) - 1)
+
+    return (before(int((q <= x).sum())) + before(int((q < x).sum()))) / 2
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_ranks_are_those_of_plain_loops(dtype):
+    statistics, X = hard_columns(dtype)
+    expected = np.empty(X.shape)
+    for j, two in enumerate(statistics.indicator):
+        q = statistics.quantiles[:, j]
+        for i, x in enumerate(X[:, j]):
+            if two:
+                expected[i, j] = (x - q[0]) / (q[-1] - q[0])
+            else:
+                expected[i, j] = np.sqrt(12) * (plain_distribution(q, x) - 0.5)
+    eps = np.finfo(np.float32).eps
+    for n_threads in (1, 2, 7):
+        ranks = statistics.table(X, n_threads).ranks
+        assert ranks.dtype == np.float32
+        np.testing.assert_allclose(ranks, expected, rtol=0, atol=4 * eps)
+    one_by_one = [statistics.table(X[[i]]).ranks[0] for i in range(len(X))]
+    np.testing.assert_array_equal(one_by_one, ranks)
+
+
+def test_quantiles_and_samples_may_be_of_different_types():
+    statistics, X = hard_columns(np.float64)
+    rounded = X.astype(np.float32)
+    same = statistics.table(rounded.astype(np.float64))
+    table = statistics.table(rounded)
+    np.testing.assert_array_equal(table.ranks, same.ranks)
+    np.testing.assert_array_equal(table.splines, same.splines)
+    np.testing.assert_array_equal(table.bins, same.bins)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_splines_are_those_of_scipy(dtype):
+    statistics, X = hard_columns(dtype)
+    expected = [
+        basis(np.clip(X[:, j].astype(np.float64), basis.t[3], basis.t[-4]))
+        for j, basis in zip(statistics.numeric, statistics.splines, strict=True)
+    ]
+    assert len(expected) == 7
+    for n_threads in (1, 2, 7):
+        splines = statistics.table(X, n_threads).splines
+        ours = splines[:, : -len(statistics.others)]
+        np.testing.assert_allclose(ours, np.hstack(expected), rtol=0, atol=np.finfo(np.float32).eps)
+
+
+def test_bins_lie_between_their_edges():
+    statistics, X = hard_columns(np.float64)
+    table = statistics.table(X)
+    for at, (j, edges) in enumerate(statistics.bin_edges):
+        np.testing.assert_array_equal(table.bins[:, at], np.searchsorted(edges, X[:, j], "right"))
+    for k, (j, edges) in enumerate(zip(statistics.numeric, statistics.fine_edges, strict=True)):
+        bins = table.fine[:, k] - statistics.fine_starts[k]
+        np.testing.assert_array_equal(bins, np.searchsorted(edges, X[:, j], "right"))
+
+
+def test_the_core_names_what_does_not_fit():
+    x, some, q = np.zeros((3, 2)), np.array([0, 1]), np.zeros((2, 5))
+    with pytest.raises(ValueError, match="columns: expected numbers of the 2 columns, got 2"):
+        core.column_ranks(x, some + 1, q, 1)
+    with pytest.raises(ValueError, match="quantiles: expected at least two of each of 2 columns"):
+        core.column_ranks(x, some, q[:, :1].copy(), 1)
+    knots = np.arange(16.0)
+    with pytest.raises(ValueError, match="starts: expected at least 8 knots of each column, got 7"):
+        core.column_splines(x, some, knots, np.array([0, 9, 16]), 1)
+    with pytest.raises(ValueError, match="starts: expected 0 first and 16 last, got 15"):
+        core.column_splines(x, some, knots, np.array([0, 8, 15]), 1)
+    with pytest.raises(ValueError, match="starts: expected 3 entries, got 2"):
+        core.column_splines(x, some, knots, np.array([0, 16]), 1)
+    assert core.column_splines(x[:0], some, knots, np.array([0, 8, 16]), 1).shape == (0, 6)
 
 
 def test_kernel_features_have_the_kernel_of_all_samples_as_products():
@@ -156,10 +262,10 @@ def test_cells_that_no_sample_had_have_no_indicator():
 def test_moments_of_other_folds_merge_to_those_outside_a_fold():
     X, y = load_wine(return_X_y=True)
     parts = pool_folds(y, 3, 5, np.random.RandomState(0))
-    moments = [ClassMoments().update(X[held], y[held]) for _, held in parts]
-    for at, (train, held) in enumerate(parts):
-        assert len(np.intersect1d(train, held)) == 0
-        assert len(train) + len(held) == len(X)
+    moments = [ClassMoments().update(X[test], y[test]) for _, test in parts]
+    for at, (train, test) in enumerate(parts):
+        assert len(np.intersect1d(train, test)) == 0
+        assert len(train) + len(test) == len(X)
         others = [one.copy() for i, one in enumerate(moments) if i != at]
         merged = reduce(ClassMoments.merge, others)
         direct = ClassMoments().update(X[train], y[train])
@@ -172,8 +278,8 @@ def test_moments_of_other_folds_merge_to_those_outside_a_fold():
 def test_the_only_sample_of_a_class_is_never_held_out():
     codes = np.array([0] * 10 + [1] * 10 + [2])
     parts = pool_folds(codes, 3, 5, np.random.RandomState(0))
-    held = np.concatenate([part[1] for part in parts])
-    assert sorted(held.tolist()) == list(range(20))
+    test = np.concatenate([part[1] for part in parts])
+    assert sorted(test.tolist()) == list(range(20))
 
 
 def logits(seed, count=3, n=150, k=4):

@@ -19,7 +19,7 @@ def test_aeon_contract(estimator):
     from aeon.testing.estimator_checking import check_estimator
     from aeon.testing.testing_config import EXCLUDED_TESTS
 
-    # As for aeon's own: what `update_predict` goes on from is kept by `predict`.
+    # As for aeon's own: `predict` stores what `update_predict` goes on from.
     EXCLUDED_TESTS["AeonEarlyClassifier"] = ["check_non_state_changing_method"]
     found = check_estimator(estimator, raise_exceptions=True)
     assert sum(result == "PASSED" for result in found.values()) > 15

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
@@ -147,8 +145,6 @@ def test_a_given_time_is_a_classifier_of_prefixes(rng):
         assert_array_equal(early.label, plain.fit(X[:, :5], y).predict(rows[:, :5]))
         assert_array_equal(early.time, np.full(30, 5))
         assert_array_equal(model.predict(rows), plain.fit(X, y).predict(rows))
-        again = pickle.loads(pickle.dumps(model)).predict_early(rows)
-        assert_array_equal(again.label, early.label)
 
 
 def test_the_time_is_the_earliest_that_does_as_well(rng):

@@ -28,8 +28,8 @@ def test_estimator_contract(estimator, check):
     check(estimator)
 
 
-def told_late(random, n, at=6, d=10, share=0.5):
-    """Half of the series tell their class at the first sample, the others at sample `at`."""
+def shown_late(random, n, at=6, d=10, share=0.5):
+    """Half of the series show their class at the first sample, the others at sample `at`."""
     y = random.integers(0, 2, n)
     X = 0.3 * random.standard_normal((n, d))
     early = random.random(n) < share
@@ -44,10 +44,10 @@ def paid(model, X, y, delay):
 
 
 @pytest.mark.parametrize("delay", [0.05, 0.4, 3.0])
-def test_series_wait_for_what_it_is_worth(delay):
+def test_decisions_are_as_late_as_the_delay_cost_allows(delay):
     random = np.random.default_rng(1)
-    X, y, _ = told_late(random, 300)
-    fresh, truth, early = told_late(random, 2000)
+    X, y, _ = shown_late(random, 300)
+    fresh, truth, early = shown_late(random, 2000)
     model = MinimumCostClassifier(GaussianNB(), delay, times=[1, 3, 6, 10]).fit(X, y)
     found = model.predict_early(fresh)
     if delay == 3.0:  # waiting for 5 samples costs more than it can save
@@ -80,11 +80,11 @@ def test_backward_induction_is_the_optimum_of_a_known_problem():
 
 def test_costs_of_wrong_labels_move_them():
     random = np.random.default_rng(3)
-    X, y, _ = told_late(random, 300, share=0.3)
+    X, y, _ = shown_late(random, 300, share=0.3)
     dear = np.array([[0.0, 1.0], [30.0, 0.0]])  # calling a 1 a 0
     even = MinimumCostClassifier(GaussianNB(), 0.1).fit(X, y)
     careful = MinimumCostClassifier(GaussianNB(), 0.1, dear).fit(X, y)
-    fresh, truth, _ = told_late(random, 1000)
+    fresh, truth, _ = shown_late(random, 1000)
     assert np.sum(careful.predict(fresh) == 0) <= np.sum(even.predict(fresh) == 0)
     missed = [np.sum((m.predict_early(fresh).label == 0) & (truth == 1)) for m in (even, careful)]
     assert missed[1] <= missed[0]
@@ -118,7 +118,7 @@ def test_tables_of_costs():
     ],
 )
 def test_bad_costs_leave_the_model_as_it_was(options, message, rng):
-    X, y, _ = told_late(rng, 60)
+    X, y, _ = shown_late(rng, 60)
     model = MinimumCostClassifier(GaussianNB(), n_times=2, n_folds=2).fit(X, y)
     before = model.predict_early(X)
     kept = dict(vars(model))
@@ -130,8 +130,8 @@ def test_bad_costs_leave_the_model_as_it_was(options, message, rng):
     assert_array_equal(model.predict_early(X).time, before.time)
 
 
-def test_the_promise_is_kept_beside_the_cost(rng):
-    X, y, _ = told_late(rng, 200)
+def test_the_promise_holds_beside_the_cost(rng):
+    X, y, _ = shown_late(rng, 200)
     promise = ReliableClassifier(LinearDiscriminantAnalysis(), correct=False).fit(X, y)
     model = MinimumCostClassifier(LinearDiscriminantAnalysis(), 2.0).fit(X, y)
     alone, kept = model.predict_early(X), model.predict_early(X, promise=promise)
@@ -142,8 +142,8 @@ def test_the_promise_is_kept_beside_the_cost(rng):
 
 
 def test_the_price_with_the_largest_harmonic_mean(rng):
-    X, y, _ = told_late(rng, 200)
-    fresh, truth, _ = told_late(rng, 500)
+    X, y, _ = shown_late(rng, 200)
+    fresh, truth, _ = shown_late(rng, 500)
     model = MinimumCostClassifier(GaussianNB(), "harmonic").fit(X, y)
     score = early_scores(model.predict_early(fresh), 10, y=truth).harmonic_mean
     assert abs(score - model.harmonic_mean_) < 0.1
@@ -204,7 +204,7 @@ def test_two_classes_and_nothing_else(rng):
 @pytest.mark.parametrize("delay", [0.1, "harmonic"])
 def test_the_best_candidate_out_of_folds_is_taken(delay):
     random = np.random.default_rng(3)
-    X, y, _ = told_late(random, 200)
+    X, y, _ = shown_late(random, 200)
     noise = FunctionTransformer(lambda rows: rows[:, :1] * 0 + np.arange(len(rows))[:, None])
     candidates = {
         "blind": make_pipeline(noise, GaussianNB()),
@@ -257,7 +257,7 @@ def test_interval_summaries_of_channels_stand_side_by_side(rng):
 
 def test_candidates_have_to_be_classifiers():
     random = np.random.default_rng(3)
-    X, y, _ = told_late(random, 40)
+    X, y, _ = shown_late(random, 40)
     for given in (
         {},
         StandardScaler(),

@@ -1,4 +1,4 @@
-"""Rows that are held out from the fit: the promise is a theorem's, at the decision times."""
+"""Samples that are held out from the fit: the promise is a theorem's, at the decision times."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Remembers(ClassifierMixin, BaseEstimator):
 @pytest.mark.parametrize(
     ("rule", "tau"), [("quadratic", 0.9), pytest.param("pairwise", 0.8, marks=pytest.mark.long)]
 )
-def test_it_is_kept_as_often_as_is_promised(rule, tau):
+def test_the_promise_holds_as_often_as_it_says(rule, tau):
     """With 30 rows to fit on, models of folds would differ much from that of all rows."""
     kept, early, runs = 0, [], 30
     for seed in range(runs):
@@ -79,8 +79,8 @@ def test_what_is_held_out_is_not_fitted(rng):
 
 @pytest.mark.parametrize("held_out", [5, 0.5])
 @pytest.mark.parametrize("rule", ["pairwise", "mahalanobis"])
-def test_series_are_looked_at_when_the_correction_was(rng, rule, held_out, tmp_path):
-    """Between the times that folds were looked at nothing is known of the rule."""
+def test_decision_times_are_those_of_the_correction(rng, rule, held_out, tmp_path):
+    """Between the decision times of the folds nothing is known of the rule."""
     X, y = waves(rng, 120, 70)
     options = {"rule": rule, "reliability": 0.7, "held_out": held_out}
     model = ReliableClassifier(LinearDiscriminantAnalysis(), **options).fit(X[:80], y[:80])
@@ -103,7 +103,7 @@ def test_series_are_looked_at_when_the_correction_was(rng, rule, held_out, tmp_p
     assert_array_equal(ef.load(tmp_path / "model.npz").decision_times_, model.decision_times_)
 
 
-def test_channels_are_looked_at_by_sample(rng):
+def test_channels_have_common_decision_times(rng):
     X, y = waves(rng, 100, 120)
     series = np.stack([X[:, ::2], X[:, 1::2]], axis=1)
     model = ReliableClassifier(LinearDiscriminantAnalysis(), reliability=0.8).fit(series, y)

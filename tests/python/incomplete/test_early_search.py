@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -60,8 +58,6 @@ def test_the_choice_is_that_of_plain_loops(series, tau):
     holes = np.where(np.arange(12) < 5, X, np.nan)
     decided = again.decide(holes, model.reliability_)
     assert_array_equal(model.decide(holes).labels, decided.labels)
-    copy = pickle.loads(pickle.dumps(model))
-    assert_array_equal(copy.predict_early(X).time, early.time)
 
 
 def test_default_candidates_beat_waiting_and_not_waiting(series):

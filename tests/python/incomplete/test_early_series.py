@@ -42,10 +42,10 @@ def same_as_streams(model, series, early):
     running = early.time < [one.shape[1] for one in series]
     assert_array_equal(streams.labels[running], early.label[running])
     assert_allclose(streams.reliability[running], early.reliability[running], atol=1e-6)
-    # With its last sample a series may be decided before it is told to have ended.
-    told = ~running & np.isclose(streams.reliability, early.reliability, atol=1e-6)
-    assert_array_equal(streams.labels[told], early.label[told])
-    assert np.all(streams.reliability[~running & ~told] < early.reliability[~running & ~told])
+    # With its last sample a series may be decided before it has ended.
+    same = ~running & np.isclose(streams.reliability, early.reliability, atol=1e-6)
+    assert_array_equal(streams.labels[same], early.label[same])
+    assert np.all(streams.reliability[~running & ~same] < early.reliability[~running & ~same])
 
 
 @pytest.mark.parametrize("kind", ["pairwise", "mixture", "sampled", "corrected"])
@@ -240,7 +240,7 @@ def test_misuse_leaves_everything_as_it_was(rng):
 
 
 class Failing(LinearDiscriminantAnalysis):
-    """A classifier that fails when it is told to."""
+    """A classifier that fails on demand."""
 
     fails = False
 

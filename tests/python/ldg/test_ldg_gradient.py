@@ -157,6 +157,6 @@ def test_an_interrupt_keeps_the_best_point(rows, monkeypatch, capsys):
     assert model.stop_reason_ == "interrupted"
     assert model.objective_ == min(model.objective_history_)
     assert model.transform(X).shape == (120, 3)
-    told = capsys.readouterr().err.splitlines()
-    assert len(told) == len(model.objective_history_) - 1
-    assert told[-1].startswith("[DiscriminativeGaussian] step ")
+    printed = capsys.readouterr().err.splitlines()
+    assert len(printed) == len(model.objective_history_) - 1
+    assert printed[-1].startswith("[DiscriminativeGaussian] step ")

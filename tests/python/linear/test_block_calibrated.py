@@ -8,7 +8,6 @@ import scipy.sparse as sp
 from block_support import FarBlocks, mapped
 from logit_problems import problem
 
-import eigenfeat as ef
 from eigenfeat import CalibratedLeastSquares
 from eigenfeat.rows import ArrayBlocks, GeneratedBlocks
 
@@ -85,9 +84,6 @@ def test_threads_change_no_bit_and_mapped_rows_are_blocks(digits, tmp_path):
     on_disk = CalibratedLeastSquares().fit(mapped(tmp_path / "X", X), y)
     whole = CalibratedLeastSquares().fit(ArrayBlocks(X, y))
     np.testing.assert_array_equal(on_disk.coef_, whole.coef_)
-    ef.save(whole, tmp_path / "model.efm")
-    again = ef.load(tmp_path / "model.efm")
-    np.testing.assert_array_equal(again.predict_proba(X), whole.predict_proba(X))
 
 
 def test_errors_leave_the_estimator_as_it_was(digits):

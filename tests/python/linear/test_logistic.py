@@ -342,7 +342,7 @@ def test_early_stopping():
     assert len(losses) == model.n_iter_[0] + 1
     least = int(np.argmin(losses))
     assert len(losses) == least + 4
-    # What is recorded is the model that is kept, not the last one.
+    # What is recorded is the chosen model, not the last one.
     assert model.objective_ == model.objective_history_[least]
     assert model.score(X, y) > 0.9
     again = MultinomialLogit(

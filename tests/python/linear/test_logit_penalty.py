@@ -29,8 +29,8 @@ def held_out_losses(X, y, fixed):
     for penalty in PENALTIES:
         exact = MultinomialLogit(penalty, ridge_scale="common", tol=1e-4, max_iter=1000)
         logits = [
-            (exact.fit(X[train], y[train]).decision_function(X[held]), y[held], None)
-            for train, held in parts
+            (exact.fit(X[train], y[train]).decision_function(X[test]), y[test], None)
+            for train, test in parts
         ]
         losses.append(log_loss(logits, fixed or temperature(logits)))
     return losses

@@ -47,7 +47,7 @@ def test_it_is_the_least_loss(rng, k, size):
     assert temperature(parts) == pytest.approx(1 / best, rel=1e-4)
 
 
-def test_extremes_are_kept_apart_from_0_and_infinity(rng):
+def test_extremes_stay_away_from_0_and_infinity(rng):
     codes = np.arange(40) % 2
     right = np.eye(2)[codes]
     assert 0.02 <= temperature([(right, codes, None)]) < 1
@@ -62,14 +62,14 @@ def test_folds_hold_out_rows_of_every_class(n, count):
     codes[0] = 7  # alone
     parts = folds(codes, 8, np.random.RandomState(0))
     assert len(parts) == count
-    for train, held in parts:
-        assert not np.intersect1d(train, held).size
+    for train, test in parts:
+        assert not np.intersect1d(train, test).size
         assert (np.diff(train) > 0).all()
-        assert (np.diff(held) > 0).all()
-        assert set(codes[held]) == set(range(7))
+        assert (np.diff(test) > 0).all()
+        assert set(codes[test]) == set(range(7))
     if count > 1:
-        assert 0 not in np.concatenate([held for _, held in parts])
-        assert len(np.concatenate([held for _, held in parts])) == n - 1
+        assert 0 not in np.concatenate([test for _, test in parts])
+        assert len(np.concatenate([test for _, test in parts])) == n - 1
     else:
         assert len(parts[0][0]) <= 20_000
         assert len(parts[0][1]) <= 10_000
@@ -81,9 +81,9 @@ def test_it_is_that_of_exact_fits_of_the_folds(digits):
     model = MultinomialLogit(temperature="auto", ridge_scale="common").fit(X, y)
     random = np.random.RandomState(0)
     logits = []
-    for train, held in folds(y, 10, random):
+    for train, test in folds(y, 10, random):
         exact = MultinomialLogit(ridge_scale="common", tol=1e-6).fit(X[train], y[train])
-        logits.append((exact.decision_function(X[held]), y[held], None))
+        logits.append((exact.decision_function(X[test]), y[test], None))
     assert model.temperature_ == pytest.approx(temperature(logits), rel=0.02)
 
 
@@ -170,10 +170,10 @@ def test_the_fold_s_weights_are_a_start_and_change_no_minimum(many, rows, monkey
     assert warm.objective_history_[0] < 1.1 * cold.objective_ < cold.objective_history_[0]
     assert warm.objective_ == pytest.approx(cold.objective_, rel=1e-6)  # in float32
     assert_allclose(warm.coef_ * warm.temperature_, cold.coef_, atol=1e-2 * abs(cold.coef_).max())
-    train, held = folds(y, 5, np.random.RandomState(0))[0]
+    train, test = folds(y, 5, np.random.RandomState(0))[0]
     if rows in (400, 2_600):  # one metric, of no row that is held out
         assert [(n, len(sample)) for n, sample in made] == [(5_200, rows)]
-        assert not np.intersect1d(made[0][1], held).size
+        assert not np.intersect1d(made[0][1], test).size
         assert np.isin(made[0][1], train).all()
     else:
         assert sorted(n for n, _ in made) == [2_600, 5_200]
@@ -184,11 +184,11 @@ def test_it_is_that_of_an_exact_fit_of_the_fold(many, rows, weighted, rng):
     X, y = many
     weight = 0.1 + rng.random(len(y)) if weighted else None
     model = MultinomialLogit(temperature="auto", gram_rows=rows).fit(X, y, weight)
-    train, held = folds(y, 5, np.random.RandomState(0))[0]
+    train, test = folds(y, 5, np.random.RandomState(0))[0]
     some = None if weight is None else weight[train]
     exact = MultinomialLogit(tol=1e-7, max_iter=1_000).fit(X.take(train), y[train], some)
-    z = exact.decision_function(X.take(held))
-    aim = temperature([(z, y[held], None if weight is None else weight[held])])
+    z = exact.decision_function(X.take(test))
+    aim = temperature([(z, y[test], None if weight is None else weight[test])])
     assert model.temperature_ == pytest.approx(aim, rel=0.03)
 
 
@@ -210,9 +210,9 @@ def test_with_more_features_than_rows_it_is_that_of_an_exact_fit(rng):
     features = layer.features(project_rows(X, [layer], None))
     assert features.shape[1] > len(y)
     model = MultinomialLogit(temperature="auto", gram_rows=1_200, tol=1e-3).fit(features, y)
-    train, held = folds(y, 3, np.random.RandomState(0))[0]
+    train, test = folds(y, 3, np.random.RandomState(0))[0]
     exact = MultinomialLogit(tol=1e-4).fit(features.take(train), y[train])
-    aim = temperature([(exact.decision_function(features.take(held)), y[held], None)])
+    aim = temperature([(exact.decision_function(features.take(test)), y[test], None)])
     assert model.temperature_ == pytest.approx(aim, rel=0.05)
 
 
@@ -232,10 +232,10 @@ def test_a_penalty_is_chosen_with_the_same_metric(many, monkeypatch):
     made = metrics(monkeypatch)
     model = MultinomialLogit(penalty="auto", temperature="auto", gram_rows=500).fit(X, y)
     alone = MultinomialLogit(penalty="auto", temperature="auto", gram_rows=None).fit(X, y)
-    held = folds(y, 5, np.random.RandomState(0))[0][1]
+    test = folds(y, 5, np.random.RandomState(0))[0][1]
     (n, sample), *others = made
     assert (n, len(sample)) == (5_200, 500)
-    assert not np.intersect1d(sample, held).size
+    assert not np.intersect1d(sample, test).size
     assert sorted(size for size, _ in others) == [2_600, 5_200]
     assert model.penalty_ == alone.penalty_
     assert model.temperature_ == pytest.approx(alone.temperature_, rel=0.03)

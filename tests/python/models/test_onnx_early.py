@@ -73,7 +73,7 @@ def test_measured_series_are_decided_alike(shared_data, name):
     assert_array_equal(found["time"], expected.time)
 
 
-def test_prefixes_wait_or_are_decided_by_what_is_known():
+def test_prefixes_are_undecided_or_decided_by_what_is_known():
     model, rng = trained(completion=MixtureCompletion())
     X, _ = signals(400, rng)
     known = rng.integers(0, 61, len(X))

@@ -165,7 +165,7 @@ def test_what_the_model_says_of_itself(tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["again.onnx", "model.onnx"]
 
 
-def test_names_of_columns_are_kept():
+def test_names_of_columns_are_exported():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(X[TRAIN, 20:24], columns=["a", "b", "ü", "d"])
     model = ef.MultinomialLogit().fit(frame, y[TRAIN])

@@ -220,7 +220,7 @@ def test_files_say_which_versions_wrote_them(tmp_path):
     assert versions["numpy"] == np.__version__
 
 
-def test_pandas_output_and_sparse_rows_are_kept(tmp_path):
+def test_pandas_output_and_sparse_samples_come_back(tmp_path):
     model = ef.LDG(n_components=2, gamma=1.0, n_neighbors=4).fit(FRAME, Y)
     ef.save(model.set_output(transform="pandas"), tmp_path / "model")
     pd.testing.assert_frame_equal(

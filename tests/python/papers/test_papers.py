@@ -1,4 +1,4 @@
-"""The paper's experiments from end to end on tiny files, and how they are measured and told."""
+"""The paper's experiments from end to end on tiny files: measurements and what is printed."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def test_the_best_on_held_out_rows_is_trained_on_all(rng):
     assert calls == [(1e-6, 120), (1.0, 120), (1.0, 120)]
 
 
-# ---- what is told --------------------------------------------------------------------------------
+# ---- what is printed -----------------------------------------------------------------------------
 
 
 def test_an_interrupt_keeps_what_is_finished(folder, tmp_path, console):
@@ -199,7 +199,7 @@ def test_an_interrupt_keeps_what_is_finished(folder, tmp_path, console):
     assert "third" not in text
 
 
-def test_failures_warnings_and_choices_are_told(folder, tmp_path, console):
+def test_failures_warnings_and_choices_are_printed(folder, tmp_path, console):
     weak = {
         "fixed": {"logisticregression__max_iter": 1},
         "grid": {"logisticregression__C": (1.0, 2.0)},

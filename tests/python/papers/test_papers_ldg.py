@@ -74,7 +74,7 @@ def problem_rows(rng, n=60, d=8, k=3):
 # ---- end to end ----------------------------------------------------------------------------------
 
 
-def test_table_3_1_is_told_and_drawn(folder, tmp_path, console):
+def test_table_3_1_is_printed_and_drawn(folder, tmp_path, console):
     protocol = first_problems("ldg", 2, last=1)
     outcomes = run(protocol, folder, tmp_path, console)
     assert [len(o.splits) for o in outcomes] == [QUICK_SPLITS] * 15
@@ -107,7 +107,7 @@ def test_table_3_1_is_told_and_drawn(folder, tmp_path, console):
     assert [c["dimension"] for c in of_pca] == ["1", "2", "3", "4", "5", "6"]
 
 
-def test_tables_of_few_rows_are_told_and_drawn(folder, tmp_path, console):
+def test_tables_of_few_samples_are_printed_and_drawn(folder, tmp_path, console):
     outcomes = run(first_problems("ldg-small", 1), folder, tmp_path, console)
     assert [o.method for o in outcomes] == [m.name for m in ldg.SMALL_METHODS if not m.peer]
     assert not any(outcome.failure for outcome in outcomes)
@@ -120,7 +120,7 @@ def test_tables_of_few_rows_are_told_and_drawn(folder, tmp_path, console):
     assert line["n_train"] == "18"
 
 
-def test_transfer_is_told_and_drawn(folder, tmp_path, console):
+def test_transfer_is_printed_and_drawn(folder, tmp_path, console):
     protocol = first_problems("ldg-transfer", 2)
     outcomes = run(protocol, folder, tmp_path, console)
     assert [o.method for o in outcomes[:3]] == ["TransferLDG", "pooled PCA", "pooled FDA"]
@@ -134,7 +134,7 @@ def test_transfer_is_told_and_drawn(folder, tmp_path, console):
     assert (tmp_path / "ldg-transfer-quick-accuracy.png").stat().st_size > 10_000
 
 
-def test_digits_are_scattered_and_told(folder, tmp_path, console):
+def test_digits_are_scattered_and_printed(folder, tmp_path, console):
     protocol = PROTOCOLS["ldg-digits"]
     pixels, scattered = protocol.problems[:3:2]
     protocol = dataclasses.replace(protocol, problems=(scattered,))
@@ -257,7 +257,7 @@ def test_every_method_of_few_rows_works_where_rows_are_very_few(method, rng):
     assert score.dimension <= (40 if method.name == "ITML" else 8)  # its whole metric
 
 
-# ---- what is told --------------------------------------------------------------------------------
+# ---- what is printed -----------------------------------------------------------------------------
 
 
 def test_the_best_and_those_not_significantly_worse():

@@ -77,7 +77,7 @@ def test_a_failure_is_an_outcome(build, failure, folder):
     assert outcome.scores is None
 
 
-def test_threads_are_told_to_the_libraries_and_taken_back(monkeypatch):
+def test_threads_of_libraries_are_set_and_restored(monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
     monkeypatch.delenv("MKL_NUM_THREADS", raising=False)
     with measuring._thread_variables(3):
@@ -150,10 +150,10 @@ def test_control_c_ends_the_command_with_its_rows(folder, tmp_path):
 def test_a_missing_or_strange_file_is_named(tmp_path, capsys):
     arguments = ["mnist", "--data", str(tmp_path), "--output", str(tmp_path / "out")]
     assert cli.main(arguments) == 1
-    told = capsys.readouterr().err
-    assert f"{tmp_path / 'mnist.npz'} with arrays X_train: (60000, 784) pixels" in told
-    assert told.rstrip().endswith("got no such file")
-    assert len(told.splitlines()) == 1
+    printed = capsys.readouterr().err
+    assert f"{tmp_path / 'mnist.npz'} with arrays X_train: (60000, 784) pixels" in printed
+    assert printed.rstrip().endswith("got no such file")
+    assert len(printed.splitlines()) == 1
     (tmp_path / "mnist.npz").write_text("no arrays")
     with pytest.raises(DataError, match="got a file of another kind"):
         check_files(PROTOCOLS["mnist"], tmp_path)

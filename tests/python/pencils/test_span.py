@@ -29,7 +29,7 @@ def samples(rng):
 
 
 def both(X, y, weight=None):
-    """The same moments, kept as samples and formed."""
+    """The same moments, as samples and as matrices."""
     few, formed = ClassMoments().update(X, y, weight), ClassMoments().update(X, y, weight)
     formed.covariance(0)
     assert few.few_samples() is not None

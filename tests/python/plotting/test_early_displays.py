@@ -41,7 +41,9 @@ def model():
 
 def draw(display, model, **options):
     if display is EarlyCalibrationDisplay:
-        return display.from_estimator(model, SERIES[80:], agreement=0.8, **options)
+        calibrated = clone(model).fit(SERIES[:80], LABELS[:80])
+        calibrated.calibrate(SERIES[80:], agreement=0.8)
+        return display.from_estimator(calibrated, **options)
     if display is EarlyCurvesDisplay:
         return display.from_estimator(model, SERIES[80:], LABELS[80:], tau=TAUS, **options)
     return display.from_estimator(model, SERIES[90], reliability=0.9, **options)
@@ -69,7 +71,7 @@ def test_new_axes_and_given_ones(display, model, tmp_path):
     assert second.figure_ is not given.figure
 
 
-def test_a_calibration_on_rows_or_the_models_own(model):
+def test_a_calibration_is_that_of_the_model(model):
     display = draw(EarlyCalibrationDisplay, model, color="black")
     found = calibrate(model, SERIES[80:], agreement=0.8)
     assert_array_equal(display.agreement_line_.get_ydata(), found.held_out_agreement)
@@ -77,11 +79,8 @@ def test_a_calibration_on_rows_or_the_models_own(model):
     assert_allclose(display.lower_line_.get_xdata(), np.log(found.tau / (1 - found.tau)), atol=1e-9)
     assert display.agreement_line_.get_color() == "black"
     assert display.chosen_point_.get_ydata()[0] == found.lower[found.chosen]
-    assert not hasattr(model, "calibration_")
     with pytest.raises(ValueError, match="estimator: expected a model whose method calibrate was"):
         EarlyCalibrationDisplay.from_estimator(model)
-    carried = clone(model).fit(SERIES[:80], LABELS[:80]).calibrate(SERIES[80:], agreement=0.8)
-    assert EarlyCalibrationDisplay.from_estimator(carried).calibration is carried.calibration_
     none = calibrate(model, SERIES[80:100], agreement=0.999)
     assert EarlyCalibrationDisplay(none).plot().chosen_point_ is None
     with pytest.raises(ValueError, match="calibration: expected a Calibration, got 3"):
@@ -196,3 +195,18 @@ def test_a_decision_says_what_is_known(model):
         EarlyDecisionDisplay.from_estimator(model, SERIES[90][:11])
     with pytest.raises(ValueError, match="curves: expected a mapping of curves by method"):
         EarlyCurvesDisplay({}).plot()
+
+
+def test_wrong_arguments_are_named(model):
+    curves, decision = {"a": ([0.5, 0.9], [0.6, 0.8])}, EarlyDecisionDisplay.from_estimator
+    for call, message in (
+        (lambda: EarlyCurvesDisplay(curves).plot(score="xx"), "score: expected one of"),
+        (lambda: EarlyCurvesDisplay([]).plot(), "curves: expected a mapping"),
+        (lambda: decision(ECTS(), SERIES[0]), "estimator: expected a fitted ReliableClassifier"),
+        (lambda: decision(model, SERIES[0], times=[]), r"times: expected integers in 1\.\.12"),
+        (lambda: decision(model, SERIES[0], times=[13]), "times: expected"),
+        (lambda: decision(model, SERIES[0], reliability=2.0), "reliability: expected"),
+        (lambda: EarlyCalibrationDisplay(None).plot(), "calibration: expected a Calibration"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()

@@ -144,7 +144,7 @@ def test_projections_are_quartiles_of_the_rows(gem):
     extremes = [[values[label == Y].min(), values[label == Y].max()] for label in range(3)]
     np.testing.assert_allclose(ends, np.ravel(extremes))
     given, _ = two_axes()
-    again = ProjectionsDisplay.from_predictions(Y, values, pair=pair, rank=1, ax=given)
+    again = ProjectionsDisplay(values, Y, pair, rank=1).plot(given)
     assert again.ax_ is given
     assert given.get_title() == display.ax_.get_title()
 
@@ -179,3 +179,26 @@ def test_long_names_stay_inside(gem, tmp_path):
             assert box.y0 >= 0
             assert box.x1 <= width
             assert box.y1 <= height
+
+
+def test_wrong_arguments_are_named(gem):
+    none = ef.GEM(threshold=1e9).fit(X, Y)
+    filters, projections = FiltersDisplay.from_estimator, ProjectionsDisplay.from_estimator
+    for call, message in (
+        (lambda: SpectrumDisplay.from_estimator(3), "estimator: expected a fitted"),
+        (lambda: SpectrumDisplay.from_estimator(gem, n_named=-1), "n_named: expected"),
+        (lambda: filters(gem, pairs=3), "pairs: expected"),
+        (lambda: filters(gem, pairs=[(0, 1, 2)]), "pairs: expected two labels in each"),
+        (lambda: filters(gem, n_filters=0), "n_filters: expected"),
+        (lambda: filters(gem, image_shape=3), "image_shape: expected rows and columns"),
+        (lambda: filters(gem, image_shape=(3, 3)), "image_shape: expected 4 pixels, got 3 x 3"),
+        (lambda: filters(none, image_shape=(2, 2)), "expected a model with directions, got none"),
+        (lambda: projections(gem, X, Y, rank=99), r"rank: expected 0 to \d+ for pair"),
+        (lambda: projections(gem, X, Y, pair="ab"), "pair: expected two labels in each"),
+        (lambda: projections(gem, X * np.nan, Y), "X: expected finite numbers"),
+        (lambda: projections(gem, X, Y[1:]), "y: expected 60 labels"),
+        (lambda: projections(gem, X, Y, ax=3), "ax: expected Matplotlib axes or None, got 3"),
+        (lambda: ProjectionsDisplay([], Y, (0, 1), 0).plot(), "projections: expected finite"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()

@@ -9,7 +9,6 @@ from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from eigenfeat import FisherLDA
-from eigenfeat.rows import ArrayBlocks
 
 
 @pytest.mark.parametrize("load", [load_iris, load_wine, load_breast_cancer])
@@ -24,22 +23,13 @@ def test_they_are_scikit_learns(load, scale):
     assert ours.score(X, y) == theirs.score(X, y)
 
 
-def test_labels_weights_batches_and_blocks():
+def test_a_declared_class_without_samples_has_no_probability():
     X, y = load_iris(return_X_y=True)
-    names = np.array(["a", "b", "c"])[y]
-    weight = np.random.default_rng(0).integers(1, 4, len(y))
-    model = FisherLDA().fit(X, names, weight)
-    repeated = FisherLDA().fit(np.repeat(X, weight, 0), np.repeat(names, weight))
-    assert_allclose(model.predict_proba(X), repeated.predict_proba(X), atol=1e-9)
-    assert set(model.predict(X)) == {"a", "b", "c"}
     stream = FisherLDA().partial_fit(X[::2], y[::2], classes=[0, 1, 2, 3])
     stream.partial_fit(X[1::2], y[1::2])
     found = stream.predict_proba(X)
     assert_allclose(found[:, :3], FisherLDA().fit(X, y).predict_proba(X), atol=1e-9)
     assert_array_equal(found[:, 3], 0.0)
-    blocks = FisherLDA().fit(ArrayBlocks(X, y, block_rows=40))
-    parts = list(blocks.predict(ArrayBlocks(X, y, block_rows=40)))
-    assert_array_equal(np.concatenate(parts), FisherLDA().fit(X, y).predict(X))
 
 
 def test_float32_stays():

@@ -208,7 +208,7 @@ def test_sir_with_classes_is_fisher_with_another_scale(rows):
     assert_allclose(sir.directions_, expected, rtol=1e-8, atol=1e-10)
 
 
-def test_sir_takes_integers_for_classes_unless_told():
+def test_sir_takes_integers_for_classes_by_default():
     X, y = np.random.default_rng(0).standard_normal((60, 3)), np.arange(60) % 6
     assert len(SlicedInverseRegression(n_slices=3).fit(X, y).classes_) == 6
     sliced = SlicedInverseRegression(n_slices=3, target="continuous").fit(X, y)

@@ -30,11 +30,9 @@ def rows(rng):
 
 
 @pytest.mark.parametrize("member", FAMILY)
-def test_threads_and_solvers_do_not_matter(rows, member):
+def test_solvers_do_not_matter(rows, member):
     X, y = rows
-    expected = member(2, n_threads=1).fit(X, y)
-    twin = member(2, n_threads=2).fit(X, y)
-    assert twin.directions_.tobytes() == expected.directions_.tobytes()
+    expected = member(2).fit(X, y)
     for solver in ("full", "subset", "krylov"):
         other = member(2, solver=solver).fit(X, y)
         assert_allclose(other.transform(X), expected.transform(X), atol=1e-8)

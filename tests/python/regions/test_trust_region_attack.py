@@ -81,7 +81,7 @@ def test_every_family_against_long_double(family, way):
         held_against_long_double(reference.draw(rng, family, n, d, way), rng)
 
 
-def test_a_result_with_a_large_residual_would_be_told():
+def test_a_large_residual_is_found():
     """Far beyond what doubles hold there is no convergence, and no silence either."""
     rng = np.random.default_rng(5)
     for family in reference.FAMILIES:

@@ -56,13 +56,13 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 
 
 class Recorder:
-    """Counts what it is told, and asks to stop after so many steps."""
+    """Counts its calls, and asks to stop after so many steps."""
 
     def __init__(self, most=10**9):
-        self.most, self.begun, self.ended, self.told = most, [], 0, []
+        self.most, self.begun, self.ended, self.calls = most, [], 0, []
 
     def setup(self, estimator, context):
-        self.told.append("setup")
+        self.calls.append("setup")
 
     def on_fit_task_begin(self, estimator, context):
         self.begun.append((context.task_name, context.max_subtasks))
@@ -73,7 +73,7 @@ class Recorder:
         return self.ended >= self.most
 
     def teardown(self, estimator, context):
-        self.told.append("teardown")
+        self.calls.append("teardown")
 
 
 needs = pytest.mark.skipif(sklearn is None, reason="this scikit-learn has no callbacks")
@@ -81,16 +81,16 @@ needs = pytest.mark.skipif(sklearn is None, reason="this scikit-learn has no cal
 
 @needs
 @pytest.mark.parametrize("name", MODELS)
-def test_every_step_is_told_of_and_changes_nothing(name, tmp_path):
-    told = Recorder()
-    model = MODELS[name]().set_callbacks(told).fit(X, Y)
+def test_callbacks_get_every_step_and_change_nothing(name, tmp_path):
+    recorder = Recorder()
+    model = MODELS[name]().set_callbacks(recorder).fit(X, Y)
     plain = MODELS[name]().fit(X, Y)
     method = "predict" if hasattr(model, "predict") else "transform"
     assert np.array_equal(getattr(model, method)(X), getattr(plain, method)(X))
-    assert told.told == ["setup", "teardown"]
-    assert told.begun[0][0] == "fit"
-    assert told.ended == len(told.begun) - 1
-    assert abs(told.ended - STEPS[name](model)) <= 1  # the last one may be a test alone
+    assert recorder.calls == ["setup", "teardown"]
+    assert recorder.begun[0][0] == "fit"
+    assert recorder.ended == len(recorder.begun) - 1
+    assert abs(recorder.ended - STEPS[name](model)) <= 1  # the last one may be a test alone
     assert "_callback_fit_ctx" not in vars(model)
     ef.save(model.set_callbacks(), tmp_path / "model.efm")
 
@@ -98,21 +98,21 @@ def test_every_step_is_told_of_and_changes_nothing(name, tmp_path):
 @needs
 @pytest.mark.parametrize("name", [name for name in MODELS if name != "GEMClassifierCV"])
 def test_a_callback_stops_a_fit(name):
-    told = Recorder(most=2)
-    model = MODELS[name]().set_callbacks(told).fit(X, Y)
-    assert told.ended == 2
+    recorder = Recorder(most=2)
+    model = MODELS[name]().set_callbacks(recorder).fit(X, Y)
+    assert recorder.ended == 2
     assert STEPS[name](model) <= 2
 
 
 @needs
 def test_an_error_ends_callbacks_and_leaves_the_model():
-    told = Recorder()
+    recorder = Recorder()
     model = ef.MultinomialLogit().fit(X, Y)
     before = model.coef_.copy()
-    model.set_callbacks(told)
+    model.set_callbacks(recorder)
     with pytest.raises(ValueError, match="NaN"):
         model.fit(np.where(X > 2, np.nan, X), Y)
-    assert told.told == ["setup", "teardown"]
+    assert recorder.calls == ["setup", "teardown"]
     assert np.array_equal(model.coef_, before)
 
 
@@ -137,7 +137,7 @@ def test_a_progress_bar(capsys):
     assert model.n_iter_ > 0
 
 
-def test_without_callbacks_nothing_is_kept():
+def test_without_callbacks_nothing_is_stored():
     model = ef.MultinomialLogit().fit(X, Y)
     assert not any("callback" in name for name in vars(model))
 

@@ -44,15 +44,6 @@ def test_columns_are_those_of_a_grid_search(name):
             assert found[f"param_{key}"][place] == value
 
 
-def test_a_search_in_a_file_keeps_its_results(tmp_path):
-    for name in ("GEMClassifierCV", "ReliableClassifierCV"):
-        search = SEARCHES[name]().fit(X, Y)
-        ef.save(search, tmp_path / "search.efm")
-        again = ef.load(tmp_path / "search.efm")
-        assert again.best_score_ == search.best_score_, name
-        assert again.cv_results_["params"] == search.cv_results_["params"], name
-
-
 def test_failed_candidates_come_last_and_missing_parameters_are_none():
     found = cv_results([{"a": 1}, {"b": None}, {"a": 2}], np.array([[1, 2], [np.nan, 1], [2, 3.0]]))
     assert found["rank_test_score"].tolist() == [2, 3, 1]

@@ -48,10 +48,10 @@ def test_messages_go_to_the_logger_and_with_verbose_to_stderr(caplog, capsys):
     with caplog.at_level(logging.INFO, logger="eigenfeat"):
         gem_classifier(n_directions=1).fit(X, Y)
         gem_classifier("auto", n_directions=1).fit(X, Y)
-    told = [record.getMessage() for record in caplog.records if record.name == "eigenfeat"]
-    assert any(text.startswith("GEM: directions: ") for text in told)
-    assert any(text.startswith("GEMClassifier: logit: ") for text in told)
-    assert any(text.startswith("GEMClassifier: view kernel: weight ") for text in told)
+    messages = [record.getMessage() for record in caplog.records if record.name == "eigenfeat"]
+    assert any(text.startswith("GEM: directions: ") for text in messages)
+    assert any(text.startswith("GEMClassifier: logit: ") for text in messages)
+    assert any(text.startswith("GEMClassifier: view kernel: weight ") for text in messages)
     assert capsys.readouterr() == ("", "")
     caplog.clear()
     gem_classifier("auto", n_directions=1, verbose=1).fit(X, Y)

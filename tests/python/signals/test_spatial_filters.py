@@ -201,7 +201,7 @@ def test_mne_takes_its_filters(rng):
     assert_allclose(*apart, atol=1e-6)
 
 
-def test_real_motions_are_told_apart():
+def test_real_motions_are_classified():
     """BasicMotions, which aeon brings: a watch's six channels, the archive's own split."""
     from bench.eeg import motions
 

@@ -45,11 +45,13 @@ def tangent(C, G):
     return vectors(logarithms(root @ C @ root))
 
 
+@pytest.mark.parametrize("form", [np.asarray, np.triu, np.diag])
 @pytest.mark.parametrize("r", [1, 2, 3, 7, 16, 33])
-def test_logarithms_agree_with_scipy(rng, r):
+def test_logarithms_agree_with_scipy(rng, r, form):
     X = rng.standard_normal((19, r, 2 * r + 3))
     C = X @ X.swapaxes(1, 2)
-    W = rng.standard_normal((r, r)) + 3 * np.eye(r)
+    W = form(rng.standard_normal((r, r)) + 3 * np.eye(r))
+    W = np.diag(W) if W.ndim == 1 else W
     got, extremes, status = core.tangent_vectors(C, W, 1)
     inner = W.T @ C @ W
     assert not status.any()
@@ -78,6 +80,15 @@ def test_logarithms_of_unusual_matrices(rng, kind):
     condition = values.max() / values.min()
     assert_allclose(got[:3], np.tile(expected, (3, 1)), atol=1e-14 * r * max(condition, 500.0))
     assert_allclose(got[3], 0.0, atol=1e-14)
+
+
+def test_a_whitening_of_fewer_columns_projects(rng):
+    X = rng.standard_normal((11, 9, 30))
+    C = X @ X.swapaxes(1, 2)
+    W = np.linalg.qr(rng.standard_normal((9, 6)))[0]
+    W[7:, :4] = 0.0
+    got = core.tangent_vectors(C, W, 1)[0]
+    assert_allclose(got, vectors(logarithms(W.T @ C @ W)), atol=1e-11)
 
 
 def test_a_matrix_does_not_depend_on_its_neighbours(rng):

@@ -280,13 +280,33 @@ def test_types_are_those_of_whole_lines(tmp_path, monkeypatch):
     lines = '1.25,"x, ""y""\nz",true,yes\n-3,"u\n\nv",false,"no"\n'
     path.write_text("a long name,n,b,kind\n" + lines * 5)
     for size in range(1, 140):
-        monkeypatch.setattr(delimited, "_FIRST_CHARACTERS", size)
+        monkeypatch.setattr(delimited, "_FIRST_BYTES", size)
         rows = open_rows(path, "kind", drop=["n"])
         assert rows.sources[0].kinds[:3] == ["number", "text", "bool"]
         assert rows.sources[0].named
         X, y = collected(rows)
         assert X.tolist() == [[1.25, 1], [-3, 0]] * 5
         assert y.tolist() == ["yes", "no"] * 5
+
+
+def test_text_that_begins_late_in_a_file(tmp_path):
+    """Labels and columns that look like numbers for hundreds of kilobytes."""
+    arrow_modules()
+    path, n = tmp_path / "a.csv", 60_000
+    path.write_text("u,v,kind\n" + "1,2,3\n" * n + "1,word,three\n" * (n // 2))
+    rows = open_rows(path, "kind", drop=["v"])
+    assert {*collected(rows)[1].tolist()} == {"3", "three"}
+    path.write_text("u,v,kind\n" + "1,2,a\n" * n + "1,word,a\n" * (n + 1))
+    assert open_rows(path, "kind").sources[0].kinds[:2] == ["number", "text"]
+
+
+def test_types_of_cells_that_grow_in_utf_8(tmp_path):
+    """All first cells count, also those that take more bytes once they are recoded."""
+    arrow_modules()
+    path = tmp_path / "a.csv"
+    path.write_text("u,v\né,2.5\né,2.5\n2.5,2.5\n2.5,é", encoding="latin-1")
+    source = open_rows(path, encoding="latin-1").sources[0]
+    assert [*source.kinds] == ["number", "number"]  # text is less than a half
 
 
 def test_cells_that_are_none_late_in_a_file(tmp_path, monkeypatch):

@@ -224,6 +224,7 @@ def test_options_of_csv_files(tmp_path, text, options, rows):
         ("a;b\n1;2\n", {}, r"^delimiter: .*delimiter=';' \(--delimiter ';'\)"),
         ("a,b\n1,2\n", {"encoding": "klingon"}, "^encoding: expected a codec"),
         ("a,b\n1,2\n", {"decimal": ","}, "^decimal: expected another than the delimiter"),
+        ("a,b\n1,2\n", {"comment": '"'}, "^comment: expected what begins a line"),
         ("a,u,u\n1,2,3\n", {}, r"expected distinct column names, got \['u', 'u'\]"),
         ("a,u,u\n1,2,3\n", {"columns": ["u"]}, "^columns: expected the number of a column"),
         (",a\n0,2\n1,3\n", {}, r"got \[''\] for the columns 0; .*--drop 0"),

@@ -117,21 +117,6 @@ def test_larger_files_are_read_block_by_block(tmp_path, credit):
     np.testing.assert_allclose(found, model.predict_proba(X), atol=1e-6)
 
 
-def test_parts_and_folders(tmp_path, credit):
-    part = tmp_path / "all" / "year=2023"
-    part.mkdir(parents=True)
-    written(credit[:200], part / "a.csv")
-    other = tmp_path / "all" / "year=2024"
-    other.mkdir()
-    written(credit[200:][["kind", "town", "job", "age", "debts", "owner"]], other / "b.csv")
-    model = classifier().fit(open_rows(tmp_path / "all", "kind"))
-    X = credit.drop(columns="kind").assign(year=np.where(np.arange(300) < 200, 2023, 2024))
-    np.testing.assert_array_equal(
-        predicted(model, open_rows(tmp_path / "all", "kind")),
-        classifier().fit(X, credit["kind"]).predict_proba(X),
-    )
-
-
 @pytest.mark.parametrize(
     ("estimator", "memory"),
     [

@@ -1,0 +1,64 @@
+// Ranks and splines of columns for Python.
+#include "eigenfeat/column_features.hpp"
+
+#include "numpy_views.hpp"
+#include "registrars.hpp"
+#include "unlocked.hpp"
+
+namespace eigenfeat::bindings {
+namespace {
+
+using py::literals::operator""_a;
+
+template <class T>
+py::tuple ranks_of(const Array<T>& x, const Array<index_t>& columns, const Array<T>& quantiles,
+                   int n_threads) {
+  const auto rows = matrix_view(x, "x");
+  const auto some = vector_view(columns, "columns");
+  const auto q = matrix_view(quantiles, "quantiles");
+  auto above = allocate<index_t>({rows.rows, some.size});
+  auto ranks = allocate<float>({rows.rows, some.size});
+  const auto above_view = matrix_output(above);
+  const auto ranks_view = matrix_output(ranks);
+  {
+    const Unlocked unlocked;
+    column_ranks<T>(rows, some, q, above_view, ranks_view, n_threads);
+  }
+  return py::make_tuple(above, ranks);
+}
+
+template <class T>
+Array<float> splines_of(const Array<T>& x, const Array<index_t>& columns,
+                        const Array<double>& knots, const Array<index_t>& starts, int n_threads) {
+  const auto rows = matrix_view(x, "x");
+  const auto some = vector_view(columns, "columns");
+  const auto t = vector_view(knots, "knots");
+  const auto firsts = vector_view(starts, "starts");
+  const index_t width = t.size - some.size * (kSplineDegree + 2);
+  require(width >= 0, "knots", "at least eight of each column", std::to_string(t.size));
+  auto out = allocate<float>({rows.rows, width});
+  const auto view = matrix_output(out);
+  {
+    const Unlocked unlocked;
+    column_splines<T>(rows, some, t, firsts, view, n_threads);
+  }
+  return out;
+}
+
+template <class T>
+void register_columns_of(py::module_& module) {
+  module.def("column_ranks", &ranks_of<T>, py::arg("x").noconvert(), py::arg("columns").noconvert(),
+             py::arg("quantiles").noconvert(), "n_threads"_a);
+  module.def("column_splines", &splines_of<T>, py::arg("x").noconvert(),
+             py::arg("columns").noconvert(), py::arg("knots").noconvert(),
+             py::arg("starts").noconvert(), "n_threads"_a);
+}
+
+}  // namespace
+
+void register_column_features(py::module_& module) {
+  register_columns_of<float>(module);
+  register_columns_of<double>(module);
+}
+
+}  // namespace eigenfeat::bindings
