@@ -850,8 +850,8 @@ def scaled_gram(
     """``D Phi^T diag(w) Phi D``, D = diag(scale), as its packed lower triangle.
 
     With it, the sums of squares (p,) of the features, and the weight. Entry (i, j) is at
-    ``i (i + 1) / 2 + j``. Products are made in float32, or with `coarse` from 8 bits of each feature
-    where that is faster; sums are float64. Merged by `add`.
+    ``i (i + 1) / 2 + j``. Products are made in float32, or with `coarse` from 8 bits of each
+    feature where that is faster; sums are float64. Merged by `add`.
     """
     rows, count = block.core(constant), threads.resolve(n_threads)
     gram = rows.gram(block.weight, scale, coarse, count)
