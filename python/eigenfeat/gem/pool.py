@@ -330,14 +330,17 @@ class _Pairs(_Candidate):
 
     def parts(self, folds: _Folds) -> _Parts:
         tables = [self._tables(group) for group in folds.groups()] if folds.complementary else []
+        counted = self._rows.block.weight is None  # whole numbers, whose differences are exact
+        total = reduce(np.add, tables) if tables and counted else None
         out: list[tuple[LabelledRows, LabelledRows]] = []
         for at, (train, held) in enumerate(folds.parts):
-            outside = (
-                sum(t for i, t in enumerate(tables) if i != at) if tables else self._tables(train)
-            )
-            learned = Interactions.fit(
-                self._bins[train], self._counts, np.asarray(outside), self._cells
-            )
+            if total is not None:
+                outside = total - tables[at]
+            elif tables:
+                outside = reduce(np.add, [t for i, t in enumerate(tables) if i != at])
+            else:
+                outside = self._tables(train)
+            learned = Interactions.fit(self._bins[train], self._counts, outside, self._cells)
             out.append((self._with_features(learned, train), self._with_features(learned, held)))
         return out
 
