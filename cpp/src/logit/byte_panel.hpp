@@ -24,6 +24,7 @@ namespace eigenfeat {
 
 class BytePanel {
  public:
+  // most_rows: at most 8,192, over which products are added up in 32 bits.
   BytePanel(index_t most_rows, index_t n_features);
 
   // The panel's n rows, to be filled; at most most_rows.
