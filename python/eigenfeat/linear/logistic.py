@@ -135,7 +135,9 @@ class LinearModel(BlockScores, ClassifierMixin, BaseEstimator):
         return self.scores_of(core_rows(self._rows(X, reset=False), True))
 
     def scores_of(self, rows: CoreRows) -> Floats:
-        """Logits of features with the constant, of a fitted model; see `decision_function`."""
+        """Logits of features with the constant, as `decision_function` returns them."""
+        if "coef_" not in self.__dict__:  # the check itself takes longer than a few samples
+            check_is_fitted(self, "coef_")
         weights = np.ascontiguousarray(self.coef_, dtype=np.float64)
         constants = np.ascontiguousarray(self.intercept_, dtype=np.float64)
         scores = rows.class_scores(weights, constants, resolve(self.n_threads))
