@@ -12,12 +12,11 @@ namespace eigenfeat {
 // Whether this machine has the instruction.
 bool has_four_products();
 
-// sums (kStrip, kStrip) row-major += left^T (right - 128) of strips of four bytes an entry, `entries` of
+// sums (kStrip, kStrip) row-major += left^T (right - kSigned) of strips of four bytes an entry, `entries` of
 // them a column: one factor of the instruction is signed.
 void multiply_four(const std::uint32_t* left, const std::uint32_t* right, index_t entries,
                    std::int32_t* sums);
 
-inline constexpr std::int64_t kSigned = 128;   // taken off the factor on the right
 inline constexpr index_t kEntriesAtOnce = 64;  // of two strips, in the first-level cache
 
 }  // namespace eigenfeat

@@ -87,20 +87,20 @@ constexpr index_t kRanges = 4;
 void ranges(const float* rows, index_t apart, index_t n, float* low, float* high, float* squares) {
   constexpr index_t width = kWidth<float>;
   for (index_t j = 0; j < kStrip; j += kRanges * width) {
-    Vec<float> least_[kRanges] = {}, most[kRanges] = {}, sum[kRanges] = {};
+    Vec<float> lowest[kRanges] = {}, highest[kRanges] = {}, sum[kRanges] = {};
     for (index_t r = 0; r < n; ++r) {
       const float* from = rows + r * apart + j;
 #pragma GCC unroll 4
       for (index_t v = 0; v < kRanges; ++v) {
         const Vec<float> x = load(from + v * width);
-        least_[v] = x < least_[v] ? x : least_[v];
-        most[v] = x > most[v] ? x : most[v];
+        lowest[v] = x < lowest[v] ? x : lowest[v];
+        highest[v] = x > highest[v] ? x : highest[v];
         sum[v] += x * x;
       }
     }
     for (index_t v = 0; v < kRanges; ++v) {
-      store<float>(least_[v], low + j + v * width);
-      store<float>(most[v], high + j + v * width);
+      store<float>(lowest[v], low + j + v * width);
+      store<float>(highest[v], high + j + v * width);
       store<float>(sum[v], squares + j + v * width);
     }
   }
@@ -149,9 +149,8 @@ void pack_rounded(const float* const* rows, const float* factors, const float* o
 void add_centred(const std::int32_t* products, const CentredColumn& column,
                  const CentredStrip& strip, index_t n, double* __restrict sum) {
   for (index_t i = 0; i < n; ++i) {
-    const std::int32_t exact = products[i] +
-                               (static_cast<std::int32_t>(128) - strip.offsets[i]) * column.sum -
-                               column.offset * strip.sums[i];
+    const std::int32_t signs = (kSigned - strip.offsets[i]) * column.sum;
+    const std::int32_t exact = products[i] + signs - column.offset * strip.sums[i];
     sum[i] += column.step * strip.steps[i] * static_cast<double>(exact);
   }
 }

@@ -10,6 +10,7 @@
 namespace eigenfeat {
 
 inline constexpr index_t kStrip = 64;
+inline constexpr std::int32_t kSigned = 128;  // taken off one factor where that has to be signed
 
 // Columns rounded to bytes u = q + offset: a strip of them, and one that it is multiplied by.
 struct CentredStrip {
