@@ -177,9 +177,14 @@ def report(options: SimpleNamespace) -> int:
         model.feature_names_in_ = encoder.feature_names_
     try:
         write_report(
-            model, X, y, options.output, title=options.title, image_shape=options.image_shape,
+            model,
+            X,
+            y,
+            options.output,
+            title=options.title,
+            image_shape=options.image_shape,
             sources=sources,
-        )  # fmt: skip
+        )
     except ValueError as error:
         file, message = rows.sources[0].path, str(error)
         if message.startswith("image_shape: "):

@@ -487,9 +487,10 @@ class Interactions(Saved):
     def _places(self) -> NDArray[np.intp]:
         """The number of each cell's indicator; -1 for cells that had no samples."""
         out = np.full(int(self.counts[self.pairs].prod(axis=1).sum()), -1)
-        seen = [start + one for start, one in zip(self._cell_starts, self.cells, strict=True)]
-        for at, cell in enumerate(np.concatenate(seen) if seen else ()):
-            out[cell] = at
+        if self.cells:
+            starts = zip(self._cell_starts, self.cells, strict=True)
+            seen = np.concatenate([start + one for start, one in starts])
+            out[seen] = np.arange(len(seen))
         return out
 
 
