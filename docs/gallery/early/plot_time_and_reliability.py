@@ -38,7 +38,7 @@ curves = {
     "ReliableClassifier": reliability_curve(model, rows, truth, [0.3, 0.5, 0.7, 0.9, 0.95, 0.99]),
     "ECTS": np.transpose([point(ECTS(support)) for support in (0.0, 0.2, 0.8)]),
     "fixed time, nearest neighbour": np.transpose(
-        [point(FixedTime(time=time)) for time in (6, 12, 18, 24, 36, 48, 60)]
+        [point(FixedTime(time)) for time in (6, 12, 18, 24, 36, 48, 60)]
     ),
 }
 display = plotting.EarlyCurvesDisplay(curves, n_samples=length).plot()

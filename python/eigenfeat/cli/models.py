@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.model_selection import GridSearchCV, ParameterGrid, StratifiedKFold
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 
 from eigenfeat._base.validation import show
@@ -133,6 +133,7 @@ def _spooled(
 # ---- search --------------------------------------------------------------------------------------
 
 OF_LDG = ("n_components", "gamma", "n_neighbors")
+TAUS = [1e-8, 1e-4, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.95]  # tried for early decisions
 SHOWN = 10
 
 
@@ -175,7 +176,6 @@ def _search(options: SimpleNamespace, grid: dict[str, list[Any]]) -> Any:
             names = ", ".join(OF_LDG)
             raise UsageError(f"--grid: expected {names} with --model ldg, got {foreign[0]}")
         return base.set_params(**grid)
-    taus = grid.pop("reliability", None) if kind == "reliable" else None
     grid = {full_name(base, name, f"--grid {name}"): values for name, values in grid.items()}
     if kind == "gem":
         scoring = {"log_loss": "log_loss"}.get(options.scoring, "error")
@@ -184,17 +184,12 @@ def _search(options: SimpleNamespace, grid: dict[str, list[Any]]) -> Any:
             base, grid or None, cv=options.cv, scoring=scoring, random_state=seed
         )
     if kind == "reliable":
-        from eigenfeat.incomplete import ReliableClassifierCV
+        from eigenfeat.incomplete import harmonic_mean_score
 
-        candidates = {
-            ", ".join(f"{key}={value}" for key, value in params.items()) or "as given": (
-                unfitted(options).set_params(**params, correct=False)
-            )
-            for params in ParameterGrid(grid)
-        }
-        taus = None if taus is None else sorted(taus)
-        return ReliableClassifierCV(
-            candidates, tau=taus, n_folds=options.cv or 5, n_threads=options.threads
+        grid = {"reliability": TAUS} | grid
+        folds = StratifiedKFold(options.cv or 5)
+        return GridSearchCV(
+            base.set_params(correct=False), grid, scoring=harmonic_mean_score, cv=folds
         )
     from eigenfeat.maxmargin import MulticlassSVM
 

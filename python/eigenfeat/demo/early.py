@@ -198,9 +198,9 @@ def _compared(
         scores["reliable, calibrated"] = score(model, calibration.reliability)
     ects = [score(ECTS(support).fit(*train)) for support in SUPPORTS]
     times = [round(share * LENGTH) for share in SHARES]
-    fixed = [score(FixedTime(time=at).fit(*train)) for at in times]
+    fixed = [score(FixedTime(at).fit(*train)) for at in times]
     scores["ECTS"] = ects[0]
-    scores["fixed time, 1-NN"] = score(FixedTime().fit(*train))
+    scores["fixed time, 1-NN"] = fixed[len(times) // 2]
     curves: dict[str, EarlyCurve | tuple[list[float], list[float]]] = {
         "reliable": reliability_curve(model, rows, truth, TAUS),
         "ECTS": _points(ects),

@@ -28,7 +28,6 @@ from eigenfeat.gem.ensemble import GEMEnsemble
 from eigenfeat.gem.gem import GEM
 from eigenfeat.gem.search import GEMClassifierCV
 from eigenfeat.incomplete.reliable import ReliableClassifier
-from eigenfeat.incomplete.reliable_search import ReliableClassifierCV
 from eigenfeat.incomplete.streams import stream_tables
 from eigenfeat.ldg.direct import DirectLDA
 from eigenfeat.ldg.fisher import PCAFisher, RegularizedFisher
@@ -65,8 +64,8 @@ def to_onnx(
         `GEMEnsemble`, `MultinomialLogit`, `GEM`, `LDG` and the other linear reductions of
         `eigenfeat.ldg`, or a scikit-learn pipeline of `GEM`, linear reductions, `StandardScaler`
         and `RBFSampler` steps and one of these, or scikit-learn's LogisticRegression or
-        LinearDiscriminantAnalysis, as last step. Also `ReliableClassifier` and
-        `ReliableClassifierCV` with the rule "pairwise" and linear discriminants, one per class.
+        LinearDiscriminantAnalysis, as last step. Also `ReliableClassifier`
+        with the rule "pairwise" and linear discriminants, one per class.
     path : str or path-like, optional
         File to which the model is also written; an existing file is replaced once the new one is
         complete.
@@ -130,7 +129,7 @@ def _refuse_completion(model: Any) -> None:
             f"categories ({names}) or leaves columns out; encode them first, with scikit-learn's "
             "OneHotEncoder say, and fit to the numbers"
         )
-    if isinstance(model, ReliableClassifier | ReliableClassifierCV):
+    if isinstance(model, ReliableClassifier):
         return  # whose decisions on prefixes they can
     if hasattr(model, "completion_"):
         raise ValueError(
@@ -149,9 +148,6 @@ def _refuse_completion(model: Any) -> None:
 
 def _translate(graph: Graph, model: Any) -> None:
     """Fill the graph, from the samples to the outputs."""
-    if isinstance(model, ReliableClassifierCV):
-        check_is_fitted(model, "best_estimator_")
-        model = model.best_estimator_
     if isinstance(model, ReliableClassifier):
         _decide(graph, model)
         return

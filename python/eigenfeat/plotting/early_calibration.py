@@ -86,7 +86,7 @@ class EarlyCalibrationDisplay:
 
         Parameters
         ----------
-        estimator : ReliableClassifier or ReliableClassifierCV
+        estimator : ReliableClassifier
             Model whose method `calibrate` was called; of a search the best estimator.
         ax, **kwargs
             As in `plot`.

@@ -102,7 +102,7 @@ class EarlyCurvesDisplay:
 
         Parameters
         ----------
-        estimator : ReliableClassifier or ReliableClassifierCV
+        estimator : ReliableClassifier
             Fitted model; of a search the best estimator.
         X : (n, d) array-like
             Complete series.

@@ -86,11 +86,6 @@ FUNCTIONS = {
         {"y": X},
         ("n_bins", "n_contractions", "random_state", "sample_weight"),
     ),
-    "harmonic_mean": (
-        incomplete.harmonic_mean,
-        {"accuracy": 0.9, "earliness": 0.5},
-        ("accuracy", "earliness"),
-    ),
 }
 # Where one of these is refused depends on the argument: some functions take them.
 TAKEN = {"NaN", "inf", "1e300", "None", "cube"}

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 
 from eigenfeat import ldg
 from eigenfeat.demo.early import signals
-from eigenfeat.incomplete import MixtureCompletion, ReliableClassifier, ReliableClassifierCV
+from eigenfeat.incomplete import MixtureCompletion, ReliableClassifier
 from eigenfeat.models import to_onnx
 
 pytest.importorskip("onnx", reason="onnx is not installed: the extra onnx")
@@ -89,19 +89,17 @@ def test_prefixes_are_undecided_or_decided_by_what_is_known():
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_channels_features_and_searches(n_classes):
+def test_channels_and_features(n_classes):
     rng = np.random.default_rng(4)
     X, y = signals(180, rng)
     codes = np.unique(y, return_inverse=True)[1]
     X, codes = X[codes < n_classes], codes[codes < n_classes]
     channels = np.stack([X, X[:, ::-1] + 0.1 * rng.standard_normal(X.shape)], axis=1)
-    candidates = {
-        "one": ReliableClassifier(LogisticRegression(C=0.1), features=ldg.LDG(n_components=3))
-    }
-    search = ReliableClassifierCV(candidates).fit(channels, codes)
+    model = ReliableClassifier(LogisticRegression(C=0.1), features=ldg.LDG(n_components=3))
+    model.fit(channels, codes)
     rows = channels.transpose(0, 2, 1).reshape(len(X), -1)
-    found = run(to_onnx(search, dtype="float64"), rows)
-    expected = search.best_estimator_.predict_early(channels)
+    found = run(to_onnx(model, dtype="float64"), rows)
+    expected = model.predict_early(channels)
     assert_array_equal(found["time"], expected.time)
     assert_array_equal(found["label"], expected.label)
 

@@ -180,8 +180,6 @@ def test_every_model_has_a_page_or_an_error(name):
         labels = np.arange(90) % 3 - 1
     elif name == "GEMRegressor":
         labels = X[:, 0]
-    elif name == "SPRT":
-        rows, labels = X[Y[0] != Y], Y[Y[0] != Y]
     if not hasattr(model, "get_params"):
         with pytest.raises(ValueError, match=r"^model: expected a fitted estimator"):
             report.html_report(model, rows, labels)
