@@ -27,9 +27,9 @@ class FixedTime(SeriesClassifier):
     """Classify every series by its first values, all at the same time.
 
     Use it as a baseline: an early classifier is worth its effort where series differ in the time
-    that they need. Where they do not, it is the right choice (on Wafer its harmonic mean with the nearest
-    neighbour is .960, that of a chosen `ReliableClassifier` .937). scikit-learn's ``GridSearchCV``
-    chooses the time. User guide: :doc:`/guide/early_costs`.
+    that they need. Where they do not, it is the right choice (on Wafer its harmonic mean with the
+    nearest neighbour is .960, that of a chosen `ReliableClassifier` .937). scikit-learn's
+    ``GridSearchCV`` chooses the time. User guide: :doc:`/guide/early_costs`.
 
     Parameters
     ----------
