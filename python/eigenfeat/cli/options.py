@@ -9,7 +9,7 @@ from typing import Any
 import click
 from click import Choice, option
 
-from eigenfeat.cli.kinds import CLASSIFIERS, EXTRACTORS, MODELS, PARAMETERS, assignment
+from eigenfeat.cli.kinds import CLASSIFIERS, assignment
 
 __all__ = ["assignment", "image_shape"]
 
@@ -22,13 +22,11 @@ FORMATS = ("csv", "parquet", "arrow", "npy", "npz", "svmlight")
 # ---- values --------------------------------------------------------------------------------------
 
 
-def image_shape(text: str) -> tuple[int, int] | str | None:
-    """Rows and columns, as 8x8, or auto, or none."""
-    if text in ("auto", "none"):
-        return None if text == "none" else text
+def image_shape(text: str) -> tuple[int, int]:
+    """Rows and columns, as 8x8."""
     rows, _, columns = text.lower().partition("x")
     if not (rows.isdigit() and columns.isdigit()):
-        raise click.BadParameter(f"expected rows and columns, as 8x8, or auto or none, got {text}")
+        raise click.BadParameter(f"expected rows and columns, as 8x8, got {text}")
     return int(rows), int(columns)
 
 
@@ -133,22 +131,13 @@ def data_options(*, target: bool = True) -> Decorator:
     )
 
 
-def model_options() -> Decorator:
+def model_options(*kinds: str) -> Decorator:
     """What model is fitted, and its parameters."""
     named = "A parameter of the model, by its name in Python; PART__NAME of one inside it."
-    of_gem = [
-        option(flag, name, default=None, type=Choice(kind) if isinstance(kind, tuple) else None,
-               metavar=kind if isinstance(kind, str) else None, help=text)
-        for name, (flag, kind, text) in PARAMETERS.items()
-    ]  # fmt: skip
     return _grouped(
-        option("--model", "model_kind", type=Choice([*MODELS]), default="gem", help="Default gem."),
+        option("--model", "model_kind", type=Choice(kinds), default="gem", help="Default gem."),
         option("--classifier", type=Choice([*CLASSIFIERS]), help="Of --model reliable."),
-        option("--extractor", type=Choice([*EXTRACTORS]), help="Of --model shift (default pca)."),
         option(
             "--set", "assignments", type=assignment, multiple=True, metavar="NAME=VALUE", help=named
         ),
-        *of_gem,
-        option("--constant/--no-constant", default=None, help="Add a column of 1s."),
-        option("--include-input", is_flag=True, default=None, help="Add the last layer's input."),
     )

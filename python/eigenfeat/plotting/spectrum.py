@@ -16,7 +16,6 @@ from eigenfeat.plotting.figures import (
     CLASS_COLOURS,
     MUTED,
     legend_above,
-    number_integers,
     panel_figure,
     plain,
     root_figure,
@@ -145,6 +144,8 @@ class SpectrumDisplay:
         check_whole(n_named, "n_named", at_least=0)
         paired = isinstance(self.eigenvalues, Mapping)
         figure = panel_figure(ax, 9.6 if paired else 6.0, 4.4 if paired else 3.4)
+        from matplotlib.ticker import MaxNLocator
+
         self.axes_ = figure.subplots(1, 1 + paired, squeeze=False)[0]
         self.ax_, self.image_, self.lines_ = self.axes_[0], None, {}
         self.figure_ = root_figure(self.ax_)
@@ -157,7 +158,7 @@ class SpectrumDisplay:
             style = {"color": BLUE, "lw": 1.4, "marker": "o", "ms": 4, **kwargs}
             (self.lines_[("", "")],) = self.ax_.plot(np.arange(1, len(values) + 1), values, **style)
             self.ax_.set(xlabel="component", ylabel=self.of)
-        number_integers(self.ax_)
+        self.ax_.xaxis.set_major_locator(MaxNLocator(integer=True))
         plain(self.ax_, grid="y")
         return self
 

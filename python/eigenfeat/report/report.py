@@ -30,7 +30,7 @@ def write_report(
     path: str | os.PathLike[str],
     *,
     title: str | None = None,
-    image_shape: tuple[int, int] | str | None = "auto",
+    image_shape: tuple[int, int] | None = None,
     sources: Mapping[str, object] | None = None,
     random_state: int = 0,
 ) -> None:
@@ -87,7 +87,7 @@ def html_report(
     y: ArrayLike,
     *,
     title: str | None = None,
-    image_shape: tuple[int, int] | str | None = "auto",
+    image_shape: tuple[int, int] | None = None,
     sources: Mapping[str, object] | None = None,
     random_state: int = 0,
 ) -> str:
@@ -100,8 +100,8 @@ def html_report(
     ----------
     model : estimator
         A fitted classifier, regressor or transformer of this package or of scikit-learn, or a
-        pipeline or search of them. Features of a transformer are measured on these samples: by
-        logistic regression in folds for GEM, by the nearest neighbours for reductions.
+        pipeline or search of them. Features of a transformer are measured by the nearest neighbours
+        among these samples.
     X : (n, d) array-like, sparse matrix or pandas data frame
         Samples that had no part in the fit: figures of training samples are too good.
     y : (n,) array-like
@@ -109,10 +109,8 @@ def html_report(
         counted and left out.
     title : str, optional
         Title of the page; by default "Report" and the class of the model.
-    image_shape : (rows, columns), "auto" or None, default="auto"
-        Shape of the images whose pixels the columns are; None if they are no pixels. "auto" takes
-        columns for the pixels of square images if neighbours in the square are more correlated
-        than distant pixels.
+    image_shape : (rows, columns), optional
+        Shape of the images, if the columns are their pixels.
     sources : mapping, optional
         Further entries of the head of the page, by name, such as files.
     random_state : int >= 0, default=0

@@ -18,29 +18,27 @@ from sklearn.metrics import (
     make_scorer,
     precision_recall_fscore_support,
 )
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils import resample
 
 from eigenfeat._base.validation import show
 from eigenfeat._base.versions import show_versions
 from eigenfeat.incomplete import ReliableClassifier
 from eigenfeat.plotting import (
-    EarlyCalibrationDisplay,
     EarlyDecisionDisplay,
     EarlyTimesDisplay,
-    EmbeddingDisplay,
     FiltersDisplay,
     SpectrumDisplay,
 )
-from eigenfeat.plotting.directions import Directions, directions_of, parts_of
-from eigenfeat.plotting.figures import legend_above, new_figure, plain, short, short_tau
-from eigenfeat.report.evidence import (
-    Evidence,
-    candidates,
-    neighbour_labels,
-    quietly,
-    standard_error,
+from eigenfeat.plotting.directions import Directions, directions_of
+from eigenfeat.plotting.figures import (
+    class_style,
+    legend_above,
+    new_figure,
+    plain,
+    short,
+    short_tau,
 )
+from eigenfeat.report.evidence import Evidence, quietly, standard_error
 from eigenfeat.report.html import Html, bar, cards, escaped, paragraph, picture, table
 
 if TYPE_CHECKING:
@@ -68,12 +66,8 @@ def contents(evidence: Evidence) -> tuple[Html, dict[str, Html]]:
         top = _figures(evidence)
         parts = {"Confusion": _confusion(evidence), "Classes": _classes(evidence)}
         parts |= {"Calibration": _calibration(evidence), "Most confident errors": _errors(evidence)}
-    parts |= {
-        "Selection": _selection(evidence),
-        "Views": _views(evidence),
-        "Spectrum": _spectrum(evidence),
-    }
-    parts |= {"Filters": _filters(evidence), "Weights of columns": _weights(evidence)}
+    parts |= {"Views": _views(evidence), "Spectrum": _spectrum(evidence)}
+    parts["Filters"] = _filters(evidence)
     if evidence.by == "the model" and len(evidence.classes):
         parts["Importance of columns"] = _importance(evidence)
     parts["Parameters and versions"] = _about(evidence)
@@ -238,11 +232,12 @@ def _errors(evidence: Evidence) -> Html | None:
 
 
 def _importance(evidence: Evidence) -> Html | None:
-    """Permutation importance, as a table or as an image."""
+    """Permutation importance of columns that are no pixels."""
     d = len(evidence.names)
     if (
         len(evidence.X.shape) != 2
         or d > MOST_COLUMNS
+        or evidence.shape is not None
         or callable(getattr(evidence.model, "predict_early", None))
     ):
         return None
@@ -266,13 +261,6 @@ def _importance(evidence: Evidence) -> Html | None:
         "Columns that contain the same information each look unimportant, because one replaces "
         f"the other. Measured on {'all' if n == len(evidence.y) else f'{n:,} random'} samples."
     )
-    if evidence.shape is not None:
-        figure = new_figure(4.6, 3.8)
-        ax, most = figure.subplots(), max(float(importance.max()), 1e-300)
-        image = ax.imshow(importance.reshape(evidence.shape), cmap="Blues", vmin=0, vmax=most)
-        ax.set(xticks=[], yticks=[])
-        figure.colorbar(image, ax=ax, label=unit)
-        return Html(paragraph(text.replace("table", "image")) + picture(figure, f"{unit} by pixel"))
     order = np.argsort(-importance, kind="stable")[:SHOWN]
     most = max(float(importance.max()), 1e-300)
     lines = [(evidence.names[j], bar(importance[j] / most, f"{importance[j]:+.4f}")) for j in order]
@@ -330,67 +318,26 @@ def _filters(evidence: Evidence) -> Html | None:
     return picture(figure, "Leading directions as images.")
 
 
-def _weights(evidence: Evidence) -> Html | None:
-    """Columns with the largest weights in the components of a reduction."""
-    directions = _directions(evidence)
-    if directions is None or directions.pairs is not None or evidence.shape is not None:
-        return None
-    if len(directions.weights) != len(evidence.names) or len(evidence.X.shape) != 2:
-        return None
-    # LDG's components are in standardised columns already.
-    weights = directions.weights
-    if not any(hasattr(part, "scale_") for part in parts_of(evidence.model)):
-        scaler = StandardScaler(with_mean=False).fit(evidence.X)
-        weights = weights * np.sqrt(scaler.var_)[:, None]
-    share = (weights**2).sum(axis=1) / max(float((weights**2).sum()), np.finfo(float).tiny)
-    order = np.argsort(-share, kind="stable")[:SHOWN]
-    few = min(3, weights.shape[1])
-    lines = [
-        (evidence.names[j], bar(share[j] / max(share[order[0]], 1e-300), f"{share[j]:.1%}"),
-         *(f"{weights[j, c]:+.3g}" for c in range(few)))
-        for j in order
-    ]  # fmt: skip
-    head = ("column", "share of squared weights", *(f"component {c + 1}" for c in range(few)))
-    note = "Weights are those of columns divided by their standard deviations."
-    return Html(table(head, lines, words=(0, 1)) + paragraph(note, kind="soft"))
-
-
 def _embedding(evidence: Evidence) -> Html | None:
-    """Samples in the first two features, and the accuracy of neighbours beside all columns."""
+    """Samples in the first two features of a reduction."""
     assert evidence.features is not None
     if evidence.features.ndim != 2 or hasattr(evidence.model, "expansion"):
         return None
-    m, k = evidence.features.shape[1], len(evidence.classes)
-    labels = np.array(evidence.labels)[evidence.true]
-    display = EmbeddingDisplay(evidence.features[:MOST_POINTS, :2], labels[:MOST_POINTS]).plot()
-    caption = f"{min(len(labels), MOST_POINTS):,} samples by the first of {m} features."
-    lines = [(f"the {m} features", f"{evidence.right.mean():.1%}")]
-    if len(evidence.X.shape) == 2:
-        columns = StandardScaler(with_mean=False).fit_transform(evidence.X)
-        share = (neighbour_labels(columns, evidence.true, k) == evidence.true).mean()
-        lines.append((f"all {len(evidence.names)} columns, standardised", f"{share:.1%}"))
-    head = ("3 nearest neighbours among the other samples, by", "accuracy")
-    return Html(picture(display.figure_, caption) + table(head, lines))
-
-
-def _selection(evidence: Evidence) -> Html | None:
-    """What cross-validation tried when the model was fitted."""
-    parts = [part for part in parts_of(evidence.model) if getattr(part, "cv_results_", None)]
-    if not parts:
-        return None
-    moved = ""
-    if hasattr(parts[0], "relative_shift_"):
-        share = parts[0].relative_shift_
-        moved = paragraph(f"Samples are moved by {share:.1%} of their distance from the mean.")
-    lines = [
-        (
-            ", ".join(f"{name}={show(value)}" for name, value in one["params"].items()),
-            f"{one['score']:.4g}",
-            "chosen" if one["chosen"] else "",
+    points, codes = evidence.features[:MOST_POINTS], evidence.true[:MOST_POINTS]
+    m = evidence.features.shape[1]
+    figure = new_figure(5.6, 4.8)
+    ax = figure.subplots()
+    for code, label in enumerate(evidence.labels):
+        colour, marker = class_style(code)
+        own = points[codes == code]
+        heights = own[:, 1] if m > 1 else np.full(len(own), code)
+        ax.scatter(
+            own[:, 0], heights, s=17, alpha=0.75, lw=0, c=colour, marker=marker, label=short(label)
         )
-        for one in candidates(parts[0])
-    ]
-    return Html(moved + table(("candidate", "mean score", ""), lines[:SHOWN], words=(0, 2)))
+    ax.set(xlabel="first feature", ylabel="second feature" if m > 1 else "class")
+    plain(ax)
+    legend_above(ax)
+    return picture(figure, f"{len(points):,} samples by the first of {m} features.")
 
 
 # ---- early decisions -----------------------------------------------------------------------------
@@ -443,12 +390,7 @@ def _promise(evidence: Evidence, final: float, n: int) -> Html | None:
         lines.append(("share among held-out training series", f"{inner.held_out_agreement_:.4f}"))
         lines.append(("its lower bound, confidence 0.9", f"{inner.held_out_agreement_bound_:.4f}"))
     content = table(("", ""), lines)
-    if hasattr(inner, "calibration_"):
-        figure = EarlyCalibrationDisplay.from_estimator(inner).figure_
-        return Html(
-            content + picture(figure, "Agreement on the series of the calibration, by tau.")
-        )
-    if getattr(inner, "correction_", None) is None:
+    if getattr(inner, "correction_", None) is None and not hasattr(inner, "calibration_"):
         note = "The rule is neither corrected nor calibrated: tau holds if its model is right."
         content = Html(content + paragraph(note, kind="soft"))
     return content

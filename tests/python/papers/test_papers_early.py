@@ -183,7 +183,7 @@ def test_the_demo(tmp_path, capsys):
     out = capsys.readouterr().out
     for text in ("One signal of 60 samples", "decided", "agreement 0.95", "ECTS", "calibrated"):
         assert text in out
-    for stem in ("early-decision", "early-curves", "early-calibration"):
+    for stem in ("early-decision", "early-times"):
         assert (tmp_path / "new" / f"{stem}.png").read_bytes()[:4] == b"\x89PNG"
 
 
