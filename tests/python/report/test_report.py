@@ -210,7 +210,7 @@ def test_sections_fit_the_family(digits):
     assert {"decisions", "reliability", "one-series", "confusion"} <= {*page.sections}
     reduced = ef.LDG(n_components=[2, 5], gamma=0.4, n_neighbors=8).fit(train, y)
     page = Page(report.html_report(reduced, test, truth, image_shape=(8, 8)))
-    assert {"embedding", "spectrum", "filters"} <= {*page.sections}
+    assert {"embedding", "filters"} <= {*page.sections}
     shift = ef.MaxMarginShift(PCA(3), scales=[0.0, 0.5]).fit(train, y)
     page = Page(report.html_report(shift, test, truth, image_shape=(8, 8)))
     assert {"embedding", "filters"} <= {*page.sections}
