@@ -20,6 +20,10 @@ pytest.importorskip("onnx", reason="onnx is not installed: the extra onnx")
 runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
 
 
+def long(name):
+    return pytest.param(name, marks=pytest.mark.long)
+
+
 def run(made, rows):
     options = runtime.SessionOptions()
     options.intra_op_num_threads = 1
@@ -61,7 +65,7 @@ def test_float32_differs_only_at_the_threshold():
     assert same.mean() > 0.999
 
 
-@pytest.mark.parametrize("name", ["TwoPatterns", "Wafer", "SyntheticControl"])
+@pytest.mark.parametrize("name", ["TwoPatterns", *map(long, ["Wafer", "SyntheticControl"])])
 def test_measured_series_are_decided_alike(shared_data, name):
     data = shared_data(f"ucr/{name}.npz")
     model = ReliableClassifier(lda(), reliability=0.9, correct=False)
@@ -132,24 +136,19 @@ REDUCTIONS = {
 }
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", REDUCTIONS)
-def test_linear_reductions(name, dtype):
-    model = REDUCTIONS[name].fit(X[:600], y[:600])
-    found = run(to_onnx(model, dtype=dtype), X.astype(dtype))["features"]
+def test_linear_reductions(name):
+    model = REDUCTIONS[name].fit(X[:400], y[:400])
     expected = model.transform(X)
     size = np.abs(X / getattr(model, "scale_", 1.0)).max() * np.abs(model.components_).sum(1).max()
-    assert_allclose(found, expected, rtol=0, atol=100 * np.finfo(dtype).eps * size)
+    for dtype in ("float32", "float64"):
+        found = run(to_onnx(model, dtype=dtype), X.astype(dtype))["features"]
+        assert_allclose(found, expected, rtol=0, atol=100 * np.finfo(dtype).eps * size)
 
 
-def test_reductions_before_classifiers_on_measured_rows(shared_data):
-    """10,000 handwritten digits."""
-    data = shared_data("mnist.npz")
-    train, test = data["X_train"].reshape(-1, 784), data["X_test"].reshape(-1, 784)[:10_000]
-    some = slice(0, 1500)
-    model = make_pipeline(ldg.LDG(n_components=12), LinearDiscriminantAnalysis())
-    model.fit(train[some].astype(np.float64), data["y_train"][some])
-    found = run(to_onnx(model, dtype="float64"), test.astype(np.float64))
-    assert len(test) == 10_000
-    assert_array_equal(found["label"], model.predict(test.astype(np.float64)))
-    assert_allclose(found["probabilities"], model.predict_proba(test.astype(float)), atol=1e-9)
+def test_reductions_before_classifiers():
+    model = make_pipeline(ldg.LDG(n_components=6), LinearDiscriminantAnalysis())
+    model.fit(X[:400], y[:400])
+    found = run(to_onnx(model, dtype="float64"), X)
+    assert_array_equal(found["label"], model.predict(X))
+    assert_allclose(found["probabilities"], model.predict_proba(X), atol=1e-9)
