@@ -23,7 +23,7 @@ __all__ = ["main", "program"]
 DATA = """\
 DATA is one file or several with the same columns, a folder of them, or a pattern in quotes: CSV
 (.csv .tsv, also .gz), Parquet (.parquet .pq), Arrow IPC and Feather (.arrow .feather .ipc), NumPy
-(.npy .npz), svmlight (.svm .svmlight .libsvm, also .gz). CSV, Parquet and Arrow need pyarrow: pip
+(.npy), svmlight (.svm .svmlight .libsvm, also .gz). CSV, Parquet and Arrow need pyarrow: pip
 install 'eigenfeat[arrow]'. If DATA is - and --format is given, all commands but moments and inspect
 read standard input; with -o - predict and transform write CSV to standard output.
 """

@@ -16,7 +16,7 @@ __all__ = ["assignment", "image_shape"]
 Decorator = Callable[[Any], Any]
 COUNT = click.IntRange(1)
 FILE = click.Path(path_type=Path)
-FORMATS = ("csv", "parquet", "arrow", "npy", "npz", "svmlight")
+FORMATS = ("csv", "parquet", "arrow", "npy", "svmlight")
 
 
 # ---- values --------------------------------------------------------------------------------------
@@ -108,10 +108,9 @@ def data_options(*, target: bool = True) -> Decorator:
             "--target",
             metavar="COLUMN",
             help="The labels: name or number of a column or, for NumPy files, an .npy file; not "
-            "needed for svmlight files and .npz files with an array y.",
+            "needed for svmlight files.",
         ),
         option("--labels", type=kinds, default="auto", help="Type of the labels."),
-        option("--y-name", default="y", metavar="NAME", help="Array of labels in .npz files."),
     )
     chosen = "The features: names or numbers (default: those of the model, or all others)."
     bad = "Leave out, or leave empty in the output, rows with text, infinity, a wrong number of "
@@ -125,7 +124,6 @@ def data_options(*, target: bool = True) -> Decorator:
         option("--block-rows", type=COUNT, help="Rows of a block (default: about 32 MB)."),
         option("--skip-bad", is_flag=True, help=bad),
         format_options(),
-        option("--x-name", default="X", metavar="NAME", help="Array of rows in .npz files."),
         option("--n-features", type=COUNT, help="Columns of svmlight files."),
         option("--zero-based/--no-zero-based", default=None, help=based),
     )

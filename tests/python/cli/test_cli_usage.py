@@ -24,8 +24,7 @@ def files(tmp_path, rng):
     y = np.arange(90) % 3
     X = rng.standard_normal((90, 3)) * (1 + y[:, None])
     (tmp_path / "rows.csv").write_text(csv_text(X, y))
-    np.savez(tmp_path / "rows.npz", X=X, y=y)
-    np.savez(tmp_path / "other.npz", rows=X)
+    np.save(tmp_path / "other.npy", X)
     (tmp_path / "rows.svm").write_text("1 0:1 2:3\n0 1:1\n")
     ef.save(gem_classifier(n_directions=1).fit(X, y), tmp_path / "model.efm")
     ClassMoments().update(X, y).save(tmp_path / "rows.efm")
@@ -53,11 +52,8 @@ MISUSE = {
     (*FIT, "--columns", "x0,x0"): "--columns: expected distinct columns without the target",
     (*FIT[:3], "knid", *FIT[4:]): "got 'knid' (did you mean 'kind'?)",
     ("fit", "rows.csv", "-o", "x"): "--target: expected the column of labels, got none",
-    ("fit", "rows.npz", "-o", "x", "--x-name", "Z"): "--x-name: expected an array of rows.npz (X,",
-    ("fit", "other.npz", "-o", "x", "--x-name", "rows"): "--target: expected the column of labels",
     ("fit", "rows.svm", "-o", "x", "--drop", "1"): "--drop: expected none with svmlight files",
     ("fit", "rows.svm", "-o", "x", "--no-zero-based"): "--zero-based: expected True for rows.svm",
-    ("fit", "rows.npz", "-o", "x", "--y-name", "z"): "--y-name: expected an array of labels in row",
     ("moments", "rows.csv", "--target", "9", "-o", "x"): "--target: expected a column of rows.csv",
     ("moments", "merge", "rows.efm", "-o", "x"): "merge: expected two files of moments or more",
     ("moments", *FIT[1:], "--every", "0"): "'--every': 0 is not in the range",
@@ -113,10 +109,10 @@ def test_an_error_about_options_survives_pickling():
     assert (str(error), error.option) == ("target: expected a column", "target")
 
 
-def test_the_name_of_the_rows_counts_for_predictions(files, monkeypatch):
+def test_a_model_with_names_takes_columns_without(files, monkeypatch):
     monkeypatch.chdir(files)
     assert run(*FIT)[0] == 0  # a model that knows the names of its columns
-    status, _, err = run("predict", "out.efm", "other.npz", "--x-name", "rows", "-o", "x.csv")
+    status, _, err = run("predict", "out.efm", "other.npy", "-o", "x.csv")
     assert (status, err) == (0, "")
 
 
