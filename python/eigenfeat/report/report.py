@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,78 +19,21 @@ from eigenfeat.report.html import Html, fill_page, paragraph
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
-__all__ = ["html_report", "write_report"]
+__all__ = ["write_report"]
 
 
 def write_report(
     model: BaseEstimator,
     X: Rows,
     y: ArrayLike,
-    path: str | os.PathLike[str],
-    *,
-    title: str | None = None,
-    image_shape: tuple[int, int] | None = None,
-    sources: Mapping[str, object] | None = None,
-    random_state: int = 0,
-) -> None:
-    """Write a self-contained HTML page about a fitted model and its predictions for samples.
-
-    Parameters
-    ----------
-    model, X, y, title, image_shape, sources, random_state
-        As in :func:`html_report`.
-    path : str or path-like
-        The file. An existing file is replaced once the new one is complete.
-
-    Raises
-    ------
-    ValueError
-        If the model is not fitted, or samples, labels or parameters are invalid.
-    MissingExtraError
-        If Matplotlib is not installed (``pip install "eigenfeat[plot]"``).
-    OSError
-        If the file cannot be written; an existing file is then unchanged.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> from sklearn.datasets import load_wine
-    >>> from eigenfeat import GEMClassifier
-    >>> from eigenfeat.report import write_report
-    >>> X, y = load_wine(return_X_y=True)
-    >>> model = GEMClassifier().fit(X[::2], y[::2])
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = pathlib.Path(folder, "report.html")
-    ...     write_report(model, X[1::2], y[1::2], file, title="Wines")
-    ...     text = file.read_text(encoding="utf-8")
-    >>> "<title>Wines</title>" in text
-    True
-    """
-    target = Path(check_path(path))
-    text = html_report(
-        model,
-        X,
-        y,
-        title=title,
-        image_shape=image_shape,
-        sources=sources,
-        random_state=random_state,
-    )
-    with replacing(target) as file:
-        file.write(text.encode())
-
-
-def html_report(
-    model: BaseEstimator,
-    X: Rows,
-    y: ArrayLike,
+    path: str | os.PathLike[str] | None = None,
     *,
     title: str | None = None,
     image_shape: tuple[int, int] | None = None,
     sources: Mapping[str, object] | None = None,
     random_state: int = 0,
 ) -> str:
-    """Return a self-contained HTML page about a fitted model and its predictions for samples.
+    """Write a self-contained HTML page about a fitted model and its predictions for samples.
 
     The page needs no network: styles and pictures are inside it. The same model and samples give
     the same page. :doc:`/guide/report` lists its sections.
@@ -107,6 +49,8 @@ def html_report(
     y : (n,) array-like
         Labels, or values for a regressor. Samples with labels that the model does not know are
         counted and left out.
+    path : str or path-like, optional
+        The file. An existing file is replaced once the new one is complete.
     title : str, optional
         Title of the page; by default "Report" and the class of the model.
     image_shape : (rows, columns), optional
@@ -114,11 +58,12 @@ def html_report(
     sources : mapping, optional
         Further entries of the head of the page, by name, such as files.
     random_state : int >= 0, default=0
-        Seed for folds and random draws.
+        Seed for random draws.
 
     Returns
     -------
     str
+        The page.
 
     Raises
     ------
@@ -126,7 +71,21 @@ def html_report(
         If the model is not fitted, or samples, labels or parameters are invalid.
     MissingExtraError
         If Matplotlib is not installed (``pip install "eigenfeat[plot]"``).
+    OSError
+        If the file cannot be written; an existing file is then unchanged.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from eigenfeat import GEMClassifier
+    >>> from eigenfeat.report import write_report
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = GEMClassifier().fit(X[::2], y[::2])
+    >>> "<title>Wines</title>" in write_report(model, X[1::2], y[1::2], title="Wines")
+    True
     """
+    if path is not None:
+        check_path(path)
     require("matplotlib", "reports")
     check_whole(random_state, "random_state", at_least=0)
     if title is not None and not isinstance(title, str):
@@ -152,4 +111,8 @@ def html_report(
     lead = [paragraph(f"{name} on {len(evidence.names):,} columns{classes}.")]
     lead += [paragraph(f"{key}: ", value) for key, value in (sources or {}).items()]
     head = Html("".join([*lead, figures]))
-    return fill_page(f"Report: {name}" if title is None else title, head, sections)
+    page = fill_page(f"Report: {name}" if title is None else title, head, sections)
+    if path is not None:
+        with replacing(path) as file:
+            file.write(page.encode())
+    return page

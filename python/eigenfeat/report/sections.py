@@ -295,14 +295,12 @@ def _views(evidence: Evidence) -> Html | None:
 
 def _spectrum(evidence: Evidence) -> Html | None:
     directions = _directions(evidence)
-    if directions is None or directions.values is None or len(directions.values) < 2:
+    if directions is None or directions.pairs is None:
         return None
-    caption = "Eigenvalues by component."
-    if directions.pairs is not None:
-        caption = (
-            "Left: eigenvalues of each pair of classes by rank. Right: the largest of each pair. "
-            "A pair with a large eigenvalue is separated by its first direction alone."
-        )
+    caption = (
+        "Left: eigenvalues of each pair of classes by rank. Right: the largest of each pair. "
+        "A pair with a large eigenvalue is separated by its first direction alone."
+    )
     return picture(SpectrumDisplay.from_estimator(evidence.model).figure_, caption)
 
 
@@ -321,20 +319,17 @@ def _filters(evidence: Evidence) -> Html | None:
 def _embedding(evidence: Evidence) -> Html | None:
     """Samples in the first two features of a reduction."""
     assert evidence.features is not None
-    if evidence.features.ndim != 2 or hasattr(evidence.model, "expansion"):
+    m = evidence.features.shape[-1]
+    if evidence.features.ndim != 2 or m < 2 or hasattr(evidence.model, "expansion"):
         return None
     points, codes = evidence.features[:MOST_POINTS], evidence.true[:MOST_POINTS]
-    m = evidence.features.shape[1]
     figure = new_figure(5.6, 4.8)
     ax = figure.subplots()
     for code, label in enumerate(evidence.labels):
         colour, marker = class_style(code)
-        own = points[codes == code]
-        heights = own[:, 1] if m > 1 else np.full(len(own), code)
-        ax.scatter(
-            own[:, 0], heights, s=17, alpha=0.75, lw=0, c=colour, marker=marker, label=short(label)
-        )
-    ax.set(xlabel="first feature", ylabel="second feature" if m > 1 else "class")
+        x, y = points[codes == code, :2].T
+        ax.scatter(x, y, 17, colour, marker=marker, alpha=0.75, lw=0, label=short(label))
+    ax.set(xlabel="first feature", ylabel="second feature")
     plain(ax)
     legend_above(ax)
     return picture(figure, f"{len(points):,} samples by the first of {m} features.")
