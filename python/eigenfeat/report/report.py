@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import is_regressor
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.extras import require
 from eigenfeat._base.saved_files import replacing
 from eigenfeat._base.types import Rows
-from eigenfeat._base.validation import check_path, check_whole, show
+from eigenfeat._base.validation import check_path, show
 from eigenfeat.report.html import Html, fill_page, paragraph
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ def write_report(
     title: str | None = None,
     image_shape: tuple[int, int] | None = None,
     sources: Mapping[str, object] | None = None,
-    random_state: int = 0,
 ) -> str:
     """Write a self-contained HTML page about a fitted model and its predictions for samples.
 
@@ -41,14 +41,13 @@ def write_report(
     Parameters
     ----------
     model : estimator
-        A fitted classifier, regressor or transformer of this package or of scikit-learn, or a
-        pipeline or search of them. Features of a transformer are measured by the nearest neighbours
-        among these samples.
+        A fitted classifier or transformer of this package or of scikit-learn, or a pipeline or
+        search of them. Features of a transformer are measured by the nearest neighbours among these
+        samples.
     X : (n, d) array-like, sparse matrix or pandas data frame
         Samples that had no part in the fit: figures of training samples are too good.
     y : (n,) array-like
-        Labels, or values for a regressor. Samples with labels that the model does not know are
-        counted and left out.
+        Labels. Samples with labels that the model does not know are counted and left out.
     path : str or path-like, optional
         The file. An existing file is replaced once the new one is complete.
     title : str, optional
@@ -57,8 +56,6 @@ def write_report(
         Shape of the images, if the columns are their pixels.
     sources : mapping, optional
         Further entries of the head of the page, by name, such as files.
-    random_state : int >= 0, default=0
-        Seed for random draws.
 
     Returns
     -------
@@ -87,15 +84,15 @@ def write_report(
     if path is not None:
         check_path(path)
     require("matplotlib", "reports")
-    check_whole(random_state, "random_state", at_least=0)
     if title is not None and not isinstance(title, str):
         raise ValueError(f"title: expected text or None, got {show(title)}")
     if not hasattr(model, "fit") or not hasattr(model, "get_params"):
         raise ValueError(f"model: expected a fitted estimator, got {show(model)}")
     check_is_fitted(model)
     name = type(model).__name__
-    if not any(callable(getattr(model, method, None)) for method in ("predict", "transform")):
-        raise ValueError(f"model: expected one that predicts or transforms, got {name}")
+    predicts = callable(getattr(model, "predict", None)) and hasattr(model, "classes_")
+    if is_regressor(model) or not (predicts or callable(getattr(model, "transform", None))):
+        raise ValueError(f"model: expected a classifier or a transformer, got {name}")
     labels = np.asarray(y)
     if labels.ndim != 1 or not len(labels):
         raise ValueError(f"y: expected one label per sample, got {show(y)}")
@@ -104,11 +101,11 @@ def write_report(
     from eigenfeat.report.evidence import evidence_of
     from eigenfeat.report.sections import contents
 
-    evidence = evidence_of(model, X, labels, image_shape, random_state)
+    evidence = evidence_of(model, X, labels, image_shape)
     with rc_context({"text.parse_math": False}):  # labels may contain dollars
         figures, sections = contents(evidence)
-    classes = f", {len(evidence.classes)} classes" if len(evidence.classes) else ""
-    lead = [paragraph(f"{name} on {len(evidence.names):,} columns{classes}.")]
+    k = len(evidence.classes)
+    lead = [paragraph(f"{name} on {len(evidence.names):,} columns, {k} classes.")]
     lead += [paragraph(f"{key}: ", value) for key, value in (sources or {}).items()]
     head = Html("".join([*lead, figures]))
     page = fill_page(f"Report: {name}" if title is None else title, head, sections)
