@@ -267,13 +267,13 @@ def inside(name: str, whole: bytes, others: list[bytes], rng: np.random.Generato
     if name.endswith((".csv", ".tsv", ".svm")):
         return as_text(damaged(whole, others[:-1], rng), rng)
     if name.endswith(".efm"):
-        return _repacked(name, whole, rng)
+        return _repacked(whole, rng)
     if name.endswith(".npy") and rng.random() < 0.5:
         return damaged_numbers(whole, rng)
     return damaged(whole, others, rng)
 
 
-def _repacked(name: str, whole: bytes, rng: np.random.Generator) -> bytes:
+def _repacked(whole: bytes, rng: np.random.Generator) -> bytes:
     from saved_files import members
 
     contents = members(io.BytesIO(whole))
@@ -284,8 +284,7 @@ def _repacked(name: str, whole: bytes, rng: np.random.Generator) -> bytes:
     else:
         contents[member] = damaged(data, list(contents.values()), rng)
     out = io.BytesIO()
-    way = zipfile.ZIP_DEFLATED if name.startswith("compressed") else zipfile.ZIP_STORED
-    with zipfile.ZipFile(out, "w", way) as archive:
+    with zipfile.ZipFile(out, "w") as archive:
         for key, value in contents.items():
             archive.writestr(key, value)
     return out.getvalue()

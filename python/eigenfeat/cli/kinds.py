@@ -13,9 +13,7 @@ import click
 
 from eigenfeat.cli.output import UsageError
 
-__all__ = [
-    *("CLASSIFIERS", "assignment", "full_name", "grid_values", "literal", "unfitted"),
-]
+__all__ = ["CLASSIFIERS", "assignment", "full_name", "grid_values", "literal", "unfitted"]
 
 _LDA = "sklearn.discriminant_analysis"
 CLASSIFIERS: dict[str, tuple[str, str, dict[str, Any]]] = {  # module, class, parameters

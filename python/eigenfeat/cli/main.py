@@ -16,7 +16,7 @@ from click.shell_completion import shell_complete
 from eigenfeat._base.extras import MissingExtraError
 from eigenfeat._base.version import __version__
 from eigenfeat.cli import options as opt
-from eigenfeat.cli.output import UsageError, ending_at_once, report_error
+from eigenfeat.cli.output import UsageError, report_error
 
 __all__ = ["main", "program"]
 
@@ -75,9 +75,9 @@ def _command(module: str, *decorators: opt.Decorator, examples: str) -> opt.Deco
 
         def run(**given: Any) -> int:
             options = SimpleNamespace(**given)
-            with ending_at_once():
-                command = getattr(import_module(f"eigenfeat.cli.{module}"), name)
-                from eigenfeat.cli.files import standard_input
+            command = getattr(import_module(f"eigenfeat.cli.{module}"), name)
+            from eigenfeat.cli.files import standard_input
+
             with standard_input(options, reads=module in ("models", "evaluate")):
                 return int(command(options))
 

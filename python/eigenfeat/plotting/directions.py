@@ -31,9 +31,7 @@ class Directions:
     weights : (d, m) array
         One direction per column.
     values : (m,) array or None
-        Their eigenvalues.
-    of : str
-        What the eigenvalues are.
+        Their eigenvalues; None for components of a reduction.
     pairs : (m, 2) array or None
         Numerator and denominator of each direction; None for components of a reduction.
     ranks : (m,) array of int
@@ -46,7 +44,6 @@ class Directions:
 
     weights: Floats
     values: Floats | None
-    of: str
     pairs: NDArray[Any] | None
     ranks: NDArray[Any]
     labels: list[Any]
@@ -128,7 +125,7 @@ def _of_pairs(part: Any) -> Directions | None:
     limit = 1.5 if extractor is None else getattr(extractor, "threshold", None)
     limit = limit if getattr(part, "depth", 1) == 1 else None
     limit = float(limit) if isinstance(limit, (int, float)) else None
-    return Directions(weights, values, "eigenvalue", pairs, ranks, labels, limit)
+    return Directions(weights, values, pairs, ranks, labels, limit)
 
 
 def _components(part: Any) -> Directions | None:
@@ -137,13 +134,7 @@ def _components(part: Any) -> Directions | None:
     if rows is None or hasattr(part, "layers_") or np.ndim(rows) != 2:
         return None
     weights = np.asarray(rows, dtype=np.float64).T
-    m = weights.shape[1]
-    values, of = None, ""
-    for name, meaning in (("eigenvalues_", "eigenvalue"), ("explained_variance_", "variance")):
-        read = np.asarray(getattr(part, name, np.nan), dtype=np.float64)
-        if values is None and read.shape == (m,):
-            values, of = read, meaning
-    return Directions(weights, values, of, None, np.arange(m), [], None)
+    return Directions(weights, None, None, np.arange(weights.shape[1]), [], None)
 
 
 def check_image_shape(d: int, shape: object) -> tuple[int, int]:

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import is_regressor
 from sklearn.metrics import confusion_matrix
 from sklearn.neighbors import NearestNeighbors
 
@@ -35,16 +34,14 @@ class Evidence:
     X : array, sparse matrix or data frame
         Samples.
     y : (n,) array
-        Labels, or values for a regressor.
+        Labels.
     names : list of str
         Names of columns.
     shape : tuple of int or None
         Shape of the images whose pixels the columns are.
-    random_state : int
     classes : (k,) array
-        Empty for a regressor.
     true, predicted : (n,) arrays
-        Classes by number; predicted values of a regressor.
+        Classes by number.
     proba : (n, k) array or None
         Probabilities.
     by : str
@@ -60,7 +57,6 @@ class Evidence:
     y: NDArray[Any]
     names: list[str]
     shape: tuple[int, int] | None
-    random_state: int
     classes: NDArray[Any]
     true: NDArray[Any]
     predicted: NDArray[Any]
@@ -94,10 +90,8 @@ class Evidence:
         return replace(self, **first)
 
 
-def evidence_of(
-    model: Any, X: Any, y: NDArray[Any], image_shape: Any, random_state: int
-) -> Evidence:
-    """Predict samples with a fitted classifier, regressor or transformer.
+def evidence_of(model: Any, X: Any, y: NDArray[Any], image_shape: Any) -> Evidence:
+    """Predict samples with a fitted classifier or transformer.
 
     A transformer predicts nothing. Its features are measured by the three nearest neighbours of
     each sample among the others.
@@ -117,14 +111,6 @@ def evidence_of(
         raise ValueError(f"y: expected {X.shape[0]} labels, one per sample, got {show(y)}")
     names = names if len(names) == d else [f"column {j}" for j in range(d)]
     shape = None if image_shape is None else check_image_shape(d, image_shape)
-    none = np.empty(0)
-    if is_regressor(model):
-        with quietly():
-            values = np.asarray(model.predict(X), dtype=np.float64)
-        y = np.asarray(y, dtype=np.float64)
-        if values.shape != y.shape:
-            raise ValueError(f"y: expected shape {values.shape}, got {y.shape}")
-        return Evidence(model, X, y, names, shape, random_state, none, y, values, None)
     predicts = callable(getattr(model, "predict", None)) and hasattr(model, "classes_")
     classes = np.asarray(model.classes_) if predicts else np.unique(y)
     number = {label: code for code, label in enumerate(classes.tolist())}
@@ -138,7 +124,7 @@ def evidence_of(
     if not known.all():
         X, y, codes = X[known], y[known], codes[known]
     evidence = Evidence(
-        model, X, y, names, shape, random_state, classes, codes, codes, None,
+        model, X, y, names, shape, classes, codes, codes, None,
         unknown=int((~known).sum()),
     )  # fmt: skip
     with quietly():

@@ -13,7 +13,6 @@ from sklearn.calibration import CalibrationDisplay, calibration_curve
 from sklearn.inspection import permutation_importance
 from sklearn.metrics import (
     ConfusionMatrixDisplay,
-    PredictionErrorDisplay,
     log_loss,
     make_scorer,
     precision_recall_fscore_support,
@@ -55,9 +54,7 @@ SHOWN = 12
 
 def contents(evidence: Evidence) -> tuple[Html, dict[str, Html]]:
     """Large figures, and sections by title."""
-    if not len(evidence.classes):
-        top, parts = _regression(evidence)
-    elif callable(getattr(evidence.model, "predict_early", None)):
+    if callable(getattr(evidence.model, "predict_early", None)):
         top, parts = _early(evidence)
     elif evidence.features is not None:
         top = _figures(evidence)
@@ -68,7 +65,7 @@ def contents(evidence: Evidence) -> tuple[Html, dict[str, Html]]:
         parts |= {"Calibration": _calibration(evidence), "Most confident errors": _errors(evidence)}
     parts |= {"Views": _views(evidence), "Spectrum": _spectrum(evidence)}
     parts["Filters"] = _filters(evidence)
-    if evidence.by == "the model" and len(evidence.classes):
+    if evidence.by == "the model":
         parts["Importance of columns"] = _importance(evidence)
     parts["Parameters and versions"] = _about(evidence)
     return cards(top), {title: part for title, part in parts.items() if part}
@@ -96,22 +93,6 @@ def _figures(evidence: Evidence) -> list[tuple[str, str, str]]:
 def _samples(evidence: Evidence) -> tuple[str, str, str]:
     left = f"; {evidence.unknown:,} with unknown labels left out" if evidence.unknown else ""
     return "Samples", f"{len(evidence.true):,}", f"of {len(evidence.classes)} classes{left}"
-
-
-def _regression(evidence: Evidence) -> tuple[list[tuple[str, str, str]], dict[str, Html | None]]:
-    error = float(((evidence.true - evidence.predicted) ** 2).mean())
-    total = max(float(evidence.true.var()), np.finfo(float).tiny)
-    figure = new_figure(5.2, 4.6)
-    PredictionErrorDisplay.from_predictions(
-        evidence.true, evidence.predicted, kind="actual_vs_predicted", subsample=MOST_POINTS,
-        random_state=evidence.random_state, ax=figure.subplots(), scatter_kwargs={"s": 14},
-    )  # fmt: skip
-    top = [
-        ("R\u00b2", f"{1 - error / total:.3f}", "share of the variance that is explained"),
-        ("Error", f"{np.sqrt(error):.4g}", "root mean square"),
-        ("Samples", f"{len(evidence.true):,}", ""),
-    ]
-    return top, {"Predicted values": picture(figure, "True and predicted values.")}
 
 
 # ---- predictions ---------------------------------------------------------------------------------
@@ -242,9 +223,7 @@ def _importance(evidence: Evidence) -> Html | None:
     ):
         return None
     n = min(len(evidence.y), MOST_PERMUTED)
-    X, y = resample(
-        evidence.X, evidence.y, replace=False, n_samples=n, random_state=evidence.random_state
-    )
+    X, y = resample(evidence.X, evidence.y, replace=False, n_samples=n, random_state=0)
     X = X.toarray() if hasattr(X, "toarray") else X
     score, unit = "accuracy", "accuracy lost"
     if evidence.proba is not None:
@@ -253,7 +232,7 @@ def _importance(evidence: Evidence) -> Html | None:
         unit = "rise in log loss"
     with quietly():
         importance = permutation_importance(
-            evidence.model, X, y, scoring=score, random_state=evidence.random_state,
+            evidence.model, X, y, scoring=score, random_state=0,
             n_repeats=int(np.clip(200 // d, 1, 5)),
         )["importances_mean"]  # fmt: skip
     text = (
@@ -295,14 +274,12 @@ def _views(evidence: Evidence) -> Html | None:
 
 def _spectrum(evidence: Evidence) -> Html | None:
     directions = _directions(evidence)
-    if directions is None or directions.values is None or len(directions.values) < 2:
+    if directions is None or directions.pairs is None:
         return None
-    caption = "Eigenvalues by component."
-    if directions.pairs is not None:
-        caption = (
-            "Left: eigenvalues of each pair of classes by rank. Right: the largest of each pair. "
-            "A pair with a large eigenvalue is separated by its first direction alone."
-        )
+    caption = (
+        "Left: eigenvalues of each pair of classes by rank. Right: the largest of each pair. "
+        "A pair with a large eigenvalue is separated by its first direction alone."
+    )
     return picture(SpectrumDisplay.from_estimator(evidence.model).figure_, caption)
 
 
@@ -321,20 +298,17 @@ def _filters(evidence: Evidence) -> Html | None:
 def _embedding(evidence: Evidence) -> Html | None:
     """Samples in the first two features of a reduction."""
     assert evidence.features is not None
-    if evidence.features.ndim != 2 or hasattr(evidence.model, "expansion"):
+    m = evidence.features.shape[-1]
+    if evidence.features.ndim != 2 or m < 2 or hasattr(evidence.model, "expansion"):
         return None
     points, codes = evidence.features[:MOST_POINTS], evidence.true[:MOST_POINTS]
-    m = evidence.features.shape[1]
     figure = new_figure(5.6, 4.8)
     ax = figure.subplots()
     for code, label in enumerate(evidence.labels):
         colour, marker = class_style(code)
-        own = points[codes == code]
-        heights = own[:, 1] if m > 1 else np.full(len(own), code)
-        ax.scatter(
-            own[:, 0], heights, s=17, alpha=0.75, lw=0, c=colour, marker=marker, label=short(label)
-        )
-    ax.set(xlabel="first feature", ylabel="second feature" if m > 1 else "class")
+        x, y = points[codes == code, :2].T
+        ax.scatter(x, y, 17, colour, marker=marker, alpha=0.75, lw=0, label=short(label))
+    ax.set(xlabel="first feature", ylabel="second feature")
     plain(ax)
     legend_above(ax)
     return picture(figure, f"{len(points):,} samples by the first of {m} features.")

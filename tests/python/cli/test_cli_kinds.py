@@ -1,11 +1,8 @@
-"""Models other than GEM on files, searches, and completion for shells."""
+"""Models other than GEM on files, and searches."""
 
 from __future__ import annotations
 
 import json
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -181,39 +178,3 @@ def test_wrong_searches_are_named(files, more, message):
     assert status == 2
     assert message in found["error"]
     assert not Path("best.efm").exists()
-
-
-# ---- completion ----------------------------------------------------------------------------------
-
-
-def test_bash_completes(tmp_path, monkeypatch):
-    bash = shutil.which("bash")
-    if bash is None:
-        pytest.skip("bash is not installed")
-    script = tmp_path / "completion.bash"
-    monkeypatch.setenv("_EIGENFEAT_COMPLETE", "bash_source")
-    made = subprocess.run(
-        [sys.executable, "-m", "eigenfeat"], capture_output=True, text=True, check=True
-    )
-    monkeypatch.delenv("_EIGENFEAT_COMPLETE")
-    script.write_text(made.stdout)
-    (tmp_path / "model.efm").write_text("")
-
-    def completed(*words):
-        line = " ".join(words)
-        listed = " ".join(f"'{word}'" for word in words)
-        ask = (
-            f"source {script}; COMP_WORDS=({listed}); COMP_CWORD={len(words) - 1}; "
-            f"COMP_LINE='{line}'; COMP_POINT={len(line)}; "
-            "$(complete -p eigenfeat | sed 's/.*-F \\([^ ]*\\).*/\\1/') eigenfeat; "
-            "printf '%s\\n' \"${COMPREPLY[@]}\""
-        )
-        ran = subprocess.run(
-            [bash, "-c", ask], capture_output=True, text=True, timeout=60, cwd=tmp_path, check=True
-        )
-        return ran.stdout.split()
-
-    assert completed("eigenfeat", "ev") == ["evaluate"]
-    assert "--image-shape" in completed("eigenfeat", "report", "--im")
-    assert completed("eigenfeat", "fit", "--model", "re") == ["reliable"]
-    assert completed("eigenfeat", "predict", "mod") == []  # files are bash's own business

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -140,6 +142,17 @@ def test_commands_that_are_none(command, error):
     assert (status, out) == (2, "")
     assert err.startswith(f"eigenfeat: {error}")
     assert len(err.splitlines()) == 1
+
+
+def test_shells_complete():
+    ask = {**os.environ, "_EIGENFEAT_COMPLETE": "bash_complete", "COMP_WORDS": "eigenfeat ev"}
+    command = [sys.executable, "-m", "eigenfeat"]
+    for more, text in (
+        ({"COMP_CWORD": "1"}, "evaluate"),
+        ({"_EIGENFEAT_COMPLETE": "bash_source"}, "_EIGENFEAT_COMPLETE"),
+    ):
+        done = subprocess.run(command, env=ask | more, capture_output=True, text=True, check=True)
+        assert text in done.stdout
 
 
 def test_outputs_that_are_inputs_are_refused(files, monkeypatch):
