@@ -27,11 +27,27 @@ py::tuple vectors_of(const Array<double>& matrices, const Array<double>& whiteni
   return py::make_tuple(vectors, extremes, status);
 }
 
+template <class T>
+Array<double> covariances_of(const Array<T>& epochs, int n_threads) {
+  require_dimensions(epochs, 3, "epochs");
+  const index_t n = epochs.shape(0), channels = epochs.shape(1);
+  const auto samples = flattened_rows(epochs, n, "epochs");
+  auto covariances = allocate<double>({n, channels, channels});
+  const auto out = row_major(covariances.mutable_data(), n, channels * channels);
+  {
+    const Unlocked unlocked;
+    epoch_covariances(samples, channels, out, n_threads);
+  }
+  return covariances;
+}
+
 }  // namespace
 
 void register_tangent_space(py::module_& module) {
   module.def("tangent_vectors", &vectors_of, py::arg("matrices").noconvert(),
              py::arg("whitening").noconvert(), "n_threads"_a);
+  module.def("epoch_covariances", &covariances_of<double>, py::arg("epochs").noconvert(), "n_threads"_a);
+  module.def("epoch_covariances", &covariances_of<float>, py::arg("epochs").noconvert(), "n_threads"_a);
 }
 
 }  // namespace eigenfeat::bindings

@@ -463,6 +463,10 @@ def tangent_vectors(
     whitening: _F64,  # (d, r)
     n_threads: int,
 ) -> tuple[_F64, _F64, _I32]: ...  # vectors (n, r (r + 1) / 2), extremes (n, 2), status (n,)
+def epoch_covariances(
+    epochs: npt.NDArray[_T],  # (n, channels, times)
+    n_threads: int,
+) -> _F64: ...  # (n, channels, channels)
 def convolution_features(
     series: npt.NDArray[_T],  # (n, channels, length)
     dilations: _I64,  # (D,)

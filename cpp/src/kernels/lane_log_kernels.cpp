@@ -12,10 +12,11 @@ using Mask = Register<double>::integers;
 constexpr index_t kLanes = kWidth<double>;
 constexpr index_t kRows = kRegisters >= 32 ? 4 : 2;  // of a block in the reduction
 constexpr index_t kPair = kRegisters >= 32 ? 2 : 1;  // of a block that two reflections turn
-constexpr index_t kSide = kRegisters >= 32 ? 4 : 2;  // of a block of a product
+constexpr index_t kSide = kRegisters >= 32 ? 4 : 3;  // of a block of a product
 constexpr index_t kNodes = kLogNodes;  // of a group that columns walk through together
+constexpr index_t kColumns = 4;        // of a block of inverses
 constexpr index_t kCheck = 8;          // entries of a column between two checks
-constexpr int kHalvings = 26;          // of the brackets of extreme eigenvalues
+constexpr int kHalvings = 14;          // of the brackets of extreme eigenvalues
 constexpr double kSmallest = 2.2250738585072014e-308;
 constexpr double kNothing =
     1e-100;  // a part of an entry below it counts as 0: none becomes denormal
@@ -332,6 +333,44 @@ void extremes(const double* d, const double* e, index_t n, double* work, double*
   put(below, high);
 }
 
+// Columns [q, q + R) of sum_j w_j (T + t_j)^-1 above the diagonal, taken off the rows of `matrix`. An entry
+// is the weighted diagonal entry of its column times the ratios on the way up, of which the columns share
+// those above row q.
+template <index_t R>
+EIGENFEAT_INLINE void take_columns(const Matrix& matrix, index_t q, const double* ratios,
+                                   const double* diagonal) {
+  V heads[R][kNodes], way[kNodes];
+  for (index_t r = 0; r < R; ++r) {
+    for (index_t g = 0; g < kNodes; ++g)
+      heads[r][g] = get(diagonal + ((q + r) * kNodes + g) * kLanes);
+    for (index_t p = q + r - 1; p >= q; --p) {
+      V entry = get(matrix.at(q + r, p));
+      for (index_t g = 0; g < kNodes; ++g) {
+        heads[r][g] *= get(ratios + (p * kNodes + g) * kLanes);
+        entry -= heads[r][g];
+      }
+      put(entry, matrix.at(q + r, p));
+    }
+  }
+  for (index_t g = 0; g < kNodes; ++g) way[g] = all(1.0);
+  for (index_t p = q - 1; p >= 0; --p) {
+    for (index_t g = 0; g < kNodes; ++g) way[g] *= get(ratios + (p * kNodes + g) * kLanes);
+    for (index_t r = 0; r < R; ++r) {
+      V entry = get(matrix.at(q + r, p));
+      for (index_t g = 0; g < kNodes; ++g) entry -= way[g] * heads[r][g];
+      put(entry, matrix.at(q + r, p));
+    }
+    if ((q - p) % kCheck != 0) continue;
+    Mask some = Mask{};
+    for (index_t g = 0; g < kNodes; ++g) {
+      const Mask left = magnitudes(way[g]) > all(kNothing);
+      way[g] = choose(left, way[g], V{});
+      some |= left;
+    }
+    if (!any(some)) break;
+  }
+}
+
 // (T + t)^-1 = U^-T D^-1 U^-1 of ``T + t = U^T D U`` from the first entry on: column q of the inverse
 // follows upward from its diagonal entry by ratios -e_p / d_p, all without a difference.
 void logarithm(const double* d, const double* e, index_t n, const double* shifts,
@@ -343,12 +382,13 @@ void logarithm(const double* d, const double* e, index_t n, const double* shifts
     for (index_t p = 0; p <= q; ++p) put(V{}, matrix.at(q, p));
   }
   for (index_t node = 0; node < count; node += kNodes) {
-    V shift[kNodes], weight[kNodes], pivot[kNodes], constant = V{};
+    V shift[kNodes], weight[kNodes], pivot[kNodes], entry[kNodes], constant = V{};
     for (index_t g = 0; g < kNodes; ++g) {
       shift[g] = get(shifts + (node + g) * kLanes);
       weight[g] = get(weights + (node + g) * kLanes);
       constant += get(constants + (node + g) * kLanes);
       pivot[g] = get(d) + shift[g];
+      entry[g] = V{};
     }
     for (index_t i = 0; i < n; ++i) {
       const V ei = get(e + i * kLanes);
@@ -360,39 +400,22 @@ void logarithm(const double* d, const double* e, index_t n, const double* shifts
         pivot[g] = next + shift[g] + ei * ratio;
       }
     }
-    for (index_t q = n - 1; q >= 0; --q) {
-      // diagonal entries from the last one on
-      V chain[kNodes], sum = V{};
+    for (index_t q = n - 1; q >= 0; --q) {  // diagonal entries from the last one on; its ratio is 0
+      V sum = V{};
       for (index_t g = 0; g < kNodes; ++g) {
         const index_t at = (q * kNodes + g) * kLanes;
-        V entry = get(diagonal + at);
-        if (q + 1 < n) {
-          const V ratio = get(ratios + at);
-          entry += ratio * ratio * get(diagonal + at + kNodes * kLanes);
-          put(entry, diagonal + at);
-        }
-        chain[g] = weight[g] * entry;
-        sum += chain[g];
+        const V ratio = get(ratios + at);
+        entry[g] = get(diagonal + at) + ratio * ratio * entry[g];
+        const V weighted = weight[g] * entry[g];
+        put(weighted, diagonal + at);
+        sum += weighted;
       }
       put(get(matrix.at(q, q)) + (constant - sum), matrix.at(q, q));
-      for (index_t p = q - 1; p >= 0; --p) {
-        sum = V{};
-        for (index_t g = 0; g < kNodes; ++g) {
-          chain[g] *= get(ratios + (p * kNodes + g) * kLanes);
-          sum += chain[g];
-        }
-        put(get(matrix.at(q, p)) - sum, matrix.at(q, p));
-        if ((q - p) % kCheck == 0) {
-          Mask some = Mask{};
-          for (index_t g = 0; g < kNodes; ++g) {
-            const Mask left = magnitudes(chain[g]) > all(kNothing);
-            chain[g] = choose(left, chain[g], V{});
-            some |= left;
-          }
-          if (!any(some)) break;
-        }
-      }
     }
+    index_t q = n;
+    for (; q >= kColumns; q -= kColumns)
+      take_columns<kColumns>(matrix, q - kColumns, ratios, diagonal);
+    for (; q >= 1; --q) take_columns<1>(matrix, q - 1, ratios, diagonal);
   }
 }
 

