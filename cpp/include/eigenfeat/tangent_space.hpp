@@ -28,14 +28,15 @@ namespace eigenfeat {
 // matrices: (n, d * d), each symmetric, both triangles; vectors (n, r (r + 1) / 2);
 // extremes (n, 2): smallest (0 unless positive definite) and largest eigenvalue of W^T C_i W, to 1% of
 // themselves; status (n,), a Status each.
-void tangent_vectors(MatrixView<const double> matrices, MatrixView<const double> whitening,
-                     MatrixView<double> vectors, MatrixView<double> extremes,
-                     VectorView<int> status, int n_threads);
+template <class T>
+void tangent_vectors(MatrixView<const T> matrices, MatrixView<const T> whitening,
+                     MatrixView<T> vectors, MatrixView<T> extremes, VectorView<int> status,
+                     int n_threads);
 
 // C_i = sum_t (x_it - m_i) (x_it - m_i)^T / times of epochs x_i (channels, times) with means m_i, both
 // triangles, in float64. epochs: (n, channels * times) row-major; covariances (n, channels^2).
 template <class T>
-void epoch_covariances(MatrixView<const T> epochs, index_t channels,
-                       MatrixView<double> covariances, int n_threads);
+void epoch_covariances(MatrixView<const T> epochs, index_t channels, MatrixView<double> covariances,
+                       int n_threads);
 
 }  // namespace eigenfeat

@@ -38,14 +38,14 @@ class LogRule {
   std::vector<Node> nodes;
 
   LogRule() = default;
-  explicit LogRule(double reach) {
+  LogRule(double reach, double digits) {
     double best = 0.0;
     int power = 1;
     for (int p = 1; p <= kMostPower; ++p) {
-      const double digits = digits_of_node(reach, p);
-      if (digits > best) best = digits, power = p;
+      const double each = digits_of_node(reach, p);
+      if (each > best) best = each, power = p;
     }
-    const auto count = static_cast<int>(std::ceil(kDigits / best));
+    const auto count = static_cast<int>(std::ceil(digits / best));
     for (int j = 0; 2 * j < count; ++j) {
       const Node above = node(j, count, power);
       nodes.push_back(above);
@@ -56,19 +56,23 @@ class LogRule {
     while (nodes.size() % kLogNodes != 0) nodes.push_back({1.0, 0.0, 0.0});
   }
 
-  // The rule for a matrix whose condition is at most `condition`, of those for reaches in steps.
+  // The rule for a matrix of T whose condition is at most `condition`, of those for reaches in steps.
+  template <class T>
   static const LogRule& of(double condition) {
     static std::array<LogRule, kMostSteps> rules;
     static std::array<std::once_flag, kMostSteps> made;
     const double step = std::ceil(0.5 * kStepsOfReach * std::log(kSlack * condition));
     const double most = kMostSteps;
     const auto at = static_cast<std::size_t>(std::min(std::max(step, 1.0), most)) - 1;
-    std::call_once(made[at], [&] { rules[at] = LogRule((at + 1) / kStepsOfReach); });
+    std::call_once(made[at], [&] {
+      const double reach = static_cast<double>(at + 1) / kStepsOfReach;
+      rules[at] = LogRule(reach, -std::log(std::numeric_limits<T>::epsilon()) + kDigits);
+    });
     return rules[at];
   }
 
  private:
-  static constexpr double kDigits = 38.0;  // an error of e^-36, and some for what stands before it
+  static constexpr double kDigits = 2.0;  // beyond rounding, for what stands before rho^-2m
   static constexpr double kStepsOfReach = 8.0, kSlack = 1.02;  // of extremes that are known to 1%
   static constexpr int kMostPower = 8, kNewtonSteps = 4;
   static constexpr int kMostSteps = 145;  // 0.5 log(1 / eps) = 18.02
@@ -107,10 +111,11 @@ class LogRule {
 };
 
 // What one thread needs for a block of matrices, one in each lane.
+template <class T>
 class Block {
  public:
   Block(index_t d, index_t r)
-      : kernels_(kernels<LaneLogKernels>()),
+      : kernels_(kernels<LaneLogKernels<T>>()),
         d_(d),
         r_(r),
         inputs_(d * padded(d) * kernels_.lanes),
@@ -126,12 +131,11 @@ class Block {
     }
   }
 
-  void run(MatrixView<const double> matrices, MatrixView<const double> whitening,
-           const index_t* ends, index_t first, MatrixView<double> vectors,
-           MatrixView<double> extremes, VectorView<int> status) {
+  void run(MatrixView<const T> matrices, MatrixView<const T> whitening, const index_t* ends,
+           index_t first, MatrixView<T> vectors, MatrixView<T> extremes, VectorView<int> status) {
     const index_t lanes = kernels_.lanes, count = std::min(lanes, matrices.rows - first);
-    double *d = vectors_.data(), *e = d + r_ * lanes, *betas = e + r_ * lanes;
-    double *low = betas + r_ * lanes, *high = low + lanes;
+    T *d = vectors_.data(), *e = d + r_ * lanes, *betas = e + r_ * lanes;
+    T *low = betas + r_ * lanes, *high = low + lanes;
     fill(matrices, first);
     kernels_.multiply(inputs_.data(), d_, d_, whitening.data, ends, r_, products_.data());
     kernels_.project(products_.data(), whitening.data, ends, r_, reduced_.data());
@@ -139,7 +143,7 @@ class Block {
     kernels_.reduce(reduced_.data(), r_, d, e, betas, work_.data());
     kernels_.extremes(d, e, r_, work_.data(), low, high);
     const index_t n_nodes = choose_nodes(low, high);
-    const double* nodes = nodes_.data();
+    const T* nodes = nodes_.data();
     kernels_.logarithm(d, e, r_, nodes, nodes + kMostNodes * lanes, nodes + 2 * kMostNodes * lanes,
                        n_nodes, logs_.data(), work_.data());
     kernels_.rotate(reduced_.data(), r_, betas, logs_.data(), work_.data());
@@ -151,14 +155,14 @@ class Block {
   }
 
  private:
-  void fill(MatrixView<const double> matrices, index_t first) {
+  void fill(MatrixView<const T> matrices, index_t first) {
     const index_t lanes = kernels_.lanes;
     if (first + lanes <= matrices.rows) {
-      kernels<ColumnKernels<double>>().scatter_rows(matrices.row(first), matrices.row_stride,
-                                                    d_ * d_, lanes, 0, entries_.data());
+      kernels<ColumnKernels<T>>().scatter_rows(matrices.row(first), matrices.row_stride, d_ * d_,
+                                               lanes, 0, entries_.data());
       return;
     }
-    const double* from[kMostLanes];
+    const T* from[kMostLanes];
     for (index_t l = 0; l < lanes; ++l)
       from[l] = matrices.row(std::min(first + l, matrices.rows - 1));
     for (index_t i = 0; i < d_; ++i) {
@@ -173,46 +177,49 @@ class Block {
   // no covariance and becomes the identity.
   void scale() {
     const index_t lanes = kernels_.lanes;
-    double factors[kMostLanes];
+    T factors[kMostLanes];
     bool scaled = false;
     for (index_t lane = 0; lane < lanes; ++lane) {
-      double peak = 0.0;
+      T peak = 0;
       bool sound = true;
       for (index_t i = 0; i < r_; ++i) {
-        const double entry = reduced_[(i * padded(r_) + i) * lanes + lane];
-        sound = sound && entry > 0.0 && entry < std::numeric_limits<double>::infinity();
+        const T entry = reduced_[(i * padded(r_) + i) * lanes + lane];
+        sound = sound && entry > 0 && entry < std::numeric_limits<T>::infinity();
         peak = std::max(peak, entry);
       }
       sound_[lane] = sound;
       exponents_[lane] = sound ? std::ilogb(peak) : 0;
-      if (std::abs(exponents_[lane]) < 64) exponents_[lane] = 0;
-      factors[lane] = std::ldexp(1.0, -exponents_[lane]);
+      if (std::abs(exponents_[lane]) < std::numeric_limits<T>::max_exponent / 16)
+        exponents_[lane] = 0;
+      factors[lane] = std::ldexp(T(1), -exponents_[lane]);
       scaled = scaled || !sound || exponents_[lane] != 0;
     }
     if (!scaled) return;
     for (index_t i = 0; i < r_; ++i) {
       for (index_t j = 0; j <= i; ++j) {
-        double* entries = reduced_.data() + (i * padded(r_) + j) * lanes;
+        T* entries = reduced_.data() + (i * padded(r_) + j) * lanes;
         for (index_t lane = 0; lane < lanes; ++lane)
-          entries[lane] = sound_[lane] ? entries[lane] * factors[lane] : (i == j ? 1.0 : 0.0);
+          entries[lane] = sound_[lane] ? entries[lane] * factors[lane] : T(i == j ? 1 : 0);
       }
     }
   }
 
-  bool positive(double low, double high) const {
-    return low > static_cast<double>(r_) * std::numeric_limits<double>::epsilon() * high;
+  bool positive(T low, T high) const {
+    return low > static_cast<T>(r_) * std::numeric_limits<T>::epsilon() * high;
   }
 
   // Each lane's own nodes, about the middle of its spectrum; those that it has fewer of weigh nothing.
-  index_t choose_nodes(const double* low, const double* high) {
+  index_t choose_nodes(const T* low, const T* high) {
     const index_t lanes = kernels_.lanes;
     const LogRule* rules[kMostLanes];
     double middles[kMostLanes];
     std::size_t count = 0;
     for (index_t lane = 0; lane < lanes; ++lane) {
       const bool good = positive(low[lane], high[lane]);
-      middles[lane] = good ? std::sqrt(low[lane]) * std::sqrt(high[lane]) : 1.0;
-      rules[lane] = &LogRule::of(good ? high[lane] / low[lane] : 1.0);
+      const double least = good ? static_cast<double>(low[lane]) : 1.0;
+      const double most = good ? static_cast<double>(high[lane]) : 1.0;
+      middles[lane] = std::sqrt(least) * std::sqrt(most);
+      rules[lane] = &LogRule::of<T>(most / least);
       shifts_[lane] = std::log(middles[lane]) + exponents_[lane] * std::log(2.0);
       count = std::max(count, rules[lane]->nodes.size());
     }
@@ -220,33 +227,33 @@ class Block {
       for (index_t lane = 0; lane < lanes; ++lane) {
         const std::vector<LogRule::Node>& own = rules[lane]->nodes;
         const LogRule::Node node = j < own.size() ? own[j] : LogRule::Node{1.0, 0.0, 0.0};
-        double* to = nodes_.data() + static_cast<index_t>(j) * lanes + lane;
-        to[0] = middles[lane] * node.shift;
-        to[kMostNodes * lanes] = middles[lane] * node.weight;
-        to[2 * kMostNodes * lanes] = node.constant;
+        T* to = nodes_.data() + static_cast<index_t>(j) * lanes + lane;
+        to[0] = static_cast<T>(middles[lane] * node.shift);
+        to[kMostNodes * lanes] = static_cast<T>(middles[lane] * node.weight);
+        to[2 * kMostNodes * lanes] = static_cast<T>(node.constant);
       }
     }
     return static_cast<index_t>(count);
   }
 
-  Status judge(index_t lane, double low, double high, double* extremes) const {
+  Status judge(index_t lane, T low, T high, T* extremes) const {
     extremes[0] = std::ldexp(low, exponents_[lane]);
     extremes[1] = std::ldexp(high, exponents_[lane]);
     if (sound_[lane]) return positive(low, high) ? Status::ok : Status::not_positive_definite;
-    extremes[0] = extremes[1] = std::numeric_limits<double>::quiet_NaN();
+    extremes[0] = extremes[1] = std::numeric_limits<T>::quiet_NaN();
     return Status::not_positive_definite;
   }
 
-  void write(index_t first, index_t count, VectorView<int> status, MatrixView<double> vectors) {
-    const double root = std::sqrt(2.0), nothing = std::numeric_limits<double>::quiet_NaN();
-    double* to[kMostLanes];
+  void write(index_t first, index_t count, VectorView<int> status, MatrixView<T> vectors) {
+    const T root = std::sqrt(T(2)), nothing = std::numeric_limits<T>::quiet_NaN();
+    T* to[kMostLanes];
     for (index_t l = 0; l < count; ++l) to[l] = vectors.row(first + l);
     for (index_t i = 0; i < r_; ++i) {
-      const double* from = logs_.data() + i * (padded(r_) + 1) * kernels_.lanes;
-      kernels<ColumnKernels<double>>().scatter_rows(from, padded(r_) * kernels_.lanes, count,
-                                                    r_ - i, 0, to);
+      const T* from = logs_.data() + i * (padded(r_) + 1) * kernels_.lanes;
+      kernels<ColumnKernels<T>>().scatter_rows(from, padded(r_) * kernels_.lanes, count, r_ - i, 0,
+                                               to);
       for (index_t l = 0; l < count; ++l) {
-        to[l][0] += shifts_[l];
+        to[l][0] += static_cast<T>(shifts_[l]);
         for (index_t j = 1; j < r_ - i; ++j) to[l][j] *= root;
         to[l] += r_ - i;
       }
@@ -258,21 +265,22 @@ class Block {
   }
 
   static constexpr index_t kMostLanes = 16, kMostNodes = 176;
-  const LaneLogKernels& kernels_;
+  const LaneLogKernels<T>& kernels_;
   index_t d_, r_;
-  AlignedBuffer<double> inputs_, products_, reduced_, logs_, vectors_, nodes_, work_;
-  std::vector<double*> entries_;  // of the inputs
+  AlignedBuffer<T> inputs_, products_, reduced_, logs_, vectors_, nodes_, work_;
+  std::vector<T*> entries_;  // of the inputs
   bool sound_[kMostLanes] = {};
   int exponents_[kMostLanes] = {};
   double shifts_[kMostLanes] = {};
 };
 
 // For each column the row from which on it is 0; an upper triangle takes half of the products.
-std::vector<index_t> ends_of(MatrixView<const double> w) {
+template <class T>
+std::vector<index_t> ends_of(MatrixView<const T> w) {
   std::vector<index_t> ends(static_cast<std::size_t>(w.cols));
   for (index_t j = 0; j < w.cols; ++j) {
     index_t end = w.rows;
-    while (end > 0 && w(end - 1, j) == 0.0) --end;
+    while (end > 0 && w(end - 1, j) == T(0)) --end;
     ends[static_cast<std::size_t>(j)] = end;
   }
   return ends;
@@ -296,9 +304,10 @@ void centre(const T* from, index_t n, double* to) {
 
 }  // namespace
 
-void tangent_vectors(MatrixView<const double> matrices, MatrixView<const double> whitening,
-                     MatrixView<double> vectors, MatrixView<double> extremes,
-                     VectorView<int> status, int n_threads) {
+template <class T>
+void tangent_vectors(MatrixView<const T> matrices, MatrixView<const T> whitening,
+                     MatrixView<T> vectors, MatrixView<T> extremes, VectorView<int> status,
+                     int n_threads) {
   const index_t n = matrices.rows, d = whitening.rows, r = whitening.cols;
   require(d >= 1 && r >= 1 && r <= d, "whitening", "shape (d, r) with 1 <= r <= d",
           "(" + std::to_string(d) + ", " + std::to_string(r) + ")");
@@ -312,10 +321,10 @@ void tangent_vectors(MatrixView<const double> matrices, MatrixView<const double>
       "vectors, extremes, status", "arrays of " + std::to_string(n) + " matrices",
       shape_text(vectors) + ", " + shape_text(extremes) + " and " + std::to_string(status.size));
   const std::vector<index_t> ends = ends_of(whitening);
-  const index_t lanes = kernels<LaneLogKernels>().lanes;
+  const index_t lanes = kernels<LaneLogKernels<T>>().lanes;
   const double width = static_cast<double>(d);
   const int threads = threads_for(static_cast<double>(n) * 8.0 * width * width * width, n_threads);
-  PerThread<Vector<Block>> blocks(threads);
+  PerThread<Vector<Block<T>>> blocks(threads);
   for_ranges(n, lanes, threads, [&](index_t first, index_t, int thread) {
     if (blocks[thread].empty()) blocks[thread].emplace_back(d, r);
     blocks[thread].front().run(matrices, whitening, ends.data(), first, vectors, extremes, status);
@@ -323,8 +332,8 @@ void tangent_vectors(MatrixView<const double> matrices, MatrixView<const double>
 }
 
 template <class T>
-void epoch_covariances(MatrixView<const T> epochs, index_t channels,
-                       MatrixView<double> covariances, int n_threads) {
+void epoch_covariances(MatrixView<const T> epochs, index_t channels, MatrixView<double> covariances,
+                       int n_threads) {
   const index_t n = epochs.rows;
   require(channels >= 1 && epochs.cols >= channels && epochs.cols % channels == 0, "channels",
           "a divisor of " + std::to_string(epochs.cols), std::to_string(channels));
@@ -351,6 +360,10 @@ void epoch_covariances(MatrixView<const T> epochs, index_t channels,
   });
 }
 
+template void tangent_vectors(MatrixView<const float>, MatrixView<const float>, MatrixView<float>,
+                              MatrixView<float>, VectorView<int>, int);
+template void tangent_vectors(MatrixView<const double>, MatrixView<const double>,
+                              MatrixView<double>, MatrixView<double>, VectorView<int>, int);
 template void epoch_covariances(MatrixView<const float>, index_t, MatrixView<double>, int);
 template void epoch_covariances(MatrixView<const double>, index_t, MatrixView<double>, int);
 

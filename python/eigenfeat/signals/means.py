@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from eigenfeat._base import threads
 from eigenfeat._base.core import core
+from eigenfeat._base.types import Floats
 
 __all__ = [
     "MEANS",
@@ -33,12 +34,14 @@ _MAX_ITER = 100
 _TOLERANCE = 1e-9
 _MEMORY = 8  # pairs of L-BFGS
 _NEAR = 10.0  # times the tolerance, that a step should reach to be taken for the last one
-_EPS = float(np.finfo(np.float64).eps)
+_EPS, _EPS32 = (float(np.finfo(dtype).eps) for dtype in (np.float64, np.float32))
+_ROUGH = 10.0  # times float32's rounding, that J should be for logarithms in float32
+_NARROW, _FEW = 0.01, 16  # |W^T C_i W - I|^2 / r of so many matrices, from which on float32 is tried
 
 
 def tangent_vectors(
-    C: _Array, whitening: _Array, n_threads: int | None, first: int = 0
-) -> tuple[_Array, _Array]:
+    C: Floats, whitening: Floats, n_threads: int | None, first: int = 0
+) -> tuple[Floats, Floats]:
     """``log(W^T C_i W)`` as vectors (n, r (r + 1) / 2), and extreme eigenvalues (n, 2).
 
     Raises
@@ -125,6 +128,9 @@ def mean_covariance(C: _Array, weight: _Array, mean: str, n_threads: int | None)
     ``log(k_i) / 2 coth(log(k_i) / 2)`` (Bini and Iannazzo 2013). After the step that should be the
     last one the logarithms are those at ``G^(-1/2)``, the tangent vectors.
 
+    As long as J is expected to be ten times as large as float32's rounding of it, the logarithms
+    are computed in float32. What is returned is a point where J is small in float64.
+
     Warns
     -----
     ConvergenceWarning
@@ -144,13 +150,20 @@ def mean_covariance(C: _Array, weight: _Array, mean: str, n_threads: int | None)
     pairs: list[tuple[_Array, _Array]] = []  # steps, and by how much J fell
     step = last = np.zeros(0)
     is_last = False
+    single = _in_float32(C, arithmetic)
+    expected, error = np.inf, 0.0  # norm of J, and what float32 adds to it
     for _ in range(_MAX_ITER):
         rotation, W = _symmetric(E) if is_last else _triangular(E)
-        logs = _mean_log(C, share, W, n_threads)
+        if single is not None and expected < _ROUGH * error:
+            single = None
+        logs = None if single is None else single.mean_log(share, W, n_threads)
+        if logs is None:
+            single, logs = None, _mean_log(C, share, W, n_threads)
         J = _vector(rotation @ symmetric(logs.mean) @ rotation.T)
         norm, before = float(np.linalg.norm(J)), float(np.linalg.norm(last))
         tol = np.sqrt(r) * max(_TOLERANCE, 8 * _EPS * logs.condition)
-        if norm <= tol:
+        error = np.sqrt(r) * _EPS32 * logs.condition
+        if single is None and norm <= tol:
             G = E @ E.T
             return Mean(G, W, logs.vectors) if is_last else Mean(G, inverse_root(G))
         if len(last) and norm > 2 * before:
@@ -244,16 +257,43 @@ class _MeanLog(NamedTuple):
     vectors: _Array | None
 
 
-def _mean_log(C: _Array, share: _Array, W: _Array, n_threads: int | None) -> _MeanLog:
+def _mean_log(C: Floats, share: _Array, W: Floats, n_threads: int | None) -> _MeanLog:
     """Weighted mean of the tangent vectors."""
     total = np.zeros(W.shape[1] * (W.shape[1] + 1) // 2)
     bound = condition = 0.0
     for first in range(0, len(C), _BLOCK):
         part = share[first : first + _BLOCK]
         vectors, extremes = tangent_vectors(C[first : first + _BLOCK], W, n_threads, first)
-        total += part @ vectors
-        ratios = extremes[:, 1] / extremes[:, 0]
+        total += part.astype(vectors.dtype) @ vectors
+        ratios = np.divide(extremes[:, 1], extremes[:, 0], dtype=np.float64)
         half = np.maximum(np.log(ratios) / 2, 1e-8)
         bound += float(part @ (half / np.tanh(half)))
         condition += float(part @ ratios)
     return _MeanLog(total, max(bound, 1.0), condition, vectors if len(C) <= _BLOCK else None)
+
+
+class _Float32(NamedTuple):
+    """Matrices over the square of a scale, which is that of whitenings, in float32."""
+
+    matrices: NDArray[np.float32]
+    scale: float
+
+    def mean_log(self, share: _Array, W: _Array, n_threads: int | None) -> _MeanLog | None:
+        """The mean of the tangent vectors; None where a matrix is singular in float32."""
+        try:
+            return _mean_log(self.matrices, share, (self.scale * W).astype(np.float32), n_threads)
+        except ValueError:
+            return None
+
+
+def _in_float32(C: _Array, arithmetic: _Array) -> _Float32 | None:
+    """The matrices, if they differ enough from their mean that J is far above float32's rounding."""
+    r = len(arithmetic)
+    W = _triangular(_factor(arithmetic))[1]
+    few = W.T @ C[:: len(C) // _FEW + 1] @ W - np.eye(r)
+    if not np.mean(few**2) * r > _NARROW:
+        return None
+    size = float(np.trace(arithmetic)) / r
+    matrices = np.empty(C.shape, dtype=np.float32)
+    np.multiply(C, 1.0 / size, out=matrices, casting="same_kind")
+    return _Float32(matrices, float(np.sqrt(size)))
