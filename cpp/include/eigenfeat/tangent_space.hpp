@@ -33,6 +33,13 @@ void tangent_vectors(MatrixView<const T> matrices, MatrixView<const T> whitening
                      MatrixView<T> vectors, MatrixView<T> extremes, VectorView<int> status,
                      int n_threads);
 
+// mean (r (r + 1) / 2) <- sum_i w_i s_i; each thread count gives the same bits. Scratch: a vector for each
+// vector register's number of matrices.
+template <class T>
+void mean_tangent_vector(MatrixView<const T> matrices, VectorView<const double> weights,
+                         MatrixView<const T> whitening, VectorView<double> mean,
+                         MatrixView<T> extremes, VectorView<int> status, int n_threads);
+
 // C_i = sum_t (x_it - m_i) (x_it - m_i)^T / times of epochs x_i (channels, times) with means m_i, both
 // triangles, in float64. epochs: (n, channels * times) row-major; covariances (n, channels^2).
 template <class T>

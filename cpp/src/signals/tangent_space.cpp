@@ -131,8 +131,9 @@ class Block {
     }
   }
 
-  void run(MatrixView<const T> matrices, MatrixView<const T> whitening, const index_t* ends,
-           index_t first, MatrixView<T> vectors, MatrixView<T> extremes, VectorView<int> status) {
+  // Logarithms of matrices from `first` on, one in each lane.
+  void take(MatrixView<const T> matrices, MatrixView<const T> whitening, const index_t* ends,
+            index_t first, MatrixView<T> extremes, VectorView<int> status) {
     const index_t lanes = kernels_.lanes, count = std::min(lanes, matrices.rows - first);
     T *d = vectors_.data(), *e = d + r_ * lanes, *betas = e + r_ * lanes;
     T *low = betas + r_ * lanes, *high = low + lanes;
@@ -151,7 +152,47 @@ class Block {
       const index_t item = first + lane;
       status[item] = static_cast<int>(judge(lane, low[lane], high[lane], extremes.row(item)));
     }
-    write(first, count, status, vectors);
+  }
+
+  // Their vectors; NaN for what is not positive definite.
+  void write(index_t first, VectorView<int> status, MatrixView<T> vectors) {
+    const T root = std::sqrt(T(2)), nothing = std::numeric_limits<T>::quiet_NaN();
+    const index_t count = std::min(kernels_.lanes, vectors.rows - first);
+    T* to[kMostLanes];
+    for (index_t l = 0; l < count; ++l) to[l] = vectors.row(first + l);
+    for (index_t i = 0; i < r_; ++i) {
+      const T* from = logs_.data() + i * (padded(r_) + 1) * kernels_.lanes;
+      kernels<ColumnKernels<T>>().scatter_rows(from, padded(r_) * kernels_.lanes, count, r_ - i, 0,
+                                               to);
+      for (index_t l = 0; l < count; ++l) {
+        to[l][0] += static_cast<T>(shifts_[l]);
+        for (index_t j = 1; j < r_ - i; ++j) to[l][j] *= root;
+        to[l] += r_ - i;
+      }
+    }
+    for (index_t l = 0; l < count; ++l) {
+      if (status[first + l] == static_cast<int>(Status::ok)) continue;
+      std::fill(vectors.row(first + l), vectors.row(first + l) + vectors.cols, nothing);
+    }
+  }
+
+  // sum <- the weighted sum of their vectors.
+  void add(index_t first, VectorView<const double> weights, double* sum) const {
+    const index_t lanes = kernels_.lanes, count = std::min(lanes, weights.size - first);
+    double weight[kMostLanes] = {}, shift = 0.0;
+    for (index_t l = 0; l < count; ++l) {
+      weight[l] = weights[first + l];
+      shift += weight[l] * shifts_[l];
+    }
+    const double root = std::sqrt(2.0);
+    for (index_t i = 0; i < r_; ++i) {
+      for (index_t j = i; j < r_; ++j) {
+        const T* entries = logs_.data() + (j * padded(r_) + i) * lanes;
+        double entry = 0.0;
+        for (index_t l = 0; l < lanes; ++l) entry += weight[l] * static_cast<double>(entries[l]);
+        *sum++ = i == j ? entry + shift : root * entry;
+      }
+    }
   }
 
  private:
@@ -244,26 +285,6 @@ class Block {
     return Status::not_positive_definite;
   }
 
-  void write(index_t first, index_t count, VectorView<int> status, MatrixView<T> vectors) {
-    const T root = std::sqrt(T(2)), nothing = std::numeric_limits<T>::quiet_NaN();
-    T* to[kMostLanes];
-    for (index_t l = 0; l < count; ++l) to[l] = vectors.row(first + l);
-    for (index_t i = 0; i < r_; ++i) {
-      const T* from = logs_.data() + i * (padded(r_) + 1) * kernels_.lanes;
-      kernels<ColumnKernels<T>>().scatter_rows(from, padded(r_) * kernels_.lanes, count, r_ - i, 0,
-                                               to);
-      for (index_t l = 0; l < count; ++l) {
-        to[l][0] += static_cast<T>(shifts_[l]);
-        for (index_t j = 1; j < r_ - i; ++j) to[l][j] *= root;
-        to[l] += r_ - i;
-      }
-    }
-    for (index_t l = 0; l < count; ++l) {
-      if (status[first + l] == static_cast<int>(Status::ok)) continue;
-      std::fill(vectors.row(first + l), vectors.row(first + l) + vectors.cols, nothing);
-    }
-  }
-
   static constexpr index_t kMostLanes = 16, kMostNodes = 176;
   const LaneLogKernels<T>& kernels_;
   index_t d_, r_;
@@ -302,12 +323,10 @@ void centre(const T* from, index_t n, double* to) {
   for (index_t j = 0; j < n; ++j) to[j] = static_cast<double>(from[j]) - mean;
 }
 
-}  // namespace
-
-template <class T>
-void tangent_vectors(MatrixView<const T> matrices, MatrixView<const T> whitening,
-                     MatrixView<T> vectors, MatrixView<T> extremes, VectorView<int> status,
-                     int n_threads) {
+// Logarithms of matrices in blocks of the lanes, and what is to be done with each block, by its first.
+template <class T, class F>
+void for_lanes(MatrixView<const T> matrices, MatrixView<const T> whitening, MatrixView<T> extremes,
+               VectorView<int> status, int n_threads, F&& f) {
   const index_t n = matrices.rows, d = whitening.rows, r = whitening.cols;
   require(d >= 1 && r >= 1 && r <= d, "whitening", "shape (d, r) with 1 <= r <= d",
           "(" + std::to_string(d) + ", " + std::to_string(r) + ")");
@@ -315,11 +334,9 @@ void tangent_vectors(MatrixView<const T> matrices, MatrixView<const T> whitening
           std::to_string(d * d) + " contiguous entries each", std::to_string(matrices.cols));
   require(whitening.is_row_major() && whitening.row_stride == r, "whitening", "contiguous rows",
           shape_text(whitening) + " with row stride " + std::to_string(whitening.row_stride));
-  require(
-      vectors.rows == n && vectors.cols == r * (r + 1) / 2 && extremes.rows == n &&
-          extremes.cols == 2 && status.size == n,
-      "vectors, extremes, status", "arrays of " + std::to_string(n) + " matrices",
-      shape_text(vectors) + ", " + shape_text(extremes) + " and " + std::to_string(status.size));
+  require(extremes.rows == n && extremes.cols == 2 && status.size == n, "extremes, status",
+          "arrays of " + std::to_string(n) + " matrices",
+          shape_text(extremes) + " and " + std::to_string(status.size));
   const std::vector<index_t> ends = ends_of(whitening);
   const index_t lanes = kernels<LaneLogKernels<T>>().lanes;
   const double width = static_cast<double>(d);
@@ -327,8 +344,43 @@ void tangent_vectors(MatrixView<const T> matrices, MatrixView<const T> whitening
   PerThread<Vector<Block<T>>> blocks(threads);
   for_ranges(n, lanes, threads, [&](index_t first, index_t, int thread) {
     if (blocks[thread].empty()) blocks[thread].emplace_back(d, r);
-    blocks[thread].front().run(matrices, whitening, ends.data(), first, vectors, extremes, status);
+    Block<T>& block = blocks[thread].front();
+    block.take(matrices, whitening, ends.data(), first, extremes, status);
+    f(block, first);
   });
+}
+
+}  // namespace
+
+template <class T>
+void tangent_vectors(MatrixView<const T> matrices, MatrixView<const T> whitening,
+                     MatrixView<T> vectors, MatrixView<T> extremes, VectorView<int> status,
+                     int n_threads) {
+  const index_t n = matrices.rows, r = whitening.cols;
+  require(vectors.rows == n && vectors.cols == r * (r + 1) / 2, "vectors",
+          "those of " + std::to_string(n) + " matrices", shape_text(vectors));
+  for_lanes<T>(matrices, whitening, extremes, status, n_threads,
+               [&](Block<T>& block, index_t first) { block.write(first, status, vectors); });
+}
+
+template <class T>
+void mean_tangent_vector(MatrixView<const T> matrices, VectorView<const double> weights,
+                         MatrixView<const T> whitening, VectorView<double> mean,
+                         MatrixView<T> extremes, VectorView<int> status, int n_threads) {
+  const index_t n = matrices.rows, lanes = kernels<LaneLogKernels<T>>().lanes;
+  require(weights.size == n && mean.size == whitening.cols * (whitening.cols + 1) / 2,
+          "weights, mean", "those of " + std::to_string(n) + " matrices",
+          std::to_string(weights.size) + " and " + std::to_string(mean.size));
+  Vector<double> sums(static_cast<std::size_t>((n + lanes - 1) / lanes * mean.size));
+  for_lanes<T>(matrices, whitening, extremes, status, n_threads,
+               [&](const Block<T>& block, index_t first) {
+                 block.add(first, weights, sums.data() + first / lanes * mean.size);
+               });
+  std::fill(mean.data, mean.data + mean.size, 0.0);
+  for (index_t first = 0; first < n; first += lanes) {
+    const double* sum = sums.data() + first / lanes * mean.size;
+    for (index_t i = 0; i < mean.size; ++i) mean[i] += sum[i];
+  }
 }
 
 template <class T>
@@ -364,6 +416,12 @@ template void tangent_vectors(MatrixView<const float>, MatrixView<const float>, 
                               MatrixView<float>, VectorView<int>, int);
 template void tangent_vectors(MatrixView<const double>, MatrixView<const double>,
                               MatrixView<double>, MatrixView<double>, VectorView<int>, int);
+template void mean_tangent_vector(MatrixView<const float>, VectorView<const double>,
+                                  MatrixView<const float>, VectorView<double>, MatrixView<float>,
+                                  VectorView<int>, int);
+template void mean_tangent_vector(MatrixView<const double>, VectorView<const double>,
+                                  MatrixView<const double>, VectorView<double>, MatrixView<double>,
+                                  VectorView<int>, int);
 template void epoch_covariances(MatrixView<const float>, index_t, MatrixView<double>, int);
 template void epoch_covariances(MatrixView<const double>, index_t, MatrixView<double>, int);
 

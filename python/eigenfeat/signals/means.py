@@ -29,36 +29,39 @@ __all__ = [
 _Array = NDArray[np.float64]
 
 MEANS = ("riemannian", "log_euclidean", "euclidean")
-_BLOCK = 4096  # matrices whose tangent vectors are held at a time
+_BLOCK = 4096  # matrices whose logarithms are taken at a time
 _MAX_ITER = 100
-_TOLERANCE = 1e-9
+_TOLERANCE = 2.5e-10
 _MEMORY = 8  # pairs of L-BFGS
 _NEAR = 10.0  # times the tolerance, that a step should reach to be taken for the last one
 _EPS, _EPS32 = (float(np.finfo(dtype).eps) for dtype in (np.float64, np.float32))
 _ROUGH = 10.0  # times float32's rounding, that J should be for logarithms in float32
-_NARROW, _FEW = 0.01, 16  # |W^T C_i W - I|^2 / r of so many matrices, from which on float32 is tried
+_NARROW = 0.01  # |W^T C_i W - I|^2 / r of matrices that are too much alike for float32
+_FEW = 16  # matrices of which that is the mean
 
 
-def tangent_vectors(
-    C: Floats, whitening: Floats, n_threads: int | None, first: int = 0
-) -> tuple[Floats, Floats]:
-    """``log(W^T C_i W)`` as vectors (n, r (r + 1) / 2), and extreme eigenvalues (n, 2).
+def tangent_vectors(C: _Array, whitening: _Array, n_threads: int | None) -> _Array:
+    """``log(W^T C_i W)`` as vectors (n, r (r + 1) / 2).
 
     Raises
     ------
     ValueError
-        If a matrix is singular in the span of W; `first` is the number of the first epoch.
+        If a matrix is singular in the span of W.
     """
-    vectors, extremes, status = core.tangent_vectors(
+    vectors, _, status = core.tangent_vectors(
         np.ascontiguousarray(C), np.ascontiguousarray(whitening), threads.resolve(n_threads)
     )
+    _check(status)
+    return vectors
+
+
+def _check(status: NDArray[np.int32], first: int = 0) -> None:
     if status.any():
-        epoch = int(np.flatnonzero(status)[0])
+        epoch = int(np.flatnonzero(status)[0]) + first
         raise ValueError(
             "X: expected covariances that are positive definite in the span of the channels, got a "
-            f"singular one of epoch {epoch + first}; set shrinkage, or take longer epochs"
+            f"singular one of epoch {epoch}; set shrinkage, or take longer epochs"
         )
-    return vectors, extremes
 
 
 @lru_cache(8)
@@ -150,7 +153,7 @@ def mean_covariance(C: _Array, weight: _Array, mean: str, n_threads: int | None)
     pairs: list[tuple[_Array, _Array]] = []  # steps, and by how much J fell
     step = last = np.zeros(0)
     is_last = False
-    single = _in_float32(C, arithmetic)
+    single = _in_float32(C, E)
     expected, error = np.inf, 0.0  # norm of J, and what float32 adds to it
     for _ in range(_MAX_ITER):
         rotation, W = _symmetric(E) if is_last else _triangular(E)
@@ -158,7 +161,7 @@ def mean_covariance(C: _Array, weight: _Array, mean: str, n_threads: int | None)
             single = None
         logs = None if single is None else single.mean_log(share, W, n_threads)
         if logs is None:
-            single, logs = None, _mean_log(C, share, W, n_threads)
+            single, logs = None, _mean_log(C, share, W, n_threads, is_last)
         J = _vector(rotation @ symmetric(logs.mean) @ rotation.T)
         norm, before = float(np.linalg.norm(J)), float(np.linalg.norm(last))
         tol = np.sqrt(r) * max(_TOLERANCE, 8 * _EPS * logs.condition)
@@ -196,7 +199,7 @@ def _off_identity(J: _Array) -> float:
 def _factor(A: _Array) -> _Array:
     """E with ``E E^T = A``, lower triangular where A is positive definite."""
     try:
-        return np.linalg.cholesky(A)
+        return np.asarray(np.linalg.cholesky(A), dtype=np.float64)
     except np.linalg.LinAlgError:
         return spectral_function(A, np.sqrt)
 
@@ -249,7 +252,7 @@ def _quasi_newton(J: _Array, pairs: list[tuple[_Array, _Array]]) -> _Array:
 
 
 class _MeanLog(NamedTuple):
-    """Mean of tangent vectors, the Hessian's bound, the mean condition, vectors if in one block."""
+    """Mean of tangent vectors, the Hessian's bound, the mean condition, vectors if asked for."""
 
     mean: _Array
     bound: float
@@ -257,19 +260,28 @@ class _MeanLog(NamedTuple):
     vectors: _Array | None
 
 
-def _mean_log(C: Floats, share: _Array, W: Floats, n_threads: int | None) -> _MeanLog:
+def _mean_log(
+    C: Floats, share: _Array, W: Floats, n_threads: int | None, with_vectors: bool = False
+) -> _MeanLog:
     """Weighted mean of the tangent vectors."""
+    C, W, count = np.ascontiguousarray(C), np.ascontiguousarray(W), threads.resolve(n_threads)
     total = np.zeros(W.shape[1] * (W.shape[1] + 1) // 2)
     bound = condition = 0.0
+    vectors: Any = None
     for first in range(0, len(C), _BLOCK):
-        part = share[first : first + _BLOCK]
-        vectors, extremes = tangent_vectors(C[first : first + _BLOCK], W, n_threads, first)
-        total += part.astype(vectors.dtype) @ vectors
+        block, part = C[first : first + _BLOCK], share[first : first + _BLOCK]
+        if with_vectors and len(C) <= _BLOCK:
+            vectors, extremes, status = core.tangent_vectors(block, W, count)
+            mean = part @ vectors
+        else:
+            mean, extremes, status = core.mean_tangent_vector(block, part, W, count)
+        _check(status, first)
+        total += mean
         ratios = np.divide(extremes[:, 1], extremes[:, 0], dtype=np.float64)
         half = np.maximum(np.log(ratios) / 2, 1e-8)
         bound += float(part @ (half / np.tanh(half)))
         condition += float(part @ ratios)
-    return _MeanLog(total, max(bound, 1.0), condition, vectors if len(C) <= _BLOCK else None)
+    return _MeanLog(total, max(bound, 1.0), condition, vectors)
 
 
 class _Float32(NamedTuple):
@@ -286,14 +298,14 @@ class _Float32(NamedTuple):
             return None
 
 
-def _in_float32(C: _Array, arithmetic: _Array) -> _Float32 | None:
-    """The matrices, if they differ enough from their mean that J is far above float32's rounding."""
-    r = len(arithmetic)
-    W = _triangular(_factor(arithmetic))[1]
+def _in_float32(C: _Array, E: _Array) -> _Float32 | None:
+    """The matrices, if they differ enough from ``E E^T`` that J is far above float32's rounding."""
+    r = len(E)
+    W = _triangular(E)[1]
     few = W.T @ C[:: len(C) // _FEW + 1] @ W - np.eye(r)
     if not np.mean(few**2) * r > _NARROW:
         return None
-    size = float(np.trace(arithmetic)) / r
+    size = float(np.linalg.norm(E) ** 2) / r
     matrices = np.empty(C.shape, dtype=np.float32)
     np.multiply(C, 1.0 / size, out=matrices, casting="same_kind")
     return _Float32(matrices, float(np.sqrt(size)))

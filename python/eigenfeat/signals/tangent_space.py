@@ -283,13 +283,14 @@ class TangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         each = self.rank_ * (self.rank_ + 1) // 2
         parts = self._whitenings(reduced, read_groups(groups, n))
         if n_bands == len(parts) == 1:
-            vectors, _ = tangent_vectors(reduced[0], parts[0][1][0], self.n_threads)
+            vectors = tangent_vectors(reduced[0], parts[0][1][0], self.n_threads)
             return vectors.astype(dtype, copy=False)
         out = np.empty((n, n_bands, each), dtype=dtype)
         for rows, whitening in parts:
             for band in range(n_bands):
-                vectors, _ = tangent_vectors(reduced[band, rows], whitening[band], self.n_threads)
-                out[rows, band] = vectors
+                out[rows, band] = tangent_vectors(
+                    reduced[band, rows], whitening[band], self.n_threads
+                )
         return out.reshape(n, n_bands * each)
 
     def _check_loaded(self) -> None:
@@ -446,7 +447,8 @@ class TangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def _span(self, matrices: _Array, weight: _Array, coarse: bool) -> tuple[_Array, _Array]:
         """Basis of what the channels span, over all bands, and what leads back to channels."""
         n_bands, n, c, _ = matrices.shape
-        mean = (weight / weight.max() @ matrices.reshape(n_bands, n, c * c)).reshape(n_bands, c, c)
+        share = weight / weight.max()
+        mean = (share @ matrices.reshape(n_bands, n, c * c)).reshape(n_bands, c, c)
         size = np.einsum("bcc->b", mean)
         if not (size > 0).all():
             raise ValueError("X: expected channels that vary, got constant ones alone")
@@ -488,7 +490,6 @@ class TangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
                 if not plain:
                     half = (matrices.reshape(-1, c) @ basis).reshape(len(matrices), c, self.rank_)
                     matrices = basis.T @ half
-                    matrices = (matrices + matrices.swapaxes(1, 2)) / 2
                 out[band, rows] = matrices
                 if shrinkage is not None:
                     _shrink(out[band, rows], shrinkage, given.fourth[band, rows], given.n_times)
