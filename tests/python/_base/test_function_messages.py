@@ -106,8 +106,10 @@ def test_functions(function, name):
 
 
 FILES = {
-    "rows.npy": ("block_rows", "target", "columns", "drop", "labels", "format"),
-    "rows.npz": ("x_name", "y_name", "dtype", "skip_bad", "mark_bad"),
+    "rows.npy": (
+        *("block_rows", "target", "columns", "drop", "labels", "format"),
+        *("dtype", "skip_bad", "mark_bad"),
+    ),
     "rows.svm": ("n_features", "zero_based"),
     "rows.csv": ("delimiter", "header"),
 }
@@ -116,7 +118,6 @@ FILES = {
 @pytest.mark.parametrize(("file", "name"), [(f, name) for f in FILES for name in FILES[f]])
 def test_open_rows(tmp_path, file, name):
     np.save(tmp_path / "rows.npy", X)
-    np.savez(tmp_path / "rows.npz", X=X, y=Y)
     (tmp_path / "rows.svm").write_text("1 1:2\n0 2:3\n")
     (tmp_path / "rows.csv").write_text("a,b\n1,2\n")
     if file == "rows.csv":

@@ -123,8 +123,7 @@ def waves(n, seed):
     return rows, (rows[:, 1] > np.sin(6 * rows[:, 0])).astype(int)
 
 
-@pytest.mark.parametrize("depth", [1, 2])
-@pytest.mark.parametrize("include_input", [False, True])
+@pytest.mark.parametrize(("depth", "include_input"), [(1, True), (2, False)])
 def test_epochs_lower_loss_and_errors(depth, include_input):
     options = {"depth": depth, "include_input": include_input, "threshold": None}
     (rows, y), (new, y_new) = waves(4000, 0), waves(4000, 1)

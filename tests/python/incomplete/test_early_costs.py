@@ -174,9 +174,9 @@ def test_walds_test_is_a_plain_loop(rng):
 def test_walds_inequalities_hold_for_independent_samples():
     """And the thresholds are no looser than that: halves of them break it."""
     random = np.random.default_rng(4)
-    y = np.repeat([0, 1], 20_000)
-    X = random.standard_normal((40_000, 200)) + np.where(y == 1, 0.25, -0.25)[:, None]
-    some = random.permutation(40_000)[:8_000]
+    y = np.repeat([0, 1], 8_000)
+    X = random.standard_normal((16_000, 200)) + np.where(y == 1, 0.25, -0.25)[:, None]
+    some = random.permutation(16_000)[:8_000]
     first, second = 0.1, 0.03
     model = SPRT((first, second)).fit(X[some], y[some])
     found = model.predict_early(X)

@@ -192,7 +192,7 @@ def test_rows_stay_where_moving_gains_nothing_for_sure(digits):
     """Labels that say nothing: whatever scale is best by chance, none is surely better."""
     X, _ = digits
     moved = []
-    for seed in range(6):
+    for seed in range(4):
         y = np.random.default_rng(seed).integers(0, 3, len(X))
         shift = MaxMarginShift(PCA(3), svm=MulticlassSVM(C=0.1), scales=(0, 0.5, 1.0), cv=4)
         moved.append(shift.fit(X, y).relative_shift_ > 0)

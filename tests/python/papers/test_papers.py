@@ -63,7 +63,7 @@ def lines_of(path):
 # ---- every protocol ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["mnist", "defaults"])
+@pytest.mark.parametrize("name", ["mnist", pytest.param("defaults", marks=pytest.mark.long)])
 def test_a_protocol_runs_from_end_to_end(name, folder, tmp_path, console):
     protocol = PROTOCOLS[name]
     outcomes = reproduce(
