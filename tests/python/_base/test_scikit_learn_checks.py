@@ -66,7 +66,7 @@ OTHERS = [
     ef.GEMRegressor(views="splines", ridge=0.2),
     ef.gem.ClassComponents("vanishing", 3, center="all"),
     ef.MultinomialLogit(penalty=0, l2=1.0, fit_intercept=False, gram_rows=10),
-    ef.MultinomialLogit(early_stopping=True, warm_start=True, validation_fraction=0.4),
+    ef.MultinomialLogit(warm_start=True),
     ef.CalibratedLeastSquares(n_iterations=0, fit_intercept=False),
     ef.CalibratedLeastSquares(calibration_powers=2, gram_rows=None, ridge=2.0),
     ef.rayleigh.RayleighPCA(center=False, scale="columns"),
