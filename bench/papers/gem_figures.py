@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from bench.papers.curves import figure_of
 from bench.papers.gem import load_mnist
 from bench.papers.protocol import Method, Outcome, Problem, Protocol
 from bench.papers.tables import new_table
 from eigenfeat import GEM
-from eigenfeat.plotting import FiltersDisplay, ProjectionsDisplay
+from eigenfeat.plotting import FiltersDisplay
 
 PAIRS = ((3, 2), (8, 5), (3, 5), (8, 0), (4, 9))  # in the order of the paper's rows
 RIDGE, TOP = 0.5, 5  # gamma, and eigenvectors a pair
@@ -84,9 +85,14 @@ def draw(run):
     for outcome in (one for one in run.outcomes if not one.failure):
         shown = FiltersDisplay.from_estimator(outcome.model, pairs=PAIRS, n_filters=TOP)
         yield "gem-figure-1.png", shown.figure_
-        rows = outcome.rows
-        shown = ProjectionsDisplay.from_estimator(outcome.model, rows.X, rows.y, pair=PAIRS[0])
-        yield "gem-figure-2.png", shown.figure_
+        rows, model = outcome.rows, outcome.model
+        column = outcome.columns(PAIRS[0])[0]
+        values = rows.X @ model.directions_[:, column] + model.offset_[column]
+        figure = figure_of(6.4, 4.2)
+        figure.subplots().boxplot([values[rows.y == digit] for digit in range(10)])
+        figure.axes[0].set_xticks(range(1, 11), range(10))
+        figure.axes[0].set(xlabel="digit", ylabel="projection on the direction of (3, 2)")
+        yield "gem-figure-2.png", figure
 
 
 ARRAYS = {"X_train": "(60000, 784) pixels 0..255", "y_train": "(60000,) digits"}

@@ -7,7 +7,6 @@ import numpy as np
 from bench.papers import curves, families, figures
 from bench.papers.accuracy_tables import accuracies, done_on
 from bench.papers.families import Rules, accuracy
-from eigenfeat.plotting import EarlyCurvesDisplay, EmbeddingDisplay
 
 SHOWN = "wine"  # whose rows are drawn in one and two dimensions
 SPARSE = "sparse directions"  # in the name of the problem of SparseLDG
@@ -116,8 +115,12 @@ def _embeddings(problem, run):
             known, asked = (model.transform(part)[:, :m] for part in (rows, queries))
             right = 100 * accuracy(known, codes, asked, query_codes)
             told = f"{name}, {m} dimension{'s' if m > 1 else ''}: {right:.0f}% right"
-            drawn = EmbeddingDisplay(asked, query_codes + 1)
-            drawn.plot(grid[line, column], title=told, legend=False)
+            axes = grid[line, column]
+            for code in np.unique(query_codes):
+                own = asked[query_codes == code]
+                heights = own[:, 1] if m > 1 else np.full(len(own), code + 1)
+                axes.scatter(own[:, 0], heights, s=17, alpha=0.75, lw=0, label=str(code + 1))
+            axes.set(title=told, xlabel="first component")
     _legend(figure, grid[0, 0], 5)
     figure.suptitle(
         f"{len(queries)} test rows of {problem.title} in two dimensions and in one, and how many "
@@ -161,23 +164,18 @@ def draw_early(run):
         for name, upwards, methods in EARLY:
             shown = [method for method in methods if method in done]
             for figure in upwards if len(shown) > 1 else ():
-                drawn = {m: _early_curve(done[m], figure) for m in shown}
-                n_samples = done[shown[0]].n_samples
-                display = EarlyCurvesDisplay(drawn, n_samples).plot(score=figure)
-                display.figure_.suptitle(problem.name)
+                drawn = curves.figure_of(6.4, 4.4)
+                axes = drawn.subplots()
+                for method in shown:
+                    points = done[method].points
+                    values = [getattr(point, figure) for point in points]
+                    axes.plot([point.mean_time for point in points], values, "o-", label=method)
+                axes.set(xlabel="average time of decision (samples)", ylabel=figure)
+                axes.set_xlim(0, done[shown[0]].n_samples)
+                _legend(drawn, axes, 2)
+                drawn.suptitle(problem.name)
                 end = "-accuracy" if figure == "accuracy" else ""
-                yield f"early-{problem.name}-{name}{end}.png", display.figure_
-
-
-def _early_curve(trial, figure):
-    from eigenfeat.incomplete import EarlyCurve
-
-    names = ("reliability", "accuracy", "mean_time", "earliness", "harmonic_mean")
-    columns = {name: np.array([getattr(point, name) for point in trial.points]) for name in names}
-    if trial.knob != "tau":
-        return columns["mean_time"], columns[figure]
-    value = np.array([point.value for point in trial.points])
-    return EarlyCurve(value, complete_accuracy=float("nan"), **columns)
+                yield f"early-{problem.name}-{name}{end}.png", drawn
 
 
 # ---- max-margin data shifting: Figures 2 and 3 of its paper --------------------------------------

@@ -33,7 +33,6 @@ ESTIMATORS = {
     "GEMRegressor": lambda: ef.GEMRegressor(n_directions=1),
     "ClassComponents": lambda: ef.gem.ClassComponents(n_directions=1),
     "MultinomialLogit": ef.MultinomialLogit,
-    "MultinomialLogit, early": lambda: ef.MultinomialLogit(early_stopping=True),
     "MultinomialLogit, warm": lambda: ef.MultinomialLogit(warm_start=True),
     "CalibratedLeastSquares": lambda: ef.CalibratedLeastSquares(n_iterations=3),
     "FisherLDA": ef.FisherLDA,

@@ -137,17 +137,6 @@ def npy_files() -> Files:
     }
 
 
-def npz_files() -> Files:
-    X, y = table()
-    found = {}
-    for name, save in (("stored", np.savez), ("compressed", np.savez_compressed)):
-        for kind, labels in (("text", y), ("numbers", np.arange(ROWS) % 3)):
-            out = io.BytesIO()
-            save(out, X=X, y=labels)
-            found[f"{name}-{kind}.npz"] = out.getvalue()
-    return found
-
-
 def svmlight_files() -> Files:
     X, _ = table()
     lines = [
@@ -277,14 +266,14 @@ def inside(name: str, whole: bytes, others: list[bytes], rng: np.random.Generato
         return gzip.compress(as_text(damaged(gzip.decompress(whole), [b"0123456789"], rng), rng))
     if name.endswith((".csv", ".tsv", ".svm")):
         return as_text(damaged(whole, others[:-1], rng), rng)
-    if name.endswith((".npz", ".efm")):
-        return _repacked(name, whole, rng)
+    if name.endswith(".efm"):
+        return _repacked(whole, rng)
     if name.endswith(".npy") and rng.random() < 0.5:
         return damaged_numbers(whole, rng)
     return damaged(whole, others, rng)
 
 
-def _repacked(name: str, whole: bytes, rng: np.random.Generator) -> bytes:
+def _repacked(whole: bytes, rng: np.random.Generator) -> bytes:
     from saved_files import members
 
     contents = members(io.BytesIO(whole))
@@ -295,8 +284,7 @@ def _repacked(name: str, whole: bytes, rng: np.random.Generator) -> bytes:
     else:
         contents[member] = damaged(data, list(contents.values()), rng)
     out = io.BytesIO()
-    way = zipfile.ZIP_DEFLATED if name.startswith("compressed") else zipfile.ZIP_STORED
-    with zipfile.ZipFile(out, "w", way) as archive:
+    with zipfile.ZipFile(out, "w") as archive:
         for key, value in contents.items():
             archive.writestr(key, value)
     return out.getvalue()
@@ -307,7 +295,6 @@ FILES = {
     "parquet": parquet_files,
     "arrow": arrow_files,
     "npy": npy_files,
-    "npz": npz_files,
     "svmlight": svmlight_files,
     "model": model_files,
     "moments": moments_files,

@@ -27,7 +27,7 @@ from pathlib import Path
 import numpy as np
 from fuzz_files import FILES, damaged, inside, npy, table
 
-READERS = ("csv", "parquet", "arrow", "npy", "npz", "svmlight", "model", "moments")
+READERS = ("csv", "parquet", "arrow", "npy", "svmlight", "model", "moments")
 PATIENCE = 60.0  # seconds without progress that make a hang
 MEMORY = 512 << 20  # bytes beyond what reading sound files takes
 

@@ -40,10 +40,6 @@ def write_rows(folder, name, X, labels):
         np.save(path, np.asfortranarray(X) if "fortran" in name else X)
         np.save(folder / "labels.npy", labels)
         return path, {"target": str(folder / "labels.npy")}
-    if name.endswith(".npz"):
-        save = np.savez_compressed if "compressed" in name else np.savez
-        save(path, X=X, y=labels)
-        return path, {}
     if name.endswith((".svm", ".svm.gz")):
         data = svmlight_text(X, labels).encode()
         path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
@@ -83,8 +79,6 @@ def svmlight_text(X, labels):
 FORMATS = (
     "rows.npy",
     "fortran.npy",
-    "rows.npz",
-    "compressed.npz",
     "rows.csv",
     "rows.tsv",
     "rows.csv.gz",

@@ -37,8 +37,12 @@ struct Groups {
     const double per_group = columns * sizeof(double) * static_cast<double>(k);
     const index_t affordable = std::clamp<index_t>(
         static_cast<index_t>(sum_bytes / std::max(per_group, 1.0)), fewest_groups, most_groups);
+    // A group's sums are written and read some four times: of few samples they are not to cost more
+    // than a quarter of the features.
+    const index_t repaid = std::max(n / (16 * k + 1), fewest_groups);
     const index_t tiles = (n + groups.tile - 1) / groups.tile;
-    groups.run = std::max<index_t>((tiles + affordable - 1) / affordable, 1);
+    const index_t most = std::min(affordable, repaid);
+    groups.run = std::max<index_t>((tiles + most - 1) / most, 1);
     groups.count = (tiles + groups.run - 1) / groups.run;
     return groups;
   }

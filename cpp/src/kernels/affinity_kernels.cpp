@@ -1,6 +1,6 @@
 #include "kernels/affinity_kernels.hpp"
 
-#include "kernels/simd.hpp"
+#include "kernels/exponential.hpp"
 
 namespace eigenfeat {
 namespace EIGENFEAT_TIER {
@@ -38,34 +38,6 @@ EIGENFEAT_INLINE void replace_largest(double* heap, index_t k, double value) {
     at = child;
   }
   heap[at] = value;
-}
-
-// x <- exp(min(x, 0)): 2^k times a polynomial of degree 11 in r = x - k log 2, |r| < 0.3466, which
-// interpolates there with an error of 1.6e-17.
-EIGENFEAT_INLINE void exponential(Numbers& x) {
-  constexpr double shift = 0x1.8p52;  // x + shift has the nearest integer to x in its lowest bits
-  x = x > 0.0 ? x - x : x;
-  const Numbers shifted = x * 1.4426950408889634 + shift;
-  const Numbers k = shifted - shift;
-  const Numbers r = (x - k * 6.93147180369123816490e-01) - k * 1.90821492927058770002e-10;
-  Numbers p = r * 2.510038319586702e-08 + 2.7620085455018414e-07;
-  p = p * r + 2.7557268464831627e-06;
-  p = p * r + 2.4801521302241082e-05;
-  p = p * r + 1.9841269863050506e-04;
-  p = p * r + 1.388888891720967e-03;
-  p = p * r + 8.333333333330063e-03;
-  p = p * r + 4.1666666666624136e-02;
-  p = p * r + 0.16666666666666669;
-  p = p * r + 0.5000000000000001;
-  p = p * (r * r) + r + 1.0;
-  // The lowest bits of shifted, with the exponent's bias, become the exponent of 2^k.
-  Bits bits;
-  __builtin_memcpy(&bits, &shifted, sizeof bits);
-  bits = (bits + 1023) << 52;
-  Numbers power;
-  __builtin_memcpy(&power, &bits, sizeof power);
-  p = p * power;
-  x = x < -708.0 ? Numbers{} : p;
 }
 
 void lower_minima(const double* tile, index_t n_rows, const double* norms, double* minima) {

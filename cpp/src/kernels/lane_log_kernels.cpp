@@ -6,474 +6,509 @@ namespace eigenfeat {
 namespace EIGENFEAT_TIER {
 namespace {
 
-using V = Vec<double>;
-using Mask = Register<double>::integers;
-
-constexpr index_t kLanes = kWidth<double>;
 constexpr index_t kRows = kRegisters >= 32 ? 4 : 2;  // of a block in the reduction
 constexpr index_t kPair = kRegisters >= 32 ? 2 : 1;  // of a block that two reflections turn
-constexpr index_t kSide = kRegisters >= 32 ? 4 : 2;  // of a block of a product
+constexpr index_t kSide = kRegisters >= 32 ? 4 : 3;  // of a block of a product
 constexpr index_t kNodes = kLogNodes;  // of a group that columns walk through together
-constexpr index_t kCheck = 8;          // entries of a column between two checks
-constexpr int kHalvings = 26;          // of the brackets of extreme eigenvalues
-constexpr double kSmallest = 2.2250738585072014e-308;
-constexpr double kNothing =
-    1e-100;  // a part of an entry below it counts as 0: none becomes denormal
+constexpr index_t kColumns = 4;        // of a block of inverses
+constexpr index_t kCheck = 4;          // entries of a column between two checks
+constexpr int kHalvings = 14;          // of the brackets of extreme eigenvalues
 
-EIGENFEAT_INLINE V get(const double* from) {
-  return load(from);
-}
-EIGENFEAT_INLINE void put(const V& v, double* to) {
-  store<double>(v, to);
-}
-EIGENFEAT_INLINE V all(double x) {
-  return V{} + x;
-}
-EIGENFEAT_INLINE V choose(const Mask& mask, const V& yes, const V& no) {
-  return mask ? yes : no;
-}
-EIGENFEAT_INLINE V roots(const V& v) {
-  V out = v;
-  for (index_t l = 0; l < kLanes; ++l) out[l] = __builtin_sqrt(v[l]);
-  return out;
-}
-EIGENFEAT_INLINE V magnitudes(const V& v) {
-  return v < V{} ? -v : v;
-}
-EIGENFEAT_INLINE bool any(const Mask& mask) {
-  std::int64_t found = 0;
-  for (index_t l = 0; l < kLanes; ++l) found |= mask[l];
-  return found != 0;
-}
+// All of it for matrices of T, one in each lane.
+template <class T>
+struct LaneLogs {
+  using V = Vec<T>;
+  using Mask = typename Register<T>::integers;
 
-// One matrix row by row, kLanes numbers each.
-struct Matrix {
-  double* data;
-  index_t n, stride;
-  EIGENFEAT_INLINE double* at(index_t i, index_t j) const {
-    return data + (i * stride + j) * kLanes;
+  static constexpr index_t kLanes = kWidth<T>;
+  // squares below it are none, and a part of an entry below kNothing counts as 0: none becomes denormal
+  static constexpr T kSmallest = sizeof(T) == 8 ? T(2.2250738585072014e-308) : T(1.17549435e-38f);
+  static constexpr T kNothing = sizeof(T) == 8 ? T(1e-100) : T(1e-12f);
+
+  static EIGENFEAT_INLINE V get(const T* from) { return load(from); }
+  static EIGENFEAT_INLINE void put(const V& v, T* to) { store<T>(v, to); }
+  static EIGENFEAT_INLINE V all(T x) { return V{} + x; }
+  static EIGENFEAT_INLINE V choose(const Mask& mask, const V& yes, const V& no) {
+    return mask ? yes : no;
   }
-};
-
-// Rows lie an odd number of vectors apart: of an even number, those of a column would share few sets
-// of the cache.
-EIGENFEAT_INLINE index_t stride_of(index_t n) {
-  return n | 1;
-}
-
-// Rows [i, i + R) of the trailing matrix from column `first` on, below and on the diagonal: the last
-// step's update A -= v w^T + w v^T, and the products p = A u of this step with what comes out.
-template <index_t R>
-EIGENFEAT_INLINE void update_rows(const Matrix& a, index_t i, index_t first, const double* v,
-                                  const double* w, const double* u, double* p) {
-  V vi[R], wi[R], ui[R], sum[R];
-  for (index_t r = 0; r < R; ++r) {
-    vi[r] = get(v + (i + r) * kLanes);
-    wi[r] = get(w + (i + r) * kLanes);
-    ui[r] = get(u + (i + r) * kLanes);
-    sum[r] = V{};
+  static EIGENFEAT_INLINE V roots(const V& v) {
+    V out = v;
+    for (index_t l = 0; l < kLanes; ++l) out[l] = __builtin_sqrt(v[l]);
+    return out;
   }
-  for (index_t j = first; j < i; ++j) {
-    const V vj = get(v + j * kLanes), wj = get(w + j * kLanes), uj = get(u + j * kLanes);
-    V below = get(p + j * kLanes);
+  static EIGENFEAT_INLINE V magnitudes(const V& v) { return v < V{} ? -v : v; }
+  static EIGENFEAT_INLINE bool any(const Mask& mask) {
+    std::int64_t found = 0;
+    for (index_t l = 0; l < kLanes; ++l) found |= mask[l];
+    return found != 0;
+  }
+
+  // One matrix row by row, kLanes numbers each.
+  struct Matrix {
+    T* data;
+    index_t n, stride;
+    EIGENFEAT_INLINE T* at(index_t i, index_t j) const { return data + (i * stride + j) * kLanes; }
+  };
+
+  // Rows lie an odd number of vectors apart: of an even number, those of a column would share few sets
+  // of the cache.
+  static EIGENFEAT_INLINE index_t stride_of(index_t n) { return n | 1; }
+
+  // Rows [i, i + R) of the trailing matrix from column `first` on, below and on the diagonal: the last
+  // step's update A -= v w^T + w v^T, and the products p = A u of this step with what comes out.
+  template <index_t R>
+  static EIGENFEAT_INLINE void update_rows(const Matrix& a, index_t i, index_t first, const T* v,
+                                           const T* w, const T* u, T* p) {
+    V vi[R], wi[R], ui[R], sum[R];
     for (index_t r = 0; r < R; ++r) {
-      double* entry = a.at(i + r, j);
-      const V x = get(entry) - vi[r] * wj - wi[r] * vj;
-      put(x, entry);
-      sum[r] += x * uj;
-      below += x * ui[r];
+      vi[r] = get(v + (i + r) * kLanes);
+      wi[r] = get(w + (i + r) * kLanes);
+      ui[r] = get(u + (i + r) * kLanes);
+      sum[r] = V{};
     }
-    put(below, p + j * kLanes);
-  }
-  for (index_t r = 0; r < R; ++r) {
-    for (index_t s = 0; s <= r; ++s) {
-      double* entry = a.at(i + r, i + s);
-      const V x = get(entry) - vi[r] * wi[s] - wi[r] * vi[s];
-      put(x, entry);
-      sum[r] += x * ui[s];
-      if (s < r) sum[s] += x * ui[r];
-    }
-  }
-  for (index_t r = 0; r < R; ++r) put(get(p + (i + r) * kLanes) + sum[r], p + (i + r) * kLanes);
-}
-
-// A = Q T Q^T by Householder reflections H = I - beta u u^T from the first column on; u stays below
-// the diagonal of its column, beta in `betas`. Each step's update is made in the next one's pass.
-void reduce_lanes(const Matrix& a, double* d, double* e, double* betas, double* work) {
-  const index_t n = a.n;
-  double *v = work, *w = v + n * kLanes, *u = w + n * kLanes, *p = u + n * kLanes;
-  for (index_t i = 0; i < n * kLanes; ++i) v[i] = w[i] = 0.0;
-  for (index_t k = 0; k + 1 < n; ++k) {
-    // column k as it is after the last update
-    const V vk = get(v + k * kLanes), wk = get(w + k * kLanes);
-    V squares = V{};
-    for (index_t i = k; i < n; ++i) {
-      const V x = get(a.at(i, k)) - get(v + i * kLanes) * wk - get(w + i * kLanes) * vk;
-      put(x, a.at(i, k));
-      if (i > k + 1) squares += x * x;
-    }
-    put(get(a.at(k, k)), d + k * kLanes);
-    const V x = get(a.at(k + 1, k));
-    const Mask reflects = squares > all(kSmallest);
-    const V norm = roots(x * x + squares);
-    const V alpha = x > V{} ? -norm : norm;
-    const V head = x - alpha;
-    // u is scaled to u_1 = 1: beta = -head / alpha
-    const V inverse = choose(reflects, 1.0 / choose(reflects, head, all(1.0)), V{});
-    const V beta = choose(reflects, -head / choose(reflects, alpha, all(1.0)), V{});
-    put(choose(reflects, alpha, x), e + k * kLanes);
-    put(beta, betas + k * kLanes);
-    put(all(1.0), u + (k + 1) * kLanes);
-    put(all(1.0), a.at(k + 1, k));
-    for (index_t i = k + 2; i < n; ++i) {
-      const V entry = get(a.at(i, k)) * inverse;
-      put(entry, a.at(i, k));
-      put(entry, u + i * kLanes);
-    }
-    for (index_t i = (k + 1) * kLanes; i < n * kLanes; ++i) p[i] = 0.0;
-    index_t i = k + 1;
-    for (; i + kRows <= n; i += kRows) update_rows<kRows>(a, i, k + 1, v, w, u, p);
-    for (; i < n; ++i) update_rows<1>(a, i, k + 1, v, w, u, p);
-    V dot = V{};
-    for (index_t j = k + 1; j < n; ++j) dot += get(p + j * kLanes) * get(u + j * kLanes);
-    const V half = 0.5 * beta * beta * dot;
-    for (index_t j = k + 1; j < n; ++j) {
-      const V uj = get(u + j * kLanes);
-      put(uj, v + j * kLanes);
-      put(beta * get(p + j * kLanes) - half * uj, w + j * kLanes);
-    }
-  }
-  const V last =
-      get(a.at(n - 1, n - 1)) - 2.0 * get(v + (n - 1) * kLanes) * get(w + (n - 1) * kLanes);
-  put(last, d + (n - 1) * kLanes);
-  put(V{}, e + (n - 1) * kLanes);
-}
-
-// Two reflections H = I - beta u u^T, and what they add to a symmetric matrix: A -= u w^T + w u^T each.
-struct Reflections {
-  double *u[2], *w[2];
-};
-
-// Rows [i, i + R) of a matrix and their entries of the vectors of two reflections.
-template <index_t R>
-struct Rows {
-  V v[R][2], w[R][2], u[R][2], sum[R][2];
-};
-
-// Columns [begin, end) of such rows: the updates of the reflections `last`, and the products p = A u of
-// both `next` ones with what comes out. Before the first entry of the u only w counts.
-template <index_t R, bool inside>
-EIGENFEAT_INLINE void rotate_columns(const Matrix& a, index_t i, Rows<R>& rows, index_t begin,
-                                     index_t end, const Reflections& last,
-                                     const Reflections& next) {
-  for (index_t j = begin; j < end; ++j) {
-    V wj[2], vj[2], uj[2], below[2];
-    for (index_t b = 0; b < 2; ++b) {
-      wj[b] = get(last.w[b] + j * kLanes);
-      vj[b] = inside ? get(last.u[b] + j * kLanes) : V{};
-      uj[b] = inside ? get(next.u[b] + j * kLanes) : V{};
-      below[b] = get(next.w[b] + j * kLanes);
+    for (index_t j = first; j < i; ++j) {
+      const V vj = get(v + j * kLanes), wj = get(w + j * kLanes), uj = get(u + j * kLanes);
+      V below = get(p + j * kLanes);
+      for (index_t r = 0; r < R; ++r) {
+        T* entry = a.at(i + r, j);
+        const V x = get(entry) - vi[r] * wj - wi[r] * vj;
+        put(x, entry);
+        sum[r] += x * uj;
+        below += x * ui[r];
+      }
+      put(below, p + j * kLanes);
     }
     for (index_t r = 0; r < R; ++r) {
-      double* entry = a.at(i + r, j);
-      V x = get(entry) - rows.v[r][0] * wj[0] - rows.v[r][1] * wj[1];
-      if (inside) x = x - rows.w[r][0] * vj[0] - rows.w[r][1] * vj[1];
-      put(x, entry);
-      for (index_t b = 0; b < 2; ++b) {
-        if (inside) rows.sum[r][b] += x * uj[b];
-        below[b] += x * rows.u[r][b];
+      for (index_t s = 0; s <= r; ++s) {
+        T* entry = a.at(i + r, i + s);
+        const V x = get(entry) - vi[r] * wi[s] - wi[r] * vi[s];
+        put(x, entry);
+        sum[r] += x * ui[s];
+        if (s < r) sum[s] += x * ui[r];
       }
     }
-    for (index_t b = 0; b < 2; ++b) put(below[b], next.w[b] + j * kLanes);
+    for (index_t r = 0; r < R; ++r) put(get(p + (i + r) * kLanes) + sum[r], p + (i + r) * kLanes);
   }
-}
 
-// Rows [i, i + R), below and on the diagonal.
-template <index_t R>
-EIGENFEAT_INLINE void rotate_rows(const Matrix& a, index_t i, index_t first,
-                                  const Reflections& last, const Reflections& next) {
-  Rows<R> rows;
-  for (index_t r = 0; r < R; ++r) {
-    for (index_t b = 0; b < 2; ++b) {
-      rows.v[r][b] = get(last.u[b] + (i + r) * kLanes);
-      rows.w[r][b] = get(last.w[b] + (i + r) * kLanes);
-      rows.u[r][b] = get(next.u[b] + (i + r) * kLanes);
-      rows.sum[r][b] = V{};
+  // A = Q T Q^T by Householder reflections H = I - beta u u^T from the first column on; u stays below
+  // the diagonal of its column, beta in `betas`. Each step's update is made in the next one's pass.
+  static void reduce_lanes(const Matrix& a, T* d, T* e, T* betas, T* work) {
+    const index_t n = a.n;
+    T *v = work, *w = v + n * kLanes, *u = w + n * kLanes, *p = u + n * kLanes;
+    for (index_t i = 0; i < n * kLanes; ++i) v[i] = w[i] = 0.0;
+    for (index_t k = 0; k + 1 < n; ++k) {
+      // column k as it is after the last update
+      const V vk = get(v + k * kLanes), wk = get(w + k * kLanes);
+      V squares = V{};
+      for (index_t i = k; i < n; ++i) {
+        const V x = get(a.at(i, k)) - get(v + i * kLanes) * wk - get(w + i * kLanes) * vk;
+        put(x, a.at(i, k));
+        if (i > k + 1) squares += x * x;
+      }
+      put(get(a.at(k, k)), d + k * kLanes);
+      const V x = get(a.at(k + 1, k));
+      const Mask reflects = squares > all(kSmallest);
+      const V norm = roots(x * x + squares);
+      const V alpha = x > V{} ? -norm : norm;
+      const V head = x - alpha;
+      // u is scaled to u_1 = 1: beta = -head / alpha
+      const V inverse = choose(reflects, T(1) / choose(reflects, head, all(1)), V{});
+      const V beta = choose(reflects, -head / choose(reflects, alpha, all(1)), V{});
+      put(choose(reflects, alpha, x), e + k * kLanes);
+      put(beta, betas + k * kLanes);
+      put(all(1), u + (k + 1) * kLanes);
+      put(all(1), a.at(k + 1, k));
+      for (index_t i = k + 2; i < n; ++i) {
+        const V entry = get(a.at(i, k)) * inverse;
+        put(entry, a.at(i, k));
+        put(entry, u + i * kLanes);
+      }
+      for (index_t i = (k + 1) * kLanes; i < n * kLanes; ++i) p[i] = 0.0;
+      index_t i = k + 1;
+      for (; i + kRows <= n; i += kRows) update_rows<kRows>(a, i, k + 1, v, w, u, p);
+      for (; i < n; ++i) update_rows<1>(a, i, k + 1, v, w, u, p);
+      V dot = V{};
+      for (index_t j = k + 1; j < n; ++j) dot += get(p + j * kLanes) * get(u + j * kLanes);
+      const V half = T(0.5) * beta * beta * dot;
+      for (index_t j = k + 1; j < n; ++j) {
+        const V uj = get(u + j * kLanes);
+        put(uj, v + j * kLanes);
+        put(beta * get(p + j * kLanes) - half * uj, w + j * kLanes);
+      }
+    }
+    const V last =
+        get(a.at(n - 1, n - 1)) - T(2) * get(v + (n - 1) * kLanes) * get(w + (n - 1) * kLanes);
+    put(last, d + (n - 1) * kLanes);
+    put(V{}, e + (n - 1) * kLanes);
+  }
+
+  // Two reflections H = I - beta u u^T, and what they add to a symmetric matrix: A -= u w^T + w u^T each.
+  struct Reflections {
+    T *u[2], *w[2];
+  };
+
+  // Rows [i, i + R) of a matrix and their entries of the vectors of two reflections.
+  template <index_t R>
+  struct Rows {
+    V v[R][2], w[R][2], u[R][2], sum[R][2];
+  };
+
+  // Columns [begin, end) of such rows: the updates of the reflections `last`, and the products p = A u of
+  // both `next` ones with what comes out. Before the first entry of the u only w counts.
+  template <index_t R, bool inside>
+  static EIGENFEAT_INLINE void rotate_columns(const Matrix& a, index_t i, Rows<R>& rows,
+                                              index_t begin, index_t end, const Reflections& last,
+                                              const Reflections& next) {
+    for (index_t j = begin; j < end; ++j) {
+      V wj[2], vj[2], uj[2], below[2];
+      for (index_t b = 0; b < 2; ++b) {
+        wj[b] = get(last.w[b] + j * kLanes);
+        vj[b] = inside ? get(last.u[b] + j * kLanes) : V{};
+        uj[b] = inside ? get(next.u[b] + j * kLanes) : V{};
+        below[b] = get(next.w[b] + j * kLanes);
+      }
+      for (index_t r = 0; r < R; ++r) {
+        T* entry = a.at(i + r, j);
+        V x = get(entry) - rows.v[r][0] * wj[0] - rows.v[r][1] * wj[1];
+        if (inside) x = x - rows.w[r][0] * vj[0] - rows.w[r][1] * vj[1];
+        put(x, entry);
+        for (index_t b = 0; b < 2; ++b) {
+          if (inside) rows.sum[r][b] += x * uj[b];
+          below[b] += x * rows.u[r][b];
+        }
+      }
+      for (index_t b = 0; b < 2; ++b) put(below[b], next.w[b] + j * kLanes);
     }
   }
-  rotate_columns<R, false>(a, i, rows, 0, first, last, next);
-  rotate_columns<R, true>(a, i, rows, first, i, last, next);
-  for (index_t r = 0; r < R; ++r) {
-    for (index_t s = 0; s <= r; ++s) {
-      double* entry = a.at(i + r, i + s);
-      V x = get(entry);
-      for (index_t b = 0; b < 2; ++b)
-        x = x - rows.v[r][b] * rows.w[s][b] - rows.w[r][b] * rows.v[s][b];
-      put(x, entry);
+
+  // Rows [i, i + R), below and on the diagonal.
+  template <index_t R>
+  static EIGENFEAT_INLINE void rotate_rows(const Matrix& a, index_t i, index_t first,
+                                           const Reflections& last, const Reflections& next) {
+    Rows<R> rows;
+    for (index_t r = 0; r < R; ++r) {
       for (index_t b = 0; b < 2; ++b) {
-        rows.sum[r][b] += x * rows.u[s][b];
-        if (s < r) rows.sum[s][b] += x * rows.u[r][b];
+        rows.v[r][b] = get(last.u[b] + (i + r) * kLanes);
+        rows.w[r][b] = get(last.w[b] + (i + r) * kLanes);
+        rows.u[r][b] = get(next.u[b] + (i + r) * kLanes);
+        rows.sum[r][b] = V{};
+      }
+    }
+    rotate_columns<R, false>(a, i, rows, 0, first, last, next);
+    rotate_columns<R, true>(a, i, rows, first, i, last, next);
+    for (index_t r = 0; r < R; ++r) {
+      for (index_t s = 0; s <= r; ++s) {
+        T* entry = a.at(i + r, i + s);
+        V x = get(entry);
+        for (index_t b = 0; b < 2; ++b)
+          x = x - rows.v[r][b] * rows.w[s][b] - rows.w[r][b] * rows.v[s][b];
+        put(x, entry);
+        for (index_t b = 0; b < 2; ++b) {
+          rows.sum[r][b] += x * rows.u[s][b];
+          if (s < r) rows.sum[s][b] += x * rows.u[r][b];
+        }
+      }
+    }
+    for (index_t r = 0; r < R; ++r) {
+      for (index_t b = 0; b < 2; ++b) {
+        T* product = next.w[b] + (i + r) * kLanes;
+        put(get(product) + rows.sum[r][b], product);
       }
     }
   }
-  for (index_t r = 0; r < R; ++r) {
-    for (index_t b = 0; b < 2; ++b) {
-      double* product = next.w[b] + (i + r) * kLanes;
-      put(get(product) + rows.sum[r][b], product);
-    }
+
+  static EIGENFEAT_INLINE V dot(const T* x, const T* y, index_t n) {
+    V sum = V{};
+    for (index_t i = 0; i < n; ++i) sum += get(x + i * kLanes) * get(y + i * kLanes);
+    return sum;
   }
-}
 
-EIGENFEAT_INLINE V dot(const double* x, const double* y, index_t n) {
-  V sum = V{};
-  for (index_t i = 0; i < n; ++i) sum += get(x + i * kLanes) * get(y + i * kLanes);
-  return sum;
-}
+  // w <- beta w - (beta^2 / 2) (u^T w) u, of products w = A u
+  static void finish(const T* u, const V& beta, T* w, index_t n) {
+    const V half = T(0.5) * beta * beta * dot(u, w, n);
+    for (index_t i = 0; i < n; ++i)
+      put(beta * get(w + i * kLanes) - half * get(u + i * kLanes), w + i * kLanes);
+  }
 
-// w <- beta w - (beta^2 / 2) (u^T w) u, of products w = A u
-void finish(const double* u, const V& beta, double* w, index_t n) {
-  const V half = 0.5 * beta * beta * dot(u, w, n);
-  for (index_t i = 0; i < n; ++i)
-    put(beta * get(w + i * kLanes) - half * get(u + i * kLanes), w + i * kLanes);
-}
-
-// out <- Q out Q^T with the reflections below the diagonal of `a`, from the last one on, two in a pass.
-// Each pair's update is made in the next one's pass; the last pass has no reflections.
-void rotate_lanes(const double* a, const double* betas, const Matrix& out, double* work) {
-  const index_t n = out.n, line = n * kLanes;
-  Reflections last = {{work, work + line}, {work + 2 * line, work + 3 * line}};
-  Reflections next = {{work + 4 * line, work + 5 * line}, {work + 6 * line, work + 7 * line}};
-  for (index_t j = 0; j < 8 * line; ++j) work[j] = 0.0;
-  for (index_t k = n - 1 - (n & 1); k >= -1; k -= 2) {
-    V beta[2] = {};
-    for (index_t b = 0; b < 2; ++b) {
-      const index_t column = k - b;
-      const bool there = column >= 0 && column + 1 < n;
-      if (there) beta[b] = get(betas + column * kLanes);
+  // out <- Q out Q^T with the reflections below the diagonal of `a`, from the last one on, two in a pass.
+  // Each pair's update is made in the next one's pass; the last pass has no reflections.
+  static void rotate_lanes(const T* a, const T* betas, const Matrix& out, T* work) {
+    const index_t n = out.n, line = n * kLanes;
+    Reflections last = {{work, work + line}, {work + 2 * line, work + 3 * line}};
+    Reflections next = {{work + 4 * line, work + 5 * line}, {work + 6 * line, work + 7 * line}};
+    for (index_t j = 0; j < 8 * line; ++j) work[j] = 0.0;
+    for (index_t k = n - 1 - (n & 1); k >= -1; k -= 2) {
+      V beta[2] = {};
+      for (index_t b = 0; b < 2; ++b) {
+        const index_t column = k - b;
+        const bool there = column >= 0 && column + 1 < n;
+        if (there) beta[b] = get(betas + column * kLanes);
+        for (index_t j = 0; j < n; ++j) {
+          const bool below = there && j > column;
+          put(below ? get(a + (j * out.stride + column) * kLanes) : V{}, next.u[b] + j * kLanes);
+          put(V{}, next.w[b] + j * kLanes);
+        }
+      }
+      const index_t first = k < 1 ? 0 : k;
+      index_t i = first;
+      for (; i + kPair <= n; i += kPair) rotate_rows<kPair>(out, i, first, last, next);
+      for (; i < n; ++i) rotate_rows<1>(out, i, first, last, next);
+      finish(next.u[0], beta[0], next.w[0], n);
+      // what the first reflection changes of the second one's products
+      const V along = dot(next.w[0], next.u[1], n), across = dot(next.u[0], next.u[1], n);
       for (index_t j = 0; j < n; ++j) {
-        const bool below = there && j > column;
-        put(below ? get(a + (j * out.stride + column) * kLanes) : V{}, next.u[b] + j * kLanes);
-        put(V{}, next.w[b] + j * kLanes);
+        T* product = next.w[1] + j * kLanes;
+        put(get(product) - along * get(next.u[0] + j * kLanes) -
+                across * get(next.w[0] + j * kLanes),
+            product);
+      }
+      finish(next.u[1], beta[1], next.w[1], n);
+      const Reflections spare = last;
+      last = next;
+      next = spare;
+    }
+  }
+
+  static void reduce(T* a, index_t n, T* d, T* e, T* betas, T* work) {
+    reduce_lanes(Matrix{a, n, stride_of(n)}, d, e, betas, work);
+  }
+
+  // By bisection: lambda is above x where all pivots of T - x are positive. The smallest eigenvalue of a
+  // positive definite T is between 1 / t and n / t with t the trace of its inverse.
+  static void extremes(const T* d, const T* e, index_t n, T* work, T* low, T* high) {
+    V below = get(d), above = get(d), beside = V{};
+    for (index_t i = 0; i < n; ++i) {
+      const V size = magnitudes(get(e + i * kLanes)), di = get(d + i * kLanes);
+      below = di > below ? di : below;
+      const V reach = di + beside + size;
+      above = reach > above ? reach : above;
+      beside = size;
+    }
+    Mask positive = Mask{} == Mask{};
+    V pivot = get(d);
+    for (index_t i = 0; i < n; ++i) {
+      positive &= pivot > V{};
+      put(T(1) / pivot, work + i * kLanes);
+      if (i + 1 == n) break;
+      const V ei = get(e + i * kLanes);
+      pivot = get(d + (i + 1) * kLanes) - ei * ei * get(work + i * kLanes);
+    }
+    V entry = V{}, trace = V{}, ratio = V{};
+    for (index_t i = n - 1; i >= 0; --i) {
+      const V inverse = get(work + i * kLanes);
+      ratio = get(e + i * kLanes) * inverse;  // e of the last is 0
+      entry = inverse + ratio * ratio * entry;
+      trace += entry;
+    }
+    V from = choose(positive, T(1) / trace, V{}),
+      to = choose(positive, static_cast<T>(n) / trace, V{});
+    for (int step = 0; step < kHalvings; ++step) {
+      const V x = T(0.5) * (from + to), y = T(0.5) * (below + above);
+      V p = get(d) - x, q = y - get(d);
+      Mask smaller = p > V{}, larger = q > V{};
+      for (index_t i = 1; i < n; ++i) {
+        const V square = get(e + (i - 1) * kLanes) * get(e + (i - 1) * kLanes);
+        const V di = get(d + i * kLanes);
+        p = di - x - square / p;
+        q = y - di - square / q;
+        smaller &= p > V{};
+        larger &= q > V{};
+      }
+      from = choose(smaller, x, from);
+      to = choose(smaller, to, x);
+      above = choose(larger, y, above);
+      below = choose(larger, below, y);
+    }
+    put(from, low);
+    put(below, high);
+  }
+
+  // Columns [q, q + R) of sum_j w_j (T + t_j)^-1 above the diagonal, taken off the rows of `matrix`. An entry
+  // is the weighted diagonal entry of its column times the ratios on the way up, of which the columns share
+  // those above row q.
+  template <index_t R>
+  static EIGENFEAT_INLINE void take_columns(const Matrix& matrix, index_t q, const T* ratios,
+                                            const T* diagonal) {
+    V heads[R][kNodes], way[kNodes];
+    for (index_t r = 0; r < R; ++r) {
+      for (index_t g = 0; g < kNodes; ++g)
+        heads[r][g] = get(diagonal + ((q + r) * kNodes + g) * kLanes);
+      for (index_t p = q + r - 1; p >= q; --p) {
+        V entry = get(matrix.at(q + r, p));
+        for (index_t g = 0; g < kNodes; ++g) {
+          heads[r][g] *= get(ratios + (p * kNodes + g) * kLanes);
+          entry -= heads[r][g];
+        }
+        put(entry, matrix.at(q + r, p));
       }
     }
-    const index_t first = k < 1 ? 0 : k;
-    index_t i = first;
-    for (; i + kPair <= n; i += kPair) rotate_rows<kPair>(out, i, first, last, next);
-    for (; i < n; ++i) rotate_rows<1>(out, i, first, last, next);
-    finish(next.u[0], beta[0], next.w[0], n);
-    // what the first reflection changes of the second one's products
-    const V along = dot(next.w[0], next.u[1], n), across = dot(next.u[0], next.u[1], n);
-    for (index_t j = 0; j < n; ++j) {
-      double* product = next.w[1] + j * kLanes;
-      put(get(product) - along * get(next.u[0] + j * kLanes) - across * get(next.w[0] + j * kLanes),
-          product);
+    for (index_t g = 0; g < kNodes; ++g) way[g] = all(1);
+    for (index_t p = q - 1; p >= 0; --p) {
+      for (index_t g = 0; g < kNodes; ++g) way[g] *= get(ratios + (p * kNodes + g) * kLanes);
+      for (index_t r = 0; r < R; ++r) {
+        V entry = get(matrix.at(q + r, p));
+        for (index_t g = 0; g < kNodes; ++g) entry -= way[g] * heads[r][g];
+        put(entry, matrix.at(q + r, p));
+      }
+      if ((q - p) % kCheck != 0) continue;
+      Mask some = Mask{};
+      for (index_t g = 0; g < kNodes; ++g) {
+        const Mask left = magnitudes(way[g]) > all(kNothing);
+        way[g] = choose(left, way[g], V{});
+        some |= left;
+      }
+      if (!any(some)) break;
     }
-    finish(next.u[1], beta[1], next.w[1], n);
-    const Reflections spare = last;
-    last = next;
-    next = spare;
   }
-}
+
+  // (T + t)^-1 = U^-T D^-1 U^-1 of ``T + t = U^T D U`` from the first entry on: column q of the inverse
+  // follows upward from its diagonal entry by ratios -e_p / d_p, all without a difference.
+  static void logarithm(const T* d, const T* e, index_t n, const T* shifts, const T* weights,
+                        const T* constants, index_t count, T* out, T* work) {
+    const Matrix matrix{out, n, stride_of(n)};
+    T *ratios = work, *diagonal = work + n * kNodes * kLanes;
+    for (index_t q = 0; q < n; ++q) {
+      for (index_t p = 0; p <= q; ++p) put(V{}, matrix.at(q, p));
+    }
+    for (index_t node = 0; node < count; node += kNodes) {
+      V shift[kNodes], weight[kNodes], pivot[kNodes], entry[kNodes], constant = V{};
+      for (index_t g = 0; g < kNodes; ++g) {
+        shift[g] = get(shifts + (node + g) * kLanes);
+        weight[g] = get(weights + (node + g) * kLanes);
+        constant += get(constants + (node + g) * kLanes);
+        pivot[g] = get(d) + shift[g];
+        entry[g] = V{};
+      }
+      for (index_t i = 0; i < n; ++i) {
+        const V ei = get(e + i * kLanes);
+        const V next = i + 1 < n ? get(d + (i + 1) * kLanes) : V{};
+        for (index_t g = 0; g < kNodes; ++g) {
+          const V inverse = T(1) / pivot[g], ratio = -ei * inverse;
+          put(inverse, diagonal + (i * kNodes + g) * kLanes);
+          put(ratio, ratios + (i * kNodes + g) * kLanes);
+          pivot[g] = next + shift[g] + ei * ratio;
+        }
+      }
+      for (index_t q = n - 1; q >= 0;
+           --q) {  // diagonal entries from the last one on; its ratio is 0
+        V sum = V{};
+        for (index_t g = 0; g < kNodes; ++g) {
+          const index_t at = (q * kNodes + g) * kLanes;
+          const V ratio = get(ratios + at);
+          entry[g] = get(diagonal + at) + ratio * ratio * entry[g];
+          const V weighted = weight[g] * entry[g];
+          put(weighted, diagonal + at);
+          sum += weighted;
+        }
+        put(get(matrix.at(q, q)) + (constant - sum), matrix.at(q, q));
+      }
+      index_t q = n;
+      for (; q >= kColumns; q -= kColumns)
+        take_columns<kColumns>(matrix, q - kColumns, ratios, diagonal);
+      for (; q >= 1; --q) take_columns<1>(matrix, q - 1, ratios, diagonal);
+    }
+  }
+
+  static void rotate(const T* a, index_t n, const T* betas, T* out, T* work) {
+    rotate_lanes(a, betas, Matrix{out, n, stride_of(n)}, work);
+  }
+
+  // Rows of w from `ends[j]` on are 0 in column j; sums of a block end where all of its columns do.
+  template <index_t S>
+  static EIGENFEAT_INLINE index_t end_of(const index_t* ends, index_t j) {
+    index_t end = ends[j];
+    for (index_t s = 1; s < S; ++s) end = ends[j + s] > end ? ends[j + s] : end;
+    return end;
+  }
+
+  template <index_t R, index_t S>
+  static EIGENFEAT_INLINE void multiply_block(const T* a, index_t m, const T* w,
+                                              const index_t* ends, index_t columns, index_t i,
+                                              index_t j, T* out) {
+    const index_t from = stride_of(m), to = stride_of(columns), end = end_of<S>(ends, j);
+    V sum[R][S] = {};
+    for (index_t k = 0; k < end; ++k) {
+      for (index_t r = 0; r < R; ++r) {
+        const V left = get(a + ((i + r) * from + k) * kLanes);
+        for (index_t s = 0; s < S; ++s) sum[r][s] += left * w[k * columns + j + s];
+      }
+    }
+    for (index_t r = 0; r < R; ++r) {
+      for (index_t s = 0; s < S; ++s) put(sum[r][s], out + ((i + r) * to + j + s) * kLanes);
+    }
+  }
+
+  static void multiply(const T* a, index_t n, index_t m, const T* w, const index_t* ends,
+                       index_t columns, T* out) {
+    const index_t rows = n - n % kSide, whole = columns - columns % kSide;
+    for (index_t i = 0; i < rows; i += kSide) {
+      for (index_t j = 0; j < whole; j += kSide)
+        multiply_block<kSide, kSide>(a, m, w, ends, columns, i, j, out);
+      for (index_t j = whole; j < columns; ++j)
+        multiply_block<kSide, 1>(a, m, w, ends, columns, i, j, out);
+    }
+    for (index_t i = rows; i < n; ++i) {
+      for (index_t j = 0; j < whole; j += kSide)
+        multiply_block<1, kSide>(a, m, w, ends, columns, i, j, out);
+      for (index_t j = whole; j < columns; ++j)
+        multiply_block<1, 1>(a, m, w, ends, columns, i, j, out);
+    }
+  }
+
+  template <index_t R, index_t S>
+  static EIGENFEAT_INLINE void project_block(const T* a, const T* w, const index_t* ends, index_t n,
+                                             index_t i, index_t j, T* out) {
+    const index_t stride = stride_of(n), end = end_of<S>(ends, j);
+    V sum[R][S] = {};
+    for (index_t k = 0; k < end; ++k) {
+      for (index_t r = 0; r < R; ++r) {
+        const V left = get(a + (k * stride + i + r) * kLanes);
+        for (index_t s = 0; s < S; ++s) sum[r][s] += left * w[k * n + j + s];
+      }
+    }
+    for (index_t r = 0; r < R; ++r) {
+      for (index_t s = 0; s < S; ++s) put(sum[r][s], out + ((i + r) * stride + j + s) * kLanes);
+    }
+  }
+
+  static void project(const T* a, const T* w, const index_t* ends, index_t n, T* out) {
+    const index_t whole = n - n % kSide;
+    for (index_t i = 0; i < whole; i += kSide) {
+      for (index_t j = 0; j <= i; j += kSide) project_block<kSide, kSide>(a, w, ends, n, i, j, out);
+    }
+    for (index_t i = whole; i < n; ++i) {
+      for (index_t j = 0; j < whole; j += kSide) project_block<1, kSide>(a, w, ends, n, i, j, out);
+      for (index_t j = whole; j <= i; ++j) project_block<1, 1>(a, w, ends, n, i, j, out);
+    }
+  }
+};
 
 }  // namespace
-
-void reduce(double* a, index_t n, double* d, double* e, double* betas, double* work) {
-  reduce_lanes(Matrix{a, n, stride_of(n)}, d, e, betas, work);
-}
-
-// By bisection: lambda is above x where all pivots of T - x are positive. The smallest eigenvalue of a
-// positive definite T is between 1 / t and n / t with t the trace of its inverse.
-void extremes(const double* d, const double* e, index_t n, double* work, double* low,
-              double* high) {
-  V below = get(d), above = get(d), beside = V{};
-  for (index_t i = 0; i < n; ++i) {
-    const V size = magnitudes(get(e + i * kLanes)), di = get(d + i * kLanes);
-    below = di > below ? di : below;
-    const V reach = di + beside + size;
-    above = reach > above ? reach : above;
-    beside = size;
-  }
-  Mask positive = Mask{} == Mask{};
-  V pivot = get(d);
-  for (index_t i = 0; i < n; ++i) {
-    positive &= pivot > V{};
-    put(1.0 / pivot, work + i * kLanes);
-    if (i + 1 == n) break;
-    const V ei = get(e + i * kLanes);
-    pivot = get(d + (i + 1) * kLanes) - ei * ei * get(work + i * kLanes);
-  }
-  V entry = V{}, trace = V{}, ratio = V{};
-  for (index_t i = n - 1; i >= 0; --i) {
-    const V inverse = get(work + i * kLanes);
-    ratio = get(e + i * kLanes) * inverse;  // e of the last is 0
-    entry = inverse + ratio * ratio * entry;
-    trace += entry;
-  }
-  V from = choose(positive, 1.0 / trace, V{}),
-    to = choose(positive, static_cast<double>(n) / trace, V{});
-  for (int step = 0; step < kHalvings; ++step) {
-    const V x = 0.5 * (from + to), y = 0.5 * (below + above);
-    V p = get(d) - x, q = y - get(d);
-    Mask smaller = p > V{}, larger = q > V{};
-    for (index_t i = 1; i < n; ++i) {
-      const V square = get(e + (i - 1) * kLanes) * get(e + (i - 1) * kLanes);
-      const V di = get(d + i * kLanes);
-      p = di - x - square / p;
-      q = y - di - square / q;
-      smaller &= p > V{};
-      larger &= q > V{};
-    }
-    from = choose(smaller, x, from);
-    to = choose(smaller, to, x);
-    above = choose(larger, y, above);
-    below = choose(larger, below, y);
-  }
-  put(from, low);
-  put(below, high);
-}
-
-// (T + t)^-1 = U^-T D^-1 U^-1 of ``T + t = U^T D U`` from the first entry on: column q of the inverse
-// follows upward from its diagonal entry by ratios -e_p / d_p, all without a difference.
-void logarithm(const double* d, const double* e, index_t n, const double* shifts,
-               const double* weights, const double* constants, index_t count, double* out,
-               double* work) {
-  const Matrix matrix{out, n, stride_of(n)};
-  double *ratios = work, *diagonal = work + n * kNodes * kLanes;
-  for (index_t q = 0; q < n; ++q) {
-    for (index_t p = 0; p <= q; ++p) put(V{}, matrix.at(q, p));
-  }
-  for (index_t node = 0; node < count; node += kNodes) {
-    V shift[kNodes], weight[kNodes], pivot[kNodes], constant = V{};
-    for (index_t g = 0; g < kNodes; ++g) {
-      shift[g] = get(shifts + (node + g) * kLanes);
-      weight[g] = get(weights + (node + g) * kLanes);
-      constant += get(constants + (node + g) * kLanes);
-      pivot[g] = get(d) + shift[g];
-    }
-    for (index_t i = 0; i < n; ++i) {
-      const V ei = get(e + i * kLanes);
-      const V next = i + 1 < n ? get(d + (i + 1) * kLanes) : V{};
-      for (index_t g = 0; g < kNodes; ++g) {
-        const V inverse = 1.0 / pivot[g], ratio = -ei * inverse;
-        put(inverse, diagonal + (i * kNodes + g) * kLanes);
-        put(ratio, ratios + (i * kNodes + g) * kLanes);
-        pivot[g] = next + shift[g] + ei * ratio;
-      }
-    }
-    for (index_t q = n - 1; q >= 0; --q) {
-      // diagonal entries from the last one on
-      V chain[kNodes], sum = V{};
-      for (index_t g = 0; g < kNodes; ++g) {
-        const index_t at = (q * kNodes + g) * kLanes;
-        V entry = get(diagonal + at);
-        if (q + 1 < n) {
-          const V ratio = get(ratios + at);
-          entry += ratio * ratio * get(diagonal + at + kNodes * kLanes);
-          put(entry, diagonal + at);
-        }
-        chain[g] = weight[g] * entry;
-        sum += chain[g];
-      }
-      put(get(matrix.at(q, q)) + (constant - sum), matrix.at(q, q));
-      for (index_t p = q - 1; p >= 0; --p) {
-        sum = V{};
-        for (index_t g = 0; g < kNodes; ++g) {
-          chain[g] *= get(ratios + (p * kNodes + g) * kLanes);
-          sum += chain[g];
-        }
-        put(get(matrix.at(q, p)) - sum, matrix.at(q, p));
-        if ((q - p) % kCheck == 0) {
-          Mask some = Mask{};
-          for (index_t g = 0; g < kNodes; ++g) {
-            const Mask left = magnitudes(chain[g]) > all(kNothing);
-            chain[g] = choose(left, chain[g], V{});
-            some |= left;
-          }
-          if (!any(some)) break;
-        }
-      }
-    }
-  }
-}
-
-void rotate(const double* a, index_t n, const double* betas, double* out, double* work) {
-  rotate_lanes(a, betas, Matrix{out, n, stride_of(n)}, work);
-}
-
-// Rows of w from `ends[j]` on are 0 in column j; sums of a block end where all of its columns do.
-template <index_t S>
-EIGENFEAT_INLINE index_t end_of(const index_t* ends, index_t j) {
-  index_t end = ends[j];
-  for (index_t s = 1; s < S; ++s) end = ends[j + s] > end ? ends[j + s] : end;
-  return end;
-}
-
-template <index_t R, index_t S>
-EIGENFEAT_INLINE void multiply_block(const double* a, index_t m, const double* w,
-                                     const index_t* ends, index_t columns, index_t i, index_t j,
-                                     double* out) {
-  const index_t from = stride_of(m), to = stride_of(columns), end = end_of<S>(ends, j);
-  V sum[R][S] = {};
-  for (index_t k = 0; k < end; ++k) {
-    for (index_t r = 0; r < R; ++r) {
-      const V left = get(a + ((i + r) * from + k) * kLanes);
-      for (index_t s = 0; s < S; ++s) sum[r][s] += left * w[k * columns + j + s];
-    }
-  }
-  for (index_t r = 0; r < R; ++r) {
-    for (index_t s = 0; s < S; ++s) put(sum[r][s], out + ((i + r) * to + j + s) * kLanes);
-  }
-}
-
-void multiply(const double* a, index_t n, index_t m, const double* w, const index_t* ends,
-              index_t columns, double* out) {
-  const index_t rows = n - n % kSide, whole = columns - columns % kSide;
-  for (index_t i = 0; i < rows; i += kSide) {
-    for (index_t j = 0; j < whole; j += kSide)
-      multiply_block<kSide, kSide>(a, m, w, ends, columns, i, j, out);
-    for (index_t j = whole; j < columns; ++j)
-      multiply_block<kSide, 1>(a, m, w, ends, columns, i, j, out);
-  }
-  for (index_t i = rows; i < n; ++i) {
-    for (index_t j = 0; j < whole; j += kSide)
-      multiply_block<1, kSide>(a, m, w, ends, columns, i, j, out);
-    for (index_t j = whole; j < columns; ++j)
-      multiply_block<1, 1>(a, m, w, ends, columns, i, j, out);
-  }
-}
-
-template <index_t R, index_t S>
-EIGENFEAT_INLINE void project_block(const double* a, const double* w, const index_t* ends,
-                                    index_t n, index_t i, index_t j, double* out) {
-  const index_t stride = stride_of(n), end = end_of<S>(ends, j);
-  V sum[R][S] = {};
-  for (index_t k = 0; k < end; ++k) {
-    for (index_t r = 0; r < R; ++r) {
-      const V left = get(a + (k * stride + i + r) * kLanes);
-      for (index_t s = 0; s < S; ++s) sum[r][s] += left * w[k * n + j + s];
-    }
-  }
-  for (index_t r = 0; r < R; ++r) {
-    for (index_t s = 0; s < S; ++s) put(sum[r][s], out + ((i + r) * stride + j + s) * kLanes);
-  }
-}
-
-void project(const double* a, const double* w, const index_t* ends, index_t n, double* out) {
-  const index_t whole = n - n % kSide;
-  for (index_t i = 0; i < whole; i += kSide) {
-    for (index_t j = 0; j <= i; j += kSide) project_block<kSide, kSide>(a, w, ends, n, i, j, out);
-  }
-  for (index_t i = whole; i < n; ++i) {
-    for (index_t j = 0; j < whole; j += kSide) project_block<1, kSide>(a, w, ends, n, i, j, out);
-    for (index_t j = whole; j <= i; ++j) project_block<1, 1>(a, w, ends, n, i, j, out);
-  }
-}
-
 }  // namespace EIGENFEAT_TIER
 
-EIGENFEAT_DEFINE_FAMILY(LaneLogKernels) = {EIGENFEAT_TIER::kLanes,   EIGENFEAT_TIER::multiply,
-                                           EIGENFEAT_TIER::project,  EIGENFEAT_TIER::reduce,
-                                           EIGENFEAT_TIER::extremes, EIGENFEAT_TIER::logarithm,
-                                           EIGENFEAT_TIER::rotate};
+EIGENFEAT_DEFINE_FAMILY(LaneLogKernels<float>) = [] {
+  using Logs = EIGENFEAT_TIER::LaneLogs<float>;
+  LaneLogKernels<float> table{};
+  table.lanes = Logs::kLanes;
+  table.multiply = Logs::multiply;
+  table.project = Logs::project;
+  table.reduce = Logs::reduce;
+  table.extremes = Logs::extremes;
+  table.logarithm = Logs::logarithm;
+  table.rotate = Logs::rotate;
+  return table;
+}();
+EIGENFEAT_DEFINE_FAMILY(LaneLogKernels<double>) = [] {
+  using Logs = EIGENFEAT_TIER::LaneLogs<double>;
+  LaneLogKernels<double> table{};
+  table.lanes = Logs::kLanes;
+  table.multiply = Logs::multiply;
+  table.project = Logs::project;
+  table.reduce = Logs::reduce;
+  table.extremes = Logs::extremes;
+  table.logarithm = Logs::logarithm;
+  table.rotate = Logs::rotate;
+  return table;
+}();
 
 }  // namespace eigenfeat

@@ -17,8 +17,9 @@ void check_labels(VectorView<const std::int32_t> labels, VectorView<const double
   require(weights.empty() || weights.size == n, "weights", std::to_string(n) + " entries",
           std::to_string(weights.size));
   for (index_t i = 0; i < n; ++i) {
-    require(labels[i] >= 0 && labels[i] < k, "labels", "indices in [0, " + std::to_string(k) + ")",
-            std::to_string(labels[i]) + " in row " + std::to_string(i));
+    if (labels[i] >= 0 && labels[i] < k) continue;
+    refuse("labels", "indices in [0, " + std::to_string(k) + ")",
+           std::to_string(labels[i]) + " in row " + std::to_string(i));
   }
 }
 
@@ -55,13 +56,9 @@ LogitTerms logit_gradient(const FeatureRows<T>& features, VectorView<const std::
                        scratch.scores.reserve(tile.rows * width);
                        T* z = scratch.scores.data();
                        tile.scores(w.data(), z);
-                       LogitTerms sum;
-                       for (index_t r = 0; r < tile.rows; ++r) {
-                         const index_t i = tile.begin + r;
-                         softmax_residual(z + r * width, k, labels[i],
-                                          weights.empty() ? 1.0 : weights[i], energy_weight, sum);
-                       }
-                       terms[tile.begin / groups.tile] = sum;
+                       terms[tile.begin / groups.tile] = softmax_residuals<T>(
+                           row_major(z, tile.rows, k, width), labels.data + tile.begin,
+                           weights.empty() ? nullptr : weights.data + tile.begin, energy_weight);
                        tile.products(z, g);
                      });
   LogitTerms total;
@@ -76,12 +73,7 @@ LogitTerms logit_residuals(MatrixView<double> z, VectorView<const std::int32_t> 
                            VectorView<const double> weights, double energy_weight) {
   require(z.is_row_major() && z.cols >= 1, "z", "rows of logits", shape_text(z));
   check_labels(labels, weights, z.rows, z.cols);
-  LogitTerms total;
-  for (index_t i = 0; i < z.rows; ++i) {
-    softmax_residual(z.row(i), z.cols, labels[i], weights.empty() ? 1.0 : weights[i], energy_weight,
-                     total);
-  }
-  return total;
+  return softmax_residuals(z, labels.data, weights.empty() ? nullptr : weights.data, energy_weight);
 }
 
 template LogitTerms logit_gradient<float>(const FeatureRows<float>&, VectorView<const std::int32_t>,

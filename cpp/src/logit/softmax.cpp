@@ -1,48 +1,117 @@
 #include "logit/softmax.hpp"
 
-#include <cmath>
+#include <algorithm>
+
+#include "eigenfeat/scratch.hpp"
+#include "kernels/line.hpp"
+#include "kernels/softmax_kernels.hpp"
 
 namespace eigenfeat {
+namespace {
 
-// The loss log(sum exp(z - top)) + top - z_label, exact to an ulp of its terms also where it is
-// tiny: then it is log1p of the others' share.
+constexpr index_t kRows = 64;       // samples at a time, whole lines of doubles
+constexpr index_t kNumbers = 2048;  // exponentials at a time, unless one sample has more
+
+// What is known of a sample before its exponentials.
 template <class T>
-void softmax_residual(T* z, index_t k, index_t label, double weight, double energy_weight,
-                      LogitTerms& terms) {
-  index_t top = 0;
+struct Top {
+  T value;     // the largest logit
+  index_t at;  // its class
+  double gap;  // over the label's
+};
+
+template <class T>
+void largest(const T* z, index_t k, index_t label, Top<T>& top) {
+  top.at = 0;
+  top.value = z[0];
   for (index_t c = 1; c < k; ++c) {
-    if (z[c] > z[top]) top = c;
+    const bool larger = z[c] > top.value;
+    top.at = larger ? c : top.at;
+    top.value = larger ? z[c] : top.value;
   }
-  const T high = z[top];
-  double others = 0.0, squares = 0.0;
-  const double gap = static_cast<double>(high) - static_cast<double>(z[label]);
-  T sum = T(1);
-  constexpr index_t most_kept = 64;  // exponentials, each as dear as some ten products
-  T kept[most_kept];
-  for (index_t c = 0; c < k; ++c) {
-    squares += static_cast<double>(z[c]) * static_cast<double>(z[c]);
-    const T part = std::exp(z[c] - high);
-    if (c < most_kept) kept[c] = part;
-    if (c != top) others += static_cast<double>(part);
-  }
-  sum += static_cast<T>(others);
-  terms.loss += weight * (std::log1p(others) + gap);
-  terms.energy += weight * squares;
-  const T w = static_cast<T>(weight), share = w / sum;
-  const T energy = static_cast<T>(weight * energy_weight);
-  for (index_t c = 0; c < k; ++c) {
-    const T part = c < most_kept ? kept[c] : std::exp(z[c] - high);
-    z[c] = share * part + energy * z[c];
-  }
-  // What is left of the label's probability, 1 - p, without the cancellation where p is near 1.
-  if (label == top) {
-    z[label] = energy * high - w * (static_cast<T>(others) / sum);
-  } else {
-    z[label] -= w;
-  }
+  top.gap = static_cast<double>(top.value) - static_cast<double>(z[label]);
 }
 
-template void softmax_residual<float>(float*, index_t, index_t, double, double, LogitTerms&);
-template void softmax_residual<double>(double*, index_t, index_t, double, double, LogitTerms&);
+// Sum over c of f(c), in four parts: one would wait for its last addition.
+template <class F>
+double sum_of(index_t k, F&& f) {
+  double sums[4] = {};
+  index_t c = 0;
+  for (; c + 4 <= k; c += 4) {
+    for (index_t l = 0; l < 4; ++l) sums[l] += f(c + l);
+  }
+  for (index_t l = 0; c + l < k; ++l) sums[l] += f(c + l);
+  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+
+template <class T>
+index_t whole_lines(index_t n) {
+  return (n + kLane<T> - 1) / kLane<T> * kLane<T>;
+}
+
+}  // namespace
+
+template <class T>
+LogitTerms softmax_residuals(MatrixView<T> z, const std::int32_t* labels, const double* weights,
+                             double energy_weight) {
+  const SoftmaxKernels<T>& kernel = kernels<SoftmaxKernels<T>>();
+  const index_t k = z.cols, at_once = std::clamp<index_t>(kNumbers / k, 1, kRows);
+  alignas(64) T few[kNumbers];
+  alignas(64) double logs[kRows];
+  Top<T> tops[kRows];
+  AlignedBuffer<T> many;
+  if (k > kNumbers) many.reserve(whole_lines<T>(k));
+  T* const parts = k > kNumbers ? many.data() : few;  // of the samples' sums, k each
+  LogitTerms terms;
+  for (index_t first = 0; first < z.rows; first += at_once) {
+    const index_t rows = std::min(at_once, z.rows - first);
+    for (index_t r = 0; r < rows; ++r) {
+      const T* row = z.row(first + r);
+      largest(row, k, labels[first + r], tops[r]);
+      for (index_t c = 0; c < k; ++c) parts[r * k + c] = row[c] - tops[r].value;
+    }
+    const index_t count = rows * k, padded = whole_lines<T>(count);
+    std::fill(parts + count, parts + padded, T(0));
+    kernel.exponentials(parts, padded);
+    std::fill(logs, logs + kRows, 0.0);
+    for (index_t r = 0; r < rows; ++r) {
+      T* part = parts + r * k;
+      part[tops[r].at] -= T(1);  // without the top's own, which is 1
+      logs[r] = sum_of(k, [part](index_t c) { return static_cast<double>(part[c]); });
+      part[tops[r].at] += T(1);
+    }
+    for (index_t r = 0; r < rows; ++r) {
+      T* row = z.row(first + r);
+      const T* part = parts + r * k;
+      const Top<T>& top = tops[r];
+      const double weight = weights == nullptr ? 1.0 : weights[first + r];
+      const T others = static_cast<T>(logs[r]), w = static_cast<T>(weight);
+      const T sum = T(1) + others, share = w / sum;
+      const T energy = static_cast<T>(weight * energy_weight);
+      const index_t label = labels[first + r];
+      terms.energy += weight * sum_of(k, [row](index_t c) {
+                        return static_cast<double>(row[c]) * static_cast<double>(row[c]);
+                      });
+      for (index_t c = 0; c < k; ++c) row[c] = share * part[c] + energy * row[c];
+      // What is left of the label's probability, 1 - p, without the cancellation where p is near 1.
+      if (label == top.at) {
+        row[label] = energy * top.value - w * (others / sum);
+      } else {
+        row[label] -= w;
+      }
+    }
+    kernel.logarithms(logs, whole_lines<double>(rows));
+    for (index_t r = 0; r < rows; ++r) {
+      const double weight = weights == nullptr ? 1.0 : weights[first + r];
+      terms.loss += weight * (logs[r] + tops[r].gap);
+    }
+  }
+  return terms;
+}
+
+template LogitTerms softmax_residuals<float>(MatrixView<float>, const std::int32_t*, const double*,
+                                             double);
+template LogitTerms softmax_residuals<double>(MatrixView<double>, const std::int32_t*,
+                                              const double*, double);
 
 }  // namespace eigenfeat

@@ -283,19 +283,23 @@ void ClassMoments::read_out(index_t c, bool about_mean, MatrixView<double> out) 
           "class index " + std::to_string(c) + " without samples");
   require(out.rows == d && out.cols == d, "out", "shape " + shape_text(d, d), shape_text(out));
   const double* mean = g.mean_high.data();
+  const double weight = g.weight;
   const double work = 4.0 * static_cast<double>(d) * static_cast<double>(d);
   for_blocks(tiles, threads_for(work, 0), [&](index_t row_tile, int) {
     const index_t i_end = std::min(d, (row_tile + 1) * tile);
+    for (index_t i = row_tile * tile; i < i_end; ++i) {
+      const double* from = g.scatter.data() + i * d;
+      double* to = out.row(i);
+      for (index_t j = 0; j <= i; ++j) to[j] = from[j] / weight;
+      to[i] = std::max(to[i], 0.0);  // below 0 by rounding
+      if (about_mean) continue;
+      const double own = mean[i];
+      for (index_t j = 0; j <= i; ++j) to[j] += own * mean[j];
+    }
     for (index_t col_tile = 0; col_tile <= row_tile; ++col_tile) {
-      for (index_t i = row_tile * tile; i < i_end; ++i) {
-        const index_t j_end = std::min(i + 1, (col_tile + 1) * tile);
-        for (index_t j = col_tile * tile; j < j_end; ++j) {
-          double centred = g.scatter[i * d + j] / g.weight;
-          if (i == j) centred = std::max(centred, 0.0);  // below 0 by rounding
-          const double value = about_mean ? centred : centred + mean[i] * mean[j];
-          out(i, j) = value;
-          out(j, i) = value;
-        }
+      for (index_t j = col_tile * tile; j < std::min(i_end, (col_tile + 1) * tile); ++j) {
+        double* mirrored = out.row(j);
+        for (index_t i = std::max(row_tile * tile, j + 1); i < i_end; ++i) mirrored[i] = out(i, j);
       }
     }
   });

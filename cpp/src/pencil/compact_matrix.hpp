@@ -36,10 +36,19 @@ class CompactMatrix {
     }
     const index_t n = rows_.size();
     copy_.reserve(n * n);
+    // Runs of neighbours, as pixels that are used are, are copied at once.
+    Vector<index_t> begins;  // of runs, as places among the rows that stay
+    for (index_t k = 0; k < n; ++k) {
+      if (k == 0 || rows_[k] != rows_[k - 1] + 1) begins.push_back(k);
+    }
+    begins.push_back(n);
     for (index_t i = 0; i < n; ++i) {
       const T* from = matrix.row(rows_[i]);
       T* to = copy_.data() + i * n;
-      for (index_t k = 0; k < n; ++k) to[k] = from[rows_[k]];
+      for (index_t run = 0; run + 1 < begins.size(); ++run) {
+        const index_t first = begins[run];
+        std::copy_n(from + rows_[first], begins[run + 1] - first, to + first);
+      }
     }
   }
   void read_whole(MatrixView<const T> matrix) {

@@ -284,12 +284,14 @@ double Krylov<T>::estimate(index_t rank) const {
 }
 
 // Residuals fall about geometrically with the columns: the next check is where the line through the
-// last two reaches the goal, but for one block, since the fall steepens.
+// last two reaches the goal, but for one block, since the fall steepens. After the first check a block
+// is taken to be worth a factor of ten.
 template <class T>
 void Krylov<T>::plan_next_check(double excess) {
   const double now = std::log10(std::max(excess, 1.0));
   const index_t line = std::max(width_, kLane<T>);
-  index_t columns = 2 * line;
+  index_t columns =
+      std::min(2 * line, width_ * std::max<index_t>(1, static_cast<index_t>(std::ceil(now))));
   if (checked_size_ > 0 && checked_size_ < size_ && checked_worst_ > now) {
     const double slope = (checked_worst_ - now) / static_cast<double>(size_ - checked_size_);
     columns = width_ * static_cast<index_t>(now / slope / static_cast<double>(width_) + 0.5);

@@ -1,14 +1,17 @@
 #include "eigenfeat/tangent_space.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <complex>
 #include <cstdlib>
 #include <limits>
+#include <mutex>
 #include <string>
 #include <vector>
 
 #include "base/shape_text.hpp"
+#include "eigenfeat/lapack.hpp"
 #include "eigenfeat/parallel.hpp"
 #include "eigenfeat/scratch.hpp"
 #include "kernels/column_kernels.hpp"
@@ -22,50 +25,97 @@ index_t padded(index_t columns) {
   return columns | 1;
 }
 
-// log z = sum_j w_j (t_j / (1 + t_j) - t_j / (z + t_j)) for z in [e^-reach, e^reach], to rounding: the
-// trapezoidal rule for log z = int_0^inf (z - 1) / ((1 + t) (z + t)) dt at t = exp(pi sinh u). Its step
-// is such that poles at log t = log z + i pi add e^-36, and the tails that are left out are as small.
+// log z = sum_j (w_j / (1 + t_j) - w_j / (z + t_j)) for z in [e^-reach, e^reach], to rounding: Gauss and
+// Legendre's rule for log z = int_0^inf (z - 1) / ((1 + t) (z + t)) dt in x of (-1, 1), where t = u^p and
+// u = (1 + x) / (1 - x). With p = 1 it is the diagonal Pade approximant at 1; wider spectra take a larger
+// p. The integrand has its poles at u = z^(1/p) e^(i pi / p), and m nodes leave an error of rho^-2m with
+// rho the sum of the half axes of the ellipse about [-1, 1] through the nearest one.
 class LogRule {
  public:
-  explicit LogRule(double reach) {
-    constexpr double digits = 36.0, pi = 3.14159265358979323846;
-    const double step =
-        2.0 * pi * std::asinh(std::complex<double>(reach / pi, 1.0)).imag() / digits;
-    const double last = std::asinh((digits + reach) / pi);
-    const auto half = static_cast<index_t>(std::ceil(last / step));
-    for (index_t j = -half; j <= half; ++j) {
-      const double u = static_cast<double>(j) * step, t = std::exp(pi * std::sinh(u));
-      const double weight = step * pi * std::cosh(u);
-      nodes.push_back({t, weight * t, weight * t / (1.0 + t)});
-    }
-    while (nodes.size() % kLogNodes != 0) nodes.push_back({1.0, 0.0, 0.0});
-  }
-
   struct Node {
     double shift, weight, constant;
   };
   std::vector<Node> nodes;
 
-  // The rule for a matrix whose condition is at most `condition`, of those with whole reaches.
-  static const LogRule& of(double condition) {
-    static const std::vector<LogRule> rules = [] {
-      std::vector<LogRule> out;
-      for (int reach = 1; reach <= kMostReach; ++reach) out.emplace_back(reach);
-      return out;
-    }();
-    const double reach = 0.5 * std::log(condition);
-    const auto at = static_cast<std::size_t>(std::max(std::ceil(reach), 1.0)) - 1;
-    return rules[std::min(at, rules.size() - 1)];
+  LogRule() = default;
+  LogRule(double reach, double digits) {
+    double best = 0.0;
+    int power = 1;
+    for (int p = 1; p <= kMostPower; ++p) {
+      const double each = digits_of_node(reach, p);
+      if (each > best) best = each, power = p;
+    }
+    const auto count = static_cast<int>(std::ceil(digits / best));
+    for (int j = 0; 2 * j < count; ++j) {
+      const Node above = node(j, count, power);
+      nodes.push_back(above);
+      // x and -x are t and 1 / t
+      const double t = 1.0 / above.shift, weight = above.weight * t * t;
+      if (2 * j + 1 < count) nodes.push_back({t, weight, weight / (1.0 + t)});
+    }
+    while (nodes.size() % kLogNodes != 0) nodes.push_back({1.0, 0.0, 0.0});
   }
 
-  static constexpr int kMostReach = 19;  // 0.5 log(1 / eps) = 18.02
+  // The rule for a matrix of T whose condition is at most `condition`, of those for reaches in steps.
+  template <class T>
+  static const LogRule& of(double condition) {
+    static std::array<LogRule, kMostSteps> rules;
+    static std::array<std::once_flag, kMostSteps> made;
+    const double step = std::ceil(0.5 * kStepsOfReach * std::log(kSlack * condition));
+    const double most = kMostSteps;
+    const auto at = static_cast<std::size_t>(std::min(std::max(step, 1.0), most)) - 1;
+    std::call_once(made[at], [&] {
+      const double reach = static_cast<double>(at + 1) / kStepsOfReach;
+      rules[at] = LogRule(reach, -std::log(std::numeric_limits<T>::epsilon()) + kDigits);
+    });
+    return rules[at];
+  }
+
+ private:
+  static constexpr double kDigits = 2.0;  // beyond rounding, for what stands before rho^-2m
+  static constexpr double kStepsOfReach = 8.0, kSlack = 1.02;  // of extremes that are known to 1%
+  static constexpr int kMostPower = 8, kNewtonSteps = 4;
+  static constexpr int kMostSteps = 145;  // 0.5 log(1 / eps) = 18.02
+
+  // 2 log rho; of real z the largest and smallest are nearest to the interval.
+  static double digits_of_node(double reach, int power) {
+    const double angle = kPi / power;
+    const std::complex<double> u = std::polar(std::exp(reach / power), angle);
+    const double axis = (1.0 + std::abs(u)) / std::max(std::abs(1.0 + u), 1e-9);  // (|x-1|+|x+1|)/2
+    return 2.0 * std::acosh(axis);
+  }
+
+  static Node node(int j, int count, int power) {
+    // the j-th root of Legendre's polynomial, x = cos(angle), by Newton's method
+    long double angle = kPi * (j + 0.75) / (count + 0.5), slope = 1.0;
+    for (int step = 0; step < kNewtonSteps; ++step) {
+      const long double x = std::cos(angle);
+      long double before = 1.0, value = x;
+      for (int k = 2; k <= count; ++k) {
+        const long double next = ((2 * k - 1) * x * value - (k - 1) * before) / k;
+        before = value;
+        value = next;
+      }
+      slope = count * (before - x * value) / std::sin(angle);  // (1 - x^2)^(1/2) P'
+      angle += value / slope;
+    }
+    const long double sine = std::sin(angle), u = 1.0 / std::pow(std::tan(angle / 2), 2.0L);
+    const long double t = std::pow(u, static_cast<long double>(power));
+    // the rule's weight 2 / slope^2 times dt / dx = 2 p t / (1 - x^2)
+    const long double weight = 4.0L * power / (slope * slope * sine * sine) * t;
+    return {static_cast<double>(t), static_cast<double>(weight),
+            static_cast<double>(weight / (1.0L + t))};
+  }
+
+  static constexpr double kPi = 3.14159265358979323846;
 };
 
 // What one thread needs for a block of matrices, one in each lane.
+template <class T>
 class Block {
  public:
   Block(index_t d, index_t r)
-      : kernels_(kernels<LaneLogKernels>()),
+      : kernels_(kernels<LaneLogKernels<T>>()),
         d_(d),
         r_(r),
         inputs_(d * padded(d) * kernels_.lanes),
@@ -81,12 +131,12 @@ class Block {
     }
   }
 
-  void run(MatrixView<const double> matrices, MatrixView<const double> whitening,
-           const index_t* ends, index_t first, MatrixView<double> vectors,
-           MatrixView<double> extremes, VectorView<int> status) {
+  // Logarithms of matrices from `first` on, one in each lane.
+  void take(MatrixView<const T> matrices, MatrixView<const T> whitening, const index_t* ends,
+            index_t first, MatrixView<T> extremes, VectorView<int> status) {
     const index_t lanes = kernels_.lanes, count = std::min(lanes, matrices.rows - first);
-    double *d = vectors_.data(), *e = d + r_ * lanes, *betas = e + r_ * lanes;
-    double *low = betas + r_ * lanes, *high = low + lanes;
+    T *d = vectors_.data(), *e = d + r_ * lanes, *betas = e + r_ * lanes;
+    T *low = betas + r_ * lanes, *high = low + lanes;
     fill(matrices, first);
     kernels_.multiply(inputs_.data(), d_, d_, whitening.data, ends, r_, products_.data());
     kernels_.project(products_.data(), whitening.data, ends, r_, reduced_.data());
@@ -94,7 +144,7 @@ class Block {
     kernels_.reduce(reduced_.data(), r_, d, e, betas, work_.data());
     kernels_.extremes(d, e, r_, work_.data(), low, high);
     const index_t n_nodes = choose_nodes(low, high);
-    const double* nodes = nodes_.data();
+    const T* nodes = nodes_.data();
     kernels_.logarithm(d, e, r_, nodes, nodes + kMostNodes * lanes, nodes + 2 * kMostNodes * lanes,
                        n_nodes, logs_.data(), work_.data());
     kernels_.rotate(reduced_.data(), r_, betas, logs_.data(), work_.data());
@@ -102,18 +152,58 @@ class Block {
       const index_t item = first + lane;
       status[item] = static_cast<int>(judge(lane, low[lane], high[lane], extremes.row(item)));
     }
-    write(first, count, status, vectors);
+  }
+
+  // Their vectors; NaN for what is not positive definite.
+  void write(index_t first, VectorView<int> status, MatrixView<T> vectors) {
+    const T root = std::sqrt(T(2)), nothing = std::numeric_limits<T>::quiet_NaN();
+    const index_t count = std::min(kernels_.lanes, vectors.rows - first);
+    T* to[kMostLanes];
+    for (index_t l = 0; l < count; ++l) to[l] = vectors.row(first + l);
+    for (index_t i = 0; i < r_; ++i) {
+      const T* from = logs_.data() + i * (padded(r_) + 1) * kernels_.lanes;
+      kernels<ColumnKernels<T>>().scatter_rows(from, padded(r_) * kernels_.lanes, count, r_ - i, 0,
+                                               to);
+      for (index_t l = 0; l < count; ++l) {
+        to[l][0] += static_cast<T>(shifts_[l]);
+        for (index_t j = 1; j < r_ - i; ++j) to[l][j] *= root;
+        to[l] += r_ - i;
+      }
+    }
+    for (index_t l = 0; l < count; ++l) {
+      if (status[first + l] == static_cast<int>(Status::ok)) continue;
+      std::fill(vectors.row(first + l), vectors.row(first + l) + vectors.cols, nothing);
+    }
+  }
+
+  // sum <- the weighted sum of their vectors.
+  void add(index_t first, VectorView<const double> weights, double* sum) const {
+    const index_t lanes = kernels_.lanes, count = std::min(lanes, weights.size - first);
+    double weight[kMostLanes] = {}, shift = 0.0;
+    for (index_t l = 0; l < count; ++l) {
+      weight[l] = weights[first + l];
+      shift += weight[l] * shifts_[l];
+    }
+    const double root = std::sqrt(2.0);
+    for (index_t i = 0; i < r_; ++i) {
+      for (index_t j = i; j < r_; ++j) {
+        const T* entries = logs_.data() + (j * padded(r_) + i) * lanes;
+        double entry = 0.0;
+        for (index_t l = 0; l < lanes; ++l) entry += weight[l] * static_cast<double>(entries[l]);
+        *sum++ = i == j ? entry + shift : root * entry;
+      }
+    }
   }
 
  private:
-  void fill(MatrixView<const double> matrices, index_t first) {
+  void fill(MatrixView<const T> matrices, index_t first) {
     const index_t lanes = kernels_.lanes;
     if (first + lanes <= matrices.rows) {
-      kernels<ColumnKernels<double>>().scatter_rows(matrices.row(first), matrices.row_stride,
-                                                    d_ * d_, lanes, 0, entries_.data());
+      kernels<ColumnKernels<T>>().scatter_rows(matrices.row(first), matrices.row_stride, d_ * d_,
+                                               lanes, 0, entries_.data());
       return;
     }
-    const double* from[kMostLanes];
+    const T* from[kMostLanes];
     for (index_t l = 0; l < lanes; ++l)
       from[l] = matrices.row(std::min(first + l, matrices.rows - 1));
     for (index_t i = 0; i < d_; ++i) {
@@ -128,46 +218,49 @@ class Block {
   // no covariance and becomes the identity.
   void scale() {
     const index_t lanes = kernels_.lanes;
-    double factors[kMostLanes];
+    T factors[kMostLanes];
     bool scaled = false;
     for (index_t lane = 0; lane < lanes; ++lane) {
-      double peak = 0.0;
+      T peak = 0;
       bool sound = true;
       for (index_t i = 0; i < r_; ++i) {
-        const double entry = reduced_[(i * padded(r_) + i) * lanes + lane];
-        sound = sound && entry > 0.0 && entry < std::numeric_limits<double>::infinity();
+        const T entry = reduced_[(i * padded(r_) + i) * lanes + lane];
+        sound = sound && entry > 0 && entry < std::numeric_limits<T>::infinity();
         peak = std::max(peak, entry);
       }
       sound_[lane] = sound;
       exponents_[lane] = sound ? std::ilogb(peak) : 0;
-      if (std::abs(exponents_[lane]) < 64) exponents_[lane] = 0;
-      factors[lane] = std::ldexp(1.0, -exponents_[lane]);
+      if (std::abs(exponents_[lane]) < std::numeric_limits<T>::max_exponent / 16)
+        exponents_[lane] = 0;
+      factors[lane] = std::ldexp(T(1), -exponents_[lane]);
       scaled = scaled || !sound || exponents_[lane] != 0;
     }
     if (!scaled) return;
     for (index_t i = 0; i < r_; ++i) {
       for (index_t j = 0; j <= i; ++j) {
-        double* entries = reduced_.data() + (i * padded(r_) + j) * lanes;
+        T* entries = reduced_.data() + (i * padded(r_) + j) * lanes;
         for (index_t lane = 0; lane < lanes; ++lane)
-          entries[lane] = sound_[lane] ? entries[lane] * factors[lane] : (i == j ? 1.0 : 0.0);
+          entries[lane] = sound_[lane] ? entries[lane] * factors[lane] : T(i == j ? 1 : 0);
       }
     }
   }
 
-  bool positive(double low, double high) const {
-    return low > static_cast<double>(r_) * std::numeric_limits<double>::epsilon() * high;
+  bool positive(T low, T high) const {
+    return low > static_cast<T>(r_) * std::numeric_limits<T>::epsilon() * high;
   }
 
   // Each lane's own nodes, about the middle of its spectrum; those that it has fewer of weigh nothing.
-  index_t choose_nodes(const double* low, const double* high) {
+  index_t choose_nodes(const T* low, const T* high) {
     const index_t lanes = kernels_.lanes;
     const LogRule* rules[kMostLanes];
     double middles[kMostLanes];
     std::size_t count = 0;
     for (index_t lane = 0; lane < lanes; ++lane) {
       const bool good = positive(low[lane], high[lane]);
-      middles[lane] = good ? std::sqrt(low[lane]) * std::sqrt(high[lane]) : 1.0;
-      rules[lane] = &LogRule::of(good ? high[lane] / low[lane] : 1.0);
+      const double least = good ? static_cast<double>(low[lane]) : 1.0;
+      const double most = good ? static_cast<double>(high[lane]) : 1.0;
+      middles[lane] = std::sqrt(least) * std::sqrt(most);
+      rules[lane] = &LogRule::of<T>(most / least);
       shifts_[lane] = std::log(middles[lane]) + exponents_[lane] * std::log(2.0);
       count = std::max(count, rules[lane]->nodes.size());
     }
@@ -175,69 +268,65 @@ class Block {
       for (index_t lane = 0; lane < lanes; ++lane) {
         const std::vector<LogRule::Node>& own = rules[lane]->nodes;
         const LogRule::Node node = j < own.size() ? own[j] : LogRule::Node{1.0, 0.0, 0.0};
-        double* to = nodes_.data() + static_cast<index_t>(j) * lanes + lane;
-        to[0] = middles[lane] * node.shift;
-        to[kMostNodes * lanes] = middles[lane] * node.weight;
-        to[2 * kMostNodes * lanes] = node.constant;
+        T* to = nodes_.data() + static_cast<index_t>(j) * lanes + lane;
+        to[0] = static_cast<T>(middles[lane] * node.shift);
+        to[kMostNodes * lanes] = static_cast<T>(middles[lane] * node.weight);
+        to[2 * kMostNodes * lanes] = static_cast<T>(node.constant);
       }
     }
     return static_cast<index_t>(count);
   }
 
-  Status judge(index_t lane, double low, double high, double* extremes) const {
+  Status judge(index_t lane, T low, T high, T* extremes) const {
     extremes[0] = std::ldexp(low, exponents_[lane]);
     extremes[1] = std::ldexp(high, exponents_[lane]);
     if (sound_[lane]) return positive(low, high) ? Status::ok : Status::not_positive_definite;
-    extremes[0] = extremes[1] = std::numeric_limits<double>::quiet_NaN();
+    extremes[0] = extremes[1] = std::numeric_limits<T>::quiet_NaN();
     return Status::not_positive_definite;
   }
 
-  void write(index_t first, index_t count, VectorView<int> status, MatrixView<double> vectors) {
-    const double root = std::sqrt(2.0), nothing = std::numeric_limits<double>::quiet_NaN();
-    double* to[kMostLanes];
-    for (index_t l = 0; l < count; ++l) to[l] = vectors.row(first + l);
-    for (index_t i = 0; i < r_; ++i) {
-      const double* from = logs_.data() + i * (padded(r_) + 1) * kernels_.lanes;
-      kernels<ColumnKernels<double>>().scatter_rows(from, padded(r_) * kernels_.lanes, count,
-                                                    r_ - i, 0, to);
-      for (index_t l = 0; l < count; ++l) {
-        to[l][0] += shifts_[l];
-        for (index_t j = 1; j < r_ - i; ++j) to[l][j] *= root;
-        to[l] += r_ - i;
-      }
-    }
-    for (index_t l = 0; l < count; ++l) {
-      if (status[first + l] == static_cast<int>(Status::ok)) continue;
-      std::fill(vectors.row(first + l), vectors.row(first + l) + vectors.cols, nothing);
-    }
-  }
-
-  static constexpr index_t kMostLanes = 16, kMostNodes = 288;
-  const LaneLogKernels& kernels_;
+  static constexpr index_t kMostLanes = 16, kMostNodes = 176;
+  const LaneLogKernels<T>& kernels_;
   index_t d_, r_;
-  AlignedBuffer<double> inputs_, products_, reduced_, logs_, vectors_, nodes_, work_;
-  std::vector<double*> entries_;  // of the inputs
+  AlignedBuffer<T> inputs_, products_, reduced_, logs_, vectors_, nodes_, work_;
+  std::vector<T*> entries_;  // of the inputs
   bool sound_[kMostLanes] = {};
   int exponents_[kMostLanes] = {};
   double shifts_[kMostLanes] = {};
 };
 
 // For each column the row from which on it is 0; an upper triangle takes half of the products.
-std::vector<index_t> ends_of(MatrixView<const double> w) {
+template <class T>
+std::vector<index_t> ends_of(MatrixView<const T> w) {
   std::vector<index_t> ends(static_cast<std::size_t>(w.cols));
   for (index_t j = 0; j < w.cols; ++j) {
     index_t end = w.rows;
-    while (end > 0 && w(end - 1, j) == 0.0) --end;
+    while (end > 0 && w(end - 1, j) == T(0)) --end;
     ends[static_cast<std::size_t>(j)] = end;
   }
   return ends;
 }
 
-}  // namespace
+// to <- from minus its mean, of several sums side by side.
+template <class T>
+void centre(const T* from, index_t n, double* to) {
+  constexpr index_t width = 8;
+  double sums[width] = {};
+  const index_t whole = n - n % width;
+  for (index_t j = 0; j < whole; j += width) {
+    for (index_t l = 0; l < width; ++l) sums[l] += static_cast<double>(from[j + l]);
+  }
+  double sum = 0.0;
+  for (const double part : sums) sum += part;
+  for (index_t j = whole; j < n; ++j) sum += static_cast<double>(from[j]);
+  const double mean = sum / static_cast<double>(n);
+  for (index_t j = 0; j < n; ++j) to[j] = static_cast<double>(from[j]) - mean;
+}
 
-void tangent_vectors(MatrixView<const double> matrices, MatrixView<const double> whitening,
-                     MatrixView<double> vectors, MatrixView<double> extremes,
-                     VectorView<int> status, int n_threads) {
+// Logarithms of matrices in blocks of the lanes, and what is to be done with each block, by its first.
+template <class T, class F>
+void for_lanes(MatrixView<const T> matrices, MatrixView<const T> whitening, MatrixView<T> extremes,
+               VectorView<int> status, int n_threads, F&& f) {
   const index_t n = matrices.rows, d = whitening.rows, r = whitening.cols;
   require(d >= 1 && r >= 1 && r <= d, "whitening", "shape (d, r) with 1 <= r <= d",
           "(" + std::to_string(d) + ", " + std::to_string(r) + ")");
@@ -245,20 +334,95 @@ void tangent_vectors(MatrixView<const double> matrices, MatrixView<const double>
           std::to_string(d * d) + " contiguous entries each", std::to_string(matrices.cols));
   require(whitening.is_row_major() && whitening.row_stride == r, "whitening", "contiguous rows",
           shape_text(whitening) + " with row stride " + std::to_string(whitening.row_stride));
-  require(
-      vectors.rows == n && vectors.cols == r * (r + 1) / 2 && extremes.rows == n &&
-          extremes.cols == 2 && status.size == n,
-      "vectors, extremes, status", "arrays of " + std::to_string(n) + " matrices",
-      shape_text(vectors) + ", " + shape_text(extremes) + " and " + std::to_string(status.size));
+  require(extremes.rows == n && extremes.cols == 2 && status.size == n, "extremes, status",
+          "arrays of " + std::to_string(n) + " matrices",
+          shape_text(extremes) + " and " + std::to_string(status.size));
   const std::vector<index_t> ends = ends_of(whitening);
-  const index_t lanes = kernels<LaneLogKernels>().lanes;
+  const index_t lanes = kernels<LaneLogKernels<T>>().lanes;
   const double width = static_cast<double>(d);
   const int threads = threads_for(static_cast<double>(n) * 8.0 * width * width * width, n_threads);
-  PerThread<Vector<Block>> blocks(threads);
+  PerThread<Vector<Block<T>>> blocks(threads);
   for_ranges(n, lanes, threads, [&](index_t first, index_t, int thread) {
     if (blocks[thread].empty()) blocks[thread].emplace_back(d, r);
-    blocks[thread].front().run(matrices, whitening, ends.data(), first, vectors, extremes, status);
+    Block<T>& block = blocks[thread].front();
+    block.take(matrices, whitening, ends.data(), first, extremes, status);
+    f(block, first);
   });
 }
+
+}  // namespace
+
+template <class T>
+void tangent_vectors(MatrixView<const T> matrices, MatrixView<const T> whitening,
+                     MatrixView<T> vectors, MatrixView<T> extremes, VectorView<int> status,
+                     int n_threads) {
+  const index_t n = matrices.rows, r = whitening.cols;
+  require(vectors.rows == n && vectors.cols == r * (r + 1) / 2, "vectors",
+          "those of " + std::to_string(n) + " matrices", shape_text(vectors));
+  for_lanes<T>(matrices, whitening, extremes, status, n_threads,
+               [&](Block<T>& block, index_t first) { block.write(first, status, vectors); });
+}
+
+template <class T>
+void mean_tangent_vector(MatrixView<const T> matrices, VectorView<const double> weights,
+                         MatrixView<const T> whitening, VectorView<double> mean,
+                         MatrixView<T> extremes, VectorView<int> status, int n_threads) {
+  const index_t n = matrices.rows, lanes = kernels<LaneLogKernels<T>>().lanes;
+  require(weights.size == n && mean.size == whitening.cols * (whitening.cols + 1) / 2,
+          "weights, mean", "those of " + std::to_string(n) + " matrices",
+          std::to_string(weights.size) + " and " + std::to_string(mean.size));
+  Vector<double> sums(static_cast<std::size_t>((n + lanes - 1) / lanes * mean.size));
+  for_lanes<T>(matrices, whitening, extremes, status, n_threads,
+               [&](const Block<T>& block, index_t first) {
+                 block.add(first, weights, sums.data() + first / lanes * mean.size);
+               });
+  std::fill(mean.data, mean.data + mean.size, 0.0);
+  for (index_t first = 0; first < n; first += lanes) {
+    const double* sum = sums.data() + first / lanes * mean.size;
+    for (index_t i = 0; i < mean.size; ++i) mean[i] += sum[i];
+  }
+}
+
+template <class T>
+void epoch_covariances(MatrixView<const T> epochs, index_t channels, MatrixView<double> covariances,
+                       int n_threads) {
+  const index_t n = epochs.rows;
+  require(channels >= 1 && epochs.cols >= channels && epochs.cols % channels == 0, "channels",
+          "a divisor of " + std::to_string(epochs.cols), std::to_string(channels));
+  require(epochs.is_row_major() && (n <= 1 || covariances.is_row_major()), "epochs, covariances",
+          "contiguous rows", shape_text(epochs) + " and " + shape_text(covariances));
+  require(covariances.rows == n && covariances.cols == channels * channels, "covariances",
+          "shape (" + std::to_string(n) + ", " + std::to_string(channels * channels) + ")",
+          shape_text(covariances));
+  const index_t times = epochs.cols / channels;
+  const double c = static_cast<double>(channels), t = static_cast<double>(times);
+  const int threads = threads_for(static_cast<double>(n) * c * c * t, n_threads);
+  PerThread<AlignedBuffer<double>> scratch(threads);
+  for_ranges(n, 1, threads, [&](index_t item, index_t, int thread) {
+    scratch[thread].reserve(channels * times);
+    double* centred = scratch[thread].data();
+    for (index_t i = 0; i < channels; ++i)
+      centre(epochs.row(item) + i * times, times, centred + i * times);
+    const auto X = column_major<const double>(centred, times, channels);
+    const auto C = column_major(covariances.row(item), channels, channels);
+    syrk(Triangle::upper, Op::transpose, 1.0 / t, X, 0.0, C);
+    for (index_t j = 0; j < channels; ++j) {
+      for (index_t i = 0; i < j; ++i) C(j, i) = C(i, j);
+    }
+  });
+}
+
+template void tangent_vectors(MatrixView<const float>, MatrixView<const float>, MatrixView<float>,
+                              MatrixView<float>, VectorView<int>, int);
+template void tangent_vectors(MatrixView<const double>, MatrixView<const double>,
+                              MatrixView<double>, MatrixView<double>, VectorView<int>, int);
+template void mean_tangent_vector(MatrixView<const float>, VectorView<const double>,
+                                  MatrixView<const float>, VectorView<double>, MatrixView<float>,
+                                  VectorView<int>, int);
+template void mean_tangent_vector(MatrixView<const double>, VectorView<const double>,
+                                  MatrixView<const double>, VectorView<double>, MatrixView<double>,
+                                  VectorView<int>, int);
+template void epoch_covariances(MatrixView<const float>, index_t, MatrixView<double>, int);
+template void epoch_covariances(MatrixView<const double>, index_t, MatrixView<double>, int);
 
 }  // namespace eigenfeat

@@ -85,7 +85,8 @@ struct LayerTraining<T>::State {
   bool includes_input;
   index_t steps = 0;
 
-  index_t capacity = 0;                  // rows that there is room for, clean and shifted together
+  index_t capacity = 0;  // rows that there is room for, clean and shifted together
+  AlignedBuffer<double> sample_weights;
   AlignedBuffer<T> rows, scores, above;  // above: gradients by features of one layer, clean rows
   AlignedBuffer<T> tiles;                // of directions' gradients, one for each thread
   AlignedBuffer<T> weights_gradient;
@@ -166,15 +167,13 @@ struct LayerTraining<T>::State {
   // Scores become residuals, the gradient by scores; returns the sum of weighted losses.
   double residuals(index_t begin, index_t n, VectorView<const std::int32_t> labels,
                    const T* row_weights) {
-    const auto z = part(scores, classes(), begin, n);
-    double sum = 0.0;
+    sample_weights.reserve(n);
     for (index_t i = 0; i < n; ++i) {
       const double weight = row_weights == nullptr ? 1.0 : static_cast<double>(row_weights[i]);
-      LogitTerms terms;
-      softmax_residual(z.row(i), classes(), labels[i], weight / static_cast<double>(n), 0.0, terms);
-      sum += terms.loss;
+      sample_weights[i] = weight / static_cast<double>(n);
     }
-    return sum;
+    const auto z = part(scores, classes(), begin, n);
+    return softmax_residuals(z, labels.data, sample_weights.data(), 0.0).loss;
   }
 
   // Slopes of all layers' projections from residuals; of the rows themselves, in `above`, if asked for.
@@ -362,13 +361,12 @@ TrainingLosses LayerTraining<T>::step(MatrixView<const T> rows,
           std::to_string(shift));
   require(rate >= T(0), "rate", "a number, 0 or more", std::to_string(rate));
   for (index_t i = 0; i < n; ++i) {
-    require(labels[i] >= 0 && labels[i] < s.classes(), "labels",
-            "indices in [0, " + std::to_string(s.classes()) + ")",
-            std::to_string(labels[i]) + " in row " + std::to_string(i));
-    require(
-        row_weights.empty() || (row_weights[i] >= T(0) && std::isfinite(row_weights[i])),
-        "row_weights", "nonnegative, finite numbers",
-        row_weights.empty() ? "" : std::to_string(row_weights[i]) + " in row " + std::to_string(i));
+    if (!(labels[i] >= 0 && labels[i] < s.classes()))
+      refuse("labels", "indices in [0, " + std::to_string(s.classes()) + ")",
+             std::to_string(labels[i]) + " in row " + std::to_string(i));
+    if (!row_weights.empty() && !(row_weights[i] >= T(0) && std::isfinite(row_weights[i])))
+      refuse("row_weights", "nonnegative, finite numbers",
+             std::to_string(row_weights[i]) + " in row " + std::to_string(i));
   }
 
   const bool shifted = shift > T(0);

@@ -7,10 +7,10 @@ were not used for fitting. It chooses the lowest tau at which exact binomial bou
 wanted agreement.
 """
 
+import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from eigenfeat import plotting
 from eigenfeat.demo.early import signals
 from eigenfeat.incomplete import ReliableClassifier
 
@@ -22,8 +22,17 @@ model = ReliableClassifier(
     LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"), correct=False
 ).fit(X, y)
 model.calibrate(held_out, agreement=0.95, confidence=0.9)
-print(model.calibration_)
-display = plotting.EarlyCalibrationDisplay.from_estimator(model)
+found = model.calibration_
+print(found)
+
+fig, ax = plt.subplots(figsize=(6.4, 4.4), layout="constrained")
+ax.plot(found.tau, found.held_out_agreement, label=f"on {found.n} held-out series")
+ax.plot(found.tau, found.lower, "--", label=f"lower bound, confidence {found.confidence:g}")
+ax.plot(found.reliability, found.lower[found.chosen], "o", label=f"tau = {found.reliability:.3f}")
+ax.axhline(found.agreement, color="black", lw=0.9, label=f"wanted: {found.agreement:g}")
+ax.set(xscale="logit", xlabel="tau", ylabel="share of final labels")
+ax.legend(loc="lower right")
+plt.show()
 
 # %%
 # The chosen tau on two thousand further series:

@@ -7,10 +7,10 @@ final one. The example compares with ``ECTS`` (nearest neighbours with minimum p
 and with a fixed number of values.
 """
 
+import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from eigenfeat import plotting
 from eigenfeat.demo.early import signals
 from eigenfeat.incomplete import (
     ECTS,
@@ -34,11 +34,20 @@ def point(model):
 
 lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
 model = ReliableClassifier(lda, correct=False).fit(X, y)
+curve = reliability_curve(model, rows, truth, [0.3, 0.5, 0.7, 0.9, 0.95, 0.99])
 curves = {
-    "ReliableClassifier": reliability_curve(model, rows, truth, [0.3, 0.5, 0.7, 0.9, 0.95, 0.99]),
+    "ReliableClassifier": (curve.mean_time, curve.reliability),
     "ECTS": np.transpose([point(ECTS(support)) for support in (0.0, 0.2, 0.8)]),
     "fixed time, nearest neighbour": np.transpose(
         [point(FixedTime(time)) for time in (6, 12, 18, 24, 36, 48, 60)]
     ),
 }
-display = plotting.EarlyCurvesDisplay(curves, n_samples=length).plot()
+
+fig, ax = plt.subplots(figsize=(6.4, 4.4), layout="constrained")
+for name, (times, reliabilities) in curves.items():
+    ax.plot(times, reliabilities, "o-", label=name)
+for time, reliability, tau in zip(curve.mean_time, curve.reliability, curve.tau, strict=True):
+    ax.annotate(f"{tau:g}", (time, reliability), (4, -11), textcoords="offset points", fontsize=8)
+ax.set(xlabel="average time of decision (values)", ylabel="share of final labels", xlim=(0, length))
+ax.legend(loc="lower right")
+plt.show()

@@ -11,6 +11,7 @@ small on the second.
 # Red and blue strokes lie where the first digit has ink and the second has none, or cancel on the
 # second.
 
+import matplotlib.pyplot as plt
 from sklearn.datasets import load_digits
 
 from eigenfeat import GEM, plotting
@@ -31,4 +32,10 @@ display = plotting.SpectrumDisplay.from_estimator(gem)
 # differ in the size of the projection and not in its sign. A linear classifier on the pixels cannot
 # use the size.
 
-display = plotting.ProjectionsDisplay.from_estimator(gem, X / 16, y, pair=(0, 1))
+leading = (gem.pairs_ == (0, 1)).all(axis=1) & (gem.ranks_ == 0)
+projections = X / 16 @ gem.directions_[:, leading] + gem.offset_[leading]
+fig, ax = plt.subplots(figsize=(6.4, 4), layout="constrained")
+ax.boxplot([projections[y == digit].ravel() for digit in range(10)])
+ax.set_xticks(range(1, 11), range(10))
+ax.set(xlabel="digit", ylabel="projection on the direction of 0 against 1")
+plt.show()

@@ -8,7 +8,7 @@ No linear reduction can separate two spirals. ``KernelLDG`` separates them in on
 import matplotlib.pyplot as plt
 import numpy as np
 
-from eigenfeat import LDG, plotting
+from eigenfeat import LDG
 from eigenfeat.ldg import KernelLDG
 
 rng = np.random.default_rng(0)
@@ -17,14 +17,16 @@ arm = np.c_[t * np.cos(t), t * np.sin(t)]
 X = np.concatenate([arm, -arm]) + 0.25 * rng.normal(size=(600, 2))
 y = np.repeat([0, 1], 300)
 
-fig, axes = plt.subplots(1, 3, figsize=(8, 3.2), layout="constrained")
-plotting.EmbeddingDisplay(X, y).plot(axes[0], title="samples", legend=False)
 linear = LDG(1, random_state=0).fit(X, y)
-plotting.EmbeddingDisplay.from_estimator(linear, X, y, ax=axes[1], title="LDG(1)", legend=False)
 kernel = KernelLDG(1, kernel="rbf", kernel_gamma=4, gamma=0.5, n_neighbors=8).fit(X, y)
-plotting.EmbeddingDisplay.from_estimator(
-    kernel, X, y, ax=axes[2], title="KernelLDG(1)", legend=False
-)
+
+fig, axes = plt.subplots(1, 3, figsize=(8, 3.2), layout="constrained")
+axes[0].scatter(*X.T, c=y, s=6, cmap="RdBu_r")
+axes[0].set(title="samples", xticks=[], yticks=[])
+for ax, model in zip(axes[1:], (linear, kernel), strict=True):
+    heights = y + rng.uniform(-0.3, 0.3, 600)
+    ax.scatter(model.transform(X), heights, c=y, s=6, cmap="RdBu_r")
+    ax.set(title=f"{type(model).__name__}(1)", xlabel="component", yticks=[0, 1], ylabel="class")
 plt.show()
 
 # %%

@@ -33,7 +33,6 @@ from eigenfeat._base.validation import check_path
 
 __all__ = [
     "FileFormatError",
-    "check_array",
     "naming",
     "open_archive",
     "read_arrays",
@@ -43,13 +42,10 @@ __all__ = [
     "write_arrays",
 ]
 
-UNPACKED, RATIO = 64 * 2**20, 10  # bytes, and times the file's length; the larger is allowed
 META = "meta.npy"
 FORMAT = "eigenfeat"
 VERSION = 1
 
-_CHUNK = 2**20
-_STORED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _MALFORMED = (
     struct.error,
     ArithmeticError,
@@ -226,97 +222,44 @@ def _foreign(name: str, error: Exception) -> str:
     return f"{name}: not an {FORMAT} file, or a truncated or damaged one ({detail})"
 
 
-def open_archive(file: IO[bytes], max_bytes: int | None = None) -> zipfile.ZipFile:
-    """Open an archive all of whose members are stored uncompressed, those of inner ones as well.
+def open_archive(file: IO[bytes]) -> zipfile.ZipFile:
+    """Open an archive of stored members, which take no more memory than the file is long.
 
-    An archive with compressed members is unpacked in memory. All arrays have been compared with the
-    lengths of their members.
-
-    Parameters
-    ----------
-    file : binary file
-    max_bytes : int, optional
-        Most bytes that it may unpack into; ten times the file's length, or 64 MiB if that is more.
+    All arrays have been compared with the lengths of their members, in inner archives as well.
 
     Raises
     ------
-    FileFormatError
-        If it would unpack into more.
     ValueError, zipfile.BadZipFile
         If it is no such archive.
     """
     archive = zipfile.ZipFile(file)
-    length = file.seek(0, io.SEEK_END)
-    limit = max(UNPACKED, RATIO * length) if max_bytes is None else max_bytes
-    if _check_members(archive, limit):
-        return archive
-    unpacked = io.BytesIO()
-    _unpack(archive, unpacked, limit)
-    archive = zipfile.ZipFile(unpacked)
-    _check_members(archive, limit)
+    _check_members(archive, file.seek(0, io.SEEK_END))
     return archive
 
 
-def _check_members(archive: zipfile.ZipFile, limit: int) -> bool:
-    """Whether no member is compressed; the members' names, lengths and arrays are checked."""
+def _check_members(archive: zipfile.ZipFile, length: int) -> None:
+    """ValueError for members that are compressed, take more than `length` bytes, or are damaged."""
     members = archive.infolist()
     if len({member.filename for member in members}) != len(members):
         raise ValueError("two members have the same name")
-    if any(member.compress_type not in _STORED or member.flag_bits & 1 for member in members):
-        raise ValueError("a member is encrypted, or compressed in an unknown way")
-    total = sum(member.file_size for member in members)
-    if total > limit:
-        raise FileFormatError(
-            f"it unpacks into {total:,} bytes, more than the limit of {limit:,}; if its source is "
-            f"trusted, load(path, max_bytes={total}) reads it"
-        )
-    if any(member.compress_type != zipfile.ZIP_STORED for member in members):
-        return False
     for member in members:
-        if member.compress_size != member.file_size:
-            raise ValueError(f"member {member.filename[:40]!r} has two lengths")
+        stored = member.compress_type == zipfile.ZIP_STORED and not member.flag_bits & 1
+        if not stored or member.compress_size != member.file_size:
+            raise ValueError(f"member {member.filename[:40]!r} is compressed or encrypted")
+    if sum(member.file_size for member in members) > length:
+        raise ValueError("members are longer than the file")
+    for member in members:
         with archive.open(member) as content:
             if member.filename.endswith(".npy"):
-                check_array(content, member.file_size)
-            elif member.filename.endswith(".npz") and not _check_members(
-                zipfile.ZipFile(content), limit - total
-            ):
-                return False
-    return True
+                _check_array(content, member.file_size)
+            elif member.filename.endswith(".npz"):
+                _check_members(zipfile.ZipFile(content), member.file_size)
 
 
-def _unpack(archive: zipfile.ZipFile, out: IO[bytes], limit: int) -> int:
-    """Write the archive again, uncompressed; the number of bytes in its members."""
-    total = 0
-    with zipfile.ZipFile(out, "w") as unpacked:
-        for member in archive.infolist():
-            content = io.BytesIO()
-            with archive.open(member) as packed:  # in chunks: its length may be a lie
-                while part := packed.read(_CHUNK):
-                    total += len(part)
-                    if total > limit:
-                        raise FileFormatError(f"it unpacks into more than {limit:,} bytes")
-                    content.write(part)
-            if member.filename.endswith(".npz"):
-                inner = io.BytesIO()
-                with zipfile.ZipFile(content) as nested:
-                    total += _unpack(nested, inner, limit - total)
-                content = inner
-            unpacked.writestr(zipfile.ZipInfo(member.filename), content.getbuffer())
-    return total
+def _check_array(content: IO[bytes], length: int) -> None:
+    """ValueError for an ``npy`` file of objects, or of other numbers than its length has room for.
 
-
-def check_array(content: IO[bytes], length: int) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Read the header of an ``npy`` file, and compare it with the length of the file.
-
-    Returns
-    -------
-    shape, is_fortran_order, dtype
-
-    Raises
-    ------
-    ValueError
-        If it holds objects, or more or fewer numbers than its length has room for.
+    Only the header is read.
     """
     version = npy.read_magic(content)
     headers: dict[Any, Callable[..., Any]] = {
@@ -325,13 +268,12 @@ def check_array(content: IO[bytes], length: int) -> tuple[tuple[int, ...], bool,
     }
     if version not in headers:
         raise ValueError("an array of an unknown version of NumPy's format")
-    shape, fortran, dtype = headers[version](content)
+    shape, _, dtype = headers[version](content)
     if dtype.hasobject or not dtype.itemsize:
         raise ValueError(f"an array of dtype {dtype}, not of numbers or text")
     wanted = prod(shape) * dtype.itemsize
     if any(size < 0 for size in shape) or content.tell() + wanted != length:
         raise ValueError(f"an array of {wanted} bytes in a member of {length}")
-    return shape, fortran, dtype
 
 
 class ArrayReader:
@@ -383,14 +325,12 @@ class ArrayReader:
 
 
 @contextmanager
-def read_arrays(
-    path: str | os.PathLike[str], kind: str | None, max_bytes: int | None = None
-) -> Iterator[ArrayReader]:
+def read_arrays(path: str | os.PathLike[str], kind: str | None) -> Iterator[ArrayReader]:
     """Open what `write_arrays` wrote; FileFormatError for everything else, as in `reading`.
 
     The block must ask for all arrays. `kind` is what the file must hold; None for anything.
     """
-    with reading(path) as file, open_archive(file, max_bytes) as archive:
+    with reading(path) as file, open_archive(file) as archive:
         reader = ArrayReader(archive)
         if kind not in (None, reader.kind):
             raise FileFormatError(f"it holds {reader.kind[:40]!r}, not {kind!r}")

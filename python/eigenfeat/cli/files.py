@@ -16,7 +16,7 @@ from typing import Any
 from eigenfeat.cli.output import UsageError
 from eigenfeat.models.saving import load
 from eigenfeat.tables import FileRows, listed_files, open_rows
-from eigenfeat.tables.opening import WITH_LABELS, format_of
+from eigenfeat.tables.opening import format_of
 
 __all__ = ["STANDARD", "check_output", "check_some", "opened_with_model", "rows_of"]
 
@@ -58,14 +58,10 @@ def rows_of(options: SimpleNamespace, *, labelled: bool = True) -> FileRows:
         return open_rows(options.data, **given)
     none = UsageError("--target: expected the column of labels, got none")
     if options.target is None:
-        paths = [path for path, _ in listed_files(options.data, options.format)]
-        formats = {options.format or format_of(path) for path in paths}
-        if formats.isdisjoint([*WITH_LABELS, None]) and paths[0].exists():
+        path = listed_files(options.data, options.format)[0][0]
+        if (options.format or format_of(path)) not in ("svmlight", None) and path.exists():
             raise none  # before the column of labels is taken for a feature
     rows = open_rows(options.data, **given)
-    if rows.sources[0].label_kind is None and options.y_name != "y":
-        where = f"an array of labels in {rows.sources[0].path}"
-        raise UsageError(f"--y-name: expected {where}, got {options.y_name!r}")
     if rows.sources[0].label_kind is None:
         raise none
     return rows

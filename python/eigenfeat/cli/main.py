@@ -11,19 +11,19 @@ from types import SimpleNamespace
 from typing import Any
 
 import click
-from click.shell_completion import get_completion_class, shell_complete
+from click.shell_completion import shell_complete
 
 from eigenfeat._base.extras import MissingExtraError
 from eigenfeat._base.version import __version__
 from eigenfeat.cli import options as opt
-from eigenfeat.cli.output import UsageError, ending_at_once, report_error
+from eigenfeat.cli.output import UsageError, report_error
 
 __all__ = ["main", "program"]
 
 DATA = """\
 DATA is one file or several with the same columns, a folder of them, or a pattern in quotes: CSV
 (.csv .tsv, also .gz), Parquet (.parquet .pq), Arrow IPC and Feather (.arrow .feather .ipc), NumPy
-(.npy .npz), svmlight (.svm .svmlight .libsvm, also .gz). CSV, Parquet and Arrow need pyarrow: pip
+(.npy), svmlight (.svm .svmlight .libsvm, also .gz). CSV, Parquet and Arrow need pyarrow: pip
 install 'eigenfeat[arrow]'. If DATA is - and --format is given, all commands but moments and inspect
 read standard input; with -o - predict and transform write CSV to standard output.
 """
@@ -75,9 +75,9 @@ def _command(module: str, *decorators: opt.Decorator, examples: str) -> opt.Deco
 
         def run(**given: Any) -> int:
             options = SimpleNamespace(**given)
-            with ending_at_once():
-                command = getattr(import_module(f"eigenfeat.cli.{module}"), name)
-                from eigenfeat.cli.files import standard_input
+            command = getattr(import_module(f"eigenfeat.cli.{module}"), name)
+            from eigenfeat.cli.files import standard_input
+
             with standard_input(options, reads=module in ("models", "evaluate")):
                 return int(command(options))
 
@@ -100,7 +100,7 @@ def _command(module: str, *decorators: opt.Decorator, examples: str) -> opt.Deco
         "--output",
         type=click.Path(path_type=Path, file_okay=False),
         default=Path("eigenfeat-demo"),
-        help="Folder for pictures and errors.csv (default ./eigenfeat-demo).",
+        help="Folder for pictures (default ./eigenfeat-demo).",
     ),
     click.option("--quick", is_flag=True, help="Fewer splits and directions."),
     examples="eigenfeat demo --quick\neigenfeat demo early",
@@ -170,21 +170,15 @@ def inspect() -> None:
     opt.output_option(),
     click.option("--features", is_flag=True, help="Fit only GEM, for transform."),
     click.option("--moments", type=opt.FILE, help="Fit only GEM, on moments instead of rows."),
-    opt.model_options(),
+    opt.model_options("gem", "ldg", "reliable"),
     opt.data_options(),
     opt.memory_option(),
-    click.option(
-        "--spool",
-        type=click.Path(file_okay=False),
-        help="Folder for a temporary copy of more rows than that, so that text is parsed once.",
-    ),
     opt.run_options(),
     examples="""\
-eigenfeat fit rows.csv --target kind -o model.efm --ridge 0.1 --depth 2 --seed 1
+eigenfeat fit rows.csv --target kind -o model.efm --set ridge=0.1 --set random_state=1
 eigenfeat fit --moments rows.efm -o features.efm
 eigenfeat fit rows.csv --target kind -o ldg.efm --model ldg --set n_components=5
-eigenfeat fit rows.csv --target kind -o early.efm --model reliable --set reliability=0.99
-eigenfeat fit rows.csv --target kind -o shift.efm --model shift --extractor pca""",
+eigenfeat fit rows.csv --target kind -o early.efm --model reliable --set reliability=0.99""",
 )
 def fit() -> None:
     """Fit a classifier or features on files.
@@ -194,10 +188,10 @@ def fit() -> None:
     otherwise every layer and every step of the regression reads the files again. Empty cells are
     missing values where the model takes these.
 
-    --model fits others, to rows that fit into --memory: ldg (directions of LDG, for transform),
-    reliable (ReliableClassifier, which decides rows before all their columns are known: predict
-    --early), and shift (MaxMarginShift around an extractor, for transform). --set sets their
-    parameters by name.
+    --model fits others, to rows that fit into --memory: ldg (directions of LDG, for transform;
+    --set n_components=[2,5,9] chooses by cross-validation) and reliable (ReliableClassifier, which
+    decides rows before all their columns are known: predict --early). --set sets parameters by
+    name: --set ridge=0.1 --set powers=[1,2].
     """
 
 
@@ -280,13 +274,12 @@ def transform() -> None:
         type=click.Choice(["accuracy", "log_loss"]),
         help="Criterion of --model gem (default accuracy).",
     ),
-    opt.model_options(),
+    opt.model_options("gem", "reliable"),
     opt.data_options(),
     opt.memory_option(),
     opt.run_options(),
     examples="""\
 eigenfeat search rows.csv --target kind -o best.efm --grid penalty=0.03,0.3 --grid depth=1,2
-eigenfeat search rows.csv --target kind -o ldg.efm --model ldg --grid n_components=2,5,9
 eigenfeat search rows.csv --target kind -o early.efm --model reliable --grid rule=pairwise,box""",
 )
 def search() -> None:
@@ -294,10 +287,8 @@ def search() -> None:
 
     Tries parameters on held-out rows, fits the best to all rows, and saves it. --grid names them,
     by their names in Python. gem: GEMClassifierCV, on one held-out part or --cv folds; without
-    --grid its default grid. ldg: n_components, gamma and n_neighbors, by LDG's own
-    cross-validation. reliable: folds, by the harmonic mean of accuracy and earliness saved, without
-    a correction. shift: folds of MaxMarginShift and a linear SVM; the
-    shift is saved, for transform. Rows must fit into --memory.
+    --grid its default grid. reliable: folds, by the harmonic mean of accuracy and earliness saved,
+    without a correction. Rows must fit into --memory.
     """
 
 
@@ -309,9 +300,8 @@ def search() -> None:
     click.option(
         "--image-shape",
         type=opt.image_shape,
-        default="auto",
         metavar="RxC",
-        help="Shape of the images whose pixels the columns are, as 8x8, or none (default: auto).",
+        help="Shape of the images whose pixels the columns are, as 8x8.",
     ),
     click.option(
         "--max-rows",
@@ -333,26 +323,6 @@ def report() -> None:
     The page needs no network. Needs matplotlib: pip install 'eigenfeat[plot]'. Rows whose labels
     the model does not know are counted and left out. Use rows that had no part in the fit.
     """
-
-
-@program.command(
-    epilog=_ending(
-        """\
-eigenfeat completion bash > ~/.local/share/bash-completion/completions/eigenfeat
-eigenfeat completion zsh > ~/.zfunc/_eigenfeat      (a folder of $fpath)
-eigenfeat completion fish > ~/.config/fish/completions/eigenfeat.fish"""
-    )
-)
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-def completion(shell: str) -> int:
-    """Print a script for completion in a shell.
-
-    With it, a shell completes commands, options and names of files.
-    """
-    completion = get_completion_class(shell)
-    assert completion is not None
-    click.echo(completion(program, {}, "eigenfeat", _COMPLETE).source())
-    return 0
 
 
 # ---- how commands end ----------------------------------------------------------------------------

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,7 +13,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
-from sklearn.pipeline import make_pipeline
 
 from eigenfeat._base.validation import show
 from eigenfeat.cli.files import STANDARD, check_output, check_some, opened_with_model, rows_of
@@ -25,10 +22,9 @@ from eigenfeat.cli.output import Output, UsageError
 from eigenfeat.gem.search import GEMClassifierCV
 from eigenfeat.models.saving import save
 from eigenfeat.moments.class_moments import ClassMoments
-from eigenfeat.report.evidence import candidates
 from eigenfeat.rows.estimator import keep_columns
 from eigenfeat.rows.out_of_core import without_names
-from eigenfeat.tables import FileRows, open_rows
+from eigenfeat.tables import FileRows
 from eigenfeat.tables.writers import SUFFIXES, open_writer
 
 __all__ = ["fit", "predict", "search", "transform"]
@@ -41,7 +37,7 @@ def fit(options: SimpleNamespace) -> int:
     """Fit a classifier, or directions, and save it."""
     output, started = Output("fit", options.json, options.progress), time.perf_counter()
     if options.model_kind != "gem":
-        for flag in ("features", "moments", "spool"):
+        for flag in ("features", "moments"):
             if getattr(options, flag):
                 raise UsageError(f"--{flag}: expected none with --model {options.model_kind}")
     model = unfitted(options, features=bool(options.features or options.moments))
@@ -101,40 +97,19 @@ def _fitted(
             f"search, got more than {options.memory:g} GB"
         )
     if (n_clusters := getattr(model, "n_clusters", 1)) != 1:
-        raise UsageError(f"--n-clusters: expected 1 with more rows than --memory, got {n_clusters}")
+        raise UsageError(
+            f"--set n_clusters: expected 1 with more rows than --memory, got {n_clusters}"
+        )
     output.say("more rows than --memory: fitting block by block")
-    with ExitStack() as stack:
-        copied = _spooled(rows, options, stack, output)
-        copied.memory = 0.0
-        model.fit(copied)
+    rows.memory = 0.0
+    model.fit(rows)
     return rows, None, "block by block"
-
-
-def _spooled(
-    rows: FileRows, options: SimpleNamespace, stack: ExitStack, output: Output
-) -> FileRows:
-    """The same rows in a temporary .npy file, if that was asked for."""
-    if options.spool is None:
-        return rows
-    if rows.sources[0].sparse:
-        raise UsageError("--spool: expected none with svmlight files")
-    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=options.spool)))
-    names = [folder / "X.npy", folder / "y.npy"]
-    labels: list[npt.NDArray[Any]] = []
-    with open_writer(names[0], rows.feature_names) as write, output.rows("copying") as advance:
-        for block, position in rows.blocks():
-            write(block.X)
-            labels.append(block.y)
-            advance(len(block), position.fraction)
-    np.save(names[1], np.concatenate(labels))
-    return open_rows(names[0], names[1], block_rows=rows.block_rows)
 
 
 # ---- search --------------------------------------------------------------------------------------
 
-OF_LDG = ("n_components", "gamma", "n_neighbors")
 TAUS = [1e-8, 1e-4, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.95]  # tried for early decisions
-SHOWN = 10
+SHOWN = 10  # candidates
 
 
 def search(options: SimpleNamespace) -> int:
@@ -143,25 +118,28 @@ def search(options: SimpleNamespace) -> int:
     kind, searched = options.model_kind, _search(options, grid_values(options.grid))
     reader = searched._base() if kind == "gem" else searched
     rows, _, _ = _fitted(options, searched, reader, output)
-    model = getattr(searched, "best_estimator_", searched)
-    model = model[0] if kind == "shift" else model
+    model = searched.best_estimator_
     keep_columns(model, rows, model.n_features_in_)
     save(model, options.output)
-    if kind == "ldg":
-        chosen: dict[str, Any] = {name: plain(getattr(model, f"{name}_")) for name in OF_LDG}
-    else:
-        chosen = {_own(name): plain(value) for name, value in searched.best_params_.items()}
     result: dict[str, Any] = {"output": str(options.output), "estimator": type(model).__name__}
-    result |= {"rows": rows.n_rows, "skipped": rows.n_skipped, "best_params": chosen}
-    if kind != "ldg":
-        result |= {"best_score": float(searched.best_score_)}
-    result["results"] = [
-        one | {"params": {_own(name): plain(value) for name, value in one["params"].items()}}
-        for one in candidates(searched)
-    ]
+    result |= {"rows": rows.n_rows, "skipped": rows.n_skipped}
+    result |= {"best_params": _own_names(searched.best_params_)}
+    result |= {"best_score": float(searched.best_score_), "results": _candidates(searched)}
     result |= {"seconds": time.perf_counter() - started}
     output.result(result, _text(result))
     return 0
+
+
+def _candidates(searched: Any) -> list[dict[str, Any]]:
+    """What was tried: params, score and deviation, and whether it was chosen; the best first."""
+    tried = [searched.cv_results_[name] for name in ("params", "mean_test_score", "std_test_score")]
+    listed = [
+        {"params": _own_names(params), "score": float(score), "deviation": float(deviation)}
+        | {"chosen": place == searched.best_index_}
+        for place, (params, score, deviation) in enumerate(zip(*tried, strict=True))
+        if np.isfinite(score)
+    ]
+    return sorted(listed, key=lambda one: -one["score"])
 
 
 def _search(options: SimpleNamespace, grid: dict[str, list[Any]]) -> Any:
@@ -169,13 +147,6 @@ def _search(options: SimpleNamespace, grid: dict[str, list[Any]]) -> Any:
     kind, base = options.model_kind, unfitted(options)
     if kind != "gem" and options.scoring is not None:
         raise UsageError(f"--scoring: expected none with --model {kind}")
-    if kind == "ldg":
-        if options.cv is not None:
-            raise UsageError("--cv: expected none with --model ldg, which leaves rows out itself")
-        if foreign := sorted(set(grid) - set(OF_LDG)):
-            names = ", ".join(OF_LDG)
-            raise UsageError(f"--grid: expected {names} with --model ldg, got {foreign[0]}")
-        return base.set_params(**grid)
     grid = {full_name(base, name, f"--grid {name}"): values for name, values in grid.items()}
     if kind == "gem":
         scoring = {"log_loss": "log_loss"}.get(options.scoring, "error")
@@ -183,41 +154,32 @@ def _search(options: SimpleNamespace, grid: dict[str, list[Any]]) -> Any:
         return GEMClassifierCV(
             base, grid or None, cv=options.cv, scoring=scoring, random_state=seed
         )
-    if kind == "reliable":
-        from eigenfeat.incomplete import harmonic_mean_score
+    from eigenfeat.incomplete import harmonic_mean_score
 
-        grid = {"reliability": TAUS} | grid
-        folds = StratifiedKFold(options.cv or 5)
-        return GridSearchCV(
-            base.set_params(correct=False), grid, scoring=harmonic_mean_score, cv=folds
-        )
-    from eigenfeat.maxmargin import MulticlassSVM
-
-    if not grid:
-        raise UsageError("--grid: expected parameters with --model shift, got none")
-    steps = make_pipeline(base, MulticlassSVM())
-    named = {f"maxmarginshift__{name}": values for name, values in grid.items()}
-    folds = StratifiedKFold(options.cv or 5, shuffle=True, random_state=0)
-    return GridSearchCV(steps, named, cv=folds, error_score="raise")
+    grid = {"reliability": TAUS} | grid
+    folds = StratifiedKFold(options.cv or 5)
+    return GridSearchCV(base.set_params(correct=False), grid, scoring=harmonic_mean_score, cv=folds)
 
 
-def _own(name: str) -> str:
-    """The name that the command line has for a parameter of a nested estimator."""
-    part, _, own = name.rpartition("__")
-    return own if part in ("maxmarginshift", "gem", "logit") else name
+def _own_names(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters, those of `gem` and `logit` by their own names."""
+    return {
+        name.removeprefix("gem__").removeprefix("logit__"): plain(value)
+        for name, value in params.items()
+    }
 
 
 def _text(result: dict[str, Any]) -> str:
     def settings(params: Mapping[str, Any]) -> str:
         return ", ".join(f"{name}={value}" for name, value in params.items()) or "as given"
 
-    score = f"; score {result['best_score']:.4f}" if "best_score" in result else ""
     tried = [f"  {one['score']:.4f}  {settings(one['params'])}" for one in result["results"]]
     if len(tried) > SHOWN:
         tried[SHOWN:] = [f"  ... and {len(tried) - SHOWN} more; --json prints all"]
     return "\n".join([
         f"{result['output']}: {result['estimator']}, {result['rows']:,} rows; "
-        f"{settings(result['best_params'])}{score}; {result['seconds']:.1f} s",
+        f"{settings(result['best_params'])}; score {result['best_score']:.4f}; "
+        f"{result['seconds']:.1f} s",
         *tried,
     ])  # fmt: skip
 

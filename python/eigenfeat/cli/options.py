@@ -9,26 +9,24 @@ from typing import Any
 import click
 from click import Choice, option
 
-from eigenfeat.cli.kinds import CLASSIFIERS, EXTRACTORS, MODELS, PARAMETERS, assignment
+from eigenfeat.cli.kinds import CLASSIFIERS, assignment
 
 __all__ = ["assignment", "image_shape"]
 
 Decorator = Callable[[Any], Any]
 COUNT = click.IntRange(1)
 FILE = click.Path(path_type=Path)
-FORMATS = ("csv", "parquet", "arrow", "npy", "npz", "svmlight")
+FORMATS = ("csv", "parquet", "arrow", "npy", "svmlight")
 
 
 # ---- values --------------------------------------------------------------------------------------
 
 
-def image_shape(text: str) -> tuple[int, int] | str | None:
-    """Rows and columns, as 8x8, or auto, or none."""
-    if text in ("auto", "none"):
-        return None if text == "none" else text
+def image_shape(text: str) -> tuple[int, int]:
+    """Rows and columns, as 8x8."""
     rows, _, columns = text.lower().partition("x")
     if not (rows.isdigit() and columns.isdigit()):
-        raise click.BadParameter(f"expected rows and columns, as 8x8, or auto or none, got {text}")
+        raise click.BadParameter(f"expected rows and columns, as 8x8, got {text}")
     return int(rows), int(columns)
 
 
@@ -110,10 +108,9 @@ def data_options(*, target: bool = True) -> Decorator:
             "--target",
             metavar="COLUMN",
             help="The labels: name or number of a column or, for NumPy files, an .npy file; not "
-            "needed for svmlight files and .npz files with an array y.",
+            "needed for svmlight files.",
         ),
         option("--labels", type=kinds, default="auto", help="Type of the labels."),
-        option("--y-name", default="y", metavar="NAME", help="Array of labels in .npz files."),
     )
     chosen = "The features: names or numbers (default: those of the model, or all others)."
     bad = "Leave out, or leave empty in the output, rows with text, infinity, a wrong number of "
@@ -127,28 +124,18 @@ def data_options(*, target: bool = True) -> Decorator:
         option("--block-rows", type=COUNT, help="Rows of a block (default: about 32 MB)."),
         option("--skip-bad", is_flag=True, help=bad),
         format_options(),
-        option("--x-name", default="X", metavar="NAME", help="Array of rows in .npz files."),
         option("--n-features", type=COUNT, help="Columns of svmlight files."),
         option("--zero-based/--no-zero-based", default=None, help=based),
     )
 
 
-def model_options() -> Decorator:
+def model_options(*kinds: str) -> Decorator:
     """What model is fitted, and its parameters."""
     named = "A parameter of the model, by its name in Python; PART__NAME of one inside it."
-    of_gem = [
-        option(flag, name, default=None, type=Choice(kind) if isinstance(kind, tuple) else None,
-               metavar=kind if isinstance(kind, str) else None, help=text)
-        for name, (flag, kind, text) in PARAMETERS.items()
-    ]  # fmt: skip
     return _grouped(
-        option("--model", "model_kind", type=Choice([*MODELS]), default="gem", help="Default gem."),
+        option("--model", "model_kind", type=Choice(kinds), default="gem", help="Default gem."),
         option("--classifier", type=Choice([*CLASSIFIERS]), help="Of --model reliable."),
-        option("--extractor", type=Choice([*EXTRACTORS]), help="Of --model shift (default pca)."),
         option(
             "--set", "assignments", type=assignment, multiple=True, metavar="NAME=VALUE", help=named
         ),
-        *of_gem,
-        option("--constant/--no-constant", default=None, help="Add a column of 1s."),
-        option("--include-input", is_flag=True, default=None, help="Add the last layer's input."),
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import sys
-import threading
 import time
 import unicodedata
 from collections.abc import Iterator, Mapping
@@ -14,7 +13,7 @@ from types import FrameType
 from typing import Any, TextIO
 
 __all__ = [
-    *("Advance", "InterruptedRunError", "Interrupts", "Output", "UsageError", "ending_at_once"),
+    *("Advance", "InterruptedRunError", "Interrupts", "Output", "UsageError"),
     *("printable", "report_error"),
 ]
 
@@ -154,24 +153,6 @@ class Advance:
 
 
 # ---- signals -------------------------------------------------------------------------------------
-
-
-@contextmanager
-def ending_at_once() -> Iterator[None]:
-    """While modules are imported, Ctrl-C ends the program without a word.
-
-    A KeyboardInterrupt in the midst of an extension module may come out as any other error.
-    """
-    before = signal.getsignal(signal.SIGINT)
-    main = threading.current_thread() is threading.main_thread()
-    if before is not signal.default_int_handler or not main:
-        yield
-        return
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 class Interrupts:

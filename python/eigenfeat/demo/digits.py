@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from statistics import median_low
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.types import Floats
-from eigenfeat.demo.datasets import Images, Split, random_splits
-from eigenfeat.demo.pictures import draw_errors, save_pictures
 from eigenfeat.gem.gem import GEM
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from rich.table import Table
+
+__all__ = ["Outcome", "compare", "load_images", "pictures", "table"]
+
 Array = NDArray[np.float64]
+Labels = NDArray[np.int64]
+Split = tuple[NDArray[np.intp], NDArray[np.intp]]  # samples for training and for testing
 Features = tuple[Floats, Floats]
 
 PENALTIES = (1e-3, 1e-2, 1e-1, 1.0)  # C of the classifier: every method chooses out of these
@@ -40,8 +46,17 @@ class Outcome:
     n_columns: int = 0
 
 
+def load_images() -> tuple[Array, Labels]:
+    """scikit-learn's bundled digits: 1,797 images of 8 x 8 pixels in 0..1, and their labels."""
+    from sklearn.datasets import load_digits
+
+    X, y = load_digits(return_X_y=True)
+    return X / 16.0, y.astype(np.int64)
+
+
 def compare(
-    images: Images,
+    X: Array,
+    y: Labels,
     n_splits: int,
     seed: int,
     n_directions: int = N_DIRECTIONS,
@@ -54,7 +69,7 @@ def compare(
 
     Parameters
     ----------
-    images : Images
+    X, y : samples and labels
     n_splits, seed : int
         Random splits into 60% for training and 40% for testing.
     n_directions : int
@@ -72,58 +87,88 @@ def compare(
     outcomes = {name: Outcome() for name in (PIXELS, FOURIER, RANDOM, OURS)}
     # The classifier's products are small: more BLAS threads would mostly wait for each other.
     with threadpool_limits(limits=1, user_api="blas"):
-        for number, split in enumerate(random_splits(images.y, n_splits, TEST_SHARE, seed)):
-            for name, make in _representations(images, split, n_directions, seed + number):
-                _measure(outcomes[name], make, images.y, split)
+        for number, split in enumerate(_random_splits(y, n_splits, TEST_SHARE, seed)):
+            for name, make in _representations(X, y, split, n_directions, seed + number):
+                _measure(outcomes[name], make, y, split)
                 advance(f"split {number + 1} of {n_splits}: {name}")
     return outcomes
 
 
-def fit_for_pictures(images: Images) -> GEM:
-    """Fit GEM on all images, with enough directions to show spectra."""
-    return GEM(n_directions=15, threshold=1.0, scale="none").fit(images.X, images.y)
+def table(outcomes: Mapping[str, Outcome], title: str) -> Table:
+    """A table of columns, test error (mean and standard deviation) and seconds."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold")
+    table.add_column("logistic regression on")
+    for heading in ("columns", "test error %", "\u00b1", "C", "seconds"):
+        table.add_column(heading, justify="right")
+    for name, outcome in outcomes.items():
+        errors = 100 * np.array(outcome.errors)
+        table.add_row(
+            name,
+            f"{outcome.n_columns:,}",
+            f"{errors.mean():.2f}",
+            f"{errors.std(ddof=1) if len(errors) > 1 else 0.0:.2f}",
+            f"{median_low(outcome.penalties):g}",
+            f"{np.mean(outcome.seconds):.2f}",
+            style="bold green" if name == OURS else None,
+        )
+    return table
 
 
-def draw(images: Images, outcomes: dict[str, Outcome], folder: Path) -> list[tuple[Path, str]]:
-    """Write the pictures as PNG files; return each file and what it shows.
-
-    Raises
-    ------
-    OSError
-        If the folder cannot be made or written to.
-    """
+def pictures(X: Array, y: Labels, outcomes: dict[str, Outcome]) -> dict[str, tuple[Figure, str]]:
+    """Pictures and what they show, by name."""
     from eigenfeat import plotting
 
-    folder.mkdir(parents=True, exist_ok=True)
-    gem = fit_for_pictures(images)
-    errors = {name: outcome.errors for name, outcome in outcomes.items()}
-    comparison = draw_errors(errors, OURS)
-    comparison.suptitle("Logistic regression on four representations of digits")
-    filters = plotting.FiltersDisplay.from_estimator(
-        gem, images.X, images.y, pairs=FIGURE_PAIRS, image_shape=images.shape
-    )
-    projections = plotting.ProjectionsDisplay.from_estimator(
-        gem, images.X, images.y, pair=FIGURE_PAIRS[0]
-    )
+    # With enough directions to show spectra.
+    gem = GEM(n_directions=15, threshold=1.0, scale="none").fit(X, y)
+    filters = plotting.FiltersDisplay.from_estimator(gem, X, y, pairs=FIGURE_PAIRS)
     spectrum = plotting.SpectrumDisplay.from_estimator(gem)
-    pictures: dict[str, tuple[Any, str]] = {
-        "errors": (comparison, "test errors of the four representations"),
+    return {
+        "errors": (_draw_errors(outcomes), "test errors of the four representations"),
         "filters": (filters.figure_, "leading directions of five class pairs"),
-        "projections": (projections.figure_, "digits projected on one direction, class by class"),
         "spectrum": (spectrum.figure_, "eigenvalues of every class pair"),
     }
-    return save_pictures(pictures, folder)
+
+
+def _draw_errors(outcomes: Mapping[str, Outcome]) -> Figure:
+    """A bar for the mean of each method's error rates, and a circle for each split."""
+    from eigenfeat.plotting.figures import new_figure, plain
+
+    figure = new_figure(7.0, 3.7)
+    ax = figure.subplots()
+    for place, (name, outcome) in enumerate(reversed(list(outcomes.items()))):
+        percent = 100 * np.asarray(outcome.errors)
+        ax.barh(place, percent.mean(), 0.56, color="#b2182b" if name == OURS else "#9aa5b1")
+        spread = np.linspace(-0.16, 0.16, len(percent)) if len(percent) > 1 else np.zeros(1)
+        ax.plot(percent, place + spread, "o", ms=3.5, mfc="white", mec="black", mew=0.8)
+        ax.text(percent.max(), place, f"  {percent.mean():.2f}%", va="center")
+    ax.set_yticks(range(len(outcomes)), list(outcomes)[::-1])
+    ax.set_xlim(0, 115 * max(max(outcome.errors) for outcome in outcomes.values()))
+    ax.set_xlabel("test error in % (bars: mean, circles: single splits)")
+    plain(ax)
+    figure.suptitle("Logistic regression on four representations of digits")
+    return figure
+
+
+def _random_splits(y: Labels, n_splits: int, test_share: float, seed: int) -> Iterator[Split]:
+    """Stratified random splits; the same ones for the same seed."""
+    from sklearn.model_selection import StratifiedShuffleSplit
+
+    splitter = StratifiedShuffleSplit(n_splits, test_size=test_share, random_state=seed)
+    yield from splitter.split(y[:, None], y)
 
 
 def _representations(
-    images: Images, split: Split, n_directions: int, seed: int
+    X: Array, y: Labels, split: Split, n_directions: int, seed: int
 ) -> Iterator[tuple[str, Callable[[], Features]]]:
     """Yield each method's name and what makes its features; GEM goes first and sets the size."""
-    train, test = images.X[split.train], images.X[split.test]
+    train, test = X[split[0]], X[split[1]]
     gem = GEM(n_directions=n_directions, random_state=seed)
 
     def ours() -> Features:
-        gem.fit(train, images.y[split.train])
+        gem.fit(train, y[split[0]])
         return gem.transform(train), gem.transform(test)
 
     yield OURS, ours
@@ -151,28 +196,28 @@ def _random_fourier(train: Array, test: Array, count: int, seed: int) -> Feature
     return sampler.transform(train), sampler.transform(test)
 
 
-def _measure(
-    outcome: Outcome, make: Callable[[], Features], y: NDArray[np.int64], split: Split
-) -> None:
+def _measure(outcome: Outcome, make: Callable[[], Features], y: Labels, split: Split) -> None:
     """Make features, choose C, train on all training rows, and count errors on the test rows."""
     started = time.perf_counter()
     train, test = make()
     making = time.perf_counter() - started
-    penalty = _choose_penalty(train, y[split.train])
+    penalty = _choose_penalty(train, y[split[0]])
     started = time.perf_counter()
-    model = _classifier(penalty).fit(train, y[split.train])
-    error = float(np.mean(model.predict(test) != y[split.test]))
+    model = _classifier(penalty).fit(train, y[split[0]])
+    error = float(np.mean(model.predict(test) != y[split[1]]))
     outcome.errors.append(error)
     outcome.seconds.append(making + time.perf_counter() - started)
     outcome.penalties.append(penalty)
     outcome.n_columns = train.shape[1]
 
 
-def _choose_penalty(rows: Floats, labels: NDArray[np.int64]) -> float:
+def _choose_penalty(rows: Floats, labels: Labels) -> float:
     """Return the C with the fewest errors on a quarter of the rows; the smaller one on a tie."""
-    inner = next(iter(random_splits(labels, 1, 0.25, seed=0)))
-    fit, held_out = (rows[inner.train], labels[inner.train]), (rows[inner.test], labels[inner.test])
-    scores = [_classifier(c).fit(*fit).score(*held_out) for c in PENALTIES]
+    ((train, test),) = _random_splits(labels, 1, 0.25, seed=0)
+    scores = [
+        _classifier(c).fit(rows[train], labels[train]).score(rows[test], labels[test])
+        for c in PENALTIES
+    ]
     return PENALTIES[int(np.argmax(scores))]
 
 

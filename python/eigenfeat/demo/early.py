@@ -5,28 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.types import Labels
-from eigenfeat.demo.pictures import save_pictures
 from eigenfeat.incomplete import (
     ECTS,
     Calibration,
-    EarlyCurve,
     EarlyScores,
     FixedTime,
     ReliableClassifier,
     StreamDecision,
     calibrate,
     early_scores,
-    reliability_curve,
 )
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
     from rich.console import Console
     from rich.table import Table
 
@@ -35,8 +32,8 @@ __all__ = [
     "Demonstration",
     "Look",
     "demonstrate",
-    "draw",
     "looks_table",
+    "pictures",
     "scores_table",
     "show",
     "signals",
@@ -48,9 +45,6 @@ KINDS = ("rises late", "returns", "swings")
 LENGTH = 60
 N_TRAIN, N_HELD_OUT, N_TEST = 200, 300, 400
 TAU = 0.95
-TAUS = (0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
-SUPPORTS = (0.0, 0.2, 0.8)
-SHARES = (0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0)
 BAR = 24  # characters for a tau of 1
 SHOWN = 18  # lines of a signal's table, the last ones in full
 
@@ -69,8 +63,8 @@ class Look:
 class Demonstration:
     """Results of the demonstration.
 
-    `looks` are the states of `signal`, of class `kind`; `scores` are by method, `curves` by method
-    as (times, reliabilities) or an `EarlyCurve`.
+    `looks` are the states of `signal`, of class `kind`; `test` are signals and their classes, and
+    `scores` those of each method on them.
     """
 
     model: ReliableClassifier
@@ -78,8 +72,8 @@ class Demonstration:
     kind: str
     looks: list[Look]
     calibration: Calibration
+    test: tuple[Array, Labels]
     scores: dict[str, EarlyScores]
-    curves: dict[str, EarlyCurve | tuple[list[float], list[float]]]
 
 
 def signals(n: int, rng: np.random.Generator) -> tuple[Array, Labels]:
@@ -122,42 +116,27 @@ def demonstrate(seed: int) -> Demonstration:
     model = ReliableClassifier(lda, reliability=TAU, correct=False).fit(X, y)
     shown = _typical(model, rows)
     calibration = calibrate(model, held_out, agreement=TAU)
-    scores, curves = _compared(model, (X, y), (rows, truth), calibration)
     return Demonstration(
         model,
         rows[shown],
         str(truth[shown]),
         _follow(model, rows[shown]),
         calibration,
-        scores,
-        curves,
+        (rows, truth),
+        _compared(model, (X, y), (rows, truth), calibration),
     )
 
 
-def draw(shown: Demonstration, folder: Path) -> list[tuple[Path, str]]:
-    """Write the pictures as PNG files; return each file and what it shows.
-
-    Raises
-    ------
-    OSError
-        If the folder cannot be made or written to.
-    """
+def pictures(shown: Demonstration) -> dict[str, tuple[Figure, str]]:
+    """Pictures and what they show, by name."""
     from eigenfeat import plotting
 
-    folder.mkdir(parents=True, exist_ok=True)
     decision = plotting.EarlyDecisionDisplay.from_estimator(shown.model, shown.signal)
-    curves = plotting.EarlyCurvesDisplay(shown.curves, LENGTH).plot()
-    curves.figure_.suptitle(f"{N_TEST} simulated signals")
-    calibration = plotting.EarlyCalibrationDisplay(shown.calibration).plot()
-    pictures = {
+    times = plotting.EarlyTimesDisplay.from_estimator(shown.model, *shown.test)
+    return {
         "early-decision": (decision.figure_, "one signal while it is being decided"),
-        "early-curves": (curves.figure_, "reliability against the average time of decision"),
-        "early-calibration": (
-            calibration.figure_,
-            "what tau promises, and what held-out signals say of it",
-        ),
+        "early-times": (times.figure_, "when all signals are decided, and as what"),
     }
-    return save_pictures(pictures, folder)
 
 
 def _typical(model: ReliableClassifier, rows: Array) -> int:
@@ -186,7 +165,7 @@ def _compared(
     train: tuple[Array, NDArray[Any]],
     test: tuple[Array, NDArray[Any]],
     calibration: Calibration,
-) -> tuple[dict[str, EarlyScores], dict[str, EarlyCurve | tuple[list[float], list[float]]]]:
+) -> dict[str, EarlyScores]:
     rows, truth = test
 
     def score(one: Any, *given: float) -> EarlyScores:
@@ -196,21 +175,9 @@ def _compared(
     scores = {f"reliable, tau {TAU:g}": score(model, TAU)}
     if calibration.chosen >= 0:
         scores["reliable, calibrated"] = score(model, calibration.reliability)
-    ects = [score(ECTS(support).fit(*train)) for support in SUPPORTS]
-    times = [round(share * LENGTH) for share in SHARES]
-    fixed = [score(FixedTime(at).fit(*train)) for at in times]
-    scores["ECTS"] = ects[0]
-    scores["fixed time, 1-NN"] = fixed[len(times) // 2]
-    curves: dict[str, EarlyCurve | tuple[list[float], list[float]]] = {
-        "reliable": reliability_curve(model, rows, truth, TAUS),
-        "ECTS": _points(ects),
-        "fixed time, 1-NN": _points(fixed),
-    }
-    return scores, curves
-
-
-def _points(scores: list[EarlyScores]) -> tuple[list[float], list[float]]:
-    return [one.mean_time for one in scores], [float(one.reliability or 0) for one in scores]
+    scores["ECTS"] = score(ECTS(0.0).fit(*train))
+    scores["fixed time, 1-NN"] = score(FixedTime(LENGTH // 2).fit(*train))
+    return scores
 
 
 # ---- output --------------------------------------------------------------------------------------

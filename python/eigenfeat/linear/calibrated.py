@@ -11,13 +11,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve
+from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base import threads as _threads
 from eigenfeat._base.saved import Saved, fits
-from eigenfeat._base.types import Floats, RandomState, Targets, Weights
+from eigenfeat._base.types import Codes, Floats, RandomState, Targets, Weights
 from eigenfeat._base.validation import MOST
 from eigenfeat.linear.logistic import Features, LinearClassifier
 from eigenfeat.linear.logit_problem import LogitProblem, Penalty, merge_ranges, uncentred
@@ -25,6 +26,7 @@ from eigenfeat.rows import reductions
 from eigenfeat.rows.blocks import Block
 from eigenfeat.rows.estimator import Iterative, unchanged_on_error, with_steps
 from eigenfeat.rows.out_of_core import over_blocks
+from eigenfeat.rows.splits import check_held_out
 
 __all__ = ["CalibratedLeastSquares", "Passes", "ScoreMap", "on_simplex", "row_slices"]
 
@@ -355,8 +357,22 @@ class CalibratedLeastSquares(Iterative, LinearClassifier):
         self._validate_params()
         with unchanged_on_error(self):
             random = check_random_state(self.random_state)
-            self._fit(*self._problems(X, y, sample_weight, random), random)
+            rows, held_out = self._any_rows(X, y, sample_weight), None
+            if self.early_stopping:
+                rows, held = map(rows.subset, self._split(rows.codes, random))
+                held_out = LogitProblem(held, constant=self.fit_intercept)
+            problem, centre = self._problem(rows)
+            self._fit(problem, held_out, centre, random)
         return self
+
+    def _split(self, codes: Codes, random: np.random.RandomState) -> list[NDArray[np.intp]]:
+        """Numbers of samples to fit and of samples to hold out, class by class."""
+        check_held_out(codes, self.classes_, self.validation_fraction, "early_stopping")
+        options = {"stratify": codes, "random_state": random}
+        parts = train_test_split(
+            np.arange(len(codes)), test_size=self.validation_fraction, **options
+        )
+        return [np.sort(part) for part in parts]
 
     def _fit(self, problem: Any, held_out: Any, centre: Any, random: Any) -> None:
         started = time.perf_counter()

@@ -258,7 +258,7 @@ class _Fold:
 
 @dataclass
 class HeldOutFolds:
-    """Rows for penalty and temperature: folds of all rows, or those of early stopping.
+    """Folds of the samples, for penalty and temperature.
 
     Attributes
     ----------
@@ -268,8 +268,6 @@ class HeldOutFolds:
         The problem of the rows of a fold.
     metric : callable
         ``metric(problem, energy, tolerance)``, the factor of a fold's metric.
-    held_out : LogitProblem or None
-        Rows of early stopping.
     constant : bool
         Whether there is an intercept.
     random : RandomState
@@ -280,7 +278,6 @@ class HeldOutFolds:
     problem: LogitProblem
     problem_of: Callable[[LabelledRows], LogitProblem]
     metric: Callable[[LogitProblem, float, float], core.Metric]
-    held_out: LogitProblem | None
     constant: bool
     random: np.random.RandomState
     span: Span | None = None
@@ -290,18 +287,14 @@ class HeldOutFolds:
         """Numbers of rows to train on and of rows to hold out, for each fold."""
         return folds(self.problem.rows.codes, self.problem.shape[1], self.random)
 
-    def logits_by(self, W: _Array, penalty: Penalty) -> Logits:
-        """Logits of the rows of early stopping by W (p, k), or of the folds."""
-        if self.held_out is None:
-            return [logits for part in self.parts for logits in self._path(part, [penalty])[0]]
-        how = np.ascontiguousarray(W[: self.problem.shape[0]]), self.constant
-        rows = self.held_out.rows
-        return rows.reduce(held_out_logits, operator.add, *how, rows.n_threads)
+    def logits(self, penalty: Penalty) -> Logits:
+        """Logits of the samples that the folds hold out."""
+        return [logits for part in self.parts for logits in self._path(part, [penalty])[0]]
 
     @property
     def is_one_fold(self) -> bool:
         """Whether the rows held out are those of one fold of many rows."""
-        return self.held_out is None and len(self.parts) == 1 and self.problem.n_rows > SOME
+        return len(self.parts) == 1 and self.problem.n_rows > SOME
 
     def of_one_fold(self, penalty: Penalty, solve: Solve | None) -> tuple[_Array, Logits]:
         """Weights of the one fold, and logits of its rows; `solve` is as in `choose`."""

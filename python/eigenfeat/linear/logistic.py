@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
@@ -24,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 from eigenfeat._base.labels import check_two_labels, plain_labels
 from eigenfeat._base.saved import fits
 from eigenfeat._base.threads import resolve
-from eigenfeat._base.types import Codes, Floats, Labels, RandomState, Rows, Targets, Weights
+from eigenfeat._base.types import Floats, Labels, RandomState, Rows, Targets, Weights
 from eigenfeat._base.validation import FLOATS, check_number, show, warn_caller
 from eigenfeat.expansion.features import CoreRows, ExpandedRows, core_rows
 from eigenfeat.linear.gaussian import GaussianClasses
@@ -59,7 +58,6 @@ from eigenfeat.rows.estimator import (
 )
 from eigenfeat.rows.labelled import CachedBlock, LabelledRows, MemoryRows, scan_blocks
 from eigenfeat.rows.out_of_core import BlockScores, FromLogits, over_blocks
-from eigenfeat.rows.splits import check_held_out
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -79,7 +77,6 @@ __all__ = [
     "LinearModel",
     "MultinomialLogit",
     "Start",
-    "Watch",
     "damping",
     "fit_near",
     "held_out_logits_of",
@@ -195,26 +192,18 @@ class LinearModel(BlockScores, ClassifierMixin, BaseEstimator):
 
 
 class LinearClassifier(Verbose, LinearModel, FromLogits):
-    """Base class of the fits: problems of all rows, of a sample, and of held-out rows."""
+    """Base class of the fits: problems of all samples and of some."""
 
     fit_intercept: bool
-    early_stopping: bool
-    validation_fraction: float
 
-    def _problems(
-        self, X: Any, y: Targets, sample_weight: Weights, random: np.random.RandomState
-    ) -> tuple[LogitProblem, LogitProblem | None, NDArray[np.float64] | None]:
-        """Problems of the rows to fit and of those held out, and what columns are moved by."""
-        rows, held_out = self._any_rows(X, y, sample_weight), None
-        if self.early_stopping:
-            rows, held = map(rows.subset, self._split(rows.codes, random))
-            held_out = LogitProblem(held, constant=self.fit_intercept)
+    def _problem(self, rows: LabelledRows) -> tuple[LogitProblem, NDArray[np.float64] | None]:
+        """The problem of these samples, and what columns are moved by."""
         centre = far_means(rows) if self.fit_intercept else None
         if centre is not None:
             rows = rows.read_as(replace(rows.reading, centre=centre))
         problem = LogitProblem(rows, constant=self.fit_intercept)
         self.n_features_in_ = problem.varying
-        return problem, held_out, centre
+        return problem, centre
 
     def _any_rows(self, X: Any, y: Targets, sample_weight: Weights) -> LabelledRows:
         """Rows in memory or in blocks, checked."""
@@ -240,48 +229,6 @@ class LinearClassifier(Verbose, LinearModel, FromLogits):
             return np.sort(random.permutation(n)[:count])
         few = np.random.default_rng(random.randint(2**31 - 1))
         return np.sort(few.choice(n, count, replace=False, shuffle=False))
-
-    def _split(self, codes: Codes, random: np.random.RandomState) -> list[NDArray[np.intp]]:
-        """Numbers of rows to fit and of rows to hold out, class by class."""
-        check_held_out(codes, self.classes_, self.validation_fraction, "early_stopping")
-        options = {"stratify": codes, "random_state": random}
-        parts = train_test_split(
-            np.arange(len(codes)), test_size=self.validation_fraction, **options
-        )
-        return [np.sort(part) for part in parts]
-
-
-class Watch:
-    """Reports progress, and stops when the loss of the held-out rows no longer decreases."""
-
-    PATIENCE = 3
-
-    def __init__(
-        self,
-        held_out: LogitProblem | None,
-        uncentred: Callable[[_Array], _Array],
-        say: Callable[[str], None],
-        stops: Callable[[], bool] = lambda: False,
-    ) -> None:
-        self.held_out, self.uncentred, self.say = held_out, uncentred, say
-        self.stops = stops
-        self.losses: list[float] = []
-        self.best: Progress | None = None
-
-    def __call__(self, progress: Progress) -> bool:
-        """Say how far the solver is; return whether the held-out loss has stopped falling."""
-        text = f"iteration {progress.iteration}: objective {progress.objective:.6g}"
-        text += f", estimated gap {progress.gap:.1e}"
-        stop = self.stops()
-        if self.held_out is None:
-            self.say(text)
-            return stop
-        self.losses.append(self.held_out.loss(self.uncentred(progress.point)))
-        self.say(f"{text}, held-out loss {self.losses[-1]:.5g}")
-        least = int(np.argmin(self.losses))
-        if least == len(self.losses) - 1:
-            self.best = progress
-        return stop or len(self.losses) - 1 - least >= self.PATIENCE
 
 
 class MultinomialLogit(Iterative, LinearClassifier):
@@ -311,8 +258,6 @@ class MultinomialLogit(Iterative, LinearClassifier):
         Iterations stop when `gap_` is at most this fraction of the objective.
     max_iter : int >= 1, default=200
         Maximum number of iterations.
-    early_stopping, validation_fraction : bool, float, default=False, 0.1
-        Whether to stop by the loss of this fraction of the samples, which are held out.
     warm_start : bool, default=False
         Whether `fit` starts from the existing weights.
     temperature : float > 0 or "auto", default=1.0
@@ -338,9 +283,7 @@ class MultinomialLogit(Iterative, LinearClassifier):
     gap_, gradient_norm_ : float
         Estimate, not a bound, of the objective's excess over its minimum; norm of the gradient.
     stop_reason_ : {"converged", "precision", "stopped", "iterations", "closed form"}
-        Estimated gap, rounding errors, held-out loss, `max_iter`, or Gaussian classes.
-    validation_history_ : list of float
-        With `early_stopping`, the held-out loss at the start and after every iteration.
+        Estimated gap, rounding errors, a callback, `max_iter`, or Gaussian classes.
 
     See Also
     --------
@@ -376,8 +319,6 @@ class MultinomialLogit(Iterative, LinearClassifier):
         "gram_rows": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"}), None],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "early_stopping": ["boolean"],
-        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
         "warm_start": ["boolean"],
         "temperature": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "solver": [StrOptions({"lbfgs", "gaussian", "auto"})],
@@ -396,8 +337,6 @@ class MultinomialLogit(Iterative, LinearClassifier):
         gram_rows: int | str | None = "auto",
         tol: float = 1e-4,
         max_iter: int = 200,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
         warm_start: bool = False,
         temperature: float | str = 1.0,
         solver: str = "lbfgs",
@@ -413,8 +352,6 @@ class MultinomialLogit(Iterative, LinearClassifier):
         self.gram_rows = gram_rows
         self.tol = tol
         self.max_iter = max_iter
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
         self.warm_start = warm_start
         self.temperature = temperature
         self.solver = solver
@@ -495,7 +432,7 @@ class MultinomialLogit(Iterative, LinearClassifier):
         again = self.warm_start and hasattr(self, "coef_")
         before = (self.classes_, self._all_weights()) if again else None
         random = check_random_state(self.random_state)
-        problem, held_out, centre = self._problems(X, y, sample_weight, random)
+        problem, centre = self._problem(self._any_rows(X, y, sample_weight))
         if self._in_closed_form(penalties, problem.shape[1]):
             self._solve_gaussian(problem, centre, random)
             yield self
@@ -506,8 +443,8 @@ class MultinomialLogit(Iterative, LinearClassifier):
         given_temperature, near = self.temperature, None
         asked = energies is None or given_temperature == "auto"
         some = min(PENALTIES) if energies is None else min(energies)
-        span = self._span(problem, some) if before is None and held_out is None else None
-        held_out_folds = self._held_out_folds(problem, held_out, span, random) if asked else None
+        span = self._span(problem, some) if before is None else None
+        held_out_folds = self._held_out_folds(problem, span, random) if asked else None
         # Of dense rows a search starts at 0, which may need no Gram matrix.
         anywhere = before is None and not problem.rows.dense
         single = energies is None or (given_temperature == "auto" and len(energies) == 1)
@@ -532,7 +469,7 @@ class MultinomialLogit(Iterative, LinearClassifier):
             model.classes_, model.n_features_in_ = self.classes_, self.n_features_in_
             if hasattr(self, "feature_names_in_"):
                 model.feature_names_in_ = self.feature_names_in_
-            W = model._minimise(problem, metric, search, W, held_out, centre, recent)
+            W = model._minimise(problem, metric, search, W, centre, recent)
             model._apply_temperature(
                 model._temperature(held_out_folds)
                 if given_temperature == "auto"
@@ -543,7 +480,7 @@ class MultinomialLogit(Iterative, LinearClassifier):
     def fit_from(self, rows: LabelledRows, penalty: float, near: Start) -> None:
         """Fit from weights of some of the samples, in the metric of these if it does for all."""
         random = check_random_state(self.random_state)
-        problem, _, centre = self._problems(rows, None, None, random)
+        problem, centre = self._problem(self._any_rows(rows, None, None))
         self.penalty, self.penalty_ = penalty, float(penalty)
 
         def build() -> core.Metric | ScaledMetric:
@@ -552,7 +489,7 @@ class MultinomialLogit(Iterative, LinearClassifier):
             return self._metric(problem, penalty, random, None)
 
         start = problem.start((rows.classes, near.weights), centre)
-        self._minimise(problem, TriedMetric(problem, build), None, start, None, centre, NEARBY)
+        self._minimise(problem, TriedMetric(problem, build), None, start, centre, NEARBY)
 
     def _span(self, problem: LogitProblem, energy: float) -> Span | None:
         """The span of the samples, if steps in it are to replace those over the features."""
@@ -563,16 +500,14 @@ class MultinomialLogit(Iterative, LinearClassifier):
     def _held_out_folds(
         self,
         problem: LogitProblem,
-        held_out: LogitProblem | None,
         span: Span | None,
         random: np.random.RandomState,
     ) -> HeldOutFolds:
-        """Rows for penalty and temperature, with draws that leave those of the fit as they are."""
+        """Folds for penalty and temperature, with draws that leave those of the fit as they are."""
         return HeldOutFolds(
             problem,
             partial(_fold_problem, constant=self.fit_intercept),
             partial(self._fold_metric, random=deepcopy(random)),
-            held_out,
             self.fit_intercept,
             deepcopy(random),
             span,
@@ -590,9 +525,8 @@ class MultinomialLogit(Iterative, LinearClassifier):
                 raise ValueError("fit_intercept: expected True with solver='gaussian', got False")
             return True
         asked = penalties is not None or self.penalty != PENALTY or self.l2 > 0
-        asked = asked or self.warm_start or self.early_stopping
         many = self.solver == "auto" and n_classes > _MOST_BY_LBFGS
-        return many and not asked and self.fit_intercept
+        return many and not (asked or self.warm_start) and self.fit_intercept
 
     def _solve_gaussian(
         self, problem: LogitProblem, centre: _Array | None, random: np.random.RandomState
@@ -604,7 +538,6 @@ class MultinomialLogit(Iterative, LinearClassifier):
         self.penalty_, self.n_iter_ = result.shrinkage, np.array([tried], dtype=np.int32)
         self.objective_ = self.gap_ = self.gradient_norm_ = np.nan
         self.objective_history_: list[float] = []
-        self.validation_history_: list[float] = []
         self.stop_reason_ = "closed form"
         self._keep(uncentred(result.W, centre))
         started = time.perf_counter()
@@ -614,7 +547,7 @@ class MultinomialLogit(Iterative, LinearClassifier):
 
     def _chosen(
         self, held_out_folds: HeldOutFolds, solve: Solve | None
-    ) -> tuple[list[float], float | str, _Array | None]:
+    ) -> tuple[list[float], float, _Array | None]:
         """The penalty of the least held-out log loss, its temperature, and weights near its own."""
         started, k = time.perf_counter(), held_out_folds.problem.shape[1]
         fixed = None if self.temperature == "auto" else float(self.temperature)
@@ -623,8 +556,7 @@ class MultinomialLogit(Iterative, LinearClassifier):
         follow = ", ".join(f"{PENALTIES[i]:.3g}: {x:.4g}" for i, x in sorted(result.losses.items()))
         seconds = time.perf_counter() - started
         self._log(f"penalty: {PENALTIES[result.number]:.3g} (log losses {follow}; {seconds:.1f} s)")
-        early = self.temperature == "auto" and self.early_stopping
-        return [PENALTIES[result.number]], "auto" if early else result.temperature, result.start
+        return [PENALTIES[result.number]], result.temperature, result.start
 
     def _fold_metric(
         self,
@@ -645,9 +577,8 @@ class MultinomialLogit(Iterative, LinearClassifier):
         return problem.metric(penalty, damping, sample, coarse=True, tail=1.0)
 
     def _temperature(self, held_out_folds: HeldOutFolds) -> float:
-        started = time.perf_counter()
-        W = self._all_weights()
-        logits = held_out_folds.logits_by(W, self._weights(W.shape[1], self.penalty_))
+        started, k = time.perf_counter(), held_out_folds.problem.shape[1]
+        logits = held_out_folds.logits(self._weights(k, self.penalty_))
         return self._temperature_of(logits, started)
 
     def _temperature_of(self, logits: Logits, started: float) -> float:
@@ -721,21 +652,19 @@ class MultinomialLogit(Iterative, LinearClassifier):
         metric: TriedMetric,
         search: SpanSearch | None,
         W: _Array,
-        held_out: LogitProblem | None,
         centre: _Array | None,
         recent: int,
     ) -> NDArray[np.float64]:
         penalty = self._weights(problem.shape[1], self.penalty_)
-        watch = Watch(held_out, partial(uncentred, centre=centre), self._log, self._step_done)
         result, done = None, False
         if search is not None:
             options: dict[str, Any] = {"tolerance": self.tol, "max_iterations": self.max_iter}
-            result, done = search.minimise(penalty, **options, callback=watch)
+            result, done = search.minimise(penalty, **options, callback=self._watch)
             W = result.point
         if result is None or not done:
-            result = self._over_features(problem, metric, penalty, W, watch, recent)
-        self._record(result, watch)
-        full = uncentred((watch.best or result).point, centre)
+            result = self._over_features(problem, metric, penalty, W, recent)
+        self._record(result)
+        full = uncentred(result.point, centre)
         self._keep(full if self.fit_intercept else np.vstack([full, np.zeros((1, full.shape[1]))]))
         self.temperature_ = 1.0
         if result.reason == "iterations":
@@ -753,10 +682,9 @@ class MultinomialLogit(Iterative, LinearClassifier):
         metric: TriedMetric,
         penalty: Penalty,
         W: _Array,
-        watch: Watch,
         recent: int,
     ) -> Minimum:
-        float32 = problem.float32_problem() if watch.held_out is None else None
+        float32 = problem.float32_problem()
         result = minimise(
             problem.objective_of(penalty),
             metric.solve,
@@ -764,7 +692,7 @@ class MultinomialLogit(Iterative, LinearClassifier):
             tolerance=self.tol,
             max_iterations=self.max_iter,
             noise=float(np.finfo(problem.dtype).eps),
-            callback=watch,
+            callback=self._watch,
             float32=None if float32 is None else float32.objective_of(penalty),
             trial=metric.trial(penalty, W),
             recent=recent,
@@ -772,14 +700,20 @@ class MultinomialLogit(Iterative, LinearClassifier):
         metric.done()
         return result
 
-    def _record(self, result: Minimum, watch: Watch) -> None:
+    def _watch(self, progress: Progress) -> bool:
+        """Report an iteration; return whether to stop."""
+        self._log(
+            f"iteration {progress.iteration}: objective {progress.objective:.6g}, "
+            f"estimated gap {progress.gap:.1e}"
+        )
+        return self._step_done()
+
+    def _record(self, result: Minimum) -> None:
         self.n_iter_ = np.array([result.iterations], dtype=np.int32)
-        kept = watch.best or result
-        self.objective_, self.gap_ = kept.objective, kept.gap
-        self.gradient_norm_ = kept.gradient_norm
+        self.objective_, self.gap_ = result.objective, result.gap
+        self.gradient_norm_ = result.gradient_norm
         self.objective_history_ = result.history
         self.stop_reason_ = result.reason
-        self.validation_history_ = watch.losses
 
     def _all_weights(self) -> NDArray[np.float64]:
         """The weights (p + 1, k) that were fitted, before the temperature; the constant's last."""

@@ -1,6 +1,6 @@
 """Fitted classifiers and features as ONNX models, for runtimes without Python.
 
-The models use plain operators (MatMul, Relu, Sqrt, Sin, Mul, Concat, Softmax, Gather, Erf), so any
+The models use plain operators (MatMul, Relu, Sqrt, Sin, Mul, Concat, Softmax, Gather), so any
 runtime for opset 17 can run them. Needs the extra ``onnx``: ``pip install "eigenfeat[onnx]"``.
 """
 
@@ -27,8 +27,6 @@ from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.gem.ensemble import GEMEnsemble
 from eigenfeat.gem.gem import GEM
 from eigenfeat.gem.search import GEMClassifierCV
-from eigenfeat.incomplete.reliable import ReliableClassifier
-from eigenfeat.incomplete.streams import stream_tables
 from eigenfeat.ldg.direct import DirectLDA
 from eigenfeat.ldg.fisher import PCAFisher, RegularizedFisher
 from eigenfeat.ldg.gsvd import GSVDDiscriminant
@@ -41,7 +39,6 @@ from eigenfeat.ldg.transfer import TransferLDG
 from eigenfeat.linear.logistic import MultinomialLogit
 from eigenfeat.models.onnx_graph import Graph
 from eigenfeat.models.onnx_pool import pool
-from eigenfeat.models.onnx_streams import add_decisions
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -64,8 +61,7 @@ def to_onnx(
         `GEMEnsemble`, `MultinomialLogit`, `GEM`, `LDG` and the other linear reductions of
         `eigenfeat.ldg`, or a scikit-learn pipeline of `GEM`, linear reductions, `StandardScaler`
         and `RBFSampler` steps and one of these, or scikit-learn's LogisticRegression or
-        LinearDiscriminantAnalysis, as last step. Also `ReliableClassifier`
-        with the rule "pairwise" and linear discriminants, one per class.
+        LinearDiscriminantAnalysis, as last step. `to_c` exports early classifiers.
     path : str or path-like, optional
         File to which the model is also written; an existing file is replaced once the new one is
         complete.
@@ -78,18 +74,13 @@ def to_onnx(
     onnx.ModelProto
         One input ``X`` (n, d). A classifier has the outputs ``label`` (n,), integers, booleans or
         strings, and ``probabilities`` (n, k); a transformer ``features`` (n, columns).
-        `ReliableClassifier` has the outputs ``label`` and ``time`` (n,): the decision of each
-        series by its entries before the first NaN, as `predict_early` for complete samples. Where
-        ``time`` is 0 the series waits, and its label is not to be used. Probabilities of decisions
-        are off by up to 1e-7, as runtimes have the error function in float32 only.
 
     Raises
     ------
     ImportError
         If onnx is not installed.
     ValueError
-        If the model is of another kind, decides by another rule, or its labels are neither whole
-        numbers nor strings.
+        If the model is of another kind, or its labels are neither whole numbers nor strings.
     NotFittedError
         If the model is not fitted.
 
@@ -129,8 +120,10 @@ def _refuse_completion(model: Any) -> None:
             f"categories ({names}) or leaves columns out; encode them first, with scikit-learn's "
             "OneHotEncoder say, and fit to the numbers"
         )
-    if isinstance(model, ReliableClassifier):
-        return  # whose decisions on prefixes they can
+    if hasattr(model, "predict_early"):
+        raise ValueError(
+            "model: expected one of complete samples, got an early classifier, which to_c exports"
+        )
     if hasattr(model, "completion_"):
         raise ValueError(
             "model: expected one that was fitted to complete rows, got one that completes missing "
@@ -148,9 +141,6 @@ def _refuse_completion(model: Any) -> None:
 
 def _translate(graph: Graph, model: Any) -> None:
     """Fill the graph, from the samples to the outputs."""
-    if isinstance(model, ReliableClassifier):
-        _decide(graph, model)
-        return
     rows, last = _to_last(graph, model, "X")
     if _one_of(last, _CLASSIFIERS) is not None:
         _classify(graph, last, rows)
@@ -191,16 +181,6 @@ def _classify(graph: Graph, model: Any, rows: str) -> None:
     graph.node("Gather", classes, best, output="label", axis=0)
     graph.output("label", kind, ["n"])
     graph.output("probabilities", graph.number, ["n", len(model.classes_)])
-
-
-def _decide(graph: Graph, model: ReliableClassifier) -> None:
-    tables = stream_tables(model)
-    code, time = add_decisions(graph, tables, "X")
-    classes, kind = _labels(graph, tables.classes)
-    graph.node("Gather", classes, code, output="label", axis=0)
-    graph.node("Identity", time, output="time")
-    graph.output("label", kind, ["n"])
-    graph.output("time", graph.onnx.TensorProto.INT64, ["n"])
 
 
 def _labels(graph: Graph, classes: NDArray[Any]) -> tuple[str, int]:

@@ -160,7 +160,17 @@ def _write(written: zipfile.ZipFile, file: IO[bytes]) -> None:
     with zipfile.ZipFile(file, "w") as archive:
         archive.writestr(zipfile.ZipInfo(SCHEMA), json.dumps(schema))
         for old, new in members.items():
-            archive.writestr(zipfile.ZipInfo(new), written.read(old))
+            data = written.read(old)
+            archive.writestr(zipfile.ZipInfo(new), _stored(data) if new.endswith(".npz") else data)
+
+
+def _stored(data: bytes) -> bytes:
+    """An archive, such as of a sparse matrix, with uncompressed members."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as packed, zipfile.ZipFile(out, "w") as archive:
+        for name in packed.namelist():
+            archive.writestr(zipfile.ZipInfo(name), packed.read(name))
+    return out.getvalue()
 
 
 # ---- reading -------------------------------------------------------------------------------------
@@ -170,7 +180,6 @@ def load(
     path: str | os.PathLike[str],
     *,
     trusted: Sequence[str | type[Any]] = (),
-    max_bytes: int | None = None,
 ) -> Any:
     """Load a file that `save` or `ClassMoments.save` wrote.
 
@@ -185,9 +194,6 @@ def load(
         Further classes and functions that the file may contain, such as
         ``"mypackage.Transformer"``. Those of this package are trusted, and those of NumPy, SciPy
         and scikit-learn that are harmless whatever they contain.
-    max_bytes : int, optional
-        Number of bytes that a compressed file may unpack into. The default is 10 times its length,
-        or 64 MiB if that is more. `save` does not compress.
 
     Returns
     -------
@@ -196,8 +202,8 @@ def load(
     Raises
     ------
     FileFormatError
-        If the file has another format, is truncated or damaged, unpacks into more than `max_bytes`,
-        has parts that are inconsistent, or types that are not trusted, which the message names.
+        If the file has another format, is truncated, damaged or compressed, has parts that are
+        inconsistent, or types that are not trusted, which the message names.
     OSError
         If the file cannot be read.
 
@@ -205,7 +211,7 @@ def load(
     --------
     save, eigenfeat.ClassMoments.load
     """
-    with reading(path) as file, open_archive(file, max_bytes) as archive:
+    with reading(path) as file, open_archive(file) as archive:
         if META in archive.namelist():
             reader = ArrayReader(archive)
             if reader.kind != "class moments":

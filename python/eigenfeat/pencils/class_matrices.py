@@ -114,7 +114,7 @@ class Unions:
         self._halves: dict[tuple[int, int], _Array] = {}
 
     def of(self, contraction: Contraction) -> tuple[_Array, _Array]:
-        """Mean (d,) and covariance (d, d) of a contraction, not to be written to."""
+        """Mean (d,), not to be written to, and covariance (d, d) of a contraction."""
         chosen, factors = contraction.indices, contraction.weights
         if not contraction.others:
             return self._union(chosen, factors)
@@ -219,9 +219,10 @@ class ClassMatrices:
         formed = {}
         for group in np.unique(items).tolist():
             mean, covariance = self._union(group)
-            formed[group] = _formed(covariance, mean, self._options)
+            unit = self._unit(mean, covariance) if group in below else 0.0
+            formed[group] = _formed(covariance, mean, self._options, overwrite=True)
             if group in below:
-                self._settle(group, formed[group], self._unit(mean, covariance))
+                self._settle(group, formed[group], unit)
         columns = [np.unique(items[:, side], return_inverse=True) for side in (0, 1)]
         return Batch(
             [formed[g] for g in columns[0][0].tolist()],
@@ -348,18 +349,25 @@ class ClassMatrices:
         return _smallest_ridge(matrix, self.units[group], self._d)
 
 
-def _formed(covariance: _Array, mean: _Array | None, options: PencilOptions) -> _Array:
-    """The (D, D) matrix: covariance + mean mean^T over the scales, and the constant's border."""
+def _formed(
+    covariance: _Array, mean: _Array | None, options: PencilOptions, *, overwrite: bool = False
+) -> _Array:
+    """The (D, D) matrix: covariance + mean mean^T over the scales, and the constant's border.
+
+    With ``overwrite`` the covariance becomes the matrix where that needs no border.
+    """
     d = len(covariance)
-    out = np.empty((d + options.constant, d + options.constant))
+    in_place = overwrite and not options.constant
+    out = covariance if in_place else np.empty((d + options.constant, d + options.constant))
     for first in range(0, d, _BLOCK):
         rows = slice(first, min(first + _BLOCK, d))
-        block = covariance[rows]
+        block = out[rows, :d]
+        if not in_place:
+            block[:] = covariance[rows]
         if mean is not None:
-            block = block + mean[rows, None] * mean
+            block += mean[rows, None] * mean
         if options.scale is not None:
-            block = block / (options.scale[rows, None] * options.scale)
-        out[rows, :d] = block
+            block /= options.scale[rows, None] * options.scale
     if options.constant:
         scale = 1.0 if options.scale is None else options.scale
         out[:d, d] = out[d, :d] = 0.0 if mean is None else mean / scale

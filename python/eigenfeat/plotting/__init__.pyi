@@ -1,8 +1,4 @@
-from eigenfeat.plotting.early_calibration import EarlyCalibrationDisplay as EarlyCalibrationDisplay
-from eigenfeat.plotting.early_curves import EarlyCurvesDisplay as EarlyCurvesDisplay
 from eigenfeat.plotting.early_decision import EarlyDecisionDisplay as EarlyDecisionDisplay
 from eigenfeat.plotting.early_times import EarlyTimesDisplay as EarlyTimesDisplay
-from eigenfeat.plotting.embedding import EmbeddingDisplay as EmbeddingDisplay
 from eigenfeat.plotting.filters import FiltersDisplay as FiltersDisplay
-from eigenfeat.plotting.projections import ProjectionsDisplay as ProjectionsDisplay
 from eigenfeat.plotting.spectrum import SpectrumDisplay as SpectrumDisplay

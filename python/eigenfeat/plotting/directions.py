@@ -17,7 +17,7 @@ from eigenfeat.plotting.figures import is_sequence
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
-__all__ = ["Directions", "Pair", "check_image_shape", "check_pair", "directions_of", "parts_of"]
+__all__ = ["Directions", "Pair", "check_image_shape", "directions_of", "parts_of"]
 
 Pair = tuple[Hashable, Hashable]
 
@@ -31,32 +31,23 @@ class Directions:
     weights : (d, m) array
         One direction per column.
     values : (m,) array or None
-        Their eigenvalues.
-    of : str
-        What the eigenvalues are.
+        Their eigenvalues; None for components of a reduction.
     pairs : (m, 2) array or None
         Numerator and denominator of each direction; None for components of a reduction.
     ranks : (m,) array of int
         Place of each direction among those of its pair.
-    offset : (m,) array
-        Added to projections.
     labels : list
         Classes, or other names of numerators and denominators.
     threshold : float or None
         Smallest eigenvalue that the model keeps.
-    part : estimator
-        The part of the model that has them.
     """
 
     weights: Floats
     values: Floats | None
-    of: str
     pairs: NDArray[Any] | None
     ranks: NDArray[Any]
-    offset: Floats
     labels: list[Any]
     threshold: float | None
-    part: BaseEstimator
 
     def columns(self, pair: Pair) -> NDArray[np.intp]:
         """Columns of `weights` that belong to a pair, by rank."""
@@ -85,9 +76,7 @@ def parts_of(model: BaseEstimator) -> list[BaseEstimator]:
     return parts
 
 
-def directions_of(
-    model: BaseEstimator, name: str = "estimator", *, paired: bool = False
-) -> Directions:
+def directions_of(model: BaseEstimator, *, paired: bool = False) -> Directions:
     """Directions of a fitted model; with `paired`, those of pairs of classes only.
 
     Raises
@@ -97,23 +86,23 @@ def directions_of(
     """
     wanted = "GEM" if paired else "model with directions, such as GEM or LDG"
     if not hasattr(model, "fit"):
-        raise ValueError(f"{name}: expected a fitted {wanted}, got {show(model)}")
+        raise ValueError(f"estimator: expected a fitted {wanted}, got {show(model)}")
     check_is_fitted(model)
     for part in parts_of(model):
         if hasattr(part, "views_") and not part.layers_:
             raise ValueError(
-                f"{name}: expected a classifier that uses GEM features of the columns, got a pool "
-                "that gives them no weight; fit it with views='gem'"
+                "estimator: expected a classifier that uses GEM features of the columns, got a "
+                "pool that gives them no weight; fit it with views='gem'"
             )
         directions = _of_pairs(part) or (None if paired else _components(part))
         if directions is None:
             continue
         if not directions.weights.size:
             raise ValueError(
-                f"{name}: expected a model with directions, got none above its threshold"
+                "estimator: expected a model with directions, got none above its threshold"
             )
         return directions
-    raise ValueError(f"{name}: expected a fitted {wanted}, got {show(model)}")
+    raise ValueError(f"estimator: expected a fitted {wanted}, got {show(model)}")
 
 
 def _of_pairs(part: Any) -> Directions | None:
@@ -121,11 +110,10 @@ def _of_pairs(part: Any) -> Directions | None:
     layer = next(iter(getattr(part, "layers_", ())), None)
     if layer is None and not (hasattr(part, "pairs_") and hasattr(part, "ranks_")):
         return None
-    names = ("directions", "eigenvalues", "pairs", "ranks", "offset")
-    parts_of_pairs = [
-        getattr(part, f"{name}_") if layer is None else getattr(layer, name) for name in names
-    ]
-    weights, values, pairs, ranks, offset = parts_of_pairs
+    weights, values, pairs, ranks = (
+        getattr(part, f"{name}_") if layer is None else getattr(layer, name)
+        for name in ("directions", "eigenvalues", "pairs", "ranks")
+    )
     if not isinstance(weights, np.ndarray):  # of very many columns
         return None
     labels = [label for label in np.asarray(part.classes_).tolist() if label in pairs]
@@ -135,8 +123,7 @@ def _of_pairs(part: Any) -> Directions | None:
     limit = 1.5 if extractor is None else getattr(extractor, "threshold", None)
     limit = limit if getattr(part, "depth", 1) == 1 else None
     limit = float(limit) if isinstance(limit, (int, float)) else None
-    of = "eigenvalue"
-    return Directions(weights, values, of, pairs, ranks, offset, labels, limit, part)
+    return Directions(weights, values, pairs, ranks, labels, limit)
 
 
 def _components(part: Any) -> Directions | None:
@@ -145,20 +132,7 @@ def _components(part: Any) -> Directions | None:
     if rows is None or hasattr(part, "layers_") or np.ndim(rows) != 2:
         return None
     weights = np.asarray(rows, dtype=np.float64).T
-    m = weights.shape[1]
-    values, of = None, ""
-    for name, meaning in (("eigenvalues_", "eigenvalue"), ("explained_variance_", "variance")):
-        read = np.asarray(getattr(part, name, np.nan), dtype=np.float64)
-        if values is None and read.shape == (m,):
-            values, of = read, meaning
-    return Directions(weights, values, of, None, np.arange(m), np.zeros(m), [], None, part)
-
-
-def check_pair(pair: object, name: str) -> Pair:
-    """Refuse what is no pair of labels."""
-    if not is_sequence(pair) or len(pair) != 2 or any(np.ndim(label) for label in pair):
-        raise ValueError(f"{name}: expected two labels in each, got {show(pair)}")
-    return pair[0], pair[1]
+    return Directions(weights, None, None, np.arange(weights.shape[1]), [], None)
 
 
 def check_image_shape(d: int, shape: object) -> tuple[int, int]:

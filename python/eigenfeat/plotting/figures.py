@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     *("ACCENT", "BLUE", "CLASS_COLOURS", "GREEN", "MARKERS", "MUTED"),
-    *("axes_or_new", "class_style", "legend_above", "new_figure", "number_integers"),
+    *("axes_or_new", "class_style", "legend_above", "new_figure"),
     *("is_sequence", "panel_figure", "plain", "root_figure", "short", "short_tau", "wrapped"),
 ]
 
@@ -102,13 +102,6 @@ def legend_above(ax: Axes, handles: Sequence[Any] = ()) -> None:
 def _legend_width(names: Sequence[str], rows: int) -> float:
     """About how many points a legend of so many rows takes."""
     return sum(5.0 * max(map(len, names[at : at + rows])) + 34 for at in range(0, len(names), rows))
-
-
-def number_integers(ax: Axes) -> None:
-    """Mark whole numbers only on the horizontal axis."""
-    from matplotlib.ticker import MaxNLocator
-
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
 def wrapped(text: str, figure: Figure | SubFigure, size: float, columns: float = 1) -> str:

@@ -11,12 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from eigenfeat._base.types import Floats, Rows
 from eigenfeat._base.validation import check_rows, check_whole, show
-from eigenfeat.plotting.directions import (
-    Pair,
-    check_image_shape,
-    check_pair,
-    directions_of,
-)
+from eigenfeat.plotting.directions import Pair, check_image_shape, directions_of
 from eigenfeat.plotting.figures import is_sequence, panel_figure, root_figure, short, wrapped
 
 if TYPE_CHECKING:
@@ -218,7 +213,10 @@ class FiltersDisplay:
 def _check_pairs(pairs: Any) -> list[Pair]:
     if not is_sequence(pairs) or not len(pairs):
         raise ValueError(f"pairs: expected pairs of labels, got {show(pairs)}")
-    return [check_pair(pair, "pairs") for pair in pairs]
+    for pair in pairs:
+        if not is_sequence(pair) or len(pair) != 2 or any(np.ndim(label) for label in pair):
+            raise ValueError(f"pairs: expected two labels in each, got {show(pair)}")
+    return [(above, below) for above, below in pairs]
 
 
 def _means(X: Rows, y: Any, pair: Pair, shape: tuple[int, int]) -> Floats:

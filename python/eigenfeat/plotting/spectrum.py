@@ -1,4 +1,4 @@
-"""Eigenvalues of a fitted model."""
+"""Eigenvalues of pairs of classes."""
 
 from __future__ import annotations
 
@@ -9,14 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.types import Floats
-from eigenfeat._base.validation import check_whole, show
+from eigenfeat._base.validation import check_whole
 from eigenfeat.plotting.directions import Pair, directions_of
 from eigenfeat.plotting.figures import (
-    BLUE,
     CLASS_COLOURS,
     MUTED,
     legend_above,
-    number_integers,
     panel_figure,
     plain,
     root_figure,
@@ -36,30 +34,28 @@ MOST_NAMED = 20  # classes beside a matrix
 
 
 class SpectrumDisplay:
-    """Eigenvalues of pairs of classes by rank, the largest also as a matrix; or of components.
+    """Eigenvalues of pairs of classes by rank, and the largest of each pair as a matrix.
 
     Pairs with a large eigenvalue are separated by their first direction alone.
 
     Parameters
     ----------
-    eigenvalues : mapping of (numerator, denominator) labels to (k,) arrays, or (m,) array
-        Eigenvalues by rank of each pair, pairs with the largest first; or those of components.
-    labels : sequence of labels, optional
+    eigenvalues : mapping of (numerator, denominator) labels to (k,) arrays
+        Eigenvalues by rank of each pair, pairs with the largest first.
+    labels : sequence of labels
         Classes in the order of the matrix.
     threshold : float, optional
         Smallest eigenvalue that the model keeps, which is drawn as a line if it is positive.
-    of : str, default="eigenvalue"
-        Name of the vertical axis.
 
     Attributes
     ----------
-    axes_ : (2,) or (1,) array of Axes
+    axes_ : (2,) array of Axes
         Axes of the curves and of the matrix.
     ax_, figure_ : Axes, Figure
         Axes of the curves, and the whole figure.
-    lines_ : list or dict of pairs of labels to Line2D
+    lines_ : dict of pairs of labels to Line2D
         The curve of each pair.
-    image_ : AxesImage or None
+    image_ : AxesImage
         The matrix, numerators in lines and denominators in columns.
 
     Examples
@@ -77,17 +73,15 @@ class SpectrumDisplay:
     ax_: Axes
     figure_: Figure
     lines_: dict[Pair, Line2D]
-    image_: AxesImage | None
+    image_: AxesImage
 
     def __init__(
         self,
-        eigenvalues: Mapping[Pair, Floats] | Floats,
-        labels: Sequence[Hashable] = (),
+        eigenvalues: Mapping[Pair, Floats],
+        labels: Sequence[Hashable],
         threshold: float | None = None,
-        of: str = "eigenvalue",
     ) -> None:
-        self.eigenvalues, self.labels = eigenvalues, labels
-        self.threshold, self.of = threshold, of
+        self.eigenvalues, self.labels, self.threshold = eigenvalues, labels, threshold
 
     @classmethod
     def from_estimator(
@@ -97,9 +91,9 @@ class SpectrumDisplay:
 
         Parameters
         ----------
-        estimator : GEM, GEMClassifier, LDG or another model with eigenvalues
+        estimator : GEM or GEMClassifier
             Fitted model; of a classifier the first layer, of a search or pipeline the first part
-            that has directions.
+            that has directions of pairs.
         n_named, ax, **kwargs
             As in `plot`.
 
@@ -110,13 +104,10 @@ class SpectrumDisplay:
         Raises
         ------
         ValueError
-            If the estimator has no eigenvalues.
+            If the estimator has no directions of pairs.
         """
-        directions = directions_of(estimator)
-        if directions.values is None:
-            raise ValueError(f"estimator: expected one with eigenvalues, got {show(estimator)}")
-        if directions.pairs is None:
-            return cls(directions.values, of=directions.of).plot(ax, n_named=n_named, **kwargs)
+        directions = directions_of(estimator, paired=True)
+        assert directions.values is not None
         values = {
             pair: directions.values[directions.columns(pair)] for pair in directions.leading_pairs()
         }
@@ -125,7 +116,7 @@ class SpectrumDisplay:
         )
 
     def plot(self, ax: Axes | None = None, *, n_named: int = 3, **kwargs: Any) -> SpectrumDisplay:
-        """Draw the curves and, for pairs of classes, the matrix.
+        """Draw the curves and the matrix.
 
         Parameters
         ----------
@@ -143,28 +134,18 @@ class SpectrumDisplay:
         SpectrumDisplay
         """
         check_whole(n_named, "n_named", at_least=0)
-        paired = isinstance(self.eigenvalues, Mapping)
-        figure = panel_figure(ax, 9.6 if paired else 6.0, 4.4 if paired else 3.4)
-        self.axes_ = figure.subplots(1, 1 + paired, squeeze=False)[0]
-        self.ax_, self.image_, self.lines_ = self.axes_[0], None, {}
+        figure = panel_figure(ax, 9.6, 4.4)
+        self.axes_ = figure.subplots(1, 2)
+        self.ax_ = self.axes_[0]
         self.figure_ = root_figure(self.ax_)
-        curves = self.eigenvalues if isinstance(self.eigenvalues, Mapping) else None
-        if curves is not None:
-            self._draw_pairs(curves, n_named, kwargs)
-            self.image_ = self._draw_matrix(curves, figure)
-        else:
-            values = np.asarray(self.eigenvalues)
-            style = {"color": BLUE, "lw": 1.4, "marker": "o", "ms": 4, **kwargs}
-            (self.lines_[("", "")],) = self.ax_.plot(np.arange(1, len(values) + 1), values, **style)
-            self.ax_.set(xlabel="component", ylabel=self.of)
-        number_integers(self.ax_)
-        plain(self.ax_, grid="y")
+        self._draw_curves(n_named, kwargs)
+        self.image_ = self._draw_matrix(figure)
         return self
 
-    def _draw_pairs(
-        self, curves: Mapping[Pair, Floats], n_named: int, options: Mapping[str, Any]
-    ) -> None:
-        ax = self.ax_
+    def _draw_curves(self, n_named: int, options: Mapping[str, Any]) -> None:
+        from matplotlib.ticker import MaxNLocator
+
+        ax, curves, self.lines_ = self.ax_, self.eigenvalues, {}
         for place, (pair, values) in reversed(list(enumerate(curves.items()))):
             style: dict[str, Any] = {"lw": 0.7, "color": MUTED, "alpha": 0.6}
             if place < n_named:
@@ -179,20 +160,22 @@ class SpectrumDisplay:
                 textcoords="offset points",
             )  # fmt: skip
         ax.set_yscale("log")
-        ax.set(xlabel="rank within the pair", ylabel=f"{self.of} (log scale)")
+        ax.set(xlabel="rank within the pair", ylabel="eigenvalue (log scale)")
         ax.set_title(f"Eigenvalues of {len(curves)} pairs of classes", fontsize=10)
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         _number_plainly(ax.yaxis)
+        plain(ax, grid="y")
         named = list(self.lines_.values())[::-1][:n_named]
         if named:
             legend_above(ax, named)
 
-    def _draw_matrix(self, curves: Mapping[Pair, Floats], figure: Any) -> AxesImage:
+    def _draw_matrix(self, figure: Any) -> AxesImage:
         from matplotlib.colors import LogNorm
 
         ax, labels = self.axes_[1], list(self.labels)
         place = {label: number for number, label in enumerate(labels)}
         matrix = np.full((len(labels), len(labels)), np.nan)
-        for (above, below), values in curves.items():
+        for (above, below), values in self.eigenvalues.items():
             matrix[place[above], place[below]] = values[0]
         image: AxesImage = ax.imshow(matrix, cmap="viridis", norm=LogNorm())
         names = [short(label, 12) for label in labels]

@@ -10,22 +10,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import is_regressor
 from sklearn.metrics import confusion_matrix
-from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.neighbors import NearestNeighbors
 
 from eigenfeat._base.validation import show
-from eigenfeat.linear.logistic import MultinomialLogit
 from eigenfeat.plotting.directions import check_image_shape
 
 __all__ = [
-    *("N_NEIGHBORS", "Evidence", "candidates", "evidence_of", "features_of", "image_shape_of"),
-    *("neighbour_labels", "quietly", "standard_error"),
+    *("N_NEIGHBORS", "Evidence", "evidence_of", "features_of", "neighbour_labels", "quietly"),
+    "standard_error",
 ]
 
-N_FOLDS, N_NEIGHBORS = 5, 3
-MOST_DENSE = 20_000  # columns of a sparse matrix
+N_NEIGHBORS = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,20 +34,18 @@ class Evidence:
     X : array, sparse matrix or data frame
         Samples.
     y : (n,) array
-        Labels, or values for a regressor.
+        Labels.
     names : list of str
         Names of columns.
     shape : tuple of int or None
         Shape of the images whose pixels the columns are.
-    random_state : int
     classes : (k,) array
-        Empty for a regressor.
     true, predicted : (n,) arrays
-        Classes by number; predicted values of a regressor.
+        Classes by number.
     proba : (n, k) array or None
         Probabilities.
     by : str
-        "the model", or the classifier that was fitted on a transformer's features.
+        "the model", or what predicts from a transformer's features.
     features : (n, m) array or None
         Features of a transformer.
     unknown : int
@@ -63,7 +57,6 @@ class Evidence:
     y: NDArray[Any]
     names: list[str]
     shape: tuple[int, int] | None
-    random_state: int
     classes: NDArray[Any]
     true: NDArray[Any]
     predicted: NDArray[Any]
@@ -97,13 +90,11 @@ class Evidence:
         return replace(self, **first)
 
 
-def evidence_of(
-    model: Any, X: Any, y: NDArray[Any], image_shape: Any, random_state: int
-) -> Evidence:
-    """Predict samples with a fitted classifier, regressor or transformer.
+def evidence_of(model: Any, X: Any, y: NDArray[Any], image_shape: Any) -> Evidence:
+    """Predict samples with a fitted classifier or transformer.
 
-    A transformer predicts nothing. Its features are measured on these samples: by logistic
-    regression in folds for GEM, by the three nearest neighbours among the others for reductions.
+    A transformer predicts nothing. Its features are measured by the three nearest neighbours of
+    each sample among the others.
     """
     known_names = getattr(model, "feature_names_in_", None)
     if hasattr(X, "iloc"):
@@ -119,15 +110,7 @@ def evidence_of(
     if X.shape[0] != len(y):
         raise ValueError(f"y: expected {X.shape[0]} labels, one per sample, got {show(y)}")
     names = names if len(names) == d else [f"column {j}" for j in range(d)]
-    shape = image_shape_of(image_shape, X, d)
-    none = np.empty(0)
-    if is_regressor(model):
-        with quietly():
-            values = np.asarray(model.predict(X), dtype=np.float64)
-        y = np.asarray(y, dtype=np.float64)
-        if values.shape != y.shape:
-            raise ValueError(f"y: expected shape {values.shape}, got {y.shape}")
-        return Evidence(model, X, y, names, shape, random_state, none, y, values, None)
+    shape = None if image_shape is None else check_image_shape(d, image_shape)
     predicts = callable(getattr(model, "predict", None)) and hasattr(model, "classes_")
     classes = np.asarray(model.classes_) if predicts else np.unique(y)
     number = {label: code for code, label in enumerate(classes.tolist())}
@@ -141,32 +124,21 @@ def evidence_of(
     if not known.all():
         X, y, codes = X[known], y[known], codes[known]
     evidence = Evidence(
-        model, X, y, names, shape, random_state, classes, codes, codes, None,
+        model, X, y, names, shape, classes, codes, codes, None,
         unknown=int((~known).sum()),
     )  # fmt: skip
     with quietly():
         if not predicts:
-            return _of_features(evidence)
+            features = features_of(model, X)
+            predicted = neighbour_labels(features, codes, len(classes))
+            by = f"{N_NEIGHBORS} nearest neighbours in the features of the other samples"
+            return replace(evidence, predicted=predicted, features=features, by=by)
         labels = np.asarray(model.predict(X)).tolist()
         proba = None
         if callable(getattr(model, "predict_proba", None)):
             proba = np.asarray(model.predict_proba(X), dtype=np.float64)
     predicted = np.array([number[label] for label in labels], dtype=np.intp)
     return replace(evidence, predicted=predicted, proba=proba)
-
-
-def _of_features(evidence: Evidence) -> Evidence:
-    """With predictions from features: logistic regression for GEM, otherwise neighbours."""
-    features, k = features_of(evidence.model, evidence.X), len(evidence.classes)
-    folds = min(N_FOLDS, int(np.bincount(evidence.true, minlength=k).min()))
-    if not hasattr(evidence.model, "expansion") or folds < 2 or k < 2:
-        predicted = neighbour_labels(features, evidence.true, k)
-        by = f"{N_NEIGHBORS} nearest neighbours in the features of the other samples"
-    else:
-        splits = StratifiedKFold(folds, shuffle=True, random_state=evidence.random_state)
-        predicted = cross_val_predict(MultinomialLogit(), features, evidence.true, cv=splits)
-        by = f"logistic regression on its features in {folds} folds"
-    return replace(evidence, predicted=predicted, features=features, by=by)
 
 
 def features_of(model: Any, X: Any) -> NDArray[np.float64]:
@@ -190,31 +162,6 @@ def neighbour_labels(features: Any, codes: NDArray[np.intp], k: int) -> NDArray[
     return np.asarray(votes.argmax(axis=1))
 
 
-def candidates(model: Any) -> list[dict[str, Any]]:
-    """What a fitted search tried: params, score (and its deviation), and whether it was chosen.
-
-    The best come first. LDG tries its parameters one after the other, and so they are listed.
-    """
-    tried: dict[str, Any] = model.cv_results_
-    if "params" in tried:
-        listed = [
-            {"params": params, "score": float(score), "deviation": float(deviation)}
-            | {"chosen": place == model.best_index_}
-            for place, (params, score, deviation) in enumerate(
-                zip(*map(tried.get, ("params", "mean_test_score", "std_test_score")), strict=True)
-            )
-            if np.isfinite(score)
-        ]
-        return sorted(listed, key=lambda one: -one["score"])
-    return [
-        {"params": {name: value}, "score": float(score), "chosen": value == chosen}
-        for name in tried
-        if np.ndim(tried.get(f"{name}_accuracy", 0)) == 1
-        for chosen in [getattr(model, f"{name}_", None)]
-        for value, score in zip(tried[name], tried[f"{name}_accuracy"], strict=True)
-    ]
-
-
 def standard_error(share: float, n: int) -> float:
     """Standard error of a share of n independent samples."""
     return float(np.sqrt(share * (1 - share) / n))
@@ -226,35 +173,3 @@ def quietly() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
-
-
-def image_shape_of(wanted: Any, X: Any, d: int) -> tuple[int, int] | None:
-    """The shape of samples that are images; with "auto", of square ones with alike neighbours.
-
-    Columns are taken for pixels if d is a square of at least 5 x 5, and neighbours in the square
-    are correlated by 0.2 more, on average, than pixels that are half a side apart.
-    """
-    if wanted is None:
-        return None
-    if not isinstance(wanted, str):
-        return check_image_shape(d, wanted)
-    if wanted != "auto":
-        raise ValueError(f"image_shape: expected rows and columns, 'auto' or None, got {wanted!r}")
-    side = round(d**0.5)
-    if side * side != d or side < 5 or d > MOST_DENSE or len(X.shape) != 2 or hasattr(X, "iloc"):
-        return None
-    first = X[:500].toarray() if hasattr(X, "toarray") else X[:500]
-    if len(first) < 20 or first.dtype.kind not in "fiub" or not np.isfinite(first).all():
-        return None
-    varied = first.std(axis=0, dtype=np.float64) > 0
-    scaled = (first - first.mean(axis=0)) / np.where(varied, first.std(axis=0), 1)
-    grid, varied = scaled.reshape(-1, side, side), varied.reshape(side, side)
-
-    def correlation(down: int, right: int) -> float:
-        a, b = (slice(down, None), slice(right, None)), (slice(side - down), slice(side - right))
-        both = varied[a] & varied[b]
-        products = (grid[(slice(None), *a)] * grid[(slice(None), *b)]).mean(axis=0)
-        return float(products[both].mean()) if both.any() else 0.0
-
-    near = min(correlation(0, 1), correlation(1, 0))
-    return (side, side) if near > correlation(side // 2, side // 2) + 0.2 else None

@@ -13,34 +13,31 @@ from sklearn.calibration import CalibrationDisplay, calibration_curve
 from sklearn.inspection import permutation_importance
 from sklearn.metrics import (
     ConfusionMatrixDisplay,
-    PredictionErrorDisplay,
     log_loss,
     make_scorer,
     precision_recall_fscore_support,
 )
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils import resample
 
 from eigenfeat._base.validation import show
 from eigenfeat._base.versions import show_versions
 from eigenfeat.incomplete import ReliableClassifier
 from eigenfeat.plotting import (
-    EarlyCalibrationDisplay,
     EarlyDecisionDisplay,
     EarlyTimesDisplay,
-    EmbeddingDisplay,
     FiltersDisplay,
     SpectrumDisplay,
 )
-from eigenfeat.plotting.directions import Directions, directions_of, parts_of
-from eigenfeat.plotting.figures import legend_above, new_figure, plain, short, short_tau
-from eigenfeat.report.evidence import (
-    Evidence,
-    candidates,
-    neighbour_labels,
-    quietly,
-    standard_error,
+from eigenfeat.plotting.directions import Directions, directions_of
+from eigenfeat.plotting.figures import (
+    class_style,
+    legend_above,
+    new_figure,
+    plain,
+    short,
+    short_tau,
 )
+from eigenfeat.report.evidence import Evidence, quietly, standard_error
 from eigenfeat.report.html import Html, bar, cards, escaped, paragraph, picture, table
 
 if TYPE_CHECKING:
@@ -57,9 +54,7 @@ SHOWN = 12
 
 def contents(evidence: Evidence) -> tuple[Html, dict[str, Html]]:
     """Large figures, and sections by title."""
-    if not len(evidence.classes):
-        top, parts = _regression(evidence)
-    elif callable(getattr(evidence.model, "predict_early", None)):
+    if callable(getattr(evidence.model, "predict_early", None)):
         top, parts = _early(evidence)
     elif evidence.features is not None:
         top = _figures(evidence)
@@ -68,13 +63,9 @@ def contents(evidence: Evidence) -> tuple[Html, dict[str, Html]]:
         top = _figures(evidence)
         parts = {"Confusion": _confusion(evidence), "Classes": _classes(evidence)}
         parts |= {"Calibration": _calibration(evidence), "Most confident errors": _errors(evidence)}
-    parts |= {
-        "Selection": _selection(evidence),
-        "Views": _views(evidence),
-        "Spectrum": _spectrum(evidence),
-    }
-    parts |= {"Filters": _filters(evidence), "Weights of columns": _weights(evidence)}
-    if evidence.by == "the model" and len(evidence.classes):
+    parts |= {"Views": _views(evidence), "Spectrum": _spectrum(evidence)}
+    parts["Filters"] = _filters(evidence)
+    if evidence.by == "the model":
         parts["Importance of columns"] = _importance(evidence)
     parts["Parameters and versions"] = _about(evidence)
     return cards(top), {title: part for title, part in parts.items() if part}
@@ -102,22 +93,6 @@ def _figures(evidence: Evidence) -> list[tuple[str, str, str]]:
 def _samples(evidence: Evidence) -> tuple[str, str, str]:
     left = f"; {evidence.unknown:,} with unknown labels left out" if evidence.unknown else ""
     return "Samples", f"{len(evidence.true):,}", f"of {len(evidence.classes)} classes{left}"
-
-
-def _regression(evidence: Evidence) -> tuple[list[tuple[str, str, str]], dict[str, Html | None]]:
-    error = float(((evidence.true - evidence.predicted) ** 2).mean())
-    total = max(float(evidence.true.var()), np.finfo(float).tiny)
-    figure = new_figure(5.2, 4.6)
-    PredictionErrorDisplay.from_predictions(
-        evidence.true, evidence.predicted, kind="actual_vs_predicted", subsample=MOST_POINTS,
-        random_state=evidence.random_state, ax=figure.subplots(), scatter_kwargs={"s": 14},
-    )  # fmt: skip
-    top = [
-        ("R\u00b2", f"{1 - error / total:.3f}", "share of the variance that is explained"),
-        ("Error", f"{np.sqrt(error):.4g}", "root mean square"),
-        ("Samples", f"{len(evidence.true):,}", ""),
-    ]
-    return top, {"Predicted values": picture(figure, "True and predicted values.")}
 
 
 # ---- predictions ---------------------------------------------------------------------------------
@@ -238,18 +213,17 @@ def _errors(evidence: Evidence) -> Html | None:
 
 
 def _importance(evidence: Evidence) -> Html | None:
-    """Permutation importance, as a table or as an image."""
+    """Permutation importance of columns that are no pixels."""
     d = len(evidence.names)
     if (
         len(evidence.X.shape) != 2
         or d > MOST_COLUMNS
+        or evidence.shape is not None
         or callable(getattr(evidence.model, "predict_early", None))
     ):
         return None
     n = min(len(evidence.y), MOST_PERMUTED)
-    X, y = resample(
-        evidence.X, evidence.y, replace=False, n_samples=n, random_state=evidence.random_state
-    )
+    X, y = resample(evidence.X, evidence.y, replace=False, n_samples=n, random_state=0)
     X = X.toarray() if hasattr(X, "toarray") else X
     score, unit = "accuracy", "accuracy lost"
     if evidence.proba is not None:
@@ -258,7 +232,7 @@ def _importance(evidence: Evidence) -> Html | None:
         unit = "rise in log loss"
     with quietly():
         importance = permutation_importance(
-            evidence.model, X, y, scoring=score, random_state=evidence.random_state,
+            evidence.model, X, y, scoring=score, random_state=0,
             n_repeats=int(np.clip(200 // d, 1, 5)),
         )["importances_mean"]  # fmt: skip
     text = (
@@ -266,13 +240,6 @@ def _importance(evidence: Evidence) -> Html | None:
         "Columns that contain the same information each look unimportant, because one replaces "
         f"the other. Measured on {'all' if n == len(evidence.y) else f'{n:,} random'} samples."
     )
-    if evidence.shape is not None:
-        figure = new_figure(4.6, 3.8)
-        ax, most = figure.subplots(), max(float(importance.max()), 1e-300)
-        image = ax.imshow(importance.reshape(evidence.shape), cmap="Blues", vmin=0, vmax=most)
-        ax.set(xticks=[], yticks=[])
-        figure.colorbar(image, ax=ax, label=unit)
-        return Html(paragraph(text.replace("table", "image")) + picture(figure, f"{unit} by pixel"))
     order = np.argsort(-importance, kind="stable")[:SHOWN]
     most = max(float(importance.max()), 1e-300)
     lines = [(evidence.names[j], bar(importance[j] / most, f"{importance[j]:+.4f}")) for j in order]
@@ -307,14 +274,12 @@ def _views(evidence: Evidence) -> Html | None:
 
 def _spectrum(evidence: Evidence) -> Html | None:
     directions = _directions(evidence)
-    if directions is None or directions.values is None or len(directions.values) < 2:
+    if directions is None or directions.pairs is None:
         return None
-    caption = "Eigenvalues by component."
-    if directions.pairs is not None:
-        caption = (
-            "Left: eigenvalues of each pair of classes by rank. Right: the largest of each pair. "
-            "A pair with a large eigenvalue is separated by its first direction alone."
-        )
+    caption = (
+        "Left: eigenvalues of each pair of classes by rank. Right: the largest of each pair. "
+        "A pair with a large eigenvalue is separated by its first direction alone."
+    )
     return picture(SpectrumDisplay.from_estimator(evidence.model).figure_, caption)
 
 
@@ -330,67 +295,23 @@ def _filters(evidence: Evidence) -> Html | None:
     return picture(figure, "Leading directions as images.")
 
 
-def _weights(evidence: Evidence) -> Html | None:
-    """Columns with the largest weights in the components of a reduction."""
-    directions = _directions(evidence)
-    if directions is None or directions.pairs is not None or evidence.shape is not None:
-        return None
-    if len(directions.weights) != len(evidence.names) or len(evidence.X.shape) != 2:
-        return None
-    # LDG's components are in standardised columns already.
-    weights = directions.weights
-    if not any(hasattr(part, "scale_") for part in parts_of(evidence.model)):
-        scaler = StandardScaler(with_mean=False).fit(evidence.X)
-        weights = weights * np.sqrt(scaler.var_)[:, None]
-    share = (weights**2).sum(axis=1) / max(float((weights**2).sum()), np.finfo(float).tiny)
-    order = np.argsort(-share, kind="stable")[:SHOWN]
-    few = min(3, weights.shape[1])
-    lines = [
-        (evidence.names[j], bar(share[j] / max(share[order[0]], 1e-300), f"{share[j]:.1%}"),
-         *(f"{weights[j, c]:+.3g}" for c in range(few)))
-        for j in order
-    ]  # fmt: skip
-    head = ("column", "share of squared weights", *(f"component {c + 1}" for c in range(few)))
-    note = "Weights are those of columns divided by their standard deviations."
-    return Html(table(head, lines, words=(0, 1)) + paragraph(note, kind="soft"))
-
-
 def _embedding(evidence: Evidence) -> Html | None:
-    """Samples in the first two features, and the accuracy of neighbours beside all columns."""
+    """Samples in the first two features of a reduction."""
     assert evidence.features is not None
-    if evidence.features.ndim != 2 or hasattr(evidence.model, "expansion"):
+    m = evidence.features.shape[-1]
+    if evidence.features.ndim != 2 or m < 2 or hasattr(evidence.model, "expansion"):
         return None
-    m, k = evidence.features.shape[1], len(evidence.classes)
-    labels = np.array(evidence.labels)[evidence.true]
-    display = EmbeddingDisplay(evidence.features[:MOST_POINTS, :2], labels[:MOST_POINTS]).plot()
-    caption = f"{min(len(labels), MOST_POINTS):,} samples by the first of {m} features."
-    lines = [(f"the {m} features", f"{evidence.right.mean():.1%}")]
-    if len(evidence.X.shape) == 2:
-        columns = StandardScaler(with_mean=False).fit_transform(evidence.X)
-        share = (neighbour_labels(columns, evidence.true, k) == evidence.true).mean()
-        lines.append((f"all {len(evidence.names)} columns, standardised", f"{share:.1%}"))
-    head = ("3 nearest neighbours among the other samples, by", "accuracy")
-    return Html(picture(display.figure_, caption) + table(head, lines))
-
-
-def _selection(evidence: Evidence) -> Html | None:
-    """What cross-validation tried when the model was fitted."""
-    parts = [part for part in parts_of(evidence.model) if getattr(part, "cv_results_", None)]
-    if not parts:
-        return None
-    moved = ""
-    if hasattr(parts[0], "relative_shift_"):
-        share = parts[0].relative_shift_
-        moved = paragraph(f"Samples are moved by {share:.1%} of their distance from the mean.")
-    lines = [
-        (
-            ", ".join(f"{name}={show(value)}" for name, value in one["params"].items()),
-            f"{one['score']:.4g}",
-            "chosen" if one["chosen"] else "",
-        )
-        for one in candidates(parts[0])
-    ]
-    return Html(moved + table(("candidate", "mean score", ""), lines[:SHOWN], words=(0, 2)))
+    points, codes = evidence.features[:MOST_POINTS], evidence.true[:MOST_POINTS]
+    figure = new_figure(5.6, 4.8)
+    ax = figure.subplots()
+    for code, label in enumerate(evidence.labels):
+        colour, marker = class_style(code)
+        x, y = points[codes == code, :2].T
+        ax.scatter(x, y, 17, colour, marker=marker, alpha=0.75, lw=0, label=short(label))
+    ax.set(xlabel="first feature", ylabel="second feature")
+    plain(ax)
+    legend_above(ax)
+    return picture(figure, f"{len(points):,} samples by the first of {m} features.")
 
 
 # ---- early decisions -----------------------------------------------------------------------------
@@ -440,12 +361,7 @@ def _promise(evidence: Evidence, final: float, n: int) -> Html | None:
         ("its standard error", f"{standard_error(final, n):.4f}"),
     ]
     content = table(("", ""), lines)
-    if hasattr(inner, "calibration_"):
-        figure = EarlyCalibrationDisplay.from_estimator(inner).figure_
-        return Html(
-            content + picture(figure, "Agreement on the series of the calibration, by tau.")
-        )
-    if getattr(inner, "correction_", None) is None:
+    if getattr(inner, "correction_", None) is None and not hasattr(inner, "calibration_"):
         note = "The rule is neither corrected nor calibrated: tau holds if its model is right."
         content = Html(content + paragraph(note, kind="soft"))
     return content

@@ -54,7 +54,9 @@ def read_epochs(X: Any, n_channels: int | None, form: str = "(n, channels, times
     if n_channels is not None and array.shape[1] != n_channels:
         raise ValueError(f"X: expected {n_channels} channels, got {array.shape[1]}")
     for rows in epoch_blocks(array):
-        if not np.isfinite(array[rows]).all():
+        with np.errstate(invalid="ignore", over="ignore"):
+            total = array[rows].sum()
+        if not np.isfinite(total) and not np.isfinite(array[rows]).all():
             epoch, channel, time = np.argwhere(~np.isfinite(array[rows]))[0]
             raise ValueError(
                 f"X: expected finite numbers, got {array[rows][epoch, channel, time]} in epoch "

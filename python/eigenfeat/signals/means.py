@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from eigenfeat._base import threads
 from eigenfeat._base.core import core
+from eigenfeat._base.types import Floats
 
 __all__ = [
     "MEANS",
@@ -27,41 +29,53 @@ __all__ = [
 _Array = NDArray[np.float64]
 
 MEANS = ("riemannian", "log_euclidean", "euclidean")
-_BLOCK = 4096  # matrices whose tangent vectors are held at a time
+_BLOCK = 4096  # matrices whose logarithms are taken at a time
 _MAX_ITER = 100
-_TOLERANCE = 1e-9
+_TOLERANCE = 2.5e-10
 _MEMORY = 8  # pairs of L-BFGS
 _NEAR = 10.0  # times the tolerance, that a step should reach to be taken for the last one
-_EPS = float(np.finfo(np.float64).eps)
+_EPS, _EPS32 = (float(np.finfo(dtype).eps) for dtype in (np.float64, np.float32))
+_ROUGH = 10.0  # times float32's rounding, that J should be for logarithms in float32
+_NARROW = 0.01  # |W^T C_i W - I|^2 / r of matrices that are too much alike for float32
+_FEW = 16  # matrices of which that is the mean
 
 
-def tangent_vectors(
-    C: _Array, whitening: _Array, n_threads: int | None, first: int = 0
-) -> tuple[_Array, _Array]:
-    """``log(W^T C_i W)`` as vectors (n, r (r + 1) / 2), and extreme eigenvalues (n, 2).
+def tangent_vectors(C: _Array, whitening: _Array, n_threads: int | None) -> _Array:
+    """``log(W^T C_i W)`` as vectors (n, r (r + 1) / 2).
 
     Raises
     ------
     ValueError
-        If a matrix is singular in the span of W; `first` is the number of the first epoch.
+        If a matrix is singular in the span of W.
     """
-    vectors, extremes, status = core.tangent_vectors(
+    vectors, _, status = core.tangent_vectors(
         np.ascontiguousarray(C), np.ascontiguousarray(whitening), threads.resolve(n_threads)
     )
+    _check(status)
+    return vectors
+
+
+def _check(status: NDArray[np.int32], first: int = 0) -> None:
     if status.any():
-        epoch = int(np.flatnonzero(status)[0])
+        epoch = int(np.flatnonzero(status)[0]) + first
         raise ValueError(
             "X: expected covariances that are positive definite in the span of the channels, got a "
-            f"singular one of epoch {epoch + first}; set shrinkage, or take longer epochs"
+            f"singular one of epoch {epoch}; set shrinkage, or take longer epochs"
         )
-    return vectors, extremes
+
+
+@lru_cache(8)
+def _triangle(r: int) -> tuple[NDArray[np.intp], NDArray[np.intp], _Array]:
+    """Rows and columns of the upper triangle, and what entries of tangent vectors are times it."""
+    rows, columns = np.triu_indices(r)
+    return rows, columns, np.where(rows == columns, 1.0, np.sqrt(2.0))
 
 
 def symmetric(vectors: _Array) -> _Array:
     """Matrices (..., r, r) of tangent vectors (..., r (r + 1) / 2)."""
     r = int(np.sqrt(2 * vectors.shape[-1]))
-    rows, columns = np.triu_indices(r)
-    entries = np.where(rows == columns, 1.0, np.sqrt(0.5)) * vectors
+    rows, columns, factors = _triangle(r)
+    entries = vectors / factors
     out = np.empty((*vectors.shape[:-1], r, r))
     out[..., rows, columns] = entries
     out[..., columns, rows] = entries
@@ -70,9 +84,8 @@ def symmetric(vectors: _Array) -> _Array:
 
 def _vector(S: _Array) -> _Array:
     """The tangent vector of a symmetric matrix."""
-    rows, columns = np.triu_indices(len(S))
-    out: _Array = np.where(rows == columns, 1.0, np.sqrt(2.0)) * S[rows, columns]
-    return out
+    rows, columns, factors = _triangle(len(S))
+    return np.asarray(factors * S[rows, columns])
 
 
 def spectral_function(A: _Array, function: Any) -> _Array:
@@ -118,6 +131,9 @@ def mean_covariance(C: _Array, weight: _Array, mean: str, n_threads: int | None)
     ``log(k_i) / 2 coth(log(k_i) / 2)`` (Bini and Iannazzo 2013). After the step that should be the
     last one the logarithms are those at ``G^(-1/2)``, the tangent vectors.
 
+    As long as J is expected to be ten times as large as float32's rounding of it, the logarithms
+    are computed in float32. What is returned is a point where J is small in float64.
+
     Warns
     -----
     ConvergenceWarning
@@ -133,17 +149,24 @@ def mean_covariance(C: _Array, weight: _Array, mean: str, n_threads: int | None)
         scaled = _mean_log(C, share, np.eye(r) / np.sqrt(size), n_threads).mean
         G = size * spectral_function(symmetric(scaled), np.exp)
         return Mean(G, inverse_root(G))
-    E = spectral_function(arithmetic, np.sqrt)
+    E = _factor(arithmetic)
     pairs: list[tuple[_Array, _Array]] = []  # steps, and by how much J fell
     step = last = np.zeros(0)
     is_last = False
+    single = _in_float32(C, E)
+    expected, error = np.inf, 0.0  # norm of J, and what float32 adds to it
     for _ in range(_MAX_ITER):
         rotation, W = _symmetric(E) if is_last else _triangular(E)
-        logs = _mean_log(C, share, W, n_threads)
+        if single is not None and expected < _ROUGH * error:
+            single = None
+        logs = None if single is None else single.mean_log(share, W, n_threads)
+        if logs is None:
+            single, logs = None, _mean_log(C, share, W, n_threads, is_last)
         J = _vector(rotation @ symmetric(logs.mean) @ rotation.T)
         norm, before = float(np.linalg.norm(J)), float(np.linalg.norm(last))
         tol = np.sqrt(r) * max(_TOLERANCE, 8 * _EPS * logs.condition)
-        if norm <= tol:
+        error = np.sqrt(r) * _EPS32 * logs.condition
+        if single is None and norm <= tol:
             G = E @ E.T
             return Mean(G, W, logs.vectors) if is_last else Mean(G, inverse_root(G))
         if len(last) and norm > 2 * before:
@@ -153,9 +176,9 @@ def mean_covariance(C: _Array, weight: _Array, mean: str, n_threads: int | None)
             if len(last):
                 pairs = [*pairs[1 - _MEMORY :], (step, last - J)]
             step = _quasi_newton(J, pairs)
-        values, vectors = np.linalg.eigh(symmetric(step))
-        E = E @ (vectors * np.exp(values / 2)) @ vectors.T
-        is_last = len(last) > 0 and norm * (norm / before) <= _NEAR * tol
+        E = E @ _exponential(symmetric(step) / 2)
+        expected = norm**2 / before if len(last) else (logs.bound - 1.0) * _off_identity(J)
+        is_last = expected <= _NEAR * tol
         last = J
     warnings.warn(
         f"the Riemannian mean did not converge in {_MAX_ITER} iterations: the mean logarithm has "
@@ -165,6 +188,35 @@ def mean_covariance(C: _Array, weight: _Array, mean: str, n_threads: int | None)
     )
     G = E @ E.T
     return Mean(G, inverse_root(G))
+
+
+def _off_identity(J: _Array) -> float:
+    """Norm of J without its multiple of the identity, which a first step J leaves nothing of."""
+    S = symmetric(J)
+    return float(np.linalg.norm(S - np.trace(S) / len(S) * np.eye(len(S))))
+
+
+def _factor(A: _Array) -> _Array:
+    """E with ``E E^T = A``, lower triangular where A is positive definite."""
+    try:
+        return np.asarray(np.linalg.cholesky(A), dtype=np.float64)
+    except np.linalg.LinAlgError:
+        return spectral_function(A, np.sqrt)
+
+
+def _exponential(S: _Array) -> _Array:
+    """``exp(S)`` of a symmetric matrix, by Taylor's series where it is short."""
+    size = float(np.linalg.norm(S))
+    if not size < 0.5:
+        return spectral_function(S, np.exp)
+    out = term = np.eye(len(S))
+    left, k = 1.0, 0
+    while left > _EPS:
+        k += 1
+        left *= size / k
+        term = term @ S / k
+        out = out + term
+    return out
 
 
 # Inverse factors W of G = E E^T, and the orthogonal Q with W Q^T = E^(-T), by which logarithms at W
@@ -200,7 +252,7 @@ def _quasi_newton(J: _Array, pairs: list[tuple[_Array, _Array]]) -> _Array:
 
 
 class _MeanLog(NamedTuple):
-    """Mean of tangent vectors, the Hessian's bound, the mean condition, vectors if in one block."""
+    """Mean of tangent vectors, the Hessian's bound, the mean condition, vectors if asked for."""
 
     mean: _Array
     bound: float
@@ -208,16 +260,52 @@ class _MeanLog(NamedTuple):
     vectors: _Array | None
 
 
-def _mean_log(C: _Array, share: _Array, W: _Array, n_threads: int | None) -> _MeanLog:
+def _mean_log(
+    C: Floats, share: _Array, W: Floats, n_threads: int | None, with_vectors: bool = False
+) -> _MeanLog:
     """Weighted mean of the tangent vectors."""
+    C, W, count = np.ascontiguousarray(C), np.ascontiguousarray(W), threads.resolve(n_threads)
     total = np.zeros(W.shape[1] * (W.shape[1] + 1) // 2)
     bound = condition = 0.0
+    vectors: Any = None
     for first in range(0, len(C), _BLOCK):
-        part = share[first : first + _BLOCK]
-        vectors, extremes = tangent_vectors(C[first : first + _BLOCK], W, n_threads, first)
-        total += part @ vectors
-        ratios = extremes[:, 1] / extremes[:, 0]
+        block, part = C[first : first + _BLOCK], share[first : first + _BLOCK]
+        if with_vectors and len(C) <= _BLOCK:
+            vectors, extremes, status = core.tangent_vectors(block, W, count)
+            mean = part @ vectors
+        else:
+            mean, extremes, status = core.mean_tangent_vector(block, part, W, count)
+        _check(status, first)
+        total += mean
+        ratios = np.divide(extremes[:, 1], extremes[:, 0], dtype=np.float64)
         half = np.maximum(np.log(ratios) / 2, 1e-8)
         bound += float(part @ (half / np.tanh(half)))
         condition += float(part @ ratios)
-    return _MeanLog(total, max(bound, 1.0), condition, vectors if len(C) <= _BLOCK else None)
+    return _MeanLog(total, max(bound, 1.0), condition, vectors)
+
+
+class _Float32(NamedTuple):
+    """Matrices over the square of a scale, which is that of whitenings, in float32."""
+
+    matrices: NDArray[np.float32]
+    scale: float
+
+    def mean_log(self, share: _Array, W: _Array, n_threads: int | None) -> _MeanLog | None:
+        """The mean of the tangent vectors; None where a matrix is singular in float32."""
+        try:
+            return _mean_log(self.matrices, share, (self.scale * W).astype(np.float32), n_threads)
+        except ValueError:
+            return None
+
+
+def _in_float32(C: _Array, E: _Array) -> _Float32 | None:
+    """The matrices, if they differ enough from ``E E^T`` that J is far above float32's rounding."""
+    r = len(E)
+    W = _triangular(E)[1]
+    few = W.T @ C[:: len(C) // _FEW + 1] @ W - np.eye(r)
+    if not np.mean(few**2) * r > _NARROW:
+        return None
+    size = float(np.linalg.norm(E) ** 2) / r
+    matrices = np.empty(C.shape, dtype=np.float32)
+    np.multiply(C, 1.0 / size, out=matrices, casting="same_kind")
+    return _Float32(matrices, float(np.sqrt(size)))

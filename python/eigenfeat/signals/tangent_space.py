@@ -12,6 +12,8 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from eigenfeat._base import threads
+from eigenfeat._base.core import core
 from eigenfeat._base.saved import fits
 from eigenfeat._base.types import Floats
 from eigenfeat._base.validation import show, warn_caller
@@ -281,13 +283,14 @@ class TangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         each = self.rank_ * (self.rank_ + 1) // 2
         parts = self._whitenings(reduced, read_groups(groups, n))
         if n_bands == len(parts) == 1:
-            vectors, _ = tangent_vectors(reduced[0], parts[0][1][0], self.n_threads)
+            vectors = tangent_vectors(reduced[0], parts[0][1][0], self.n_threads)
             return vectors.astype(dtype, copy=False)
         out = np.empty((n, n_bands, each), dtype=dtype)
         for rows, whitening in parts:
             for band in range(n_bands):
-                vectors, _ = tangent_vectors(reduced[band, rows], whitening[band], self.n_threads)
-                out[rows, band] = vectors
+                out[rows, band] = tangent_vectors(
+                    reduced[band, rows], whitening[band], self.n_threads
+                )
         return out.reshape(n, n_bands * each)
 
     def _check_loaded(self) -> None:
@@ -331,10 +334,12 @@ class TangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         if self.normalize:
             array = unit_power(array)
         banks = filter_bank(array, self.bands, self.sfreq)
-        fourth = self._shrinkage() == "ledoit_wolf"
-        parts = [_covariances(filtered, fourth) for filtered in banks]
-        matrices, moments = (np.stack(part) for part in zip(*parts, strict=True))
-        return array.dtype, _Covariances(matrices, moments, array.shape[2])
+        values = [_covariances(filtered, self.n_threads) for filtered in banks]
+        fourth = np.zeros((len(banks), len(array)))
+        if self._shrinkage() == "ledoit_wolf":
+            fourth = np.stack([_fourth_moments(filtered) for filtered in banks])
+        matrices = values[0][None] if len(values) == 1 else np.stack(values)
+        return array.dtype, _Covariances(matrices, fourth, array.shape[2])
 
     def _take(
         self, X: Any, sample_weight: ArrayLike | None, groups: ArrayLike | None, *, first: bool
@@ -441,7 +446,9 @@ class TangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     def _span(self, matrices: _Array, weight: _Array, coarse: bool) -> tuple[_Array, _Array]:
         """Basis of what the channels span, over all bands, and what leads back to channels."""
-        mean = np.einsum("n,bncd->bcd", weight / weight.max(), matrices)
+        n_bands, n, c, _ = matrices.shape
+        share = weight / weight.max()
+        mean = (share @ matrices.reshape(n_bands, n, c * c)).reshape(n_bands, c, c)
         size = np.einsum("bcc->b", mean)
         if not (size > 0).all():
             raise ValueError("X: expected channels that vary, got constant ones alone")
@@ -471,21 +478,21 @@ class TangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     def _reduced(self, given: _Covariances) -> _Array:
         """Covariances (bands, n, rank, rank) in the coordinates of the basis, shrunk."""
-        basis, n_bands = self.basis_, len(given.values)
+        basis, (n_bands, n, c, _) = self.basis_, given.values.shape
         shrinkage = self._shrinkage()
         plain = np.array_equal(basis, np.eye(self.n_channels_))
         if shrinkage is None and plain:
             return given.values
-        out = np.empty((n_bands, given.values.shape[1], self.rank_, self.rank_))
+        out = np.empty((n_bands, n, self.rank_, self.rank_))
         for band in range(n_bands):
             for rows in epoch_blocks(given.values[band]):
-                matrices = given.values[band][rows]
+                matrices = given.values[band, rows]
                 if not plain:
-                    matrices = basis.T @ matrices @ basis
-                    matrices = (matrices + matrices.swapaxes(1, 2)) / 2
+                    half = (matrices.reshape(-1, c) @ basis).reshape(len(matrices), c, self.rank_)
+                    matrices = basis.T @ half
                 out[band, rows] = matrices
-            if shrinkage is not None:
-                _shrink(out[band], shrinkage, given.fourth[band], given.n_times)
+                if shrinkage is not None:
+                    _shrink(out[band, rows], shrinkage, given.fourth[band, rows], given.n_times)
         return out
 
 
@@ -498,19 +505,20 @@ class _Covariances:
         self.n_times = n_times
 
 
-def _covariances(X: NDArray[Any], with_fourth: bool) -> tuple[_Array, _Array]:
-    """Covariances of epochs, divided by their length, and sums of |x_t|^4 where they are needed."""
-    n, channels, times = X.shape
-    out, fourth = np.empty((n, channels, channels)), np.zeros(n)
+def _covariances(X: NDArray[Any], n_threads: int | None) -> _Array:
+    """Covariances of epochs, divided by their length."""
+    return core.epoch_covariances(np.ascontiguousarray(X), threads.resolve(n_threads))
+
+
+def _fourth_moments(X: NDArray[Any]) -> _Array:
+    """Of each epoch the sum of |x_t|^4 about its mean."""
+    fourth = np.empty(len(X))
     for rows in epoch_blocks(X):
         epochs = X[rows].astype(np.float64)
         epochs -= epochs.mean(axis=2, keepdims=True)
-        np.matmul(epochs, epochs.swapaxes(1, 2), out=out[rows])
-        if with_fourth:
-            squares = np.einsum("nct,nct->nt", epochs, epochs)
-            fourth[rows] = np.einsum("nt,nt->n", squares, squares)
-    out /= times
-    return out, fourth
+        squares = np.einsum("nct,nct->nt", epochs, epochs)
+        fourth[rows] = np.einsum("nt,nt->n", squares, squares)
+    return fourth
 
 
 def _given_covariances(array: NDArray[Any]) -> _Covariances:

@@ -1,17 +1,15 @@
-"""NumPy's files: arrays in .npy are mapped into memory, those in .npz are read whole."""
+"""NumPy's arrays in files, which are mapped into memory."""
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numpy.lib.format import open_memmap, read_array
+from numpy.lib.format import open_memmap
 
-from eigenfeat._base.saved_files import check_array
 from eigenfeat._base.types import DType
 from eigenfeat.tables.errors import BadRowError, OptionError, damage_named
 from eigenfeat.tables.source import (
@@ -29,13 +27,12 @@ __all__ = ["ArraySource"]
 _PIECE_BYTES = 16 << 20
 _PROBED_LABELS = 1 << 16
 _MOST_UNFILLED = 1 << 20  # columns of an array without rows, whose width no bytes bear out
-_MOST_BYTES = 4 << 30  # of an array in an archive
 
 _Array = npt.NDArray[Any]
 _Open = Callable[[], _Array]  # a map is made anew for each piece: pages that were read are let go
 
 
-def _in_npy(path: Path) -> _Open:
+def _mapped(path: Path) -> _Open:
     def opened() -> _Array:
         with damage_named(path, "an array in NumPy's format"):
             mapped: _Array = open_memmap(path, mode="r")  # type: ignore[no-untyped-call, unused-ignore]
@@ -44,38 +41,14 @@ def _in_npy(path: Path) -> _Open:
     return opened
 
 
-def _in_npz(path: Path, name: str, option: str) -> _Open:
-    """An array of an archive, which is read; OptionError if it is not there."""
-    with damage_named(path, "an .npz file"), zipfile.ZipFile(path) as archive:
-        names = [entry.removesuffix(".npy") for entry in archive.namelist()]
-        if f"{name}.npy" not in archive.namelist():
-            raise OptionError(
-                option, f"expected an array of {path} ({', '.join(names)}), got {name!r}"
-            )
-        info = archive.getinfo(f"{name}.npy")
-        if info.file_size > _MOST_BYTES:
-            raise ValueError(
-                f"{path}: expected an array of at most {_MOST_BYTES:,} bytes, got "
-                f"{info.file_size:,}"
-            )
-        with archive.open(info) as file:
-            check_array(file, info.file_size)
-        with archive.open(info) as file:
-            array: _Array = read_array(file)  # type: ignore[no-untyped-call, unused-ignore]
-    return lambda: array
-
-
 class ArraySource(Source):
-    """A matrix of an .npy or .npz file, and its labels: a column, or another array."""
+    """A matrix of an .npy file, and its labels: a column, or another file."""
 
     format = "npy"
     named = False
 
-    def __init__(
-        self, path: Path, options: Options, n_files: int, first: Source | None, *, zipped: bool
-    ) -> None:
-        self.path = path
-        self._X = _in_npz(path, options.x_name, "x_name") if zipped else _in_npy(path)
+    def __init__(self, path: Path, options: Options, n_files: int, first: Source | None) -> None:
+        self.path, self._X = path, _mapped(path)
         X = self._X()
         if X.ndim != 2 or X.dtype.kind not in "biuf":
             raise ValueError(
@@ -85,7 +58,7 @@ class ArraySource(Source):
         self.n_rows, width = X.shape
         if not self.n_rows and width > _MOST_UNFILLED:
             raise ValueError(f"{path}: expected rows of these columns, got shape {X.shape}")
-        self._y, self._labels_path = self._label_array(options, n_files, zipped)
+        self._y, self._labels_path = self._label_array(options, n_files)
         self.names = [str(j) for j in range(width)]
         self.types, self.kinds = [X.dtype.name] * width, ["number"] * width
         self.choice = Choice.of(path, self.names, options, target=self._y is None)
@@ -93,9 +66,6 @@ class ArraySource(Source):
         self.dtype = np.dtype(np.float32 if small else np.float64)
         fortran = X.flags.f_contiguous and not X.flags.c_contiguous
         self.facts = {"shape": [*X.shape], "order": "Fortran" if fortran else "C"}
-        if self._y is not None:
-            y = self._y()
-            self.facts["labels"] = {"shape": [*y.shape], "dtype": y.dtype.name}
         if first is not None:
             self.label_kind = first.label_kind
         elif self._y is not None:
@@ -104,26 +74,14 @@ class ArraySource(Source):
             first_labels = X[:_PROBED_LABELS, self.choice.target]
             self.label_kind = kind_of_floats(first_labels, options.labels)
 
-    def _label_array(
-        self, options: Options, n_files: int, zipped: bool
-    ) -> tuple[_Open | None, Path]:
+    def _label_array(self, options: Options, n_files: int) -> tuple[_Open | None, Path]:
         """The labels, if they are no column, and the file that they are in."""
-        target, path = options.target, self.path
-        if zipped and (target is None or isinstance(target, str)):
-            name = options.y_name if target is None else target
-            with damage_named(path, "an .npz file"), zipfile.ZipFile(path) as archive:
-                if f"{name}.npy" not in archive.namelist():
-                    return None, path
-            labels = _in_npz(path, name, "target")
-        elif isinstance(target, str) and target.endswith(".npy"):
-            if n_files > 1:
-                raise OptionError(
-                    "target", "expected a column, got a file, and more than one of rows"
-                )
-            path = Path(target)
-            labels = _in_npy(path)
-        else:
-            return None, path
+        if not (isinstance(options.target, str) and options.target.endswith(".npy")):
+            return None, self.path
+        if n_files > 1:
+            raise OptionError("target", "expected a column, got a file, and more than one of rows")
+        path = Path(options.target)
+        labels = _mapped(path)
         y = labels()
         if y.shape != (self.n_rows,):
             raise ValueError(

@@ -23,17 +23,15 @@ from eigenfeat.tables.rows import FileRows
 from eigenfeat.tables.source import Options, Source
 from eigenfeat.tables.svmlight import SvmlightSource, settle
 
-__all__ = ["FORMATS", "WITH_LABELS", "described", "format_of", "listed_files", "open_rows"]
+__all__ = ["FORMATS", "described", "format_of", "listed_files", "open_rows"]
 
 FORMATS = {
     "csv": (".csv", ".tsv"),
     "parquet": (".parquet", ".pq"),
     "arrow": (".arrow", ".feather", ".ipc"),
     "npy": (".npy",),
-    "npz": (".npz",),
     "svmlight": (".svm", ".svmlight", ".libsvm"),
 }
-WITH_LABELS = ("npz", "svmlight")  # which may bring them without a target
 
 
 def open_rows(
@@ -54,8 +52,6 @@ def open_rows(
     encoding: str | None = None,
     decimal: str = ".",
     comment: str | None = None,
-    x_name: str = "X",
-    y_name: str = "y",
     n_features: int | None = None,
     zero_based: bool | None = None,
 ) -> FileRows:
@@ -68,11 +64,11 @@ def open_rows(
     path : path, or list of paths
         Files, folders (all their files of a known format; subfolders such as ``year=2024`` are
         columns) or patterns such as ``"part-*.csv"``. CSV (.csv, .tsv, also .gz), Parquet
-        (.parquet, .pq), Arrow IPC and Feather (.arrow, .feather, .ipc), NumPy (.npy; .npz whole),
-        svmlight (.svm, .svmlight, .libsvm, also .gz; sparse).
+        (.parquet, .pq), Arrow IPC and Feather (.arrow, .feather, .ipc), NumPy (.npy), svmlight
+        (.svm, .svmlight, .libsvm, also .gz; sparse).
     target : str or int, optional
         Column of labels, by name or number; for NumPy files, also another file of labels (.npy).
-        svmlight files, and .npz files with an array `y_name`, have labels without it.
+        svmlight files have labels without it.
     columns, drop : sequences of str or int
         The feature columns, in this order, or the columns to leave out. By default, all columns
         except the target, and those that pandas or Dask wrote as an index, are features.
@@ -90,14 +86,12 @@ def open_rows(
         files. The labels of blocks are then True for such lines, and False for others.
     labels : {"auto", "int", "float", "bool", "str", "none"}
         Type of the labels. "auto" infers it from the first labels; "none" ignores labels.
-    format : {"csv", "parquet", "arrow", "npy", "npz", "svmlight"}, optional
+    format : {"csv", "parquet", "arrow", "npy", "svmlight"}, optional
         File format; by default inferred from the file name.
     delimiter, header, encoding, decimal, comment
         For CSV files: the separator ("," by default, tab in .tsv); whether there are names (by
         default if the first line looks like it); the encoding (UTF-8); the decimal point; and what
         begins lines that are left out (nothing).
-    x_name, y_name : str
-        Names of the arrays in .npz files.
     n_features, zero_based
         For svmlight files: number of columns, and whether they are counted from 0. By default, a
         first pass over all files determines both.
@@ -236,7 +230,7 @@ def _open_source(
         return (ParquetSource if name == "parquet" else IpcSource)(path, options, keys, first)
     if name == "svmlight":
         return SvmlightSource(path, options)
-    return ArraySource(path, options, n_files, first, zipped=name == "npz")
+    return ArraySource(path, options, n_files, first)
 
 
 def _sources(files: list[tuple[Path, dict[str, str]]], options: Options) -> list[Source]:

@@ -56,8 +56,6 @@ class Options:
     encoding: str | None = None
     decimal: str = "."
     comment: str | None = None
-    x_name: str = "X"
-    y_name: str = "y"
     n_features: int | None = None
     zero_based: bool | None = None
     dtype: str | None = None

@@ -151,3 +151,101 @@ TEST_CASE("residuals of logits are those of the fused gradient") {
   CHECK_THROWS_AS(logit_residuals(z.view(), read(labels), read(weights), 0.3),
                   std::invalid_argument);
 }
+
+namespace {
+
+// Loss and residuals against long double, of samples whose labels are sure, unlikely and between.
+template <class T>
+void check_softmax(index_t n, index_t k, double spread) {
+  const Matrix<double> source = random_rows(n, k);
+  Matrix<double> z(n, k);
+  Vector<std::int32_t> labels(n);
+  for (index_t i = 0; i < n; ++i) {
+    labels[i] = static_cast<std::int32_t>((7 * i) % k);
+    for (index_t c = 0; c < k; ++c) z(i, c) = spread * source(i, c);
+  }
+  FeatureRows<T> rows;
+  Matrix<T> unit(n, n);
+  for (index_t i = 0; i < n; ++i) {
+    for (index_t j = 0; j < n; ++j) unit(i, j) = i == j ? T(1) : T(0);
+  }
+  rows.dense = unit.read();
+  Matrix<double> gradient(n, k);
+  for (index_t i = 0; i < n; ++i) {
+    for (index_t c = 0; c < k; ++c) z(i, c) = static_cast<double>(static_cast<T>(z(i, c)));
+  }
+  const LogitTerms terms =
+      logit_gradient<T>(rows, read(labels), {}, 0.25, z.read(), gradient.view(), 2);
+  const long double eps = std::numeric_limits<T>::epsilon();
+  long double loss = 0.0L;
+  index_t off = 0;
+  for (index_t i = 0; i < n; ++i) {
+    long double top = z(i, 0), sum = 0.0L;
+    for (index_t c = 0; c < k; ++c) top = std::max(top, static_cast<long double>(z(i, c)));
+    for (index_t c = 0; c < k; ++c) sum += std::exp(static_cast<long double>(z(i, c)) - top);
+    loss += std::log(sum) + top - static_cast<long double>(z(i, labels[i]));
+    for (index_t c = 0; c < k; ++c) {
+      const long double share = std::exp(static_cast<long double>(z(i, c)) - top) / sum;
+      const long double exact = share - (c == labels[i] ? 1.0L : 0.0L) + 0.25L * z(i, c);
+      const long double room = 1.0L + std::fabs(static_cast<long double>(z(i, c)));
+      if (!(std::fabs(gradient(i, c) - exact) <= 8.0L * eps * room * (1.0L + spread / 8.0L))) ++off;
+    }
+  }
+  CHECK(off == 0);
+  CHECK(static_cast<double>(std::fabs(terms.loss - loss)) <=
+        static_cast<double>(8.0L * eps * (1.0L + spread / 8.0L) * (loss + 1.0L)));
+}
+
+}  // namespace
+
+TEST_CASE("softmax: probabilities and losses of two classes are right to ulps of themselves") {
+  const index_t n = 7000;
+  Matrix<double> z(n, 2);
+  for (index_t i = 0; i < n; ++i) z(i, 1) = -0.1 * static_cast<double>(i) - 1e-9;
+  const Vector<std::int32_t> first{0};
+  double worst = 0.0;
+  for (index_t i = 0; i < n; ++i) {
+    const long double share = std::exp(static_cast<long double>(z(i, 1)));
+    Matrix<double> one(1, 2, {0.0, z(i, 1)});
+    const LogitTerms terms = logit_residuals(one.view(), read(first), {}, 0.0);
+    const long double loss = std::log1p(share), other = share / (1.0L + share);
+    worst = std::max({worst, static_cast<double>(std::fabs(terms.loss - loss) / loss),
+                      static_cast<double>(std::fabs(one(0, 1) - other) / other),
+                      static_cast<double>(std::fabs(one(0, 0) + other) / other)});
+  }
+  CHECK(worst < 5.0 * std::numeric_limits<double>::epsilon());
+}
+
+TEST_CASE("softmax: logits that are not finite, and far ones") {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const double infinity = std::numeric_limits<double>::infinity();
+  const auto loss_of = [](double first, double second, std::int32_t label) {
+    Matrix<double> z(1, 2, {first, second});
+    const Vector<std::int32_t> labels{label};
+    return logit_residuals(z.view(), read(labels), {}, 0.0).loss;
+  };
+  CHECK_FALSE(std::isfinite(loss_of(nan, 0.0, 0)));
+  CHECK_FALSE(std::isfinite(loss_of(0.0, nan, 0)));
+  CHECK_FALSE(std::isfinite(loss_of(infinity, 0.0, 0)));
+  CHECK_FALSE(std::isfinite(loss_of(-infinity, 0.0, 0)));
+  CHECK(loss_of(0.0, -infinity, 0) == 0.0);
+  CHECK(loss_of(0.0, -800.0, 0) == 0.0);
+  CHECK(loss_of(0.0, -800.0, 1) == 800.0);
+  CHECK(loss_of(1e300, -1e300, 1) == 2e300);
+}
+
+TEST_CASE("softmax: residuals and losses of few and many classes, also where they are tiny") {
+  for (const double spread : {0.1, 5.0, 150.0}) {
+    for (const index_t k : {1, 2, 3, 10, 33, 300}) {
+      check_softmax<double>(130, k, spread);
+      check_softmax<float>(130, k, spread);
+    }
+    check_softmax<double>(3, 5000, spread);
+  }
+  // A sure label's loss is the others' share, not rounding of 1.
+  Matrix<double> z(1, 2, {40.0, 0.0});
+  const Vector<std::int32_t> labels{0};
+  const LogitTerms terms = logit_residuals(z.view(), read(labels), {}, 0.0);
+  CHECK(terms.loss == doctest::Approx(std::exp(-40.0)).epsilon(1e-15));
+  CHECK(z(0, 0) == doctest::Approx(-std::exp(-40.0)).epsilon(1e-15));
+}

@@ -117,8 +117,9 @@ def test_files(name, tmp_path):
         model.fit(open_rows(tmp_path / "rows.csv", **options))
 
     def arrays(model, X, y, w):
-        np.savez(tmp_path / "rows.npz", X=X, y=y)
-        model.fit(open_rows(tmp_path / "rows.npz", block_rows=7))
+        np.save(tmp_path / "X.npy", X)
+        np.save(tmp_path / "y.npy", y)
+        model.fit(open_rows(tmp_path / "X.npy", tmp_path / "y.npy", block_rows=7))
 
     for seed in (0, 5):
         check(name, seed, [text, arrays], weighted=False)

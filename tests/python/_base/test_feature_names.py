@@ -99,11 +99,13 @@ def files(tmp_path_factory, problem):
     X, y = problem
     (tmp_path / "a.csv").write_text(csv_text(X[:60], y[:60]))
     (tmp_path / "b.csv").write_text(csv_text(X[60:], y[60:]).replace("x1", "x9", 1))
-    np.savez(tmp_path / "c.npz", X=X, y=y)
+    np.save(tmp_path / "c.npy", X)
+    np.save(tmp_path / "y.npy", y)
     for name, options in (("a.csv", ["--target", "kind"]), ("b.csv", ["--target", "kind"])):
         out = tmp_path / f"{name[0]}.efm"
         assert run("moments", tmp_path / name, *options, "-o", out)[0] == 0
-    assert run("moments", tmp_path / "c.npz", "-o", tmp_path / "c.efm")[0] == 0
+    given = ("moments", tmp_path / "c.npy", "--target", tmp_path / "y.npy")
+    assert run(*given, "-o", tmp_path / "c.efm")[0] == 0
     return tmp_path
 
 

@@ -100,18 +100,3 @@ def test_other_errors_stay_as_they_are(tmp_path):
             pass
         assert ".part" not in str(caught.value)
     assert os.listdir(tmp_path) == []
-
-
-def test_pictures_of_the_demonstration(tmp_path, monkeypatch):
-    pytest.importorskip("matplotlib")
-    from matplotlib.figure import Figure
-
-    from eigenfeat.demo.pictures import save_pictures
-
-    def full(*_, **__):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(Figure, "savefig", full)
-    with pytest.raises(OSError, match=r"errors\.png"):
-        save_pictures({"errors": (Figure(), "caption")}, tmp_path)
-    assert os.listdir(tmp_path) == []

@@ -44,7 +44,6 @@ def unnamed(call, name, values=ODD):
 
 
 MOMENTS = ef.ClassMoments().update(X, Y)
-BALL = {"A": np.eye(4), "g": np.ones(4), "radius": 1.0}
 # Functions, good arguments, and the names of those that are replaced by odd ones.
 FUNCTIONS = {
     "pair_directions": (
@@ -59,32 +58,6 @@ FUNCTIONS = {
             "constant",
             "solve_with",
         ),
-    ),
-    "class_pairs": (
-        ef.pencils.class_pairs,
-        {"classes": [0, 1, 2]},
-        ("kind", "n_pairs", "random_state"),
-    ),
-    "confusion_pairs_from": (
-        ef.pencils.confusion_pairs_from,
-        {"y_true": Y, "y_pred": Y[::-1]},
-        ("y_true", "y_pred", "n_pairs"),
-    ),
-    "certified_sign": (
-        ef.regions.certified_sign,
-        {**BALL, "constant": 1.0},
-        ("A", "g", "constant", "radius", "diagonal", "n_threads"),
-    ),
-    "trust_region_minimum": (
-        ef.regions.trust_region_minimum,
-        BALL,
-        ("A", "g", "radius", "diagonal", "n_threads"),
-    ),
-    "ArrayBlocks": (ef.rows.ArrayBlocks, {"X": X, "y": Y}, ("block_rows",)),
-    "target_groups": (
-        ef.rows.target_groups,
-        {"y": X},
-        ("n_bins", "n_contractions", "random_state", "sample_weight"),
     ),
 }
 # Where one of these is refused depends on the argument: some functions take them.
@@ -101,8 +74,10 @@ def test_functions(function, name):
 
 
 FILES = {
-    "rows.npy": ("block_rows", "target", "columns", "drop", "labels", "format"),
-    "rows.npz": ("x_name", "y_name", "dtype", "skip_bad", "mark_bad"),
+    "rows.npy": (
+        *("block_rows", "target", "columns", "drop", "labels", "format"),
+        *("dtype", "skip_bad", "mark_bad"),
+    ),
     "rows.svm": ("n_features", "zero_based"),
     "rows.csv": ("delimiter", "header"),
 }
@@ -111,7 +86,6 @@ FILES = {
 @pytest.mark.parametrize(("file", "name"), [(f, name) for f in FILES for name in FILES[f]])
 def test_open_rows(tmp_path, file, name):
     np.save(tmp_path / "rows.npy", X)
-    np.savez(tmp_path / "rows.npz", X=X, y=Y)
     (tmp_path / "rows.svm").write_text("1 1:2\n0 2:3\n")
     (tmp_path / "rows.csv").write_text("a,b\n1,2\n")
     if file == "rows.csv":

@@ -7,9 +7,10 @@ import sys
 
 import pytest
 
-pytestmark = pytest.mark.skipif(
-    sys.platform == "win32", reason="signals are sent as POSIX has them"
-)
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(sys.platform == "win32", reason="signals are sent as POSIX has them"),
+]
 
 # Work for many seconds in one call of the core, and SIGINT after some tenths of a second. Each
 # block takes little time, and a call that is not interrupted many seconds.
@@ -56,9 +57,7 @@ def run(code, threads=2):
     return done.stdout.split()
 
 
-@pytest.mark.parametrize(
-    "threads", [pytest.param(1, marks=pytest.mark.long), 2, pytest.param(5, marks=pytest.mark.long)]
-)
+@pytest.mark.parametrize("threads", [1, 2, 5])
 def test_ctrl_c_ends_a_long_call(threads):
     code = """
 threading.Timer(0.3, send).start()
@@ -74,7 +73,6 @@ assert first.eigenvalues.size
     assert same == "True"
 
 
-@pytest.mark.long
 def test_an_update_that_is_interrupted_leaves_moments_as_they_were():
     code = """
 more, labels = rng.standard_normal((100_000, 200)), np.zeros(100_000, dtype=int)
@@ -93,7 +91,6 @@ print(updates == int(updates), twin.covariance(0).tobytes() == expected.covarian
     assert run(code) == ["True", "True"]
 
 
-@pytest.mark.long
 def test_a_handler_of_the_programs_own_runs_after_the_call():
     code = """
 few = ef.ClassMoments().update(X, y % 12)
@@ -109,7 +106,6 @@ print(len(ended))
     assert run(code) == ["1"]
 
 
-@pytest.mark.long
 def test_another_thread_is_not_interrupted():
     code = """
 found = []
@@ -129,7 +125,6 @@ except KeyboardInterrupt:
     assert run(code) == ["True"]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("solver", ["full", "subset"])
 def test_ctrl_c_acts_between_two_large_pencils(solver):
     """One call of LAPACK is not interrupted, and the next one does not begin."""

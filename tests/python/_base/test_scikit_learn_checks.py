@@ -26,7 +26,7 @@ OF_WEIGHTS = (
     *(f"check_sample_weights_{what}" for what in ("shape", "not_overwritten")),
     "check_sample_weight_equivalence_on_dense_data",
 )
-GRID = {"logit__penalty": [0.1, 1.0]}
+ONE, GRID = {"logit__penalty": [0.1]}, {"logit__penalty": [0.1, 1.0]}
 LDA = incomplete.ReliableClassifier(
     LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"), correct=False
 )
@@ -34,11 +34,13 @@ LDA = incomplete.ReliableClassifier(
 # defaults themselves are among OTHERS.
 FREE = {
     "GEMClassifier": lambda: ef.GEMClassifier(views="gem"),
-    "GEMClassifierCV": lambda: ef.GEMClassifierCV(gem_classifier(n_directions=1), GRID, cv=2),
+    "GEMClassifierCV": lambda: ef.GEMClassifierCV(gem_classifier(n_directions=1), ONE, cv=2),
+    "GEMEnsemble": lambda: ef.GEMEnsemble(gem_classifier(n_directions=1), n_members=1),
     "GEMRegressor": lambda: ef.GEMRegressor(views="gem", n_directions=1),
     "OrientedPCA": ef.rayleigh.OrientedPCA,
     "PartitionedReducer": lambda: ldg.PartitionedReducer(ldg.LDG(1)),
-    "MaxMarginShift": lambda: ef.MaxMarginShift(PCA(1), sigma2=0.5),
+    "MaxMarginShift": lambda: ef.MaxMarginShift(PCA(1), sigma2=0.5, svm=SVM),
+    "MaxMarginPCA": lambda: ef.maxmargin.MaxMarginPCA(1, sigma2=0.5, svm=SVM, max_iter=2),
     "ReliableClassifier": lambda: incomplete.ReliableClassifier(GaussianNB(), correct=False),
     "MinimumCostClassifier": lambda: incomplete.MinimumCostClassifier(
         GaussianNB(), n_times=2, n_folds=2
@@ -62,7 +64,7 @@ OTHERS = [
     ef.GEMRegressor(views="splines", ridge=0.2),
     ef.gem.ClassComponents("vanishing", 3, center="all"),
     ef.MultinomialLogit(penalty=0, l2=1.0, fit_intercept=False, gram_rows=10),
-    ef.MultinomialLogit(early_stopping=True, warm_start=True, validation_fraction=0.4),
+    ef.MultinomialLogit(warm_start=True),
     ef.CalibratedLeastSquares(n_iterations=0, fit_intercept=False),
     ef.CalibratedLeastSquares(calibration_powers=2, gram_rows=None, ridge=2.0),
     ef.rayleigh.RayleighPCA(center=False, scale="columns"),

@@ -193,9 +193,6 @@ USES = {
     ),
     "MultinomialLogit": lambda: fitted(ef.MultinomialLogit()),
     "MultinomialLogit, no Gram": lambda: fitted(ef.MultinomialLogit(gram_rows=20, random_state=0)),
-    "MultinomialLogit, early": lambda: fitted(
-        ef.MultinomialLogit(early_stopping=True, random_state=0)
-    ),
     "CalibratedLeastSquares": lambda: fitted(ef.CalibratedLeastSquares(n_iterations=3)),
     "FisherLDA": lambda: fitted(ef.FisherLDA()),
     "QuadraticDiscriminant": lambda: fitted(ef.rayleigh.QuadraticDiscriminant()),

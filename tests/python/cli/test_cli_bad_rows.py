@@ -63,8 +63,6 @@ def new_rows(folder, name, X):
         path.write_text(bad_csv(X))
     elif name.endswith(".svm"):
         path.write_text(bad_svmlight(X))
-    elif name.endswith(".npz"):
-        np.savez(path, X=damaged(X), y=np.full(len(X), ""))  # labels are of no account
     elif name.endswith(".npy"):
         np.save(path, damaged(X))
     else:
@@ -73,7 +71,7 @@ def new_rows(folder, name, X):
     return path
 
 
-KINDS = ("new.csv", "new.svm", "new.npz", "new.parquet")
+KINDS = ("new.csv", "new.svm", "new.npy", "new.parquet")
 
 
 @pytest.fixture(params=KINDS)
@@ -163,14 +161,16 @@ def test_features_of_bad_rows_are_missing(tmp_path, model):
 def test_bad_rows_at_the_end_count_too(tmp_path, rng):
     X, y = rng.standard_normal((105, 3)), np.arange(105) % 2
     X[100:] = np.inf
-    np.savez(tmp_path / "a.npz", X=X, y=y)
-    rows = open_rows(tmp_path / "a.npz", skip_bad=True, block_rows=50)
+    np.save(tmp_path / "a.npy", X)
+    np.save(tmp_path / "y.npy", y)
+    rows = open_rows(tmp_path / "a.npy", tmp_path / "y.npy", skip_bad=True, block_rows=50)
     assert rows.n_skipped is None
     assert [len(block) for block in rows] == [50, 50]
     assert (rows.n_rows, rows.n_skipped) == (100, 5)
-    more = ["--skip-bad", "--block-rows", "50", "--json", "-o", tmp_path / "out.efm"]
+    more = ["--target", tmp_path / "y.npy", "--skip-bad", "--block-rows", "50", "--json"]
+    more += ["-o", tmp_path / "out.efm"]
     for command in (["moments"], ["fit"], ["fit", "--memory", "0"]):
-        found = json.loads(run(*command, tmp_path / "a.npz", *more)[1])
+        found = json.loads(run(*command, tmp_path / "a.npy", *more)[1])
         assert (found["rows"], found["skipped"]) == (100, 5)
 
 
@@ -181,10 +181,9 @@ def test_a_fit_block_by_block_counts_bad_rows(tmp_path, model):
     lines[5:5] = ["1,2,junk,4,0", "1,2", "1,2,3,4,"]
     (tmp_path / "rows.csv").write_text("\n".join(lines))
     command = ["fit", tmp_path / "rows.csv", "--target", "kind", "--skip-bad", "--memory", "0"]
-    for more in ([], ["--spool", tmp_path]):
-        status, said, _ = run(*command, *more, "-o", tmp_path / "out.efm")
-        assert status == 0
-        assert "GEMClassifier, 200 rows (3 bad rows left out) block by block, 4 features" in said
+    status, said, _ = run(*command, "-o", tmp_path / "out.efm")
+    assert status == 0
+    assert "GEMClassifier, 200 rows (3 bad rows left out) block by block, 4 features" in said
 
 
 def test_marked_rows_are_no_skipped_rows(tmp_path):
@@ -195,15 +194,11 @@ def test_marked_rows_are_no_skipped_rows(tmp_path):
 
 def test_labels_do_no_harm_to_predictions(tmp_path, model):
     fitted, X = model
-    y = np.arange(200) % 3 + 0.0
-    y[150] = np.nan
-    np.savez(tmp_path / "new.npz", X=X, y=y)
     lines = svmlight_text(X, np.arange(200)).splitlines()
     (tmp_path / "new.svm").write_text(
         "\n".join([*lines[:150], "0.5" + lines[150][3:], *lines[151:]])
     )
-    for name, rows in (("new.npz", X), ("new.svm", csr_matrix(X))):
-        command = ["predict", tmp_path / "model.efm", tmp_path / name, "--block-rows", "40", "-o"]
-        status, _, err = run(*command, tmp_path / "found.npy")
-        assert (status, err) == (0, "")
-        np.testing.assert_array_equal(np.load(tmp_path / "found.npy"), fitted.predict(rows))
+    command = ["predict", tmp_path / "model.efm", tmp_path / "new.svm", "--block-rows", "40", "-o"]
+    status, _, err = run(*command, tmp_path / "found.npy")
+    assert (status, err) == (0, "")
+    np.testing.assert_array_equal(np.load(tmp_path / "found.npy"), fitted.predict(csr_matrix(X)))

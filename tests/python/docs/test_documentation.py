@@ -38,12 +38,16 @@ PAGES = [
 ]
 
 
-def page_of(path):
-    marks = pytest.mark.long if path.stem in ("many_classes", "report") else ()
-    return pytest.param(path, id=path.stem, marks=marks)
+# What fits large models, or again what another page does.
+LONG = {"many_classes", "report", "tables", "reduction"}
+LONG |= {"gem.ensemble", "gem.joint", "report.report"}
 
 
-@pytest.mark.parametrize("page", map(page_of, PAGES))
+def case(value, name):
+    return pytest.param(value, id=name, marks=pytest.mark.long if name in LONG else ())
+
+
+@pytest.mark.parametrize("page", [case(page, page.stem) for page in PAGES])
 def test_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("EEG", str(ROOT.parent / "shared" / "data" / "eeg"))  # else simulated
@@ -113,7 +117,7 @@ def modules_with_examples():
     ]
 
 
-@pytest.mark.parametrize("module", modules_with_examples())
+@pytest.mark.parametrize("module", [case(one, one) for one in modules_with_examples()])
 def test_docstrings_show_what_is_computed(module, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     said = []

@@ -81,7 +81,7 @@ def test_weights_and_events_reach_the_pipelines(digits, rng):
 
 
 def test_pipelines_take_frames_maps_and_blocks_to_predict(digits, tmp_path):
-    X, y = digits
+    X, y = digits[0][:400], digits[1][:400]
     frame = pd.DataFrame(X).add_prefix("c")
     pipeline = make_pipeline(StandardScaler(), *[step for _, step in FOURIER.steps])
     model = GEMEnsemble(pipeline, n_members=2).fit(frame, y)
@@ -112,7 +112,7 @@ def test_errors_of_pipelines(digits):
 
 
 def test_members_that_do_not_fit_are_refused(digits, tmp_path):
-    X, y = digits[0][:300], digits[1][:300]
+    X, y = digits[0][:100], digits[1][:100]
     model = GEMEnsemble(FOURIER, n_members=2).fit(X, y)
     model.members_[1] = clone(model.members_[1]).fit(X[:, :60], y)
     with pytest.raises(ValueError, match=r"^GEMEnsemble\.members_ does not fit"):

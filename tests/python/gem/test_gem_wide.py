@@ -139,7 +139,7 @@ def test_seeds_and_threads(monkeypatch):
     monkeypatch.setattr(gem_wide_denominator, "MOST_EXACT", 10)
     X, y = words(n=400, d=1000, k=2, dtype=np.float32)
     options = {"n_directions": 1, "ridge": 30.0}
-    fits = [fitted(X, y, n_threads=t, **options) for t in (1, 2, 7)]
+    fits = [fitted(X, y, n_threads=t, **options) for t in (1, 7)]
     for other in fits[1:]:
         assert_array_equal(other.directions_.toarray(), fits[0].directions_.toarray())
         assert_array_equal(other.transform(X[:99]), fits[0].transform(X[:99]))
@@ -273,11 +273,11 @@ def test_products_of_rows(rng, dtype):
         assert_allclose(operator.squared_norms(), (matrix**2).sum(axis=1), atol=1e-12)
 
 
-@pytest.mark.parametrize(("k", "kind"), [(50, "all"), (51, "hypercube")])
-def test_automatic_pairs_and_numbers_of_directions(k, kind):
+def test_automatic_pairs_and_numbers_of_directions():
     settings = Settings.of(GEM(solver="randomized"), seed=3)
-    expected = class_pairs(np.arange(k), kind, random_state=3)
-    assert_array_equal(gem_wide._items(np.arange(k), settings), expected)
+    for k, kind in ((50, "all"), (51, "hypercube")):
+        expected = class_pairs(np.arange(k), kind, random_state=3)
+        assert_array_equal(gem_wide._items(np.arange(k), settings), expected)
     X, y = words(k=19)  # 342 pairs
     few = fitted(X, y, n_directions="auto", threshold=None)
     assert few.ranks_.max() + 1 == 8

@@ -35,15 +35,15 @@ def two_channels(n=60, seed=0):
 @pytest.fixture(scope="module")
 def fitted():
     X, y = two_channels()
-    return MinimumCostClassifier(lda(), 0.3, n_times=8).fit(X, y)
+    return MinimumCostClassifier(lda(), 0.3, n_times=8, n_folds=3).fit(X, y)
 
 
 def test_one_channel_is_the_same_in_every_form():
     X, y = signals(50, np.random.default_rng(0))
-    rows = MinimumCostClassifier(lda(), 0.3, n_times=3).fit(X, y)
+    rows = MinimumCostClassifier(lda(), 0.3, n_times=3, n_folds=2).fit(X, y)
     found = rows.predict_early(X)
     for form in (X[:, None], [x[None] for x in X]):
-        model = MinimumCostClassifier(lda(), 0.3, n_times=3).fit(form, y)
+        model = MinimumCostClassifier(lda(), 0.3, n_times=3, n_folds=2).fit(form, y)
         again = model.predict_early(form)
         assert_array_equal(again.label, found.label)
         assert_array_equal(again.time, found.time)
@@ -89,10 +89,10 @@ def test_training_series_with_holes_and_several_lengths():
     X, y = two_channels()
     given = [x[:, : x.shape[1] - i % 7].copy() for i, x in enumerate(X)]
     given[3][0, 5:9] = np.nan
-    model = MinimumCostClassifier(lda(), 0.05, n_times=4).fit(given, y)
+    model = MinimumCostClassifier(lda(), 0.05, n_times=4, n_folds=2).fit(given, y)
     held = np.array([np.pad(x, ((0, 0), (0, 60 - x.shape[1])), mode="edge") for x in given])
     held[3, 0, 5:9] = held[3, 0, 4]
-    wanted = MinimumCostClassifier(lda(), 0.05, n_times=4).fit(held, y)
+    wanted = MinimumCostClassifier(lda(), 0.05, n_times=4, n_folds=2).fit(held, y)
     found, other = model.predict_early(given), wanted.predict_early(held)
     assert_array_equal(found.label, other.label)
     ends = np.array([x.shape[1] for x in given])
@@ -163,7 +163,7 @@ class _Picky(ClassifierMixin, BaseEstimator):
 
 def test_times_that_a_classifier_cannot_take_are_skipped():
     X, y = signals(60, np.random.default_rng(0))
-    model = MinimumCostClassifier(_Picky()).fit(X, y)
+    model = MinimumCostClassifier(_Picky(), n_folds=2).fit(X, y)
     assert_array_equal(model.times_, np.arange(9, 61, 3))
     assert model.predict_early(X).time.min() >= 9
     with pytest.warns(
@@ -171,10 +171,10 @@ def test_times_that_a_classifier_cannot_take_are_skipped():
     ):
         model = MinimumCostClassifier(_Picky(), times=[2, 6, 10]).fit(X, y)
     assert model.times_.tolist() == [10, 60]
-    chosen = MinimumCostClassifier({"picky": _Picky(), "bayes": GaussianNB()}, n_times=10)
+    chosen = MinimumCostClassifier({"picky": _Picky(), "bayes": GaussianNB()}, n_times=5, n_folds=2)
     assert np.isfinite(list(chosen.fit(X, y).candidate_scores_.values())).all()
     with pytest.raises(ValueError, match=r"^classifier: expected one that can be fitted to the"):
-        MinimumCostClassifier(_Picky()).fit(X[:, :5], y)
+        MinimumCostClassifier(_Picky(), n_folds=2).fit(X[:, :5], y)
 
 
 @pytest.mark.parametrize("intervals", [False, True])
@@ -242,10 +242,14 @@ def test_the_weight_of_the_summaries_has_the_least_loo_error(rng, n):
 def test_the_default_takes_channels_and_is_repeatable():
     X, y = two_channels(40)
     N, t = two_channels(40, 5)
-    model = MinimumCostClassifier(delay_cost="harmonic", n_times=4).fit(X, y)
+    model = MinimumCostClassifier(delay_cost="harmonic", n_times=4, n_folds=3).fit(X, y)
     found = model.predict_early(N)
     assert np.mean(found.label == t) > 0.6
-    again = MinimumCostClassifier(delay_cost="harmonic", n_times=4).fit(X, y).predict_early(N)
+    again = (
+        MinimumCostClassifier(delay_cost="harmonic", n_times=4, n_folds=3)
+        .fit(X, y)
+        .predict_early(N)
+    )
     assert_array_equal(found.cost, again.cost)
     assert 0.5 < model.harmonic_mean_ < 1
 

@@ -41,7 +41,7 @@ class Remembers(ClassifierMixin, BaseEstimator):
 )
 def test_the_promise_holds_as_often_as_it_says(rule, tau):
     """With 30 rows to fit on, models of folds would differ much from that of all rows."""
-    kept, early, runs = 0, [], 30
+    kept, early, runs = 0, [], 20
     for seed in range(runs):
         random = np.random.default_rng([seed, 8])
         X, y = waves(random, 90)
@@ -77,8 +77,7 @@ def test_what_is_held_out_is_not_fitted(rng):
     assert not np.array_equal(other.classifier_.X_, model.classifier_.X_)
 
 
-@pytest.mark.parametrize("held_out", [5, 0.5])
-@pytest.mark.parametrize("rule", ["pairwise", "mahalanobis"])
+@pytest.mark.parametrize(("rule", "held_out"), [("pairwise", 5), ("mahalanobis", 0.5)])
 def test_decision_times_are_those_of_the_correction(rng, rule, held_out, tmp_path):
     """Between the decision times of the folds nothing is known of the rule."""
     X, y = waves(rng, 120, 70)

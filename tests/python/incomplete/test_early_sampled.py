@@ -60,7 +60,7 @@ def test_the_largest_bound_of_all_stages_holds(share, monkeypatch):
     classifier = Threshold(norm.isf(share))
     model = ReliableClassifier(classifier, known, rule=Sampled(256), correct=False)
     model.fit(np.array([[-1.0, -1], [1, -1], [-1, 1], [1, 1]]), [0, 0, 1, 1])
-    rule, too_large, n = model.fitted_.rule, 0, 1000
+    rule, too_large, n = model.fitted_.rule, 0, 500
     rule_input = model.fitted_.rule_input(np.array([[0.0, np.nan]]))
     conditional = rule_input.conditional
     truth = 1 - norm.cdf(

@@ -48,7 +48,9 @@ def series(n=90, seed=0, idle=IDLE, value=0.0):
 def test_idle_beginnings(name):
     X, y = series()
     N, t = series(40, 1)
-    early = MinimumCostClassifier(CLASSIFIERS[name](), delay_cost=0.5, n_times=6).fit(X, y)
+    early = MinimumCostClassifier(CLASSIFIERS[name](), delay_cost=0.5, n_times=6, n_folds=2).fit(
+        X, y
+    )
     assert early.onset_ == IDLE
     assert early.times_[0] > IDLE
     assert len(early.times_) == 6
@@ -61,9 +63,10 @@ def test_idle_beginnings(name):
 def test_the_offset_of_what_is_idle_does_not_matter(value):
     X, y = series(value=value)
     X[:, :IDLE] *= 1 + np.random.default_rng(2).choice([0.0, 2.0**-52], (len(X), IDLE))
-    early = MinimumCostClassifier(LDA(), np.arange(1, 61) / 100, n_times=3).fit(X, y)
+    by_time = np.arange(1, 61) / 100
+    early = MinimumCostClassifier(LDA(), by_time, n_times=3, n_folds=2).fit(X, y)
     assert early.onset_ == IDLE
-    wanted = MinimumCostClassifier(LDA(), np.arange(IDLE + 1, 61) / 100, n_times=3)
+    wanted = MinimumCostClassifier(LDA(), by_time[IDLE:], n_times=3, n_folds=2)
     wanted.fit(X[:, IDLE:], y)
     assert_array_equal(early.times_, wanted.times_ + IDLE)
     found = early.predict_early(X)
@@ -121,7 +124,7 @@ def held(given, length):
 
 
 MODELS = {
-    "costs": lambda: MinimumCostClassifier(LDA(), 0.01, n_times=5),
+    "costs": lambda: MinimumCostClassifier(LDA(), 0.01, n_times=5, n_folds=2),
     "ECTS": ECTS,
     "fixed time": lambda: FixedTime(30),
 }

@@ -82,7 +82,7 @@ def test_a_level_at_zero_to_rounding_is_open(rng):
     ids=str,
 )
 def test_decisions_are_those_of_single_quadratics(monkeypatch, options):
-    X, y = make_classification(100, 9, n_informative=6, n_classes=3, random_state=0)
+    X, y = make_classification(60, 9, n_informative=6, n_classes=3, random_state=0)
     classifier = QuadraticDiscriminantAnalysis(reg_param=0.1)
     fits = []
     for least in (set_rules._ITEMS_A_GROUP, 10**9):

@@ -24,7 +24,7 @@ class Counted(KNeighborsClassifier):
 
 
 def fitted(**options):
-    X, y = signals(60, np.random.default_rng(0))
+    X, y = signals(36, np.random.default_rng(0))
     Counted.calls = Counted.samples = 0
     return ReliableClassifier(Counted(5), rule="sampled", held_out=2, **options).fit(X, y)
 
@@ -46,7 +46,7 @@ def test_completions_of_several_times_are_one_batch(monkeypatch):
 
 def test_no_more_completions_are_drawn_than_tau_takes():
     model = fitted(reliability=0.9)
-    assert Counted.samples < 60 * 16 * 320  # of 1,056 each
+    assert Counted.samples < 36 * 16 * 320  # of 1,056 each
     np.testing.assert_array_equal(model.correction_.tau, [1e-12, 0.9])
     strict = model.predict_early(signals(30, np.random.default_rng(1))[0], 0.97)
     usual = model.predict_early(signals(30, np.random.default_rng(1))[0])
@@ -55,7 +55,7 @@ def test_no_more_completions_are_drawn_than_tau_takes():
 
 def test_progress_is_shown(capsys):
     fitted(verbose=1)
-    assert "held-out samples at all times: 960 of 960" in capsys.readouterr().err
+    assert "held-out samples at all times: 576 of 576" in capsys.readouterr().err
     fitted()
     assert capsys.readouterr().err == ""
 

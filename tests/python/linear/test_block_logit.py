@@ -52,7 +52,6 @@ def test_blocks_of_any_size_give_the_fit_in_memory(digits, dtype, kind, size):
     "options",
     [
         {"fit_intercept": False},
-        {"early_stopping": True, "max_iter": 200, "tol": 1e-6},
         {"gram_rows": 300},
         {"gram_rows": None},
         {"gram_rows": 20},
@@ -66,9 +65,6 @@ def test_options_mean_the_same_on_blocks(digits, options):
     memory = MultinomialLogit(**TIGHT | options).fit(X, y, weight)
     found = MultinomialLogit(**TIGHT | options).fit(FarBlocks(X, y, weight, block_rows=77))
     agree(found, memory, X, 1e-4)
-    ours, theirs = found.validation_history_, memory.validation_history_
-    np.testing.assert_allclose(ours, theirs, rtol=1e-2)  # steps are taken in a float32 metric
-    np.testing.assert_allclose(min(ours, default=0), min(theirs, default=0), rtol=1e-5)
 
 
 def test_columns_far_from_zero_are_centred_alike(digits):

@@ -171,12 +171,7 @@ def test_what_it_cannot_do(classes):
         MultinomialLogit(solver="gaussian").fit_path(X, y, [0.1])
 
 
-EARLY = {"early_stopping": True, "validation_fraction": 0.25}
-
-
-@pytest.mark.parametrize(
-    "asked", [{"l2": 1.0}, EARLY, {"warm_start": True}, {"penalty": 0.1}], ids=str
-)
+@pytest.mark.parametrize("asked", [{"l2": 1.0}, {"warm_start": True}, {"penalty": 0.1}], ids=str)
 def test_auto_is_gaussian_with_many_classes(rng, asked):
     X, y = many(rng)
     auto = MultinomialLogit(solver="auto")

@@ -330,22 +330,3 @@ def test_warm_start_goes_on():
     before = moved.objective_
     moved.fit(far, y)
     assert moved.objective_history_[0] == pytest.approx(before, rel=1e-6)
-
-
-def test_early_stopping():
-    X, y = problem("digits")
-    model = MultinomialLogit(
-        penalty=0, l2=1e-3, early_stopping=True, validation_fraction=0.3, max_iter=300
-    ).fit(X, y)
-    losses = model.validation_history_
-    assert model.stop_reason_ == "stopped"
-    assert len(losses) == model.n_iter_[0] + 1
-    least = int(np.argmin(losses))
-    assert len(losses) == least + 4
-    # What is recorded is the chosen model, not the last one.
-    assert model.objective_ == model.objective_history_[least]
-    assert model.score(X, y) > 0.9
-    again = MultinomialLogit(
-        penalty=0, l2=1e-3, early_stopping=True, validation_fraction=0.3, max_iter=300
-    ).fit(X, y)
-    assert_array_equal(again.coef_, model.coef_)

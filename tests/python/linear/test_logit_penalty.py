@@ -70,13 +70,6 @@ def test_blocks_and_threads_choose_the_same(digits):
     assert threads.temperature_ == model.temperature_
 
 
-def test_early_stopping_has_its_rows_for_the_temperature(digits):
-    how = {"temperature": "auto", "early_stopping": True}
-    model = MultinomialLogit("auto", **how).fit(*digits)
-    given = MultinomialLogit(model.penalty_, **how).fit(*digits)
-    assert_array_equal(given.coef_, model.coef_)
-
-
 def test_paths_take_it_as_none(digits):
     one = MultinomialLogit("auto").fit(*digits)
     (same,) = MultinomialLogit("auto").fit_path(*digits, None)

@@ -169,7 +169,8 @@ def test_the_fold_s_weights_are_a_start_and_change_no_minimum(many, rows, monkey
     warm.fit(X, y)
     assert warm.objective_history_[0] < 1.1 * cold.objective_ < cold.objective_history_[0]
     assert warm.objective_ == pytest.approx(cold.objective_, rel=1e-6)  # in float32
-    assert_allclose(warm.coef_ * warm.temperature_, cold.coef_, atol=1e-2 * abs(cold.coef_).max())
+    # An objective 1e-7 above its minimum leaves weights of small features open by some percent.
+    assert_allclose(warm.coef_ * warm.temperature_, cold.coef_, atol=5e-2 * abs(cold.coef_).max())
     train, test = folds(y, 5, np.random.RandomState(0))[0]
     if rows in (400, 2_600):  # one metric, of no row that is held out
         assert [(n, len(sample)) for n, sample in made] == [(5_200, rows)]

@@ -113,7 +113,14 @@ def test_float32_differs_only_at_the_threshold(tmp_path):
 
 
 @needs_compiler
-@pytest.mark.parametrize("name", ["TwoPatterns", "Wafer", "SyntheticControl", "ItalyPowerDemand"])
+@pytest.mark.parametrize(
+    "name",
+    ["TwoPatterns"]
+    + [
+        pytest.param(name, marks=pytest.mark.long)
+        for name in ("Wafer", "SyntheticControl", "ItalyPowerDemand")
+    ],
+)
 def test_measured_series_are_decided_alike(tmp_path, shared_data, name):
     data = shared_data(f"ucr/{name}.npz")
     train, y, test = (data[key] for key in ("X_train", "y_train", "X_test"))

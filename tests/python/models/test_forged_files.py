@@ -103,21 +103,16 @@ def test_every_truncation_is_refused(tmp_path):
 # ---- archives ------------------------------------------------------------------------------------
 
 
-def test_bombs_meet_a_limit(tmp_path):
+def test_bombs_are_refused(tmp_path):
     path = saved(tmp_path, "LDG")
-    contents = members(path)
-    rewrite(path, contents, zipfile.ZIP_DEFLATED)
-    assert refusal(path) is None
-    rewrite(path, contents | {"bomb.npy": npy(np.zeros(2**23))}, zipfile.ZIP_DEFLATED)
+    rewrite(path, members(path) | {"bomb.npy": npy(np.zeros(2**23))}, zipfile.ZIP_DEFLATED)
     tracemalloc.start()
-    text = refusal(path)
+    assert "is compressed or encrypted" in refusal(path)
     assert tracemalloc.get_traced_memory()[1] < 2**20
     tracemalloc.stop()
-    assert "more than the limit of 67,108,864; if its source is trusted, load(path, max_b" in text
-    assert refusal(path, max_bytes=2**28) is None
 
 
-def test_a_bomb_within_a_sparse_matrix_meets_the_limit(tmp_path):
+def test_a_bomb_within_a_sparse_matrix_is_refused(tmp_path):
     model = ef.ldg.KernelLDG(n_components=1, gamma=1.0, n_neighbors=2)
     model.fit(sp.csr_array(np.eye(12)[:, :6] + 1), np.arange(12) % 2)
     path = tmp_path / "model"
@@ -127,7 +122,7 @@ def test_a_bomb_within_a_sparse_matrix_meets_the_limit(tmp_path):
     rewrite(bomb, {"data.npy": npy(np.zeros(2**23))}, zipfile.ZIP_DEFLATED)
     rewrite(path, members(path) | {name: bomb.read_bytes()})
     tracemalloc.start()
-    assert "the limit of" in refusal(path) or "unpacks into more than" in refusal(path)
+    assert "is compressed or encrypted" in refusal(path)
     assert tracemalloc.get_traced_memory()[1] < 2**23
     tracemalloc.stop()
 

@@ -9,6 +9,7 @@ import pytest
 from flat_gem import gem_classifier
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_digits
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import NotFittedError
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import LogisticRegression
@@ -17,6 +18,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import eigenfeat as ef
+from eigenfeat import ldg
+from eigenfeat.incomplete import ReliableClassifier
 from eigenfeat.models.onnx import to_onnx
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed: the extra onnx")
@@ -27,7 +30,7 @@ X = X.astype(np.float32)
 NAMES = np.array(
     ["null", "eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun"]
 )
-TRAIN, TEST = slice(0, 700), slice(700, 1797)
+TRAIN, TEST = slice(0, 500), slice(500, 1000)
 SMALL = {"n_directions": 3, "pairs": "hypercube"}
 
 CLASSIFIERS = {
@@ -87,24 +90,24 @@ def run(made, rows):
     return dict(zip(names, session.run(None, {"X": rows}), strict=True))
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", CLASSIFIERS)
-def test_classifiers(name, dtype):
+def test_classifiers(name):
     model = fitted(name)
-    made = to_onnx(model, dtype=dtype)
-    # The newest onnxruntime for Python 3.10 and for Intel's macOS has none in float64.
-    assert "Cos" not in {node.op_type for node in made.graph.node}
-    found = run(made, X[TEST].astype(dtype))
-    expected = model.predict_proba(X[TEST])
-    assert list(found) == ["label", "probabilities"]
-    assert found["probabilities"].dtype == dtype
-    assert_allclose(found["probabilities"], expected, rtol=0, atol=5e-5)
-    assert np.abs(found["probabilities"] - expected).mean() < 2e-6
-    assert_allclose(found["probabilities"].sum(axis=1), 1, atol=1e-5)
+    expected, labels = model.predict_proba(X[TEST]), model.predict(X[TEST])
     top = np.sort(expected, axis=1)
     clear = top[:, -1] - top[:, -2] > 1e-4
     assert clear.mean() > 0.98
-    assert_array_equal(found["label"][clear], model.predict(X[TEST])[clear])
+    for dtype in ("float32", "float64"):
+        made = to_onnx(model, dtype=dtype)
+        # The newest onnxruntime for Python 3.10 and for Intel's macOS has none in float64.
+        assert "Cos" not in {node.op_type for node in made.graph.node}
+        found = run(made, X[TEST].astype(dtype))
+        assert list(found) == ["label", "probabilities"]
+        assert found["probabilities"].dtype == dtype
+        assert_allclose(found["probabilities"], expected, rtol=0, atol=5e-5)
+        assert np.abs(found["probabilities"] - expected).mean() < 2e-6
+        assert_allclose(found["probabilities"].sum(axis=1), 1, atol=1e-5)
+        assert_array_equal(found["label"][clear], labels[clear])
 
 
 @pytest.mark.parametrize(
@@ -173,6 +176,40 @@ def test_names_of_columns_are_exported():
     assert props == {"estimator": "MultinomialLogit", "feature_names": "a\nb\nü\nd"}
 
 
+REDUCTIONS = {
+    "LDG": ldg.LDG(n_components=6),
+    "gradient": ldg.DiscriminativeGaussian(n_components=4, tol=0.2),
+    "sparse": ldg.SparseLDG(n_components=4),
+    "Fisher": ldg.RegularizedFisher(),
+    "LFDA": ldg.LocalFisher(n_components=5),
+    "transfer": ldg.TransferLDG(n_components=5),
+    "pooled": ldg.PooledPCA(n_components=5),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_linear_reductions(name, dtype):
+    model = REDUCTIONS[name].fit(X[:600].astype(float), y[:600])
+    found = run(to_onnx(model, dtype=dtype), X.astype(dtype))["features"]
+    expected = model.transform(X.astype(float))
+    size = np.abs(X / getattr(model, "scale_", 1.0)).max() * np.abs(model.components_).sum(1).max()
+    assert_allclose(found, expected, rtol=0, atol=100 * np.finfo(dtype).eps * size)
+
+
+def test_reductions_before_classifiers_on_measured_rows(shared_data):
+    """10,000 handwritten digits."""
+    data = shared_data("mnist.npz")
+    train, test = data["X_train"].reshape(-1, 784), data["X_test"].reshape(-1, 784)[:10_000]
+    some = slice(0, 1500)
+    model = make_pipeline(ldg.LDG(n_components=12), LinearDiscriminantAnalysis())
+    model.fit(train[some].astype(np.float64), data["y_train"][some])
+    found = run(to_onnx(model, dtype="float64"), test.astype(np.float64))
+    assert len(test) == 10_000
+    assert_array_equal(found["label"], model.predict(test.astype(np.float64)))
+    assert_allclose(found["probabilities"], model.predict_proba(test.astype(float)), atol=1e-9)
+
+
 def test_errors(tmp_path, monkeypatch):
     with pytest.raises(NotFittedError):
         to_onnx(ef.GEMClassifier())
@@ -182,6 +219,9 @@ def test_errors(tmp_path, monkeypatch):
     for model in (tree, make_pipeline(ef.GEM(**SMALL), tree).fit(X[TRAIN], y[TRAIN])):
         with pytest.raises(ValueError, match=r"model: expected one of GEM, .* got DecisionTree"):
             to_onnx(model, tmp_path / "model")
+    early = ReliableClassifier(LinearDiscriminantAnalysis()).fit(X[TRAIN, :20], y[TRAIN] % 2)
+    with pytest.raises(ValueError, match="got an early classifier, which to_c exports"):
+        to_onnx(early, tmp_path / "model")
     real = ef.MultinomialLogit().fit(X[TRAIN], y[TRAIN])
     real.classes_ = real.classes_ + 0.5
     with pytest.raises(ValueError, match="classes: expected whole numbers or strings, got"):

@@ -63,7 +63,7 @@ def lines_of(path):
 # ---- every protocol ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["mnist", "defaults"])
+@pytest.mark.parametrize("name", ["mnist", pytest.param("defaults", marks=pytest.mark.long)])
 def test_a_protocol_runs_from_end_to_end(name, folder, tmp_path, console):
     protocol = PROTOCOLS[name]
     outcomes = reproduce(
@@ -197,51 +197,3 @@ def test_an_interrupt_keeps_what_is_finished(folder, tmp_path, console):
     text = console.export_text()
     assert "first" in text
     assert "third" not in text
-
-
-def test_failures_warnings_and_choices_are_printed(folder, tmp_path, console):
-    weak = {
-        "fixed": {"logisticregression__max_iter": 1},
-        "grid": {"logisticregression__C": (1.0, 2.0)},
-        "paper": {"error": "12.3"},
-    }
-    protocol = with_methods(
-        PROTOCOLS["defaults"],
-        Method("weak", choosing.standardised_logistic, **weak),
-        Method("doomed", papers_support.dies),
-    )
-
-    def measure(one, step):
-        if one.method.name == "doomed":
-            return Outcome(one.problem.name, "doomed", failure="it broke")
-        return measuring.run(one, step)
-
-    reproduce(protocol, folder, tmp_path, QUICK, console=console, measure=measure)
-    text = console.export_text()
-    for expected in ("12.3", "failed", "doomed failed: it broke", "chosen out of 2"):
-        assert expected in text
-    assert "weak warned: ConvergenceWarning" in text
-    weak_line, doomed = lines_of(tmp_path / "defaults-quick.csv")
-    assert doomed["failure"] == "it broke"
-    assert doomed["error"] == ""
-    assert weak_line["quick"] == "True"
-    assert "logisticregression__C" in weak_line["parameters"]
-
-
-def test_peers_run_on_request_only(folder, tmp_path, console):
-    protocol = with_methods(
-        PROTOCOLS["defaults"], LINEAR, dataclasses.replace(LINEAR, name="rival", peer=True)
-    )
-
-    def names(**options):
-        done = reproduce(
-            protocol, folder, tmp_path, QUICK, console=console, measure=measuring.run, **options
-        )
-        return [outcome.method for outcome in done]
-
-    assert names() == ["logistic regression"]
-    assert names(peers=True) == ["logistic regression", "rival"]
-    assert names(only=["RIV"]) == ["rival"]
-    assert names(only=["Isolet: RIV"]) == ["rival"]
-    with pytest.raises(ValueError, match="only: expected part of a method's name out of logistic"):
-        names(only=["nobody"])

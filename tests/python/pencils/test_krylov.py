@@ -60,10 +60,9 @@ def test_multiple_eigenvalues(large, check_pencil):
     zero = np.zeros((LARGE, LARGE))
     cases = [(identity, identity), (B, B), (one_hot, identity), (few, identity), (zero, B)]
     for above, below in cases:
-        for m in (1, 20):
-            result = solve(above, below, m)
-            assert result.n_eigenpairs == m
-            check_pencil(above, below, result.eigenvalues, result.vectors)
+        result = solve(above, below, 20)
+        assert result.n_eigenpairs == 20
+        check_pencil(above, below, result.eigenvalues, result.vectors)
     assert_allclose(solve(few, identity, 20).eigenvalues, [3.0] * 15 + [1.0] * 5)
 
 

@@ -8,19 +8,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from eigenfeat.incomplete import (
-    ECTS,
-    GaussianCompletion,
-    ReliableClassifier,
-    calibrate,
-    reliability_curve,
-)
-from eigenfeat.plotting import (
-    EarlyCalibrationDisplay,
-    EarlyCurvesDisplay,
-    EarlyDecisionDisplay,
-    EarlyTimesDisplay,
-)
+from eigenfeat.incomplete import ECTS, GaussianCompletion, ReliableClassifier
+from eigenfeat.plotting import EarlyDecisionDisplay, EarlyTimesDisplay
 
 pytest.importorskip("matplotlib")
 
@@ -29,8 +18,6 @@ D = 12
 CLASSES = RNG.integers(0, 2, 200)
 SERIES = RNG.standard_normal((200, D)).cumsum(axis=1) / 3 + CLASSES[:, None] * np.linspace(0, 2, D)
 LABELS = np.array(["down", "up"])[CLASSES]
-TAUS = [0.5, 0.9, 0.99]
-DISPLAYS = [EarlyCalibrationDisplay, EarlyCurvesDisplay, EarlyDecisionDisplay]
 
 
 @pytest.fixture(scope="module")
@@ -39,71 +26,25 @@ def model():
     return plain.fit(SERIES[:80], LABELS[:80])
 
 
-def draw(display, model, **options):
-    if display is EarlyCalibrationDisplay:
-        calibrated = clone(model).fit(SERIES[:80], LABELS[:80])
-        calibrated.calibrate(SERIES[80:], agreement=0.8)
-        return display.from_estimator(calibrated, **options)
-    if display is EarlyCurvesDisplay:
-        return display.from_estimator(model, SERIES[80:], LABELS[80:], tau=TAUS, **options)
-    return display.from_estimator(model, SERIES[90], reliability=0.9, **options)
-
-
 def two_axes():
     from matplotlib.figure import Figure
 
     return Figure(figsize=(10, 5), layout="constrained").subplots(1, 2)
 
 
-@pytest.mark.parametrize("display", DISPLAYS)
-def test_new_axes_and_given_ones(display, model, tmp_path):
-    first = draw(display, model)
+def test_new_axes_and_given_ones(model, tmp_path):
+    first = EarlyDecisionDisplay.from_estimator(model, SERIES[90], reliability=0.9)
     assert first.ax_.figure is first.figure_
     given, other = two_axes()
-    second = draw(display, model, ax=given)
+    second = EarlyDecisionDisplay.from_estimator(model, SERIES[90], ax=given)
     assert second.figure_ is given.figure
     second.figure_.savefig(tmp_path / "given.png")
     assert not other.has_data()
-    panels = np.ravel(getattr(second, "axes_", second.ax_))
+    panels = second.axes_.ravel()
     middle = second.figure_.bbox.width / 2
     assert all(0 <= ax.bbox.x0 < ax.bbox.x1 <= middle for ax in panels)
     assert second.plot() is second
     assert second.figure_ is not given.figure
-
-
-def test_a_calibration_is_that_of_the_model(model):
-    display = draw(EarlyCalibrationDisplay, model, color="black")
-    found = calibrate(model, SERIES[80:], agreement=0.8)
-    assert_array_equal(display.agreement_line_.get_ydata(), found.held_out_agreement)
-    assert_array_equal(display.lower_line_.get_ydata(), found.lower)
-    assert_allclose(display.lower_line_.get_xdata(), np.log(found.tau / (1 - found.tau)), atol=1e-9)
-    assert display.agreement_line_.get_color() == "black"
-    assert display.chosen_point_.get_ydata()[0] == found.lower[found.chosen]
-    with pytest.raises(ValueError, match="estimator: expected a model whose method calibrate was"):
-        EarlyCalibrationDisplay.from_estimator(model)
-    none = calibrate(model, SERIES[80:100], agreement=0.999)
-    assert EarlyCalibrationDisplay(none).plot().chosen_point_ is None
-    with pytest.raises(ValueError, match="calibration: expected a Calibration, got 3"):
-        EarlyCalibrationDisplay(3).plot()
-
-
-@pytest.mark.parametrize("score", ["reliability", "accuracy", "harmonic_mean"])
-def test_curves_are_times_and_scores(model, score):
-    display = draw(EarlyCurvesDisplay, model, score=score, name="ours", ls=":")
-    curve = reliability_curve(model, SERIES[80:], LABELS[80:], TAUS)
-    line = display.lines_["ours"]
-    assert_array_equal(line.get_xdata(), curve.mean_time)
-    assert_array_equal(line.get_ydata(), getattr(curve, score))
-    assert line.get_linestyle() == ":"
-    assert display.ax_.get_xlim() == (0, D)
-    both = EarlyCurvesDisplay({"ours": curve, "other": ([1, 2], [0.5, 0.6])}).plot(score=score)
-    assert_array_equal(both.lines_["other"].get_xydata(), [[1, 0.5], [2, 0.6]])
-
-
-def test_taus_near_to_each_other_are_written_once(model):
-    curve = reliability_curve(model, SERIES[80:], LABELS[80:], np.linspace(0.9, 0.91, 40))
-    assert 1 <= len(EarlyCurvesDisplay({"ours": curve}).plot().ax_.texts) < 40
-    assert not EarlyCurvesDisplay({"ours": curve}).plot(named=0).ax_.texts
 
 
 @pytest.mark.parametrize("with_y", [False, True])
@@ -193,20 +134,15 @@ def test_a_decision_says_what_is_known(model):
     assert "required: 0.9" in names
     with pytest.raises(ValueError, match=r"row: expected shape \(12,\), got \(11,\)"):
         EarlyDecisionDisplay.from_estimator(model, SERIES[90][:11])
-    with pytest.raises(ValueError, match="curves: expected a mapping of curves by method"):
-        EarlyCurvesDisplay({}).plot()
 
 
 def test_wrong_arguments_are_named(model):
-    curves, decision = {"a": ([0.5, 0.9], [0.6, 0.8])}, EarlyDecisionDisplay.from_estimator
+    decision = EarlyDecisionDisplay.from_estimator
     for call, message in (
-        (lambda: EarlyCurvesDisplay(curves).plot(score="xx"), "score: expected one of"),
-        (lambda: EarlyCurvesDisplay([]).plot(), "curves: expected a mapping"),
         (lambda: decision(ECTS(), SERIES[0]), "estimator: expected a fitted ReliableClassifier"),
         (lambda: decision(model, SERIES[0], times=[]), r"times: expected integers in 1\.\.12"),
         (lambda: decision(model, SERIES[0], times=[13]), "times: expected"),
         (lambda: decision(model, SERIES[0], reliability=2.0), "reliability: expected"),
-        (lambda: EarlyCalibrationDisplay(None).plot(), "calibration: expected a Calibration"),
     ):
         with pytest.raises(ValueError, match=message):
             call()

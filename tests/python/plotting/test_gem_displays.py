@@ -14,15 +14,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import eigenfeat as ef
-from eigenfeat.plotting import (
-    FiltersDisplay,
-    ProjectionsDisplay,
-    SpectrumDisplay,
-)
+from eigenfeat.plotting import FiltersDisplay, SpectrumDisplay
 
 pytest.importorskip("matplotlib")
 
-DISPLAYS = [FiltersDisplay, ProjectionsDisplay, SpectrumDisplay]
+DISPLAYS = [FiltersDisplay, SpectrumDisplay]
 
 
 @pytest.fixture(scope="module")
@@ -31,8 +27,6 @@ def gem():
 
 
 def draw(display, model, **options):
-    if display is ProjectionsDisplay:
-        return display.from_estimator(model, X, Y, **options)
     if display is FiltersDisplay:
         return display.from_estimator(model, image_shape=(1, X.shape[1]), **options)
     return display.from_estimator(model, **options)
@@ -62,7 +56,7 @@ def test_new_axes_and_given_ones(display, gem, tmp_path):
     assert second.figure_ is not given.figure
 
 
-@pytest.mark.parametrize("display", [FiltersDisplay, SpectrumDisplay])
+@pytest.mark.parametrize("display", DISPLAYS)
 def test_panels_need_axes_of_a_grid(display, gem):
     from matplotlib.figure import Figure
 
@@ -71,15 +65,16 @@ def test_panels_need_axes_of_a_grid(display, gem):
         draw(display, gem, ax=free)
 
 
-@pytest.mark.parametrize("display", DISPLAYS)
 @pytest.mark.parametrize("within", ["classifier", "pipeline", "search"])
-def test_the_first_directions_within_a_model(display, within):
+def test_the_first_directions_within_a_model(within):
     model = gem_classifier(n_directions=3, threshold=0.1)
     if within == "pipeline":
         model = make_pipeline(StandardScaler(), ef.GEM(n_directions=3), GaussianNB())
     elif within == "search":
         model = GridSearchCV(model, {"logit__penalty": [0.1, 1.0]}, cv=2)
-    assert draw(display, model.fit(X, Y)).figure_ is not None
+    model.fit(X, Y)
+    for display in DISPLAYS:
+        assert draw(display, model).figure_ is not None
 
 
 def test_filters_are_directions(gem):
@@ -122,31 +117,9 @@ def test_components_of_a_reduction():
     weights = model.components_[2]
     shown = np.ravel(display.images_[1][0].get_array())
     np.testing.assert_allclose(shown, weights / np.abs(weights).max())
-    spectrum = SpectrumDisplay.from_estimator(model)
-    (line,) = spectrum.lines_.values()
-    np.testing.assert_array_equal(line.get_ydata(), model.eigenvalues_)
-    assert spectrum.image_ is None
-    assert SpectrumDisplay.from_estimator(PCA(2).fit(X)).ax_.get_ylabel() == "variance"
-
-
-def test_projections_are_quartiles_of_the_rows(gem):
-    pair = 1, 2
-    display = draw(ProjectionsDisplay, gem, pair=pair, rank=1, whis=(0, 100))
-    at = np.all(gem.pairs_ == pair, axis=1) & (gem.ranks_ == 1)
-    (column,) = np.flatnonzero(at)
-    values = X @ gem.directions_[:, column] + gem.offset_[column]
-    np.testing.assert_allclose(display.projections, values)
-    for label, box in enumerate(display.boxes_["boxes"]):
-        heights = box.get_path().vertices[:, 1]
-        quartiles = np.percentile(values[label == Y], [25, 75])
-        np.testing.assert_allclose([heights.min(), heights.max()], quartiles)
-    ends = [line.get_ydata()[1] for line in display.boxes_["whiskers"]]
-    extremes = [[values[label == Y].min(), values[label == Y].max()] for label in range(3)]
-    np.testing.assert_allclose(ends, np.ravel(extremes))
-    given, _ = two_axes()
-    again = ProjectionsDisplay(values, Y, pair, rank=1).plot(given)
-    assert again.ax_ is given
-    assert given.get_title() == display.ax_.get_title()
+    assert FiltersDisplay.from_estimator(PCA(2).fit(X), image_shape=(2, 2)).axes_.shape == (1, 2)
+    with pytest.raises(ValueError, match="estimator: expected a fitted GEM, got LDG"):
+        SpectrumDisplay.from_estimator(model)
 
 
 def test_a_spectrum_has_every_pair(gem):
@@ -169,9 +142,9 @@ def test_long_names_stay_inside(gem, tmp_path):
     model = ef.GEM(n_directions=2).fit(X, names)
     with rc_context({"text.parse_math": False}):
         for display in DISPLAYS:
-            options = {"image_shape": (2, 2)} if display is FiltersDisplay else {}
-            data = (X, names) if display is not SpectrumDisplay else ()
-            figure = display.from_estimator(model, *data, **options).figure_
+            means = {"X": X, "y": names, "image_shape": (2, 2)}
+            options = means if display is FiltersDisplay else {}
+            figure = display.from_estimator(model, **options).figure_
             figure.savefig(tmp_path / "picture.png")
             box = figure.get_tightbbox().padded(-0.02)
             width, height = figure.get_size_inches()
@@ -183,7 +156,7 @@ def test_long_names_stay_inside(gem, tmp_path):
 
 def test_wrong_arguments_are_named(gem):
     none = ef.GEM(threshold=1e9).fit(X, Y)
-    filters, projections = FiltersDisplay.from_estimator, ProjectionsDisplay.from_estimator
+    filters = FiltersDisplay.from_estimator
     for call, message in (
         (lambda: SpectrumDisplay.from_estimator(3), "estimator: expected a fitted"),
         (lambda: SpectrumDisplay.from_estimator(gem, n_named=-1), "n_named: expected"),
@@ -193,12 +166,7 @@ def test_wrong_arguments_are_named(gem):
         (lambda: filters(gem, image_shape=3), "image_shape: expected rows and columns"),
         (lambda: filters(gem, image_shape=(3, 3)), "image_shape: expected 4 pixels, got 3 x 3"),
         (lambda: filters(none, image_shape=(2, 2)), "expected a model with directions, got none"),
-        (lambda: projections(gem, X, Y, rank=99), r"rank: expected 0 to \d+ for pair"),
-        (lambda: projections(gem, X, Y, pair="ab"), "pair: expected two labels in each"),
-        (lambda: projections(gem, X * np.nan, Y), "X: expected finite numbers"),
-        (lambda: projections(gem, X, Y[1:]), "y: expected 60 labels"),
-        (lambda: projections(gem, X, Y, ax=3), "ax: expected Matplotlib axes or None, got 3"),
-        (lambda: ProjectionsDisplay([], Y, (0, 1), 0).plot(), "projections: expected finite"),
+        (lambda: SpectrumDisplay.from_estimator(gem, ax=3), "ax: expected Matplotlib axes"),
     ):
         with pytest.raises(ValueError, match=message):
             call()

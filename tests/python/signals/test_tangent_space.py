@@ -58,7 +58,58 @@ def test_logarithms_agree_with_scipy(rng, r, form):
     values = np.linalg.eigvalsh(inner)
     tol = 1e-13 * r * (values[:, -1] / values[:, 0]).max()
     assert_allclose(got, vectors(logarithms(inner)), atol=tol)
-    assert_allclose(extremes, values[:, [0, -1]], rtol=1e-6)
+    assert_allclose(extremes, values[:, [0, -1]], rtol=1e-2)
+
+
+@pytest.mark.parametrize("condition", [1.0, 1.3, 8.0, 60.0, 1e3, 1e6, 1e10, 1e13])
+def test_logarithms_of_each_condition(rng, condition):
+    """Each has a rule of its own; diagonal matrices show its error alone."""
+    values = np.exp(np.linspace(-0.5, 0.5, 40) * np.log(condition))
+    got = core.tangent_vectors(np.diag(values)[None], np.eye(40), 1)[0]
+    assert_allclose(got, vectors(np.diag(np.log(values))[None]), atol=4e-14)
+
+
+@pytest.mark.parametrize("r", [1, 5, 22])
+def test_float32_logarithms(rng, r):
+    X = rng.standard_normal((37, r, 3 * r))
+    C = X @ X.swapaxes(1, 2)
+    W = np.triu(rng.standard_normal((r, r)) + 3 * np.eye(r))
+    expected, extremes, _ = core.tangent_vectors(C, W, 1)
+    got, some, status = core.tangent_vectors(C.astype(np.float32), W.astype(np.float32), 1)
+    assert got.dtype == some.dtype == np.float32
+    assert not status.any()
+    condition = (extremes[:, 1] / extremes[:, 0]).max()
+    assert_allclose(got, expected, atol=np.finfo(np.float32).eps * (r * condition + 8))
+    singular = np.diag([1.0, 1e-9]).astype(np.float32)[None]
+    assert core.tangent_vectors(singular, np.eye(2, dtype=np.float32), 1)[2][0] == 1
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_mean_of_tangent_vectors(rng, dtype):
+    X = rng.standard_normal((301, 9, 20))
+    C, W = (X @ X.swapaxes(1, 2)).astype(dtype), np.eye(9, dtype=dtype)
+    share = rng.random(301)
+    all_vectors, extremes, status = core.tangent_vectors(C, W, 1)
+    mean, some, states = core.mean_tangent_vector(C, share, W, 1)
+    tol = 8 * np.finfo(dtype).eps * share.sum()
+    assert_allclose(mean, share @ all_vectors.astype(np.float64), rtol=0, atol=9 * tol)
+    assert_array_equal(some, extremes)
+    assert_array_equal(states, status)
+    for n_threads in (2, 7):
+        assert_array_equal(core.mean_tangent_vector(C, share, W, n_threads)[0], mean)
+    C[7] = -C[7]
+    assert_array_equal(np.flatnonzero(core.mean_tangent_vector(C, share, W, 1)[2]), [7])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("shape", [(1, 1, 1), (3, 1, 7), (5, 6, 3), (40, 9, 83)])
+def test_covariances_of_epochs(rng, shape, dtype):
+    X = (rng.standard_normal(shape) + 100.0).astype(dtype)
+    got = core.epoch_covariances(X, 1)
+    assert_allclose(got, covariances(X.astype(np.float64)), atol=1e-12)
+    assert_array_equal(got, got.swapaxes(1, 2))
+    for n_threads in (2, 7):
+        assert_array_equal(core.epoch_covariances(X, n_threads), got)
 
 
 @pytest.mark.parametrize("kind", ["diagonal", "multiple", "graded", "clustered", "tiny", "huge"])
@@ -136,6 +187,35 @@ def test_mean_of_two_is_the_middle_of_the_geodesic(rng):
     inverse = np.linalg.inv(root)
     middle = root @ scipy.linalg.sqrtm(inverse @ B @ inverse).real @ root
     assert_allclose(model.reference_, middle, rtol=1e-8)
+
+
+@pytest.mark.parametrize("spread", [1e-6, 1e-2, 0.3, 1.0, 2.0])
+def test_gradient_at_the_mean(rng, spread):
+    """What `fit` takes for the mean has a mean logarithm of this norm, by eigenvectors."""
+    r, n = 12, 60
+    S = spread * rng.standard_normal((n, r, r))
+    mixing = rng.standard_normal((r, r))
+    C = mixing @ np.array([scipy.linalg.expm((s + s.T) / 2) for s in S]) @ mixing.T
+    C = (C + C.swapaxes(1, 2)) / 2
+    weight = rng.random(n)
+    model = TangentSpace(input="covariances").fit(C, sample_weight=weight)
+    values, axes = np.linalg.eigh(model.reference_)
+    inner = (axes.T @ C @ axes) / np.sqrt(np.outer(values, values))
+    values, axes = np.linalg.eigh(inner)
+    logs = (axes * np.log(values)[:, None, :]) @ axes.swapaxes(1, 2)
+    gradient = np.tensordot(weight / weight.sum(), logs, axes=1)
+    condition = np.mean(values[:, -1] / values[:, 0]) * np.linalg.cond(model.reference_)
+    assert np.linalg.norm(gradient) < np.sqrt(r) * (2.5e-10 + 64 * np.finfo(float).eps * condition)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_threads_change_no_bit(rng, dtype):
+    X, _ = recording(rng, n=300, channels=24, times=60)
+    X = (X - X.mean(axis=1, keepdims=True)).astype(dtype)
+    one, two, seven = (TangentSpace(n_threads=t).fit_transform(X) for t in (1, 2, 7))
+    assert one.dtype == dtype
+    assert_array_equal(one, two)
+    assert_array_equal(one, seven)
 
 
 def test_mean_of_badly_conditioned_covariances_converges(rng):

@@ -228,7 +228,7 @@ def test_svmlight_lines(tmp_path, line):
 
 def test_files_that_are_not_what_their_names_say(tmp_path):
     arrow_modules()
-    for name in ("a.parquet", "a.arrow", "a.npy", "a.npz"):
+    for name in ("a.parquet", "a.arrow", "a.npy"):
         (tmp_path / name).write_bytes(b"none of that" * 10)
         with pytest.raises(ValueError, match=f"^{re.escape(str(tmp_path / name))}: expected an? "):
             read(tmp_path / name)
@@ -303,10 +303,6 @@ def test_arguments_that_do_not_fit(tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(ValueError, match=r"empty: expected a folder with files of csv, parquet"):
         open_rows(tmp_path / "empty")
-    np.savez(tmp_path / "a.npz", rows=np.ones((2, 2)))
-    with pytest.raises(ValueError, match=r"^x_name: expected an array of .*\(rows\), got 'X'$"):
-        open_rows(tmp_path / "a.npz")
-    assert open_rows(tmp_path / "a.npz", x_name="rows").n_rows == 2
 
 
 def test_an_error_stops_moments_before_the_bad_block(tmp_path):

@@ -291,7 +291,7 @@ def test_every_command_on_a_table_with_words(tmp_path, credit, monkeypatch):
     assert status == 0
     assert '"job": ["clerk", "nurse", "smith", "None"]' in out
     given = ("train.csv", "--target", "kind", "-o")
-    assert run("fit", *given, "b.eigenfeat", "--memory", "0", "--spool", ".")[0] == 0
+    assert run("fit", *given, "b.eigenfeat", "--memory", "0")[0] == 0
     assert run("evaluate", "b.eigenfeat", "test.csv", "--target", "kind")[0] == 0
     assert run("search", *given, "s.eigenfeat", "--grid", "penalty=0.03,0.3")[0] == 0
     assert run("evaluate", "s.eigenfeat", "test.csv", "--target", "kind")[0] == 0
