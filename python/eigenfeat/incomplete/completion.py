@@ -479,15 +479,15 @@ def _known_rows(
 def _first_guess(X: _Array, codes: NDArray[np.int32]) -> _Array:
     """Fill samples with the means of their classes' known entries, or of all if none is known."""
     filled = X.copy()
-    w = np.ones(len(X))
+    ones = np.ones(len(X))
     some = ~np.isnan(X)
-    overall = (w @ np.where(some, X, 0.0)) / (w @ some)
+    overall = (ones @ np.where(some, X, 0.0)) / (ones @ some)
     for g in range(int(codes.max()) + 1):
         rows = np.flatnonzero(codes == g)
         part = X[rows]
         known = ~np.isnan(part)
-        counts = w[rows] @ known
-        sums = w[rows] @ np.where(known, part, 0.0)
+        counts = ones[rows] @ known
+        sums = ones[rows] @ np.where(known, part, 0.0)
         mean = np.where(counts > 0, sums / np.where(counts > 0, counts, 1.0), overall)
         filled[rows] = np.where(known, part, mean)
     return filled

@@ -18,7 +18,6 @@ from eigenfeat._base.threads import count_cores
 from eigenfeat._base.types import Estimator, Labels
 from eigenfeat._base.validation import MOST, real_array, show
 from eigenfeat.incomplete.decisions import EarlyLabels
-from eigenfeat.incomplete.scores import given_times
 from eigenfeat.incomplete.series import (
     Layout,
     fold_masks,
@@ -369,7 +368,11 @@ class MinimumCostClassifier(RowClassifier):
         """Times of decision, without those at which all series are still the same."""
         d = self.n_timepoints_
         if self.times is not None:
-            times = given_times(self.times, d)
+            at = np.atleast_1d(np.asarray(self.times))
+            whole = at.ndim == 1 and at.size and at.dtype.kind in "iu"
+            if not whole or at[0] < 1 or at[-1] > d or np.any(np.diff(at) <= 0):
+                raise ValueError(f"times: expected ascending integers in 1..{d}, got {at}")
+            times = np.union1d(at, [d]).astype(np.int64)
             return times[times > self.onset_]
         count = min(int(self.n_times), d - self.onset_)
         share = np.arange(1, count + 1) / count

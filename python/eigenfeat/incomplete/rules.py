@@ -19,7 +19,7 @@ from functools import lru_cache
 from typing import Any, ClassVar, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtr
 
 from eigenfeat._base import threads as _threads
@@ -46,7 +46,6 @@ __all__ = [
     "RuleOutput",
     "Shared",
     "fill",
-    "lower_bound",
     "lower_bounds",
     "pair_variances",
     "rounding_of_quadratics",
@@ -421,27 +420,6 @@ class CorrectedRule(Rule):
     def _known(self, rule_input: RuleInput) -> _Codes:
         conditional = rule_input.conditional
         return self.correction.length - conditional.missing[conditional.pattern]
-
-
-def lower_bound(successes: ArrayLike, n: int, confidence: float) -> _Array:
-    """Clopper and Pearson's one-sided lower bounds of a binomial probability.
-
-    Parameters
-    ----------
-    successes : array-like of int
-        0 to n.
-    n : int
-        Trials.
-    confidence : float in (0, 1)
-
-    Returns
-    -------
-    array
-        0 without a success.
-    """
-    count = np.asarray(successes, dtype=np.float64)
-    bound = betaincinv(np.maximum(count, 1.0), n - np.maximum(count, 1.0) + 1.0, 1.0 - confidence)
-    return np.asarray(np.where(count > 0, bound, 0.0))
 
 
 @lru_cache(maxsize=64)

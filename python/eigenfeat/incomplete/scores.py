@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -35,34 +35,12 @@ __all__ = [
     "EarlyScores",
     "checked_taus",
     "early_scores",
-    "given_times",
     "harmonic_mean_score",
     "reliability_curve",
     "runs",
 ]
 
 _Array = NDArray[np.float64]
-
-
-def given_times(times: ArrayLike, d: int) -> NDArray[np.int64]:
-    """Return ascending times of decision in 1..d, d among them; ValueError if they are others."""
-    at = np.atleast_1d(np.asarray(times))
-    whole = at.ndim == 1 and at.size and at.dtype.kind in "iu"
-    if not whole or at[0] < 1 or at[-1] > d or np.any(np.diff(at) <= 0):
-        raise ValueError(f"times: expected ascending integers in 1..{d}, got {at}")
-    return np.union1d(at, [d]).astype(np.int64)
-
-
-class Timed(Protocol):
-    """Labels and times of decision, as `EarlyLabels` has them."""
-
-    @property
-    def label(self) -> ArrayLike:
-        """(n,): labels at the time of decision."""
-
-    @property
-    def time(self) -> ArrayLike:
-        """(n,): numbers of values used."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +96,11 @@ class EarlyCurve:
 
 
 def early_scores(
-    early: Timed, n_samples: int, *, complete: ArrayLike | None = None, y: ArrayLike | None = None
+    early: EarlyLabels,
+    n_samples: int,
+    *,
+    complete: ArrayLike | None = None,
+    y: ArrayLike | None = None,
 ) -> EarlyScores:
     """Score early decisions.
 

@@ -31,7 +31,6 @@ __all__ = [
     "BLOCK_NUMBERS",
     "Layout",
     "Rows",
-    "ascending_steps",
     "blocks",
     "complete_rows",
     "decision_times",
@@ -273,17 +272,6 @@ def _finite(estimator: Any, X: Any, advice: str) -> _Array:
 # ---- times and reliabilities
 
 
-def ascending_steps(steps: ArrayLike | None, length: int) -> NDArray[np.int64]:
-    """Ascending integers in 0..length; None: 1, 2, ..., length."""
-    if steps is None:
-        return np.arange(1, length + 1)
-    at = np.atleast_1d(np.asarray(steps))
-    whole = at.ndim == 1 and at.size and at.dtype.kind in "iu"
-    if not whole or at[0] < 0 or at[-1] > length or np.any(np.diff(at) <= 0):
-        raise ValueError(f"steps: expected ascending integers in 0..{length}, got {show(steps)}")
-    return at.astype(np.int64)
-
-
 def spread_steps(length: int, most: int) -> NDArray[np.int64]:
     """At most so many numbers of samples in 1..length - 1, evenly spread; none for one sample."""
     if length < 2:
@@ -293,10 +281,18 @@ def spread_steps(length: int, most: int) -> NDArray[np.int64]:
 
 
 def decision_times(model: BaseEstimator, steps: ArrayLike | None, length: int) -> NDArray[np.int64]:
-    """Numbers of samples at which to decide; None: those of a fitted model's correction."""
-    return ascending_steps(
-        getattr(model, "decision_times_", None) if steps is None else steps, length
-    )
+    """Numbers of samples, ascending in 0..length, at which to decide.
+
+    None: those of a fitted model's correction, or 1, 2, ..., length.
+    """
+    steps = getattr(model, "decision_times_", None) if steps is None else steps
+    if steps is None:
+        return np.arange(1, length + 1)
+    at = np.atleast_1d(np.asarray(steps))
+    whole = at.ndim == 1 and at.size and at.dtype.kind in "iu"
+    if not whole or at[0] < 0 or at[-1] > length or np.any(np.diff(at) <= 0):
+        raise ValueError(f"steps: expected ascending integers in 0..{length}, got {show(steps)}")
+    return at.astype(np.int64)
 
 
 def taus_of(model: BaseEstimator, reliability: ArrayLike | None, n: int) -> NDArray[np.float64]:

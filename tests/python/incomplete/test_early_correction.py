@@ -20,9 +20,8 @@ from eigenfeat.incomplete import (
     ReliableClassifier,
     Sampled,
 )
-from eigenfeat.incomplete.calibration import lower_bound
 from eigenfeat.incomplete.reliable import correct_rule
-from eigenfeat.incomplete.rules import Correction
+from eigenfeat.incomplete.rules import Correction, lower_bounds
 from eigenfeat.incomplete.series import training_rows
 
 
@@ -49,7 +48,7 @@ def test_shares_are_ranks():
     assert found.least_known(0.6) == 5
     assert found.least_known(0.9) == 10  # 4 rows show no more than 0.8
     bound = Correction(found.tau, stable_from, 10, 0.8)
-    assert_allclose(bound.share(tau, known), lower_bound([1, 3, 2, 4], 4, 0.8))
+    assert_allclose(bound.share(tau, known), lower_bounds(4, 0.2)[[1, 3, 2, 4]])
     assert_allclose(
         found.cap(np.array([0.7, 0.7, 0.5, 0.0]), np.array([1, 5, 5, 5])), [0.2, 0.6, 0.5, 0]
     )
