@@ -13,11 +13,8 @@ from flat_gem import gem_classifier
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
-from sklearn.naive_bayes import GaussianNB
-from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import LinearSVC
 
 import eigenfeat as ef
 from eigenfeat import incomplete, ldg
@@ -141,10 +138,7 @@ MODELS = {
     "ReliableClassifier, QDA": lambda: _reliable(
         QuadraticDiscriminantAnalysis(), incomplete.MixtureCompletion(), rule="pairwise"
     ),
-    "ReliableClassifier, Bayes": lambda: _reliable(GaussianNB(), rule="pairwise"),
-    "ReliableClassifier, SVC": lambda: _reliable(LinearSVC(), rule="chebyshev"),
     "ReliableClassifier, logit": lambda: _reliable(LogisticRegression(), rule="box"),
-    "ReliableClassifier, 1-NN": lambda: _reliable(KNeighborsClassifier(1)),
     "ReliableClassifier, local": lambda: _reliable(incomplete.LocalQDA()),
     "ReliableClassifier, features": lambda: _reliable(
         ef.MultinomialLogit(), rule=incomplete.Sampled(128), features=PCA(2)
