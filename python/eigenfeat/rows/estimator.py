@@ -158,9 +158,10 @@ def validate_data(
     dates, sparse matrices that are not well formed, and missing labels. Messages name the column
     of a data frame, and the row.
     """
-    if isinstance(y, str) and options.get("reset") is False and options.keys() <= _PLAIN_OPTIONS:
-        if is_valid(estimator, X, options.get("dtype", "numeric")):
-            return X
+    to_predict = isinstance(y, str) and options.get("reset") is False
+    plain = to_predict and options.keys() <= _PLAIN_OPTIONS
+    if plain and is_valid(estimator, X, options.get("dtype", "numeric")):
+        return X
     X = plain_rows(X, missing=options.get("ensure_all_finite", True) is not True)
     y = plain_labels(y, what="target" if options.get("y_numeric") else "label")
     with naming_text(X):
