@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 
 from eigenfeat._base.extras import MissingExtraError, require
-from eigenfeat.cli.output import UsageError, ending_at_once, report_error
+from eigenfeat.cli.output import UsageError, report_error
 
 DESCRIPTION = """\
 Runs an experiment of a paper and prints errors, seconds and memory beside the paper's figures.
@@ -70,14 +70,13 @@ def count(text: str) -> int:
 def main(arguments=None):
     """Run one experiment and return the exit status."""
     try:
-        with ending_at_once():
-            options = _parser().parse_args(arguments)
-            require("matplotlib", "pictures")
-            from threadpoolctl import threadpool_limits
+        options = _parser().parse_args(arguments)
+        require("matplotlib", "pictures")
+        from threadpoolctl import threadpool_limits
 
-            from bench.papers import measuring, protocol, runner
+        from bench.papers import measuring, protocol, runner
 
-            task = import_module(f"bench.papers.{TASKS[options.task]}").PROTOCOLS[options.task]
+        task = import_module(f"bench.papers.{TASKS[options.task]}").PROTOCOLS[options.task]
         context = protocol.Context(
             options.quick, options.threads, rows=options.rows, splits=options.splits
         )

@@ -132,16 +132,6 @@ def test_other_formats():
         ef.GEMClassifier(views="gem").fit(blocks, Y)
 
 
-@pytest.mark.parametrize("form", ["csr", "csc", "coo", "bsr", "lil", "dok", "dia"])
-def test_good_ones_stay_as_they_are(form):
-    A = sp.csr_matrix(WHOLE).asformat(form)
-    found = well_formed(A)
-    np.testing.assert_array_equal(found.toarray(), WHOLE)
-    assert found.has_canonical_format
-    if form in ("csr", "csc"):
-        assert found is A
-
-
 def test_entries_twice_and_out_of_order_are_summed_in_a_copy():
     A = sp.csr_matrix(([1.0, 2.0, 3.0, 4.0], [3, 1, 3, 0], [0, 3, 4]), shape=(2, 4))
     before = [part.copy() for part in (A.data, A.indices, A.indptr)]

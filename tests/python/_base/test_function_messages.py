@@ -44,7 +44,6 @@ def unnamed(call, name, values=ODD):
 
 
 MOMENTS = ef.ClassMoments().update(X, Y)
-BALL = {"A": np.eye(4), "g": np.ones(4), "radius": 1.0}
 # Functions, good arguments, and the names of those that are replaced by odd ones.
 FUNCTIONS = {
     "pair_directions": (
@@ -59,37 +58,6 @@ FUNCTIONS = {
             "constant",
             "solve_with",
         ),
-    ),
-    "class_pairs": (
-        ef.pencils.class_pairs,
-        {"classes": [0, 1, 2]},
-        ("kind", "n_pairs", "random_state"),
-    ),
-    "confusion_pairs_from": (
-        ef.pencils.confusion_pairs_from,
-        {"y_true": Y, "y_pred": Y[::-1]},
-        ("y_true", "y_pred", "n_pairs"),
-    ),
-    "certified_sign": (
-        ef.regions.certified_sign,
-        {**BALL, "constant": 1.0},
-        ("A", "g", "constant", "radius", "diagonal", "n_threads"),
-    ),
-    "trust_region_minimum": (
-        ef.regions.trust_region_minimum,
-        BALL,
-        ("A", "g", "radius", "diagonal", "n_threads"),
-    ),
-    "ArrayBlocks": (ef.rows.ArrayBlocks, {"X": X, "y": Y}, ("block_rows",)),
-    "target_groups": (
-        ef.rows.target_groups,
-        {"y": X},
-        ("n_bins", "n_contractions", "random_state", "sample_weight"),
-    ),
-    "harmonic_mean": (
-        incomplete.harmonic_mean,
-        {"accuracy": 0.9, "earliness": 0.5},
-        ("accuracy", "earliness"),
     ),
 }
 # Where one of these is refused depends on the argument: some functions take them.

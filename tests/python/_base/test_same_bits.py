@@ -43,7 +43,7 @@ def test_threads_do_not_change_a_bit(name):
     models = [fitted(name, n_threads=n_threads) for n_threads in (1, 7)]
     for method in METHODS:
         if hasattr(models[0][0], method):
-            made = [np.asarray(getattr(model, method)(rows)) for model, rows in models]
+            made = [np.asarray(getattr(model, method)(rows[:300])) for model, rows in models]
             for other in made[1:]:
                 np.testing.assert_array_equal(other, made[0], strict=True)
 

@@ -89,30 +89,6 @@ def test_threads_do_not_change_a_bit(kind):
             assert_array_equal(one, two)
 
 
-def test_misuse_of_the_core_names_the_argument():
-    network = Network.drawn(2, [1], False, seed=0)
-    training = core.LayerTraining64(**arguments(network))
-    rows, labels = np.ones((3, 5)), np.zeros(3, np.int32)
-    for bad, message in [
-        ((np.ones((3, 4)), labels, None, 0.0, 0.1, 1), "rows: expected"),
-        ((rows, labels[:2], None, 0.0, 0.1, 1), "labels: expected 3 entries"),
-        ((rows, labels + 3, None, 0.0, 0.1, 1), r"labels: expected indices in \[0, 3\)"),
-        ((rows, labels, np.array([1, -1.0, 1]), 0.0, 0.1, 1), "row_weights: expected nonneg"),
-        ((rows, labels, None, -1.0, 0.1, 1), "shift: expected"),
-        ((rows, labels, None, np.nan, 0.1, 1), "shift: expected"),
-    ]:
-        with pytest.raises(ValueError, match=message):
-            training.step(*bad)
-    for name, value, message in [
-        ("directions", [network.directions[0], np.ones((3, 2))], "directions: expected"),
-        ("weights", np.ones((3, 3)), "weights: expected"),
-        ("centre", np.ones(2), "centre and rates: expected"),
-        ("powers", [[1], [4]], "powers"),
-    ]:
-        with pytest.raises(ValueError, match=message):
-            core.LayerTraining64(**{**arguments(network), name: value})
-
-
 # ---- the classifier ------------------------------------------------------------------------------
 
 
@@ -215,10 +191,6 @@ def test_ensembles_and_searches():
     [
         ({"expansion": "half_wave"}, "expansion: expected 'auto' or 'shifted' for joint"),
         ({"gem__solver": "randomized"}, "solver: expected one with moments"),
-        ({"epochs": -1}, "epochs"),
-        ({"perturbation": -0.1}, "perturbation"),
-        ({"perturbation": np.nan}, "perturbation"),
-        ({"learning_rate": 0.0}, "learning_rate"),
     ],
 )
 def test_bad_parameters_leave_the_model_as_it_was(changes, message):

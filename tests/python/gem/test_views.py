@@ -16,7 +16,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from eigenfeat import GEM, ClassMoments, GEMClassifier
-from eigenfeat._base.core import core
 from eigenfeat.gem.views import VIEWS, Interactions, Kernel, TableStatistics, bin_tables
 from eigenfeat.gem.views import _ranked as ranked
 from eigenfeat.linear.held_out import pool_folds, pool_loss, pool_weights
@@ -186,22 +185,6 @@ def test_bins_lie_between_their_edges():
     for k, (j, edges) in enumerate(zip(statistics.numeric, statistics.fine_edges, strict=True)):
         bins = table.fine[:, k] - statistics.fine_starts[k]
         np.testing.assert_array_equal(bins, np.searchsorted(edges, X[:, j], "right"))
-
-
-def test_the_core_names_what_does_not_fit():
-    x, some, q = np.zeros((3, 2)), np.array([0, 1]), np.zeros((2, 5))
-    with pytest.raises(ValueError, match="columns: expected numbers of the 2 columns, got 2"):
-        core.column_ranks(x, some + 1, q, 1)
-    with pytest.raises(ValueError, match="quantiles: expected at least two of each of 2 columns"):
-        core.column_ranks(x, some, q[:, :1].copy(), 1)
-    knots = np.arange(16.0)
-    with pytest.raises(ValueError, match="starts: expected at least 8 knots of each column, got 7"):
-        core.column_splines(x, some, knots, np.array([0, 9, 16]), 1)
-    with pytest.raises(ValueError, match="starts: expected 0 first and 16 last, got 15"):
-        core.column_splines(x, some, knots, np.array([0, 8, 15]), 1)
-    with pytest.raises(ValueError, match="starts: expected 3 entries, got 2"):
-        core.column_splines(x, some, knots, np.array([0, 16]), 1)
-    assert core.column_splines(x[:0], some, knots, np.array([0, 8, 16]), 1).shape == (0, 6)
 
 
 def test_kernel_features_have_the_kernel_of_all_samples_as_products():

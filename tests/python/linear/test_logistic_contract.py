@@ -84,17 +84,6 @@ def test_penalties_out_of_range(rows, penalties):
     assert state(model) == before
 
 
-def test_a_path_of_any_sequence(rows):
-    X, y = rows
-    listed = MultinomialLogit().fit_path(X, y, [0.2, 0.1])
-    array = MultinomialLogit().fit_path(X, y, np.array([0.2, 0.1]))
-    assert_array_equal(listed[1].coef_, array[1].coef_)
-    model = MultinomialLogit(penalty=0.7)
-    path = model.fit_path(X, y, (0.2, 0.1))
-    assert path[-1] is model
-    assert path[0].get_params() == model.set_params(penalty=0.2).get_params()
-
-
 def test_a_model_without_all_rows_is_warned_about():
     X, y = problem("digits")
     model = MultinomialLogit(penalty=0, l2=1.0, max_iter=3)
@@ -117,12 +106,3 @@ def test_warm_start_needs_the_same_problem(rows):
     with pytest.raises(ValueError, match="expected the 3 classes and 13 features"):
         model.fit(X, y == 0)
     assert state(model) == before
-
-
-def test_it_says_how_it_goes(rows, capsys):
-    MultinomialLogit(verbose=1).fit(*rows)
-    err = capsys.readouterr().err
-    assert "[MultinomialLogit] metric: 14 features" in err
-    assert "iteration 1: objective" in err
-    MultinomialLogit().fit(*rows)
-    assert capsys.readouterr().err == ""

@@ -24,7 +24,6 @@ from eigenfeat.maxmargin import (
     MaxMarginPCA,
     MaxMarginShift,
     MulticlassSVM,
-    _scale_search,
 )
 
 SVM = MulticlassSVM(C=0.1, tol=1e-6, max_iter=5000)
@@ -197,17 +196,6 @@ def test_rows_stay_where_moving_gains_nothing_for_sure(digits):
         shift = MaxMarginShift(PCA(3), svm=MulticlassSVM(C=0.1), scales=(0, 0.5, 1.0), cv=4)
         moved.append(shift.fit(X, y).relative_shift_ > 0)
     assert sum(moved) <= 2
-
-
-def test_a_gain_within_its_error_is_none():
-    scales = np.array([0.0, 1.0, 2.0])
-    scores = np.array([[0.5, 0.6, 0.7], [0.6, 0.5, 0.71], [0.4, 0.5, 0.6]])
-    assert _scale_search._surest(scales, scores) == 0
-    scores[1] = [0.55, 0.66, 0.75]
-    assert _scale_search._surest(scales, scores) == 1
-    assert _scale_search._surest(scales[1:], scores[[0, 1]]) == 1  # without 0 the best is taken
-    scores[0] = np.nan  # it failed
-    assert _scale_search._surest(scales, scores) == 1
 
 
 class KMeansOfClasses(KMeans):

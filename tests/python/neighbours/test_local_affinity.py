@@ -51,17 +51,3 @@ def test_rows_of_a_class_too_large_to_keep(rng):
     A = np.exp(-squares / np.outer(sigma, sigma))
     expected = X.T @ ((np.diag(A.sum(axis=1)) - A) @ X)
     assert_allclose(found, expected, atol=1e-12 * np.abs(expected).max())
-
-
-def test_misuse():
-    X, counts, table = np.ones((4, 2)), np.array([2, 2]), np.ones((1, 2))
-    with pytest.raises(ValueError, match="n_neighbors: expected at least 1, got 0"):
-        affinity_sums(X, counts, 0, laplacian=table, plain=table)
-    with pytest.raises(ValueError, match="counts: expected numbers that sum to the samples"):
-        affinity_sums(X, counts + 1, 1, laplacian=table, plain=table)
-    with pytest.raises(ValueError, match=r"plain: expected the shape of laplacian, \(1, 2\)"):
-        affinity_sums(X, counts, 1, laplacian=table, plain=np.ones((2, 2)))
-    with pytest.raises(ValueError, match="X: expected samples whose squares do not overflow"):
-        affinity_sums(X * np.nan, counts, 1, laplacian=table, plain=table)
-    with pytest.raises(ValueError, match="X: expected 2 dimensions, got 1"):
-        affinity_sums(X[0], counts, 1, laplacian=table, plain=table)

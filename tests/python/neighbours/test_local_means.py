@@ -186,26 +186,6 @@ def test_columns_of_very_different_size(rng):
         np.testing.assert_allclose(found.weighted / unit, A / unit, rtol=0, atol=1e-2)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"codes": [0, 3, 1]}, r"codes: expected class indices in \[0, 2\), got 3 in row 1"),
-        ({"codes": [0, 1]}, "codes: expected 3 codes, one per sample, got 2"),
-        ({"n_neighbors": 0}, "n_neighbors: expected at least 1, got 0"),
-        ({"n_classes": 0}, "n_classes: expected at least 1, got 0"),
-        ({"queries": [[1.0]], "query_codes": [0]}, "queries: expected 2 columns, got 1"),
-        ({"method": "fast"}, "method: expected auto, rows or graph, got fast"),
-        ({"X": [[0.0, 1.0], [np.nan, 1.0], [1.0, 2.0]]}, "X: expected finite numbers, got NaN"),
-        ({"X": [[0.0, 1.0], [1e160, 1.0], [1.0, 2.0]]}, "X: expected magnitudes below 1e150"),
-    ],
-)
-def test_bad_arguments(change, message):
-    given = {"X": [[0.0, 1.0], [2.0, 1.0], [1.0, 2.0]], "codes": [0, 1, 1]}
-    given |= {"n_classes": 2, "n_neighbors": 1} | change
-    with pytest.raises(ValueError, match=message):
-        local_scatters(**given)
-
-
 def test_groups_and_neighbours_are_checked(rng):
     X, codes = draw(rng, 9, 2, 2, np.float64)
     with pytest.raises(ValueError, match="groups: expected one per sample, and no queries"):

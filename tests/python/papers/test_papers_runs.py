@@ -77,15 +77,6 @@ def test_a_failure_is_an_outcome(build, failure, folder):
     assert outcome.scores is None
 
 
-def test_threads_of_libraries_are_set_and_restored(monkeypatch):
-    monkeypatch.setenv("OMP_NUM_THREADS", "7")
-    monkeypatch.delenv("MKL_NUM_THREADS", raising=False)
-    with measuring._thread_variables(3):
-        assert {os.environ[name] for name in measuring.THREAD_VARIABLES} == {"3"}
-    assert os.environ["OMP_NUM_THREADS"] == "7"
-    assert "MKL_NUM_THREADS" not in os.environ
-
-
 # ---- the command ---------------------------------------------------------------------------------
 
 
@@ -99,26 +90,6 @@ def test_the_command_prints_a_table_and_writes_a_file(folder, tmp_path, capsys, 
     for problem in PROTOCOLS["defaults"].problems:
         assert problem.title in out
     assert len(lines_of(tmp_path / "new" / "defaults-quick.csv")) == 6
-
-
-@pytest.mark.parametrize(
-    ("arguments", "word"),
-    [
-        (["dance", "--data", "."], "invalid choice: 'dance'"),
-        (["mnist"], "--data"),
-        (["mnist", "--data", ".", "--threads", "0"], "--threads: expected an integer from 1"),
-    ],
-)
-def test_misuse_ends_with_status_2_and_a_line(arguments, word, capsys):
-    with pytest.raises(SystemExit) as exit_:
-        cli.main(arguments)
-    assert exit_.value.code == 2
-    assert word in capsys.readouterr().err
-
-
-def test_an_unknown_method_ends_with_status_2(folder, capsys):
-    assert cli.main(["mnist", "--data", str(folder), "--only", "nobody"]) == 2
-    assert "only: expected part of a method's name" in capsys.readouterr().err
 
 
 @pytest.mark.long

@@ -168,11 +168,6 @@ def test_an_error_leaves_the_estimator_as_it_was(digits, model):
         assert all(model.__dict__[name] is before[name] for name in before)
 
 
-def test_clusters_are_refused(digits):
-    with pytest.raises(ValueError, match=r"n_clusters: expected 1 with blocks of rows, got 2"):
-        GEMClassifier(views="gem", n_clusters=2).fit(ArrayBlocks(*digits))
-
-
 SCRIPT = """
 import threading
 import numpy as np
