@@ -15,6 +15,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticD
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
 
 import eigenfeat as ef
 from eigenfeat import incomplete, ldg
@@ -131,13 +132,13 @@ MODELS = {
     "MixtureCompletion": lambda: incomplete.MixtureCompletion().fit(X, Y),
     "LocalQDA": lambda: incomplete.LocalQDA().fit(X, Y),
     "ECTS": lambda: incomplete.ECTS().fit(X[:30], Y[:30]),
-    "FixedTime": lambda: incomplete.FixedTime().fit(X[:30], Y[:30]),
-    "SPRT": lambda: incomplete.SPRT().fit(X[Y[0] != Y], Y[Y[0] != Y]),
+    "FixedTime": lambda: incomplete.FixedTime(4).fit(X[:30], Y[:30]),
     "MinimumCostClassifier": lambda: incomplete.MinimumCostClassifier(n_folds=2).fit(X, Y),
     "ReliableClassifier, LDA": _calibrated,
     "ReliableClassifier, QDA": lambda: _reliable(
-        QuadraticDiscriminantAnalysis(), incomplete.MixtureCompletion(), rule="pairwise"
+        QuadraticDiscriminantAnalysis(), incomplete.MixtureCompletion()
     ),
+    "ReliableClassifier, SVC": lambda: _reliable(LinearSVC(), rule="chebyshev"),
     "ReliableClassifier, logit": lambda: _reliable(LogisticRegression(), rule="box"),
     "ReliableClassifier, local": lambda: _reliable(incomplete.LocalQDA()),
     "ReliableClassifier, features": lambda: _reliable(
@@ -146,7 +147,6 @@ MODELS = {
     "ReliableClassifier, sampled": lambda: _reliable(
         ef.GEMClassifier(views="gem"), rule=incomplete.Sampled(128)
     ),
-    "ReliableClassifierCV": lambda: incomplete.ReliableClassifierCV(n_folds=2).fit(X, Y),
     "Pipeline": lambda: make_pipeline(
         ef.GEM(n_directions=2), StandardScaler(), LogisticRegression()
     ).fit(X, Y),

@@ -19,12 +19,17 @@ enum class Status : int {
 
 const char* describe(Status status);
 
-// Throws std::invalid_argument("name: expected <expected>, got <got>") unless the condition holds.
+// Throws std::invalid_argument("name: expected <expected>, got <got>").
+[[noreturn]] inline void refuse(const char* name, const std::string& expected,
+                                const std::string& got) {
+  throw std::invalid_argument(std::string(name) + ": expected " + expected + ", got " + got);
+}
+
+// The same unless the condition holds. The texts are made in either case: loops over samples or entries
+// call refuse where one is wrong.
 inline void require(bool condition, const char* name, const std::string& expected,
                     const std::string& got) {
-  if (!condition) {
-    throw std::invalid_argument(std::string(name) + ": expected " + expected + ", got " + got);
-  }
+  if (!condition) refuse(name, expected, got);
 }
 
 }  // namespace eigenfeat

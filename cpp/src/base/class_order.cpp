@@ -7,9 +7,9 @@ namespace eigenfeat {
 ClassOrder::ClassOrder(VectorView<const std::int32_t> labels, index_t n_classes)
     : rows(labels.size), begin(n_classes + 1, 0) {
   for (index_t i = 0; i < labels.size; ++i) {
-    require(labels[i] >= 0 && labels[i] < n_classes, "labels",
-            "class indices in [0, " + std::to_string(n_classes) + ")",
-            std::to_string(labels[i]) + " in row " + std::to_string(i));
+    if (!(labels[i] >= 0 && labels[i] < n_classes))
+      refuse("labels", "class indices in [0, " + std::to_string(n_classes) + ")",
+             std::to_string(labels[i]) + " in row " + std::to_string(i));
     ++begin[labels[i] + 1];
   }
   for (index_t c = 1; c < begin.size(); ++c) begin[c] += begin[c - 1];

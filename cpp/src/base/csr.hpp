@@ -14,12 +14,14 @@ template <class T>
 void check_csr(const CsrView<T>& x) {
   require(x.indptr[0] >= 0, "X", "indptr to start at 0 or above", std::to_string(x.indptr[0]));
   for (index_t i = 0; i < x.rows; ++i) {
-    require(x.indptr[i] <= x.indptr[i + 1], "X", "indptr that never falls",
-            std::to_string(x.indptr[i + 1]) + " after " + std::to_string(x.indptr[i]));
+    if (!(x.indptr[i] <= x.indptr[i + 1]))
+      refuse("X", "indptr that never falls",
+             std::to_string(x.indptr[i + 1]) + " after " + std::to_string(x.indptr[i]));
   }
   for (index_t p = x.indptr[0]; p < x.indptr[x.rows]; ++p) {
-    require(x.indices[p] >= 0 && x.indices[p] < x.cols, "X",
-            "column indices in [0, " + std::to_string(x.cols) + ")", std::to_string(x.indices[p]));
+    if (!(x.indices[p] >= 0 && x.indices[p] < x.cols))
+      refuse("X", "column indices in [0, " + std::to_string(x.cols) + ")",
+             std::to_string(x.indices[p]));
   }
 }
 

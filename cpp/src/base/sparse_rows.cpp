@@ -34,12 +34,14 @@ template <class T>
 void check_rows(const CompactRows<T>& x) {
   require(x.indptr[0] == 0, "indptr", "a leading 0", std::to_string(x.indptr[0]));
   for (index_t i = 0; i < x.rows; ++i) {
-    require(x.indptr[i] <= x.indptr[i + 1], "indptr", "numbers that never fall",
-            std::to_string(x.indptr[i + 1]) + " after " + std::to_string(x.indptr[i]));
+    if (!(x.indptr[i] <= x.indptr[i + 1]))
+      refuse("indptr", "numbers that never fall",
+             std::to_string(x.indptr[i + 1]) + " after " + std::to_string(x.indptr[i]));
   }
   for (index_t p = 0; p < x.indptr[x.rows]; ++p) {
-    require(x.indices[p] >= 0 && x.indices[p] < x.cols, "indices",
-            "columns in [0, " + std::to_string(x.cols) + ")", std::to_string(x.indices[p]));
+    if (!(x.indices[p] >= 0 && x.indices[p] < x.cols))
+      refuse("indices", "columns in [0, " + std::to_string(x.cols) + ")",
+             std::to_string(x.indices[p]));
   }
 }
 

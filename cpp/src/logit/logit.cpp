@@ -17,9 +17,9 @@ void check_labels(VectorView<const std::int32_t> labels, VectorView<const double
   require(weights.empty() || weights.size == n, "weights", std::to_string(n) + " entries",
           std::to_string(weights.size));
   for (index_t i = 0; i < n; ++i) {
-    if (labels[i] >= 0 && labels[i] < k) continue;  // the texts below cost more than a sample does
-    require(false, "labels", "indices in [0, " + std::to_string(k) + ")",
-            std::to_string(labels[i]) + " in row " + std::to_string(i));
+    if (labels[i] >= 0 && labels[i] < k) continue;
+    refuse("labels", "indices in [0, " + std::to_string(k) + ")",
+           std::to_string(labels[i]) + " in row " + std::to_string(i));
   }
 }
 

@@ -21,8 +21,9 @@ std::string text_of(double value) {
 
 void check_weights(VectorView<const double> weights) {
   for (index_t i = 0; i < weights.size; ++i) {
-    require(std::isfinite(weights[i]) && weights[i] >= 0.0, "sample_weight",
-            "finite nonnegative numbers", text_of(weights[i]) + " in row " + std::to_string(i));
+    if (!(std::isfinite(weights[i]) && weights[i] >= 0.0))
+      refuse("sample_weight", "finite nonnegative numbers",
+             text_of(weights[i]) + " in row " + std::to_string(i));
   }
 }
 

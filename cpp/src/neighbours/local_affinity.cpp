@@ -172,9 +172,9 @@ void check(const AffinityRows& rows, MatrixView<const double> laplacian,
   require(sums.size == laplacian.rows * d * d, "sums",
           std::to_string(laplacian.rows * d * d) + " numbers", std::to_string(sums.size));
   for (index_t i = 0; i < rows.rows.rows; ++i) {
-    require(std::isfinite(kernels<DistanceKernels<double>>().squared_norm(rows.rows.row(i), d)),
-            "X", "samples whose squares do not overflow",
-            "some that do in row " + std::to_string(i));
+    if (!std::isfinite(kernels<DistanceKernels<double>>().squared_norm(rows.rows.row(i), d)))
+      refuse("X", "samples whose squares do not overflow",
+             "some that do in row " + std::to_string(i));
   }
 }
 

@@ -156,8 +156,8 @@ void check_neighbours(const LocalPairs<T>& pairs) {
           "shape (queries, classes, neighbours), " + std::to_string(expected) + " numbers",
           std::to_string(pairs.neighbours.size));
   for (index_t i = 0; i < pairs.neighbours.size; ++i) {
-    require(pairs.neighbours[i] >= -1 && pairs.neighbours[i] < pairs.references.rows, "neighbours",
-            "numbers of samples or -1", std::to_string(pairs.neighbours[i]));
+    if (!(pairs.neighbours[i] >= -1 && pairs.neighbours[i] < pairs.references.rows))
+      refuse("neighbours", "numbers of samples or -1", std::to_string(pairs.neighbours[i]));
   }
 }
 
@@ -173,9 +173,9 @@ void local_scatters(const LocalPairs<T>& pairs, VectorView<const double> priors,
   require(priors.size == pairs.n_classes, "priors", std::to_string(pairs.n_classes) + " numbers",
           std::to_string(priors.size));
   for (index_t i = 0; i < m; ++i) {
-    require(pairs.query_codes[i] >= 0 && pairs.query_codes[i] < pairs.n_classes, "query_codes",
-            "class indices in [0, " + std::to_string(pairs.n_classes) + ")",
-            std::to_string(pairs.query_codes[i]) + " in row " + std::to_string(i));
+    if (!(pairs.query_codes[i] >= 0 && pairs.query_codes[i] < pairs.n_classes))
+      refuse("query_codes", "class indices in [0, " + std::to_string(pairs.n_classes) + ")",
+             std::to_string(pairs.query_codes[i]) + " in row " + std::to_string(i));
   }
   check_neighbours(pairs);
   if (method == ScatterMethod::automatic)

@@ -190,9 +190,9 @@ void find_local_neighbours(const LocalRows<T>& rows, index_t n_neighbors,
   require(rows.codes.size == n, "codes", std::to_string(n) + " codes, one per sample",
           std::to_string(rows.codes.size));
   for (index_t i = 0; i < n; ++i) {
-    require(rows.codes[i] >= 0 && rows.codes[i] < rows.n_classes, "codes",
-            "class indices in [0, " + std::to_string(rows.n_classes) + ")",
-            std::to_string(rows.codes[i]) + " in row " + std::to_string(i));
+    if (!(rows.codes[i] >= 0 && rows.codes[i] < rows.n_classes))
+      refuse("codes", "class indices in [0, " + std::to_string(rows.n_classes) + ")",
+             std::to_string(rows.codes[i]) + " in row " + std::to_string(i));
   }
   require(rows.queries.cols == rows.references.cols, "queries",
           std::to_string(rows.references.cols) + " columns", std::to_string(rows.queries.cols));

@@ -242,8 +242,8 @@ void dominance_radii(const DominanceProblem& problem, VectorView<const std::int3
   require(classes.size == n && largest.size == n && guesses.size == n, "classes",
           std::to_string(n) + " entries", std::to_string(classes.size));
   for (index_t i = 0; i < n; ++i)
-    require(classes[i] >= -1 && classes[i] < k, "classes", "indices of classes, or -1",
-            std::to_string(classes[i]));
+    if (!(classes[i] >= -1 && classes[i] < k))
+      refuse("classes", "indices of classes, or -1", std::to_string(classes[i]));
   const int threads = threads_for(20.0 * work_of(problem), n_threads);
   PerThread<DominanceScratch> scratch(threads);
   for_ranges(n, kRowsAtOnce, threads, [&](index_t begin, index_t end, int thread) {

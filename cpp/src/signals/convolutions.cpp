@@ -201,9 +201,9 @@ void convolution_features(MatrixView<const T> series, const ConvolutionPlan& pla
           shape_text(ends) + " and " + shape_text(features));
   for (index_t i = 0; i < ends.rows; ++i) {
     for (index_t e = 0; e < m; ++e) {
-      require(ends(i, e) >= (e > 0 ? ends(i, e - 1) : 0) && ends(i, e) <= length, "ends",
-              "ascending numbers of samples, at most " + std::to_string(length),
-              std::to_string(ends(i, e)));
+      if (!(ends(i, e) >= (e > 0 ? ends(i, e - 1) : 0) && ends(i, e) <= length))
+        refuse("ends", "ascending numbers of samples, at most " + std::to_string(length),
+               std::to_string(ends(i, e)));
     }
   }
   const double work = static_cast<double>(series.rows) * static_cast<double>(length) *

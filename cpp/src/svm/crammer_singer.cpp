@@ -29,11 +29,12 @@ void check(const SvmProblem& problem, const SvmOptions& options, index_t n) {
           std::to_string(problem.constant));
   require(options.batch >= 1, "batch", "at least 1", std::to_string(options.batch));
   for (index_t i = 0; i < n; ++i) {
-    require(problem.labels[i] >= 0 && problem.labels[i] < k, "labels",
-            "indices in [0, " + std::to_string(k) + ")",
-            std::to_string(problem.labels[i]) + " in row " + std::to_string(i));
-    require(problem.costs[i] > 0.0 && std::isfinite(problem.costs[i]), "costs", "positive numbers",
-            std::to_string(problem.costs[i]) + " in row " + std::to_string(i));
+    if (!(problem.labels[i] >= 0 && problem.labels[i] < k))
+      refuse("labels", "indices in [0, " + std::to_string(k) + ")",
+             std::to_string(problem.labels[i]) + " in row " + std::to_string(i));
+    if (!(problem.costs[i] > 0.0 && std::isfinite(problem.costs[i])))
+      refuse("costs", "positive numbers",
+             std::to_string(problem.costs[i]) + " in row " + std::to_string(i));
   }
 }
 

@@ -35,10 +35,10 @@ void check(const HingeRows& rows, const HingeOptions& options, MatrixView<double
   require(options.tolerance > 0.0, "tolerance", "a positive number",
           std::to_string(options.tolerance));
   for (index_t i = 0; i < n; ++i) {
-    require(rows.labels[i] >= 0 && rows.labels[i] < k, "labels",
-            "indices below " + std::to_string(k), std::to_string(rows.labels[i]));
-    require(rows.costs[i] > 0.0 && std::isfinite(rows.costs[i]), "costs", "positive numbers",
-            std::to_string(rows.costs[i]));
+    if (!(rows.labels[i] >= 0 && rows.labels[i] < k))
+      refuse("labels", "indices below " + std::to_string(k), std::to_string(rows.labels[i]));
+    if (!(rows.costs[i] > 0.0 && std::isfinite(rows.costs[i])))
+      refuse("costs", "positive numbers", std::to_string(rows.costs[i]));
   }
 }
 

@@ -361,13 +361,12 @@ TrainingLosses LayerTraining<T>::step(MatrixView<const T> rows,
           std::to_string(shift));
   require(rate >= T(0), "rate", "a number, 0 or more", std::to_string(rate));
   for (index_t i = 0; i < n; ++i) {
-    require(labels[i] >= 0 && labels[i] < s.classes(), "labels",
-            "indices in [0, " + std::to_string(s.classes()) + ")",
-            std::to_string(labels[i]) + " in row " + std::to_string(i));
-    require(
-        row_weights.empty() || (row_weights[i] >= T(0) && std::isfinite(row_weights[i])),
-        "row_weights", "nonnegative, finite numbers",
-        row_weights.empty() ? "" : std::to_string(row_weights[i]) + " in row " + std::to_string(i));
+    if (!(labels[i] >= 0 && labels[i] < s.classes()))
+      refuse("labels", "indices in [0, " + std::to_string(s.classes()) + ")",
+             std::to_string(labels[i]) + " in row " + std::to_string(i));
+    if (!row_weights.empty() && !(row_weights[i] >= T(0) && std::isfinite(row_weights[i])))
+      refuse("row_weights", "nonnegative, finite numbers",
+             std::to_string(row_weights[i]) + " in row " + std::to_string(i));
   }
 
   const bool shifted = shift > T(0);

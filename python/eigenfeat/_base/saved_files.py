@@ -33,7 +33,6 @@ from eigenfeat._base.validation import check_path
 
 __all__ = [
     "FileFormatError",
-    "check_array",
     "naming",
     "open_archive",
     "read_arrays",
@@ -252,22 +251,15 @@ def _check_members(archive: zipfile.ZipFile, length: int) -> None:
     for member in members:
         with archive.open(member) as content:
             if member.filename.endswith(".npy"):
-                check_array(content, member.file_size)
+                _check_array(content, member.file_size)
             elif member.filename.endswith(".npz"):
                 _check_members(zipfile.ZipFile(content), member.file_size)
 
 
-def check_array(content: IO[bytes], length: int) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Read the header of an ``npy`` file, and compare it with the length of the file.
+def _check_array(content: IO[bytes], length: int) -> None:
+    """ValueError for an ``npy`` file of objects, or of other numbers than its length has room for.
 
-    Returns
-    -------
-    shape, is_fortran_order, dtype
-
-    Raises
-    ------
-    ValueError
-        If it holds objects, or more or fewer numbers than its length has room for.
+    Only the header is read.
     """
     version = npy.read_magic(content)
     headers: dict[Any, Callable[..., Any]] = {
@@ -276,13 +268,12 @@ def check_array(content: IO[bytes], length: int) -> tuple[tuple[int, ...], bool,
     }
     if version not in headers:
         raise ValueError("an array of an unknown version of NumPy's format")
-    shape, fortran, dtype = headers[version](content)
+    shape, _, dtype = headers[version](content)
     if dtype.hasobject or not dtype.itemsize:
         raise ValueError(f"an array of dtype {dtype}, not of numbers or text")
     wanted = prod(shape) * dtype.itemsize
     if any(size < 0 for size in shape) or content.tell() + wanted != length:
         raise ValueError(f"an array of {wanted} bytes in a member of {length}")
-    return shape, fortran, dtype
 
 
 class ArrayReader:

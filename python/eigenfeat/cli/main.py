@@ -287,8 +287,8 @@ def search() -> None:
 
     Tries parameters on held-out rows, fits the best to all rows, and saves it. --grid names them,
     by their names in Python. gem: GEMClassifierCV, on one held-out part or --cv folds; without
-    --grid its default grid. reliable: ReliableClassifierCV, by the harmonic mean of accuracy and
-    earliness saved; reliability=A,B,C are the taus. Rows must fit into --memory.
+    --grid its default grid. reliable: folds, by the harmonic mean of accuracy and earliness saved,
+    without a correction. Rows must fit into --memory.
     """
 
 

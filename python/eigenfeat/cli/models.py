@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.model_selection import ParameterGrid
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
 from eigenfeat._base.validation import show
 from eigenfeat.cli.files import STANDARD, check_output, check_some, opened_with_model, rows_of
@@ -108,6 +108,7 @@ def _fitted(
 
 # ---- search --------------------------------------------------------------------------------------
 
+TAUS = [1e-8, 1e-4, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.95]  # tried for early decisions
 SHOWN = 10  # candidates
 
 
@@ -146,7 +147,6 @@ def _search(options: SimpleNamespace, grid: dict[str, list[Any]]) -> Any:
     kind, base = options.model_kind, unfitted(options)
     if kind != "gem" and options.scoring is not None:
         raise UsageError(f"--scoring: expected none with --model {kind}")
-    taus = grid.pop("reliability", None) if kind == "reliable" else None
     grid = {full_name(base, name, f"--grid {name}"): values for name, values in grid.items()}
     if kind == "gem":
         scoring = {"log_loss": "log_loss"}.get(options.scoring, "error")
@@ -154,20 +154,11 @@ def _search(options: SimpleNamespace, grid: dict[str, list[Any]]) -> Any:
         return GEMClassifierCV(
             base, grid or None, cv=options.cv, scoring=scoring, random_state=seed
         )
-    from eigenfeat.incomplete import ReliableClassifierCV
+    from eigenfeat.incomplete import harmonic_mean_score
 
-    candidates = {
-        ", ".join(f"{key}={value}" for key, value in params.items()) or "as given": (
-            unfitted(options).set_params(**params, correct=False)
-        )
-        for params in ParameterGrid(grid)
-    }
-    return ReliableClassifierCV(
-        candidates,
-        tau=None if taus is None else sorted(taus),
-        n_folds=options.cv or 5,
-        n_threads=options.threads,
-    )
+    grid = {"reliability": TAUS} | grid
+    folds = StratifiedKFold(options.cv or 5)
+    return GridSearchCV(base.set_params(correct=False), grid, scoring=harmonic_mean_score, cv=folds)
 
 
 def _own_names(params: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,20 +1,20 @@
 """Classifiers at several times: fits, and probabilities of series that were not fitted to.
 
 Series are arrays (n, channels, d). A classifier at a time t is fitted to ``X[:, :, :t]``. Its
-probabilities of training series come out of folds, those of the classifier itself where it has
-some, out of bags, or from leave-one-out scores.
+probabilities of training series come out of folds, from those of a pool of views (`GEMClassifier`)
+where it has some, or from the leave-one-out scores of `ConvolutionClassifier`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
-from sklearn.base import ClassifierMixin, clone
+from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
@@ -23,18 +23,15 @@ from eigenfeat._base.types import Labels
 from eigenfeat._base.validation import show
 from eigenfeat.incomplete.series import fold_masks
 from eigenfeat.moments.class_moments import is_rounding
-from eigenfeat.rows.estimator import BaseEstimator
 from eigenfeat.signals.convolutions import (
     ConvolutionClassifier,
     fit_prefixes,
-    logit_factor,
     prefix_probabilities,
 )
 
 __all__ = [
     "CannotFitError",
     "HeldOut",
-    "ScoredClassifier",
     "fitted_stages",
     "held_out_stages",
     "onset_of",
@@ -64,8 +61,6 @@ class HeldOut:
         Times that the classifier can take.
     probabilities : (R, p, n, G) array
         By repeat of the folds. NaN for series that are never left out.
-    factors : (p,) array
-        Scores times this are logits, for classifiers without `predict_proba`; otherwise 1.
     skipped : str
         Why times were left out, if any were.
     models : list or None
@@ -74,7 +69,6 @@ class HeldOut:
 
     times: _Times
     probabilities: _Array
-    factors: _Array
     skipped: str = ""
     models: list[Any] | None = None
 
@@ -85,39 +79,6 @@ class HeldOut:
         flat = self.probabilities.swapaxes(0, 1).reshape(p, repeats * n, -1)
         known = ~np.isnan(flat).any(axis=(0, 2))
         return list(flat[:, known]), rows[known]
-
-
-class ScoredClassifier(ClassifierMixin, BaseEstimator):
-    """A fitted classifier without `predict_proba`: probabilities are the softmax of its scores.
-
-    Parameters
-    ----------
-    classifier : estimator
-        Fitted, with `decision_function`.
-    factor : float
-        Scores times this are logits.
-    """
-
-    _saved: ClassVar[dict[str, str]] = {"classes_": "labels k"}
-
-    def __init__(self, classifier: Any, factor: float = 1.0) -> None:
-        self.classifier = classifier
-        self.factor = factor
-        self.classes_ = classifier.classes_
-
-    def predict_proba(self, X: Any) -> _Array:
-        """Probabilities (n, G)."""
-        return np.asarray(softmax(self.factor * _scores(self.classifier, X), axis=1))
-
-    def predict(self, X: Any) -> Labels:
-        """The labels (n,)."""
-        return np.asarray(self.classes_[_scores(self.classifier, X).argmax(axis=1)])
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
-
-    def __sklearn_tags__(self) -> Any:
-        return get_tags(self.classifier)
 
 
 def onset_of(X: _Array) -> int:
@@ -152,31 +113,30 @@ def held_out_stages(
     CannotFitError
         If no fold can be fitted.
     """
-    codes = np.searchsorted(classes, y)
-    if isinstance(candidate, ConvolutionClassifier):
-        try:
-            return _left_one_out(fit_prefixes(candidate, X, y, times), times, codes)
-        except _FAILURES as error:
-            raise _cannot_fit(candidate, str(error)) from error
-    own = None
-    if _last_step(candidate, "oob_score") and _last_step(candidate, "bootstrap"):
-        own = _with_own(candidate, X, y, classes, times, "oob_decision_function_")
-    elif hasattr(candidate, "out_of_fold_proba_"):  # a pool of views
-        own = _with_own(candidate, X, y, classes, times, "out_of_fold_proba_")
-    return _out_of_folds(candidate, X, y, classes, times, n_folds) if own is None else own
+    models: list[Any] = []
+    try:
+        if isinstance(candidate, ConvolutionClassifier):
+            models = list(fit_prefixes(candidate, X, y, times))
+            own = [softmax(one.factor_ * one.loo_scores_, axis=1) for one in models]
+        elif hasattr(candidate, "out_of_fold_proba_"):  # a pool of views has folds of its own
+            whole = _fitted(candidate, X, y)
+            if getattr(whole, "out_of_fold_proba_", None) is not None:
+                models = [*(_fitted(candidate, X[:, :, :t], y) for t in times[:-1]), whole]
+                own = [np.array(one.out_of_fold_proba_, dtype=float) for one in models]
+    except _FAILURES as error:
+        raise _cannot_fit(candidate, str(error)) from error
+    if not models:
+        return _out_of_folds(candidate, X, y, classes, times, n_folds)
+    codes, probabilities = np.searchsorted(classes, y), np.stack(own)
+    probabilities[:, np.bincount(codes)[codes] == 1] = np.nan  # without it there is no such class
+    return HeldOut(times, probabilities[None], models=models)
 
 
 def fitted_stages(candidate: Any, X: _Array, y: Labels, held_out: HeldOut) -> list[Any]:
     """Classifiers with `predict_proba`, fitted to all series up to each of `held_out.times`."""
     if held_out.models is not None:
         return held_out.models
-    models = [_fitted(candidate, X[:, :, :t], y) for t in held_out.times]
-    if hasattr(candidate, "predict_proba"):
-        return models
-    return [
-        model if hasattr(model, "predict_proba") else ScoredClassifier(model, float(factor))
-        for model, factor in zip(models, held_out.factors, strict=True)
-    ]
+    return [_fitted(candidate, X[:, :, :t], y) for t in held_out.times]
 
 
 def stage_probabilities(models: Sequence[Any], X: _Array, times: _Times, classes: Labels) -> _Array:
@@ -201,43 +161,6 @@ def _shared(models: Sequence[ConvolutionClassifier]) -> bool:
     )
 
 
-def _left_one_out(
-    models: Sequence[ConvolutionClassifier], times: _Times, codes: NDArray[np.intp]
-) -> HeldOut:
-    probabilities = np.stack([softmax(one.factor_ * one.loo_scores_, axis=1) for one in models])
-    probabilities[:, np.bincount(codes)[codes] == 1] = np.nan  # without it there is no such class
-    return HeldOut(times, probabilities[None], np.ones(len(times)), models=list(models))
-
-
-def _with_own(
-    candidate: Any, X: _Array, y: Labels, classes: Labels, times: _Times, name: str
-) -> HeldOut | None:
-    """Of a classifier that has such probabilities of its training series; None if it has not."""
-    probabilities, usable_times, models, reason = [], [], [], ""
-    for t in reversed(times.tolist()):
-        try:
-            model = _fitted(candidate, X[:, :, :t], y)
-            if isinstance(model, DummyClassifier):
-                at_time = _probability(model, X[:, :, :t], classes)
-            else:
-                at_time = getattr(_last(model), name)
-            if at_time is None:
-                return None
-            probabilities.append(np.array(at_time, dtype=float))
-            usable_times.append(t)
-            models.append(model)
-        except _FAILURES as error:
-            reason = f"{error} (by the first {t} samples)"
-            if t == times[-1]:
-                raise _cannot_fit(candidate, reason) from error
-    stacked = np.stack(probabilities[::-1])
-    stacked[np.isnan(stacked).any(axis=2)] = np.nan  # in all bags
-    single = np.bincount(np.searchsorted(classes, y))[np.searchsorted(classes, y)] == 1
-    stacked[:, single] = np.nan
-    ascending = np.array(usable_times[::-1])
-    return HeldOut(ascending, stacked[None], np.ones(len(ascending)), reason, models[::-1])
-
-
 def _out_of_folds(
     candidate: Any, X: _Array, y: Labels, classes: Labels, times: _Times, n_folds: int
 ) -> HeldOut:
@@ -246,7 +169,6 @@ def _out_of_folds(
     A fold that cannot be fitted to whole series is left out, and so is a time that the classifier
     cannot take in one of the others.
     """
-    of_scores = not hasattr(candidate, "predict_proba")
     repeats = 1 if len(y) >= _REPEATED else min(_MOST_REPEATS, 1 + _REPEATED // len(y))
     out = np.full((repeats, len(times), len(y), len(classes)), np.nan)
     usable = np.ones(len(times), dtype=bool)
@@ -258,8 +180,7 @@ def _out_of_folds(
             t = int(times[k])
             try:
                 model = _fitted(candidate, X[~held_out][:, :, :t], y[~held_out])
-                value = _probability if not of_scores else _class_scores
-                values = value(model, X[held_out][:, :, :t], classes)
+                values = _probability(model, X[held_out][:, :, :t], classes)
             except _FAILURES as error:
                 failure = f"{error} (by the first {t} samples)"
                 if k == len(times) - 1:
@@ -270,17 +191,7 @@ def _out_of_folds(
             folds += k == len(times) - 1
     if not folds:
         raise _cannot_fit(candidate, failure)
-    out, left = out[:, usable], times[usable]
-    factors = np.ones(len(left))
-    if of_scores:
-        codes = np.searchsorted(classes, y)
-        for k in range(len(left)):
-            known = ~np.isnan(out[:, k]).any(axis=2)
-            truth = np.broadcast_to(codes, known.shape)[known]
-            scale = float(np.std(out[:, k][known])) or 1.0
-            factors[k] = logit_factor(out[:, k][known] / scale, truth) / scale
-            out[:, k] = softmax(factors[k] * out[:, k], axis=2)
-    return HeldOut(left, out, factors, skipped)
+    return HeldOut(times[usable], out[:, usable], skipped)
 
 
 def _folds(y: Labels, n_folds: int, repeats: int) -> Iterator[tuple[int, NDArray[np.bool_]]]:
@@ -305,29 +216,6 @@ def _probability(model: Any, X: _Array, classes: Labels) -> _Array:
     return np.where(total > 0, out / np.where(total > 0, total, 1.0), 1 / out.shape[1])
 
 
-def _class_scores(model: Any, X: _Array, classes: Labels) -> _Array:
-    """(n, G) scores; a class that a fold had none of has the least."""
-    if isinstance(model, DummyClassifier):
-        return np.zeros((len(X), len(classes)))
-    scores = _scores(model, _input(model, X))
-    out = np.repeat(scores.min(axis=1, keepdims=True), len(classes), axis=1)
-    out[:, np.searchsorted(classes, model.classes_)] = scores
-    return out
-
-
-def _scores(model: Any, X: Any) -> _Array:
-    """(n, G) of `decision_function`."""
-    scores = np.asarray(model.decision_function(X), dtype=float)
-    if scores.ndim == 1:
-        scores = np.column_stack([-scores, scores]) / 2
-    if scores.shape[1:] != (len(model.classes_),):
-        raise ValueError(
-            f"classifier: expected one score for each of {len(model.classes_)} classes, got "
-            f"{scores.shape[1]} of {show(model)}"
-        )
-    return scores
-
-
 def _input(model: Any, X: _Array) -> _Array:
     """Series of one channel as rows; of several as they are for models that take them."""
     if X.shape[1] > 1 and _takes_series(model):
@@ -345,21 +233,11 @@ def _flat(X: _Array) -> _Array:
 def _takes_series(model: Any) -> bool:
     """Whether the model, or a pipeline's first step, takes arrays of three dimensions."""
     first = model.steps[0][1] if isinstance(model, Pipeline) else model
-    if hasattr(first, "get_tag"):  # aeon's
-        return bool(first.get_tag("capability:multivariate", False, raise_error=False))
     try:
         tags = get_tags(first)
     except (AttributeError, TypeError):  # an estimator without tags
         return False
     return bool(tags.input_tags.three_d_array or (tags.no_validation and first is not model))
-
-
-def _last(model: Any) -> Any:
-    return model.steps[-1][1] if isinstance(model, Pipeline) else model
-
-
-def _last_step(candidate: Any, name: str) -> Any:
-    return getattr(_last(candidate), name, False)
 
 
 def _cannot_fit(candidate: Any, failure: str) -> CannotFitError:

@@ -76,9 +76,7 @@ def parts_of(model: BaseEstimator) -> list[BaseEstimator]:
     return parts
 
 
-def directions_of(
-    model: BaseEstimator, name: str = "estimator", *, paired: bool = False
-) -> Directions:
+def directions_of(model: BaseEstimator, *, paired: bool = False) -> Directions:
     """Directions of a fitted model; with `paired`, those of pairs of classes only.
 
     Raises
@@ -88,23 +86,23 @@ def directions_of(
     """
     wanted = "GEM" if paired else "model with directions, such as GEM or LDG"
     if not hasattr(model, "fit"):
-        raise ValueError(f"{name}: expected a fitted {wanted}, got {show(model)}")
+        raise ValueError(f"estimator: expected a fitted {wanted}, got {show(model)}")
     check_is_fitted(model)
     for part in parts_of(model):
         if hasattr(part, "views_") and not part.layers_:
             raise ValueError(
-                f"{name}: expected a classifier that uses GEM features of the columns, got a pool "
-                "that gives them no weight; fit it with views='gem'"
+                "estimator: expected a classifier that uses GEM features of the columns, got a "
+                "pool that gives them no weight; fit it with views='gem'"
             )
         directions = _of_pairs(part) or (None if paired else _components(part))
         if directions is None:
             continue
         if not directions.weights.size:
             raise ValueError(
-                f"{name}: expected a model with directions, got none above its threshold"
+                "estimator: expected a model with directions, got none above its threshold"
             )
         return directions
-    raise ValueError(f"{name}: expected a fitted {wanted}, got {show(model)}")
+    raise ValueError(f"estimator: expected a fitted {wanted}, got {show(model)}")
 
 
 def _of_pairs(part: Any) -> Directions | None:

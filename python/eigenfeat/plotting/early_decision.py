@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
     from sklearn.base import BaseEstimator
 
-    from eigenfeat.incomplete import EarlyDecisions, ReliableClassifier
+    from eigenfeat.incomplete import EarlyDecisions
 
-__all__ = ["EarlyDecisionDisplay", "fitted_reliable"]
+__all__ = ["EarlyDecisionDisplay"]
 
 
 class EarlyDecisionDisplay:
@@ -126,7 +126,7 @@ class EarlyDecisionDisplay:
 
         Parameters
         ----------
-        estimator : ReliableClassifier or ReliableClassifierCV
+        estimator : ReliableClassifier
             Fitted model; of a search the best estimator.
         row : (d,) or (channels, samples) array-like
             A complete series.
@@ -148,7 +148,14 @@ class EarlyDecisionDisplay:
             If the estimator is not a ReliableClassifier, or the series has another shape than
             those of the fit.
         """
-        model = fitted_reliable(estimator)
+        from eigenfeat.incomplete import ReliableClassifier
+
+        model = getattr(estimator, "best_estimator_", estimator)
+        if not isinstance(model, ReliableClassifier):
+            raise ValueError(
+                f"estimator: expected a fitted ReliableClassifier, got {show(estimator)}"
+            )
+        check_is_fitted(model)
         given = _checked_row(row, model.n_channels_, model.n_timepoints_)
         d = given.shape[-1]
         if times is not None:
@@ -162,10 +169,8 @@ class EarlyDecisionDisplay:
         if times is None:
             times = sorted({max(1, round(time / 3)), max(1, round(2 * time / 3)), time})
         flat, channels = series.T.reshape(1, -1), len(series)
-        labelled = [
-            model.completion_.condition_prefixes(flat, [t * channels]).at(0, n_columns=flat.size)
-            for t in times
-        ]
+        known = [np.where(np.arange(flat.size) < t * channels, flat, np.nan) for t in times]
+        labelled = [model.completion_.condition(one) for one in known]
         mean, variance = (
             np.stack([part[0].reshape(-1, channels).T for part in parts])
             for parts in ([one.mean for one in labelled], [one.variance for one in labelled])
@@ -266,17 +271,6 @@ class EarlyDecisionDisplay:
         ax.set(xlabel="samples", ylabel="reliability\nof the label", ylim=(-0.04, 1.06))
         legend_above(ax)
         plain(ax)
-
-
-def fitted_reliable(model: BaseEstimator, name: str = "estimator") -> ReliableClassifier:
-    """A fitted `ReliableClassifier`, which may be the best of a search."""
-    from eigenfeat.incomplete import ReliableClassifier
-
-    reliable = getattr(model, "best_estimator_", model)
-    if not isinstance(reliable, ReliableClassifier):
-        raise ValueError(f"{name}: expected a fitted ReliableClassifier, got {show(model)}")
-    check_is_fitted(reliable)
-    return reliable
 
 
 def _checked_row(row: Any, channels: int, length: int) -> NDArray[np.float64]:

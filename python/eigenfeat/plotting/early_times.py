@@ -64,7 +64,7 @@ class EarlyTimesDisplay:
 
     See Also
     --------
-    EarlyCurvesDisplay : Average times and scores at several reliabilities.
+    eigenfeat.incomplete.reliability_curve : Average times and scores at several reliabilities.
 
     Examples
     --------

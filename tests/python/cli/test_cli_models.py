@@ -296,16 +296,6 @@ def test_what_cannot_be_done_is_said_in_a_line(files, problem, capsys):
         (["fit", new, "-o", "x", "--drop", "kind"], 2, "--target: expected the column of labels"),
         (["fit", new, "--moments", "y", "-o", "x"], 2, "--moments: expected no files of rows"),
         (["fit", "--moments", "y", "-o", "x", "--set", "depth=2"], 2, "--set depth: expected a pa"),
-        (
-            ["fit", new, "--target", "kind", "-o", "x", "--set", "ridge=-1"],
-            2,
-            "--set: The 'ridge' parameter of GEM must be a float in",
-        ),
-        (
-            ["fit", new, "--target", "kind", "-o", "x", "--memory", "-1"],
-            2,
-            "'--memory': -1.0 is not in the range x>=0",
-        ),
     ):
         code, out, err = run(capsys, *arguments)
         assert (code, out) == (status, ""), err
