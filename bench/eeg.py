@@ -22,7 +22,7 @@ The last line is of early decisions with all channels. aeon brings its files; FO
 are, by default in the installed aeon.
 
 With `--speed`, `TangentSpace` and pyRiemann's covariances and tangent space take turns, on one
-thread and with the same shrinkage (OAS): white noise, the simulated sources, and the recorded epochs
+thread and with the same shrinkage (OAS): white noise, the simulated sources, and recorded epochs
 of 64 channels. Lines have the median of the ratios of processor seconds, and the norms of the mean
 tangent vectors, which are 0 at the exact mean.
 """
