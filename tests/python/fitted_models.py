@@ -13,7 +13,6 @@ from flat_gem import gem_classifier
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
-from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
@@ -139,7 +138,6 @@ MODELS = {
     "ReliableClassifier, QDA": lambda: _reliable(
         QuadraticDiscriminantAnalysis(), incomplete.MixtureCompletion()
     ),
-    "ReliableClassifier, Bayes": lambda: _reliable(GaussianNB()),
     "ReliableClassifier, SVC": lambda: _reliable(LinearSVC(), rule="chebyshev"),
     "ReliableClassifier, logit": lambda: _reliable(LogisticRegression(), rule="box"),
     "ReliableClassifier, local": lambda: _reliable(incomplete.LocalQDA()),

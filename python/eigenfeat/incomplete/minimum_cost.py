@@ -85,9 +85,9 @@ class MinimumCostClassifier(RowClassifier):
     Parameters
     ----------
     classifier : estimator, dict of str to estimator, or None, default=None
-        Classifier with `predict_proba`; cloned for each time. A dict: candidates, of which the best
-        on held-out folds is used. None:
-        ``ConvolutionClassifier(intervals=True, random_state=0)``.
+        Classifier with `predict_proba` or `decision_function`, whose scores are calibrated out of
+        folds; cloned for each time. A dict: candidates, of which the best on held-out folds is
+        used. None: ``ConvolutionClassifier(intervals=True, random_state=0)``.
     delay_cost : float, (T,) array-like or "harmonic", default=0.5
         Cost of waiting: for the whole series, shorter times in proportion; or that of deciding
         after 1, ..., T values. "harmonic": the number with the largest held-out harmonic mean of
@@ -325,13 +325,15 @@ class MinimumCostClassifier(RowClassifier):
         else:
             candidates = self.classifier
         if candidates and all(
-            isinstance(name, str) and hasattr(one, "fit") and hasattr(one, "predict_proba")
+            isinstance(name, str)
+            and hasattr(one, "fit")
+            and (hasattr(one, "predict_proba") or hasattr(one, "decision_function"))
             for name, one in candidates.items()
         ):
             return candidates
         raise ValueError(
-            "classifier: expected a classifier with predict_proba, or names with such, at "
-            f"least one, got {show(self.classifier)}"
+            "classifier: expected a classifier with predict_proba or decision_function, or names "
+            f"with such, at least one, got {show(self.classifier)}"
         )
 
     def _chosen(self, X: _Array, y: NDArray[Any], codes: NDArray[np.intp]) -> tuple[Any, HeldOut]:

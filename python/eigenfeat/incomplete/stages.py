@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
-from sklearn.base import clone
+from sklearn.base import ClassifierMixin, clone
 from sklearn.dummy import DummyClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
@@ -23,15 +23,18 @@ from eigenfeat._base.types import Labels
 from eigenfeat._base.validation import show
 from eigenfeat.incomplete.series import fold_masks
 from eigenfeat.moments.class_moments import is_rounding
+from eigenfeat.rows.estimator import BaseEstimator
 from eigenfeat.signals.convolutions import (
     ConvolutionClassifier,
     fit_prefixes,
+    logit_factor,
     prefix_probabilities,
 )
 
 __all__ = [
     "CannotFitError",
     "HeldOut",
+    "ScoredClassifier",
     "fitted_stages",
     "held_out_stages",
     "onset_of",
@@ -65,12 +68,15 @@ class HeldOut:
         Why times were left out, if any were.
     models : list or None
         Classifiers of all series, where these are fitted anyway.
+    factors : (p,) array or None
+        Scores times this are logits, for classifiers without `predict_proba`.
     """
 
     times: _Times
     probabilities: _Array
     skipped: str = ""
     models: list[Any] | None = None
+    factors: _Array | None = None
 
     def stacked(self) -> tuple[list[_Array], NDArray[np.intp]]:
         """Probabilities (m, G) by time, repeats below each other, and which series they are of."""
@@ -79,6 +85,39 @@ class HeldOut:
         flat = self.probabilities.swapaxes(0, 1).reshape(p, repeats * n, -1)
         known = ~np.isnan(flat).any(axis=(0, 2))
         return list(flat[:, known]), rows[known]
+
+
+class ScoredClassifier(ClassifierMixin, BaseEstimator):
+    """A fitted classifier without `predict_proba`: probabilities are the softmax of its scores.
+
+    Parameters
+    ----------
+    classifier : estimator
+        Fitted, with `decision_function`.
+    factor : float
+        Scores times this are logits.
+    """
+
+    _saved: ClassVar[dict[str, str]] = {"classes_": "labels k"}
+
+    def __init__(self, classifier: Any, factor: float = 1.0) -> None:
+        self.classifier = classifier
+        self.factor = factor
+        self.classes_ = classifier.classes_
+
+    def predict_proba(self, X: Any) -> _Array:
+        """Probabilities (n, G)."""
+        return np.asarray(softmax(self.factor * _scores(self.classifier, X), axis=1))
+
+    def predict(self, X: Any) -> Labels:
+        """The labels (n,)."""
+        return np.asarray(self.classes_[_scores(self.classifier, X).argmax(axis=1)])
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def __sklearn_tags__(self) -> Any:
+        return get_tags(self.classifier)
 
 
 def onset_of(X: _Array) -> int:
@@ -136,7 +175,13 @@ def fitted_stages(candidate: Any, X: _Array, y: Labels, held_out: HeldOut) -> li
     """Classifiers with `predict_proba`, fitted to all series up to each of `held_out.times`."""
     if held_out.models is not None:
         return held_out.models
-    return [_fitted(candidate, X[:, :, :t], y) for t in held_out.times]
+    models = [_fitted(candidate, X[:, :, :t], y) for t in held_out.times]
+    if held_out.factors is None:
+        return models
+    return [
+        model if hasattr(model, "predict_proba") else ScoredClassifier(model, float(factor))
+        for model, factor in zip(models, held_out.factors, strict=True)
+    ]
 
 
 def stage_probabilities(models: Sequence[Any], X: _Array, times: _Times, classes: Labels) -> _Array:
@@ -169,6 +214,7 @@ def _out_of_folds(
     A fold that cannot be fitted to whole series is left out, and so is a time that the classifier
     cannot take in one of the others.
     """
+    of_scores = not hasattr(candidate, "predict_proba")
     repeats = 1 if len(y) >= _REPEATED else min(_MOST_REPEATS, 1 + _REPEATED // len(y))
     out = np.full((repeats, len(times), len(y), len(classes)), np.nan)
     usable = np.ones(len(times), dtype=bool)
@@ -180,7 +226,8 @@ def _out_of_folds(
             t = int(times[k])
             try:
                 model = _fitted(candidate, X[~held_out][:, :, :t], y[~held_out])
-                values = _probability(model, X[held_out][:, :, :t], classes)
+                value = _class_scores if of_scores else _probability
+                values = value(model, X[held_out][:, :, :t], classes)
             except _FAILURES as error:
                 failure = f"{error} (by the first {t} samples)"
                 if k == len(times) - 1:
@@ -191,7 +238,17 @@ def _out_of_folds(
             folds += k == len(times) - 1
     if not folds:
         raise _cannot_fit(candidate, failure)
-    return HeldOut(times[usable], out[:, usable], skipped)
+    out, left = out[:, usable], times[usable]
+    if not of_scores:
+        return HeldOut(left, out, skipped)
+    codes, factors = np.searchsorted(classes, y), np.ones(len(left))
+    for k in range(len(left)):
+        known = ~np.isnan(out[:, k]).any(axis=2)
+        truth = np.broadcast_to(codes, known.shape)[known]
+        scale = float(np.std(out[:, k][known])) or 1.0
+        factors[k] = logit_factor(out[:, k][known] / scale, truth) / scale
+        out[:, k] = softmax(factors[k] * out[:, k], axis=2)
+    return HeldOut(left, out, skipped, factors=factors)
 
 
 def _folds(y: Labels, n_folds: int, repeats: int) -> Iterator[tuple[int, NDArray[np.bool_]]]:
@@ -216,6 +273,29 @@ def _probability(model: Any, X: _Array, classes: Labels) -> _Array:
     return np.where(total > 0, out / np.where(total > 0, total, 1.0), 1 / out.shape[1])
 
 
+def _class_scores(model: Any, X: _Array, classes: Labels) -> _Array:
+    """(n, G) scores; a class that a fold had none of has the least."""
+    if isinstance(model, DummyClassifier):
+        return np.zeros((len(X), len(classes)))
+    scores = _scores(model, _input(model, X))
+    out = np.repeat(scores.min(axis=1, keepdims=True), len(classes), axis=1)
+    out[:, np.searchsorted(classes, model.classes_)] = scores
+    return out
+
+
+def _scores(model: Any, X: Any) -> _Array:
+    """(n, G) of `decision_function`."""
+    scores = np.asarray(model.decision_function(X), dtype=float)
+    if scores.ndim == 1:
+        scores = np.column_stack([-scores, scores]) / 2
+    if scores.shape[1:] != (len(model.classes_),):
+        raise ValueError(
+            f"classifier: expected one score for each of {len(model.classes_)} classes, got "
+            f"{scores.shape[1]} of {show(model)}"
+        )
+    return scores
+
+
 def _input(model: Any, X: _Array) -> _Array:
     """Series of one channel as rows; of several as they are for models that take them."""
     if X.shape[1] > 1 and _takes_series(model):
@@ -233,6 +313,8 @@ def _flat(X: _Array) -> _Array:
 def _takes_series(model: Any) -> bool:
     """Whether the model, or a pipeline's first step, takes arrays of three dimensions."""
     first = model.steps[0][1] if isinstance(model, Pipeline) else model
+    if hasattr(first, "get_tag"):  # aeon's
+        return bool(first.get_tag("capability:multivariate", False, raise_error=False))
     try:
         tags = get_tags(first)
     except (AttributeError, TypeError):  # an estimator without tags

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import Ridge, RidgeClassifierCV
 from sklearn.model_selection import LeaveOneOut, cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, LinearSVC
 
 from eigenfeat import GEMClassifier
 from eigenfeat.demo.early import signals
 from eigenfeat.incomplete import MinimumCostClassifier, interval_summaries
-from eigenfeat.incomplete.stages import held_out_stages, stage_probabilities
+from eigenfeat.incomplete.stages import fitted_stages, held_out_stages, stage_probabilities
 from eigenfeat.signals import ConvolutionClassifier
-from eigenfeat.signals.convolutions import fit_prefixes, prefix_probabilities
+from eigenfeat.signals.convolutions import fit_prefixes, logit_factor, prefix_probabilities
 
 
 def lda():
@@ -274,3 +277,34 @@ def test_a_pool_of_views_is_fitted_once_for_each_time(monkeypatch):
     plain = MinimumCostClassifier(GEMClassifier(views="gem"), n_times=2, n_folds=2).fit(X, y)
     assert len(fits) == 1 + 2 * 2 * 3 + 2  # folds of three orders, as it has none of its own
     assert len(plain.classifiers_) == 2
+
+
+@pytest.mark.parametrize("classifier", [RidgeClassifierCV(), LinearSVC(C=0.1), SVC()])
+def test_classifiers_with_scores_alone(classifier):
+    X, y = signals(60, np.random.default_rng(0))
+    N, t = signals(60, np.random.default_rng(1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = MinimumCostClassifier(classifier, 0.2, times=[15, 30, 60]).fit(X, y)
+    found = model.predict_early(N)
+    assert np.mean(found.label == t) > 0.7
+    probability = model.classifiers_[-1].predict_proba(N)
+    assert_allclose(probability.sum(axis=1), 1.0)
+    assert_array_equal(model.classifiers_[-1].predict(N), model.predict(N))
+    loss = -np.log(probability[np.arange(60), np.searchsorted(model.classes_, t)]).mean()
+    assert loss < 0.9  # of three classes; log 3 is 1.1
+
+
+def test_two_classes_of_scores_are_calibrated_out_of_folds():
+    X, y = signals(60, np.random.default_rng(0))
+    X, y = X[y != y[0]][:, None], y[y != y[0]]
+    classes = np.unique(y)
+    svm = LinearSVC(C=0.1, random_state=0)
+    held = held_out_stages(svm, X, y, classes, np.array([10, 60]), 5)
+    model = fitted_stages(svm, X, y, held)[0]
+    score = svm.fit(X[:, 0, :10], y).decision_function(X[:, 0, :10])
+    logits = held.factors[0] * np.column_stack([-score, score]) / 2
+    assert_allclose(model.predict_proba(X[:, 0, :10]), softmax(logits, axis=1), atol=1e-9)
+    probabilities, rows = held.stacked()
+    again = logit_factor(np.log(probabilities[0]), np.searchsorted(classes, y)[rows])
+    assert_allclose(again, 1.0, atol=1e-3)  # no other factor has a smaller log loss
