@@ -128,9 +128,7 @@ def early(ax: Axes) -> None:
     counts = table.dropna(subset=["accuracy"]).groupby("problem")["classifier"].nunique()
     table = table[table["problem"].isin(counts[counts == number].index)]
     mean = table.groupby("classifier")[["earliness", "accuracy"]].mean() * 100
-    ours = {
-        name: name in ("ReliableClassifier, chosen", "MinimumCostClassifier") for name in mean.index
-    }
+    ours = {name: name in ("ReliableClassifierCV", "MinimumCostClassifier") for name in mean.index}
     ax.set(
         xlabel="mean time of decision, % of the series",
         ylabel="accuracy of early labels, %",
@@ -276,7 +274,7 @@ def _is_ours(name: str) -> bool:
 
 
 EARLY_NAMES = {
-    "ReliableClassifier, chosen": "ReliableClassifier, chosen",
+    "ReliableClassifierCV": "ReliableClassifierCV",
     "minimum cost, convolutions": "MinimumCostClassifier",
     "aeon CALIMERA": "CALIMERA",
     "aeon TEASER on forests": "TEASER",

@@ -75,7 +75,8 @@ ESTIMATORS = {
     "MixtureCompletion": incomplete.MixtureCompletion,
     "LocalQDA": incomplete.LocalQDA,
     "ECTS": incomplete.ECTS,
-    "FixedTime": lambda: incomplete.FixedTime(1),
+    "ReliableClassifierCV": lambda: incomplete.ReliableClassifierCV(n_folds=2),
+    "FixedTime": lambda: incomplete.FixedTime(time=1),
     "MinimumCostClassifier": lambda: incomplete.MinimumCostClassifier(
         LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"), n_times=2, n_folds=2
     ),

@@ -132,7 +132,8 @@ MODELS = {
     "MixtureCompletion": lambda: incomplete.MixtureCompletion().fit(X, Y),
     "LocalQDA": lambda: incomplete.LocalQDA().fit(X, Y),
     "ECTS": lambda: incomplete.ECTS().fit(X[:30], Y[:30]),
-    "FixedTime": lambda: incomplete.FixedTime(4).fit(X[:30], Y[:30]),
+    "ReliableClassifierCV": lambda: incomplete.ReliableClassifierCV(n_folds=2).fit(X, Y),
+    "FixedTime": lambda: incomplete.FixedTime(time=4).fit(X[:30], Y[:30]),
     "MinimumCostClassifier": lambda: incomplete.MinimumCostClassifier(n_folds=2).fit(X, Y),
     "ReliableClassifier, LDA": _calibrated,
     "ReliableClassifier, QDA": lambda: _reliable(

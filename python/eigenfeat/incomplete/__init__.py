@@ -20,12 +20,12 @@ from eigenfeat.incomplete.minimum_cost import (
     MinimumCostClassifier,
 )
 from eigenfeat.incomplete.reliable import ReliableClassifier
+from eigenfeat.incomplete.reliable_search import ReliableClassifierCV
 from eigenfeat.incomplete.sampling import Sampled
 from eigenfeat.incomplete.scores import (
     EarlyCurve,
     EarlyScores,
     early_scores,
-    harmonic_mean_score,
     reliability_curve,
 )
 from eigenfeat.incomplete.streams import Stream, Streams
@@ -50,13 +50,13 @@ __all__ = [
     "MixtureCompletion",
     "NotCertifiedError",
     "ReliableClassifier",
+    "ReliableClassifierCV",
     "Sampled",
     "Stream",
     "StreamDecision",
     "Streams",
     "calibrate",
     "early_scores",
-    "harmonic_mean_score",
     "interval_summaries",
     "reliability_curve",
 ]

@@ -149,7 +149,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
 
     See Also
     --------
-    harmonic_mean_score : For a choice of classifier, completion and tau by ``GridSearchCV``.
+    ReliableClassifierCV : Chooses classifier, completion and reliability by cross-validation.
     MinimumCostClassifier : Weighs the cost of waiting, without a promise about single decisions.
 
     References
@@ -246,9 +246,14 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         ReliableClassifier
             The estimator itself.
         """
+        return self.fit_subset(X, y, slice(None))
+
+    def fit_subset(self, X: Any, y: Any, subset: Any) -> ReliableClassifier:
+        """Fit to some of the samples, whose series are laid out as all of them would be."""
         self._validate_params()
         with unchanged_on_error(self):
             rows, y, layout = training_rows(self, X, y)
+            rows, y = rows.take(subset), y[subset]
             check_classification_targets(y)
             check_two_labels(np.unique(y))
             for name in _CORRECTED:

@@ -35,7 +35,6 @@ __all__ = [
     "EarlyScores",
     "checked_taus",
     "early_scores",
-    "harmonic_mean_score",
     "reliability_curve",
     "runs",
 ]
@@ -147,41 +146,6 @@ def early_scores(
         earliness=earliness,
         harmonic_mean=None if accuracy is None else mean,
     )
-
-
-def harmonic_mean_score(model: BaseEstimator, X: ArrayLike, y: ArrayLike) -> float:
-    """Harmonic mean of accuracy and 1 - earliness, for ``scoring=`` in scikit-learn's searches.
-
-    Parameters
-    ----------
-    model : early classifier
-        Fitted, with `predict_early`.
-    X : (n, d) or (n, channels, times) array-like, or list of series
-        Complete series.
-    y : (n,) array-like
-        True labels.
-
-    Returns
-    -------
-    float
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-    >>> from sklearn.model_selection import GridSearchCV
-    >>> from eigenfeat.incomplete import ReliableClassifier, harmonic_mean_score
-    >>> y = np.repeat(["up", "down"], 20)
-    >>> slope = np.where(y == "up", 1.0, -1.0)
-    >>> noise = np.random.default_rng(0).standard_normal((40, 10))
-    >>> model = ReliableClassifier(LinearDiscriminantAnalysis(), correct=False)
-    >>> grid = {"reliability": [0.1, 0.5, 0.9]}
-    >>> search = GridSearchCV(model, grid, scoring=harmonic_mean_score)
-    >>> float(search.fit(np.outer(slope, np.arange(10)) + 2 * noise, y).best_score_.round(1))
-    0.8
-    """
-    length = int(getattr(model, "n_timepoints_", model.n_features_in_))
-    return float(early_scores(model.predict_early(X), length, y=y).harmonic_mean or 0.0)
 
 
 def reliability_curve(

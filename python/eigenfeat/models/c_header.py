@@ -15,6 +15,7 @@ from eigenfeat._base.saved_files import replacing
 from eigenfeat._base.validation import check_path, show
 from eigenfeat._base.version import __version__
 from eigenfeat.incomplete.reliable import ReliableClassifier
+from eigenfeat.incomplete.reliable_search import ReliableClassifierCV
 from eigenfeat.incomplete.streams import StreamTables, stream_tables
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def to_c(
 
     Parameters
     ----------
-    model : ReliableClassifier
+    model : ReliableClassifier or ReliableClassifierCV
         Fitted, with the rule "pairwise" and linear discriminants, one for each class, such as
         ``ReliableClassifier(LinearDiscriminantAnalysis())``. Its completion may have one Gaussian
         or one for each class.
@@ -97,6 +98,8 @@ def to_c(
     if path is not None:
         check_path(path)
     name = _name_of(path, name)
+    if isinstance(model, ReliableClassifierCV):
+        model = getattr(model, "best_estimator_", model)
     if not isinstance(model, ReliableClassifier):
         raise ValueError(f"model: expected a fitted ReliableClassifier, got {show(model)}")
     made = _filled(stream_tables(model, reliability, steps), name, dtype)

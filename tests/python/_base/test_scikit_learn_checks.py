@@ -45,7 +45,8 @@ FREE = {
     "MinimumCostClassifier": lambda: incomplete.MinimumCostClassifier(
         GaussianNB(), n_times=2, n_folds=2
     ),
-    "FixedTime": lambda: incomplete.FixedTime(1, GaussianNB()),
+    "ReliableClassifierCV": lambda: incomplete.ReliableClassifierCV({"LDA": LDA}, n_folds=2),
+    "FixedTime": lambda: incomplete.FixedTime(GaussianNB(), 1),
 }
 
 
@@ -85,7 +86,7 @@ OTHERS = [
     ef.maxmargin.Autoencoder(2, tied=False, max_iter=20),
     incomplete.MixtureCompletion(shrinkage=0.2, ridge=1e-3),
     incomplete.ECTS(0.2),
-    incomplete.FixedTime(1),
+    incomplete.FixedTime(time=1),
     incomplete.MinimumCostClassifier(n_times=2, n_folds=2),
     incomplete.LocalQDA(n_neighbors=3, variance_floor=0.1),
     incomplete.ReliableClassifier(incomplete.LocalQDA(4), rule="box"),

@@ -139,12 +139,27 @@ def test_a_given_time_is_a_classifier_of_prefixes(rng):
     X, y = series(rng, 80, 12, False)
     rows, _ = series(rng, 30, 12, False)
     for classifier in (None, LinearDiscriminantAnalysis()):
-        model = FixedTime(5, classifier).fit(X, y)
+        model = FixedTime(classifier, 5).fit(X, y)
         plain = KNeighborsClassifier(1) if classifier is None else classifier
         early = model.predict_early(rows)
         assert_array_equal(early.label, plain.fit(X[:, :5], y).predict(rows[:, :5]))
         assert_array_equal(early.time, np.full(30, 5))
         assert_array_equal(model.predict(rows), plain.fit(X, y).predict(rows))
+
+
+def test_the_time_is_the_earliest_that_does_as_well(rng):
+    y = np.repeat([0, 1], 20)
+    X = 0.3 * rng.standard_normal((40, 20))
+    X[:, 12:] += 3 * y[:, None]
+    model = FixedTime().fit(X, y)
+    assert list(model.cv_accuracies_) == list(range(1, 21))
+    assert model.time_ == 13
+    folds = np.arange(40) % 5
+    right = 0
+    for f in range(5):
+        one = KNeighborsClassifier(1).fit(X[folds != f, :13], y[folds != f])
+        right += np.sum(one.predict(X[folds == f, :13]) == y[folds == f])
+    assert model.cv_accuracies_[13] == right / 40 == max(model.cv_accuracies_.values())
 
 
 @pytest.mark.parametrize(
@@ -153,7 +168,7 @@ def test_a_given_time_is_a_classifier_of_prefixes(rng):
 )
 def test_misuse_leaves_the_estimator_as_it_was(rng, time, message):
     X, y = series(rng, 40, 12, False)
-    model = FixedTime(3).fit(X, y)
+    model = FixedTime(time=3).fit(X, y)
     before = dict(model.__dict__)
     with pytest.raises(ValueError, match=message):
         model.set_params(time=time).fit(X, y)

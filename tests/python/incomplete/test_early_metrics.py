@@ -12,7 +12,6 @@ from eigenfeat.incomplete import (
     LocalQDA,
     ReliableClassifier,
     early_scores,
-    harmonic_mean_score,
     reliability_curve,
 )
 
@@ -57,8 +56,6 @@ def test_many_reliabilities_are_single_runs(series, classifier, rule):
         assert curve.accuracy[k] == found.accuracy
         assert curve.harmonic_mean[k] == found.harmonic_mean
     assert np.all(np.diff(curve.mean_time) >= 0)
-    model.reliability = tau[24]
-    assert harmonic_mean_score(model, rows, truth) == curve.harmonic_mean[24]
     few = reliability_curve(model, rows, truth, tau[[0, 7, 24]])
     assert_array_equal(few.mean_time, curve.mean_time[[0, 7, 24]])
     assert_array_equal(few.reliability, curve.reliability[[0, 7, 24]])

@@ -102,7 +102,7 @@ def test_a_classifier_that_cannot_be_fitted_is_named():
         MinimumCostClassifier(QuadraticDiscriminantAnalysis(), n_folds=2).fit(X, y)
 
 
-@pytest.mark.parametrize("make", [ECTS, lambda: FixedTime(30)])
+@pytest.mark.parametrize("make", [ECTS, lambda: FixedTime(time=30)])
 def test_other_early_classifiers_take_idle_series(make):
     X, y = series()
     model = make().fit(X, y)
@@ -126,7 +126,7 @@ def held(given, length):
 MODELS = {
     "costs": lambda: MinimumCostClassifier(LDA(), 0.01, n_times=5, n_folds=2),
     "ECTS": ECTS,
-    "fixed time": lambda: FixedTime(30),
+    "fixed time": lambda: FixedTime(time=30),
 }
 
 
