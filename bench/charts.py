@@ -128,7 +128,9 @@ def early(ax: Axes) -> None:
     counts = table.dropna(subset=["accuracy"]).groupby("problem")["classifier"].nunique()
     table = table[table["problem"].isin(counts[counts == number].index)]
     mean = table.groupby("classifier")[["earliness", "accuracy"]].mean() * 100
-    ours = {name: name in ("ReliableClassifierCV", "MinimumCostClassifier") for name in mean.index}
+    ours = {
+        name: name in ("ReliableClassifier, chosen", "MinimumCostClassifier") for name in mean.index
+    }
     ax.set(
         xlabel="mean time of decision, % of the series",
         ylabel="accuracy of early labels, %",
@@ -274,7 +276,7 @@ def _is_ours(name: str) -> bool:
 
 
 EARLY_NAMES = {
-    "ReliableClassifierCV": "ReliableClassifierCV",
+    "ReliableClassifier, chosen": "ReliableClassifier, chosen",
     "minimum cost, convolutions": "MinimumCostClassifier",
     "aeon CALIMERA": "CALIMERA",
     "aeon TEASER on forests": "TEASER",

@@ -56,7 +56,6 @@ class Line:
     standard_error: float
     time: float
     accuracy: float = np.nan
-    promised_by_folds: float = np.nan
     fit_seconds: float = np.nan
     row_milliseconds: float = np.nan
 
@@ -173,7 +172,6 @@ def _lines(
                 standard_error=float(np.sqrt(tau * (1 - tau) / len(T))),
                 time=float(np.mean(early.time) / X.shape[1]),
                 accuracy=float(np.mean(early.label == truth)),
-                promised_by_folds=getattr(one, "held_out_agreement_", float("nan")),
                 fit_seconds=fit_seconds,
                 row_milliseconds=1e3 * seconds / len(T),
             )

@@ -42,7 +42,6 @@ nitpicky = False
 autosummary_generate = True
 autodoc_typehints = "none"  # numpydoc's sections say what is taken and returned
 autodoc_member_order = "groupwise"
-autodoc_mock_imports = ["aeon"]  # the adapter's page needs no aeon
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 

@@ -57,8 +57,6 @@ LAZY = {
     **{"pyarrow": "tables", "onnx": "models", "skops": "models"},
     **{"mne": "signals"},
 }
-# Files that stand by themselves: what they alone may import, and nobody imports them.
-APART = {"python/eigenfeat/incomplete/aeon.py": "aeon"}
 
 # Folders of bench, and what they may use besides the public API.
 BENCH_MAY = {"papers": "eigenfeat._base."}
@@ -317,9 +315,7 @@ def violations(path: str) -> Iterator[str]:
             inside = [] if target in {"_base", "_core"} else found.module.split(".")[2:]
             if target != folder and any_private(*inside, found.name):
                 yield f"{where} reaches for a private part: {found.module} {found.name}"
-            if modules().get(found.module) in APART:
-                yield f"{where} must not import {found.module}"
-        elif library in sys.stdlib_module_names or APART.get(path) == library:
+        elif library in sys.stdlib_module_names:
             pass
         elif not (
             (library in LIBRARIES and rank >= RANK_OF[LIBRARIES[library]])

@@ -230,7 +230,7 @@ def fixed(data, trial, threads, step, *, qda):
     shares = np.ceil(np.array(SHARES) * data.X_train.shape[1]).astype(int)
     for at in np.unique(np.maximum(shares, 1))[::-1]:
         step(f"{at} samples")
-        model = FixedTime(classifier, int(at)).fit(data.X_train, data.y_train)
+        model = FixedTime(int(at), classifier).fit(data.X_train, data.y_train)
         if complete is None:
             complete = model.predict(data.X_test)
         yield _measured(data, complete, int(at), partial(model.predict_early, data.X_test))

@@ -15,6 +15,8 @@ from eigenfeat.incomplete.set_rules import ChebyshevSet, QuadraticSet, SetRule
 class PrintedChebyshev(ChebyshevSet):
     """(5.3): ``(x - m)^T R^-1 (x - m) <= d / (1 - tau)``."""
 
+    of_scores = False
+
 
 class PrintedQuadratic(QuadraticSet):
     """(5.4): ``sum_i (x_i - m_i)^2 / R_ii`` up to the chi-square quantile of d degrees.
@@ -30,9 +32,6 @@ SETS = {"chebyshev": PrintedChebyshev(), "quadratic": PrintedQuadratic()}
 
 
 def by_the_letter(model, rule):
-    """Give a fitted `ReliableClassifier` the set of this name as the thesis prints it.
-
-    Sets are then of entries: those of differences of scores have fewer degrees of freedom.
-    """
-    model.fitted_ = replace(model.fitted_, rule=SetRule(SETS[rule]), scores=None)
+    """Give a fitted `ReliableClassifier` the set of this name as the thesis prints it."""
+    model.fitted_ = replace(model.fitted_, rule=SetRule(SETS[rule]))
     return model

@@ -117,16 +117,16 @@ def discriminants(rng, kind, k, d):
     means = rng.standard_normal((k, d)) + far * rng.standard_normal(d)
     if kind == "linear":
         slopes = rng.standard_normal((k, d)) * 1e-3 + far * rng.standard_normal(d)
-        return Linear(np.arange(k), slopes, rng.standard_normal(k)), np.zeros(d)
+        return Linear(slopes, rng.standard_normal(k)), np.zeros(d)
     variances = rng.gamma(2.0, size=(k, d)) + 0.1
     if kind == "gaussians":
-        return Gaussians(np.arange(k), np.zeros((1, k)), means[None], variances[None]), means[0]
+        return Gaussians(np.zeros((1, k)), means[None], variances[None]), means[0]
     roots = rng.standard_normal((k, d, d))
     precisions = roots @ roots.transpose(0, 2, 1) + 0.01 * np.eye(d)
     if rng.random() < 0.5:  # of differences of low rank
         extra = rng.standard_normal((k, d, 1))
         precisions = precisions[:1] + extra @ extra.transpose(0, 2, 1)
-    return Quadratic(np.arange(k), np.zeros(k), means, precisions), means[0]
+    return Quadratic(np.zeros(k), means, precisions), means[0]
 
 
 def known_to(rng, centre, far, n, d):
@@ -177,20 +177,29 @@ def exact_difference(functions, x, c, h):
 def attack_rule(rng, name, kind):
     """One row, two classes: the least difference over the set is 0 but for rounding, or near it."""
     chosen, d = SETS[name], int(rng.integers(1, 7))
-    functions, centre = discriminants(rng, kind, 2, d)
+    by_scores = kind == "linear" and chosen.full_covariance
+    if by_scores:
+        d, functions, centre = 2, Linear(np.eye(2), np.zeros(2)), np.zeros(2)
+    else:
+        functions, centre = discriminants(rng, kind, 2, d)
     known = known_to(rng, centre, 10.0 ** rng.integers(-8, 1), 1, d)
     tau = rng.choice([1e-6, 0.1, 0.9, 0.999], 1)
-    case = RuleInput(functions, known, d, False, 1)
+    case = RuleInput(functions, known, d, by_scores, 1)
     radius = radius_of(case, chosen, tau)
     root = square_roots(known.covariances[:, 0])[0]
     at = (chosen, case.mean, 0, 1, radius, root, known.variances[0, 0])
     least, size = over_set(functions, *at)
     beside = rng.choice([0.0, 1e-17, 1e-16, 1e-15, 1e-13, 1e-8]) * rng.choice([-1, 1])
-    offsets = functions.offsets.copy()
-    offsets[..., 1] += float(least[0] + beside * size[0])
-    functions = replace(functions, offsets=offsets)
-    result = SetRule(chosen).decide(RuleInput(functions, known, d, False, 1), tau, None)
-    least, size = over_set(functions, *at)
+    shift = float(least[0] + beside * size[0])
+    if by_scores:
+        known = replace(known, means=known.means + np.array([0.0, shift]))
+    else:
+        offsets = functions.offsets.copy()
+        offsets[..., 1] += shift
+        functions = replace(functions, offsets=offsets)
+    case = RuleInput(functions, known, d, by_scores, 1)
+    result = SetRule(chosen).decide(case, tau)
+    least, size = over_set(functions, chosen, case.mean, *at[2:])
     decided, clear = bool(result.decided[0]), least[0] > FAR * size[0]
     wrong = decided and result.best[0] == 0 and not least[0] >= -1e-17 * size[0]
     return Counter(
@@ -205,24 +214,12 @@ def over_set(functions, chosen, x, c, h, radius, root, variance):
     """Minima of f_c - f_h over the rule's set, and the size of the terms."""
     constant = exact_score(functions, c, x) - exact_score(functions, h, x)
     V, g = exact_difference(functions, x, c, h)
-    d = x.shape[1]
     if chosen.full_covariance or chosen.shape == "ball":
         S = (root if chosen.full_covariance else np.diag(np.sqrt(variance))).astype(LONG)
         A, slopes = S.T @ V @ S, g @ S
         a, along = reference.eigen((A + A.transpose(0, 2, 1)) / 2, slopes[:, :, None])
         least = reference.minimum_over_ball(a, along[:, :, 0], radius)
         reach = np.sqrt((S**2).sum()) * radius
-    elif isinstance(functions, Quadratic):  # a box in the eigenvectors of V
-        Q = np.linalg.eigh(V.astype(float))[1]
-        R = root @ root.T
-        w = radius[:, None] * np.sqrt(np.maximum(np.einsum("nia,ij,nja->na", Q, R, Q), 0))
-        rotated = Q.transpose(0, 2, 1).astype(LONG) @ V @ Q.astype(LONG)
-        slopes = np.einsum("nia,ni->na", Q.astype(LONG), g)
-        diagonal = np.einsum("nii->ni", rotated)
-        off = np.abs(rotated - diagonal[:, :, None] * np.eye(d))
-        least = reference.minimum_over_box(diagonal, slopes, w)
-        least = least + np.einsum("ni,nij,nj->n", w, off, w)  # no lower than this by much
-        reach = np.sqrt((w**2).sum(axis=1))
     else:
         w = radius[:, None] * np.sqrt(variance)
         least = reference.minimum_over_box(np.einsum("nii->ni", V), g, w)

@@ -75,7 +75,7 @@ ESTIMATORS = {
     "MixtureCompletion": incomplete.MixtureCompletion,
     "LocalQDA": incomplete.LocalQDA,
     "ECTS": incomplete.ECTS,
-    "FixedTime": lambda: incomplete.FixedTime(n_folds=2),
+    "FixedTime": lambda: incomplete.FixedTime(1),
     "MinimumCostClassifier": lambda: incomplete.MinimumCostClassifier(
         LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"), n_times=2, n_folds=2
     ),
@@ -83,7 +83,6 @@ ESTIMATORS = {
     "ReliableClassifier, local": lambda: incomplete.ReliableClassifier(
         incomplete.LocalQDA(), incomplete.MixtureCompletion()
     ),
-    "ReliableClassifierCV": lambda: incomplete.ReliableClassifierCV(n_folds=2),
 }
 
 

@@ -13,8 +13,6 @@ from flat_gem import gem_classifier
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
-from sklearn.naive_bayes import GaussianNB
-from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
@@ -134,17 +132,14 @@ MODELS = {
     "MixtureCompletion": lambda: incomplete.MixtureCompletion().fit(X, Y),
     "LocalQDA": lambda: incomplete.LocalQDA().fit(X, Y),
     "ECTS": lambda: incomplete.ECTS().fit(X[:30], Y[:30]),
-    "FixedTime": lambda: incomplete.FixedTime().fit(X[:30], Y[:30]),
-    "SPRT": lambda: incomplete.SPRT().fit(X[Y[0] != Y], Y[Y[0] != Y]),
+    "FixedTime": lambda: incomplete.FixedTime(4).fit(X[:30], Y[:30]),
     "MinimumCostClassifier": lambda: incomplete.MinimumCostClassifier(n_folds=2).fit(X, Y),
     "ReliableClassifier, LDA": _calibrated,
     "ReliableClassifier, QDA": lambda: _reliable(
-        QuadraticDiscriminantAnalysis(), incomplete.MixtureCompletion(), rule="pairwise"
+        QuadraticDiscriminantAnalysis(), incomplete.MixtureCompletion()
     ),
-    "ReliableClassifier, Bayes": lambda: _reliable(GaussianNB(), rule="pairwise"),
     "ReliableClassifier, SVC": lambda: _reliable(LinearSVC(), rule="chebyshev"),
     "ReliableClassifier, logit": lambda: _reliable(LogisticRegression(), rule="box"),
-    "ReliableClassifier, 1-NN": lambda: _reliable(KNeighborsClassifier(1)),
     "ReliableClassifier, local": lambda: _reliable(incomplete.LocalQDA()),
     "ReliableClassifier, features": lambda: _reliable(
         ef.MultinomialLogit(), rule=incomplete.Sampled(128), features=PCA(2)
@@ -152,7 +147,6 @@ MODELS = {
     "ReliableClassifier, sampled": lambda: _reliable(
         ef.GEMClassifier(views="gem"), rule=incomplete.Sampled(128)
     ),
-    "ReliableClassifierCV": lambda: incomplete.ReliableClassifierCV(n_folds=2).fit(X, Y),
     "Pipeline": lambda: make_pipeline(
         ef.GEM(n_directions=2), StandardScaler(), LogisticRegression()
     ).fit(X, Y),

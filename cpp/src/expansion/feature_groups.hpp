@@ -101,6 +101,20 @@ struct NarrowLayout {
     }
     return out;
   }
+  // The same of rows (k, m), which features without the constant have.
+  AlignedBuffer<T> laid_out_rows(MatrixView<const double> rows) const {
+    if (!waves() || !rows.is_row_major()) return laid_out(rows.transposed());
+    AlignedBuffer<T> out(size());
+    const index_t unit = wave_unit<T>();
+    for (index_t first = 0; first < directions; first += unit) {
+      const index_t count = std::min(unit, directions - first);
+      for (index_t q = 0; q < kWaves; ++q)
+        kernels<WaveProductKernels<T>>().lay_out(rows.data + q * directions + first,
+                                                 rows.row_stride, k, count,
+                                                 out.data() + (first * kWaves + q * unit) * k);
+    }
+    return out;
+  }
 };
 
 // One tile of features, loaded once and used for both products. Sparse features without an

@@ -260,7 +260,7 @@ void class_scores(const FeatureRows<T>& features, MatrixView<const double> weigh
   require(constants.size == (features.constant ? k : 0), "constants",
           std::to_string(features.constant ? k : 0) + " entries", std::to_string(constants.size));
   const NarrowLayout<T> layout(features, k);
-  AlignedBuffer<T> w = layout.laid_out(weights.transposed());
+  AlignedBuffer<T> w = layout.laid_out_rows(weights);
   for (index_t c = 0; c < constants.size; ++c)
     w[layout.index(varying, c)] = static_cast<T>(constants[c]);
   scores_of(features, layout, w, out, n_threads);

@@ -249,6 +249,19 @@ void wave_scores(const WaveTile<T>& tile, const T* w, index_t k, index_t width, 
 }
 
 template <class T>
+void lay_out(const double* from, index_t stride, index_t k, index_t n, T* __restrict out) {
+  for (index_t c = 0; c < k; ++c) {
+    const double* row = from + c * stride;
+    T* __restrict to = out + c * kWidth<T>;
+    if (n == kWidth<T>) {
+      for (index_t l = 0; l < kWidth<T>; ++l) to[l] = static_cast<T>(row[l]);
+    } else {
+      for (index_t l = 0; l < kWidth<T>; ++l) to[l] = l < n ? static_cast<T>(row[l]) : T(0);
+    }
+  }
+}
+
+template <class T>
 void wave_products(const WaveTile<T>& tile, const T* residuals, index_t k, index_t width, T* g) {
   if (tile.shifted) {
     products<true>(tile, residuals, k, width, g);
@@ -272,6 +285,7 @@ void wave_squares(const WaveTile<T>& tile, index_t n_directions, const double* w
 EIGENFEAT_DEFINE_FAMILY(WaveProductKernels<float>) = [] {
   WaveProductKernels<float> table{};
   table.unit = EIGENFEAT_TIER::kWidth<float>;
+  table.lay_out = EIGENFEAT_TIER::lay_out<float>;
   table.scores = EIGENFEAT_TIER::wave_scores<float>;
   table.products = EIGENFEAT_TIER::wave_products<float>;
   table.squares = EIGENFEAT_TIER::wave_squares<float>;
@@ -280,6 +294,7 @@ EIGENFEAT_DEFINE_FAMILY(WaveProductKernels<float>) = [] {
 EIGENFEAT_DEFINE_FAMILY(WaveProductKernels<double>) = [] {
   WaveProductKernels<double> table{};
   table.unit = EIGENFEAT_TIER::kWidth<double>;
+  table.lay_out = EIGENFEAT_TIER::lay_out<double>;
   table.scores = EIGENFEAT_TIER::wave_scores<double>;
   table.products = EIGENFEAT_TIER::wave_products<double>;
   table.squares = EIGENFEAT_TIER::wave_squares<double>;

@@ -39,7 +39,7 @@ curves = {
     "ReliableClassifier": (curve.mean_time, curve.reliability),
     "ECTS": np.transpose([point(ECTS(support)) for support in (0.0, 0.2, 0.8)]),
     "fixed time, nearest neighbour": np.transpose(
-        [point(FixedTime(time=time)) for time in (6, 12, 18, 24, 36, 48, 60)]
+        [point(FixedTime(time)) for time in (6, 12, 18, 24, 36, 48, 60)]
     ),
 }
 

@@ -176,7 +176,7 @@ def _compared(
     if calibration.chosen >= 0:
         scores["reliable, calibrated"] = score(model, calibration.reliability)
     scores["ECTS"] = score(ECTS(0.0).fit(*train))
-    scores["fixed time, 1-NN"] = score(FixedTime().fit(*train))
+    scores["fixed time, 1-NN"] = score(FixedTime(LENGTH // 2).fit(*train))
     return scores
 
 

@@ -45,6 +45,7 @@ from eigenfeat.rows.estimator import (
     Verbose,
     class_weighted,
     given_blocks,
+    is_valid,
     is_wide,
     keep_columns,
     keep_completion,
@@ -265,9 +266,11 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
         """
         if "logit_" not in self.__dict__:
             check_is_fitted(self, "logit_")
-        X = self._validated(X, reset=False)
-        filled = complete(getattr(self, "completion_", None), X, self.n_threads)
-        if hasattr(self, "statistics_"):
+        filled = X
+        if not is_valid(self, X):
+            X = self._validated(X, reset=False)
+            filled = complete(getattr(self, "completion_", None), X, self.n_threads)
+        if "statistics_" in self.__dict__:
             table = self.statistics_.table(with_gaps(filled, X, self.gaps_), self.n_threads)
             return pooled_scores(self.views_, self.logit_, table, filled, self.n_threads)
         few = None if self._has_input() else few_features(filled, self.layers_, self.n_threads)

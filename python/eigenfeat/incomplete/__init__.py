@@ -8,7 +8,6 @@ from eigenfeat.incomplete.completion import (
     Conditional,
     GaussianCompletion,
     MixtureCompletion,
-    PrefixConditional,
 )
 from eigenfeat.incomplete.decisions import Decisions, EarlyDecisions, EarlyLabels, StreamDecision
 from eigenfeat.incomplete.ects import ECTS
@@ -21,22 +20,19 @@ from eigenfeat.incomplete.minimum_cost import (
     MinimumCostClassifier,
 )
 from eigenfeat.incomplete.reliable import ReliableClassifier
-from eigenfeat.incomplete.reliable_search import ReliableClassifierCV
 from eigenfeat.incomplete.sampling import Sampled
 from eigenfeat.incomplete.scores import (
     EarlyCurve,
     EarlyScores,
     early_scores,
-    harmonic_mean,
+    harmonic_mean_score,
     reliability_curve,
 )
-from eigenfeat.incomplete.sprt import SPRT
 from eigenfeat.incomplete.streams import Stream, Streams
 from eigenfeat.signals.intervals import interval_summaries
 
 __all__ = [
     "ECTS",
-    "SPRT",
     "Calibration",
     "Conditional",
     "CostDecision",
@@ -53,16 +49,14 @@ __all__ = [
     "MinimumCostClassifier",
     "MixtureCompletion",
     "NotCertifiedError",
-    "PrefixConditional",
     "ReliableClassifier",
-    "ReliableClassifierCV",
     "Sampled",
     "Stream",
     "StreamDecision",
     "Streams",
     "calibrate",
     "early_scores",
-    "harmonic_mean",
+    "harmonic_mean_score",
     "interval_summaries",
     "reliability_curve",
 ]

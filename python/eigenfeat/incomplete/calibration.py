@@ -21,7 +21,7 @@ from scipy.special import expit
 from eigenfeat._base.labels import plain_labels
 from eigenfeat._base.saved import Saved
 from eigenfeat._base.validation import check_number, show
-from eigenfeat.incomplete.rules import lower_bound
+from eigenfeat.incomplete.rules import lower_bounds
 from eigenfeat.incomplete.scores import checked_taus, runs
 
 if TYPE_CHECKING:
@@ -200,7 +200,7 @@ def calibrate(
         times.append(float(run.time.mean()))
         if truth is not None:
             right.append(float(np.mean(run.label == truth)))
-    lower = lower_bound(agreed, len(complete), confidence)
+    lower = lower_bounds(len(complete), 1.0 - float(confidence))[agreed]
     return Calibration(
         agreement=float(agreement),
         confidence=float(confidence),

@@ -7,32 +7,26 @@ Tails are Laplace inversions
 (Imhof 1961), taken by the trapezoidal rule along the parabola of steepest descent through the
 saddle point, where nothing oscillates: all weights, few or many, take as many nodes.
 
-Quantiles, on which decisions rest, are bounds: the tail beyond them, with all that the rule can be
-off by (`error_bound`: Trefethen and Weideman 2014, Theorem 5.1), is at most the level. Where that
-cannot be shown the bound of Laurent and Massart (2000, Lemma 1)
+The error is estimated: the rule is repeated with every third node, and as its error is cubed when
+the step is a third, the difference cubed says what is left. Where that is more than `TOLERANCE` of
+the tail, the bound of Laurent and Massart (2000, Lemma 1)
 
 .. math:: P(Q > \sum w + 2 |w|_2 \sqrt{s} + 2 w_{max} s) \le e^{-s}
 
 stands in. It also serves vectors that are too wide for eigenvalues, of which it needs three
 moments alone.
 
-Tails, by which reliabilities are reported, have an estimated error: the rule is repeated with every
-third node, and as its error is cubed when the step is a third, the difference cubed says what is
-left. Where that is more than `TOLERANCE` of the tail, Laurent and Massart's bound stands in.
-
 References
 ----------
 J. P. Imhof, "Computing the distribution of quadratic forms in normal variables", Biometrika 48,
 1961. B. Laurent, P. Massart, "Adaptive estimation of a quadratic functional by model selection",
-Annals of Statistics 28, 2000. L. N. Trefethen, J. A. C. Weideman, "The exponentially convergent
-trapezoidal rule", SIAM Review 56, 2014.
+Annals of Statistics 28, 2000.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,15 +38,12 @@ __all__ = [
     "Spectra",
     "bounded_quantile",
     "bounded_tail",
-    "certified_tail",
-    "error_bound",
     "quantile",
     "spectra_of",
     "tail",
 ]
 
 _Array = NDArray[np.float64]
-_Complex = NDArray[np.complex128]
 
 NODES = 60  # on half the parabola
 FEW_NODES = 30  # mostly enough for a tail
@@ -62,8 +53,6 @@ MAX_CACHED = 20_000
 MANY_FEATURES = 512  # of more, correlations' eigenvalues are bounded and not computed
 
 BELOW = 5e-7  # share of a level that quantiles leave for errors
-# Quantiles are moved out by such shares, with so many nodes, until their tails are shown.
-WIDER = ((0.0, NODES), (0.0, 2 * NODES), (0.0, 4 * NODES), (1e-4, 4 * NODES), (1e-2, 4 * NODES))
 
 _CACHE: dict[tuple[bytes, float], float] = {}
 
@@ -148,7 +137,7 @@ def quantile(weights: _Array, level: _Array) -> _Array:
 
 
 def fresh_quantile(weights: _Array, level: _Array) -> _Array:
-    """An x with ``P(Q > x) <= level``, by Newton's method on the logarithm of the tail.
+    """The x with ``P(Q > x) = level``, by Newton's method on the logarithm of the tail.
 
     Parameters
     ----------
@@ -158,7 +147,7 @@ def fresh_quantile(weights: _Array, level: _Array) -> _Array:
     Returns
     -------
     (n,) array
-        Mostly to within some `BELOW` of the level; 0 where all weights are.
+        To within `TOLERANCE` of the level, or a bound; 0 where all weights are.
     """
     wanted, level = level, (1 - BELOW) * level
     weights = weights[:, weights.any(axis=0)]  # of entries that none of the patterns knows
@@ -187,15 +176,7 @@ def fresh_quantile(weights: _Array, level: _Array) -> _Array:
         x[active] = trial
         active = active[~ended & accurate[active]]
     out = bounded_quantile(moments, wanted)
-    left = np.flatnonzero(accurate & (bound > 0))
-    for wider, nodes in WIDER:
-        trial = x[left] * (1 + wider)
-        shown = certified_tail(weights[left], trial, nodes) <= wanted[left]
-        out[left[shown]] = np.minimum(trial, out[left])[shown]
-        left = left[~shown]
-        if not len(left):
-            break
-    return out
+    return np.where(accurate & (bound > 0), np.minimum(x, out), out)
 
 
 def bounded_quantile(moments: _Array, level: _Array) -> _Array:
@@ -235,57 +216,16 @@ def _tails(
         for begin in range(0, len(some), width):
             rows = some[begin : begin + width]
             scale = largest[rows]
-            inverted = _inverted(weights[rows] / scale[:, None], x[rows] / scale, nodes)
-            value[rows], accurate[rows] = inverted.value, inverted.accurate
-            density[rows] = inverted.density / scale
+            value[rows], density[rows], accurate[rows] = _inverted(
+                weights[rows] / scale[:, None], x[rows] / scale, nodes
+            )
+            density[rows] /= scale
         some = some[~accurate[some]]
     return value, density, accurate
 
 
-def certified_tail(weights: _Array, x: _Array, nodes: int = NODES) -> _Array:
-    """A bound of P(Q > x): the rule's value and its greatest error; 1 where there is none.
-
-    Parameters
-    ----------
-    weights : (n, m) array
-    x : (n,) array
-    nodes : int
-
-    Returns
-    -------
-    (n,) array
-    """
-    n, m = weights.shape
-    out = np.ones(n)
-    largest = weights.max(axis=1, initial=0.0)
-    out[(largest == 0) & (x >= 0)] = 0.0
-    some = np.flatnonzero((largest > 0) & (x > 0))
-    width = max(1, BLOCK // (nodes * max(m, 1)))
-    for begin in range(0, len(some), width):
-        rows = some[begin : begin + width]
-        # A little more weight, and as much less x, than rounding here can take away.
-        w = weights[rows] / largest[rows, None] * (1 + 1e-14)
-        inverted = _inverted(w, x[rows] / largest[rows] * (1 - 1e-14), nodes)
-        error = error_bound(w, *inverted.rule)
-        with np.errstate(over="ignore", invalid="ignore"):
-            upper = inverted.value + error * inverted.scale
-        out[rows] = np.where(np.isfinite(upper), np.minimum(upper, 1.0), 1.0)
-    return out
-
-
-@dataclass(frozen=True, eq=False)
-class _Inverted:
-    """Tails, densities, whether both are accurate, and what `error_bound` takes."""
-
-    value: _Array
-    density: _Array
-    accurate: NDArray[np.bool_]
-    scale: _Array
-    rule: tuple[Any, ...]
-
-
-def _inverted(w: _Array, x: _Array, count: int) -> _Inverted:
-    """With largest weights of 1, for x > 0."""
+def _inverted(w: _Array, x: _Array, count: int) -> tuple[_Array, _Array, NDArray[np.bool_]]:
+    """Tails, densities, and whether both are accurate, with largest weights of 1, for x > 0."""
     # The pole at 0 is passed on the left for small tails, else on the right, and not too near.
     unit = 1 / np.sqrt((w**2).sum(axis=1))
     p = _saddle(w, x)
@@ -302,19 +242,15 @@ def _inverted(w: _Array, x: _Array, count: int) -> _Inverted:
     exponent = at * x[:, None] - 0.5 * _log_product(at, w)
     size = p * x - 0.5 * np.log1p(2 * p[:, None] * w).sum(axis=1)
     integrand = np.exp(exponent - size[:, None]) * along
-    over = integrand / at
-    both = np.stack([over, integrand]).imag * (reach / count)[:, None] / np.pi
+    both = np.stack([integrand / at, integrand]).imag * (reach / count)[:, None] / np.pi
     total, every_third = both.sum(axis=2), 3 * both[:, :, 1::3].sum(axis=2)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        scale = np.exp(size)
-        value, density = total * scale
+        value, density = total * np.exp(size)
         left = np.abs(every_third[0] / total[0] - 1)
     # Three times the step: the cube root of the error, at most.
     accurate = np.isfinite(left) & (left**3 <= TOLERANCE)
     value = np.where(upper, -value, 1.0 - value)
-    rule = x, p, bend, reach / count, nodes, np.abs(over)
-    clipped = np.clip(value, 0.0, 1.0), np.maximum(density, 0.0)
-    return _Inverted(*clipped, accurate, scale, rule)
+    return np.clip(value, 0.0, 1.0), np.maximum(density, 0.0), accurate
 
 
 def _log_product(at: NDArray[np.complex128], w: _Array) -> NDArray[np.complex128]:
@@ -366,143 +302,3 @@ def _saddle(w: _Array, x: _Array) -> _Array:
             break
         q = trial
     return np.asarray(0.5 * (1 / np.maximum(q, 1e-300) - 1))
-
-
-# ---- the error of the rule along the parabola
-
-# What the trapezoidal rule along a parabola is off by, for tails of weighted sums of chi-squares.
-#
-# The integrand
-#
-# .. math:: f(u) = \exp\{x s - \tfrac12 \sum_i \log(1 + 2 w_i s)\}\, s'(u) / s,
-#           \quad s(u) = p - \beta u^2 + i u,
-#
-# is analytic in a strip :math:`|\Im u| < a` that keeps s away from 0 and from the branch points.
-# With :math:`\int |f(u + i b)| du \le M` for all |b| < a, the sum over all nodes of step h differs
-# from the integral by at most :math:`2 M / (e^{2 \pi a / h} - 1)` (Trefethen and Weideman 2014,
-# Theorem 5.1).
-#
-# M is bounded disc by disc about the nodes, which cover the strip: where s moves by D,
-#
-# .. math:: \log|f| \text{ grows by at most } |D| \Big|x - \tfrac12 \sum t_i\Big|
-#           + \tfrac14 \sum |t_i D|^2 / (1 - \max |t_i D|), \quad t_i = 2 w_i / (1 + 2 w_i s),
-#
-# for ``log|1 + z| >= Re z - |z|^2 / (2 (1 - |z|))``. Beyond the last node, on the parabola and in
-# the strip, ``|1 + 2 w s|^2`` is a quadratic in u^2 whose minimum is known, and ``exp(x s)`` falls
-# like ``exp(-x beta u^2)``: what is left there is a sum of Gaussian tails over rungs of a ladder.
-
-EPS = float(np.finfo(float).eps)
-HALF_WIDTHS = (1.5, 3.0)  # of strips that are tried, in steps
-WIDEST = 0.05  # and this, as a share of the nodes
-RUNGS = 36
-RATIO = 1.2  # of u^2 from rung to rung
-ENOUGH = 40.0  # an exponent below which nothing is left to be gained
-
-
-def error_bound(
-    w: _Array, x: _Array, p: _Array, bend: _Array, step: _Array, nodes: _Array, values: _Array
-) -> _Array:
-    """Bound of the error of ``sum |Im f| step / pi``, divided as `values` are.
-
-    Parameters
-    ----------
-    w : (n, m) array
-        At least 0.
-    x : (n,) array
-    p, bend, step : (n,) arrays
-        Of the parabola and of the nodes ``(k + 1/2) step``.
-    nodes : (N,) array
-        k + 1/2.
-    values : (n, N) array
-        |f| at the nodes, divided by ``exp(x p - sum log(1 + 2 w p) / 2)``.
-
-    Returns
-    -------
-    (n,) array
-        Infinite where there is no strip.
-    """
-    u = step[:, None] * nodes
-    s = p[:, None] - bend[:, None] * u**2 + 1j * u
-    slope, curvature, largest = _expansion(w, s)
-    slope = np.abs(x[:, None] - slope)
-    end = step * len(nodes)
-    # Nodes that are left out lie within the cells beyond the last one.
-    left_out = 2 * _beyond(w, x, p, bend, end - step, np.zeros_like(p))
-    best = np.full(len(w), np.inf)
-    for width in sorted({*HALF_WIDTHS, WIDEST * len(nodes)}):
-        a = width * step
-        radius = np.hypot(a, 0.5 * step)[:, None]
-        moved = radius * (1 + 2 * bend[:, None] * u + bend[:, None] * radius)
-        with np.errstate(all="ignore"):
-            turn = largest * moved
-            growth = moved * slope + 0.25 * curvature * moved**2 / (1 - turn)
-            along = 1 + 2 * bend[:, None] * radius / np.abs(1j - 2 * bend[:, None] * u)
-            near = moved / np.abs(s)
-            most = values * np.exp(growth) * along / (1 - near)
-            fits = ((turn < 0.99) & (near < 0.99)).all(axis=1) & (4 * bend * a < 1)
-            whole = 2 * step * most.sum(axis=1) + 2 * _beyond(w, x, p, bend, end - step, a)
-            bound = 2 * whole / np.expm1(2 * np.pi * a / step) / (2 * np.pi)
-        best = np.where(fits & np.isfinite(bound), np.minimum(best, bound), best)
-    # Each node's exponent is a sum of m logarithms and of x s.
-    digits = 8 * EPS * (w.shape[1] + len(nodes) + np.abs(s).max(axis=1) * x)
-    rounding = digits * (step * values.sum(axis=1)) / np.pi
-    return np.asarray(best + left_out / np.pi + rounding)
-
-
-def _expansion(w: _Array, s: _Complex) -> tuple[_Complex, _Array, _Array]:
-    """Sums of t / 2 and |t|^2 and the largest |t|, (n, N) each."""
-    half, square = np.zeros_like(s), np.zeros(s.shape)
-    largest = np.zeros(s.shape)
-    for start in range(0, w.shape[1], 64):
-        part = w[:, None, start : start + 64]
-        t = 2 * part / (1 + 2 * s[:, :, None] * part)
-        size = t.real**2 + t.imag**2
-        half += 0.5 * t.sum(axis=2)
-        square += size.sum(axis=2)
-        largest = np.maximum(largest, size.max(axis=2))
-    return half, square, np.sqrt(largest)
-
-
-def _beyond(w: _Array, x: _Array, p: _Array, bend: _Array, start: _Array, a: _Array) -> _Array:
-    """Bound of the integral of |f(u + i b)| from `start` on, for all |b| <= a; relative as ever."""
-    lowest = 1 + 2 * w * (p - a)[:, None]
-    if np.any(lowest <= 0):
-        lowest = np.maximum(lowest, 1e-300)  # no strip: the bound is next to infinite
-    squeeze = ((1 - 2 * bend * a) ** 2)[:, None]
-    with np.errstate(all="ignore"):
-        r = np.minimum(w * squeeze / (bend[:, None] * lowest), 1.0)
-        floor = np.where(w > 0, lowest * np.sqrt(r * (2 - r)), 1.0)
-        at_saddle = np.log(1 + 2 * w * p[:, None]).sum(axis=1)
-        total = np.zeros(len(w))
-        square = start**2
-        at_floor = 0.5 * (at_saddle - np.log(floor).sum(axis=1))
-        for rung in range(RUNGS):
-            top = square * RATIO
-            u = np.sqrt(square)
-            fall = x * (a + bend * a**2 - bend * square)
-            last = rung == RUNGS - 1 or bool(np.all(fall + at_floor < -ENOUGH))
-            product = at_floor
-            if not last:
-                low = np.maximum(floor, _least(w, bend, lowest, squeeze, square, top))
-                product = 0.5 * (at_saddle - np.log(low).sum(axis=1))
-            ratio = 1 / (u * np.sqrt(squeeze[:, 0])) * (1 + 2 * bend * (u + a))
-            total += np.exp(fall + product) * ratio / (2 * x * bend * u)
-            if last:
-                break
-            square = top
-    return np.where(np.isfinite(total), total, np.inf)
-
-
-def _least(
-    w: _Array, bend: _Array, lowest: _Array, squeeze: _Array, low: _Array, high: _Array
-) -> _Array:
-    """Bound of |1 + 2 w s| from below for u^2 from low to high; 0 where it may turn within."""
-    # (A - 2 w bend u^2)^2 + 4 w^2 u^2 squeeze falls until A - 2 w bend u^2 = w squeeze / bend. It
-    # grows with A as long as that side is not negative.
-    low_side = lowest - 2 * w * (bend * low)[:, None]
-    high_side = lowest - 2 * w * (bend * high)[:, None]
-    turn = w * squeeze / bend[:, None]
-    first = np.sqrt(low_side**2 + 4 * w**2 * squeeze * low[:, None])
-    last = np.sqrt(high_side**2 + 4 * w**2 * squeeze * high[:, None])
-    least = np.where(high_side >= turn, last, np.where(low_side <= turn, first, 0.0))
-    return np.asarray(np.where(high_side >= 0, least, 0.0))

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,12 +28,11 @@ from eigenfeat._base.types import Codes
 from eigenfeat._base.validation import show
 from eigenfeat.incomplete.chi_squares import Spectra, spectra_of
 from eigenfeat.incomplete.discriminants import Affine, affine_of
-from eigenfeat.incomplete.series import ascending_steps
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.moments.columns import ledoit_wolf
 from eigenfeat.regions.prefix_gaussian import PrefixGaussian
 from eigenfeat.rows.completion import known_entries
-from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error, validate_data, weighted_rows
+from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error, validate_data
 
 __all__ = [
     "Completion",
@@ -41,7 +40,6 @@ __all__ = [
     "GaussianCompletion",
     "GaussianMixture",
     "MixtureCompletion",
-    "PrefixConditional",
 ]
 
 _Array = NDArray[np.float64]
@@ -144,53 +142,8 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         affine = affine_of(features, self.n_features_in_)
         return self.mixture_.condition(rows, affine, covariance, n_threads=self.n_threads)
 
-    def condition_prefixes(
-        self,
-        X: ArrayLike,
-        steps: ArrayLike | None = None,
-        *,
-        features: SklearnEstimator | None = None,
-        covariance: bool = False,
-    ) -> PrefixConditional:
-        """Return conditional distributions of every sample after several numbers of values.
-
-        Prefixes are nested: one Cholesky factor serves all of them, and each further sample costs
-        O(d + ell) for each sample.
-
-        Parameters
-        ----------
-        X : (n, d) array-like
-            Samples, known at least as far as the largest of `steps`; later entries may be NaN.
-        steps : ascending integers in 0..d, or None
-            Numbers of known leading entries. None: 1, 2, ..., d.
-        features, covariance
-            As in `condition`.
-
-        Returns
-        -------
-        PrefixConditional
-            Means of every sample and step; variances and covariances of every step.
-
-        Raises
-        ------
-        ValueError
-            If steps are out of range, or a required entry is missing.
-        """
-        rows = self._rows(X)
-        at = ascending_steps(steps, self.n_features_in_)
-        known = rows[:, : at[-1]]
-        if np.isnan(known).any():
-            i, j = np.argwhere(np.isnan(known))[0]
-            raise ValueError(f"X: expected {at[-1]} leading entries, got NaN in row {i}, entry {j}")
-        affine = affine_of(features, self.n_features_in_)
-        return self.mixture_.after(rows, at, affine, covariance, n_threads=self.n_threads)
-
     def _estimate(
-        self,
-        X: _Array,
-        codes: NDArray[np.int32],
-        weight: _Array | None,
-        classes: NDArray[Any] | None = None,
+        self, X: _Array, codes: NDArray[np.int32], classes: NDArray[Any] | None = None
     ) -> _Array:
         """Estimate and factorise; return the shrinkages. Errors name the labels in `classes`."""
         low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)  # NaN where all are
@@ -198,21 +151,21 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             raise ValueError("X: expected samples that are not all the same, got one point")
         if np.isnan(X).any():
             how = self.shrinkage, self.ridge, self.max_iter, self.tol, self.n_threads
-            estimate = fit_incomplete(X, codes, *how, weight, classes)
-            gaussians, self.log_likelihoods_ = estimate[:3], estimate.log_likelihoods
+            means, covariances, shrinkages, self.log_likelihoods_ = fit_incomplete(
+                X, codes, *how, classes
+            )
         else:
             options = self.shrinkage, self.ridge, self.n_threads
-            gaussians = class_gaussians(X, codes, *options, weight=weight)
+            means, covariances, shrinkages = class_gaussians(X, codes, *options)
             self.log_likelihoods_ = np.empty(0)
-        counts = np.bincount(codes, weight)
-        shares = counts / (len(codes) if weight is None else counts.sum())
+        shares = np.bincount(codes) / len(codes)
         self.n_iter_ = max(1, len(self.log_likelihoods_))
-        self.mixture_ = GaussianMixture(shares, *gaussians[:2])
+        self.mixture_ = GaussianMixture(shares, means, covariances)
         try:
             self.mixture_.prefix_models(n_threads=self.n_threads)
         except np.linalg.LinAlgError:
-            raise ValueError(self._singular(gaussians[1], classes)) from None
-        return gaussians[2]
+            raise ValueError(self._singular(covariances, classes)) from None
+        return shrinkages
 
     def _singular(self, covariances: _Array, classes: NDArray[Any] | None) -> str:
         """What is to be done about covariances that are not positive definite."""
@@ -310,9 +263,7 @@ class GaussianCompletion(Completion):
     array([[1.5, 3. ]])
     """
 
-    def fit(
-        self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None
-    ) -> GaussianCompletion:
+    def fit(self, X: ArrayLike, y: object = None) -> GaussianCompletion:
         """Estimate mean and covariance.
 
         Parameters
@@ -320,11 +271,6 @@ class GaussianCompletion(Completion):
         X : (n, d) array-like
             Samples; NaN is missing.
         y : ignored
-        sample_weight : (n,) array-like, optional
-            Nonnegative weights of the samples. A sample of weight w counts as w samples, also in
-            the Ledoit-Wolf shrinkage: weights should sum to the number of samples that they stand
-            for. (`GEMClassifier`, which depends on ratios of weights alone, completes samples with
-            Kish's effective number in place of their sum.)
 
         Returns
         -------
@@ -334,10 +280,7 @@ class GaussianCompletion(Completion):
         self._validate_params()
         with unchanged_on_error(self):
             rows = validate_data(self, X, **self._TRAINING)
-            weight = None
-            if sample_weight is not None:
-                rows, _, weight = weighted_rows(rows, None, sample_weight)
-            shares = self._estimate(rows, np.zeros(len(rows), dtype=np.int32), weight)
+            shares = self._estimate(rows, np.zeros(len(rows), dtype=np.int32))
         self.mean_, self.covariance_ = self.mixture_.means[0], self.mixture_.covariances[0]
         self.shrinkage_ = float(shares[0])
         return self
@@ -403,9 +346,7 @@ class MixtureCompletion(Completion):
     array([[ 5., -5.]])
     """
 
-    def fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> MixtureCompletion:
+    def fit(self, X: ArrayLike, y: ArrayLike) -> MixtureCompletion:
         """Estimate weights, means and covariances of the classes.
 
         Parameters
@@ -414,8 +355,6 @@ class MixtureCompletion(Completion):
             Samples; NaN is missing.
         y : (n,) array-like
             Labels.
-        sample_weight : (n,) array-like, optional
-            As in `GaussianCompletion.fit`. Classes without weight are left out.
 
         Returns
         -------
@@ -426,11 +365,8 @@ class MixtureCompletion(Completion):
         with unchanged_on_error(self):
             rows, labels = validate_data(self, X, y, **self._TRAINING)
             check_classification_targets(labels)
-            weight = None
-            if sample_weight is not None:
-                rows, labels, weight = weighted_rows(rows, labels, sample_weight)
             classes, codes = np.unique(labels, return_inverse=True)
-            shares = self._estimate(rows, codes.astype(np.int32), weight, classes)
+            shares = self._estimate(rows, codes.astype(np.int32), classes)
         self.classes_, self.class_weights_ = classes, self.mixture_.weights
         self.means_, self.covariances_ = self.mixture_.means, self.mixture_.covariances
         self.shrinkages_ = shares
@@ -452,18 +388,16 @@ def class_gaussians(
     ridge: float,
     n_threads: int | None,
     spread: _Array | None = None,
-    weight: _Array | None = None,
 ) -> tuple[_Array, _Array, _Array]:
     """Means (G, d), covariances (G, d, d) and shrinkages (G,) of classes 0, ..., G - 1.
 
     The ridge is a multiple of the mean variance within classes, the same for all. `spread`
     (G, d, d) is added to the covariances before they are shrunk: of entries that were filled in.
-    A sample of weight w (n,) counts as w samples.
     """
     d = X.shape[1]
-    moments = ClassMoments().update(X, codes, weight, n_threads=n_threads)
+    moments = ClassMoments().update(X, codes, n_threads=n_threads)
     classes = range(int(codes.max()) + 1)
-    counts = np.bincount(codes, weight)
+    counts = np.bincount(codes)
     means = np.stack([moments.mean(g) for g in classes])
     covariances = np.stack([moments.covariance(g) for g in classes])
     if spread is not None:
@@ -473,26 +407,13 @@ def class_gaussians(
     shrinkages = np.zeros(len(counts))
     for g in classes:
         if isinstance(shrinkage, str):
-            own, rows = None, codes == g
-            if weight is not None:
-                own = weight[rows] / counts[g]
-            count = None if own is None else float(counts[g])
-            share = ledoit_wolf(X[rows] - means[g], covariances[g], own, count)
+            share = ledoit_wolf(X[codes == g] - means[g], covariances[g])
         else:
             share = shrinkage
         shrinkages[g] = share
         covariances[g] *= 1.0 - share
         covariances[g][np.diag_indices(d)] += share * traces[g] / d + floor
     return means, covariances, shrinkages
-
-
-class Expectation(NamedTuple):
-    """Means (G, d), covariances (G, d, d), shrinkages (G,), and a log-likelihood an iteration."""
-
-    means: _Array
-    covariances: _Array
-    shrinkages: _Array
-    log_likelihoods: _Array
 
 
 def fit_incomplete(
@@ -503,15 +424,14 @@ def fit_incomplete(
     max_iter: int,
     tol: float,
     n_threads: int | None,
-    weight: _Array | None = None,
     classes: NDArray[Any] | None = None,
-) -> Expectation:
+) -> tuple[_Array, _Array, _Array, _Array]:
     """Estimate as `class_gaussians` does, from samples with NaN.
 
     Each iteration fills samples with their conditional means, and adds the conditional covariances
     of what was missing to those of the filled samples; one factor serves all samples of a class and
-    pattern. Shrinkage and ridge are applied anew each time. A sample of weight w counts as w
-    samples.
+    pattern. Shrinkage and ridge are applied anew each time. The last of what is returned is the
+    mean log density of the known entries before each iteration.
 
     Raises
     ------
@@ -520,14 +440,13 @@ def fit_incomplete(
     """
     known = _known_rows(X, codes, classes)
     rows, codes = X[known], codes[known]
-    weight = None if weight is None else weight[known]
     how = shrinkage, ridge, n_threads
-    current = class_gaussians(_first_guess(rows, codes, weight), codes, *how, weight=weight)
+    current = class_gaussians(_first_guess(rows, codes), codes, *how)
     likelihoods: list[float] = []
     for _ in range(max_iter):
-        filled, spread, likelihood = _expected(rows, codes, current, n_threads, weight, classes)
+        filled, spread, likelihood = _expected(rows, codes, current, n_threads, classes)
         likelihoods.append(likelihood)
-        fresh = class_gaussians(filled, codes, *how, spread, weight)
+        fresh = class_gaussians(filled, codes, *how, spread)
         moved = _moved(current, fresh)
         current = fresh
         if moved <= tol:
@@ -539,7 +458,7 @@ def fit_incomplete(
             ConvergenceWarning,
             stacklevel=4,
         )
-    return Expectation(*current, np.array(likelihoods))
+    return *current, np.array(likelihoods)
 
 
 def _known_rows(
@@ -557,18 +476,18 @@ def _known_rows(
     return np.asarray(known)
 
 
-def _first_guess(X: _Array, codes: NDArray[np.int32], weight: _Array | None) -> _Array:
+def _first_guess(X: _Array, codes: NDArray[np.int32]) -> _Array:
     """Fill samples with the means of their classes' known entries, or of all if none is known."""
     filled = X.copy()
-    w = np.ones(len(X)) if weight is None else weight
+    ones = np.ones(len(X))
     some = ~np.isnan(X)
-    overall = (w @ np.where(some, X, 0.0)) / (w @ some)
+    overall = (ones @ np.where(some, X, 0.0)) / (ones @ some)
     for g in range(int(codes.max()) + 1):
         rows = np.flatnonzero(codes == g)
         part = X[rows]
         known = ~np.isnan(part)
-        counts = w[rows] @ known
-        sums = w[rows] @ np.where(known, part, 0.0)
+        counts = ones[rows] @ known
+        sums = ones[rows] @ np.where(known, part, 0.0)
         mean = np.where(counts > 0, sums / np.where(counts > 0, counts, 1.0), overall)
         filled[rows] = np.where(known, part, mean)
     return filled
@@ -579,11 +498,9 @@ def _expected(
     codes: NDArray[np.int32],
     current: tuple[_Array, _Array, _Array],
     n_threads: int | None,
-    weight: _Array | None,
     classes: NDArray[Any] | None,
 ) -> tuple[_Array, _Array, float]:
     """Filled rows, mean conditional covariances (G, d, d), and the mean log density of a row."""
-    w = np.ones(len(X)) if weight is None else weight
     means, covariances, _ = current
     threads = _threads.resolve(n_threads)
     filled, spread, likelihood = X.copy(), np.zeros_like(covariances), 0.0
@@ -599,13 +516,13 @@ def _expected(
                     "positive definite, got a smaller one"
                 )
             e = model.innovations(X[np.ix_(some, pattern.order[:t])], t)
-            likelihood += float(w[some] @ model.log_densities(e, t).ravel())
+            likelihood += float(model.log_densities(e, t).sum())
             if pattern.missing:
                 missing = pattern.order[t:]
                 filled[np.ix_(some, missing)] = model.means(e, t)[:, 0][:, missing]
-                spread[g] += float(w[some].sum()) * model.covariances(t)[0]
-        spread[g] /= w[rows].sum()
-    return filled, spread, likelihood / float(w.sum())
+                spread[g] += len(some) * model.covariances(t)[0]
+        spread[g] /= len(rows)
+    return filled, spread, likelihood / len(X)
 
 
 def _moved(before: tuple[_Array, ...], after: tuple[_Array, ...]) -> float:
@@ -783,49 +700,6 @@ def mixed(weights: _Array, means: _Array, covariances: _Array) -> _Array:
 
 
 @dataclass(frozen=True, eq=False)
-class PrefixConditional:
-    """Conditional distributions of n samples after each of p numbers of samples.
-
-    Attributes
-    ----------
-    steps : (p,) array of int
-        Numbers of known leading entries.
-    weights : (n, p, G) array
-        p(g | z_1..t).
-    means : (n, p, G, ell) array
-    variances : (p, G, ell) array
-    covariances : (p, G, ell, ell) array or None
-        Conditional covariances, which are the same for all samples.
-    spectra : Spectra or None
-        Spectra of the correlations, where they are needed.
-    gaussians : list or None
-        As in `Conditional`, for each step.
-    """
-
-    steps: NDArray[np.int64]
-    weights: _Array
-    means: _Array
-    variances: _Array
-    covariances: _Array | None
-    spectra: Spectra | None = None
-    gaussians: list[tuple[list[PrefixGaussian], int]] | None = None
-
-    def at(
-        self, k: int, rows: Codes | NDArray[np.bool_] | slice = slice(None), n_columns: int = 0
-    ) -> Conditional:
-        """Return the distributions after ``steps[k]`` values, for some of the samples."""
-        means = np.ascontiguousarray(self.means[rows, k])
-        return Conditional(
-            weights=self.weights[rows, k],
-            means=means,
-            variances=self.variances[k : k + 1],
-            covariances=None if self.covariances is None else self.covariances[k : k + 1],
-            pattern=np.zeros(len(means), dtype=np.intp),
-            missing=np.array([n_columns - self.steps[k]], dtype=np.intp),
-        )
-
-
-@dataclass(frozen=True, eq=False)
 class GaussianMixture(Saved):
     """A mixture of G Gaussians of d entries; G = 1 is one Gaussian.
 
@@ -910,24 +784,28 @@ class GaussianMixture(Saved):
         spectra: bool = False,
         *,
         n_threads: int | None,
-    ) -> PrefixConditional:
-        """Distributions of samples (n, d), or of features, after each of the numbers of entries."""
+    ) -> Conditional:
+        """The same of samples (n, d) after each of p numbers of entries, sample by sample."""
         models = self.prefix_models(affine, n_threads=n_threads)
         innovations = [model.innovations(rows, int(at[-1])) for model in models]
         pairs = list(zip(models, innovations, strict=True))
         means = [model.means(e, at) for model, e in pairs]
-        weights = np.ones((len(rows), len(at), 1))
-        if len(models) > 1:
+        n, p, parts, ell = len(rows), len(at), len(models), means[0].shape[2]
+        weights = np.ones((n, p, 1))
+        if parts > 1:
             densities = [model.log_densities(e, at) for model, e in pairs]
             weights = self.posterior(np.stack(densities, axis=-1))
-        return PrefixConditional(
-            steps=at,
-            weights=weights,
-            means=np.stack(means, axis=2) if len(means) > 1 else means[0][:, :, None],
-            variances=np.stack([model.variance_table[at] for model in models], axis=1),
-            covariances=_stacked([m.covariances(at) for m in models]) if covariance else None,
-            spectra=spectra_of([(models, int(t)) for t in at]) if spectra else None,
-            gaussians=[(models, int(t)) for t in at],
+        return Conditional(
+            weights.reshape(n * p, parts),
+            np.stack(means, axis=2).reshape(n * p, parts, ell)
+            if parts > 1
+            else means[0].reshape(n * p, 1, ell),
+            np.stack([model.variance_table[at] for model in models], axis=1),
+            _stacked([m.covariances(at) for m in models]) if covariance else None,
+            np.tile(np.arange(p), n),
+            np.asarray(rows.shape[1] - at, dtype=np.intp),
+            spectra_of([(models, int(t)) for t in at]) if spectra else None,
+            [(models, int(t)) for t in at],
         )
 
     def posterior(self, densities: _Array) -> _Array:

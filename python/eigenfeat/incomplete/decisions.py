@@ -174,8 +174,7 @@ class EarlyRun:
         output = rule.decide(rule_input, np.repeat(self.tau[evaluated], len(times)))
         running = times < self.ends[evaluated][:, None]
         if self.trace is not None:
-            largest, score = rule.largest_tau(rule_input, None)
-            codes = self.model.discriminants.labels[score]
+            largest, codes = rule.largest_tau(rule_input)
             for table, values in zip(self.trace, (codes, largest), strict=True):
                 values = values.reshape(running.shape)
                 table[evaluated, at] = np.where(running, values, table[evaluated, at])
@@ -197,6 +196,6 @@ class EarlyRun:
         first = decided[new].argmax(axis=1)
         items, rows = new * len(times) + first, evaluated[new]
         self.time[rows] = times[first]
-        self.label[rows] = self.model.discriminants.labels[output.best[items]]
+        self.label[rows] = output.best[items]
         self.reliability[rows] = self.model.rule.certified_tau(rule_input, output, items)
         self.waiting[rows] = False

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenfeat._base.saved import Saved, fits
+from eigenfeat._base.saved import Saved
 from eigenfeat._base.threads import cached_property
 from eigenfeat._base.validation import show
 from eigenfeat.expansion.features import expand
@@ -146,24 +146,14 @@ class ClassCodes(Saved):
 
 @dataclass(frozen=True, eq=False)
 class Discriminants(Saved):
-    """f_1, ..., f_k; score c stands for the class ``labels[c]``, an index of the classifier's."""
+    """f_1, ..., f_k, one for each class of the classifier."""
 
-    _saved: ClassVar[dict[str, str]] = {"labels": "whole m"}
-
-    labels: _Codes
-
-    pair_axes: ClassVar[bool] = False  # whether boxes have axes of each pair's own
+    _saved: ClassVar[dict[str, str]] = {}
 
     @property
     def count(self) -> int:
         """How many, k."""
-        return len(self.labels)
-
-    @property
-    def groups(self) -> NDArray[np.int32] | None:
-        """The classes, where several scores stand for one."""
-        distinct = len(np.unique(self.labels)) == len(self.labels)
-        return None if distinct else self.labels.astype(np.int32)
+        raise NotImplementedError
 
     @property
     def width(self) -> int | None:
@@ -202,13 +192,19 @@ class Discriminants(Saved):
         """(m,) lengths of the magnitudes that V and half gradients are added up from."""
         raise NotImplementedError
 
-    def _check_loaded(self) -> None:
-        fits(len(self.labels) and self.labels.min() >= 0, "discriminants.labels")
-
 
 @dataclass(frozen=True, eq=False)
 class Opaque(Discriminants):
     """No discriminants: only the labels of the classifier are used."""
+
+    _saved: ClassVar[dict[str, str]] = {"classes": "count"}
+
+    classes: int
+
+    @property
+    def count(self) -> int:
+        """As `Discriminants.count`."""
+        return self.classes
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,7 +212,6 @@ class Linear(Discriminants):
     """``f = slopes @ x + offsets``."""
 
     _saved: ClassVar[dict[str, str]] = {
-        "labels": "whole m",
         "slopes": "numbers m w",
         "offsets": "floats m",
     }
@@ -225,21 +220,22 @@ class Linear(Discriminants):
     offsets: _Array
 
     @property
+    def count(self) -> int:
+        """As `Discriminants.count`."""
+        return int(self.slopes.shape[0])
+
+    @property
     def width(self) -> int:
         """As `Discriminants.width`."""
-        return int(self.slopes.shape[-1])
+        return int(self.slopes.shape[1])
 
     def scores(self, points: _Array) -> _Array:
         """As `Discriminants.scores`."""
         return np.asarray(np.einsum("ni,ki->nk", points, self.slopes) + self.offsets)
 
-    def magnitudes(self, points: _Array) -> _Array:
-        """As `Discriminants.magnitudes`."""
-        return np.asarray(np.abs(points) @ np.abs(self.slopes.T) + np.abs(self.offsets))
-
     def separable(self) -> SeparableClasses:
         """As `Discriminants.separable`."""
-        return SeparableClasses(self.offsets[None], self.slopes, groups=self.groups)
+        return SeparableClasses(self.offsets[None], self.slopes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,7 +243,6 @@ class Gaussians(Discriminants):
     """``f_c = offset_c - 1/2 sum_i (x_i - mean_ci)^2 / variance_ci``, for each point or for all."""
 
     _saved: ClassVar[dict[str, str]] = {
-        "labels": "whole m",
         "offsets": "floats n m",
         "means": "numbers n m w",
         "variances": "numbers n m w",
@@ -258,15 +253,20 @@ class Gaussians(Discriminants):
     variances: _Array  # (n or 1, k, d)
 
     @property
+    def count(self) -> int:
+        """As `Discriminants.count`."""
+        return int(self.means.shape[1])
+
+    @property
     def width(self) -> int:
         """As `Discriminants.width`."""
-        return int(self.means.shape[-1])
+        return int(self.means.shape[2])
 
     def take(self, rows: _Codes) -> Gaussians:
         """As `Discriminants.take`."""
         if len(self.means) == 1:
             return self
-        return Gaussians(self.labels, self.offsets[rows], self.means[rows], self.variances[rows])
+        return Gaussians(self.offsets[rows], self.means[rows], self.variances[rows])
 
     def scores(self, points: _Array) -> _Array:
         """As `Discriminants.scores`."""
@@ -281,7 +281,7 @@ class Gaussians(Discriminants):
     def separable(self) -> SeparableClasses:
         """As `Discriminants.separable`."""
         precisions = 0.5 / self.variances
-        return SeparableClasses(self.offsets, None, precisions, self.means, groups=self.groups)
+        return SeparableClasses(self.offsets, None, precisions, self.means)
 
     def difference(
         self, points: _Array, rows: _Codes, c: _Codes, h: _Codes
@@ -311,23 +311,24 @@ class Gaussians(Discriminants):
 class Local(Discriminants):
     """`Gaussians` of the neighbours of each point."""
 
-    _saved: ClassVar[dict[str, str]] = {"labels": "whole m", "model": "of LocalQDA"}
+    _saved: ClassVar[dict[str, str]] = {"model": "of LocalQDA"}
 
     model: LocalQDA
+
+    @property
+    def count(self) -> int:
+        """As `Discriminants.count`."""
+        return len(self.model.classes_)
 
     @property
     def width(self) -> int:
         """As `Discriminants.width`."""
         return int(self.model.n_features_in_)
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        fits(self.count == len(self.model.classes_), "discriminants.labels")
-
     def about(self, points: _Array) -> Gaussians:
         """As `Discriminants.about`."""
         means, variances = self.model.local_gaussians(points)
-        return Gaussians(self.labels, self.model.offsets(variances), means, variances)
+        return Gaussians(self.model.offsets(variances), means, variances)
 
     def scores(self, points: _Array) -> _Array:
         """As `Discriminants.scores`."""
@@ -339,22 +340,24 @@ class Quadratic(Discriminants):
     """``f_c = offset_c - 1/2 (x - mean_c)^T P_c (x - mean_c)``."""
 
     _saved: ClassVar[dict[str, str]] = {
-        "labels": "whole m",
         "offsets": "floats m",
         "means": "numbers m w",
         "precisions": "numbers m w w",
     }
-
-    pair_axes: ClassVar[bool] = True
 
     offsets: _Array
     means: _Array
     precisions: _Array
 
     @property
+    def count(self) -> int:
+        """As `Discriminants.count`."""
+        return int(self.means.shape[0])
+
+    @property
     def width(self) -> int:
         """As `Discriminants.width`."""
-        return int(self.means.shape[-1])
+        return int(self.means.shape[1])
 
     def scores(self, points: _Array) -> _Array:
         """As `Discriminants.scores`."""
@@ -422,14 +425,12 @@ def discriminants_of(classifier: BaseEstimator, X: _Array) -> Discriminants:
     if functions is None:
         raise ValueError(
             "classifier: expected one with linear or quadratic discriminants (coef_ and intercept_ "
-            "for each class, QDA, GaussianNB, LocalQDA with diagonal covariances, or the nearest "
-            "neighbour), got "
-            f"{show(classifier)}"
+            f"for each class, QDA, GaussianNB or LocalQDA), got {show(classifier)}"
         )
     scores = functions.scores(X)
     expected = np.searchsorted(classifier.classes_, classifier.predict(X))
-    got = functions.labels[scores.argmax(axis=1)]
-    of_class = np.where(functions.labels == expected[:, None], scores, -np.inf).max(axis=1)
+    got = scores.argmax(axis=1)
+    of_class = scores[np.arange(len(scores)), expected]
     close = scores.max(axis=1) - of_class <= 1e-6 * (1 + np.abs(scores).max(axis=1))
     if not np.all((got == expected) | close):
         row = int(np.argmin((got == expected) | close))
@@ -443,17 +444,13 @@ def discriminants_of(classifier: BaseEstimator, X: _Array) -> Discriminants:
 
 def _read(classifier: Any) -> Discriminants | None:
     if hasattr(classifier, "local_gaussians"):  # LocalQDA
-        if classifier.covariance == "full":
-            return None
-        return Local(np.arange(len(classifier.classes_)), classifier)
+        return Local(classifier)
     if hasattr(classifier, "rotations_") and hasattr(classifier, "scalings_"):
         return _from_qda(classifier)
     if hasattr(classifier, "theta_") and hasattr(classifier, "var_"):
         return _from_naive_bayes(classifier)
     if hasattr(classifier, "coef_") and hasattr(classifier, "intercept_"):
         return _from_coefficients(classifier)
-    if hasattr(classifier, "kneighbors") and hasattr(classifier, "_fit_X"):
-        return _from_nearest(classifier)
     return None
 
 
@@ -470,10 +467,10 @@ def _from_coefficients(classifier: Any) -> Discriminants | None:
         return None
     if len(coef) == 1 and k == 2:
         slopes = np.vstack([-coef, coef]) / 2
-        return Linear(np.arange(2), slopes, np.concatenate([-offsets, offsets]) / 2)
+        return Linear(slopes, np.concatenate([-offsets, offsets]) / 2)
     if len(coef) != k:
         return None
-    return Linear(np.arange(k), np.ascontiguousarray(coef), offsets.copy())
+    return Linear(np.ascontiguousarray(coef), offsets.copy())
 
 
 def _from_qda(classifier: Any) -> Discriminants:
@@ -486,7 +483,7 @@ def _from_qda(classifier: Any) -> Discriminants:
         root = rotation / np.sqrt(scaling)
         precisions.append(np.einsum("ir,jr->ij", root, root))
     means = np.asarray(classifier.means_, dtype=np.float64)
-    return Quadratic(np.arange(len(means)), np.array(offsets), means, np.stack(precisions))
+    return Quadratic(np.array(offsets), means, np.stack(precisions))
 
 
 def _from_naive_bayes(classifier: Any) -> Discriminants:
@@ -494,13 +491,4 @@ def _from_naive_bayes(classifier: Any) -> Discriminants:
     variances = np.asarray(classifier.var_, dtype=np.float64)
     with np.errstate(divide="ignore"):
         offsets = np.log(classifier.class_prior_) - 0.5 * np.log(variances).sum(axis=1)
-    return Gaussians(np.arange(len(means)), offsets[None], means[None], variances[None])
-
-
-def _from_nearest(classifier: Any) -> Discriminants | None:
-    """Every training row a class of its own: conservative (Parrish 2012, (5.7))."""
-    euclidean = classifier.effective_metric_ == "euclidean"
-    if classifier.n_neighbors != 1 or not euclidean or hasattr(classifier._fit_X, "toarray"):
-        return None
-    rows = np.asarray(classifier._fit_X, dtype=np.float64)
-    return Linear(np.asarray(classifier._y, dtype=np.intp), 2.0 * rows, -(rows**2).sum(axis=1))
+    return Gaussians(offsets[None], means[None], variances[None])

@@ -30,8 +30,9 @@ BLOCK_NUMBERS = 2**21  # distances at a time
 class ECTS(SeriesClassifier):
     """Early classification on time series by the nearest neighbour.
 
-    Use it as a baseline; of 21 sets it is ahead of `ReliableClassifierCV` on one, Symbols, with few
-    training series of different shapes. Tune `min_support`. User guide: :doc:`/guide/early_costs`.
+    Use it as a baseline; of 21 sets it is ahead of a chosen `ReliableClassifier` on one, Symbols,
+    with few training series of different shapes. Tune `min_support`. User guide:
+    :doc:`/guide/early_costs`.
 
     A training series may predict from its minimum prediction length (MPL) on, after which its
     neighbourhood no longer changes. A new series gets the class of its nearest neighbour as soon as

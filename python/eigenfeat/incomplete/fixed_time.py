@@ -2,74 +2,58 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval
 
 from eigenfeat._base.saved import fits
 from eigenfeat._base.threads import count_cores
 from eigenfeat._base.types import Estimator, Labels
-from eigenfeat._base.validation import MOST, show
+from eigenfeat._base.validation import MOST
 from eigenfeat.incomplete.decisions import EarlyLabels
-from eigenfeat.incomplete.series import fold_masks
 from eigenfeat.incomplete.series_classifier import SeriesClassifier
 
 __all__ = ["FixedTime"]
 
 _Array = NDArray[np.float64]
 
-MANY_TIMES = 20
-
 
 class FixedTime(SeriesClassifier):
     """Classify every series by its first values, all at the same time.
 
-    Use it as a baseline. Set `classifier`, and the time if it is known. User guide:
-    :doc:`/guide/early_costs`.
-
-    A baseline: an early classifier is worth its effort where series differ in the time that they
-    need. Where they do not, it is the right choice (on Wafer its harmonic mean with the nearest
-    neighbour is .960, that of `ReliableClassifierCV` .937).
+    Use it as a baseline: an early classifier is worth its effort where series differ in the time
+    that they need. Where they do not, it is the right choice (on Wafer its harmonic mean with the
+    nearest neighbour is .960, that of a chosen `ReliableClassifier` .937). scikit-learn's
+    ``GridSearchCV`` chooses the time. User guide: :doc:`/guide/early_costs`.
 
     Parameters
     ----------
+    time : int
+        Number of values before the decision.
     classifier : estimator or None, default=None
         Classifier that is cloned and fitted once on the first values and once on complete series;
         None: the nearest neighbour.
-    time : int or "cv", default="cv"
-        Number of values before the decision. "cv": the earliest of `candidates` whose
-        cross-validated accuracy is within `tolerance` of the best.
-    candidates : ascending integers in 1..d or None, default=None
-        Candidate times; None: up to 20 evenly spaced ones, including d.
-    tolerance : float >= 0, default=0.01
-        Accepted loss of accuracy for deciding earlier.
-    n_folds : int >= 2, default=5
-        Folds of the cross-validation, stratified by class.
 
     Attributes
     ----------
     classes_ : (G,) array
         Labels, sorted.
-    time_ : int
-        The time of decision.
     classifier_ : estimator
-        Classifier fitted on the first `time_` values.
+        Classifier fitted on the first `time` values.
     complete_classifier_ : estimator
         Classifier fitted on complete series.
-    cv_accuracies_ : dict of int to float
-        With "cv", the accuracy for each time.
     n_features_in_ : int
         Number of values of a series, d.
 
     Raises
     ------
     ValueError
-        If samples, labels or parameters are invalid, or the times are not those of the series.
+        If samples, labels or parameters are invalid, or series are shorter than `time`.
 
     See Also
     --------
@@ -86,55 +70,42 @@ class FixedTime(SeriesClassifier):
     >>> import numpy as np
     >>> from eigenfeat.incomplete import FixedTime
     >>> X = np.array([[0.0, 1, 1, 1], [0, 1, 1, 2], [0, 5, 5, 5], [0, 5, 5, 6]])
-    >>> model = FixedTime(n_folds=2).fit(X, ["low", "low", "high", "high"])
-    >>> model.time_
-    2
+    >>> model = FixedTime(2).fit(X, ["low", "low", "high", "high"])
     >>> model.predict_early([[0, 1.2, 9, 9]]).label
     array(['low'], dtype='<U4')
     """
 
     _saved: ClassVar[dict[str, str]] = {
-        "time_": "count",
+        "_time": "count",
         "classifier_": "estimator",
         "complete_classifier_": "estimator",
     }
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "time": [Interval(Integral, 1, MOST, closed="both")],
         "classifier": [HasMethods(["fit", "predict"]), None],
-        "time": [Interval(Integral, 1, None, closed="left"), StrOptions({"cv"})],
-        "candidates": ["array-like", None],
-        "tolerance": [Interval(Real, 0, None, closed="left")],
-        "n_folds": [Interval(Integral, 2, MOST, closed="both")],
     }
 
-    def __init__(
-        self,
-        classifier: Estimator | None = None,
-        time: int | str = "cv",
-        *,
-        candidates: ArrayLike | None = None,
-        tolerance: float = 0.01,
-        n_folds: int = 5,
-    ) -> None:
-        self.classifier = classifier
+    def __init__(self, time: int, classifier: Estimator | None = None) -> None:
         self.time = time
-        self.candidates = candidates
-        self.tolerance = tolerance
-        self.n_folds = n_folds
+        self.classifier = classifier
 
     def _learn(self, X: _Array, y: Labels, codes: NDArray[np.intp]) -> None:
-        self.__dict__.pop("cv_accuracies_", None)
-        self.time_ = self._chosen_time(X, y)
-        self.complete_classifier_ = self._new().fit(X, y)
-        at_end = self.time_ == X.shape[1]
-        early = self.complete_classifier_ if at_end else self._new().fit(X[:, : self.time_], y)
+        if self.time > X.shape[1]:
+            raise ValueError(f"time: expected an integer in 1..{X.shape[1]}, got {self.time}")
+        self._time = int(self.time)
+        count_cores()
+        plain = KNeighborsClassifier(1) if self.classifier is None else self.classifier
+        self.complete_classifier_ = clone(plain).fit(X, y)
+        at_end = self._time == X.shape[1]
+        early = self.complete_classifier_ if at_end else clone(plain).fit(X[:, : self._time], y)
         self.classifier_ = early
 
     def _labels(self, rows: _Array) -> Labels:
         return np.asarray(self.complete_classifier_.predict(rows))
 
     def predict_early(self, X: ArrayLike) -> EarlyLabels:
-        """Predict labels from the first `time_` values.
+        """Predict labels from the first `time` values.
 
         Parameters
         ----------
@@ -144,48 +115,11 @@ class FixedTime(SeriesClassifier):
         Returns
         -------
         EarlyLabels
-            Labels, and `time_` for each.
+            Labels, and `time` for each.
         """
         rows, ends = self._series(X)
-        label = np.asarray(self.classifier_.predict(rows[:, : self.time_]))
-        return EarlyLabels(label, np.minimum(ends, self.time_))
-
-    def _new(self) -> Any:
-        count_cores()
-        return KNeighborsClassifier(1) if self.classifier is None else clone(self.classifier)
-
-    def _chosen_time(self, X: _Array, y: NDArray[Any]) -> int:
-        d = X.shape[1]
-        if not isinstance(self.time, str):
-            if self.time > d:
-                raise ValueError(f"time: expected an integer in 1..{d}, got {self.time}")
-            return int(self.time)
-        times = self._candidates(d)
-        right = [self._right(X[:, :t], y) for t in times]
-        self.cv_accuracies_ = {
-            int(t): float(count) / len(y) for t, count in zip(times, right, strict=True)
-        }
-        enough = max(self.cv_accuracies_.values()) - self.tolerance - 1e-12
-        return min(t for t, accuracy in self.cv_accuracies_.items() if accuracy >= enough)
-
-    def _candidates(self, d: int) -> NDArray[np.int64]:
-        if self.candidates is None:
-            return np.unique(np.ceil(np.linspace(0, d, min(d, MANY_TIMES) + 1)[1:]).astype(int))
-        at = np.atleast_1d(np.asarray(self.candidates))
-        whole = at.ndim == 1 and at.size and at.dtype.kind in "iu"
-        if not whole or at[0] < 1 or at[-1] > d or np.any(np.diff(at) <= 0):
-            raise ValueError(
-                f"candidates: expected ascending integers in 1..{d}, got {show(self.candidates)}"
-            )
-        return at
-
-    def _right(self, X: _Array, y: NDArray[Any]) -> int:
-        """How many samples are classified right by what the other folds teach."""
-        right = 0
-        for fold in fold_masks(y, self.n_folds):
-            model = self._new().fit(X[~fold], y[~fold])
-            right += int(np.sum(np.asarray(model.predict(X[fold])) == y[fold]))
-        return right
+        label = np.asarray(self.classifier_.predict(rows[:, : self._time]))
+        return EarlyLabels(label, np.minimum(ends, self._time))
 
     def _check_loaded(self) -> None:
-        fits(1 <= self.time_ <= self.n_features_in_, "FixedTime.time_")
+        fits(1 <= self._time <= self.n_features_in_, "FixedTime._time")

@@ -40,9 +40,7 @@ class LocalQDA(FromLogits, RowClassifier):
         f_g(x) = \log p_g - \tfrac12 \sum_i (x_i - \mu_{gi})^2 / s_{gi}^2
                  - \tfrac12 \sum_i \log s_{gi}^2
 
-    (Parrish 2012, sections 2.1.2 and 5.6.1, up to the factor 2). With ``covariance="full"``,
-    :math:`S_g` has the neighbours' covariances as well, and
-    :math:`f_g(x) = \log p_g - \tfrac12 (x - \mu_g)^T S_g^{-1} (x - \mu_g) - \tfrac12 \log |S_g|`.
+    (Parrish 2012, sections 2.1.2 and 5.6.1, up to the factor 2).
 
     Parameters
     ----------
@@ -52,10 +50,6 @@ class LocalQDA(FromLogits, RowClassifier):
     variance_floor : float > 0, default=1e-4
         Added to the variances, as a fraction of the mean variance of the training samples' columns;
         constant columns do not count. The thesis adds it to variances of standardised columns.
-    covariance : {"diagonal", "full"}, default="diagonal"
-        Of the neighbours. The thesis's experiments have diagonal ones. "full" takes d times the
-        time and memory, or more; few neighbours suffice, as the floor makes it regular. On 60
-        columns of SyntheticControl it classifies 98% correctly, "diagonal" 94%.
     priors : (G,) array-like or None, default=None
         Probabilities of the classes; None: their frequencies in the training samples.
     n_folds : int >= 2, default=5
@@ -108,7 +102,6 @@ class LocalQDA(FromLogits, RowClassifier):
         "_rows": "numbers n d",
         "_codes": "whole n",
         "_floor": "number",
-        "_full": "flag",
         "_threads": "count?",
     }
 
@@ -117,7 +110,6 @@ class LocalQDA(FromLogits, RowClassifier):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_neighbors": [Interval(Integral, 1, MOST, closed="both"), StrOptions({"cv"})],
         "variance_floor": [Interval(Real, 0, None, closed="neither")],
-        "covariance": [StrOptions({"diagonal", "full"})],
         "priors": ["array-like", None],
         "n_folds": [Interval(Integral, 2, MOST, closed="both")],
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
@@ -128,14 +120,12 @@ class LocalQDA(FromLogits, RowClassifier):
         n_neighbors: int | str = "cv",
         *,
         variance_floor: float = 1e-4,
-        covariance: str = "diagonal",
         priors: ArrayLike | None = None,
         n_folds: int = 5,
         n_threads: int | None = None,
     ) -> None:
         self.n_neighbors = n_neighbors
         self.variance_floor = variance_floor
-        self.covariance = covariance
         self.priors = priors
         self.n_folds = n_folds
         self.n_threads = n_threads
@@ -144,7 +134,6 @@ class LocalQDA(FromLogits, RowClassifier):
         check_two_labels(self.classes_)
         self.priors_ = self._priors(codes)
         self._floor = float(self.variance_floor) * mean_variance(X)
-        self._full = self.covariance == "full"
         self._rows, self._codes, self._threads = X, codes, self.n_threads
         self.__dict__.pop("cv_errors_", None)
         if self.n_neighbors == "cv":
@@ -223,12 +212,6 @@ class LocalQDA(FromLogits, RowClassifier):
     ) -> _Array:
         """Discriminants (numbers of neighbours, n, G) from one search for the largest number."""
         near = self._neighbours(points, counts[-1], rows, codes)
-        if self._full:
-            scores = np.stack(
-                [_full_discriminants(points, rows, near[:, :, :m], self._floor) for m in counts]
-            )
-            with np.errstate(divide="ignore"):
-                return np.asarray(scores + np.log(self.priors_))
         scores = local_discriminants(
             rows, near, counts, ridge=self._floor, queries=points, n_threads=self._threads
         )
@@ -236,8 +219,7 @@ class LocalQDA(FromLogits, RowClassifier):
             return np.asarray(scores + np.log(self.priors_))
 
     def _numbers_per_row(self) -> int:
-        d, k = self.n_features_in_, self.n_neighbors_
-        return len(self.classes_) * (k + d * (3 * d + k if self._full else 3))
+        return len(self.classes_) * (self.n_neighbors_ + 3 * self.n_features_in_)
 
     def _priors(self, codes: NDArray[np.intp]) -> _Array:
         if self.priors is None:
@@ -262,8 +244,7 @@ class LocalQDA(FromLogits, RowClassifier):
             if not len(test) or not len(train):
                 continue
             X_train, codes_train = X[train], codes[train]
-            squares = X.shape[1] * (3 * X.shape[1] + counts[-1]) if self._full else 0
-            numbers = len(self.classes_) * (counts[-1] + len(counts) + squares)
+            numbers = len(self.classes_) * (counts[-1] + len(counts))
             for part in blocks(len(test), numbers):
                 rows = test[part]
                 scores = self._scores(X[rows], counts, X_train, codes_train)
@@ -276,25 +257,3 @@ class LocalQDA(FromLogits, RowClassifier):
         fits(inside and np.bincount(codes, minlength=k).min() >= 1, "LocalQDA._codes")
         fits(codes.dtype == np.intp and rows.dtype == np.float64, "LocalQDA._rows")
         fits(self._floor >= 0 and self.n_neighbors_ >= 1, "LocalQDA.n_neighbors_")
-
-
-def _covariances(X: _Array, near: NDArray[np.int64], floor: float) -> tuple[_Array, _Array]:
-    """Means (n, G, d) and covariances (n, G, d, d) of neighbours (n, G, k); -1 is none."""
-    there = (near >= 0)[..., None]
-    count = there.sum(axis=2)
-    rows = np.where(there, X[near], 0.0)
-    means = rows.sum(axis=2) / count
-    rows = np.where(there, rows - means[:, :, None], 0.0)
-    covariances = np.einsum("ngki,ngkj->ngij", rows, rows, optimize=True) / count[..., None]
-    every = np.arange(X.shape[1])
-    covariances[..., every, every] += floor
-    return means, covariances
-
-
-def _full_discriminants(points: _Array, X: _Array, near: NDArray[np.int64], floor: float) -> _Array:
-    """Log densities (n, G) of points, up to a constant, under the Gaussians of their neighbours."""
-    means, covariances = _covariances(X, near, floor)
-    factors = np.linalg.cholesky(covariances)
-    apart = np.linalg.solve(factors, (points[:, None] - means)[..., None])[..., 0]
-    halves = np.log(np.diagonal(factors, axis1=2, axis2=3)).sum(axis=2)
-    return np.asarray(-0.5 * (apart**2).sum(axis=2) - halves)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,7 +18,6 @@ from eigenfeat._base.threads import count_cores
 from eigenfeat._base.types import Estimator, Labels
 from eigenfeat._base.validation import MOST, real_array, show
 from eigenfeat.incomplete.decisions import EarlyLabels
-from eigenfeat.incomplete.scores import given_times
 from eigenfeat.incomplete.series import (
     Layout,
     fold_masks,
@@ -39,9 +37,6 @@ from eigenfeat.incomplete.stages import (
 )
 from eigenfeat.incomplete.stopping import Regression, fitted_policy, stops_of_prices, views_of
 from eigenfeat.signals.convolutions import ConvolutionClassifier
-
-if TYPE_CHECKING:
-    from eigenfeat.incomplete.reliable import ReliableClassifier
 
 __all__ = ["CostDecision", "CostDecisions", "CostStream", "MinimumCostClassifier"]
 
@@ -90,14 +85,13 @@ class MinimumCostClassifier(RowClassifier):
     Parameters
     ----------
     classifier : estimator, dict of str to estimator, or None, default=None
-        Classifier with `predict_proba` or `decision_function`; cloned for each time. A dict:
-        candidates, of which the best on held-out folds is used. None:
-        ``ConvolutionClassifier(intervals=True, random_state=0)``.
-    delay_cost : float, callable, array-like or "harmonic", default=0.5
-        Cost of waiting: for the whole series, shorter times in proportion; a function of the number
-        of values; or a table (T,) by values - 1, or (T, G, G), also by the true and the decided
-        class. "harmonic": the number with the largest held-out harmonic mean of accuracy and 1 -
-        earliness.
+        Classifier with `predict_proba` or `decision_function`, whose scores are calibrated out of
+        folds; cloned for each time. A dict: candidates, of which the best on held-out folds is
+        used. None: ``ConvolutionClassifier(intervals=True, random_state=0)``.
+    delay_cost : float, (T,) array-like or "harmonic", default=0.5
+        Cost of waiting: for the whole series, shorter times in proportion; or that of deciding
+        after 1, ..., T values. "harmonic": the number with the largest held-out harmonic mean of
+        accuracy and 1 - earliness.
     misclassification_cost : float, (G, G) array-like or None, default=None
         Cost of a wrong label; a table by the true class, then the decided one, classes sorted.
         None: 1.
@@ -107,8 +101,7 @@ class MinimumCostClassifier(RowClassifier):
         Maximum number of times if `times` is None.
     n_folds : int >= 2, default=5
         Folds that hold out series, stratified by class. `ConvolutionClassifier` uses leave-one-out
-        scores, forests with ``oob_score=True`` out-of-bag probabilities, and `GEMClassifier` those
-        of its own folds.
+        scores, `GEMClassifier` those of its own folds.
 
     Attributes
     ----------
@@ -120,7 +113,7 @@ class MinimumCostClassifier(RowClassifier):
         Times of decision, and the classifier of each, of the values from `onset_` on.
     costs_ : (p, G, G) array
         Costs by time, true class and decided class.
-    delay_cost_ : float, callable or array
+    delay_cost_ : float or array
         The cost given or chosen.
     harmonic_mean_ : float
         With "harmonic", that of held-out folds at the chosen cost.
@@ -132,7 +125,6 @@ class MinimumCostClassifier(RowClassifier):
     See Also
     --------
     ReliableClassifier : A promise instead of a cost.
-    ReliableClassifierCV : A compromise without costs.
     eigenfeat.signals.ConvolutionClassifier : The default; computed once for all times.
 
     References
@@ -168,7 +160,7 @@ class MinimumCostClassifier(RowClassifier):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "classifier": [HasMethods(["fit"]), dict, None],
-        "delay_cost": [Real, callable, "array-like", StrOptions({"harmonic"})],
+        "delay_cost": [Real, "array-like", StrOptions({"harmonic"})],
         "misclassification_cost": [Real, "array-like", None],
         "times": ["array-like", None],
         "n_times": [Interval(Integral, 1, MOST, closed="both")],
@@ -181,7 +173,7 @@ class MinimumCostClassifier(RowClassifier):
     def __init__(
         self,
         classifier: Estimator | dict[str, Estimator] | None = None,
-        delay_cost: ArrayLike | Callable[[int], float] = 0.5,
+        delay_cost: ArrayLike = 0.5,
         misclassification_cost: ArrayLike | None = None,
         *,
         times: ArrayLike | None = None,
@@ -197,7 +189,7 @@ class MinimumCostClassifier(RowClassifier):
 
     def _training_rows(self, X: ArrayLike, y: ArrayLike) -> tuple[_Array, Labels]:
         """Series (n, channels, T) without missing values, and labels."""
-        checked, labels, layout = training_rows(self, X, y, None)
+        checked, labels, layout = training_rows(self, X, y)
         self.n_channels_, self.n_timepoints_ = layout.channels, layout.length
         rows = checked.rows.reshape(-1, layout.length, layout.channels)
         known = ~np.isnan(rows)
@@ -240,9 +232,7 @@ class MinimumCostClassifier(RowClassifier):
         last = len(self.times_) - 1
         return self.classes_[(self._stage(last, rows) @ self.costs_[last]).argmin(axis=1)]
 
-    def predict_early(
-        self, X: ArrayLike, *, promise: ReliableClassifier | None = None
-    ) -> CostDecisions:
+    def predict_early(self, X: ArrayLike) -> CostDecisions:
         """Decide series at the least expected cost.
 
         Parameters
@@ -250,9 +240,6 @@ class MinimumCostClassifier(RowClassifier):
         X : (m, T) or (m, channels, T) array-like, or list of series
             Complete series; at each time only the values up to it are used. A shorter one is
             decided at its own end. Only arrays with channels and lists may have missing values.
-        promise : ReliableClassifier, optional
-            Fitted model. Series then wait until it decides them as well, and get its label, which
-            is that of the complete series as often as it promises.
 
         Returns
         -------
@@ -264,7 +251,6 @@ class MinimumCostClassifier(RowClassifier):
         time = np.zeros(len(series), dtype=np.int64)
         cost = np.zeros(len(series))
         waiting = np.ones(len(series), dtype=bool)
-        promised = None if promise is None else promise.predict_early(X, steps=self.times_)
         together = 2  # times whose probabilities are computed at once; most decisions are early
         begin = 0
         while begin < len(self.times_) and waiting.any():
@@ -273,16 +259,9 @@ class MinimumCostClassifier(RowClassifier):
             by_time = self._stages(group, series[asked])
             for k, probabilities in enumerate(by_time, begin):
                 t = self.times_[k]
-                open_ = (
-                    waiting[asked]
-                    if promised is None
-                    else waiting[asked] & (promised.time[asked] <= t)
-                )
-                left, probability = asked[open_], probabilities[open_]
+                left, probability = asked[waiting[asked]], probabilities[waiting[asked]]
                 expected = probability @ self.costs_[k]
                 code[left] = expected.argmin(axis=1)
-                if promised is not None:  # its label is what is decided, and paid for
-                    code[left] = np.searchsorted(self.classes_, promised.label[left])
                 cost[left] = expected[np.arange(len(left)), code[left]]
                 stop = self._stops(k, probability) | (ends[left] <= t)
                 time[left[stop]] = np.minimum(t, ends[left[stop]])
@@ -304,7 +283,7 @@ class MinimumCostClassifier(RowClassifier):
         """Series (n, channels, T) without missing values, and their numbers of samples."""
         check_is_fitted(self)
         count_cores()  # before a classifier inside asks
-        layout = Layout(self.n_channels_, self.n_timepoints_, True)
+        layout = Layout(self.n_channels_, self.n_timepoints_)
         checked = whole_rows(self, X, layout)
         rows = checked.rows.reshape(-1, layout.length, layout.channels)
         return self._filled(rows), checked.ends // layout.channels
@@ -345,8 +324,12 @@ class MinimumCostClassifier(RowClassifier):
             candidates = {"classifier": self.classifier}
         else:
             candidates = self.classifier
-        sound = [isinstance(name, str) and _is_classifier(one) for name, one in candidates.items()]
-        if sound and all(sound):
+        if candidates and all(
+            isinstance(name, str)
+            and hasattr(one, "fit")
+            and (hasattr(one, "predict_proba") or hasattr(one, "decision_function"))
+            for name, one in candidates.items()
+        ):
             return candidates
         raise ValueError(
             "classifier: expected a classifier with predict_proba or decision_function, or names "
@@ -387,7 +370,11 @@ class MinimumCostClassifier(RowClassifier):
         """Times of decision, without those at which all series are still the same."""
         d = self.n_timepoints_
         if self.times is not None:
-            times = given_times(self.times, d)
+            at = np.atleast_1d(np.asarray(self.times))
+            whole = at.ndim == 1 and at.size and at.dtype.kind in "iu"
+            if not whole or at[0] < 1 or at[-1] > d or np.any(np.diff(at) <= 0):
+                raise ValueError(f"times: expected ascending integers in 1..{d}, got {at}")
+            times = np.union1d(at, [d]).astype(np.int64)
             return times[times > self.onset_]
         count = min(int(self.n_times), d - self.onset_)
         share = np.arange(1, count + 1) / count
@@ -569,11 +556,6 @@ class CostStream:
         return self._decision
 
 
-def _is_classifier(one: Any) -> bool:
-    scored = hasattr(one, "predict_proba") or hasattr(one, "decision_function")
-    return hasattr(one, "fit") and scored
-
-
 def _paid(tables: _Array, probabilities: list[_Array], codes: NDArray[np.intp]) -> _Array:
     """(p, n): what deciding at each time would have cost."""
     return np.stack(
@@ -602,8 +584,12 @@ def cost_tables(
     n_classes: int,
 ) -> _Array:
     """(p, G, G): costs by time, true class and decided class, of series of d samples."""
+    delay = real_array(delay_cost, "delay_cost", np.dtype(float))
+    if delay.shape not in ((), (d,)):
+        raise ValueError(f"delay_cost: expected a number or shape ({d},), got shape {delay.shape}")
+    by_time = delay * times / d if delay.ndim == 0 else delay[times - 1]
     wrong = _misclassification(misclassification_cost, n_classes)
-    return wrong + _delay(delay_cost, times, d, n_classes)
+    return wrong + _finite(by_time, "delay_cost")[:, None, None]
 
 
 def _misclassification(given: Any, n_classes: int) -> _Array:
@@ -616,22 +602,6 @@ def _misclassification(given: Any, n_classes: int) -> _Array:
             f"{table.shape}"
         )
     return np.asarray(_finite(table, "misclassification_cost"))
-
-
-def _delay(given: Any, times: NDArray[np.int64], d: int, n_classes: int) -> _Array:
-    if callable(given):
-        values = np.array([float(given(int(t))) for t in times])
-        return _finite(values, "delay_cost")[:, None, None]
-    table = real_array(given, "delay_cost", np.dtype(float))
-    if table.ndim == 0:
-        return _finite(float(table) * times / d, "delay_cost")[:, None, None]
-    if table.shape not in ((d,), (d, n_classes, n_classes)):
-        raise ValueError(
-            f"delay_cost: expected a number, a function, or shape ({d},) or "
-            f"{(d, n_classes, n_classes)}, got shape {table.shape}"
-        )
-    table = _finite(table, "delay_cost")[times - 1]
-    return table if table.ndim == 3 else table[:, None, None]
 
 
 def _finite(values: Any, name: str) -> _Array:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,7 +18,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.saved import fits
@@ -34,6 +34,7 @@ from eigenfeat.incomplete.discriminants import (
     Linear,
     Local,
     Opaque,
+    Quadratic,
     affine_of,
     discriminants_of,
 )
@@ -44,7 +45,6 @@ from eigenfeat.incomplete.rules import (
     PairwiseRule,
     Rule,
     fill,
-    lower_bound,
 )
 from eigenfeat.incomplete.sampling import Sampled, SampledRule, largest_bound, samples_of
 from eigenfeat.incomplete.series import (
@@ -67,7 +67,6 @@ from eigenfeat.rows.estimator import (
     progress_bar,
     unchanged_on_error,
     validate_data,
-    weighted_rows,
 )
 
 __all__ = ["ReliableClassifier"]
@@ -76,9 +75,6 @@ _Array = NDArray[np.float64]
 _Model = TypeVar("_Model", bound="ReliableClassifier")
 
 CONFIDENCE = 0.9  # of corrections with correct=True
-# With at most so many scores their covariances are stored: k^2 numbers for each pattern.
-MAX_SCORES = 64
-COMPLETION_METHODS = ("fit", "condition", "condition_prefixes")
 
 # A tau between two of them is corrected as the smaller one, which may be decided much later.
 GRID = (1e-12, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999)
@@ -94,8 +90,6 @@ _CORRECTED = (
     "reliability_",
     "calibration_",
     "correction_",
-    "held_out_agreement_",
-    "held_out_agreement_bound_",
     "decision_times_",
 )
 
@@ -121,8 +115,6 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         "mahalanobis", "box" and "chebyshev" are more cautious.
     reliability : float in (0, 1), default=0.95
         Required probability that the complete sample has the same label.
-    horizon : int or None, default=None
-        Number of values of a complete series. None: a series is complete when it ends.
     features : transformer or None, default=None
         Linear map of samples to the features that are classified, such as LDG or PCA.
     correct : bool, float in (0, 1) or "average", default=True
@@ -148,8 +140,6 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         The rule, its maximum number of completions, and the largest reliability that they allow.
     reliability_ : float
         The reliability that is promised, if the rule is corrected or calibrated.
-    held_out_agreement_, held_out_agreement_bound_ : float
-        Share of held-out samples decided as the complete ones; its lower bound, confidence 0.9.
     decision_times_ : (p,) array of int
         Numbers of values after which series are decided.
     correction_, calibration_ : Correction, Calibration
@@ -159,7 +149,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
 
     See Also
     --------
-    ReliableClassifierCV : Chooses classifier, completion and reliability by cross-validation.
+    harmonic_mean_score : For a choice of classifier, completion and tau by ``GridSearchCV``.
     MinimumCostClassifier : Weighs the cost of waiting, without a promise about single decisions.
 
     References
@@ -189,20 +179,17 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         "n_timepoints_": "count",
         "correction_": "of Correction?",
         "decision_times_": "whole p?",
-        "held_out_agreement_": "number?",
         "n_samples_": "count?",
         "largest_reliability_": "number?",
-        "held_out_agreement_bound_": "number?",
         "reliability_": "number?",
         "calibration_": "of Calibration?",
     }
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "classifier": [HasMethods(["fit", "predict"])],
-        "completion": [HasMethods([*COMPLETION_METHODS]), None],
+        "completion": [HasMethods(["fit", "condition"]), None],
         "rule": [StrOptions({"auto", "pairwise", *SETS, "sampled"}), Sampled],
         "reliability": [Interval(Real, 0, 1, closed="neither")],
-        "horizon": [Interval(Integral, 1, MOST, closed="both"), None],
         "features": [HasMethods(["fit", "transform"]), None],
         "correct": ["boolean", Interval(Real, 0, 1, closed="neither"), StrOptions({"average"})],
         "held_out": [
@@ -221,7 +208,6 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         rule: str | Sampled = "auto",
         reliability: float = 0.95,
         *,
-        horizon: int | None = None,
         features: Estimator | None = None,
         correct: bool | float | str = True,
         held_out: int | float = 5,
@@ -233,7 +219,6 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         self.completion = completion
         self.rule = rule
         self.reliability = reliability
-        self.horizon = horizon
         self.features = features
         self.correct = correct
         self.held_out = held_out
@@ -243,40 +228,27 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
 
     # ---- fit
 
-    def fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> ReliableClassifier:
+    def fit(self, X: ArrayLike, y: ArrayLike) -> ReliableClassifier:
         """Fit completion, features and classifier, and correct the rule.
 
         Parameters
         ----------
         X : (n, d) or (n, channels, times) array-like, or list of series
             Complete samples, or series: one of shape (times,) or (channels, times) each, of any
-            lengths (see `horizon`). Missing values of series (NaN) are filled by the completion.
-            Samples must be filled by the caller: ``GaussianCompletion().fit(X).transform(X)``.
+            lengths; a shorter one is complete at its end. Missing values of series (NaN) are filled
+            by the completion. Samples must be filled by the caller:
+            ``GaussianCompletion().fit(X).transform(X)``.
         y : (n,) array-like
             Labels.
-        sample_weight : (n,) array-like, optional
-            Nonnegative weights for the fits of completion, features and classifier, which must take
-            weights or be frozen. The correction counts every held-out sample once: its promise is
-            about samples drawn as these were, without weights.
 
         Returns
         -------
         ReliableClassifier
             The estimator itself.
         """
-        return self._fit_subset(X, y, slice(None), sample_weight)
-
-    def _fit_subset(self, X: Any, y: Any, subset: Any, sample_weight: Any = None) -> Any:
-        """Fit to some of the samples, whose series are laid out as all of them would be."""
         self._validate_params()
         with unchanged_on_error(self):
-            rows, y, layout = training_rows(self, X, y, self.horizon)
-            rows, y = rows.take(subset), y[subset]
-            if sample_weight is not None:
-                numbers, y, weight = weighted_rows(np.arange(len(y))[:, None], y, sample_weight)
-                rows = replace(rows.take(numbers[:, 0]), weight=weight)
+            rows, y, layout = training_rows(self, X, y)
             check_classification_targets(y)
             check_two_labels(np.unique(y))
             for name in _CORRECTED:
@@ -324,17 +296,13 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         n_folds = int(self.held_out) if held_out is None else 0
         model, tau = self.fitted_, float(self.reliability)
         refit = partial(_fit_without, self, rows, y, model.layout)
-        correction, result, steps = correct_rule(
+        correction, steps = correct_rule(
             model, refit, rows, y, tau, n_folds, confidence, held_out, self.verbose
         )
         self.reliability_ = tau
         self.correction_ = correction
         self.fitted_ = replace(model, rule=CorrectedRule(model.rule, correction))
         self.decision_times_ = np.append(steps, model.layout.length)
-        self.held_out_agreement_, self.held_out_agreement_bound_ = float("nan"), 0.0
-        if result.n:
-            self.held_out_agreement_ = result.agreed / result.n
-            self.held_out_agreement_bound_ = float(lower_bound(*result, CONFIDENCE))
 
     # ---- use
 
@@ -355,9 +323,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         rows = model.transform(model.fill(whole_rows(self, X, model.layout).rows))
         return np.asarray(model.classifier.predict(rows))
 
-    def decide(
-        self, X: ArrayLike, reliability: ArrayLike | None = None, *, target: object = None
-    ) -> Decisions:
+    def decide(self, X: ArrayLike, reliability: ArrayLike | None = None) -> Decisions:
         """Decide samples where the rule allows it.
 
         Parameters
@@ -366,8 +332,6 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
             Samples, or the known values of series so far; NaN is missing.
         reliability : float or (n,) array-like, optional
             tau in (0, 1); that of the estimator by default.
-        target : label, optional
-            Test only this class: samples are decided as this class or not at all.
 
         Returns
         -------
@@ -376,26 +340,23 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         """
         model, rows = self._model(), self._rows(X)
         tau = taus_of(self, reliability, len(rows))
-        out, missing = model.decide(rows, tau, self._target(target))
+        out, missing = model.decide(rows, tau)
         return Decisions(out.decided, self.classes_[out.best], out.reliability, missing)
 
-    def reliabilities(self, X: ArrayLike, *, target: object = None) -> _Array:
+    def reliabilities(self, X: ArrayLike) -> _Array:
         """Return the largest tau at which each sample would be decided now.
 
         Parameters
         ----------
         X : (n, d) or (n, channels, times) array-like, or list of series
             As in `decide`.
-        target : label, optional
-            Test only this class.
 
         Returns
         -------
         (n,) array
             0 where a sample would not be decided at any tau; 1 for complete samples.
         """
-        model, rows = self._model(), self._rows(X)
-        return model.largest_tau(rows, self._target(target))
+        return self._model().largest_tau(self._rows(X))
 
     def predict_early(
         self,
@@ -538,15 +499,6 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         options = {"dtype": np.float64, "order": "C", "ensure_all_finite": "allow-nan"}
         return np.asarray(validate_data(self, X, reset=False, **options))
 
-    def _target(self, target: Any) -> int | None:
-        if target is None:
-            return None
-        codes = np.flatnonzero(self.classes_ == target)
-        if not len(codes):
-            expected = f"expected one of {show(self.classes_.tolist())}"
-            raise ValueError(f"target: {expected}, got {show(target)}")
-        return int(codes[0])
-
     def _check_loaded(self) -> None:
         layout = self.fitted_.layout
         fits(self.n_features_in_ == layout.width, "Layout")
@@ -562,21 +514,21 @@ def _fit_model(estimator: ReliableClassifier, rows: Rows, y: Labels, layout: Lay
     completion = GaussianCompletion(n_threads=estimator.n_threads)
     if estimator.completion is not None:
         completion = clone(estimator.completion)
-    completion = _fit_part("completion", completion, rows.rows, y, rows.weight)
-    X = fill(completion, rows.rows)
-    features = None
-    if estimator.features is not None:
-        features = _fit_part("features", clone(estimator.features), X, y, rows.weight)
-    affine = affine_of(features, X.shape[1])
-    inputs = X if features is None else features.transform(X)
-    classifier = _fit_part("classifier", clone(estimator.classifier), inputs, y, rows.weight)
-    classes = _classes_of(classifier, y)
+    with ignore_single_sample_warning():
+        completion = completion.fit(rows.rows, y)
+        X = fill(completion, rows.rows)
+        features = None if estimator.features is None else clone(estimator.features).fit(X, y)
+        affine = affine_of(features, X.shape[1])
+        inputs = X if features is None else features.transform(X)
+        classifier = clone(estimator.classifier).fit(inputs, y)
+    classes = np.asarray(getattr(classifier, "classes_", np.unique(y)))
+    if classes.ndim != 1 or not np.all(classes[:-1] < classes[1:]):
+        raise ValueError(f"classifier: expected ascending classes_, got {show(classes.tolist())}")
     name = "sampled" if isinstance(estimator.rule, Sampled) else estimator.rule
     discriminants = _discriminants(name, classifier, classes, inputs)
     name = name if name != "auto" else _default_rule(discriminants)
     scores = None
-    by_scores = name in ("pairwise", "chebyshev", "mahalanobis")
-    if by_scores and isinstance(discriminants, Linear) and discriminants.count <= MAX_SCORES:
+    if isinstance(discriminants, Linear) and name in ("pairwise", "chebyshev", "mahalanobis"):
         scores = _scores_of(discriminants, affine)
     return FittedModel(
         layout=layout,
@@ -600,40 +552,27 @@ def _fit_without(
     return _fit_model(clone(estimator), rows.take(~fold), y[~fold], layout)
 
 
-def _fit_part(name: str, part: Any, X: _Array, y: Labels, weight: _Array | None) -> Any:
-    """A part, fitted with weights if there are any; ValueError if it takes none."""
-    with ignore_single_sample_warning():
-        if weight is None or isinstance(part, FrozenEstimator):
-            return part.fit(X, y)
-        if not has_fit_parameter(part, "sample_weight"):
-            kind = type(part).__name__
-            raise ValueError(
-                f"sample_weight: expected None, as the {name} {kind} takes no weights, got weights"
-            )
-        return part.fit(X, y, sample_weight=weight)
-
-
-def _classes_of(classifier: Any, y: Labels) -> NDArray[Any]:
-    classes = np.asarray(getattr(classifier, "classes_", np.unique(y)))
-    if classes.ndim != 1 or not np.all(classes[:-1] < classes[1:]):
-        raise ValueError(f"classifier: expected ascending classes_, got {show(classes.tolist())}")
-    return classes
-
-
 def _discriminants(
     name: str, classifier: Any, classes: NDArray[Any], inputs: _Array
 ) -> Discriminants:
-    """The classifier's discriminants, where the rule needs any."""
-    opaque = Opaque(np.arange(len(classes)))
+    """The classifier's discriminants, where the rule needs any; ValueError where it takes none."""
     if name == "sampled":
-        return opaque
+        return Opaque(len(classes))
     plain = classifier.estimator if isinstance(classifier, FrozenEstimator) else classifier
     try:
-        return discriminants_of(plain, inputs)
+        functions = discriminants_of(plain, inputs)
     except ValueError:
         if name != "auto":
             raise
-        return opaque
+        return Opaque(len(classes))
+    of_linear = name in ("pairwise", "mahalanobis") and not isinstance(functions, Linear)
+    if of_linear or (name == "box" and isinstance(functions, Quadratic)):
+        takes = "linear discriminants" if of_linear else "discriminants that are sums over columns"
+        raise ValueError(
+            f"rule: expected 'quadratic', 'chebyshev' or 'sampled', got {name!r}, which takes "
+            f"{takes}, with {show(classifier)}"
+        )
+    return functions
 
 
 def _default_rule(discriminants: Discriminants) -> str:
@@ -679,13 +618,6 @@ def _rule(estimator: ReliableClassifier, name: str, predict: ClassCodes) -> Rule
 # until that share reaches tau.
 
 
-class HeldOutResult(NamedTuple):
-    """Number of held-out samples that the corrected rule decides as the complete sample, of n."""
-
-    agreed: int
-    n: int
-
-
 # Fits to all rows but those whose flags it is given.
 Refit = Callable[[NDArray[np.bool_]], FittedModel]
 
@@ -700,7 +632,7 @@ def correct_rule(
     confidence: float,
     held_out: Rows | None = None,
     verbose: int = 0,
-) -> tuple[Correction, HeldOutResult, NDArray[np.int64]]:
+) -> tuple[Correction, NDArray[np.int64]]:
     """Learn a correction of a model's rule from folds, or from samples that it was not fitted to.
 
     Parameters
@@ -722,7 +654,7 @@ def correct_rule(
 
     Returns
     -------
-    Correction, HeldOutResult
+    Correction
     steps : (p,) array of int
         Numbers of samples at which samples were evaluated.
     """
@@ -734,32 +666,29 @@ def correct_rule(
     n_rows, n_times = _sizes(model.rule.cost, n, length, _least_rows(tau, confidence))
     steps = spread_steps(length, n_times)
     times = steps * channels
-    parts: list[_HeldOutSamples] = []
+    parts: list[NDArray[np.bool_]] = []
     total = n_rows * len(times)
     with progress_bar(total, "ReliableClassifier", verbose) as bar:
         done = _Progress(bar, total, n_folds)
         if len(times) and held_out is not None:
-            parts.append(_HeldOutSamples(model, held_out.take(slice(0, n_rows)), grid, times, done))
+            own = held_out.take(slice(0, n_rows))
+            parts.append(_wrong_decisions(model, own, grid, times, done))
         elif len(times):
             for other, own in _fold_models(refit, rows, y, n_rows, n_folds):
-                parts.append(_HeldOutSamples(other, own, grid, times, done))
+                parts.append(_wrong_decisions(other, own, grid, times, done))
     if not parts:
         if len(times):  # a row of one entry has no beginning
             warnings.warn(
                 "correct: expected folds that the classifier can be fitted to, got none; rows are "
                 "decided when they are complete",
                 UserWarning,
-                stacklevel=5,
+                stacklevel=4,
             )
         none = np.empty((len(grid), 0), np.int64)
-        return Correction(grid, none, d, confidence), HeldOutResult(0, 0), steps
-    wrong = np.concatenate([part.wrong for part in parts], axis=1)
+        return Correction(grid, none, d, confidence), steps
+    wrong = np.concatenate(parts, axis=1)
     stable_from = np.sort(_stable_from(wrong, times, d), axis=1)
-    correction = Correction(grid, stable_from, d, confidence)
-    at = int(np.searchsorted(grid, tau))
-    late = times >= correction.least_known(tau)
-    disagreed = sum(part.disagreements(at, late) for part in parts)
-    return correction, HeldOutResult(wrong.shape[1] - disagreed, wrong.shape[1]), steps
+    return Correction(grid, stable_from, d, confidence), steps
 
 
 def _fold_models(
@@ -778,63 +707,36 @@ def _fold_models(
         yield model, rows.take(own)
 
 
-class _HeldOutSamples:
-    """Samples outside a fit, and when its rule would decide them as others than complete ones.
+def _wrong_decisions(
+    model: FittedModel,
+    rows: Rows,
+    grid: _Array,
+    times: NDArray[np.int64],
+    done: Callable[[int], None],
+) -> NDArray[np.bool_]:
+    """(p, m, times): by reliability, whether samples outside the fit would be decided wrongly.
 
-    Where the rule would decide a sample as the complete one, it need not be asked whether it does:
-    only wrong decisions count. Labels are compared first, and the rule evaluates the others.
-
-    Attributes
-    ----------
-    agrees : (m, times) array of bool
-        Whether the label that would be decided is that of the complete sample.
-    wrong : (p, m, times) array of bool
-        By reliability, whether the sample would be decided, and wrongly.
+    Where the rule would decide a sample as the complete one, it need not be asked whether it does.
+    Labels are compared first, and the rule evaluates the others.
     """
-
-    def __init__(
-        self,
-        model: FittedModel,
-        rows: Rows,
-        grid: _Array,
-        times: NDArray[np.int64],
-        done: Callable[[int], None],
-    ) -> None:
-        self.model, self.grid, self.times = model, grid, times
-        full = model.fill(rows.rows)
-        final = model.predict_codes(full)
-        self.shown = np.where(rows.have_gaps[:, None], rows.rows, full)
-        running = times < rows.ends[:, None]
-        self.agrees = np.empty(running.shape, dtype=bool)
-        self.wrong = np.zeros((len(grid), *running.shape), dtype=bool)
-        for begin in range(0, len(times), TIMES_AT_ONCE):
-            at = slice(begin, min(begin + TIMES_AT_ONCE, len(times)))
-            rule_input = model.prefix_input(self.shown, times[at])
-            best = model.rule.best_scores(rule_input)
-            label = model.discriminants.labels[best]
-            same = label.reshape(len(final), -1) == final[:, None]
-            self.agrees[:, at] = same
-            row, time = np.nonzero(~same & running[:, at])
-            if len(row):
-                items = row * (at.stop - at.start) + time
-                taken = model.rule.evaluate_grid(rule_input.take(items), grid, best[items])
-                for k, decided in enumerate(taken):
-                    self.wrong[k, row, begin + time] = decided
-            done(same.size)
-
-    def disagreements(self, at: int, late: NDArray[np.bool_]) -> int:
-        """How many samples get another label, at one tau, by their first decision at late times."""
-        wrong = self.wrong[at] & late
-        rows = np.flatnonzero(wrong.any(axis=1))
-        first = wrong[rows].argmax(axis=1)
-        before = self.agrees[rows] & late & (np.arange(len(late)) < first[:, None])
-        row, time = np.nonzero(before)
-        if not len(row):
-            return len(rows)
-        rule_input = self.model.prefix_input(self.shown[rows], self.times)
-        earlier, rule = rule_input.take(row * len(late) + time), self.model.rule
-        right = list(rule.evaluate_grid(earlier, self.grid, rule.best_scores(earlier)))[at]
-        return len(rows) - len(np.unique(row[right]))
+    full = model.fill(rows.rows)
+    final = model.predict_codes(full)
+    shown = np.where(rows.have_gaps[:, None], rows.rows, full)
+    running = times < rows.ends[:, None]
+    wrong = np.zeros((len(grid), *running.shape), dtype=bool)
+    for begin in range(0, len(times), TIMES_AT_ONCE):
+        at = slice(begin, min(begin + TIMES_AT_ONCE, len(times)))
+        rule_input = model.prefix_input(shown, times[at])
+        best = model.rule.best_classes(rule_input)
+        other = best.reshape(len(final), -1) != final[:, None]
+        row, time = np.nonzero(other & running[:, at])
+        if len(row):
+            items = row * (at.stop - at.start) + time
+            decided = model.rule.evaluate_grid(rule_input.take(items), grid, best[items])
+            for k, of_tau in enumerate(decided):
+                wrong[k, row, begin + time] = of_tau
+        done(other.size)
+    return wrong
 
 
 class _Progress:

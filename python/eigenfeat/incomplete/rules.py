@@ -19,21 +19,19 @@ from functools import lru_cache
 from typing import Any, ClassVar, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtr
 
 from eigenfeat._base import threads as _threads
 from eigenfeat._base.saved import Saved, fits
 from eigenfeat._base.threads import cached_property
-from eigenfeat.incomplete.completion import Completion, Conditional, PrefixConditional
+from eigenfeat.incomplete.completion import Completion, Conditional
 from eigenfeat.incomplete.discriminants import (
     Affine,
     ClassCodes,
     Discriminants,
-    Linear,
     Quadratic,
 )
-from eigenfeat.incomplete.quadratic_tails import quadratic_tail
 from eigenfeat.incomplete.series import Layout, blocks
 from eigenfeat.regions.dominance import SeparableClasses
 
@@ -48,14 +46,10 @@ __all__ = [
     "RuleOutput",
     "Shared",
     "fill",
-    "first_scores",
-    "lower_bound",
     "lower_bounds",
     "pair_variances",
-    "rivals_of",
     "rounding_of_quadratics",
     "rounding_share",
-    "slope_variances",
     "square_roots",
 ]
 
@@ -111,14 +105,9 @@ class RuleInput:
 
     def part(self, g: int, rows: _Codes) -> RuleInput:
         """Some of the rows as if they were of part g of the mixture; the same functions."""
-        if self.by_scores:
-            return replace(self, conditional=self.conditional.part(g, rows), shared=None)
-        return replace(
-            self,
-            conditional=self.conditional.part(g, rows),
-            discriminants=self.functions.take(rows),
-            shared=None,
-        )
+        functions = self.discriminants if self.by_scores else self.functions.take(rows)
+        conditional = self.conditional.part(g, rows)
+        return replace(self, conditional=conditional, discriminants=functions, shared=None)
 
     @cached_property
     def mean(self) -> _Array:
@@ -138,7 +127,7 @@ class RuleInput:
     @cached_property
     def magnitudes(self) -> _Array:
         """(n, k): sums of the magnitudes that the scores are added up from."""
-        return np.abs(self.mean) if self.by_scores else self.functions.magnitudes(self.mean)
+        return self.functions.magnitudes(self.mean)
 
     @cached_property
     def pulls(self) -> _Array:
@@ -168,7 +157,7 @@ class RuleOutput:
     Attributes
     ----------
     best : (n,) array of int
-        Number of the score that the row is, or would be, decided as.
+        Class that the row is, or would be, decided as.
     decided : (n,) array of bool
     reliability : (n,) array
         Lower bound of the probability of that class; 0 where a rule gives none.
@@ -177,11 +166,6 @@ class RuleOutput:
     best: _Codes
     decided: NDArray[np.bool_]
     reliability: _Array
-
-    @classmethod
-    def by_bound(cls, best: _Codes, bound: _Array, tau: _Array) -> RuleOutput:
-        """Rows are decided where a bound reaches tau."""
-        return cls(best, bound >= tau, bound)
 
 
 class Rule(Saved):
@@ -197,34 +181,32 @@ class Rule(Saved):
 
     cost = 1
 
-    def decide(
-        self, rule_input: RuleInput, tau: _Array, target: int | None = None, whole: bool = False
-    ) -> RuleOutput:
-        """Decide at tau (n,); `target` is the one class that may be decided, None any.
+    def decide(self, rule_input: RuleInput, tau: _Array, whole: bool = False) -> RuleOutput:
+        """Decide at tau (n,).
 
         Tests that end once it is known whether they reach tau go on if the `whole` bound is wanted.
         """
-        bound, best = self.largest_tau(rule_input, target)
-        return RuleOutput.by_bound(best, bound, tau)
+        bound, best = self.largest_tau(rule_input)
+        return RuleOutput(best, bound >= tau, bound)
 
-    def largest_tau(self, rule_input: RuleInput, target: int | None) -> tuple[_Array, _Codes]:
-        """The largest tau at which each row would be decided (0: never), and as which score."""
+    def largest_tau(self, rule_input: RuleInput) -> tuple[_Array, _Codes]:
+        """The largest tau at which each row would be decided (0: never), and as which class."""
         raise NotImplementedError
 
-    def best_scores(self, rule_input: RuleInput) -> _Codes:
-        """(n,): the scores that rows are, or would be, decided as, at every tau."""
+    def best_classes(self, rule_input: RuleInput) -> _Codes:
+        """(n,): the classes that rows are, or would be, decided as, at every tau."""
         raise NotImplementedError
 
     def certified_tau(self, rule_input: RuleInput, output: RuleOutput, items: _Codes) -> _Array:
         """The largest tau at which some of the rows that `decide` decided are certified."""
-        largest = self.largest_tau(rule_input.take(items), None)[0]
+        largest = self.largest_tau(rule_input.take(items))[0]
         return np.maximum(largest, output.reliability[items])
 
     def evaluate_grid(
         self, rule_input: RuleInput, grid: _Array, best: _Codes
     ) -> Iterator[NDArray[np.bool_]]:
-        """Which rows are decided, as their `best_scores`, at each tau of an ascending grid."""
-        largest, _ = self.largest_tau(rule_input, None)
+        """Which rows are decided, as their `best_classes`, at each tau of an ascending grid."""
+        largest, _ = self.largest_tau(rule_input)
         for tau in grid:
             yield largest >= tau
 
@@ -237,19 +219,6 @@ class Rule(Saved):
         return 0
 
 
-def rivals_of(labels: _Codes, best: _Codes) -> NDArray[np.bool_]:
-    """(n, k): the scores of other classes than the best one's."""
-    return np.asarray(labels != labels[best][:, None])
-
-
-def first_scores(rule_input: RuleInput, classes: _Codes) -> _Codes:
-    """The first score of each class."""
-    first = np.zeros(int(classes.max(initial=0)) + 1, dtype=np.intp)
-    for g in np.unique(classes):
-        first[g] = np.argmax(rule_input.discriminants.labels == g)
-    return first[classes]
-
-
 def pair_variances(covariance: _Array, best: _Codes) -> _Array:
     """(n, k): variances of s_best - s_h, with what rounding may have taken."""
     rows = np.arange(len(best))
@@ -259,19 +228,6 @@ def pair_variances(covariance: _Array, best: _Codes) -> _Array:
     rounding = 4 * covariance.shape[1] * EPS * (own + diagonal)
     same = np.arange(covariance.shape[1]) == best[:, None]
     return np.where(same, 0.0, np.maximum(variance, 0) + rounding)
-
-
-def slope_variances(
-    rule_input: RuleInput, covariances: _Array, pattern: _Codes, best: _Codes
-) -> _Array:
-    """(n, k): the same from the slopes, where there are too many scores for their covariances."""
-    linear = cast("Linear", rule_input.functions)
-    variance = np.empty((len(best), linear.count))
-    for i, at in enumerate(pattern):
-        apart = linear.slopes - linear.slopes[best[i]]
-        variance[i] = np.einsum("ki,ki->k", np.einsum("ki,ij->kj", apart, covariances[at]), apart)
-        variance[i] = np.maximum(variance[i], 0.0) + rounding_of_variances(apart, covariances[at])
-    return variance
 
 
 def square_roots(covariances: _Array) -> _Array:
@@ -286,94 +242,44 @@ def square_roots(covariances: _Array) -> _Array:
 class PairwiseRule(Rule):
     """P(g(X) = c | z) >= 1 - sum_h P(f_c(X) < f_h(X) | z), Boole's inequality.
 
-    Differences of linear discriminants have exact normal tails, and those of quadratic ones tails
-    of generalised chi-squares by Davies's inversion. Under a mixture each tail is the mixture's.
+    Differences of linear discriminants have exact normal tails; under a mixture each tail is the
+    mixture's.
 
     The right choice for linear discriminants: on 21 sets the earliest rule at an agreement of .9.
-    Where the completion's model is right it decides most rows with quadratic ones, too.
     """
 
-    def largest_tau(self, rule_input: RuleInput, target: int | None) -> tuple[_Array, _Codes]:
+    def largest_tau(self, rule_input: RuleInput) -> tuple[_Array, _Codes]:
         """As `Rule.largest_tau`."""
-        labels = rule_input.discriminants.labels
-        best = _best_scores(rule_input.scores, labels, target)
-        return self._bounds(rule_input, best, rivals_of(labels, best)), best
+        conditional, best = rule_input.conditional, self.best_classes(rule_input)
+        shared = rule_input.shared
+        if shared is not None and shared.pair_variances is not None:
+            variances = shared.pair_variances[:, best].swapaxes(0, 1)
+        else:
+            assert conditional.covariances is not None
+            parts = conditional.covariances.swapaxes(0, 1)
+            variances = np.stack(
+                [pair_variances(part[conditional.pattern], best) for part in parts], axis=1
+            )
+        rows = np.arange(len(best))
+        behind = conditional.means - conditional.means[rows, :, best][:, :, None]
+        random = variances > 0
+        deviations = np.sqrt(np.where(random, variances, 1.0))
+        # Nothing is random: the class with the larger score, and on a tie the best one.
+        tails = np.where(random, ndtr(behind / deviations), behind > 0)
+        rivals = np.arange(behind.shape[2]) != best[:, None, None]
+        tails = (tails * rivals).sum(axis=2)
+        total = np.zeros(len(best))
+        for g in range(tails.shape[1]):
+            total += conditional.weights[:, g] * tails[:, g]
+        return np.maximum(1.0 - total, 0.0), best
 
-    def best_scores(self, rule_input: RuleInput) -> _Codes:
-        """As `Rule.best_scores`."""
-        return _best_scores(rule_input.scores, rule_input.discriminants.labels, None)
+    def best_classes(self, rule_input: RuleInput) -> _Codes:
+        """As `Rule.best_classes`."""
+        return np.asarray(rule_input.scores.argmax(axis=1))
 
     def certified_tau(self, rule_input: RuleInput, output: RuleOutput, items: _Codes) -> _Array:
         """The bounds that decided them are the largest there are."""
         return output.reliability[items]
-
-    def _bounds(self, rule_input: RuleInput, best: _Codes, rivals: NDArray[np.bool_]) -> _Array:
-        total, weights = np.zeros(len(best)), rule_input.conditional.weights
-        shared = rule_input.shared
-        if shared is not None and shared.pair_variances is not None:
-            variances = shared.pair_variances[:, best].swapaxes(0, 1)
-            means = rule_input.conditional.means
-            tails = _normal_tails(means, variances, best, rivals[:, None]).sum(axis=2)
-            for g in range(tails.shape[1]):
-                total += weights[:, g] * tails[:, g]
-            return np.maximum(1.0 - total, 0.0)
-        for g in range(weights.shape[1]):
-            total += weights[:, g] * self._tails(rule_input, g, best, rivals).sum(axis=1)
-        return np.maximum(1.0 - total, 0.0)
-
-    def _tails(self, rule_input: RuleInput, g: int, best: _Codes, rivals: Any) -> _Array:
-        """(n, k): P(f_guess < f_h) under part g of the mixture, 0 where not compared."""
-        if isinstance(rule_input.discriminants, Linear):
-            return _linear_tails(rule_input, g, best, rivals)
-        return self._quadratic_tails(rule_input, g, best, rivals)
-
-    def _quadratic_tails(self, rule_input: RuleInput, g: int, best: _Codes, rivals: Any) -> _Array:
-        points = rule_input.conditional.means[:, g]
-        scores = rule_input.functions.scores(points)
-        assert rule_input.conditional.covariances is not None
-        roots = square_roots(rule_input.conditional.covariances[:, g])[
-            rule_input.conditional.pattern
-        ]
-        out = np.zeros(scores.shape)
-        for h in range(scores.shape[1]):
-            rows = np.flatnonzero(rivals[:, h])
-            if not len(rows):
-                continue
-            c, root = best[rows], roots[rows]
-            V, gradient = rule_input.functions.difference(points, rows, c, np.full(len(rows), h))
-            A = np.einsum("nia,nij,njb->nab", root, V, root, optimize=True)
-            curvatures, Q = np.linalg.eigh(0.5 * (A + A.transpose(0, 2, 1)))
-            slopes = np.einsum("nab,nia,ni->nb", Q, root, gradient, optimize=True)
-            constant = scores[rows, c] - scores[rows, h]
-            out[rows, h] = quadratic_tail(constant, curvatures, slopes)
-        return out
-
-
-def _linear_tails(rule_input: RuleInput, g: int, best: _Codes, rivals: Any) -> _Array:
-    covariances, means = rule_input.conditional.covariances, rule_input.conditional.means[:, g]
-    assert covariances is not None
-    if rule_input.by_scores:
-        variance = pair_variances(covariances[:, g][rule_input.conditional.pattern], best)
-        return _normal_tails(means, variance, best, rivals)
-    variance = slope_variances(rule_input, covariances[:, g], rule_input.conditional.pattern, best)
-    return _normal_tails(rule_input.functions.scores(means), variance, best, rivals)
-
-
-def _normal_tails(scores: _Array, variance: _Array, best: _Codes, rivals: Any) -> _Array:
-    """Of (n, k) scores, or of (n, parts, k)."""
-    behind = scores - scores[np.arange(len(best)), ..., best][..., None]
-    random = variance > 0
-    deviation = np.sqrt(np.where(random, variance, 1.0))
-    # Nothing is random: the class with the larger score, and on a tie the best one.
-    tails = np.where(random, ndtr(behind / deviation), behind > 0)
-    return np.asarray(tails * rivals)
-
-
-def _best_scores(scores: _Array, labels: _Codes, target: int | None) -> _Codes:
-    """Argmax of the scores, of those of the target if there is one."""
-    if target is None:
-        return np.asarray(scores.argmax(axis=1))
-    return np.asarray(np.where(labels == target, scores, -np.inf).argmax(axis=1))
 
 
 # ---- the corrected rule
@@ -478,11 +384,9 @@ class CorrectedRule(Rule):
         """As of `Rule`."""
         return self.rule.cost
 
-    def decide(
-        self, rule_input: RuleInput, tau: _Array, target: int | None = None, whole: bool = False
-    ) -> RuleOutput:
+    def decide(self, rule_input: RuleInput, tau: _Array, whole: bool = False) -> RuleOutput:
         """As `Rule.decide`."""
-        output = self.rule.decide(rule_input, tau, target, whole)
+        output = self.rule.decide(rule_input, tau, whole)
         if not output.decided.any():
             return output
         known = self._known(rule_input)
@@ -494,9 +398,9 @@ class CorrectedRule(Rule):
         """As `Rule.capped`."""
         return self.correction.cap(reliability, self._known(rule_input))
 
-    def largest_tau(self, rule_input: RuleInput, target: int | None) -> tuple[_Array, _Codes]:
+    def largest_tau(self, rule_input: RuleInput) -> tuple[_Array, _Codes]:
         """As `Rule.largest_tau`."""
-        largest, best = self.rule.largest_tau(rule_input, target)
+        largest, best = self.rule.largest_tau(rule_input)
         return self.capped(rule_input, largest), best
 
     def certified_tau(self, rule_input: RuleInput, output: RuleOutput, items: _Codes) -> _Array:
@@ -505,9 +409,9 @@ class CorrectedRule(Rule):
         capped = self.correction.cap(largest, self._known(rule_input)[items])
         return np.maximum(capped, output.reliability[items])
 
-    def best_scores(self, rule_input: RuleInput) -> _Codes:
-        """As `Rule.best_scores`."""
-        return self.rule.best_scores(rule_input)
+    def best_classes(self, rule_input: RuleInput) -> _Codes:
+        """As `Rule.best_classes`."""
+        return self.rule.best_classes(rule_input)
 
     def least_known(self, tau: float) -> int:
         """As `Rule.least_known`."""
@@ -516,27 +420,6 @@ class CorrectedRule(Rule):
     def _known(self, rule_input: RuleInput) -> _Codes:
         conditional = rule_input.conditional
         return self.correction.length - conditional.missing[conditional.pattern]
-
-
-def lower_bound(successes: ArrayLike, n: int, confidence: float) -> _Array:
-    """Clopper and Pearson's one-sided lower bounds of a binomial probability.
-
-    Parameters
-    ----------
-    successes : array-like of int
-        0 to n.
-    n : int
-        Trials.
-    confidence : float in (0, 1)
-
-    Returns
-    -------
-    array
-        0 without a success.
-    """
-    count = np.asarray(successes, dtype=np.float64)
-    bound = betaincinv(np.maximum(count, 1.0), n - np.maximum(count, 1.0) + 1.0, 1.0 - confidence)
-    return np.asarray(np.where(count > 0, bound, 0.0))
 
 
 @lru_cache(maxsize=64)
@@ -627,9 +510,7 @@ class FittedModel(Saved):
     @property
     def needs_covariance(self) -> bool:
         """Whether the rule takes conditional covariances."""
-        if self.rule_name == "box":
-            return self.discriminants.pair_axes
-        return self.rule_name not in ("quadratic", "sampled")
+        return self.rule_name in ("pairwise", "mahalanobis", "chebyshev")
 
     @property
     def needs_spectra(self) -> bool:
@@ -671,8 +552,9 @@ class FittedModel(Saved):
             return self.rule_input(seen)
         wanted = self.conditioned_map, self.needs_covariance, self.needs_spectra
         n_threads = self.completion.n_threads
-        prefixes = self.completion.mixture_.after(rows, times, *wanted, n_threads=n_threads)
-        return self.input_of(_flattened(prefixes, self.n_features))
+        return self.input_of(
+            self.completion.mixture_.after(rows, times, *wanted, n_threads=n_threads)
+        )
 
     def input_of(self, conditional: Conditional, shared: Shared | None = None) -> RuleInput:
         """The same from conditional distributions."""
@@ -698,40 +580,31 @@ class FittedModel(Saved):
         codes = self.predict_codes(self.fill(rows)) if len(rows) else _NO_CODES
         tau = np.ones(len(rows))
         for part in self.incomplete_parts(np.isnan(rows).sum(axis=1)):
-            largest, score = self.rule.largest_tau(self.rule_input(rows[part]), None)
-            tau[part] = np.where(self.discriminants.labels[score] == codes[part], largest, 0.0)
+            largest, best = self.rule.largest_tau(self.rule_input(rows[part]))
+            tau[part] = np.where(best == codes[part], largest, 0.0)
         return codes, tau
 
-    def decide(
-        self, rows: _Array, tau: _Array, target: int | None
-    ) -> tuple[RuleOutput, NDArray[np.intp]]:
-        """Decide rows at tau (n,), of classes in place of scores, and their missing entries."""
+    def decide(self, rows: _Array, tau: _Array) -> tuple[RuleOutput, NDArray[np.intp]]:
+        """Decide rows at tau (n,), and count their missing entries."""
         missing = np.isnan(rows).sum(axis=1)
-        codes, complete = self._complete(rows, missing, target)
+        codes, complete = np.zeros(len(rows), dtype=np.intp), missing == 0
+        if complete.any():
+            codes[complete] = self.predict_codes(rows[complete])
         out = RuleOutput(codes, complete.copy(), complete.astype(float))
         for part in self.incomplete_parts(missing):
             rule_input = self.rule_input(rows[part])
-            one = self.rule.decide(rule_input, tau[part], target, whole=True)
-            out.best[part], out.decided[part] = self.discriminants.labels[one.best], one.decided
+            one = self.rule.decide(rule_input, tau[part], whole=True)
+            out.best[part], out.decided[part] = one.best, one.decided
             out.reliability[part] = self.rule.capped(rule_input, one.reliability)
         return out, missing
 
-    def largest_tau(self, rows: _Array, target: int | None) -> _Array:
-        """(n,): the largest tau at which each row would be decided."""
+    def largest_tau(self, rows: _Array) -> _Array:
+        """(n,): the largest tau at which each row would be decided; 1 for complete rows."""
         missing = np.isnan(rows).sum(axis=1)
-        out = self._complete(rows, missing, target)[1].astype(float)
+        out = (missing == 0).astype(float)
         for part in self.incomplete_parts(missing):
-            out[part] = self.rule.largest_tau(self.rule_input(rows[part]), target)[0]
+            out[part] = self.rule.largest_tau(self.rule_input(rows[part]))[0]
         return out
-
-    def _complete(
-        self, rows: _Array, missing: NDArray[np.intp], target: int | None
-    ) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-        """Classes of the complete rows (0 elsewhere), and which of them are decided."""
-        codes, full = np.zeros(len(rows), dtype=np.intp), missing == 0
-        if full.any():
-            codes[full] = self.predict_codes(rows[full])
-        return codes, full & ((codes == target) if target is not None else True)
 
     def _check_loaded(self) -> None:
         d, functions = self.layout.width, self.discriminants
@@ -741,25 +614,10 @@ class FittedModel(Saved):
         fits(length == d, "FittedModel.rule")
         fits(affine is None or affine.B.shape[0] == d, "FittedModel.affine")
         fits(functions.width in (None, width), "FittedModel.discriminants")
-        fits(functions.labels.max() < len(self.classes), "FittedModel.discriminants")
+        fits(functions.count == len(self.classes), "FittedModel.discriminants")
         fits(scores is None or scores.B.shape == (d, functions.count), "FittedModel.scores")
         fits(self.completion.n_features_in_ == d, "FittedModel.completion")
         fits(np.array_equal(self.classifier.classes_, self.classes), "FittedModel.classifier")
-
-
-def _flattened(prefixes: PrefixConditional, n_columns: int) -> Conditional:
-    """Every row at every time as a row of its own, row by row."""
-    n, p, parts, ell = prefixes.means.shape
-    return Conditional(
-        prefixes.weights.reshape(n * p, parts),
-        prefixes.means.reshape(n * p, parts, ell),
-        prefixes.variances,
-        prefixes.covariances,
-        np.tile(np.arange(p), n),
-        np.asarray(n_columns - prefixes.steps, dtype=np.intp),
-        prefixes.spectra,
-        prefixes.gaussians,
-    )
 
 
 # ---- rounding
@@ -776,9 +634,3 @@ def rounding_of_quadratics(curved: _Array, sloped: _Array, reach: _Array, d: int
         terms = np.where(curved > 0, curved * reach * reach, 0.0)
         terms = terms + np.where(sloped > 0, 2.0 * sloped * reach, 0.0)
     return np.asarray(np.minimum(rounding_share(d) * terms, LARGEST))
-
-
-def rounding_of_variances(slopes: _Array, covariance: _Array) -> _Array:
-    """(k,), of ``b^T R b`` for the rows b of `slopes` (k, d): |R_ij| <= sqrt(R_ii R_jj)."""
-    deviations = np.sqrt(np.maximum(np.diagonal(covariance), 0.0))
-    return np.asarray(rounding_share(len(deviations)) * (np.abs(slopes) @ deviations) ** 2)

@@ -29,7 +29,7 @@ from eigenfeat._base.saved import Saved, fits
 from eigenfeat._base.validation import show
 from eigenfeat.incomplete.completion import Conditional
 from eigenfeat.incomplete.discriminants import ClassCodes
-from eigenfeat.incomplete.rules import Rule, RuleInput, RuleOutput, first_scores, lower_bounds
+from eigenfeat.incomplete.rules import Rule, RuleInput, RuleOutput, lower_bounds
 from eigenfeat.incomplete.series import BLOCK_NUMBERS
 
 __all__ = ["Sampled", "SampledRule", "largest_bound", "samples_of"]
@@ -110,27 +110,20 @@ class SampledRule(Rule):
         """As of `Rule`."""
         return self.n_samples
 
-    def largest_tau(self, rule_input: RuleInput, target: int | None) -> tuple[_Array, _Codes]:
+    def largest_tau(self, rule_input: RuleInput) -> tuple[_Array, _Codes]:
         """As `Rule.largest_tau`."""
         n = len(rule_input.conditional.pattern)
-        tested = self._tested(rule_input, target)
+        best = self.best_classes(rule_input)
         # No bound reaches 1, and all reach 0: all samples are drawn.
-        bound = self._bounds(rule_input, tested, np.zeros(n), np.ones(n))
-        return bound, first_scores(rule_input, tested)
+        return self._bounds(rule_input, best, np.zeros(n), np.ones(n)), best
 
-    def best_scores(self, rule_input: RuleInput) -> _Codes:
-        """As `Rule.best_scores`: by the first completions."""
-        return first_scores(rule_input, self._tested(rule_input, None))
-
-    def decide(
-        self, rule_input: RuleInput, tau: _Array, target: int | None = None, whole: bool = False
-    ) -> RuleOutput:
+    def decide(self, rule_input: RuleInput, tau: _Array, whole: bool = False) -> RuleOutput:
         """As `Rule.decide`."""
         if whole:
-            return super().decide(rule_input, tau, target)
-        tested = self._tested(rule_input, target)
-        bound = self._bounds(rule_input, tested, tau, tau)
-        return RuleOutput.by_bound(first_scores(rule_input, tested), bound, tau)
+            return super().decide(rule_input, tau)
+        best = self.best_classes(rule_input)
+        bound = self._bounds(rule_input, best, tau, tau)
+        return RuleOutput(best, bound >= tau, bound)
 
     def certified_tau(self, rule_input: RuleInput, output: RuleOutput, items: _Codes) -> _Array:
         """The bound at which each row's test ended; no further samples are drawn."""
@@ -142,9 +135,8 @@ class SampledRule(Rule):
         """All rows are decided at the first of the grid, as what the samples drawn so far say."""
         yield np.ones(len(best), dtype=bool)
         if len(grid) > 1:
-            tested = rule_input.discriminants.labels[best]
             ends = (np.full(len(best), tau) for tau in (grid[1], grid[-1]))
-            bound = self._bounds(rule_input, tested, *ends)
+            bound = self._bounds(rule_input, best, *ends)
             for tau in grid[1:]:
                 yield bound >= tau
 
@@ -179,17 +171,14 @@ class SampledRule(Rule):
                 best = np.maximum(best, table[votes + size - done])
         return best
 
-    def _tested(self, rule_input: RuleInput, target: int | None) -> _Codes:
-        """(n,): the class that is tested of each row."""
+    def best_classes(self, rule_input: RuleInput) -> _Codes:
+        """As `Rule.best_classes`: the class of most of the first completions."""
         n = len(rule_input.conditional.pattern)
-        if target is not None:
-            return np.full(n, target, dtype=np.intp)
-        count = int(rule_input.discriminants.labels.max()) + 1
-        votes = np.zeros((n, count), dtype=np.intp)
+        votes = np.zeros((n, rule_input.discriminants.count), dtype=np.intp)
         running, done = np.arange(n), 0
         for size in PILOT_STEPS:
             for rows, codes in self._labelled(rule_input, running, range(done, size)):
-                votes += _counts(rows, codes, votes.shape)
+                np.add.at(votes, (rows[:, None], codes), 1)
             done = size
             lead = np.sort(votes[running], axis=1)
             running = running[lead[:, -1] - lead[:, -2] <= PILOT - done]
@@ -234,12 +223,6 @@ class SampledRule(Rule):
     def _check_loaded(self) -> None:
         n = self.n_samples
         fits(2 <= n <= 2**24 and n & (n - 1) == 0, "SampledRule.n_samples")
-
-
-def _counts(rows: _Codes, codes: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.intp]:
-    """Numbers (n, G) of codes (m, s) of some rows."""
-    flat = rows[:, None] * shape[1] + codes
-    return np.bincount(flat.ravel(), minlength=shape[0] * shape[1]).reshape(shape)
 
 
 def _stages(n_samples: int) -> list[int]:

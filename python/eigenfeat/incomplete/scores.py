@@ -17,13 +17,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._base.validation import check_number, check_rows, check_whole, real_array, show
+from eigenfeat._base.validation import check_rows, check_whole, real_array, show
 from eigenfeat.incomplete.decisions import EarlyDecisions, EarlyLabels
 from eigenfeat.incomplete.series import series_of
 
@@ -35,34 +35,12 @@ __all__ = [
     "EarlyScores",
     "checked_taus",
     "early_scores",
-    "given_times",
-    "harmonic_mean",
+    "harmonic_mean_score",
     "reliability_curve",
     "runs",
 ]
 
 _Array = NDArray[np.float64]
-
-
-def given_times(times: ArrayLike, d: int) -> NDArray[np.int64]:
-    """Return ascending times of decision in 1..d, d among them; ValueError if they are others."""
-    at = np.atleast_1d(np.asarray(times))
-    whole = at.ndim == 1 and at.size and at.dtype.kind in "iu"
-    if not whole or at[0] < 1 or at[-1] > d or np.any(np.diff(at) <= 0):
-        raise ValueError(f"times: expected ascending integers in 1..{d}, got {at}")
-    return np.union1d(at, [d]).astype(np.int64)
-
-
-class Timed(Protocol):
-    """Labels and times of decision, as `EarlyLabels` has them."""
-
-    @property
-    def label(self) -> ArrayLike:
-        """(n,): labels at the time of decision."""
-
-    @property
-    def time(self) -> ArrayLike:
-        """(n,): numbers of values used."""
 
 
 @dataclass(frozen=True)
@@ -117,32 +95,12 @@ class EarlyCurve:
         return len(self.tau)
 
 
-def harmonic_mean(accuracy: float, earliness: float) -> float:
-    """Return the harmonic mean of accuracy and 1 - earliness.
-
-    Parameters
-    ----------
-    accuracy, earliness : float in [0, 1]
-
-    Returns
-    -------
-    float
-        0 where accuracy is 0 and everything is decided at the end.
-
-    Raises
-    ------
-    ValueError
-        If one of them is not in [0, 1].
-    """
-    for name, value in (("accuracy", accuracy), ("earliness", earliness)):
-        if check_number(value, name, at_least=0.0) > 1:
-            raise ValueError(f"{name}: expected a number in [0, 1], got {show(value)}")
-    saved = 1.0 - earliness
-    return 2.0 * accuracy * saved / (accuracy + saved) if accuracy + saved > 0 else 0.0
-
-
 def early_scores(
-    early: Timed, n_samples: int, *, complete: ArrayLike | None = None, y: ArrayLike | None = None
+    early: EarlyLabels,
+    n_samples: int,
+    *,
+    complete: ArrayLike | None = None,
+    y: ArrayLike | None = None,
 ) -> EarlyScores:
     """Score early decisions.
 
@@ -179,14 +137,51 @@ def early_scores(
         raise ValueError(f"early: expected times in 1..{d}, got {time.min()}..{time.max()}")
     accuracy = _share(label, y, "y")
     earliness = float(time.mean()) / d
+    right, saved = accuracy or 0.0, 1.0 - earliness
+    mean = 2.0 * right * saved / (right + saved) if right + saved > 0 else 0.0
     return EarlyScores(
         n=len(label),
         reliability=_share(label, complete, "complete"),
         accuracy=accuracy,
         mean_time=float(time.mean()),
         earliness=earliness,
-        harmonic_mean=None if accuracy is None else harmonic_mean(accuracy, earliness),
+        harmonic_mean=None if accuracy is None else mean,
     )
+
+
+def harmonic_mean_score(model: BaseEstimator, X: ArrayLike, y: ArrayLike) -> float:
+    """Harmonic mean of accuracy and 1 - earliness, for ``scoring=`` in scikit-learn's searches.
+
+    Parameters
+    ----------
+    model : early classifier
+        Fitted, with `predict_early`.
+    X : (n, d) or (n, channels, times) array-like, or list of series
+        Complete series.
+    y : (n,) array-like
+        True labels.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from eigenfeat.incomplete import ReliableClassifier, harmonic_mean_score
+    >>> y = np.repeat(["up", "down"], 20)
+    >>> slope = np.where(y == "up", 1.0, -1.0)
+    >>> noise = np.random.default_rng(0).standard_normal((40, 10))
+    >>> model = ReliableClassifier(LinearDiscriminantAnalysis(), correct=False)
+    >>> grid = {"reliability": [0.1, 0.5, 0.9]}
+    >>> search = GridSearchCV(model, grid, scoring=harmonic_mean_score)
+    >>> float(search.fit(np.outer(slope, np.arange(10)) + 2 * noise, y).best_score_.round(1))
+    0.8
+    """
+    length = int(getattr(model, "n_timepoints_", model.n_features_in_))
+    return float(early_scores(model.predict_early(X), length, y=y).harmonic_mean or 0.0)
 
 
 def reliability_curve(

@@ -20,7 +20,7 @@ from sklearn.utils.validation import column_or_1d
 from eigenfeat._base.labels import plain_labels
 from eigenfeat._base.saved import Saved, fits
 from eigenfeat._base.types import Codes, Labels
-from eigenfeat._base.validation import check_whole, plain_rows, real_array, show
+from eigenfeat._base.validation import plain_rows, real_array, show
 from eigenfeat.rows.estimator import validate_data
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ __all__ = [
     "BLOCK_NUMBERS",
     "Layout",
     "Rows",
-    "ascending_steps",
     "blocks",
     "complete_rows",
     "decision_times",
@@ -53,22 +52,18 @@ _Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Layout(Saved):
-    """How series lie in rows.
+    """How series lie in rows: complete at their own ends, and padded with their last values.
 
     Attributes
     ----------
     channels, length : int
         Numbers in a sample, and samples in a row.
-    padded : bool
-        Whether a series is complete at its own end, and is padded with its last values. Otherwise
-        the samples after its end are missing.
     """
 
-    _saved: ClassVar[dict[str, str]] = {"channels": "count", "length": "count", "padded": "flag"}
+    _saved: ClassVar[dict[str, str]] = {"channels": "count", "length": "count"}
 
     channels: int
     length: int
-    padded: bool
 
     @property
     def width(self) -> int:
@@ -88,7 +83,7 @@ class Layout(Saved):
             raise ValueError(f"{name}: expected at most {self.length} samples, got {samples}")
         row = np.full((self.length, channels), np.nan)
         row[:samples] = one.T
-        if ended and self.padded:
+        if ended:
             self.pad(row, samples)
         return row.reshape(-1)
 
@@ -111,18 +106,14 @@ class Rows:
     rows : (n, width) array
     ends : (n,) array of int
         Numbers of entries.
-    weight : (n,) array or None
-        Of the rows, in fits.
     """
 
     rows: _Array
     ends: NDArray[np.int64]
-    weight: _Array | None = None
 
     def take(self, which: Codes | NDArray[np.bool_] | slice) -> Rows:
         """Some of them."""
-        weight = None if self.weight is None else self.weight[which]
-        return Rows(self.rows[which], self.ends[which], weight)
+        return Rows(self.rows[which], self.ends[which])
 
     @property
     def have_gaps(self) -> NDArray[np.bool_]:
@@ -132,19 +123,13 @@ class Rows:
 
 
 def training_rows(
-    estimator: BaseEstimator, X: ArrayLike, y: ArrayLike | None, horizon: int | None
+    estimator: BaseEstimator, X: ArrayLike, y: ArrayLike | None
 ) -> tuple[Rows, Labels, Layout]:
     """Rows, labels and layout to fit on; sets `n_features_in_`."""
-    if horizon is not None:
-        horizon = check_whole(horizon, "horizon", at_least=1)
     series = series_of(X)
     if series is None:
         rows, labels = labelled_complete_rows(estimator, X, y)
-        if horizon not in (None, rows.shape[1]):
-            raise ValueError(
-                f"horizon: expected None or {rows.shape[1]}, the number of columns, got {horizon}"
-            )
-        return _complete(rows), labels, Layout(1, rows.shape[1], horizon is None)
+        return _complete(rows), labels, Layout(1, rows.shape[1])
     if y is None:
         raise ValueError("y: expected labels, got None")
     labels = column_or_1d(plain_labels(y))
@@ -153,10 +138,7 @@ def training_rows(
             "X: expected at least two series and as many labels, got "
             f"{len(series)} and {len(labels)}"
         )
-    longest = max(one.shape[1] for one in series)
-    if horizon is not None and horizon > longest:
-        raise ValueError(f"horizon: expected at most {longest}, the longest series, got {horizon}")
-    layout = Layout(len(series[0]), longest if horizon is None else horizon, horizon is None)
+    layout = Layout(len(series[0]), max(one.shape[1] for one in series))
     laid_out = _laid_out(series, layout, ended=True)
     empty = np.isnan(laid_out.rows).all(axis=1)
     if empty.any():
@@ -290,17 +272,6 @@ def _finite(estimator: Any, X: Any, advice: str) -> _Array:
 # ---- times and reliabilities
 
 
-def ascending_steps(steps: ArrayLike | None, length: int) -> NDArray[np.int64]:
-    """Ascending integers in 0..length; None: 1, 2, ..., length."""
-    if steps is None:
-        return np.arange(1, length + 1)
-    at = np.atleast_1d(np.asarray(steps))
-    whole = at.ndim == 1 and at.size and at.dtype.kind in "iu"
-    if not whole or at[0] < 0 or at[-1] > length or np.any(np.diff(at) <= 0):
-        raise ValueError(f"steps: expected ascending integers in 0..{length}, got {show(steps)}")
-    return at.astype(np.int64)
-
-
 def spread_steps(length: int, most: int) -> NDArray[np.int64]:
     """At most so many numbers of samples in 1..length - 1, evenly spread; none for one sample."""
     if length < 2:
@@ -310,10 +281,18 @@ def spread_steps(length: int, most: int) -> NDArray[np.int64]:
 
 
 def decision_times(model: BaseEstimator, steps: ArrayLike | None, length: int) -> NDArray[np.int64]:
-    """Numbers of samples at which to decide; None: those of a fitted model's correction."""
-    return ascending_steps(
-        getattr(model, "decision_times_", None) if steps is None else steps, length
-    )
+    """Numbers of samples, ascending in 0..length, at which to decide.
+
+    None: those of a fitted model's correction, or 1, 2, ..., length.
+    """
+    steps = getattr(model, "decision_times_", None) if steps is None else steps
+    if steps is None:
+        return np.arange(1, length + 1)
+    at = np.atleast_1d(np.asarray(steps))
+    whole = at.ndim == 1 and at.size and at.dtype.kind in "iu"
+    if not whole or at[0] < 0 or at[-1] > length or np.any(np.diff(at) <= 0):
+        raise ValueError(f"steps: expected ascending integers in 0..{length}, got {show(steps)}")
+    return at.astype(np.int64)
 
 
 def taus_of(model: BaseEstimator, reliability: ArrayLike | None, n: int) -> NDArray[np.float64]:

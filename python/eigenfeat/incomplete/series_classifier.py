@@ -90,7 +90,7 @@ class SeriesClassifier(RowClassifier):
     def _training_rows(self, X: ArrayLike, y: ArrayLike) -> tuple[_Array, Labels]:
         if series_of(X) is None:
             return super()._training_rows(X, y)
-        series, labels, layout = training_rows(self, X, y, None)
+        series, labels, layout = training_rows(self, X, y)
         if layout.channels > 1:
             raise ValueError(
                 f"X: expected series of one channel, got {layout.channels} channels, which "
@@ -105,7 +105,7 @@ class SeriesClassifier(RowClassifier):
             return rows, np.full(len(rows), self.n_features_in_, dtype=np.int64)
         check_is_fitted(self)
         count_cores()  # before a classifier inside asks
-        series = whole_rows(self, X, Layout(1, self.n_features_in_, True))
+        series = whole_rows(self, X, Layout(1, self.n_features_in_))
         return _without_gaps(series.rows), series.ends
 
     def _checked(self, X: Any) -> _Array:

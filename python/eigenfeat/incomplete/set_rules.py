@@ -6,8 +6,7 @@ belongs to a reliability tau and to what is known of the distribution. What each
 - "chebyshev": Chebyshev's inequality in several dimensions, for whatever distribution;
 - "quadratic": the distribution of a weighted sum of chi-squares, for Gaussians of any correlation;
 - "mahalanobis": the chi-square distribution, for Gaussians of any correlation;
-- "box": Sidak's inequality, for Gaussians of any correlation. Where each pair of classes has a box
-  of its own, in axes of its own, Royen's Gaussian correlation inequality takes them together.
+- "box": Sidak's inequality, for Gaussians of any correlation.
 
 `SetRule` decides a class that dominates all others on the set.
 """
@@ -31,13 +30,10 @@ from eigenfeat.incomplete.rules import (
     RuleInput,
     RuleOutput,
     pair_variances,
-    rivals_of,
     rounding_of_quadratics,
     rounding_share,
-    slope_variances,
     square_roots,
 )
-from eigenfeat.regions.dominance import box_minimum
 from eigenfeat.regions.trust_region import certified_sign
 
 __all__ = [
@@ -73,6 +69,8 @@ class ConfidenceSet(Saved, ABC):
         Whether radii depend on the eigenvalues of the correlation.
     any_distribution : bool
         Whether nothing is supposed of the distribution but its mean and covariance.
+    of_scores : bool
+        Whether sets of linear discriminants are of differences of scores.
     """
 
     _saved: ClassVar[dict[str, str]] = {}
@@ -81,6 +79,7 @@ class ConfidenceSet(Saved, ABC):
     full_covariance = False
     by_spectra = False
     any_distribution = False
+    of_scores = True
 
     def radius(
         self,
@@ -158,8 +157,9 @@ class ChebyshevSet(ConfidenceSet):
 class MahalanobisSet(ConfidenceSet):
     """``(x - m)^T R^-1 (x - m)`` up to the chi-square quantile of tau, exact for Gaussians.
 
-    The right choice for linear discriminants without a correction and with few samples: at a tau
-    of .95 one of 21 sets is below it, with the pairwise rule seven.
+    The right choice for linear discriminants with few samples: without a correction one of 21 sets
+    is below a tau of .95, with the pairwise rule seven; with one it is the earliest rule on Fish,
+    Haptics and Lightning2.
     """
 
     full_covariance = True
@@ -187,11 +187,9 @@ class QuadraticSet(MahalanobisSet):
 
 
 class BoxSet(ConfidenceSet):
-    """``|x_i - m_i| <= z sqrt(R_ii)``, tau^(1/ell) for each entry (5.5).
+    """``|x_i - m_i| <= z sqrt(R_ii)``, tau^(1/ell) for each of ell entries with a variance (5.5).
 
-    Sidak's inequality makes the probability at least tau for Gaussians of any correlation. ell
-    counts the components with a variance, q; quadratic discriminants, whose pairs have boxes in
-    axes of their own, need (classes - 1) q intervals at once (Royen).
+    Sidak's inequality makes the probability at least tau for Gaussians of any correlation.
 
     The right choice for a tau of .999 without a correction: with LDA none of 21 sets is below it,
     and decisions come earlier than with Chebyshev's sets.
@@ -236,10 +234,7 @@ SETS: dict[str, ConfidenceSet] = {
 
 
 def degrees_of(rule_input: RuleInput, kind: ConfidenceSet) -> NDArray[np.intp]:
-    """(n,): the degrees of freedom of a set's radius, at most d.
-
-    They are the least that the theorems need, which makes sets smaller than those of the thesis
-    (d degrees) and valid all the same.
+    """(n,): the degrees of freedom of a set's radius, the least that the theorems need.
 
     - Sets of the whole covariance: its rank, at most the number of missing entries, of
       features, and of components with a variance. For linear discriminants the set is one of
@@ -247,18 +242,12 @@ def degrees_of(rule_input: RuleInput, kind: ConfidenceSet) -> NDArray[np.intp]:
       the chi-square inequality hold for any affine image of the row, here of dimension
       min(missing, classes - 1).
     - Sets of each variance: the number of components with a variance.
-    - Boxes of quadratic discriminants have axes of each pair's own, the eigenvectors of its
-      difference. All (classes - 1) q intervals, of the best class against each other one, must
-      hold at once: Royen's inequality takes them together, as Sidak's does q in one box.
     """
-    most = np.minimum(
-        rule_input.conditional.missing[rule_input.conditional.pattern], rule_input.n_features
-    )
+    conditional = rule_input.conditional
+    most = np.minimum(conditional.missing[conditional.pattern], rule_input.n_features)
     if rule_input.by_scores:
-        return np.minimum(most, rule_input.discriminants.count - 1)
-    spread = np.asarray((rule_input.conditional.variance > 0).sum(axis=1))
-    if kind.shape == "box" and rule_input.discriminants.pair_axes:
-        return spread * (rule_input.discriminants.count - 1)
+        return np.minimum(most, rule_input.discriminants.count - 1) if kind.of_scores else most
+    spread = np.asarray((conditional.variance > 0).sum(axis=1))
     return np.minimum(most, spread) if kind.full_covariance else spread
 
 
@@ -305,32 +294,29 @@ class SetRule(Rule):
     def __init__(self, kind: ConfidenceSet) -> None:
         self.kind = kind
 
-    def decide(
-        self, rule_input: RuleInput, tau: _Array, target: int | None = None, whole: bool = False
-    ) -> RuleOutput:
+    def decide(self, rule_input: RuleInput, tau: _Array, whole: bool = False) -> RuleOutput:
         """As `Rule.decide`."""
         if self._in_parts(rule_input):
-            return self._decide_parts(rule_input, tau, target)
-        best, allowed = self._best(rule_input, target)
-        decided = allowed & dominates_on_set(
-            rule_input, self.kind, radius_of(rule_input, self.kind, tau), best
-        )
+            bound, best = self.largest_tau(rule_input)
+            decided = bound >= tau
+        else:
+            best = rule_input.scores.argmax(axis=1)
+            radius = radius_of(rule_input, self.kind, tau)
+            decided = dominates_on_set(rule_input, self.kind, radius, best)
         return RuleOutput(best, decided, np.where(decided, tau, 0.0))
 
-    def largest_tau(self, rule_input: RuleInput, target: int | None) -> tuple[_Array, _Codes]:
+    def largest_tau(self, rule_input: RuleInput) -> tuple[_Array, _Codes]:
         """As `Rule.largest_tau`."""
-        if not self._in_parts(rule_input):
-            best, allowed = self._best(rule_input, target)
-            return np.where(allowed, self._largest_tau(rule_input, best), 0.0), best
-        votes = _PartVotes(rule_input)
-        total = self._of_parts(rule_input, votes, np.arange(len(votes.best)))
-        return np.where(votes.allowed(target), total, 0.0), votes.best
+        if self._in_parts(rule_input):
+            return self._largest_tau_of_parts(rule_input)
+        best = rule_input.scores.argmax(axis=1)
+        return self._largest_tau(rule_input, best), best
 
-    def best_scores(self, rule_input: RuleInput) -> _Codes:
-        """As `Rule.best_scores`."""
+    def best_classes(self, rule_input: RuleInput) -> _Codes:
+        """As `Rule.best_classes`."""
         if self._in_parts(rule_input):
             return _PartVotes(rule_input).best
-        return self._best(rule_input, None)[0]
+        return np.asarray(rule_input.scores.argmax(axis=1))
 
     def evaluate_grid(
         self, rule_input: RuleInput, grid: _Array, best: _Codes
@@ -347,14 +333,6 @@ class SetRule(Rule):
 
     def _in_parts(self, rule_input: RuleInput) -> bool:
         return rule_input.conditional.weights.shape[1] > 1 and not self.kind.any_distribution
-
-    def _best(self, rule_input: RuleInput, target: int | None) -> tuple[_Codes, NDArray[np.bool_]]:
-        """Numbers of the largest scores, and which of them may be decided."""
-        best = np.asarray(rule_input.scores.argmax(axis=1))
-        if target is None:
-            return best, np.ones(len(best), dtype=bool)
-        # The set contains the mean: no other class can dominate.
-        return best, rule_input.discriminants.labels[best] == target
 
     def _largest_tau(self, rule_input: RuleInput, best: _Codes) -> _Array:
         degrees = degrees_of(rule_input, self.kind)
@@ -374,51 +352,16 @@ class SetRule(Rule):
         tau = np.where(radius >= limit, 1.0, tau)
         return np.where((radius > 0) | (degrees == 0), tau, 0.0)
 
-    def _decide_parts(self, rule_input: RuleInput, tau: _Array, target: int | None) -> RuleOutput:
-        """Yes where all relevant parts hold at one level, no where one fails that must hold.
-
-        Rows that these do not decide take the largest probability of each part.
-        """
+    def _largest_tau_of_parts(self, rule_input: RuleInput) -> tuple[_Array, _Codes]:
+        """sum_g p(g|z) t_g with the largest t_g at which the class dominates on part g's set."""
         votes = _PartVotes(rule_input)
-        n, parts = votes.weights.shape
-        possible = votes.allowed(target) & (votes.weights.sum(axis=1) >= tau)
-        # Parts of next to no weight, together 1 per cent of 1 - tau, are left out.
-        order = np.argsort(votes.weights, axis=1)
-        small = np.cumsum(np.take_along_axis(votes.weights, order, axis=1), axis=1)
-        dropped = np.zeros((n, parts), dtype=bool)
-        np.put_along_axis(dropped, order, small <= 0.01 * (1 - tau)[:, None], axis=1)
-        weights = np.where(dropped, 0.0, votes.weights)
-        total = weights.sum(axis=1)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            common = tau / total
-            least = (tau[:, None] - (votes.weights.sum(axis=1)[:, None] - weights)) / weights
-        common = np.where(possible & (common < 1), common, 0.5)
-        good = possible & (tau < total)
-        bad = ~possible
-        for g in range(parts):
-            for level, yes in ((common, True), (least[:, g], False)):
-                rows = np.flatnonzero((weights[:, g] > 0) & (level > 0) & (level < 1) & ~bad)
-                rows = rows[good[rows]] if yes else rows[~good[rows]]
-                if not len(rows):
-                    continue
-                part = rule_input.part(g, rows)
-                radius = radius_of(part, self.kind, _rounded(level[rows], up=yes))
-                holds = dominates_on_set(part, self.kind, radius, votes.of_part[rows, g])
-                (good if yes else bad)[rows] = holds if yes else ~holds
-        left = np.flatnonzero(~good & ~bad)
-        good[left] = self._of_parts(rule_input, votes, left) >= tau[left]
-        return RuleOutput(votes.best, good, np.where(good, tau, 0.0))
-
-    def _of_parts(self, rule_input: RuleInput, votes: _PartVotes, rows: _Codes) -> _Array:
-        """sum_g p(g|z) t_g with the largest t_g at which the best dominates."""
-        total = np.zeros(len(rows))
+        total = np.zeros(len(votes.best))
         for g in range(votes.weights.shape[1]):
-            some = np.flatnonzero(votes.weights[rows, g] > 0)
-            if len(some):
-                part = rule_input.part(g, rows[some])
-                largest = self._largest_tau(part, votes.of_part[rows[some], g])
-                total[some] += votes.weights[rows[some], g] * largest
-        return np.minimum(total, 1.0)
+            rows = np.flatnonzero(votes.weights[:, g] > 0)
+            if len(rows):
+                largest = self._largest_tau(rule_input.part(g, rows), votes.best[rows])
+                total[rows] += votes.weights[rows, g] * largest
+        return np.minimum(total, 1.0), votes.best
 
     def _bisected(self, rule_input: RuleInput, limit: _Array, best: _Codes) -> _Array:
         """Largest radii at which the best dominates, from below."""
@@ -450,7 +393,7 @@ class SetRule(Rule):
         radii = np.column_stack([np.zeros_like(limit), radii])
         steps = np.arange(_LEVELS + 1) / _LEVELS
         for _ in range(4):
-            count = levels_over_sets(rule_input, self.kind, radii[:, 1:], best)
+            count = levels_over_sets(rule_input, radii[:, 1:], best)
             below = radii[rows, count]
             above = radii[rows, np.minimum(count + 1, radii.shape[1] - 1)]
             with np.errstate(divide="ignore", invalid="ignore"):
@@ -459,46 +402,28 @@ class SetRule(Rule):
         return below
 
 
-def _rounded(level: _Array, up: bool) -> _Array:
-    """Levels of which there are few different ones: steps of 5 per cent of 1 - level."""
-    steps = np.log1p(-level) / np.log(1.05)
-    return np.asarray(1 - 1.05 ** (np.floor(steps) if up else np.minimum(np.ceil(steps), -1)))
-
-
 class _PartVotes:
     """Classes of the parts' means, and the class with most weight among them.
 
     Attributes
     ----------
-    of_part : (n, parts) array
-        Scores that are largest at the parts' means.
     best : (n,) array
-        A score of the class with most weight.
+        The class with most weight.
     weights : (n, parts) array
         p(g|z) of the parts of that class, 0 of others.
     """
 
     def __init__(self, rule_input: RuleInput) -> None:
-        weights, labels = rule_input.conditional.weights, rule_input.discriminants.labels
-        self.labels = labels
-        columns = [rule_input.conditional.means[:, g] for g in range(weights.shape[1])]
+        weights, means = rule_input.conditional.weights, rule_input.conditional.means
+        columns = [means[:, g] for g in range(weights.shape[1])]
         if not rule_input.by_scores:
             columns = [rule_input.functions.scores(points) for points in columns]
-        self.of_part = np.stack([scores.argmax(axis=1) for scores in columns], axis=1)
-        classes = labels[self.of_part]
-        rows = np.arange(len(classes))
-        votes = np.zeros((len(classes), int(labels.max()) + 1))
-        for g in range(classes.shape[1]):
-            votes[rows, classes[:, g]] += weights[:, g]
-        same = classes == votes.argmax(axis=1)[:, None]
-        self.best = self.of_part[rows, np.where(same, weights, -1.0).argmax(axis=1)]
-        self.weights = np.where(same, weights, 0.0)
-
-    def allowed(self, target: int | None) -> NDArray[np.bool_]:
-        """Which rows may be decided as a target."""
-        if target is None:
-            return np.ones(len(self.best), dtype=bool)
-        return np.asarray(self.labels[self.best] == target)
+        of_part = np.stack([scores.argmax(axis=1) for scores in columns], axis=1)
+        votes = np.zeros((len(weights), rule_input.discriminants.count))
+        for g in range(weights.shape[1]):
+            votes[np.arange(len(votes)), of_part[:, g]] += weights[:, g]
+        self.best = votes.argmax(axis=1)
+        self.weights = np.where(of_part == self.best[:, None], weights, 0.0)
 
 
 # ---- whether a class dominates over a set
@@ -521,23 +446,17 @@ def dominates_on_set(
 
 def _linear_on_ellipsoid(rule_input: RuleInput, radius: _Array, best: _Codes) -> NDArray[np.bool_]:
     """Proposition 2: (f_c - f_h)(m) against radius |R^(1/2) (beta_c - beta_h)|."""
-    scores = rule_input.scores
-    shared = rule_input.shared
+    scores, rows, shared = rule_input.scores, np.arange(len(best)), rule_input.shared
     if shared is not None and shared.pair_variances is not None and len(shared.pair_variances) == 1:
         variance = shared.pair_variances[0, best]
-    elif rule_input.by_scores:
-        variance = pair_variances(rule_input.conditional.covariance, best)
     else:
-        variance = slope_variances(
-            rule_input, rule_input.conditional.covariance, np.arange(len(best)), best
-        )
-    spread = np.sqrt(variance)
-    rows = np.arange(len(best))
-    margin = scores[rows, best][:, None] - scores
-    size = rule_input.magnitudes + rule_input.magnitudes[rows, best][:, None]
-    fall = radius[:, None] * spread
-    least, reach = margin - fall, rounding_share(rule_input.n_features) * (size + fall)
-    rivals = rivals_of(rule_input.discriminants.labels, best)
+        variance = pair_variances(rule_input.conditional.covariance, best)
+    size = np.abs(scores)
+    size = size + size[rows, best][:, None]
+    fall = radius[:, None] * np.sqrt(variance)
+    least = scores[rows, best][:, None] - scores - fall
+    reach = rounding_share(rule_input.n_features) * (size + fall)
+    rivals = np.arange(scores.shape[1]) != best[:, None]
     return np.asarray((~rivals | (least >= reach)).all(axis=1))
 
 
@@ -547,33 +466,29 @@ def _pair_by_pair(
     """Differences that are not separable: in rounds of checks, for the samples that hold so far."""
     shared = shares_quadratics(rule_input, kind)
     if shared and len(best) >= _ITEMS_A_GROUP * _n_groups(rule_input, best):
-        return np.asarray(levels_over_sets(rule_input, kind, radius[:, None], best) > 0)
-    rivals, order = _nearest_rivals(rule_input, best)
+        return np.asarray(levels_over_sets(rule_input, radius[:, None], best) > 0)
+    order = _nearest_rivals(rule_input, best)
     alive = np.ones(len(best), dtype=bool)
-    for step in range(order.shape[1]):
-        rows = np.flatnonzero(alive & (rivals > step))
+    for rivals in order.T:
+        rows = np.flatnonzero(alive)
         if not len(rows):
             break
-        alive[rows] = (
-            _signs(rule_input, kind, radius[rows], rows, best[rows], order[rows, step]) > 0
-        )
+        alive[rows] = _signs(rule_input, kind, radius[rows], rows, best[rows], rivals[rows]) > 0
     return alive
 
 
-def _nearest_rivals(
-    rule_input: RuleInput, best: _Codes
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """(n,): numbers of rivals; (n, k): first these, the one with the largest score first."""
-    rivals = rivals_of(rule_input.discriminants.labels, best)
-    order = np.argsort(np.where(rivals, -rule_input.scores, np.inf), axis=1, kind="stable")
-    return rivals.sum(axis=1), order
+def _nearest_rivals(rule_input: RuleInput, best: _Codes) -> NDArray[np.intp]:
+    """(n, k - 1): the other classes, the one with the largest score first."""
+    others = -rule_input.scores
+    others[np.arange(len(best)), best] = np.inf
+    return np.argsort(others, axis=1, kind="stable")[:, :-1]
 
 
 def shares_quadratics(rule_input: RuleInput, kind: ConfidenceSet) -> bool:
     """Whether samples with the same entries known have the same quadratic for a pair of classes."""
     return (
         isinstance(rule_input.functions, Quadratic)
-        and kind.shape == "ball"
+        and not kind.full_covariance
         and rule_input.conditional.means.shape[1] == 1
         and bool(np.isfinite(rule_input.scores).all())
     )
@@ -583,9 +498,7 @@ def _n_groups(rule_input: RuleInput, best: _Codes) -> int:
     return len(np.unique(rule_input.conditional.pattern * rule_input.discriminants.count + best))
 
 
-def levels_over_sets(
-    rule_input: RuleInput, kind: ConfidenceSet, radii: _Array, best: _Codes
-) -> NDArray[np.intp]:
+def levels_over_sets(rule_input: RuleInput, radii: _Array, best: _Codes) -> NDArray[np.intp]:
     """At how many of the first levels the best scores dominate.
 
     Radii (n, t) ascend along the levels. Differences of two quadratic discriminants over the ball
@@ -593,20 +506,17 @@ def levels_over_sets(
     where only g and c depend on the sample: one eigendecomposition for each pattern and pair of
     classes serves all samples and all levels.
     """
-    rivals, order = _nearest_rivals(rule_input, best)
     levels = np.full(len(best), radii.shape[1])
-    for step in range(order.shape[1]):
-        rows = np.flatnonzero((levels > 0) & (rivals > step))
+    for rivals in _nearest_rivals(rule_input, best).T:
+        rows = np.flatnonzero(levels > 0)
         if not len(rows):
             break
-        limits = levels[rows]
-        levels[rows] = _proved(rule_input, kind, radii[rows], rows, best, order[:, step], limits)
+        levels[rows] = _proved(rule_input, radii[rows], rows, best, rivals, levels[rows])
     return levels
 
 
 def _proved(
     rule_input: RuleInput,
-    kind: ConfidenceSet,
     radii: _Array,
     rows: _Codes,
     best: _Codes,
@@ -625,12 +535,8 @@ def _proved(
     forms = functions.forms(pairs[:, 0], pairs[:, 1])
     groups = np.stack([form_of.reshape(-1), pattern[first]], axis=1)
     slopes = 0.5 * (rule_input.pulls[rows, h] - rule_input.pulls[rows, c])
-    if kind.full_covariance:
-        forms, slopes, groups, widths = _by_roots(rule_input, forms, slopes, groups, pattern)
-        size = np.linalg.norm(rule_input.roots, axis=(1, 2))
-    else:
-        widths = np.sqrt(rule_input.conditional.variances[:, 0])
-        size = np.linalg.norm(widths, axis=1)
+    widths = np.sqrt(rule_input.conditional.variances[:, 0])
+    size = np.linalg.norm(widths, axis=1)
     constant = rule_input.scores[rows, c] - rule_input.scores[rows, h]
     # What evaluating two scores and a difference may have lost.
     constant -= rounding_share(rule_input.n_features) * (
@@ -655,18 +561,6 @@ def _proved(
     return levels
 
 
-def _by_roots(
-    rule_input: RuleInput, forms: _Array, slopes: _Array, groups: NDArray[np.intp], pattern: _Codes
-) -> tuple[_Array, _Array, NDArray[np.intp], _Array]:
-    """Forms and slopes in the coordinates u of ``x = m + S u``, a form for each group."""
-    roots = rule_input.roots[groups[:, 1]]
-    inner = np.einsum("nia,nij,njb->nab", roots, forms[groups[:, 0]], roots, optimize=True)
-    turned = np.einsum("nia,ni->na", rule_input.roots[pattern], slopes)
-    every = np.arange(len(groups))
-    d = forms.shape[1]
-    return inner, turned, np.stack([every, np.zeros_like(every)], axis=1), np.ones((1, d))
-
-
 def _signs(
     rule_input: RuleInput, kind: ConfidenceSet, radius: _Array, rows: _Codes, c: _Codes, h: _Codes
 ) -> NDArray[np.int32]:
@@ -678,8 +572,6 @@ def _signs(
     )
     V, g = rule_input.functions.difference(rule_input.mean, rows, c, h)
     sizes = rule_input.functions.difference_sizes(rule_input.mean, rows, c, h)
-    if kind.shape == "box":
-        return _box_signs(rule_input, V, g, sizes, constant, radius, rows)
     root = _roots(rule_input, kind, rows)
     A = np.einsum("nia,nij,njb->nab", root, V, root, optimize=True)
     A = 0.5 * (A + A.transpose(0, 2, 1))
@@ -699,34 +591,3 @@ def _roots(rule_input: RuleInput, kind: ConfidenceSet, rows: _Codes) -> _Array:
     if conditional.means.shape[1] == 1 and conditional.covariances is not None:
         return rule_input.roots[conditional.pattern[rows]]
     return square_roots(conditional.covariance[rows])
-
-
-def _box_signs(
-    rule_input: RuleInput,
-    V: _Array,
-    g: _Array,
-    sizes: tuple[_Array, _Array],
-    constant: _Array,
-    radius: _Array,
-    rows: _Codes,
-) -> NDArray[np.int32]:
-    """In the eigenvectors of V, with a box there (Parrish 2012, (5.15), (5.16))."""
-    # Axes of the missing components alone: known ones must not be mixed with them.
-    varies = rule_input.conditional.variance[rows] > 0
-    every = np.arange(V.shape[1])
-    V = np.where(varies[:, :, None] & varies[:, None], V, 0.0)
-    size = np.abs(V).sum(axis=2).max(axis=1)
-    V[:, every, every] += np.where(varies, 0.0, 4 * np.where(size > 0, size, 1.0)[:, None])
-    values, Q = np.linalg.eigh(V)
-    covariance = rule_input.conditional.covariance[rows]
-    variance = np.einsum("nia,nij,nja->na", Q, covariance, Q, optimize=True)
-    widths = radius[:, None] * np.sqrt(np.maximum(variance, 0.0))
-    slopes = np.einsum("nia,ni->na", Q, g)
-    least = constant + box_minimum(values, slopes, widths, rule_input.n_threads)
-    # Eigenvalues and slopes along eigenvectors are off by shares of |V|, what was added to its
-    # diagonal included, and |g|.
-    curved, sloped = sizes
-    slack = rounding_of_quadratics(
-        5 * curved, sloped, np.linalg.norm(widths, axis=1), rule_input.n_features
-    )
-    return np.where(least >= slack, 1, np.where(least < -slack, -1, 0)).astype(np.int32)

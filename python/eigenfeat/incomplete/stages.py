@@ -1,8 +1,8 @@
 """Classifiers at several times: fits, and probabilities of series that were not fitted to.
 
 Series are arrays (n, channels, d). A classifier at a time t is fitted to ``X[:, :, :t]``. Its
-probabilities of training series come out of folds, those of the classifier itself where it has
-some, out of bags, or from leave-one-out scores.
+probabilities of training series come out of folds, from those of a pool of views (`GEMClassifier`)
+where it has some, or from the leave-one-out scores of `ConvolutionClassifier`.
 """
 
 from __future__ import annotations
@@ -64,19 +64,19 @@ class HeldOut:
         Times that the classifier can take.
     probabilities : (R, p, n, G) array
         By repeat of the folds. NaN for series that are never left out.
-    factors : (p,) array
-        Scores times this are logits, for classifiers without `predict_proba`; otherwise 1.
     skipped : str
         Why times were left out, if any were.
     models : list or None
         Classifiers of all series, where these are fitted anyway.
+    factors : (p,) array or None
+        Scores times this are logits, for classifiers without `predict_proba`.
     """
 
     times: _Times
     probabilities: _Array
-    factors: _Array
     skipped: str = ""
     models: list[Any] | None = None
+    factors: _Array | None = None
 
     def stacked(self) -> tuple[list[_Array], NDArray[np.intp]]:
         """Probabilities (m, G) by time, repeats below each other, and which series they are of."""
@@ -152,18 +152,23 @@ def held_out_stages(
     CannotFitError
         If no fold can be fitted.
     """
-    codes = np.searchsorted(classes, y)
-    if isinstance(candidate, ConvolutionClassifier):
-        try:
-            return _left_one_out(fit_prefixes(candidate, X, y, times), times, codes)
-        except _FAILURES as error:
-            raise _cannot_fit(candidate, str(error)) from error
-    own = None
-    if _last_step(candidate, "oob_score") and _last_step(candidate, "bootstrap"):
-        own = _with_own(candidate, X, y, classes, times, "oob_decision_function_")
-    elif hasattr(candidate, "out_of_fold_proba_"):  # a pool of views
-        own = _with_own(candidate, X, y, classes, times, "out_of_fold_proba_")
-    return _out_of_folds(candidate, X, y, classes, times, n_folds) if own is None else own
+    models: list[Any] = []
+    try:
+        if isinstance(candidate, ConvolutionClassifier):
+            models = list(fit_prefixes(candidate, X, y, times))
+            own = [softmax(one.factor_ * one.loo_scores_, axis=1) for one in models]
+        elif hasattr(candidate, "out_of_fold_proba_"):  # a pool of views has folds of its own
+            whole = _fitted(candidate, X, y)
+            if getattr(whole, "out_of_fold_proba_", None) is not None:
+                models = [*(_fitted(candidate, X[:, :, :t], y) for t in times[:-1]), whole]
+                own = [np.array(one.out_of_fold_proba_, dtype=float) for one in models]
+    except _FAILURES as error:
+        raise _cannot_fit(candidate, str(error)) from error
+    if not models:
+        return _out_of_folds(candidate, X, y, classes, times, n_folds)
+    codes, probabilities = np.searchsorted(classes, y), np.stack(own)
+    probabilities[:, np.bincount(codes)[codes] == 1] = np.nan  # without it there is no such class
+    return HeldOut(times, probabilities[None], models=models)
 
 
 def fitted_stages(candidate: Any, X: _Array, y: Labels, held_out: HeldOut) -> list[Any]:
@@ -171,7 +176,7 @@ def fitted_stages(candidate: Any, X: _Array, y: Labels, held_out: HeldOut) -> li
     if held_out.models is not None:
         return held_out.models
     models = [_fitted(candidate, X[:, :, :t], y) for t in held_out.times]
-    if hasattr(candidate, "predict_proba"):
+    if held_out.factors is None:
         return models
     return [
         model if hasattr(model, "predict_proba") else ScoredClassifier(model, float(factor))
@@ -201,43 +206,6 @@ def _shared(models: Sequence[ConvolutionClassifier]) -> bool:
     )
 
 
-def _left_one_out(
-    models: Sequence[ConvolutionClassifier], times: _Times, codes: NDArray[np.intp]
-) -> HeldOut:
-    probabilities = np.stack([softmax(one.factor_ * one.loo_scores_, axis=1) for one in models])
-    probabilities[:, np.bincount(codes)[codes] == 1] = np.nan  # without it there is no such class
-    return HeldOut(times, probabilities[None], np.ones(len(times)), models=list(models))
-
-
-def _with_own(
-    candidate: Any, X: _Array, y: Labels, classes: Labels, times: _Times, name: str
-) -> HeldOut | None:
-    """Of a classifier that has such probabilities of its training series; None if it has not."""
-    probabilities, usable_times, models, reason = [], [], [], ""
-    for t in reversed(times.tolist()):
-        try:
-            model = _fitted(candidate, X[:, :, :t], y)
-            if isinstance(model, DummyClassifier):
-                at_time = _probability(model, X[:, :, :t], classes)
-            else:
-                at_time = getattr(_last(model), name)
-            if at_time is None:
-                return None
-            probabilities.append(np.array(at_time, dtype=float))
-            usable_times.append(t)
-            models.append(model)
-        except _FAILURES as error:
-            reason = f"{error} (by the first {t} samples)"
-            if t == times[-1]:
-                raise _cannot_fit(candidate, reason) from error
-    stacked = np.stack(probabilities[::-1])
-    stacked[np.isnan(stacked).any(axis=2)] = np.nan  # in all bags
-    single = np.bincount(np.searchsorted(classes, y))[np.searchsorted(classes, y)] == 1
-    stacked[:, single] = np.nan
-    ascending = np.array(usable_times[::-1])
-    return HeldOut(ascending, stacked[None], np.ones(len(ascending)), reason, models[::-1])
-
-
 def _out_of_folds(
     candidate: Any, X: _Array, y: Labels, classes: Labels, times: _Times, n_folds: int
 ) -> HeldOut:
@@ -258,7 +226,7 @@ def _out_of_folds(
             t = int(times[k])
             try:
                 model = _fitted(candidate, X[~held_out][:, :, :t], y[~held_out])
-                value = _probability if not of_scores else _class_scores
+                value = _class_scores if of_scores else _probability
                 values = value(model, X[held_out][:, :, :t], classes)
             except _FAILURES as error:
                 failure = f"{error} (by the first {t} samples)"
@@ -271,16 +239,16 @@ def _out_of_folds(
     if not folds:
         raise _cannot_fit(candidate, failure)
     out, left = out[:, usable], times[usable]
-    factors = np.ones(len(left))
-    if of_scores:
-        codes = np.searchsorted(classes, y)
-        for k in range(len(left)):
-            known = ~np.isnan(out[:, k]).any(axis=2)
-            truth = np.broadcast_to(codes, known.shape)[known]
-            scale = float(np.std(out[:, k][known])) or 1.0
-            factors[k] = logit_factor(out[:, k][known] / scale, truth) / scale
-            out[:, k] = softmax(factors[k] * out[:, k], axis=2)
-    return HeldOut(left, out, factors, skipped)
+    if not of_scores:
+        return HeldOut(left, out, skipped)
+    codes, factors = np.searchsorted(classes, y), np.ones(len(left))
+    for k in range(len(left)):
+        known = ~np.isnan(out[:, k]).any(axis=2)
+        truth = np.broadcast_to(codes, known.shape)[known]
+        scale = float(np.std(out[:, k][known])) or 1.0
+        factors[k] = logit_factor(out[:, k][known] / scale, truth) / scale
+        out[:, k] = softmax(factors[k] * out[:, k], axis=2)
+    return HeldOut(left, out, skipped, factors=factors)
 
 
 def _folds(y: Labels, n_folds: int, repeats: int) -> Iterator[tuple[int, NDArray[np.bool_]]]:
@@ -352,14 +320,6 @@ def _takes_series(model: Any) -> bool:
     except (AttributeError, TypeError):  # an estimator without tags
         return False
     return bool(tags.input_tags.three_d_array or (tags.no_validation and first is not model))
-
-
-def _last(model: Any) -> Any:
-    return model.steps[-1][1] if isinstance(model, Pipeline) else model
-
-
-def _last_step(candidate: Any, name: str) -> Any:
-    return getattr(_last(candidate), name, False)
 
 
 def _cannot_fit(candidate: Any, failure: str) -> CannotFitError:

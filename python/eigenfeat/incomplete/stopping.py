@@ -97,16 +97,6 @@ class Policy(Saved):
         """(n,): positive where it is better to wait at the k-th time."""
         return -self.regressions[k].predict(views_of(probability), self.fitted[k])
 
-    def stops(self, probabilities: Sequence[_Array]) -> NDArray[np.intp]:
-        """(n,): at which time each row is decided."""
-        out = np.full(len(probabilities[0]), len(probabilities) - 1, dtype=np.intp)
-        waiting = np.ones(len(out), dtype=bool)
-        for k in range(len(probabilities) - 1):
-            stop = waiting & (self.saving(k, probabilities[k]) <= 0)
-            out[stop] = k
-            waiting &= ~stop
-        return out
-
 
 def fitted_policy(
     regressions: Sequence[Regression], probabilities: Sequence[_Array], costs: _Array

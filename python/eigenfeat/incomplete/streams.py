@@ -19,7 +19,6 @@ from eigenfeat._base.validation import check_whole, real_array, show
 from eigenfeat.incomplete.chi_squares import spectra_of
 from eigenfeat.incomplete.completion import Conditional
 from eigenfeat.incomplete.decisions import StreamDecision
-from eigenfeat.incomplete.discriminants import Linear
 from eigenfeat.incomplete.rules import FittedModel, PairwiseRule, RuleInput, Shared, pair_variances
 from eigenfeat.incomplete.series import decision_times, pushed_value, taus_of
 
@@ -323,8 +322,7 @@ class Streams:
     def finish(self, at: _Given = None) -> _Codes:
         """Decide series that have ended, from their known values.
 
-        Missing values are filled by the last values or, where the model was fitted with a
-        `horizon`, by conditional means.
+        The values after the end are each channel's last one.
 
         Parameters
         ----------
@@ -350,9 +348,8 @@ class Streams:
                 raise ValueError(
                     f"at: expected series with known samples, got {where[int(known.argmin())]}"
                 )
-            if self._layout.padded:
-                for row, seen in zip(rows, self._seen[where], strict=True):
-                    self._layout.pad(row.reshape(-1, self._layout.channels), int(seen))
+            for row, seen in zip(rows, self._seen[where], strict=True):
+                self._layout.pad(row.reshape(-1, self._layout.channels), int(seen))
             code, reliability = self._model.final_decisions(rows)
             self._decide(where, code, reliability, self._seen[where])
             return where
@@ -382,8 +379,8 @@ class Streams:
                     self._means[:, rows],
                     self._densities[:, rows],
                 ):
-                    reliability[rows[some]], score = self._model.rule.largest_tau(rule_input, None)
-                    code[rows[some]] = self._model.discriminants.labels[score]
+                    largest, best = self._model.rule.largest_tau(rule_input)
+                    reliability[rows[some]], code[rows[some]] = largest, best
             return self._model.classes[code], reliability
 
     def reset(self, at: _Given = None) -> None:
@@ -510,7 +507,7 @@ class Streams:
             output = fitted.rule.decide(rule_input, tau[some])
             at = output.decided.nonzero()[0]
             if len(at):
-                code[some[at]] = fitted.discriminants.labels[output.best[at]]
+                code[some[at]] = output.best[at]
                 reliability[some[at]] = fitted.rule.certified_tau(rule_input, output, at)
         items = (code >= 0).nonzero()[0]
         return items, code[items], reliability[items]
@@ -652,8 +649,6 @@ class StreamTables:
         Labels.
     channels, length : int
         Numbers in a sample, and samples in a complete series.
-    padded : bool
-        Whether shorter series are padded with their last values.
     tau : float
         Reliability of the decisions.
     times : (p,) array of int
@@ -675,7 +670,6 @@ class StreamTables:
     classes: NDArray[Any]
     channels: int
     length: int
-    padded: bool
     tau: float
     times: NDArray[np.int64]
     weights: _Array
@@ -694,7 +688,7 @@ def stream_tables(
     Parameters
     ----------
     model : ReliableClassifier
-        Fitted, with ``rule_ == "pairwise"`` and linear discriminants, one for each class.
+        Fitted, with ``rule_ == "pairwise"``.
     reliability : float, optional
         tau; that of the estimator by default.
     steps : ascending integers in 1..length, optional
@@ -708,24 +702,20 @@ def stream_tables(
     Raises
     ------
     ValueError
-        If the rule or the discriminants are others, or arguments are invalid.
+        If the rule is another one, or arguments are invalid.
     """
     check_is_fitted(model)
     tau = float(taus_of(model, reliability, 1)[0])
     fitted = model.fitted_
     times = decision_times(model, steps, fitted.layout.length)
     rule = getattr(fitted.rule, "rule", fitted.rule)
-    if not isinstance(rule, PairwiseRule) or not isinstance(fitted.discriminants, Linear):
+    if not isinstance(rule, PairwiseRule):
         raise ValueError(
             "model: expected the rule 'pairwise' with linear discriminants (such as "
             "LinearDiscriminantAnalysis or LogisticRegression), got the rule "
             f"{fitted.rule_name!r} with {show(fitted.classifier)}"
         )
-    if fitted.scores is None or len(fitted.discriminants.labels) != len(fitted.classes):
-        raise ValueError(
-            "model: expected one discriminant for each class, got "
-            f"{fitted.discriminants.count} of {show(fitted.classifier)}"
-        )
+    assert fitted.scores is not None
     entries = times * fitted.layout.channels
     times = times[
         (times > 0) & (times < fitted.layout.length) & (entries >= fitted.rule.least_known(tau))
@@ -743,7 +733,6 @@ def stream_tables(
         classes=fitted.classes,
         channels=fitted.layout.channels,
         length=fitted.layout.length,
-        padded=fitted.layout.padded,
         tau=tau,
         times=times,
         weights=np.asarray(mixture.weights, dtype=np.float64),

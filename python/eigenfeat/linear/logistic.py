@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -138,7 +139,7 @@ class LinearModel(BlockScores, ClassifierMixin, BaseEstimator):
         weights = np.ascontiguousarray(self.coef_, dtype=np.float64)
         constants = np.ascontiguousarray(self.intercept_, dtype=np.float64)
         scores = rows.class_scores(weights, constants, resolve(self.n_threads))
-        if not np.isfinite(scores).all():
+        if not (math.isfinite(np.vdot(scores, scores)) or np.isfinite(scores).all()):
             finite = np.isfinite(scores).all(axis=1)
             row = int(np.argmin(finite))
             value = scores[row][~np.isfinite(scores[row])][0]

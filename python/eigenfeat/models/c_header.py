@@ -15,7 +15,6 @@ from eigenfeat._base.saved_files import replacing
 from eigenfeat._base.validation import check_path, show
 from eigenfeat._base.version import __version__
 from eigenfeat.incomplete.reliable import ReliableClassifier
-from eigenfeat.incomplete.reliable_search import ReliableClassifierCV
 from eigenfeat.incomplete.streams import StreamTables, stream_tables
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ def to_c(
 
     Parameters
     ----------
-    model : ReliableClassifier or ReliableClassifierCV
+    model : ReliableClassifier
         Fitted, with the rule "pairwise" and linear discriminants, one for each class, such as
         ``ReliableClassifier(LinearDiscriminantAnalysis())``. Its completion may have one Gaussian
         or one for each class.
@@ -98,8 +97,6 @@ def to_c(
     if path is not None:
         check_path(path)
     name = _name_of(path, name)
-    if isinstance(model, ReliableClassifierCV):
-        model = getattr(model, "best_estimator_", model)
     if not isinstance(model, ReliableClassifier):
         raise ValueError(f"model: expected a fitted ReliableClassifier, got {show(model)}")
     made = _filled(stream_tables(model, reliability, steps), name, dtype)
@@ -166,17 +163,14 @@ def _filled(tables: StreamTables, name: str, dtype: str) -> str:
         "STATE_BYTES": str(size * (parts * (d + k + 1) + tables.channels) + 8),
         "TABLE_BYTES": str(size * sum(one.size for one in arrays.values()) + 2 * len(looks)),
         **{key: numbers(array) for key, array in arrays.items()},
-        **_padding(tables.padded, name),
+        **_padding(name),
     }
     template = files("eigenfeat.models").joinpath(_TEMPLATE).read_text(encoding="utf-8")
     return re.sub(r"@([A-Z_]+)@", lambda match: words[match.group(1)], template)
 
 
-def _padding(padded: bool, name: str) -> dict[str, str]:
+def _padding(name: str) -> dict[str, str]:
     """How finish fills the samples after the end of a series."""
-    if not padded:
-        comment = "Samples after its end have their expected values."
-        return {"PADDING_COMMENT": comment, "PADDING_DECLARATION": "", "PADDING_CODE": ""}
     upper = name.upper()
     return {
         "PADDING_COMMENT": "It is padded with its last sample.",

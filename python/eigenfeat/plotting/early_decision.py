@@ -126,7 +126,7 @@ class EarlyDecisionDisplay:
 
         Parameters
         ----------
-        estimator : ReliableClassifier or ReliableClassifierCV
+        estimator : ReliableClassifier
             Fitted model; of a search the best estimator.
         row : (d,) or (channels, samples) array-like
             A complete series.
@@ -169,10 +169,8 @@ class EarlyDecisionDisplay:
         if times is None:
             times = sorted({max(1, round(time / 3)), max(1, round(2 * time / 3)), time})
         flat, channels = series.T.reshape(1, -1), len(series)
-        labelled = [
-            model.completion_.condition_prefixes(flat, [t * channels]).at(0, n_columns=flat.size)
-            for t in times
-        ]
+        known = [np.where(np.arange(flat.size) < t * channels, flat, np.nan) for t in times]
+        labelled = [model.completion_.condition(one) for one in known]
         mean, variance = (
             np.stack([part[0].reshape(-1, channels).T for part in parts])
             for parts in ([one.mean for one in labelled], [one.variance for one in labelled])

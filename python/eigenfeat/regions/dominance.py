@@ -34,15 +34,12 @@ class SeparableClasses:
     offsets : (n or 1, G) array
     slopes : (G, d) array or None
     precisions, centres : (n or 1, G, d) arrays or None
-    groups : (G,) array of int32 or None
-        Classes of one group are not compared.
     """
 
     offsets: _Float64s
     slopes: _Float64s | None = None
     precisions: _Float64s | None = None
     centres: _Float64s | None = None
-    groups: npt.NDArray[np.int32] | None = None
 
     def dominating(
         self,
@@ -61,7 +58,7 @@ class SeparableClasses:
                 _ready(radii),
                 _ready(self.offsets),
                 *self._parts(),
-                self.groups,
+                None,
                 shape,
                 process,
                 n_threads,
@@ -84,7 +81,7 @@ class SeparableClasses:
             _ready(limits),
             _ready(self.offsets),
             *self._parts(),
-            self.groups,
+            None,
             shape,
             np.ascontiguousarray(classes, dtype=np.int32),
             n_threads,

@@ -360,9 +360,6 @@ def _promise(evidence: Evidence, final: float, n: int) -> Html | None:
         ("share of early labels that are final, these series", f"{final:.4f}"),
         ("its standard error", f"{standard_error(final, n):.4f}"),
     ]
-    if getattr(inner, "correction_", None) is not None and np.isfinite(inner.held_out_agreement_):
-        lines.append(("share among held-out training series", f"{inner.held_out_agreement_:.4f}"))
-        lines.append(("its lower bound, confidence 0.9", f"{inner.held_out_agreement_bound_:.4f}"))
     content = table(("", ""), lines)
     if getattr(inner, "correction_", None) is None and not hasattr(inner, "calibration_"):
         note = "The rule is neither corrected nor calibrated: tau holds if its model is right."

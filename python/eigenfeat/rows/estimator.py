@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import logging
+import math
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -66,6 +67,7 @@ __all__ = [
     "check_array",
     "class_weighted",
     "given_blocks",
+    "is_valid",
     "is_wide",
     "keep_columns",
     "keep_completion",
@@ -156,7 +158,9 @@ def validate_data(
     dates, sparse matrices that are not well formed, and missing labels. Messages name the column
     of a data frame, and the row.
     """
-    if isinstance(y, str) and _is_valid(estimator, X, options):
+    to_predict = isinstance(y, str) and options.get("reset") is False
+    plain = to_predict and options.keys() <= _PLAIN_OPTIONS
+    if plain and is_valid(estimator, X, options.get("dtype", "numeric")):
         return X
     X = plain_rows(X, missing=options.get("ensure_all_finite", True) is not True)
     y = plain_labels(y, what="target" if options.get("y_numeric") else "label")
@@ -166,28 +170,28 @@ def validate_data(
         return validation.validate_data(estimator, X, y, **options)
 
 
-def _is_valid(estimator: sklearn.base.BaseEstimator, X: Any, options: dict[str, Any]) -> bool:
+def is_valid(estimator: sklearn.base.BaseEstimator, X: Any, dtypes: Any = FLOATS) -> bool:
     """Whether samples to predict or transform are finite floats of a plain array, as wanted.
 
     Of such samples scikit-learn's checks, which take longer than the prediction of a few, change
-    nothing.
+    nothing. False may also mean that the sum of their squares is not finite.
     """
-    wanted = options.get("dtype", "numeric")
-    wanted = wanted if isinstance(wanted, list) else [wanted]
+    fitted = estimator.__dict__
     return (
         type(X) is np.ndarray
-        and options.get("reset") is False
-        and options.keys() <= _PLAIN_OPTIONS
+        and X.dtype in _PLAIN_TYPES
+        and (X.dtype.type in dtypes if isinstance(dtypes, list) else X.dtype.type is dtypes)
         and X.ndim == 2
+        and fitted.get("n_features_in_") == X.shape[1]
         and len(X) > 0
         and X.flags.c_contiguous
-        and any(kind in wanted for kind in FLOATS if X.dtype == kind)
-        and estimator.__dict__.get("n_features_in_") == X.shape[1]
-        and "feature_names_in_" not in estimator.__dict__
-        and bool(np.isfinite(X).all())
+        and "feature_names_in_" not in fitted
+        and "columns_" not in fitted
+        and math.isfinite(np.vdot(X, X))
     )
 
 
+_PLAIN_TYPES = frozenset(np.dtype(kind) for kind in FLOATS)
 _PLAIN_OPTIONS = {"reset", "dtype", "order", "accept_sparse", "ensure_all_finite"}
 
 

@@ -180,7 +180,7 @@ class FromLogits(BlockScores):
     def predict(self, X: Rows | RowBlocks) -> Labels:
         """Most probable labels, (n,)."""
         scores = self._all_scores(X)
-        return self.classes_[np.argmax(scores, axis=1)]
+        return self.classes_[scores.argmax(axis=1)]
 
     def _all_scores(self, X: Any) -> Floats:
         scores = self.decision_function(X)

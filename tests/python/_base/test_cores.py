@@ -26,7 +26,7 @@ from eigenfeat.ldg import KernelLDG
 class_clusters(X, y, 2)
 ef.GEMClassifier(gem=ef.GEM(n_directions=1), n_clusters=2).fit(X, y).predict(X)
 wide = np.tile(X, 5)  # so many columns that neighbours are found by brute force
-FixedTime(n_folds=2).fit(wide, y).predict_early(wide)
+FixedTime(20).fit(wide, y).predict_early(wide)
 ECTS().fit(X[::9], y[::9]).predict_early(X)
 for kernel in ("rbf", "laplacian", "linear"):
     model = KernelLDG(kernel=kernel, n_components=1, gamma=1.0, n_neighbors=5)

@@ -13,7 +13,8 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import ConvergenceWarning
 
 import eigenfeat as ef
-from eigenfeat.incomplete import MinimumCostClassifier, ReliableClassifier, ReliableClassifierCV
+from eigenfeat.gem.classifier import hidden_pairs
+from eigenfeat.incomplete import MinimumCostClassifier, ReliableClassifier
 
 SIZES = [(1, 20), (2, 2), (3, 3), (1, 2, 3, 5), (1, 1, 320)]
 # The only errors: they name the class, or the parameter that asks for more.
@@ -55,15 +56,11 @@ def test_every_estimator(name):
 
 @pytest.mark.parametrize("name", sorted(DEFAULTS.keys() - ESTIMATORS.keys()))
 def test_defaults_of_others(name):
-    """Those of epochs and series, and of two classes."""
+    """Those of epochs and series."""
     for sizes in SIZES:
         X, y = table(sizes)
         rows = epochs(X) if name in OF_EPOCHS else np.hstack([X, X[:, ::-1], X])
         model = DEFAULTS[name]()
-        if name == "SPRT" and len(sizes) > 2:
-            with pytest.raises(ValueError, match=r"y: expected two classes, got \d class"):
-                model.fit(rows, y)
-            continue
         model.fit(rows, y)
         method = model.predict if hasattr(model, "predict") else model.transform
         assert len(method(rows)) == len(y)
@@ -73,7 +70,6 @@ def test_defaults_of_others(name):
     "model",
     [
         ReliableClassifier(LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")),
-        ReliableClassifierCV(),
         MinimumCostClassifier(n_times=2),
     ],
 )
@@ -99,3 +95,12 @@ def test_hidden_layers_of_few_rows_are_small(depth):
     assert model.score(X, y) > 0.5
     few = ef.GEMClassifier(depth=depth, hidden_directions=1).fit(X, y)
     assert len(few.layers_[0].offset) == 132  # as asked for
+
+
+def test_how_many_hidden_directions():
+    assert hidden_pairs("auto", "auto", 3, 10_000, 50) == ("auto", 20)
+    assert hidden_pairs("auto", "auto", 3, 10_000, 4) == ("auto", 5)
+    assert hidden_pairs("auto", "auto", 3, 60, 50) == ("auto", 10)
+    assert hidden_pairs("auto", "auto", 12, 48, 13) == (("random_groups", 30), 1)
+    assert hidden_pairs("all", "auto", 12, 48, 13) == ("all", 1)
+    assert hidden_pairs("all", 7, 12, 48, 13) == ("all", 7)

@@ -59,11 +59,6 @@ FUNCTIONS = {
             "solve_with",
         ),
     ),
-    "harmonic_mean": (
-        incomplete.harmonic_mean,
-        {"accuracy": 0.9, "earliness": 0.5},
-        ("accuracy", "earliness"),
-    ),
 }
 # Where one of these is refused depends on the argument: some functions take them.
 TAKEN = {"NaN", "inf", "1e300", "None", "cube"}

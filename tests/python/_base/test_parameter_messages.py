@@ -84,7 +84,7 @@ def test_every_parameter_of_every_estimator(name, capfd):
         (lambda v: ldg.KernelLDG(kernel="rbf", **(LDG | {"n_neighbors": v})), "n_neighbors"),
         (lambda v: incomplete.LocalQDA(n_neighbors=v), "n_neighbors"),
         (lambda v: incomplete.LocalQDA(n_folds=v), "n_folds"),
-        (lambda v: incomplete.FixedTime(n_folds=v), "n_folds"),
+        (incomplete.FixedTime, "time"),
         (lambda v: ef.MulticlassSVM(solver="frank_wolfe", batch_size=v), "batch_size"),
         (lambda v: ef.GEMEnsemble(ef.GEMClassifier(views="gem"), n_members=v), "n_members"),
         (lambda v: ef.GEMClassifier(depth=v), "depth"),

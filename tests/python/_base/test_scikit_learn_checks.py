@@ -37,7 +37,6 @@ FREE = {
     "GEMClassifierCV": lambda: ef.GEMClassifierCV(gem_classifier(n_directions=1), ONE, cv=2),
     "GEMEnsemble": lambda: ef.GEMEnsemble(gem_classifier(n_directions=1), n_members=1),
     "GEMRegressor": lambda: ef.GEMRegressor(views="gem", n_directions=1),
-    "ReliableClassifierCV": lambda: incomplete.ReliableClassifierCV({"LDA": LDA}, n_folds=2),
     "OrientedPCA": ef.rayleigh.OrientedPCA,
     "PartitionedReducer": lambda: ldg.PartitionedReducer(ldg.LDG(1)),
     "MaxMarginShift": lambda: ef.MaxMarginShift(PCA(1), sigma2=0.5, svm=SVM),
@@ -46,7 +45,7 @@ FREE = {
     "MinimumCostClassifier": lambda: incomplete.MinimumCostClassifier(
         GaussianNB(), n_times=2, n_folds=2
     ),
-    "FixedTime": lambda: incomplete.FixedTime(GaussianNB(), n_folds=2),
+    "FixedTime": lambda: incomplete.FixedTime(1, GaussianNB()),
 }
 
 
@@ -59,7 +58,6 @@ OTHERS = [
     ef.GEMClassifier(),
     ef.GEMClassifierCV(grid=GRID),
     ef.GEMRegressor(),
-    incomplete.ReliableClassifierCV(n_folds=2),
     ef.GEMClassifier(depth=2),
     joint_classifier(epochs=2),
     ef.GEMEnsemble(make_pipeline(MaxAbsScaler(), gem_classifier(n_directions=2)), n_members=2),
@@ -87,15 +85,13 @@ OTHERS = [
     ef.maxmargin.Autoencoder(2, tied=False, max_iter=20),
     incomplete.MixtureCompletion(shrinkage=0.2, ridge=1e-3),
     incomplete.ECTS(0.2),
-    incomplete.FixedTime(time=1),
-    incomplete.FixedTime(n_folds=2),
+    incomplete.FixedTime(1),
     incomplete.MinimumCostClassifier(n_times=2, n_folds=2),
     incomplete.LocalQDA(n_neighbors=3, variance_floor=0.1),
     incomplete.ReliableClassifier(incomplete.LocalQDA(4), rule="box"),
     incomplete.ReliableClassifier(
         LinearDiscriminantAnalysis(), rule=incomplete.Sampled(128), held_out=2
     ),
-    incomplete.ReliableClassifierCV({"LDA": LDA}, tau=[0.5, 0.9], n_folds=2),
 ]
 
 
@@ -145,8 +141,8 @@ def test_the_page_declares_them():
 def test_early_decisions_about_one_column(rng):
     X = rng.standard_normal((40, 1)) + np.repeat([0, 3], 20)[:, None]
     y = np.repeat(["a", "b"], 20)
-    model = incomplete.ReliableClassifierCV(n_folds=2).fit(X, y)
-    found = model.best_estimator_.predict_early(X, trace=True)
+    model = LDA.fit(X, y)
+    found = model.predict_early(X, trace=True)
     assert found.time.tolist() == [1] * 40
     assert found.trace_label.tolist() == [[label] for label in model.predict(X)]
     assert found.trace_reliability.tolist() == [[1.0]] * 40

@@ -12,6 +12,8 @@ from sklearn.preprocessing import StandardScaler
 import eigenfeat as ef
 from eigenfeat.incomplete import LocalQDA
 from eigenfeat.ldg import LDG, KernelLDG
+from eigenfeat.moments.class_moments import is_rounding, varying
+from eigenfeat.moments.columns import deviations, mean_variance
 
 # Their docstrings name a parameter in the units of the columns: C, sigma2, or that of the kernel.
 BY_DEFINITION = {"MulticlassSVM", "MulticlassSVM, warm", "KernelLDG", "KernelLDG, chi2"}
@@ -71,6 +73,19 @@ def test_the_floor_of_standardised_rows_is_that_of_the_thesis():
     for rows in (X, constant):
         variances = LocalQDA(1).fit(rows, np.arange(50) % 2).local_gaussians(rows[:2])[1]
         assert_allclose(variances, 1e-4, rtol=1e-12)
+
+
+def test_spread_is_relative_to_size():
+    rng = np.random.default_rng(2)
+    noise = rng.choice([-1.0, 0.0, 1.0], 200)
+    X = np.column_stack([np.full(200, 0.1), 1 + 2.0**-52 * noise, 1 + 1e-9 * noise, 1e-200 * noise])
+    assert_array_equal(deviations(X) > 0, [False, False, True, True])
+    assert_allclose(deviations(X)[2], X[:, 2].std(), rtol=1e-6)
+    assert_allclose(deviations(X)[3], 1e-200 * noise.std(), rtol=1e-6)
+    assert_array_equal(deviations(X.astype(np.float32))[:3] > 0, [False, False, False])
+    assert mean_variance(X[:, :2]) == 1.0
+    assert_array_equal(varying([-1e-30, 0.0, 4.0], [1.0, 0.0, 1.0]), [0, 0, 2])
+    assert_array_equal(is_rounding([0.0, 1e-17, 1e-3], [0.0, 1.0, 1.0]), [True, True, False])
 
 
 def table(n, seed=0):

@@ -77,7 +77,7 @@ def test_the_readme_runs(tmp_path, monkeypatch):
 def estimators():
     """Return the classes with a page that have `fit`, and where they are listed."""
     for home, name in sorted(listed()):
-        if not home.endswith((".aeon", ".distributed")):
+        if not home.endswith(".distributed"):
             found = getattr(importlib.import_module(home), name)
             if isinstance(found, type) and issubclass(found, BaseEstimator):
                 yield home, name, found
@@ -113,7 +113,7 @@ def modules_with_examples():
     return [
         ".".join(path.relative_to(package).with_suffix("").parts)
         for path in sorted(package.rglob("*.py"))
-        if ">>> " in path.read_text() and path.name != "aeon.py"
+        if ">>> " in path.read_text()
     ]
 
 
@@ -145,11 +145,7 @@ def listed():
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_public_name_has_a_page(family):
     module = importlib.import_module(f"eigenfeat{family}")
-    shown = {
-        getattr(importlib.import_module(home), name)
-        for home, name in listed()
-        if not home.endswith(".aeon")  # which is an extra
-    }
+    shown = {getattr(importlib.import_module(home), name) for home, name in listed()}
     missing = [
         name
         for name in module.__all__

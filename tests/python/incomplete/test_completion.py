@@ -64,19 +64,14 @@ def test_any_pattern_is_direct_conditioning(rng, walks):
 
 def test_prefixes_are_the_same_as_patterns(walks):
     X, y = walks
+    at = np.array([0, 1, 3, 8, 9])
     for model in (GaussianCompletion().fit(X), MixtureCompletion().fit(X, y)):
-        found = model.condition_prefixes(X, covariance=True)
-        for k, t in enumerate(found.steps):
-            rows = X.copy()
-            rows[:, t:] = np.nan
-            one = model.condition(rows, covariance=True)
-            at = found.at(k, n_columns=9)
-            for name in ("weights", "mean", "variance", "covariance"):
-                got, expected = getattr(at, name), getattr(one, name)
-                assert_allclose(got, expected, rtol=1e-9, atol=1e-11)
-            assert at.missing[0] == one.missing[0] == 9 - t
-        some = model.condition_prefixes(X, [0, 3])
-        assert_allclose(some.means[:, 1], found.means[:, 2], rtol=1e-12)
+        found = model.mixture_.after(X, at, None, True, n_threads=1)
+        rows = np.where(np.arange(9) < at[:, None], X[:, None], np.nan).reshape(-1, 9)
+        expected = model.condition(rows, covariance=True)
+        for name in ("weights", "mean", "variance", "covariance"):
+            assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-9, atol=1e-11)
+        assert_array_equal(found.missing[found.pattern], np.isnan(rows).sum(axis=1))
 
 
 def test_mixtures_by_the_formulas_of_the_appendix(rng, walks):
@@ -138,11 +133,6 @@ def test_features_are_the_map_of_the_distribution(rng, walks, kind):
         assert_allclose(found.mean, features.transform(whole.mean), rtol=0, atol=1e-7)
         expected = np.einsum("ij,nik,kl->njl", B, whole.covariance, B)
         assert_allclose(found.covariance, expected, rtol=0, atol=1e-7)
-        prefixes = model.condition_prefixes(X, [2, 5], features=features, covariance=True)
-        plain = model.condition_prefixes(X, [2, 5])
-        assert_allclose(
-            prefixes.at(1).mean, features.transform(plain.at(1).mean), rtol=0, atol=1e-7
-        )
 
 
 def test_features_that_are_not_affine_are_refused(walks):
@@ -219,19 +209,7 @@ def test_errors_leave_the_estimator_as_it_was(walks, parameters, X, message):
         assert clone(model).get_params() == model.get_params()
 
 
-@pytest.mark.parametrize("steps", [[3, 2], [-1], [10], [1.5], [[1]], []])
-def test_steps_out_of_range(walks, steps):
+def test_infinite_entries_are_refused(walks):
     model = GaussianCompletion().fit(walks[0])
-    with pytest.raises(ValueError, match=r"steps: expected ascending integers in 0\.\.9"):
-        model.condition_prefixes(walks[0], steps)
-
-
-def test_prefixes_need_their_entries(walks):
-    X, _ = walks
-    rows = X.copy()
-    rows[4, 2] = np.nan
-    model = GaussianCompletion().fit(X)
-    with pytest.raises(ValueError, match="X: expected 5 leading entries, got NaN in row 4"):
-        model.condition_prefixes(rows, [1, 5])
     with pytest.raises(ValueError, match="infinity"):
-        model.transform(np.where(np.isnan(rows), np.inf, rows))
+        model.transform(np.where(walks[0] > 1, np.inf, walks[0]))

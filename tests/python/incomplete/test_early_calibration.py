@@ -13,7 +13,8 @@ from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from eigenfeat.incomplete import NotCertifiedError, ReliableClassifier, calibrate
-from eigenfeat.incomplete.calibration import last_rejected, lower_bound
+from eigenfeat.incomplete.calibration import last_rejected
+from eigenfeat.incomplete.rules import lower_bounds
 from eigenfeat.incomplete.scores import runs
 
 
@@ -22,11 +23,11 @@ from eigenfeat.incomplete.scores import runs
 def test_bounds_are_exact(n, confidence):
     """At the bound, as many successes or more have probability 1 - confidence."""
     k = np.arange(1, n + 1)
-    bound = lower_bound(k, n, confidence)
+    bound = lower_bounds(n, 1 - confidence)[k]
     assert_allclose(binom.sf(k - 1, n, bound), 1 - confidence, rtol=1e-6)
-    assert lower_bound(0, n, confidence) == 0
+    assert lower_bounds(n, 1 - confidence)[0] == 0
     assert np.all(np.diff(bound) > 0)
-    assert_allclose(lower_bound(n, n, confidence), (1 - confidence) ** (1 / n))
+    assert_allclose(lower_bounds(n, 1 - confidence)[n], (1 - confidence) ** (1 / n))
 
 
 def test_the_sequence_stops_at_the_first_failure():
@@ -47,7 +48,8 @@ def test_figures_are_those_of_early_decisions(rng):
         assert found.held_out_agreement[k] == np.mean(early.label == model.predict(held))
         assert found.accuracy[k] == np.mean(early.label == truth)
         assert found.mean_time[k] == pytest.approx(early.time.mean())
-    assert_allclose(found.lower, lower_bound(np.round(120 * found.held_out_agreement), 120, 0.9))
+    agreed = np.round(120 * found.held_out_agreement).astype(int)
+    assert_allclose(found.lower, lower_bounds(120, 0.1)[agreed])
     assert found.n == 120
     assert found.lower[found.chosen] >= 0.8
     assert found.chosen == 0 or found.lower[found.chosen - 1] < 0.8

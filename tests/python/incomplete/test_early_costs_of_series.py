@@ -11,12 +11,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.linear_model import Ridge, RidgeClassifierCV
 from sklearn.model_selection import LeaveOneOut, cross_val_predict
 from sklearn.naive_bayes import GaussianNB
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
 from eigenfeat import GEMClassifier
@@ -152,37 +150,6 @@ def test_a_stream_that_ends(fitted):
     assert stream.seen == 1
 
 
-@pytest.mark.parametrize("classifier", [RidgeClassifierCV(), LinearSVC(C=0.1), SVC()])
-def test_classifiers_with_scores_alone(classifier):
-    X, y = signals(60, np.random.default_rng(0))
-    N, t = signals(60, np.random.default_rng(1))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model = MinimumCostClassifier(classifier, 0.2, times=[15, 30, 60]).fit(X, y)
-    found = model.predict_early(N)
-    assert np.mean(found.label == t) > 0.7
-    probability = model.classifiers_[-1].predict_proba(N)
-    assert_allclose(probability.sum(axis=1), 1.0)
-    assert_array_equal(model.classifiers_[-1].predict(N), model.predict(N))
-    loss = -np.log(probability[np.arange(60), np.searchsorted(model.classes_, t)]).mean()
-    assert loss < 0.9  # of three classes; log 3 is 1.1
-
-
-def test_two_classes_of_scores_are_calibrated_out_of_folds():
-    X, y = signals(60, np.random.default_rng(0))
-    X, y = X[y != y[0]][:, None], y[y != y[0]]
-    classes = np.unique(y)
-    svm = LinearSVC(C=0.1, random_state=0)
-    held = held_out_stages(svm, X, y, classes, np.array([10, 60]), 5)
-    model = fitted_stages(svm, X, y, held)[0]
-    score = svm.fit(X[:, 0, :10], y).decision_function(X[:, 0, :10])
-    logits = held.factors[0] * np.column_stack([-score, score]) / 2
-    assert_allclose(model.predict_proba(X[:, 0, :10]), softmax(logits, axis=1), atol=1e-9)
-    probabilities, rows = held.stacked()
-    again = logit_factor(np.log(probabilities[0]), np.searchsorted(classes, y)[rows])
-    assert_allclose(again, 1.0, atol=1e-3)  # no other factor has a smaller log loss
-
-
 class _Picky(ClassifierMixin, BaseEstimator):
     """Takes 7 samples or more."""
 
@@ -211,25 +178,6 @@ def test_times_that_a_classifier_cannot_take_are_skipped():
     assert np.isfinite(list(chosen.fit(X, y).candidate_scores_.values())).all()
     with pytest.raises(ValueError, match=r"^classifier: expected one that can be fitted to the"):
         MinimumCostClassifier(_Picky(), n_folds=2).fit(X[:, :5], y)
-
-
-def test_forests_are_held_out_by_their_bags():
-    X, y = signals(80, np.random.default_rng(0))
-    classes, times = np.unique(y), np.array([30, 60])
-    forest = ExtraTreesClassifier(60, bootstrap=True, oob_score=True, random_state=0)
-    candidate = make_pipeline(FunctionTransformer(interval_summaries), forest)
-    held = held_out_stages(candidate, X[:, None], y, classes, times, 5)
-    alone = forest.fit(interval_summaries(X[:, :30]), y)
-    assert_array_equal(held.probabilities[0, 0], alone.oob_decision_function_)
-    models = fitted_stages(candidate, X[:, None], y, held)
-    wanted = alone.predict_proba(interval_summaries(X[:, :30]))
-    assert_array_equal(models[0].predict_proba(X[:, :30]), wanted)
-    channels, labels = two_channels()
-    early = MinimumCostClassifier(candidate, times=times).fit(channels, labels)
-    assert (
-        early.classifiers_[0].steps[-1][1].n_features_in_
-        == interval_summaries(channels[:, :, :30]).shape[1]
-    )
 
 
 @pytest.mark.parametrize("intervals", [False, True])
@@ -329,3 +277,34 @@ def test_a_pool_of_views_is_fitted_once_for_each_time(monkeypatch):
     plain = MinimumCostClassifier(GEMClassifier(views="gem"), n_times=2, n_folds=2).fit(X, y)
     assert len(fits) == 1 + 2 * 2 * 3 + 2  # folds of three orders, as it has none of its own
     assert len(plain.classifiers_) == 2
+
+
+@pytest.mark.parametrize("classifier", [RidgeClassifierCV(), LinearSVC(C=0.1), SVC()])
+def test_classifiers_with_scores_alone(classifier):
+    X, y = signals(60, np.random.default_rng(0))
+    N, t = signals(60, np.random.default_rng(1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = MinimumCostClassifier(classifier, 0.2, times=[15, 30, 60]).fit(X, y)
+    found = model.predict_early(N)
+    assert np.mean(found.label == t) > 0.7
+    probability = model.classifiers_[-1].predict_proba(N)
+    assert_allclose(probability.sum(axis=1), 1.0)
+    assert_array_equal(model.classifiers_[-1].predict(N), model.predict(N))
+    loss = -np.log(probability[np.arange(60), np.searchsorted(model.classes_, t)]).mean()
+    assert loss < 0.9  # of three classes; log 3 is 1.1
+
+
+def test_two_classes_of_scores_are_calibrated_out_of_folds():
+    X, y = signals(60, np.random.default_rng(0))
+    X, y = X[y != y[0]][:, None], y[y != y[0]]
+    classes = np.unique(y)
+    svm = LinearSVC(C=0.1, random_state=0)
+    held = held_out_stages(svm, X, y, classes, np.array([10, 60]), 5)
+    model = fitted_stages(svm, X, y, held)[0]
+    score = svm.fit(X[:, 0, :10], y).decision_function(X[:, 0, :10])
+    logits = held.factors[0] * np.column_stack([-score, score]) / 2
+    assert_allclose(model.predict_proba(X[:, 0, :10]), softmax(logits, axis=1), atol=1e-9)
+    probabilities, rows = held.stacked()
+    again = logit_factor(np.log(probabilities[0]), np.searchsorted(classes, y)[rows])
+    assert_allclose(again, 1.0, atol=1e-3)  # no other factor has a smaller log loss

@@ -12,7 +12,7 @@ from eigenfeat.incomplete import (
     LocalQDA,
     ReliableClassifier,
     early_scores,
-    harmonic_mean,
+    harmonic_mean_score,
     reliability_curve,
 )
 
@@ -23,15 +23,10 @@ def test_figures_by_hand():
     assert (found.n, found.reliability, found.accuracy) == (4, 1.0, 0.75)
     assert (found.mean_time, found.earliness) == (3.0, 0.5)
     assert found.harmonic_mean == pytest.approx(2 * 0.75 * 0.5 / 1.25)
+    late = early_scores(EarlyLabels(np.array(["a"]), np.array([6])), 6, y=["b"])
+    assert late.harmonic_mean == 0.0
     bare = early_scores(early, 6)
     assert bare.reliability is bare.accuracy is bare.harmonic_mean is None
-
-
-def test_harmonic_mean_at_its_ends():
-    assert harmonic_mean(0.0, 1.0) == 0.0
-    assert harmonic_mean(1.0, 1.0) == 0.0
-    assert harmonic_mean(1.0, 0.0) == 1.0
-    assert harmonic_mean(0.5, 0.5) == 0.5
 
 
 @pytest.fixture
@@ -62,6 +57,8 @@ def test_many_reliabilities_are_single_runs(series, classifier, rule):
         assert curve.accuracy[k] == found.accuracy
         assert curve.harmonic_mean[k] == found.harmonic_mean
     assert np.all(np.diff(curve.mean_time) >= 0)
+    model.reliability = tau[24]
+    assert harmonic_mean_score(model, rows, truth) == curve.harmonic_mean[24]
     few = reliability_curve(model, rows, truth, tau[[0, 7, 24]])
     assert_array_equal(few.mean_time, curve.mean_time[[0, 7, 24]])
     assert_array_equal(few.reliability, curve.reliability[[0, 7, 24]])

@@ -43,7 +43,7 @@ def model_of(kind):
         "chebyshev": lambda: ReliableClassifier(lda(), rule="chebyshev", reliability=0.5),
         "box": lambda: ReliableClassifier(LocalQDA(8), rule="box", reliability=0.5),
         "quadratic": lambda: ReliableClassifier(LocalQDA(8), rule="quadratic", reliability=0.3),
-        "qda": lambda: ReliableClassifier(qda(reg_param=0.1), rule="pairwise", features=PCA(3)),
+        "qda": lambda: ReliableClassifier(qda(reg_param=0.1), features=PCA(3), reliability=0.5),
         "sampled": lambda: ReliableClassifier(lda(), rule=Sampled(64), reliability=0.8),
     }[kind]()
 

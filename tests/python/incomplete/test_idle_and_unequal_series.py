@@ -17,10 +17,8 @@ from sklearn.preprocessing import StandardScaler
 from eigenfeat.demo.early import signals
 from eigenfeat.incomplete import (
     ECTS,
-    SPRT,
     FixedTime,
     MinimumCostClassifier,
-    ReliableClassifier,
 )
 from eigenfeat.rayleigh import QuadraticDiscriminant
 
@@ -65,9 +63,10 @@ def test_idle_beginnings(name):
 def test_the_offset_of_what_is_idle_does_not_matter(value):
     X, y = series(value=value)
     X[:, :IDLE] *= 1 + np.random.default_rng(2).choice([0.0, 2.0**-52], (len(X), IDLE))
-    early = MinimumCostClassifier(LDA(), lambda t: t / 100, n_times=3, n_folds=2).fit(X, y)
+    by_time = np.arange(1, 61) / 100
+    early = MinimumCostClassifier(LDA(), by_time, n_times=3, n_folds=2).fit(X, y)
     assert early.onset_ == IDLE
-    wanted = MinimumCostClassifier(LDA(), lambda t: (t + IDLE) / 100, n_times=3, n_folds=2)
+    wanted = MinimumCostClassifier(LDA(), by_time[IDLE:], n_times=3, n_folds=2)
     wanted.fit(X[:, IDLE:], y)
     assert_array_equal(early.times_, wanted.times_ + IDLE)
     found = early.predict_early(X)
@@ -103,18 +102,11 @@ def test_a_classifier_that_cannot_be_fitted_is_named():
         MinimumCostClassifier(QuadraticDiscriminantAnalysis(), n_folds=2).fit(X, y)
 
 
-@pytest.mark.parametrize("make", [ECTS, FixedTime, SPRT])
+@pytest.mark.parametrize("make", [ECTS, lambda: FixedTime(30)])
 def test_other_early_classifiers_take_idle_series(make):
     X, y = series()
-    kept = np.isin(y, np.unique(y)[:2])
-    X, y = (X[kept], y[kept]) if make is SPRT else (X, y)
     model = make().fit(X, y)
     assert np.mean(model.predict(X) == y) > 0.6
-    moved = X.copy()
-    moved[:, :IDLE] += 1e-9  # what was idle says nothing
-    if make is SPRT:
-        assert_array_equal(model.predict(moved), model.predict(X))
-        assert (model.predict_early(X).time > IDLE).all()
 
 
 # ---- unequal lengths -----------------------------------------------------------------------------
@@ -134,17 +126,13 @@ def held(given, length):
 MODELS = {
     "costs": lambda: MinimumCostClassifier(LDA(), 0.01, n_times=5, n_folds=2),
     "ECTS": ECTS,
-    "fixed time": FixedTime,
-    "SPRT": SPRT,
+    "fixed time": lambda: FixedTime(30),
 }
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_lists_of_unequal_series(name):
     given, y, ends = unequal()
-    if name == "SPRT":
-        kept = np.flatnonzero(np.isin(y, np.unique(y)[:2]))
-        given, y, ends = [given[i] for i in kept], y[kept], ends[kept]
     rows = held(given, max(ends))
     model, wanted = MODELS[name]().fit(given, y), MODELS[name]().fit(rows, y)
     assert model.n_features_in_ == max(ends)
@@ -160,23 +148,9 @@ def test_lists_of_unequal_series(name):
     assert len(model.predict_early(tuples).label) == len(given)
 
 
-def test_a_promise_holds_for_series_that_end():
-    given, y, ends = unequal()
-    model = MinimumCostClassifier(delay_cost=0.5, n_times=5).fit(given, y)
-    lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
-    promise = ReliableClassifier(lda, correct=False).fit(given, y)
-    found = model.predict_early(given, promise=promise)
-    assert (found.time <= ends).all()
-    kept = promise.predict_early(given, steps=model.times_)
-    assert (found.time >= kept.time).all()
-    assert_array_equal(found.label, kept.label)
-
-
 @pytest.mark.parametrize("name", MODELS)
 def test_what_series_cannot_be_is_named(name):
     given, y, _ = unequal()
-    if name == "SPRT":
-        y = y == y[0]
     model = MODELS[name]()
     gap = [*given]
     gap[3] = given[3].copy()

@@ -57,7 +57,7 @@ def test_discriminants_are_read():
             found = discriminants_of(model, X)
             assert isinstance(found, Linear), name
             assert found.slopes.shape == (k, d), name
-            predicted = model.classes_[found.labels[found.scores(X).argmax(axis=1)]]
+            predicted = model.classes_[found.scores(X).argmax(axis=1)]
             assert np.mean(predicted == model.predict(X)) > 0.98, name  # ties
 
 

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris, load_wine
 from sklearn.model_selection import cross_val_score
 
-from eigenfeat.incomplete import LocalQDA, ReliableClassifier
+from eigenfeat.incomplete import LocalQDA
 
 
 def plain(X, y, x, kn, floor, priors=None):
@@ -43,39 +43,6 @@ def test_discriminants_are_the_plain_loops(rng, kn):
     means, variances = model.local_gaussians(points)
     scores = model.offsets(variances) - 0.5 * ((points[:, None] - means) ** 2 / variances).sum(2)
     assert_allclose(scores, model.decision_function(points), rtol=1e-9)
-
-
-@pytest.mark.parametrize("kn", [1, 20])
-def test_full_covariances_are_the_plain_gaussians(rng, kn):
-    X, y = load_wine(return_X_y=True)
-    X = (X - X.mean(axis=0)) / X.std(axis=0)
-    model = LocalQDA(kn, variance_floor=1e-2, covariance="full").fit(X, y)
-    points = X[:20] + 0.1 * rng.standard_normal((20, 13))
-    expected = np.empty((20, 3))
-    for i, x in enumerate(points):
-        for g in range(3):
-            rows = X[y == g]
-            near = rows[np.argsort(((rows - x) ** 2).sum(axis=1), kind="stable")[:kn]]
-            cov = np.atleast_2d(np.cov(near.T, bias=True)) if len(near) > 1 else np.zeros((13, 13))
-            cov = cov + 1e-2 * np.eye(13)
-            apart = x - near.mean(axis=0)
-            inside = apart @ np.linalg.solve(cov, apart) + np.linalg.slogdet(cov)[1]
-            expected[i, g] = np.log((y == g).mean()) - inside / 2
-    assert_allclose(model.decision_function(points), expected, rtol=1e-9)
-
-
-def test_full_covariances_are_classified_by_sampling(rng):
-    n, d = 120, 6
-    y = np.repeat([0, 1, 2], n // 3)
-    steps = rng.standard_normal((n, d)) @ np.triu(np.ones((d, d))) * 0.2
-    X = steps + np.array([-2.0, 0.0, 2.0])[y][:, None]
-    model = ReliableClassifier(LocalQDA(20, covariance="full"), correct=False).fit(X, y)
-    assert model.rule_ == "sampled"
-    early = model.predict_early(X, 0.5)
-    assert (early.time < d).mean() > 0.3
-    assert (early.label == model.predict(X)).mean() >= 0.9
-    with pytest.raises(ValueError, match="LocalQDA with diagonal covariances"):
-        ReliableClassifier(LocalQDA(20, covariance="full"), rule="quadratic").fit(X, y)
 
 
 def test_two_classes_and_probabilities(rng):

@@ -76,8 +76,8 @@ def test_a_level_at_zero_to_rounding_is_open(rng):
 @pytest.mark.parametrize(
     "options",
     [
-        {"rule": "chebyshev"},
-        {"rule": "quadratic", "completion": MixtureCompletion(), "held_out": 2},
+        {},
+        {"completion": MixtureCompletion(), "held_out": 2},
     ],
     ids=str,
 )

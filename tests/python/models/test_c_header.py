@@ -13,10 +13,9 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
-from sklearn.neighbors import KNeighborsClassifier
 
 from eigenfeat.demo.early import signals
-from eigenfeat.incomplete import MixtureCompletion, ReliableClassifier, ReliableClassifierCV
+from eigenfeat.incomplete import MixtureCompletion, ReliableClassifier
 from eigenfeat.models import to_c
 
 COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)]
@@ -156,14 +155,11 @@ def test_no_fault_under_the_sanitizers(tmp_path):
 
 
 @needs_compiler
-@pytest.mark.parametrize("horizon", [None, 40])
-def test_channels_and_lengths(tmp_path, horizon):
+def test_channels_and_lengths(tmp_path):
     rng = np.random.default_rng(3)
     X, y = signals(150, rng)
     channels = np.stack([X, X[:, ::-1] + 0.1 * rng.standard_normal(X.shape)], axis=1)
-    model = ReliableClassifier(lda(), horizon=horizon, features=PCA(6)).fit(
-        channels[:, :, :40] if horizon else channels, y
-    )
+    model = ReliableClassifier(lda(), features=PCA(6)).fit(channels, y)
     new = channels[:, :, : model.n_timepoints_]
     series = [one[:, : 5 + i % 30] for i, one in enumerate(new)]
     found = decided(compiled(model, tmp_path), series)
@@ -261,22 +257,12 @@ def test_the_header_is_cpp_too(tmp_path):
     subprocess.run(command, cwd=tmp_path, check=True)
 
 
-def test_the_best_of_a_search_and_the_same_text_again():
-    rng = np.random.default_rng(1)
-    X, y = signals(90, rng)
-    candidates = {"one": ReliableClassifier(lda())}
-    search = ReliableClassifierCV(candidates).fit(X, y)
-    assert to_c(search) == to_c(search.best_estimator_)
-    assert "eigenfeat_push" in to_c(search)
-
-
 @pytest.mark.parametrize(
     ("model", "reason"),
     [
         (ReliableClassifier(GaussianNB(), correct=False), "rule 'quadratic'"),
         (ReliableClassifier(lda(), rule="mahalanobis"), "rule 'mahalanobis'"),
         (ReliableClassifier(lda(), rule="sampled"), "rule 'sampled'"),
-        (ReliableClassifier(KNeighborsClassifier(1)), "one discriminant for each class"),
         (lda(), "expected a fitted ReliableClassifier"),
     ],
 )

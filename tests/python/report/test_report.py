@@ -179,8 +179,6 @@ def test_every_model_has_a_page_or_an_error(name):
         labels = Y == "elm"
     elif name == "GEMClassifier, deep":
         labels = np.arange(90) % 3 - 1
-    elif name == "SPRT":
-        rows, labels = X[Y[0] != Y], Y[Y[0] != Y]
     if not hasattr(model, "get_params") or is_regressor(model):
         with pytest.raises(ValueError, match=r"^model: expected a (fitted estimator|classifier)"):
             report.write_report(model, rows, labels)

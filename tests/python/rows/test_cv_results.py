@@ -10,14 +10,12 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 
 import eigenfeat as ef
-from eigenfeat import incomplete
 from eigenfeat.rows.splits import cv_results
 
 GRID = {"logit__penalty": [0.05, 1.0, 20.0]}
 SEARCHES = {
     "GEMClassifierCV": lambda: ef.GEMClassifierCV(grid=GRID, cv=3),
     "GEMClassifierCV, log loss": lambda: ef.GEMClassifierCV(grid=GRID, cv=3, scoring="log_loss"),
-    "ReliableClassifierCV": lambda: incomplete.ReliableClassifierCV(tau=[0.1, 0.9], n_folds=3),
     "MaxMarginShift": lambda: ef.MaxMarginShift(PCA(2), scales=[0.0, 0.5, 1.0], cv=3),
 }
 

@@ -2,9 +2,13 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.utils import validation
 
+from eigenfeat import GEMClassifier
 from eigenfeat.rayleigh import FisherLDA
+
+MODELS = [FisherLDA(), GEMClassifier(views="gem"), GEMClassifier()]
 
 
 @pytest.fixture
@@ -21,9 +25,10 @@ def counted(monkeypatch):
     return checks
 
 
-def test_samples_that_need_no_check_are_taken_as_they_are(rng, counted):
+@pytest.mark.parametrize("model", MODELS, ids=["fisher", "gem", "pool"])
+def test_samples_that_need_no_check_are_taken_as_they_are(rng, counted, model):
     X, y = rng.standard_normal((60, 5)), np.arange(60) % 3
-    model = FisherLDA().fit(X, y)
+    model = clone(model).fit(X, y)
     counted.clear()
     expected = model.predict_proba(X)
     np.testing.assert_allclose(model.predict_proba(X.astype(np.float32)), expected, atol=1e-5)
@@ -42,6 +47,15 @@ def test_samples_that_need_no_check_are_taken_as_they_are(rng, counted):
         assert len(counted) == count
 
 
+def test_squares_that_overflow_leave_samples_valid(rng):
+    X, y = rng.standard_normal((60, 5)), np.arange(60) % 3
+    model = FisherLDA().fit(X, y)
+    huge = 1e160 * X
+    np.testing.assert_array_equal(
+        model.decision_function(huge), model.decision_function(huge.tolist())
+    )
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -52,9 +66,10 @@ def test_samples_that_need_no_check_are_taken_as_they_are(rng, counted):
         (lambda X: X[:0], "0 sample"),
     ],
 )
-def test_others_are_refused_as_ever(rng, change, message):
+@pytest.mark.parametrize("model", MODELS, ids=["fisher", "gem", "pool"])
+def test_others_are_refused_as_ever(rng, change, message, model):
     X, y = rng.standard_normal((60, 5)), np.arange(60) % 3
-    model = FisherLDA().fit(X, y)
+    model = clone(model).fit(X, y)
     with pytest.raises(ValueError, match=message):
         model.predict_proba(change(X))
 
