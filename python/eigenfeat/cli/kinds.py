@@ -13,10 +13,20 @@ import click
 
 from eigenfeat.cli.output import UsageError
 
-__all__ = ["CLASSIFIERS", "assignment", "full_name", "grid_values", "literal", "unfitted"]
+__all__ = [
+    *("CLASSIFIERS", "EXTRACTORS", "FLAGS", "MODELS", "SWITCHES", "assignment", "flag_of"),
+    *("full_name", "grid_values", "literal", "suited", "unfitted"),
+]
 
+_Kinds = dict[str, tuple[str, str, dict[str, Any]]]  # module, class and parameters
+MODELS: _Kinds = {
+    "gem": ("eigenfeat", "GEMClassifier", {}),
+    "ldg": ("eigenfeat", "LDG", {"random_state": 0}),
+    "reliable": ("eigenfeat", "ReliableClassifier", {"classifier": "lda"}),
+    "shift": ("eigenfeat", "MaxMarginShift", {}),
+}
 _LDA = "sklearn.discriminant_analysis"
-CLASSIFIERS: dict[str, tuple[str, str, dict[str, Any]]] = {  # module, class, parameters
+CLASSIFIERS: _Kinds = {
     "lda": (_LDA, "LinearDiscriminantAnalysis", {"solver": "lsqr", "shrinkage": "auto"}),
     "qda": (_LDA, "QuadraticDiscriminantAnalysis", {"reg_param": 0.1}),
     "bayes": ("sklearn.naive_bayes", "GaussianNB", {}),
@@ -24,6 +34,42 @@ CLASSIFIERS: dict[str, tuple[str, str, dict[str, Any]]] = {  # module, class, pa
     "neighbour": ("sklearn.neighbors", "KNeighborsClassifier", {"n_neighbors": 1}),
     "gem": ("eigenfeat", "GEMClassifier", {}),
 }
+EXTRACTORS: _Kinds = {
+    "pca": ("sklearn.decomposition", "PCA", {}),
+    "ldg": ("eigenfeat", "LDG", {"random_state": 0}),
+    "fisher": ("eigenfeat.ldg", "RegularizedFisher", {}),
+    "local_fisher": ("eigenfeat.ldg", "LocalFisher", {}),
+    "lda": (_LDA, "LinearDiscriminantAnalysis", {}),
+}
+
+# Parameters of GEMClassifier, GEM and MultinomialLogit that have a flag of their own, and its help.
+FLAGS = {
+    "ridge": "Relative ridge of denominators (default 0.2), or auto.",
+    "n_directions": "Maximum directions of a pair, or auto.",
+    "threshold": "Minimum eigenvalue (1.5), none, or auto.",
+    "pairs": "Pairs of classes: all, hypercube, random, stratified, confusion, one_vs_rest, "
+    "class_tree, random_groups, or auto (default).",
+    "denominator": "Denominator of pairs: second_moment (default) or covariance.",
+    "scale": "Standardise columns: none, columns, or auto (default).",
+    "expansion": "Expansion of the projections: half_wave, shifted, polynomial, none (with "
+    "--features), or auto (default).",
+    "powers": "Exponents of the expansion (default 1,2,3).",
+    "penalty": "Penalty of the regression (default 0.03), or auto.",
+    "tol": "Tolerance of the regression (default 0.001).",
+    "depth": "Number of layers (default 1).",
+    "hidden_directions": "Directions of a pair in hidden layers, or auto.",
+    "hidden_ridge": "Ridge of hidden layers (default: --ridge).",
+    "n_clusters": "Clusters of each class, of rows in memory (default 1).",
+    "random_state": "Random seed (default 0).",
+    "constant": "Add a column of 1s (default).",
+    "include_input": "Add the last layer's input.",
+}
+SWITCHES = ("constant", "include_input")  # flags that are on or off, without a value
+
+
+def flag_of(name: str) -> str:
+    """The flag of a parameter."""
+    return "--seed" if name == "random_state" else f"--{name.replace('_', '-')}"
 
 
 def unfitted(options: SimpleNamespace, *, features: bool = False) -> Any:
@@ -33,49 +79,71 @@ def unfitted(options: SimpleNamespace, *, features: bool = False) -> Any:
     whose value it does not take.
     """
     kind = options.model_kind
-    if kind != "reliable" and options.classifier is not None:
-        raise UsageError(f"--classifier: expected none with --model {kind}")
-    model: Any
-    if kind == "gem":
-        from eigenfeat.gem.classifier import GEMClassifier, default_logit
-        from eigenfeat.gem.gem import GEM
+    for part, owner in (("classifier", "reliable"), ("extractor", "shift")):
+        if kind != owner and getattr(options, part) is not None:
+            raise UsageError(f"--{part}: expected none with --model {kind}")
+    model = _made(("eigenfeat", "GEM", {}) if features else MODELS[kind])
+    if kind == "gem" and not features:
+        from eigenfeat.gem.classifier import default_logit
 
-        model = GEM() if features else GEMClassifier(gem=GEM(), logit=default_logit())
-    elif kind == "ldg":
-        from eigenfeat.ldg.linear import LDG
-
-        model = LDG(random_state=0)
-    else:
-        from eigenfeat.incomplete import ReliableClassifier
-
-        module, name, parameters = CLASSIFIERS[options.classifier or "lda"]
-        classifier = getattr(import_module(module), name)(**parameters)
-        model = ReliableClassifier(classifier)
+        model.set_params(gem=_made(("eigenfeat", "GEM", {})), logit=default_logit())
+    if kind == "reliable":
+        model.set_params(classifier=_made(CLASSIFIERS[options.classifier or "lda"]))
+    if options.extractor is not None:
+        model.set_params(extractor=_made(EXTRACTORS[options.extractor]))
     if options.threads is not None and "n_threads" in model.get_params(deep=False):
         model.set_params(n_threads=options.threads)
-    for name, text in options.assignments:
-        model.set_params(**{full_name(model, name, f"--set {name}"): literal(text)})
+    given = [(flag_of(n), n, str(v)) for n in FLAGS if (v := getattr(options, n)) is not None]
+    for flag, name, _ in given:
+        if (kind != "gem" and name != "random_state") or _find(model, name) is None:
+            where = f"--model {kind}; --set NAME=VALUE sets its parameters"
+            where = "--features or --moments, which fit GEM" if features else where
+            raise UsageError(f"{flag}: expected none with {where}")
+    given += [(f"--set {name}", name, text) for name, text in options.assignments]
+    for flag, name, text in given:
+        full = full_name(model, name, flag)
+        model.set_params(**{full: suited(model, full, literal(text))})
     try:
         getattr(model, "_check_parameters", model._validate_params)()
     except ValueError as error:
-        raise UsageError(f"--set: {error}") from None
+        message = str(error)
+        for flag, name, _ in reversed(given):  # the last one of a parameter counts
+            own = name.rpartition("__")[2]
+            if f"'{own}' parameter" in message or message.startswith(f"{own}: "):
+                raise UsageError(f"{flag}: {message.removeprefix(f'{own}: ')}") from None
+        raise UsageError(f"--set: {message}") from None
     return model
 
 
-def full_name(model: Any, name: str, flag: str) -> str:
-    """A parameter's name in the model, which in `GEMClassifier` may be one of `gem` or `logit`.
+def _made(kind: tuple[str, str, dict[str, Any]]) -> Any:
+    module, name, parameters = kind
+    return getattr(import_module(module), name)(**parameters)
 
-    UsageError, which names the option, if there is none.
-    """
+
+def _find(model: Any, name: str) -> str | None:
+    """A parameter's name in the model, which in `GEMClassifier` may be one of `gem` or `logit`."""
     known = model.get_params()
-    for full in (name, f"gem__{name}", f"logit__{name}"):
-        if full in known:
-            return full
-    own = ", ".join(sorted(model.get_params(deep=False)))
-    raise UsageError(
-        f"{flag}: expected a parameter of {type(model).__name__}: {own}; or PART__NAME of one "
-        "inside it"
-    )
+    return next((n for n in (name, f"gem__{name}", f"logit__{name}") if n in known), None)
+
+
+def full_name(model: Any, name: str, flag: str) -> str:
+    """The same; UsageError, which names the option, if there is none."""
+    if (full := _find(model, name)) is None:
+        own = ", ".join(sorted(model.get_params(deep=False)))
+        raise UsageError(
+            f"{flag}: expected a parameter of {type(model).__name__}: {own}; or PART__NAME of one "
+            "inside it"
+        )
+    return full
+
+
+def suited(model: Any, full: str, value: Any) -> Any:
+    """The value, or the word none for a parameter that knows this choice but not None."""
+    part, _, name = full.rpartition("__")
+    owner = model.get_params()[part] if part else model
+    allowed = getattr(owner, "_parameter_constraints", {}).get(name, [None])
+    words = any("none" in getattr(one, "options", ()) for one in allowed)
+    return "none" if value is None and words and None not in allowed else value
 
 
 # ---- values of parameters ------------------------------------------------------------------------

@@ -170,15 +170,16 @@ def inspect() -> None:
     opt.output_option(),
     click.option("--features", is_flag=True, help="Fit only GEM, for transform."),
     click.option("--moments", type=opt.FILE, help="Fit only GEM, on moments instead of rows."),
-    opt.model_options("gem", "ldg", "reliable"),
+    opt.model_options(),
     opt.data_options(),
     opt.memory_option(),
     opt.run_options(),
     examples="""\
-eigenfeat fit rows.csv --target kind -o model.efm --set ridge=0.1 --set random_state=1
+eigenfeat fit rows.csv --target kind -o model.efm --ridge 0.1 --depth 2 --seed 1
 eigenfeat fit --moments rows.efm -o features.efm
 eigenfeat fit rows.csv --target kind -o ldg.efm --model ldg --set n_components=5
-eigenfeat fit rows.csv --target kind -o early.efm --model reliable --set reliability=0.99""",
+eigenfeat fit rows.csv --target kind -o early.efm --model reliable --set reliability=0.99
+eigenfeat fit rows.csv --target kind -o shift.efm --model shift --extractor pca""",
 )
 def fit() -> None:
     """Fit a classifier or features on files.
@@ -188,10 +189,12 @@ def fit() -> None:
     otherwise every layer and every step of the regression reads the files again. Empty cells are
     missing values where the model takes these.
 
-    --model fits others, to rows that fit into --memory: ldg (directions of LDG, for transform;
-    --set n_components=[2,5,9] chooses by cross-validation) and reliable (ReliableClassifier, which
-    decides rows before all their columns are known: predict --early). --set sets parameters by
-    name: --set ridge=0.1 --set powers=[1,2].
+    --model fits others, to rows that fit into --memory: ldg (directions of LDG, for transform),
+    reliable (ReliableClassifier, which decides rows before all their columns are known: predict
+    --early), and shift (MaxMarginShift around an extractor, for transform).
+
+    --set sets any parameter of the model by its name in Python. --ridge to --include-input are
+    parameters of gem with an option of their own; --seed is that of all models that have one.
     """
 
 
@@ -274,12 +277,13 @@ def transform() -> None:
         type=click.Choice(["accuracy", "log_loss"]),
         help="Criterion of --model gem (default accuracy).",
     ),
-    opt.model_options("gem", "reliable"),
+    opt.model_options(),
     opt.data_options(),
     opt.memory_option(),
     opt.run_options(),
     examples="""\
 eigenfeat search rows.csv --target kind -o best.efm --grid penalty=0.03,0.3 --grid depth=1,2
+eigenfeat search rows.csv --target kind -o ldg.efm --model ldg --grid n_components=2,5,9
 eigenfeat search rows.csv --target kind -o early.efm --model reliable --grid rule=pairwise,box""",
 )
 def search() -> None:
@@ -287,8 +291,10 @@ def search() -> None:
 
     Tries parameters on held-out rows, fits the best to all rows, and saves it. --grid names them,
     by their names in Python. gem: GEMClassifierCV, on one held-out part or --cv folds; without
-    --grid its default grid. reliable: folds, by the harmonic mean of accuracy and earliness saved,
-    without a correction. Rows must fit into --memory.
+    --grid its default grid. ldg: n_components, gamma and n_neighbors, by LDG's own
+    cross-validation. reliable: folds, by the harmonic mean of accuracy and earliness saved, without
+    a correction. shift: folds of MaxMarginShift and a linear SVM; the shift is saved, for
+    transform. Rows must fit into --memory.
     """
 
 

@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.pipeline import Pipeline
 
 from eigenfeat._base.validation import show
 from eigenfeat.cli.files import STANDARD, check_output, check_some, opened_with_model, rows_of
 from eigenfeat.cli.inspect import plain
-from eigenfeat.cli.kinds import full_name, grid_values, unfitted
+from eigenfeat.cli.kinds import full_name, grid_values, suited, unfitted
 from eigenfeat.cli.output import Output, UsageError
 from eigenfeat.gem.search import GEMClassifierCV
 from eigenfeat.models.saving import save
@@ -97,9 +98,8 @@ def _fitted(
             f"search, got more than {options.memory:g} GB"
         )
     if (n_clusters := getattr(model, "n_clusters", 1)) != 1:
-        raise UsageError(
-            f"--set n_clusters: expected 1 with more rows than --memory, got {n_clusters}"
-        )
+        flag = "--set n_clusters" if options.n_clusters is None else "--n-clusters"
+        raise UsageError(f"{flag}: expected 1 with more rows than --memory, got {n_clusters}")
     output.say("more rows than --memory: fitting block by block")
     rows.memory = 0.0
     model.fit(rows)
@@ -108,6 +108,7 @@ def _fitted(
 
 # ---- search --------------------------------------------------------------------------------------
 
+OF_LDG = ("n_components", "gamma", "n_neighbors")
 TAUS = [1e-8, 1e-4, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.95]  # tried for early decisions
 SHOWN = 10  # candidates
 
@@ -118,20 +119,38 @@ def search(options: SimpleNamespace) -> int:
     kind, searched = options.model_kind, _search(options, grid_values(options.grid))
     reader = searched._base() if kind == "gem" else searched
     rows, _, _ = _fitted(options, searched, reader, output)
-    model = searched.best_estimator_
+    model = getattr(searched, "best_estimator_", searched)
+    model = model["shift"] if kind == "shift" else model
     keep_columns(model, rows, model.n_features_in_)
     save(model, options.output)
     result: dict[str, Any] = {"output": str(options.output), "estimator": type(model).__name__}
     result |= {"rows": rows.n_rows, "skipped": rows.n_skipped}
-    result |= {"best_params": _own_names(searched.best_params_)}
-    result |= {"best_score": float(searched.best_score_), "results": _candidates(searched)}
+    if kind == "ldg":
+        result |= {"best_params": {name: plain(getattr(model, f"{name}_")) for name in OF_LDG}}
+    else:
+        result |= {"best_params": _own_names(searched.best_params_)}
+        result |= {"best_score": float(searched.best_score_)}
+    result |= {"results": _candidates(searched)}
     result |= {"seconds": time.perf_counter() - started}
     output.result(result, _text(result))
     return 0
 
 
 def _candidates(searched: Any) -> list[dict[str, Any]]:
-    """What was tried: params, score and deviation, and whether it was chosen; the best first."""
+    """What was tried: params, score and deviation, and whether it was chosen; the best first.
+
+    LDG chooses its parameters one after the other, and so they are listed.
+    """
+    if "params" not in searched.cv_results_:
+        return [
+            {"params": {name: plain(value)}, "score": float(score)}
+            | {"chosen": bool(value == getattr(searched, f"{name}_"))}
+            for name in OF_LDG[::-1]
+            if name in searched.cv_results_
+            for value, score in zip(
+                *(searched.cv_results_[key] for key in (name, f"{name}_accuracy")), strict=True
+            )
+        ]
     tried = [searched.cv_results_[name] for name in ("params", "mean_test_score", "std_test_score")]
     listed = [
         {"params": _own_names(params), "score": float(score), "deviation": float(deviation)}
@@ -147,13 +166,33 @@ def _search(options: SimpleNamespace, grid: dict[str, list[Any]]) -> Any:
     kind, base = options.model_kind, unfitted(options)
     if kind != "gem" and options.scoring is not None:
         raise UsageError(f"--scoring: expected none with --model {kind}")
-    grid = {full_name(base, name, f"--grid {name}"): values for name, values in grid.items()}
+    if kind == "ldg":
+        if options.cv is not None:
+            raise UsageError("--cv: expected none with --model ldg, which leaves rows out itself")
+        if foreign := sorted(set(grid) - set(OF_LDG)):
+            names = ", ".join(OF_LDG)
+            raise UsageError(f"--grid: expected {names} with --model ldg, got {foreign[0]}")
+        return base.set_params(**grid)
+    grid = {
+        full: [suited(base, full, value) for value in values]
+        for name, values in grid.items()
+        for full in [full_name(base, name, f"--grid {name}")]
+    }
     if kind == "gem":
         scoring = {"log_loss": "log_loss"}.get(options.scoring, "error")
         seed = base.random_state
         return GEMClassifierCV(
             base, grid or None, cv=options.cv, scoring=scoring, random_state=seed
         )
+    if kind == "shift":
+        from eigenfeat.maxmargin import MulticlassSVM
+
+        if not grid:
+            raise UsageError("--grid: expected parameters with --model shift, got none")
+        steps = Pipeline([("shift", base), ("svm", MulticlassSVM())])
+        named = {f"shift__{name}": values for name, values in grid.items()}
+        folds = StratifiedKFold(options.cv or 5, shuffle=True, random_state=0)
+        return GridSearchCV(steps, named, cv=folds, error_score="raise")
     from eigenfeat.incomplete import harmonic_mean_score
 
     grid = {"reliability": TAUS} | grid
@@ -162,9 +201,10 @@ def _search(options: SimpleNamespace, grid: dict[str, list[Any]]) -> Any:
 
 
 def _own_names(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters, those of `gem` and `logit` by their own names."""
+    """Parameters, those of `gem`, `logit` and the step `shift` by their own names."""
+    nested = ("gem__", "logit__", "shift__")
     return {
-        name.removeprefix("gem__").removeprefix("logit__"): plain(value)
+        name.partition("__")[2] if name.startswith(nested) else name: plain(value)
         for name, value in params.items()
     }
 
@@ -173,13 +213,13 @@ def _text(result: dict[str, Any]) -> str:
     def settings(params: Mapping[str, Any]) -> str:
         return ", ".join(f"{name}={value}" for name, value in params.items()) or "as given"
 
+    score = f"; score {result['best_score']:.4f}" if "best_score" in result else ""
     tried = [f"  {one['score']:.4f}  {settings(one['params'])}" for one in result["results"]]
     if len(tried) > SHOWN:
         tried[SHOWN:] = [f"  ... and {len(tried) - SHOWN} more; --json prints all"]
     return "\n".join([
         f"{result['output']}: {result['estimator']}, {result['rows']:,} rows; "
-        f"{settings(result['best_params'])}; score {result['best_score']:.4f}; "
-        f"{result['seconds']:.1f} s",
+        f"{settings(result['best_params'])}{score}; {result['seconds']:.1f} s",
         *tried,
     ])  # fmt: skip
 

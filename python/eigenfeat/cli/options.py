@@ -9,7 +9,15 @@ from typing import Any
 import click
 from click import Choice, option
 
-from eigenfeat.cli.kinds import CLASSIFIERS, assignment
+from eigenfeat.cli.kinds import (
+    CLASSIFIERS,
+    EXTRACTORS,
+    FLAGS,
+    MODELS,
+    SWITCHES,
+    assignment,
+    flag_of,
+)
 
 __all__ = ["assignment", "image_shape"]
 
@@ -129,13 +137,22 @@ def data_options(*, target: bool = True) -> Decorator:
     )
 
 
-def model_options(*kinds: str) -> Decorator:
+def model_options() -> Decorator:
     """What model is fitted, and its parameters."""
     named = "A parameter of the model, by its name in Python; PART__NAME of one inside it."
     return _grouped(
-        option("--model", "model_kind", type=Choice(kinds), default="gem", help="Default gem."),
+        option("--model", "model_kind", type=Choice([*MODELS]), default="gem", help="Default gem."),
         option("--classifier", type=Choice([*CLASSIFIERS]), help="Of --model reliable."),
+        option("--extractor", type=Choice([*EXTRACTORS]), help="Of --model shift (default pca)."),
         option(
             "--set", "assignments", type=assignment, multiple=True, metavar="NAME=VALUE", help=named
         ),
+        *(_parameter_option(name, text) for name, text in FLAGS.items()),
     )
+
+
+def _parameter_option(name: str, text: str) -> Decorator:
+    flag = flag_of(name)
+    if name in SWITCHES:
+        return option(f"{flag}/--no-{flag[2:]}", name, default=None, help=text)
+    return option(flag, name, metavar="VALUE", help=text)

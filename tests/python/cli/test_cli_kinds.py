@@ -85,18 +85,39 @@ def test_early_decisions(files):
     assert whole == model.predict(X[240:]).tolist()
 
 
+def test_a_shift_with_an_extractor(files):
+    more = ("--extractor", "pca", "--set", "extractor__n_components=2", "--set", "sigma2=0.5")
+    found = json.loads(fit("--model", "shift", *more)[1])
+    assert (found["estimator"], found["classes"]) == ("MaxMarginShift", ["ant", "bee", "moth"])
+    model = ef.load("model.efm")
+    assert (model.sigma2, model.extractor.n_components) == (0.5, 2)
+    assert run("transform", "model.efm", "test.csv", "-o", "found.npy")[0] == 0
+    assert np.load("found.npy").shape == (120, 2)
+    assert "extractor: PCA" in run("inspect", "model.efm")[1]
+    assert run("evaluate", "model.efm", "test.csv", "--target", "kind")[0] == 0
+    page = ("report", "model.efm", "test.csv", "--target", "kind", "-o", "page.html")
+    assert run(*page)[0] == 0
+
+
 @pytest.mark.parametrize(
     ("more", "message"),
     [
+        (
+            ("--model", "reliable", "--ridge", "0.1"),
+            "--ridge: expected none with --model reliable; --set NAME=VALUE sets its parameters",
+        ),
+        (("--model", "shift", "--tol", "0.1"), "--tol: expected none with --model shift; --set"),
+        (("--model", "ldg", "--seed", "-1"), "--seed: The 'random_state' parameter of LDG must"),
         (("--model", "ldg", "--set", "colour=3"), "--set colour: expected a parameter of LDG: "),
         (
             ("--model", "ldg", "--set", "gamma=-1"),
-            "--set: The 'gamma' parameter of LDG",
+            "--set gamma: The 'gamma' parameter of LDG",
         ),
         (("--model", "ldg", "--features"), "--features: expected none with --model ldg"),
         (("--classifier", "lda"), "--classifier: expected none with --model gem"),
+        (("--extractor", "pca"), "--extractor: expected none with --model gem"),
         (("--set", "ridge"), "expected NAME=VALUE, got 'ridge'"),
-        (("--model", "svm"), "'--model': 'svm' is not one of 'gem', 'ldg', 'reliable'"),
+        (("--model", "svm"), "'--model': 'svm' is not one of 'gem', 'ldg', 'reliable', 'shift'"),
     ],
 )
 def test_wrong_options_are_named(files, more, message):
@@ -148,15 +169,26 @@ def test_search_of_gem_is_the_search_in_memory(files):
 
 
 def test_a_search_keeps_parameters_by_name(files):
-    more = ("--set", "powers=[1, 2]", "--set", "random_state=3")
-    assert search("--grid", "ridge=0.1,0.3", *more)[0] == 0
+    more = ("--set", "powers=[1, 2]", "--seed", "3")
+    assert search("--grid", "ridge=0.1,0.3", "--grid", "scale=none", *more)[0] == 0
     best = ef.load("best.efm")
-    assert ([*best.gem.powers], best.random_state) == ([1, 2], 3)
+    assert ([*best.gem.powers], best.gem.scale, best.random_state) == ([1, 2], "none", 3)
     status, found = search("--set", "powers=[5]")
-    assert (status, "--set: powers: expected" in found["error"]) == (2, True)
+    assert (status, "--set powers: expected" in found["error"]) == (2, True)
 
 
-def test_search_of_early_classifiers(files):
+def test_search_of_the_others(files):
+    status, found = search("--model", "ldg", "--grid", "n_components=1,2", "--grid", "gamma=0.4")
+    assert (status, found["estimator"]) == (0, "LDG")
+    model = ef.LDG([1, 2], gamma=0.4, random_state=0).fit(files[0][:240], files[1][:240])
+    assert found["best_params"]["n_components"] == model.n_components_
+    tried = [one for one in found["results"] if "n_components" in one["params"]]
+    assert [one["score"] for one in tried] == [*model.cv_results_["n_components_accuracy"]]
+    assert [one["chosen"] for one in tried] == [n == model.n_components_ for n in (1, 2)]
+    more = ("--extractor", "pca", "--grid", "sigma2=0,0.5", "--set", "extractor__n_components=2")
+    status, found = search("--model", "shift", *more)
+    assert (status, found["estimator"], len(found["results"])) == (0, "MaxMarginShift", 2)
+    assert found["best_params"].keys() == {"sigma2"}
     more = ("--grid", "rule=pairwise,box", "--grid", "reliability=0.1,0.9")
     status, found = search("--model", "reliable", *more)
     assert (status, found["estimator"], len(found["results"])) == (0, "ReliableClassifier", 4)
@@ -169,6 +201,9 @@ def test_search_of_early_classifiers(files):
             ("--grid", "colour=1"),
             "--grid colour: expected a parameter of GEMClassifier: categorical",
         ),
+        (("--model", "ldg", "--grid", "solver=exact"), "--grid: expected n_components, gamma"),
+        (("--model", "ldg", "--cv", "3"), "--cv: expected none with --model ldg"),
+        (("--model", "shift"), "--grid: expected parameters with --model shift, got none"),
         (("--model", "reliable", "--scoring", "log_loss"), "--scoring: expected none with"),
         (("--cv", "1"), "'--cv': 1 is not in the range"),
     ],

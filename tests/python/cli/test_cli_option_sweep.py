@@ -104,7 +104,7 @@ def files(tmp_path_factory):
 
 def test_every_command_is_swept():
     assert set(COMMANDS) == set(program.commands)
-    assert sum(map(len, OPTIONS.values())) > 40
+    assert sum(map(len, OPTIONS.values())) > 50
 
 
 @pytest.mark.parametrize("name", COMMANDS)

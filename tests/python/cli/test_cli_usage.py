@@ -15,7 +15,8 @@ from flat_gem import gem_classifier
 from table_files import arrow_modules, csv_text
 
 import eigenfeat as ef
-from eigenfeat import ClassMoments, GEMClassifier
+from eigenfeat import GEM, ClassMoments, GEMClassifier
+from eigenfeat.cli.kinds import FLAGS
 from eigenfeat.cli.main import program
 from eigenfeat.tables import OptionError
 
@@ -35,17 +36,25 @@ def files(tmp_path, rng):
 
 FIT = ("fit", "rows.csv", "--target", "kind", "-o", "out.efm")
 PREDICT = ("predict", "model.efm", "rows.csv")
-RIDGE = "--set: The 'ridge' parameter of GEM must be a float in the range [0.0, inf), a str among"
+RIDGE = "ridge: The 'ridge' parameter of GEM must be a float in the range [0.0, inf), a str among"
 MISUSE = {
-    (*FIT, "--set", "ridge=-1"): RIDGE,
+    (*FIT, "--ridge", "-1"): f"--{RIDGE}",
+    (*FIT, "--features", "--ridge", "-1"): f"--{RIDGE}",
+    ("fit", "--moments", "rows.efm", "-o", "x", "--ridge", "-1"): f"--{RIDGE}",
+    (*FIT, "--set", "ridge=-1"): f"--set {RIDGE}",
+    (*FIT, "--set", "gem__ridge=-1"): f"--set gem__{RIDGE}",
+    (*FIT, "--ridge", "1", "--set", "ridge=-1"): f"--set {RIDGE}",
     (*FIT, "--memory", "-1"): "'--memory': -1.0 is not in the range x>=0",
-    (*FIT, "--set", "ridge=much"): "Got 'much' instead.",
-    (*FIT, "--set", "depth=0"): "--set: The 'depth' parameter of GEMClassifier must be an int in",
+    (*FIT, "--ridge", "much"): "Got 'much' instead.",
+    (*FIT, "--depth", "0"): "--depth: The 'depth' parameter of GEMClassifier must be an int in",
+    (*FIT, "--n-clusters", "2", "--memory", "0"): "--n-clusters: expected 1 with more rows than",
     (*FIT, "--set", "n_clusters=2", "--memory", "0"): "--set n_clusters: expected 1 with more rows",
-    (*FIT, "--set", "penalty=nan"): "--set: The 'penalty' parameter of MultinomialLogit must be",
-    (*FIT, "--set", "pairs=foo"): "--set: The 'pairs' parameter of GEM must be",
-    (*FIT, "--set", "powers=1,1"): "--set: powers: expected distinct numbers out of 1, 2, 3",
-    (*FIT, "--set", "random_state=-1"): "--set: The 'random_state' parameter of GEMClassifier must",
+    (*FIT, "--n-clusters", "2", "--pairs", "confusion"): "--pairs: expected 'all' or ('random', n)",
+    (*FIT, "--penalty", "nan"): "--penalty: The 'penalty' parameter of MultinomialLogit must be",
+    (*FIT, "--pairs", "foo"): "--pairs: The 'pairs' parameter of GEM must be",
+    (*FIT, "--expansion", "none"): "--expansion: expected 'auto', 'half_wave', 'shifted' or 'poly",
+    (*FIT, "--powers", "1,1"): "--powers: expected distinct numbers out of 1, 2, 3, got (1, 1)",
+    (*FIT, "--seed", "-1"): "--seed: The 'random_state' parameter of GEMClassifier must be an int",
     (*FIT, "--columns", ","): "--columns: rows.csv: expected at least one feature column, got none",
     (*FIT, "--drop", "x0,x1,x2"): "--drop: rows.csv: expected at least one feature column, got n",
     (*FIT, "--delimiter", "xy"): "'--delimiter': expected one character or 'tab', got 'xy'",
@@ -103,6 +112,12 @@ def test_what_is_wrong_with_files_ends_with_status_1(files, command, monkeypatch
     assert FAILURES[command] in found["error"]
 
 
+@pytest.mark.parametrize("name", ["pairs", "denominator", "scale", "expansion"])
+def test_help_names_the_choices_of_the_constraints(name):
+    choices = GEM._parameter_constraints[name][0].options
+    assert all(re.search(rf"\b{choice}\b", FLAGS[name]) for choice in choices)
+
+
 def test_an_error_about_options_survives_pickling():
     import pickle
 
@@ -132,7 +147,7 @@ def test_help_of_every_command(name):
         (["fit"], "Missing option '-o' / '--output'."),
         (["predict", "-o", "x.csv"], "Missing argument 'MODEL'."),
         (["frob"], "No such command 'frob'."),
-        (["fit", "--targett", "x"], "No such option '--targett'. Did you mean '--target'?"),
+        (["fit", "--targett", "x"], "No such option '--targett'. (Did you mean "),
         (["fit", "-o"], "Option '-o' requires an argument."),
     ],
 )
