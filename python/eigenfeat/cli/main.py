@@ -292,9 +292,9 @@ def search() -> None:
     Tries parameters on held-out rows, fits the best to all rows, and saves it. --grid names them,
     by their names in Python. gem: GEMClassifierCV, on one held-out part or --cv folds; without
     --grid its default grid. ldg: n_components, gamma and n_neighbors, by LDG's own
-    cross-validation. reliable: folds, by the harmonic mean of accuracy and earliness saved, without
-    a correction. shift: folds of MaxMarginShift and a linear SVM; the shift is saved, for
-    transform. Rows must fit into --memory.
+    cross-validation. reliable: ReliableClassifierCV, by the harmonic mean of accuracy and earliness
+    saved; reliability=A,B,C are the taus. shift: folds of MaxMarginShift and a linear SVM; the
+    shift is saved, for transform. Rows must fit into --memory.
     """
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.model_selection import GridSearchCV, ParameterGrid, StratifiedKFold
 from sklearn.pipeline import Pipeline
 
 from eigenfeat._base.validation import show
@@ -109,7 +109,6 @@ def _fitted(
 # ---- search --------------------------------------------------------------------------------------
 
 OF_LDG = ("n_components", "gamma", "n_neighbors")
-TAUS = [1e-8, 1e-4, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.95]  # tried for early decisions
 SHOWN = 10  # candidates
 
 
@@ -193,11 +192,21 @@ def _search(options: SimpleNamespace, grid: dict[str, list[Any]]) -> Any:
         named = {f"shift__{name}": values for name, values in grid.items()}
         folds = StratifiedKFold(options.cv or 5, shuffle=True, random_state=0)
         return GridSearchCV(steps, named, cv=folds, error_score="raise")
-    from eigenfeat.incomplete import harmonic_mean_score
+    from eigenfeat.incomplete import ReliableClassifierCV
 
-    grid = {"reliability": TAUS} | grid
-    folds = StratifiedKFold(options.cv or 5)
-    return GridSearchCV(base.set_params(correct=False), grid, scoring=harmonic_mean_score, cv=folds)
+    taus = grid.pop("reliability", None)
+    candidates = {
+        ", ".join(f"{key}={value}" for key, value in params.items()) or "as given": (
+            unfitted(options).set_params(**params, correct=False)
+        )
+        for params in ParameterGrid(grid)
+    }
+    return ReliableClassifierCV(
+        candidates,
+        tau=None if taus is None else sorted(taus),
+        n_folds=options.cv or 5,
+        n_threads=options.threads,
+    )
 
 
 def _own_names(params: Mapping[str, Any]) -> dict[str, Any]:
