@@ -33,7 +33,7 @@ struct LaneLogs {
   }
   static EIGENFEAT_INLINE V roots(const V& v) {
     V out = v;
-    for (index_t l = 0; l < kLanes; ++l) out[l] = __builtin_sqrt(v[l]);
+    for (index_t l = 0; l < kLanes; ++l) out[l] = square_root(v[l]);
     return out;
   }
   static EIGENFEAT_INLINE V magnitudes(const V& v) { return v < V{} ? -v : v; }

@@ -371,7 +371,7 @@ void mean_tangent_vector(MatrixView<const T> matrices, VectorView<const double> 
   require(weights.size == n && mean.size == whitening.cols * (whitening.cols + 1) / 2,
           "weights, mean", "those of " + std::to_string(n) + " matrices",
           std::to_string(weights.size) + " and " + std::to_string(mean.size));
-  Vector<double> sums(static_cast<std::size_t>((n + lanes - 1) / lanes * mean.size));
+  Vector<double> sums((n + lanes - 1) / lanes * mean.size);
   for_lanes<T>(matrices, whitening, extremes, status, n_threads,
                [&](const Block<T>& block, index_t first) {
                  block.add(first, weights, sums.data() + first / lanes * mean.size);
