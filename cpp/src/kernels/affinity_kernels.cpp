@@ -98,7 +98,7 @@ void affinities(double* tile, index_t n_rows, AffinityNorms rows, AffinityNorms 
     Numbers* line = reinterpret_cast<Numbers*>(tile + i * kTileWidth);
     for (index_t l = 0; l < kLines; ++l) {
       Numbers x = (line[l] * 2.0 - rows.norms[i] - norm[l]) * rows.inverse[i] * inverse[l];
-      exponential(x);
+      exponential<double>(x);
       line[l] = x;
     }
   }

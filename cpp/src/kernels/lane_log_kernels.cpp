@@ -46,7 +46,7 @@ struct LaneLogs {
   // One matrix row by row, kLanes numbers each.
   struct Matrix {
     T* data;
-    index_t n, stride;
+    index_t stride;
     EIGENFEAT_INLINE T* at(index_t i, index_t j) const { return data + (i * stride + j) * kLanes; }
   };
 
@@ -92,8 +92,8 @@ struct LaneLogs {
 
   // A = Q T Q^T by Householder reflections H = I - beta u u^T from the first column on; u stays below
   // the diagonal of its column, beta in `betas`. Each step's update is made in the next one's pass.
-  static void reduce_lanes(const Matrix& a, T* d, T* e, T* betas, T* work) {
-    const index_t n = a.n;
+  static void reduce(T* matrix, index_t n, T* d, T* e, T* betas, T* work) {
+    const Matrix a{matrix, stride_of(n)};
     T *v = work, *w = v + n * kLanes, *u = w + n * kLanes, *p = u + n * kLanes;
     for (index_t i = 0; i < n * kLanes; ++i) v[i] = w[i] = 0.0;
     for (index_t k = 0; k + 1 < n; ++k) {
@@ -232,8 +232,9 @@ struct LaneLogs {
 
   // out <- Q out Q^T with the reflections below the diagonal of `a`, from the last one on, two in a pass.
   // Each pair's update is made in the next one's pass; the last pass has no reflections.
-  static void rotate_lanes(const T* a, const T* betas, const Matrix& out, T* work) {
-    const index_t n = out.n, line = n * kLanes;
+  static void rotate(const T* a, index_t n, const T* betas, T* matrix, T* work) {
+    const Matrix out{matrix, stride_of(n)};
+    const index_t line = n * kLanes;
     Reflections last = {{work, work + line}, {work + 2 * line, work + 3 * line}};
     Reflections next = {{work + 4 * line, work + 5 * line}, {work + 6 * line, work + 7 * line}};
     for (index_t j = 0; j < 8 * line; ++j) work[j] = 0.0;
@@ -267,10 +268,6 @@ struct LaneLogs {
       last = next;
       next = spare;
     }
-  }
-
-  static void reduce(T* a, index_t n, T* d, T* e, T* betas, T* work) {
-    reduce_lanes(Matrix{a, n, stride_of(n)}, d, e, betas, work);
   }
 
   // By bisection: lambda is above x where all pivots of T - x are positive. The smallest eigenvalue of a
@@ -365,7 +362,7 @@ struct LaneLogs {
   // follows upward from its diagonal entry by ratios -e_p / d_p, all without a difference.
   static void logarithm(const T* d, const T* e, index_t n, const T* shifts, const T* weights,
                         const T* constants, index_t count, T* out, T* work) {
-    const Matrix matrix{out, n, stride_of(n)};
+    const Matrix matrix{out, stride_of(n)};
     T *ratios = work, *diagonal = work + n * kNodes * kLanes;
     for (index_t q = 0; q < n; ++q) {
       for (index_t p = 0; p <= q; ++p) put(V{}, matrix.at(q, p));
@@ -389,8 +386,8 @@ struct LaneLogs {
           pivot[g] = next + shift[g] + ei * ratio;
         }
       }
-      for (index_t q = n - 1; q >= 0;
-           --q) {  // diagonal entries from the last one on; its ratio is 0
+      // diagonal entries from the last one on; its ratio is 0
+      for (index_t q = n - 1; q >= 0; --q) {
         V sum = V{};
         for (index_t g = 0; g < kNodes; ++g) {
           const index_t at = (q * kNodes + g) * kLanes;
@@ -407,10 +404,6 @@ struct LaneLogs {
         take_columns<kColumns>(matrix, q - kColumns, ratios, diagonal);
       for (; q >= 1; --q) take_columns<1>(matrix, q - 1, ratios, diagonal);
     }
-  }
-
-  static void rotate(const T* a, index_t n, const T* betas, T* out, T* work) {
-    rotate_lanes(a, betas, Matrix{out, n, stride_of(n)}, work);
   }
 
   // Rows of w from `ends[j]` on are 0 in column j; sums of a block end where all of its columns do.
@@ -481,34 +474,24 @@ struct LaneLogs {
       for (index_t j = whole; j <= i; ++j) project_block<1, 1>(a, w, ends, n, i, j, out);
     }
   }
+
+  static constexpr LaneLogKernels<T> table() {
+    LaneLogKernels<T> table{};
+    table.lanes = kLanes;
+    table.multiply = multiply;
+    table.project = project;
+    table.reduce = reduce;
+    table.extremes = extremes;
+    table.logarithm = logarithm;
+    table.rotate = rotate;
+    return table;
+  }
 };
 
 }  // namespace
 }  // namespace EIGENFEAT_TIER
 
-EIGENFEAT_DEFINE_FAMILY(LaneLogKernels<float>) = [] {
-  using Logs = EIGENFEAT_TIER::LaneLogs<float>;
-  LaneLogKernels<float> table{};
-  table.lanes = Logs::kLanes;
-  table.multiply = Logs::multiply;
-  table.project = Logs::project;
-  table.reduce = Logs::reduce;
-  table.extremes = Logs::extremes;
-  table.logarithm = Logs::logarithm;
-  table.rotate = Logs::rotate;
-  return table;
-}();
-EIGENFEAT_DEFINE_FAMILY(LaneLogKernels<double>) = [] {
-  using Logs = EIGENFEAT_TIER::LaneLogs<double>;
-  LaneLogKernels<double> table{};
-  table.lanes = Logs::kLanes;
-  table.multiply = Logs::multiply;
-  table.project = Logs::project;
-  table.reduce = Logs::reduce;
-  table.extremes = Logs::extremes;
-  table.logarithm = Logs::logarithm;
-  table.rotate = Logs::rotate;
-  return table;
-}();
+EIGENFEAT_DEFINE_FAMILY(LaneLogKernels<float>) = EIGENFEAT_TIER::LaneLogs<float>::table();
+EIGENFEAT_DEFINE_FAMILY(LaneLogKernels<double>) = EIGENFEAT_TIER::LaneLogs<double>::table();
 
 }  // namespace eigenfeat

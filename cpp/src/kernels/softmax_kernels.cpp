@@ -9,7 +9,7 @@ template <class T>
 void exponentials(T* x, index_t n) {
   for (index_t i = 0; i < n; i += kWidth<T>) {
     Vec<T> v = load(x + i);
-    exponential(v);
+    exponential<T>(v);
     store<T>(v, x + i);
   }
 }
