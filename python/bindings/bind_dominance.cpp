@@ -10,7 +10,6 @@ namespace {
 
 using py::literals::operator""_a;
 using Lines = std::optional<Array<double>>;
-using Groups = std::optional<Array<std::int32_t>>;
 
 SetShape parse_shape(const std::string& name) {
   require(name == "ball" || name == "box", "shape", "ball or box", name);
@@ -25,8 +24,7 @@ Process parse_process(const std::string& name) {
 DominanceProblem problem_of(const Array<double>& points, const Array<double>& widths,
                             const Array<double>& radii, const Array<double>& offsets,
                             const Lines& slopes, const Lines& precisions, const Lines& centres,
-                            const Groups& groups, const std::string& shape,
-                            const std::string& process) {
+                            const std::string& shape, const std::string& process) {
   DominanceProblem problem;
   problem.points = matrix_view(points, "points");
   const index_t n = problem.points.rows;
@@ -36,7 +34,6 @@ DominanceProblem problem_of(const Array<double>& points, const Array<double>& wi
   if (slopes) problem.slopes = matrix_view(*slopes, "slopes");
   if (precisions) problem.precisions = flattened_rows(*precisions, n, "precisions");
   if (centres) problem.centres = flattened_rows(*centres, n, "centres");
-  problem.groups = vector_view(groups, "groups");
   problem.shape = parse_shape(shape);
   problem.process = parse_process(process);
   return problem;
@@ -44,10 +41,10 @@ DominanceProblem problem_of(const Array<double>& points, const Array<double>& wi
 
 py::tuple dominating(const Array<double>& points, const Array<double>& widths,
                      const Array<double>& radii, const Array<double>& offsets, const Lines& slopes,
-                     const Lines& precisions, const Lines& centres, const Groups& groups,
-                     const std::string& shape, const std::string& process, int n_threads) {
-  const DominanceProblem problem = problem_of(points, widths, radii, offsets, slopes, precisions,
-                                              centres, groups, shape, process);
+                     const Lines& precisions, const Lines& centres, const std::string& shape,
+                     const std::string& process, int n_threads) {
+  const DominanceProblem problem =
+      problem_of(points, widths, radii, offsets, slopes, precisions, centres, shape, process);
   const index_t n = problem.points.rows;
   auto winners = allocate<int>({n}), guesses = allocate<int>({n});
   auto checks = allocate<int>({n}), open = allocate<int>({n});
@@ -62,10 +59,10 @@ py::tuple dominating(const Array<double>& points, const Array<double>& widths,
 
 py::tuple radii_of(const Array<double>& points, const Array<double>& widths,
                    const Array<double>& radii, const Array<double>& offsets, const Lines& slopes,
-                   const Lines& precisions, const Lines& centres, const Groups& groups,
-                   const std::string& shape, const Array<std::int32_t>& classes, int n_threads) {
-  const DominanceProblem problem = problem_of(points, widths, radii, offsets, slopes, precisions,
-                                              centres, groups, shape, "guess");
+                   const Lines& precisions, const Lines& centres, const std::string& shape,
+                   const Array<std::int32_t>& classes, int n_threads) {
+  const DominanceProblem problem =
+      problem_of(points, widths, radii, offsets, slopes, precisions, centres, shape, "guess");
   const auto wanted = vector_view(classes, "classes");
   auto largest = allocate<double>({problem.points.rows});
   auto guesses = allocate<int>({problem.points.rows});
@@ -85,12 +82,11 @@ void register_dominance(py::module_& module) {
   module.def("find_dominating", &dominating, py::arg("points").noconvert(),
              py::arg("widths").noconvert(), py::arg("radii").noconvert(),
              py::arg("offsets").noconvert(), optional("slopes"), optional("precisions"),
-             optional("centres"), optional("groups"), "shape"_a, "process"_a, "n_threads"_a);
+             optional("centres"), "shape"_a, "process"_a, "n_threads"_a);
   module.def("dominance_radii", &radii_of, py::arg("points").noconvert(),
              py::arg("widths").noconvert(), py::arg("radii").noconvert(),
              py::arg("offsets").noconvert(), optional("slopes"), optional("precisions"),
-             optional("centres"), optional("groups"), "shape"_a, py::arg("classes").noconvert(),
-             "n_threads"_a);
+             optional("centres"), "shape"_a, py::arg("classes").noconvert(), "n_threads"_a);
 }
 
 }  // namespace eigenfeat::bindings

@@ -233,7 +233,6 @@ def local_neighbours(
     n_classes: int,
     n_neighbors: int,
     queries: npt.NDArray[_T] | None,  # (m, d), C-contiguous
-    groups: _I32 | None,  # (n,)
     n_threads: int,
 ) -> _I64: ...  # (m, n_classes, n_neighbors)
 def local_scatters(
@@ -327,7 +326,6 @@ def find_dominating(
     slopes: _F64 | None,  # (G, d)
     precisions: _F64 | None,  # (n, G, d) or (1, G, d)
     centres: _F64 | None,  # the same
-    groups: _I32 | None,  # (G,)
     shape: str,
     process: str,
     n_threads: int,
@@ -340,7 +338,6 @@ def dominance_radii(
     slopes: _F64 | None,
     precisions: _F64 | None,
     centres: _F64 | None,
-    groups: _I32 | None,
     shape: str,
     classes: _I32,  # (n,), -1: the guess
     n_threads: int,

@@ -15,9 +15,6 @@
 // general  any set: candidates are compared in pairs until fewer than two are left, then the last
 //          with those that tied; between G - 1 and 2 (G - 1) checks (Propositions 3 and 4).
 //
-// Classes may be put in groups (samples of one label, say): those of one group are not compared,
-// and the guess is then the only process.
-//
 // Threads: over rows; every count gives the same bits. Cost: O(d) a check, O(G d) a row for the
 // guess. Scratch: 6 d numbers a thread. Misuse throws std::invalid_argument; entries are finite,
 // precisions, widths and radii >= 0, which the caller checks.
@@ -86,14 +83,13 @@ enum class SetShape { ball, box };
 enum class Process { guess, general };
 
 struct DominanceProblem {
-  MatrixView<const double> points;        // (n, d)
-  MatrixView<const double> widths;        // (n, d), or one line for all with a row stride of 0
-  VectorView<const double> radii;         // (n,)
-  MatrixView<const double> offsets;       // (n, G), or one line for all
-  MatrixView<const double> slopes;        // (G, d) or empty
-  MatrixView<const double> precisions;    // (n, G d), or one line for all, or empty
-  MatrixView<const double> centres;       // the same
-  VectorView<const std::int32_t> groups;  // (G,) or empty
+  MatrixView<const double> points;      // (n, d)
+  MatrixView<const double> widths;      // (n, d), or one line for all with a row stride of 0
+  VectorView<const double> radii;       // (n,)
+  MatrixView<const double> offsets;     // (n, G), or one line for all
+  MatrixView<const double> slopes;      // (G, d) or empty
+  MatrixView<const double> precisions;  // (n, G d), or one line for all, or empty
+  MatrixView<const double> centres;     // the same
   SetShape shape = SetShape::ball;
   Process process = Process::guess;
 };

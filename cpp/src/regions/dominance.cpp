@@ -40,17 +40,13 @@ class Row {
     return std::max_element(s_.values.data(), s_.values.data() + k_) - s_.values.data();
   }
 
-  // The most dangerous of those that are compared with c; -1 if there is none.
+  // The most dangerous of the others; -1 if there is none.
   index_t runner_up(index_t c) const {
     index_t best = -1;
     for (index_t h = 0; h < k_; ++h) {
-      if (compared(c, h) && (best < 0 || s_.values[h] > s_.values[best])) best = h;
+      if (h != c && (best < 0 || s_.values[h] > s_.values[best])) best = h;
     }
     return best;
-  }
-
-  bool compared(index_t c, index_t h) const {
-    return c != h && (p_.groups.empty() || p_.groups[c] != p_.groups[h]);
   }
 
   Verdict check(index_t c, index_t h, double radius) {
@@ -103,7 +99,7 @@ class Row {
     const index_t first = runner_up(c);
     if (first >= 0) shrink(first);
     for (index_t h = 0; h < k_ && radius > 0.0; ++h) {
-      if (h != first && compared(c, h)) shrink(h);
+      if (h != first && h != c) shrink(h);
     }
     return radius;
   }
@@ -185,10 +181,6 @@ void check_shapes(const DominanceProblem& p) {
   require(p.slopes.data == nullptr ||
               (p.slopes.rows == k && p.slopes.cols == d && p.slopes.is_row_major()),
           "slopes", "one row a class", std::to_string(p.slopes.rows));
-  require(p.groups.empty() || p.groups.size == k, "groups", std::to_string(k) + " entries",
-          std::to_string(p.groups.size));
-  require(p.groups.empty() || p.process == Process::guess, "process",
-          "guess where there are groups", "general");
 }
 
 double work_of(const DominanceProblem& p) {
@@ -213,12 +205,8 @@ void find_dominating(const DominanceProblem& problem, const Dominance& out, int 
   for_ranges(n, kRowsAtOnce, threads, [&](index_t begin, index_t end, int thread) {
     for (index_t i = begin; i < end; ++i) {
       Row row(problem, i, scratch[thread]);
-      int open = 0, skipped = 0;
+      int open = 0;
       const auto dominates = [&](index_t c, index_t h) {
-        if (!row.compared(c, h)) {
-          ++skipped;
-          return true;
-        }
         const Verdict verdict = row.check(c, h, problem.radii[i]);
         open += verdict == Verdict::undecided ? 1 : 0;
         return verdict == Verdict::nonnegative;
@@ -229,7 +217,7 @@ void find_dominating(const DominanceProblem& problem, const Dominance& out, int 
                                     : guess_and_check(k, guess, row.runner_up(guess), dominates);
       out.winners[i] = static_cast<int>(decision.winner);
       out.guesses[i] = static_cast<int>(guess);
-      out.checks[i] = static_cast<int>(decision.checks) - skipped;
+      out.checks[i] = static_cast<int>(decision.checks);
       out.open[i] = open;
     }
   });

@@ -170,26 +170,6 @@ TEST_CASE("the numbers of checks reach both ends of Proposition 4, and no furthe
   }
 }
 
-TEST_CASE("groups are not compared with themselves") {
-  Random random(802);
-  const Scene scene(random, 60, 6, 4, true, false);
-  const Vector<std::int32_t> groups{0, 0, 1, 1, 2, 2};
-  auto problem = scene.problem(SetShape::ball, Process::guess);
-  problem.groups = read(groups);
-  const Found got = dominating(problem);
-  for (index_t i = 0; i < 60; ++i) {
-    const index_t guess = got.guesses[i];
-    bool all = true;
-    for (index_t h = 0; h < 6; ++h) {
-      const bool other = groups[h] != groups[guess];
-      all = all &&
-            (!other || margin(problem, i, guess, h, static_cast<long double>(scene.radii[i])) >= 0);
-    }
-    CHECK(got.winners[i] == (all ? static_cast<int>(guess) : -1));
-    CHECK(got.checks[i] <= 4);
-  }
-}
-
 TEST_CASE("the largest radius is where the sign turns") {
   Random random(803);
   for (const SetShape shape : {SetShape::ball, SetShape::box}) {
