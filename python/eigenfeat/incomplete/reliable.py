@@ -246,9 +246,9 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         ReliableClassifier
             The estimator itself.
         """
-        return self.fit_subset(X, y, slice(None))
+        return self._fit_subset(X, y, slice(None))
 
-    def fit_subset(self, X: Any, y: Any, subset: Any) -> ReliableClassifier:
+    def _fit_subset(self, X: Any, y: Any, subset: Any) -> ReliableClassifier:
         """Fit to some of the samples, whose series are laid out as all of them would be."""
         self._validate_params()
         with unchanged_on_error(self):

@@ -262,7 +262,7 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
         total, rows = np.zeros(len(self.taus_)), 0
         of_folds = []
         for fold in fold_masks(y, self.n_folds):
-            fitted = clone(model).set_params(correct=False).fit_subset(X, y, ~fold)
+            fitted = clone(model).set_params(correct=False)._fit_subset(X, y, ~fold)
             rows_of_fold = X[fold] if isinstance(X, np.ndarray) else list(compress(X, fold))
             curve = reliability_curve(fitted, rows_of_fold, y[fold], self.taus_)
             of_folds.append(curve.harmonic_mean)
