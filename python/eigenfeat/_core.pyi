@@ -233,6 +233,7 @@ def local_neighbours(
     n_classes: int,
     n_neighbors: int,
     queries: npt.NDArray[_T] | None,  # (m, d), C-contiguous
+    groups: _I32 | None,  # (n,)
     n_threads: int,
 ) -> _I64: ...  # (m, n_classes, n_neighbors)
 def local_scatters(
