@@ -15,7 +15,6 @@ Where all n samples of a row are of one class, the bound of the last of k stages
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -26,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.saved import Saved, fits
-from eigenfeat._base.validation import show
+from eigenfeat._base.validation import show, warn_caller
 from eigenfeat.incomplete.completion import Conditional
 from eigenfeat.incomplete.discriminants import ClassCodes
 from eigenfeat.incomplete.rules import Rule, RuleInput, RuleOutput, lower_bounds
@@ -252,11 +251,10 @@ def samples_of(sampled: Sampled, tau: float) -> int:
         while enough < MAX_SAMPLES and largest_bound(enough) < tau:
             enough *= 2
         hint = f"at least {enough}" if largest_bound(enough) >= tau else "a smaller reliability"
-        warnings.warn(
+        warn_caller(
             f"n_samples: expected {hint} for a reliability of {tau:g}, got {n}, which can decide "
             f"up to {largest_bound(n):.6f}; at {tau:g} rows are decided when they are complete",
             UserWarning,
-            stacklevel=6,
         )
     return n
 

@@ -70,10 +70,6 @@ class Layout(Saved):
         """Entries of a row."""
         return self.channels * self.length
 
-    def times(self, entries: Codes) -> Codes:
-        """How many samples so many leading entries are."""
-        return entries // self.channels
-
     def row_of(self, name: str, one: _Array, *, ended: bool) -> _Array:
         """(width,) of a series (channels, times); NaN is missing."""
         channels, samples = one.shape
