@@ -81,16 +81,8 @@ class SampledRule(Rule):
     """Time-uniform lower bounds of P(g(X) = c | z), from independent samples.
 
     The right choice for classifiers without discriminants, and for local ones: the only rule about
-    the label that the classifier gives to the complete sample.
-
-    Parameters
-    ----------
-    predict : ClassCodes
-        From rows of features to class indices.
-    n_samples : int
-        A power of two, at most, for each sample.
-    seed : int
-        The same numbers serve every row.
+    the label that the classifier gives to the complete sample. The random numbers of `seed` serve
+    every row.
     """
 
     _saved: ClassVar[dict[str, str]] = {
@@ -265,26 +257,12 @@ def samples_of(sampled: Sampled, tau: float) -> int:
 def _completions(
     conditional: Conditional, rows: _Codes, seed: int, samples: range
 ) -> Iterator[tuple[_Codes, _Array]]:
-    """Completions of some rows, in blocks of bounded memory.
+    """Numbers of rows (b,) and some of their completions (b, s, ell), in blocks of bounded memory.
 
     Given the first t entries of a row, in some order, the row is ``mean + gains[t:].T @ e[t:]``
     with independent normal ``e`` (see `PrefixGaussian`). One Cholesky factor serves all prefixes,
-    and the innovation of an entry that is still missing is the same number at all times.
-
-    Parameters
-    ----------
-    conditional : Conditional
-        With its `gaussians`.
-    rows : (m,) array of int
-    seed : int
-        Of all numbers.
-    samples : range
-        Which of the samples, counted from 0; those of a number are always the same.
-
-    Yields
-    ------
-    (b,) array, (b, s, ell) array
-        Numbers of rows, and some of their completions.
+    and the innovation of an entry that is still missing is the same number at all times. Samples
+    are counted from 0; those of a number are always the same.
     """
     assert conditional.gaussians is not None
     ell = conditional.means.shape[2]
