@@ -10,8 +10,8 @@ far off to rounding, and it is compared with eigenvalues by Jacobi and the secul
 bisection in long double (tests/python/region_reference.py). A failure is a sign that is wrong, a
 bound of the minimum that does not hold, a value that is farther from the minimum than its `gap`, or
 a result that is called converged with a large residual; any ends with status 1. Results that are
-called not converged, and signs left open far from 0, are counted. Boxes, the dominance process and
-the rules on top of them are compared with classes that are next to tied
+called not converged, and signs left open far from 0, are counted. The dominance process and the
+rules on top of it are compared with classes that are next to tied
 (tests/python/dominance_reference.py).
 """
 
@@ -121,11 +121,9 @@ def run_decisions(what, problems, seed):
     rng = np.random.default_rng(seed)
     counts = Counter()
     while counts["problems"] < problems:
-        if what == "box":
-            n, found = 400, decisions.attack_box(rng, 400)
-        elif what == "dominance":
-            shape, process = rng.choice(["ball", "box"]), rng.choice(["guess", "general"])
-            n, found = 400, decisions.attack_dominance(rng, 400, str(shape), str(process))
+        if what == "dominance":
+            shape = str(rng.choice(["ball", "box"]))
+            n, found = 400, decisions.attack_dominance(rng, 400, shape)
         else:
             name, kind = rng.choice(list(decisions.SETS)), rng.choice(decisions.KINDS)
             n, found = 1, decisions.attack_rule(rng, str(name), str(kind))
@@ -192,7 +190,7 @@ def _by_mpmath(mp, A, g, radius):
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--what", choices=["minima", "box", "dominance", "rules"], default="minima")
+    parser.add_argument("--what", choices=["minima", "dominance", "rules"], default="minima")
     parser.add_argument("--problems", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--smallest", type=int, default=1, help="smallest d")

@@ -16,15 +16,10 @@ SetShape parse_shape(const std::string& name) {
   return name == "box" ? SetShape::box : SetShape::ball;
 }
 
-Process parse_process(const std::string& name) {
-  require(name == "guess" || name == "general", "process", "guess or general", name);
-  return name == "general" ? Process::general : Process::guess;
-}
-
 DominanceProblem problem_of(const Array<double>& points, const Array<double>& widths,
                             const Array<double>& radii, const Array<double>& offsets,
                             const Lines& slopes, const Lines& precisions, const Lines& centres,
-                            const std::string& shape, const std::string& process) {
+                            const std::string& shape) {
   DominanceProblem problem;
   problem.points = matrix_view(points, "points");
   const index_t n = problem.points.rows;
@@ -35,44 +30,37 @@ DominanceProblem problem_of(const Array<double>& points, const Array<double>& wi
   if (precisions) problem.precisions = flattened_rows(*precisions, n, "precisions");
   if (centres) problem.centres = flattened_rows(*centres, n, "centres");
   problem.shape = parse_shape(shape);
-  problem.process = parse_process(process);
   return problem;
 }
 
-py::tuple dominating(const Array<double>& points, const Array<double>& widths,
-                     const Array<double>& radii, const Array<double>& offsets, const Lines& slopes,
-                     const Lines& precisions, const Lines& centres, const std::string& shape,
-                     const std::string& process, int n_threads) {
+Array<int> dominating(const Array<double>& points, const Array<double>& widths,
+                      const Array<double>& radii, const Array<double>& offsets, const Lines& slopes,
+                      const Lines& precisions, const Lines& centres, const std::string& shape,
+                      int n_threads) {
   const DominanceProblem problem =
-      problem_of(points, widths, radii, offsets, slopes, precisions, centres, shape, process);
-  const index_t n = problem.points.rows;
-  auto winners = allocate<int>({n}), guesses = allocate<int>({n});
-  auto checks = allocate<int>({n}), open = allocate<int>({n});
-  const Dominance dominance{flat_output(winners), flat_output(guesses), flat_output(checks),
-                            flat_output(open)};
+      problem_of(points, widths, radii, offsets, slopes, precisions, centres, shape);
+  auto winners = allocate<int>({problem.points.rows});
+  const auto winners_view = flat_output(winners);
   {
     const Unlocked unlocked;
-    find_dominating(problem, dominance, n_threads);
+    find_dominating(problem, winners_view, n_threads);
   }
-  return py::make_tuple(winners, guesses, checks, open);
+  return winners;
 }
 
-py::tuple radii_of(const Array<double>& points, const Array<double>& widths,
-                   const Array<double>& radii, const Array<double>& offsets, const Lines& slopes,
-                   const Lines& precisions, const Lines& centres, const std::string& shape,
-                   const Array<std::int32_t>& classes, int n_threads) {
+Array<double> radii_of(const Array<double>& points, const Array<double>& widths,
+                       const Array<double>& radii, const Array<double>& offsets,
+                       const Lines& slopes, const Lines& precisions, const Lines& centres,
+                       const std::string& shape, int n_threads) {
   const DominanceProblem problem =
-      problem_of(points, widths, radii, offsets, slopes, precisions, centres, shape, "guess");
-  const auto wanted = vector_view(classes, "classes");
+      problem_of(points, widths, radii, offsets, slopes, precisions, centres, shape);
   auto largest = allocate<double>({problem.points.rows});
-  auto guesses = allocate<int>({problem.points.rows});
   const auto largest_view = flat_output(largest);
-  const auto guess_view = flat_output(guesses);
   {
     const Unlocked unlocked;
-    dominance_radii(problem, wanted, largest_view, guess_view, n_threads);
+    dominance_radii(problem, largest_view, n_threads);
   }
-  return py::make_tuple(largest, guesses);
+  return largest;
 }
 
 }  // namespace
@@ -82,11 +70,11 @@ void register_dominance(py::module_& module) {
   module.def("find_dominating", &dominating, py::arg("points").noconvert(),
              py::arg("widths").noconvert(), py::arg("radii").noconvert(),
              py::arg("offsets").noconvert(), optional("slopes"), optional("precisions"),
-             optional("centres"), "shape"_a, "process"_a, "n_threads"_a);
+             optional("centres"), "shape"_a, "n_threads"_a);
   module.def("dominance_radii", &radii_of, py::arg("points").noconvert(),
              py::arg("widths").noconvert(), py::arg("radii").noconvert(),
              py::arg("offsets").noconvert(), optional("slopes"), optional("precisions"),
-             optional("centres"), "shape"_a, py::arg("classes").noconvert(), "n_threads"_a);
+             optional("centres"), "shape"_a, "n_threads"_a);
 }
 
 }  // namespace eigenfeat::bindings

@@ -57,10 +57,10 @@ py::tuple certified(const Array<double>& a, const Array<double>& g, const Array<
 
 // forms (p, d, d), widths (q, d), groups (m, 2), begins (m + 1,), slopes (n, d), constants and radii
 // (n, t), limits (n,).
-py::tuple levels(const Array<double>& forms, const Array<double>& widths,
-                 const Array<index_t>& groups, const Array<index_t>& begins,
-                 const Array<double>& slopes, const Array<double>& constants,
-                 const Array<double>& radii, const Array<index_t>& limits, int n_threads) {
+Array<int> levels(const Array<double>& forms, const Array<double>& widths,
+                  const Array<index_t>& groups, const Array<index_t>& begins,
+                  const Array<double>& slopes, const Array<double>& constants,
+                  const Array<double>& radii, const Array<index_t>& limits, int n_threads) {
   SharedQuadratics problem;
   problem.forms = stacked_rows(forms, "forms");
   problem.widths = matrix_view(widths, "widths");
@@ -70,13 +70,13 @@ py::tuple levels(const Array<double>& forms, const Array<double>& widths,
   problem.constants = matrix_view(constants, "constants");
   problem.radii = matrix_view(radii, "radii");
   problem.limits = vector_view(limits, "limits");
-  auto proved = allocate<int>({problem.slopes.rows}), open = allocate<int>({problem.slopes.rows});
-  const VectorView<int> proved_view = flat_output(proved), open_view = flat_output(open);
+  auto proved = allocate<int>({problem.slopes.rows});
+  const auto proved_view = flat_output(proved);
   {
     const Unlocked unlocked;
-    proved_levels(problem, proved_view, open_view, n_threads);
+    proved_levels(problem, proved_view, n_threads);
   }
-  return py::make_tuple(proved, open);
+  return proved;
 }
 
 }  // namespace

@@ -67,7 +67,6 @@ PYBIND11_MODULE(_core, module, pybind11::mod_gil_not_used()) {
   eigenfeat::bindings::register_local_means(module);
   eigenfeat::bindings::register_prefix_gaussian(module);
   eigenfeat::bindings::register_trust_region(module);
-  eigenfeat::bindings::register_box(module);
   eigenfeat::bindings::register_dominance(module);
   eigenfeat::bindings::register_local_affinity(module);
   eigenfeat::bindings::register_crammer_singer(module);

@@ -14,7 +14,6 @@ void register_layer_training(pybind11::module_& module);
 void register_local_means(pybind11::module_& module);
 void register_prefix_gaussian(pybind11::module_& module);
 void register_trust_region(pybind11::module_& module);
-void register_box(pybind11::module_& module);
 void register_dominance(pybind11::module_& module);
 void register_local_affinity(pybind11::module_& module);
 void register_crammer_singer(pybind11::module_& module);

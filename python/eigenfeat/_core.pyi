@@ -312,13 +312,7 @@ def proved_levels(
     radii: _F64,  # (n, t)
     limits: _I64,  # (n,)
     n_threads: int,
-) -> tuple[_I32, _I32]: ...  # proved levels, whether the next is open: (n,) each
-def minimise_over_box(
-    A: _F64,  # diagonals (m, d), m = 1 or n
-    g: _F64,  # (n, d)
-    half_widths: _F64,  # (m, d)
-    n_threads: int,
-) -> tuple[_F64, _F64]: ...  # values (n,), minimisers (n, d)
+) -> _I32: ...  # (n,): proved levels
 def find_dominating(
     points: _F64,  # (n, d)
     widths: _F64,  # (n, d) or (1, d)
@@ -328,9 +322,8 @@ def find_dominating(
     precisions: _F64 | None,  # (n, G, d) or (1, G, d)
     centres: _F64 | None,  # the same
     shape: str,
-    process: str,
     n_threads: int,
-) -> tuple[_I32, _I32, _I32, _I32]: ...  # winners, guesses, checks, open: (n,) each
+) -> _I32: ...  # (n,): winners, -1 for none
 def dominance_radii(
     points: _F64,
     widths: _F64,
@@ -340,9 +333,8 @@ def dominance_radii(
     precisions: _F64 | None,
     centres: _F64 | None,
     shape: str,
-    classes: _I32,  # (n,), -1: the guess
     n_threads: int,
-) -> tuple[_F64, _I32]: ...  # largest radii, guesses: (n,) each
+) -> _F64: ...  # (n,): largest radii
 def affinity_sums(
     X: _F64,  # (n, d), C-contiguous, the rows of a class together
     counts: _I64,  # (k,)

@@ -1,7 +1,7 @@
 """Decisions by sets about rows next to a tie, and whether they hold in long double.
 
-Each of `attack_box`, `attack_dominance` and `attack_rule` draws problems and counts: ``decided``,
-``open`` (left open by rounding), ``missed`` (not decided, though far from a tie) and ``wrong``.
+Both `attack_dominance` and `attack_rule` draw problems and count: ``decided``, ``missed`` (not
+decided, though far from a tie) and ``wrong``.
 """
 
 from __future__ import annotations
@@ -16,23 +16,12 @@ from eigenfeat.incomplete.completion import Conditional
 from eigenfeat.incomplete.discriminants import Gaussians, Linear, Quadratic
 from eigenfeat.incomplete.rules import RuleInput, square_roots
 from eigenfeat.incomplete.set_rules import SETS, SetRule, radius_of
-from eigenfeat.regions.dominance import SeparableClasses, box_minimum
+from eigenfeat.regions.dominance import SeparableClasses
 
 EPS = float(np.finfo(float).eps)
 LONG = reference.LONG
 KINDS = ("linear", "gaussians", "quadratic")
 FAR = 1e-9  # from a tie, in sizes of the terms: what should be decided
-
-
-def attack_box(rng, n):
-    """Minima over boxes, any family and dimension."""
-    family, d = str(rng.choice(list(reference.FAMILIES))), int(rng.choice([1, 2, 7, 8, 9, 33]))
-    problem = reference.draw(rng, family, n, d, "diagonal")
-    a, g = np.einsum("nii->ni", problem.A), problem.g
-    w = problem.radius[:, None] * rng.choice([0.0, 0.5, 1.0, 1e3], (n, d))
-    right = reference.minimum_over_box(a, g, w)
-    apart = np.abs(box_minimum(a, g, w, 1) - right)
-    return Counter(decided=n, wrong=int((~(apart <= (d + 8) * EPS * np.abs(right))).sum()))
 
 
 def separable_classes(rng, k, d):
@@ -78,7 +67,7 @@ def least_difference(classes, x, w, radius, shape, c, h):
     return constant + over(a, g, reach), size + terms
 
 
-def attack_dominance(rng, n, shape, process):
+def attack_dominance(rng, n, shape):
     """The first class beats every other by next to nothing, or falls short by as much."""
     k, d = int(rng.integers(2, 5)), int(rng.choice([1, 2, 3, 8, 13]))
     classes = separable_classes(rng, k, d)
@@ -91,7 +80,7 @@ def attack_dominance(rng, n, shape, process):
         beside = rng.choice([0.0, 1e-17, 1e-16, 1e-14, 1e-8, 1.0], n) * rng.choice([-1, 1], n)
         offsets[:, h] += (least + beside * size).astype(float)
     classes = replace(classes, offsets=offsets)
-    found = classes.dominating(x, w, radius, shape, process, 1)
+    winners = classes.dominating(x, w, radius, shape, 1)
     sizes = np.zeros((n, k, k), dtype=LONG)
     least = np.full((n, k, k), np.inf, dtype=LONG)
     for c in range(k):
@@ -101,14 +90,13 @@ def attack_dominance(rng, n, shape, process):
                     classes, x, w, radius, shape, c, h
                 )
     size = sizes.max(axis=(1, 2))
-    rows = np.flatnonzero(found.winners >= 0)
-    winning = least[rows, found.winners[rows]].min(axis=1)
+    rows = np.flatnonzero(winners >= 0)
+    winning = least[rows, winners[rows]].min(axis=1)
     clear = (least.min(axis=2) > FAR * size[:, None]).any(axis=1)
     return Counter(
         decided=len(rows),
-        open=int((found.open > 0).sum()),
         wrong=int((~(winning >= -1e-18 * d * size[rows])).sum()),
-        missed=int((found.winners[clear] < 0).sum()),
+        missed=int((winners[clear] < 0).sum()),
     )
 
 

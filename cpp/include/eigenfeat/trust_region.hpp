@@ -102,9 +102,7 @@ struct SharedQuadratics {
 };
 
 // For how many levels each item is proved to be nonnegative over the ball, by bisection: what is
-// proved for a ball holds for smaller ones, with constants that are no less. open: 1 where the next
-// level is undecided, 0 where it is negative, or where there is none.
-void proved_levels(const SharedQuadratics& problem, VectorView<int> levels, VectorView<int> open,
-                   int n_threads);
+// proved for a ball holds for smaller ones, with constants that are no less.
+void proved_levels(const SharedQuadratics& problem, VectorView<int> levels, int n_threads);
 
 }  // namespace eigenfeat

@@ -126,19 +126,18 @@ EIGENFEAT_INLINE double reach(double a, double g, double w) {
   return a > 0.0 && vertex < w ? vertex : w;
 }
 
-double box_fall(const double* curvatures, const double* slopes, const double* half_widths,
-                double stretch, index_t n) {
+double box_fall(const double* curvatures, const double* slopes, double half_width, index_t n) {
   double sums[kLanes] = {};
   index_t i = 0;
   for (; i + kLanes <= n; i += kLanes) {
     for (index_t k = 0; k < kLanes; ++k) {
       const double a = curvatures[i + k], g = slopes[i + k];
-      const double t = reach(a, g, half_widths[i + k] * stretch);
+      const double t = reach(a, g, half_width);
       sums[k] += t * (2.0 * magnitude(g) - a * t);
     }
   }
   for (index_t k = 0; i < n; ++i, ++k) {
-    const double t = reach(curvatures[i], slopes[i], half_widths[i] * stretch);
+    const double t = reach(curvatures[i], slopes[i], half_width);
     sums[k] += t * (2.0 * magnitude(slopes[i]) - curvatures[i] * t);
   }
   return sum_of_line(sums);

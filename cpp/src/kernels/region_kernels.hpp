@@ -44,9 +44,8 @@ struct RegionKernels {
   // Which of eight shifts leave T - shift without a negative pivot, as 1 or 0.
   void (*definite_at)(const double* diagonal, const double* off, index_t n, double tiny,
                       const double* shifts, int* definite);
-  // See box.hpp.
-  double (*box_fall)(const double* curvatures, const double* slopes, const double* half_widths,
-                     double stretch, index_t n);
+  // P of dominance.hpp, over |u_j| <= half_width.
+  double (*box_fall)(const double* curvatures, const double* slopes, double half_width, index_t n);
   SumAndSize (*dot_and_size)(const double* a, const double* b, index_t n);
   // sum of precision (x - centre)^2
   double (*weighted_square)(const double* precision, const double* x, const double* centre,

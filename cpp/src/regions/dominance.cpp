@@ -5,11 +5,11 @@
 #include <limits>
 #include <string>
 
-#include "eigenfeat/box.hpp"
 #include "eigenfeat/parallel.hpp"
 #include "eigenfeat/scratch.hpp"
 #include "eigenfeat/status.hpp"
 #include "eigenfeat/trust_region.hpp"
+#include "kernels/region_kernels.hpp"
 #include "regions/secular.hpp"
 
 namespace eigenfeat {
@@ -49,11 +49,21 @@ class Row {
     return best;
   }
 
-  Verdict check(index_t c, index_t h, double radius) {
+  bool dominates(index_t c, index_t h, double radius) {
     const double constant = s_.values[c] - s_.values[h];
-    if (radius == 0.0) return settle(c, h, constant, 0.0);
+    if (radius == 0.0) return settle(c, h, constant, 0.0) == Verdict::nonnegative;
     form(c, h);
-    return judge(c, h, constant, radius);
+    return judge(c, h, constant, radius) == Verdict::nonnegative;
+  }
+
+  // The class of the largest score, if it dominates all others; -1 otherwise.
+  index_t winner(double radius) {
+    const index_t c = guess(), first = runner_up(c);
+    if (first >= 0 && !dominates(c, first, radius)) return -1;
+    for (index_t h = 0; h < k_; ++h) {
+      if (h != c && h != first && !dominates(c, h, radius)) return -1;
+    }
+    return c;
   }
 
   // The difference of c and h as it stands after form().
@@ -61,7 +71,7 @@ class Row {
     const double error = uncertainty(c, h) + curved_ * radius * radius + sloped_ * radius;
     if (p_.shape == SetShape::ball)
       return certify(line(0), line(1), d_, constant, radius, error, line(4)).verdict;
-    const double fall = box_fall(line(0), line(1), ones(), radius, d_);
+    const double fall = kernels<RegionKernels>().box_fall(line(0), line(1), radius, d_);
     return settle(c, h, constant - fall, error + share() * fall);
   }
 
@@ -81,10 +91,10 @@ class Row {
     // Both sums bound what rounding of the entries does in the ball and in the box.
     curved_ = 8 * kRound * total(line(2), d_);
     sloped_ = 16 * kRound * total(line(3), d_);
-    if (p_.shape == SetShape::box) std::fill(line(4), line(5), 1.0);
   }
 
-  double largest_radius(index_t c, double limit) {
+  double largest_radius(double limit) {
+    const index_t c = guess();
     double radius = limit;
     const auto shrink = [&](index_t h) {
       const double constant = s_.values[c] - s_.values[h];
@@ -106,7 +116,6 @@ class Row {
 
  private:
   double* line(index_t i) { return s_.lines.data() + i * d_; }
-  const double* ones() { return line(4); }
   double share() const { return static_cast<double>(d_ + 64) * kRound; }
 
   void evaluate(index_t c) {
@@ -192,55 +201,29 @@ constexpr index_t kRowsAtOnce = 32;
 
 }  // namespace
 
-void find_dominating(const DominanceProblem& problem, const Dominance& out, int n_threads) {
+void find_dominating(const DominanceProblem& problem, VectorView<int> winners, int n_threads) {
   check_shapes(problem);
-  const index_t n = problem.points.rows, k = problem.offsets.cols;
-  require(
-      out.winners.size == n && out.guesses.size == n && out.checks.size == n && out.open.size == n,
-      "winners, guesses, checks, open", std::to_string(n) + " entries each",
-      std::to_string(out.winners.size) + ", " + std::to_string(out.guesses.size) + ", " +
-          std::to_string(out.checks.size) + " and " + std::to_string(out.open.size));
+  const index_t n = problem.points.rows;
+  require(winners.size == n, "winners", std::to_string(n) + " entries",
+          std::to_string(winners.size));
   const int threads = threads_for(work_of(problem), n_threads);
   PerThread<DominanceScratch> scratch(threads);
   for_ranges(n, kRowsAtOnce, threads, [&](index_t begin, index_t end, int thread) {
-    for (index_t i = begin; i < end; ++i) {
-      Row row(problem, i, scratch[thread]);
-      int open = 0;
-      const auto dominates = [&](index_t c, index_t h) {
-        const Verdict verdict = row.check(c, h, problem.radii[i]);
-        open += verdict == Verdict::undecided ? 1 : 0;
-        return verdict == Verdict::nonnegative;
-      };
-      const index_t guess = row.guess();
-      const Decision decision = problem.process == Process::general
-                                    ? general_process(k, dominates)
-                                    : guess_and_check(k, guess, row.runner_up(guess), dominates);
-      out.winners[i] = static_cast<int>(decision.winner);
-      out.guesses[i] = static_cast<int>(guess);
-      out.checks[i] = static_cast<int>(decision.checks);
-      out.open[i] = open;
-    }
+    for (index_t i = begin; i < end; ++i)
+      winners[i] = static_cast<int>(Row(problem, i, scratch[thread]).winner(problem.radii[i]));
   });
 }
 
-void dominance_radii(const DominanceProblem& problem, VectorView<const std::int32_t> classes,
-                     VectorView<double> largest, VectorView<int> guesses, int n_threads) {
+void dominance_radii(const DominanceProblem& problem, VectorView<double> largest, int n_threads) {
   check_shapes(problem);
-  const index_t n = problem.points.rows, k = problem.offsets.cols;
-  require(classes.size == n && largest.size == n && guesses.size == n, "classes",
-          std::to_string(n) + " entries", std::to_string(classes.size));
-  for (index_t i = 0; i < n; ++i)
-    if (!(classes[i] >= -1 && classes[i] < k))
-      refuse("classes", "indices of classes, or -1", std::to_string(classes[i]));
+  const index_t n = problem.points.rows;
+  require(largest.size == n, "largest", std::to_string(n) + " entries",
+          std::to_string(largest.size));
   const int threads = threads_for(20.0 * work_of(problem), n_threads);
   PerThread<DominanceScratch> scratch(threads);
   for_ranges(n, kRowsAtOnce, threads, [&](index_t begin, index_t end, int thread) {
-    for (index_t i = begin; i < end; ++i) {
-      Row row(problem, i, scratch[thread]);
-      const index_t guess = row.guess();
-      guesses[i] = static_cast<int>(guess);
-      largest[i] = row.largest_radius(classes[i] < 0 ? guess : classes[i], problem.radii[i]);
-    }
+    for (index_t i = begin; i < end; ++i)
+      largest[i] = Row(problem, i, scratch[thread]).largest_radius(problem.radii[i]);
   });
 }
 

@@ -80,10 +80,10 @@ class Group {
     }
   }
 
-  void run(VectorView<int> levels, VectorView<int> open) {
+  void run(VectorView<int> levels) {
     if (size_ == 0) {
       for (index_t i = begin_; i < end_; ++i) {
-        bisect(i, levels, open, [&](double constant, double) {
+        bisect(i, levels, [&](double constant, double) {
           return constant >= 0.0 ? Verdict::nonnegative : Verdict::negative;
         });
       }
@@ -95,7 +95,7 @@ class Group {
     for (index_t i = begin_; i < end_; ++i) {
       const index_t item = i - begin_;
       const double length = length_above(scratch_.slopes.data() + item * size_, size_);
-      bisect(i, levels, open, [&](double constant, double radius) {
+      bisect(i, levels, [&](double constant, double radius) {
         const double error = radius == 0.0 ? 0.0 : basis.error(length, radius);
         if (!basis.converged || !std::isfinite(error)) return Verdict::undecided;
         return certify(basis.values(), basis.slope(item), size_, constant, radius, error,
@@ -107,20 +107,16 @@ class Group {
 
  private:
   template <class F>
-  void bisect(index_t i, VectorView<int> levels, VectorView<int> open, const F& verdict) const {
+  void bisect(index_t i, VectorView<int> levels, const F& verdict) const {
     index_t low = 0, high = problem_.limits[i];
-    open[i] = 0;
     while (low < high) {
       const index_t middle = low + (high - low) / 2;
       const Verdict found = verdict(problem_.constants(i, middle), problem_.radii(i, middle));
-      if (found == Verdict::nonnegative) {
+      if (found == Verdict::nonnegative)
         low = middle + 1;
-      } else {
+      else
         high = middle;
-        open[i] = found == Verdict::undecided ? 1 : 0;
-      }
     }
-    if (low == problem_.limits[i]) open[i] = 0;
     levels[i] = static_cast<int>(low);
   }
 
@@ -131,8 +127,7 @@ class Group {
 
 }  // namespace
 
-void proved_levels(const SharedQuadratics& problem, VectorView<int> levels, VectorView<int> open,
-                   int n_threads) {
+void proved_levels(const SharedQuadratics& problem, VectorView<int> levels, int n_threads) {
   check(problem);
   const index_t m = problem.groups.rows;
   const double n = static_cast<double>(problem.slopes.rows);
@@ -141,7 +136,7 @@ void proved_levels(const SharedQuadratics& problem, VectorView<int> levels, Vect
       threads_for(static_cast<double>(m) * 12 * d * d * d + n * (2 * d * d + 400 * d), n_threads);
   PerThread<LevelScratch> scratch(threads);
   for_blocks(m, threads, [&](index_t group, int thread) {
-    Group(problem, group, scratch[thread]).run(levels, open);
+    Group(problem, group, scratch[thread]).run(levels);
   });
 }
 

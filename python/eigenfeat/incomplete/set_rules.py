@@ -338,13 +338,9 @@ class SetRule(Rule):
         degrees = degrees_of(rule_input, self.kind)
         limit = radius_of(rule_input, self.kind, np.full(len(best), 1 - 1e-15))
         if rule_input.separable is not None and not self.kind.full_covariance:
-            radius, _ = rule_input.separable.radii(
-                rule_input.mean,
-                np.sqrt(rule_input.conditional.variance),
-                limit,
-                self.kind.shape,
-                np.full(len(best), -1, dtype=np.int32),
-                rule_input.n_threads,
+            widths = np.sqrt(rule_input.conditional.variance)
+            radius = rule_input.separable.radii(
+                rule_input.mean, widths, limit, self.kind.shape, rule_input.n_threads
             )
         else:
             radius = self._bisected(rule_input, limit, best)
@@ -438,10 +434,10 @@ def dominates_on_set(
     if rule_input.separable is None or kind.full_covariance:
         return _pair_by_pair(rule_input, kind, radius, best)
     widths = np.sqrt(rule_input.conditional.variance)
-    result = rule_input.separable.dominating(
-        rule_input.mean, widths, radius, kind.shape, "guess", rule_input.n_threads
+    winners = rule_input.separable.dominating(
+        rule_input.mean, widths, radius, kind.shape, rule_input.n_threads
     )
-    return np.asarray(result.winners >= 0)
+    return np.asarray(winners >= 0)
 
 
 def _linear_on_ellipsoid(rule_input: RuleInput, radius: _Array, best: _Codes) -> NDArray[np.bool_]:
@@ -545,7 +541,7 @@ def _proved(
     curved, sloped = functions.difference_sizes(rule_input.mean, rows, c, h)
     reach = size[pattern][:, None] * radii
     slack = rounding_of_quadratics(curved[:, None], sloped[:, None], reach, rule_input.n_features)
-    proved, _ = core.proved_levels(
+    proved = core.proved_levels(
         forms,
         widths,
         np.ascontiguousarray(groups, dtype=np.int64),

@@ -10,19 +10,9 @@ import numpy.typing as npt
 
 from eigenfeat._base.core import core
 
-__all__ = ["Dominance", "SeparableClasses", "box_minimum"]
+__all__ = ["SeparableClasses"]
 
 _Float64s = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class Dominance:
-    """For each of n rows: the class that dominates or -1, the guess, checks, and open ones."""
-
-    winners: npt.NDArray[np.int32]
-    guesses: npt.NDArray[np.int32]
-    checks: npt.NDArray[np.int32]
-    open: npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,59 +32,24 @@ class SeparableClasses:
     centres: _Float64s | None = None
 
     def dominating(
-        self,
-        points: _Float64s,
-        widths: _Float64s,
-        radii: _Float64s,
-        shape: str,
-        process: str,
-        n_threads: int,
-    ) -> Dominance:
-        """Decide over ``point + width * u``, u in the ball or box of the radius."""
-        return Dominance(
-            *core.find_dominating(
-                _ready(points),
-                _ready(widths),
-                _ready(radii),
-                _ready(self.offsets),
-                *self._parts(),
-                shape,
-                process,
-                n_threads,
-            )
-        )
+        self, points: _Float64s, widths: _Float64s, radii: _Float64s, shape: str, n_threads: int
+    ) -> npt.NDArray[np.int32]:
+        """(n,): the class that dominates over ``point + width * u``, or -1.
+
+        u is in the ball or box of the radius.
+        """
+        given = _ready(points), _ready(widths), _ready(radii), _ready(self.offsets)
+        return core.find_dominating(*given, *self._parts(), shape, n_threads)
 
     def radii(
-        self,
-        points: _Float64s,
-        widths: _Float64s,
-        limits: _Float64s,
-        shape: str,
-        classes: npt.NDArray[np.int32],
-        n_threads: int,
-    ) -> tuple[_Float64s, npt.NDArray[np.int32]]:
-        """Largest radii, up to the limits, at which a class (-1: the guess) dominates; guesses."""
-        return core.dominance_radii(
-            _ready(points),
-            _ready(widths),
-            _ready(limits),
-            _ready(self.offsets),
-            *self._parts(),
-            shape,
-            np.ascontiguousarray(classes, dtype=np.int32),
-            n_threads,
-        )
+        self, points: _Float64s, widths: _Float64s, limits: _Float64s, shape: str, n_threads: int
+    ) -> _Float64s:
+        """(n,): largest radii, up to the limits, at which the class of the point dominates."""
+        given = _ready(points), _ready(widths), _ready(limits), _ready(self.offsets)
+        return core.dominance_radii(*given, *self._parts(), shape, n_threads)
 
     def _parts(self) -> tuple[_Float64s | None, _Float64s | None, _Float64s | None]:
         return _optional(self.slopes), _optional(self.precisions), _optional(self.centres)
-
-
-def box_minimum(
-    curvatures: _Float64s, slopes: _Float64s, half_widths: _Float64s, n_threads: int
-) -> _Float64s:
-    """(n,) minima of ``sum a x^2 + 2 g x`` over boxes; curvatures and widths may be one for all."""
-    arrays = (_ready(curvatures), _ready(slopes), _ready(half_widths))
-    return core.minimise_over_box(*arrays, n_threads)[0]
 
 
 def _ready(array: Any) -> _Float64s:

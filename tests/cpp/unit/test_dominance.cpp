@@ -1,8 +1,6 @@
-// Which class dominates: both processes against all pairs, and the numbers of checks of
-// Propositions 3 and 4.
+// Which class dominates over balls and boxes, against all pairs in long double.
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <stdexcept>
 
@@ -32,7 +30,7 @@ struct Scene {
       for (index_t j = 0; j < k * d; ++j) precisions(i, j) = 2 * random.uniform();
     }
   }
-  DominanceProblem problem(SetShape shape, Process process) const {
+  DominanceProblem problem(SetShape shape) const {
     DominanceProblem out;
     out.points = points.read();
     out.widths = widths.read();
@@ -44,7 +42,6 @@ struct Scene {
       out.centres = centres.read();
     }
     out.shape = shape;
-    out.process = process;
     return out;
   }
   Matrix<double> points, widths, offsets, slopes, precisions, centres;
@@ -52,16 +49,10 @@ struct Scene {
   bool has_slopes, has_precisions;
 };
 
-struct Found {
-  explicit Found(index_t n) : winners(n), guesses(n), checks(n), open(n) {}
-  Dominance views() { return {write(winners), write(guesses), write(checks), write(open)}; }
-  Vector<int> winners, guesses, checks, open;
-};
-
-Found dominating(const DominanceProblem& problem, int n_threads = 2) {
-  Found out(problem.points.rows);
-  find_dominating(problem, out.views(), n_threads);
-  return out;
+Vector<int> dominating(const DominanceProblem& problem, int n_threads = 2) {
+  Vector<int> winners(problem.points.rows);
+  find_dominating(problem, write(winners), n_threads);
+  return winners;
 }
 
 // min of f_c - f_h over row i's set.
@@ -104,7 +95,7 @@ int dominating_class(const DominanceProblem& p, index_t i, long double radius) {
 
 }  // namespace
 
-TEST_CASE("both processes find the dominating class over balls and boxes (Proposition 3)") {
+TEST_CASE("the class that dominates over balls and boxes") {
   Random random(801);
   int decided = 0, waiting = 0;
   for (const index_t k : {1, 2, 3, 6}) {
@@ -113,18 +104,12 @@ TEST_CASE("both processes find the dominating class over balls and boxes (Propos
         const index_t n = 40;
         const Scene scene(random, n, k, d, (kind & 1) != 0, (kind & 2) != 0);
         for (const SetShape shape : {SetShape::ball, SetShape::box}) {
-          const auto problem = scene.problem(shape, Process::guess);
-          const Found guess = dominating(problem);
-          const Found general = dominating(scene.problem(shape, Process::general));
+          const auto problem = scene.problem(shape);
+          const Vector<int> winners = dominating(problem);
           for (index_t i = 0; i < n; ++i) {
             const int right =
                 dominating_class(problem, i, static_cast<long double>(scene.radii[i]));
-            CHECK(guess.winners[i] == right);
-            CHECK(general.winners[i] == right);
-            CHECK(guess.checks[i] <= k - 1);
-            CHECK(general.checks[i] >= k - 1);
-            CHECK(general.checks[i] <= 2 * (k - 1));
-            CHECK(guess.open[i] == 0);
+            CHECK(winners[i] == right);
             (right < 0 ? waiting : decided) += 1;
           }
         }
@@ -135,56 +120,20 @@ TEST_CASE("both processes find the dominating class over balls and boxes (Propos
   CHECK(waiting > 500);
 }
 
-TEST_CASE("the numbers of checks reach both ends of Proposition 4, and no further") {
-  // Every order of outcomes of three and four classes: tables of who dominates whom.
-  for (const index_t k : {2, 3, 4}) {
-    index_t least = 100, most = 0;
-    // Each class is an interval; c dominates h where it lies above: a partial order.
-    const index_t per = 6, cases = static_cast<index_t>(std::pow(per, k));
-    for (index_t code = 0; code < cases; ++code) {
-      Vector<index_t> low, high;
-      index_t rest = code;
-      for (index_t c = 0; c < k; ++c, rest /= per) {
-        low.push_back(2 * (rest % 3));
-        high.push_back(low.back() + (rest % per < 3 ? 1 : 3));
-      }
-      const auto above = [&](index_t c, index_t h) { return low[c] >= high[h]; };
-      index_t right = -1;
-      for (index_t c = 0; c < k; ++c) {
-        bool all = true;
-        for (index_t h = 0; h < k; ++h) all = all && (h == c || above(c, h));
-        if (all) right = c;
-      }
-      const Decision got = general_process(k, above);
-      CHECK(got.winner == right);
-      least = std::min(least, got.checks);
-      most = std::max(most, got.checks);
-      for (index_t c = 0; c < k; ++c) {
-        const Decision guessed = guess_and_check(k, c, c == 0 ? 1 : 0, above);
-        CHECK(guessed.winner == (right == c ? c : -1));
-        CHECK(guessed.checks <= k - 1);
-      }
-    }
-    CHECK(least == k - 1);
-    CHECK(most == 2 * (k - 1));
-  }
-}
-
 TEST_CASE("the largest radius is where the sign turns") {
   Random random(803);
   for (const SetShape shape : {SetShape::ball, SetShape::box}) {
     const index_t n = 60, k = 4;
     Scene scene(random, n, k, 5, true, true);
+    scene.radii.assign(n, 0.0);
+    const Vector<int> best = dominating(scene.problem(shape));
     scene.radii.assign(n, 50.0);
-    const auto problem = scene.problem(shape, Process::guess);
-    Vector<std::int32_t> classes(n, -1);
-    classes[0] = 2;
+    const auto problem = scene.problem(shape);
     Vector<double> largest(n);
-    Vector<int> guesses(n);
-    dominance_radii(problem, read(classes), write(largest), write(guesses), 2);
+    dominance_radii(problem, write(largest), 2);
     for (index_t i = 0; i < n; ++i) {
       const double radius = largest[i];
-      const index_t c = i == 0 ? 2 : guesses[i];
+      const index_t c = best[i];
       const auto holds = [&](double r) {
         bool all = true;
         for (index_t h = 0; h < k; ++h)
@@ -200,13 +149,9 @@ TEST_CASE("the largest radius is where the sign turns") {
 TEST_CASE("the same bits for every number of threads, one line for all, and misuse") {
   Random random(804);
   Scene scene(random, 2000, 5, 26, false, true);
-  const auto problem = scene.problem(SetShape::ball, Process::guess);
-  const Found expected = dominating(problem, 1);
-  for (const int threads : {2, 7}) {
-    const Found got = dominating(problem, threads);
-    CHECK(got.winners == expected.winners);
-    CHECK(got.checks == expected.checks);
-  }
+  const auto problem = scene.problem(SetShape::ball);
+  const Vector<int> expected = dominating(problem, 1);
+  for (const int threads : {2, 7}) CHECK(dominating(problem, threads) == expected);
   auto shared = problem;
   shared.precisions.row_stride = shared.centres.row_stride = shared.widths.row_stride = 0;
   Scene repeated = scene;
@@ -217,8 +162,7 @@ TEST_CASE("the same bits for every number of threads, one line for all, and misu
     }
     for (index_t j = 0; j < 26; ++j) repeated.widths(i, j) = scene.widths(0, j);
   }
-  CHECK(dominating(shared).winners ==
-        dominating(repeated.problem(SetShape::ball, Process::guess)).winners);
+  CHECK(dominating(shared) == dominating(repeated.problem(SetShape::ball)));
   auto wrong = problem;
   wrong.centres = {};
   CHECK(starts_with(message_of<std::invalid_argument>([&] { dominating(wrong); }),
