@@ -11,7 +11,7 @@ from logit_problems import problem
 from eigenfeat import CalibratedLeastSquares, MultinomialLogit
 from eigenfeat.linear.logit_problem import LogitProblem, Penalty
 from eigenfeat.rows import ArrayBlocks, GeneratedBlocks
-from eigenfeat.rows.labelled import BlockRows, MemoryRows, scan_blocks
+from eigenfeat.rows.labelled import MemoryRows, scan_blocks
 
 TIGHT = {"tol": 1e-11, "max_iter": 500}
 
@@ -204,7 +204,7 @@ def test_calibrated_scores_come_block_by_block(digits, tmp_path):
 def test_a_survey_knows_rows_by_their_numbers(digits):
     X, y = digits
     weight = (np.arange(600) % 3 > 0) * 2.0
-    rows = BlockRows.of(FarBlocks(X, y, weight, block_rows=101), small=False)
+    rows = scan_blocks(FarBlocks(X, y, weight, block_rows=101))
     kept = np.flatnonzero(weight)
     np.testing.assert_array_equal(rows.classes[rows.codes], y[kept])
     wanted = np.array([7, 3, 399, 0, 7])[:4]
