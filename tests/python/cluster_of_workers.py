@@ -78,19 +78,6 @@ def test_pencils_outlive_a_worker(client, problem, monkeypatch):
         assert_array_equal(getattr(found, name), getattr(calm, name))
 
 
-def test_a_search_outlives_a_worker(client):
-    X, y = client.persist(lazy_problem(4000, 500))
-    base = gem_classifier(n_directions=1, scale="none")
-    search = distributed.GEMClassifierCV(base, {"logit__penalty": [0.3, 0.03]})
-    calm = search.fit(X, y).predict_proba(X[:500].compute())
-    expected = [(one["error"], one["log_loss"]) for one in search.results_]
-    with killing(client, [0.3]) as killed:
-        search.fit(X, y)
-    assert len(killed) == 1
-    assert [(one["error"], one["log_loss"]) for one in search.results_] == expected
-    assert_array_equal(search.predict_proba(X[:500].compute()), calm)
-
-
 def test_the_classifier_is_the_same_on_processes_and_threads(client):
     import dask
 
@@ -212,14 +199,6 @@ def test_projections_are_cached_by_all_workers_alike(client):
     gem_classifier(n_directions=1, scale="none").fit(blocks)
     kept = blocks._stored.persisted.shares(client)
     assert sorted(len(share.numbers) for share in kept) == [8, 8]
-
-
-def test_samples_in_memory_outlive_a_worker(client):
-    held, _ = held_and_lazy(client)
-    blocks = DaskBlocks(*held)
-    _, calm = moments_in_spite_of_a_kill(client, blocks, 0.3)
-    assert blocks.reduce(reductions.moments, reductions.merge_moments) == calm
-    assert distributed.class_moments(*held) == calm
 
 
 def test_the_classifier_outlives_a_worker(client):

@@ -6,6 +6,7 @@ import numpy as np
 from flat_gem import gem_classifier, joint_classifier
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.utils import get_tags
 
 import eigenfeat as ef
 from eigenfeat import incomplete, ldg
@@ -85,6 +86,12 @@ ESTIMATORS = {
         incomplete.LocalQDA(), incomplete.MixtureCompletion()
     ),
 }
+# Without kernels of counts, and the pool of views that sparse samples do not have.
+TAKE_SPARSE = [
+    name
+    for name, make in ESTIMATORS.items()
+    if get_tags(make()).input_tags.sparse and name.partition(", ")[2] not in ("chi2", "pool")
+]
 
 
 def new(name):

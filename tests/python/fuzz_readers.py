@@ -6,12 +6,13 @@ many as go into so many seconds, which the readers share. A case depends on the 
 its number alone: ``--first 4711 --keep case.bin 1`` makes one again and keeps it.
 
 A case is fine if reading ends in rows, or in a ValueError, an OSError or a MemoryError that names
-the file or an argument; a child that ends by a signal has crashed, one without progress hangs.
+the file or an argument; a child that ends by a signal, or is without progress, has crashed.
 """
 
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import json
 import os
 import re
@@ -28,7 +29,7 @@ import numpy as np
 from fuzz_files import FILES, damaged, inside, npy, table
 
 READERS = ("csv", "parquet", "arrow", "npy", "svmlight", "model", "moments")
-PATIENCE = 60.0  # seconds without progress that make a hang
+PATIENCE = 60.0  # seconds for a case
 MEMORY = 512 << 20  # bytes beyond what reading sound files takes
 
 
@@ -130,15 +131,18 @@ class Cases:
         return "read", ""
 
 
-BAD = ("crash", "hang", "memory", "escaped", "unclear", "warned")
+BAD = ("crash", "memory", "escaped", "unclear", "warned")
 
 
 # ---- child and parent ----------------------------------------------------------------------------
 
 
-def work(reader: str, seed: int, first: int, count: int) -> None:
-    """In a child: a line for each case before and after it, as JSON."""
+def work(reader: str, seed: int, first: int, count: int, seconds: float) -> None:
+    """In a child: the number of each case before it, and as JSON how it ended."""
     import resource  # not on every system, and other functions of this file are imported there
+
+    def peak() -> int:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -149,100 +153,45 @@ def work(reader: str, seed: int, first: int, count: int) -> None:
             read(reader, folder / file, {"skip_bad": True, "columns": columns})
         for number in range(2**40, 2**40 + 20):  # nor what is imported at the first error
             cases.outcome(number)
-        base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        used = _address_space()
-        limit = used + (8 << 30)
-        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-        print(json.dumps({"ready": True}), flush=True)
-        for number in range(first, first + count):
-            print(json.dumps({"starts": number}), flush=True)
+        resource.setrlimit(resource.RLIMIT_AS, (16 << 30, 16 << 30))
+        base, until, number = peak(), time.monotonic() + seconds, first
+        while number < first + count and time.monotonic() < until and peak() < base + MEMORY:
+            print(number, flush=True)
+            faulthandler.dump_traceback_later(PATIENCE, exit=True)
             kind, text = cases.outcome(number)
-            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-            line = {"ends": number, "kind": kind, "text": text[:300], "more": (peak - base) << 10}
-            print(json.dumps(line), flush=True)
-
-
-def _address_space() -> int:
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("VmSize"):
-            return int(line.split()[1]) << 10
-    return 0
-
-
-def child(
-    reader: str, seed: int, first: int, count: int, until: float
-) -> tuple[int, list[dict[str, object]]]:
-    """Run cases in a child until it ends, hangs, or the time is up.
-
-    The first case left, and what was found.
-    """
-    command = [sys.executable, __file__, "--child", reader, str(seed), str(first), str(count)]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    with (
-        tempfile.TemporaryFile("w+") as errors,
-        subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=errors, env=environment, text=False
-        ) as process,
-    ):
-        assert process.stdout is not None
-        os.set_blocking(process.stdout.fileno(), False)
-        found, rest, current, ready = [], b"", first, False
-        heard, over = time.monotonic(), 0
-        while True:
-            data = process.stdout.read()
-            if data:
-                heard = time.monotonic()
-                *lines, rest = (rest + data).split(b"\n")
-                for line in map(json.loads, lines):
-                    ready = ready or "ready" in line
-                    if "ends" in line:
-                        found.append({"case": line["ends"], **line})
-                        over = line["more"]
-                        current = line["ends"] + 1
-            elif data == b"":  # the end
-                break
-            elif time.monotonic() - heard > PATIENCE:
-                process.kill()
-                found.append({"case": current, "kind": "hang", "text": "", "more": 0})
-                return current + 1, found
-            else:
-                time.sleep(0.01)
-            if time.monotonic() > until:
-                process.kill()
-                return current, found
-            if over > MEMORY:  # once is enough: a maximum stays
-                process.kill()
-                found[-1] |= {"kind": "memory", "text": f"{over >> 20} MiB"}
-                return current, found
-        status = process.wait()
-        if status == 0:
-            return first + count, found
-        errors.seek(0)
-        said = errors.read()[-2000:]
-        if not ready:
-            raise RuntimeError(f"the child did not start: {said}")
-        found.append(
-            {"case": current, "kind": "crash", "text": f"status {status}: {said}", "more": 0}
-        )
-        return current + 1, found
+            if peak() > base + MEMORY:
+                kind, text = "memory", f"{(peak() - base) >> 20} MiB"
+            print(json.dumps([kind, text[:300]]), flush=True)
+            number += 1
 
 
 def fuzz(
-    reader: str, count: int, seed: int = 0, first: int = 0, until: float = float("inf")
-) -> tuple[Counter[str], list[str], int]:
-    """Kinds of outcome, a line for each bad one, and the most memory beyond sound files'."""
+    reader: str, count: int, seed: int = 0, first: int = 0, seconds: float = 1e6
+) -> tuple[Counter[str], list[str]]:
+    """Kinds of outcome, and a line for each bad one."""
     kinds: Counter[str] = Counter()
     bad: list[str] = []
-    last, most = first + count, 0
-    while first < last and time.monotonic() < until:
-        first, found = child(reader, seed, first, min(last - first, 5000), until)
-        for one in found:
-            kind = str(one["kind"])
+    last, until = first + count, time.monotonic() + seconds
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    while first < last and (left := until - time.monotonic()) > 0:
+        some = str(min(last - first, 5000))
+        command = [sys.executable, __file__, "--child", reader, str(seed), str(first), some]
+        ran = subprocess.run(
+            [*command, str(left)], capture_output=True, text=True, env=environment, check=False
+        )
+        lines = ran.stdout.splitlines()
+        if ran.returncode:  # a crash, or what was without progress for too long
+            said = f"status {ran.returncode}: {ran.stderr[-2000:]}"
+            if len(lines) % 2 == 0:
+                raise RuntimeError(f"the child failed between cases: {said}")
+            lines.append(json.dumps(["crash", said]))
+        for number, outcome in zip(lines[::2], lines[1::2], strict=True):
+            first = int(number) + 1
+            kind, text = json.loads(outcome)
             kinds[kind] += 1
-            most = max(most, int(str(one["more"])))
             if kind in BAD:
-                bad.append(f"{reader} case {one['case']}: {kind}: {one['text']}")
-    return kinds, bad, most
+                bad.append(f"{reader} case {number}: {kind}: {text}")
+    return kinds, bad
 
 
 def main() -> int:
@@ -256,7 +205,7 @@ def main() -> int:
     options = parser.parse_args()
     if (options.count is None) == (options.seconds is None):
         parser.error("expected count or --seconds")
-    share = float("inf") if options.seconds is None else options.seconds / len(options.readers)
+    share = 1e6 if options.seconds is None else options.seconds / len(options.readers)
     count = 2**40 if options.count is None else options.count
     if options.keep:
         with tempfile.TemporaryDirectory() as folder:
@@ -268,13 +217,10 @@ def main() -> int:
     failed = False
     for reader in options.readers:
         start = time.monotonic()
-        kinds, bad, most = fuzz(reader, count, options.seed, options.first, start + share)
+        kinds, bad = fuzz(reader, count, options.seed, options.first, share)
         said = ", ".join(f"{kind} {n:,}" for kind, n in sorted(kinds.items()))
-        print(
-            f"{reader}: {sum(kinds.values()):,} cases in {time.monotonic() - start:.0f} s: {said}; "
-            f"{most / 2**20:.0f} MiB more",
-            flush=True,
-        )
+        passed = time.monotonic() - start
+        print(f"{reader}: {sum(kinds.values()):,} cases in {passed:.0f} s: {said}", flush=True)
         for line in bad[:20]:
             print(f"  {line}", flush=True)
         failed = failed or bool(bad)
@@ -283,6 +229,6 @@ def main() -> int:
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--child"]:
-        work(sys.argv[2], *map(int, sys.argv[3:6]))
+        work(sys.argv[2], *map(int, sys.argv[3:6]), float(sys.argv[6]))
     else:
         sys.exit(main())

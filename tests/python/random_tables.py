@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -185,53 +186,23 @@ def difference(known, other, name):
 
 
 OF_EPOCHS = {"SpatialFilters", "TangentSpace"}
+_SEEDED = [ldg.LDG, ldg.SparseLDG, ldg.DiscriminativeGaussian, ldg.KernelLDG, ldg.ITML]
+_SEEDED += [ldg.TransferITML, ldg.NCA, maxmargin.Autoencoder, ef.MulticlassSVM, ef.MaxMarginShift]
+_SEEDED += [signals.ConvolutionFeatures, signals.ConvolutionClassifier]
+_PLAIN = [ef.GEM, ef.GEMClassifier, ef.GEMClassifierCV, ef.GEMEnsemble, ef.GEMRegressor]
+_PLAIN += [gem.ClassComponents, ef.MultinomialLogit, ef.CalibratedLeastSquares, ef.FisherLDA]
+_PLAIN += [rayleigh.QuadraticDiscriminant, rayleigh.SlicedInverseRegression, rayleigh.RayleighPCA]
+_PLAIN += [rayleigh.VanishingComponents, rayleigh.OrientedPCA, ldg.TransferLDG, ldg.PooledPCA]
+_PLAIN += [ldg.PooledFisher, ldg.RegularizedFisher, ldg.PCAFisher, ldg.DirectLDA]
+_PLAIN += [ldg.GSVDDiscriminant, ldg.MaximumMarginCriterion, ldg.LocalFisher]
+_PLAIN += [ldg.PartitionedReducer, maxmargin.MaxMarginPCA, incomplete.GaussianCompletion]
+_PLAIN += [incomplete.MixtureCompletion, incomplete.LocalQDA, incomplete.ECTS]
+_PLAIN += [incomplete.ReliableClassifierCV, incomplete.MinimumCostClassifier]
+_PLAIN += [signals.SpatialFilters, signals.TangentSpace]
 DEFAULTS: dict[str, Callable[[], object]] = {
-    "GEM": ef.GEM,
-    "GEMClassifier": ef.GEMClassifier,
-    "GEMClassifier, gem": lambda: ef.GEMClassifier(views="gem"),
-    "GEMClassifierCV": ef.GEMClassifierCV,
-    "GEMEnsemble": ef.GEMEnsemble,
-    "GEMRegressor": ef.GEMRegressor,
-    "ClassComponents": gem.ClassComponents,
-    "MultinomialLogit": ef.MultinomialLogit,
-    "CalibratedLeastSquares": ef.CalibratedLeastSquares,
-    "FisherLDA": ef.FisherLDA,
-    "QuadraticDiscriminant": rayleigh.QuadraticDiscriminant,
-    "SlicedInverseRegression": rayleigh.SlicedInverseRegression,
-    "RayleighPCA": rayleigh.RayleighPCA,
-    "VanishingComponents": rayleigh.VanishingComponents,
-    "OrientedPCA": rayleigh.OrientedPCA,
-    "LDG": lambda: ldg.LDG(random_state=0),
-    "SparseLDG": lambda: ldg.SparseLDG(random_state=0),
-    "DiscriminativeGaussian": lambda: ldg.DiscriminativeGaussian(random_state=0),
-    "KernelLDG": lambda: ldg.KernelLDG(random_state=0),
-    "TransferLDG": lambda: ldg.TransferLDG(),
-    "PooledPCA": ldg.PooledPCA,
-    "PooledFisher": ldg.PooledFisher,
-    "RegularizedFisher": ldg.RegularizedFisher,
-    "PCAFisher": ldg.PCAFisher,
-    "DirectLDA": ldg.DirectLDA,
-    "GSVDDiscriminant": ldg.GSVDDiscriminant,
-    "MaximumMarginCriterion": ldg.MaximumMarginCriterion,
-    "LocalFisher": ldg.LocalFisher,
-    "ITML": lambda: ldg.ITML(random_state=0),
-    "TransferITML": lambda: ldg.TransferITML(random_state=0),
-    "PartitionedReducer": ldg.PartitionedReducer,
-    "NCA": lambda: ldg.NCA(random_state=0),
-    "Autoencoder": lambda: maxmargin.Autoencoder(random_state=0),
-    "MulticlassSVM": lambda: ef.MulticlassSVM(random_state=0),
-    "MaxMarginShift": lambda: ef.MaxMarginShift(random_state=0),
-    "MaxMarginPCA": maxmargin.MaxMarginPCA,
-    "GaussianCompletion": incomplete.GaussianCompletion,
-    "MixtureCompletion": incomplete.MixtureCompletion,
-    "LocalQDA": incomplete.LocalQDA,
-    "ECTS": incomplete.ECTS,
-    "ReliableClassifierCV": incomplete.ReliableClassifierCV,
-    "FixedTime": lambda: incomplete.FixedTime(time=1),
-    "MinimumCostClassifier": incomplete.MinimumCostClassifier,
+    **{kind.__name__: kind for kind in _PLAIN},
+    **{kind.__name__: partial(kind, random_state=0) for kind in _SEEDED},
+    "GEMClassifier, gem": partial(ef.GEMClassifier, views="gem"),
+    "FixedTime": partial(incomplete.FixedTime, time=1),
     "ReliableClassifier": lambda: incomplete.ReliableClassifier(ef.FisherLDA()),
-    "SpatialFilters": signals.SpatialFilters,
-    "TangentSpace": signals.TangentSpace,
-    "ConvolutionFeatures": lambda: signals.ConvolutionFeatures(random_state=0),
-    "ConvolutionClassifier": lambda: signals.ConvolutionClassifier(random_state=0),
 }

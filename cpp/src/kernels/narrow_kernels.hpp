@@ -5,7 +5,7 @@
 
 namespace eigenfeat {
 
-enum class Shape { symmetric, lower, upper };
+enum class Shape { full, symmetric, lower, upper };
 
 // X and Y: row-major (d, width) from 64-byte boundaries on, width = narrowest, twice that, ... up to
 // two lines. m: row-major (d, d) with rows `stride` apart.

@@ -67,8 +67,8 @@ class CompactMatrix {
   index_t order() const { return rows_.size(); }
 
  private:
-  // A factor with its inverse and a compact copy is then no larger than one of the whole matrix.
-  static bool worthwhile(index_t n, index_t d) { return 20 * n <= 17 * d; }
+  // A factor with its rows and a compact copy is then no larger than one of the whole matrix.
+  static bool worthwhile(index_t n, index_t d) { return 5 * n <= 4 * d; }
 
   // NaN counts as an entry. A block at a time, without a branch for each.
   static bool any_entry(const T* begin, const T* end) {

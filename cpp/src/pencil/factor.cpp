@@ -16,7 +16,14 @@ namespace {
 constexpr index_t kTile = 128;
 constexpr index_t kSmall = 512;  // below it one LAPACK call
 constexpr int kNormSteps = 8;
-constexpr index_t kBeyond = 16;  // entries beside a triangle that products of several rows read
+constexpr index_t kBlock = 128;  // rows of a step of substitution
+constexpr index_t kSquare = 16;  // of a transposed copy, which divides kBlock
+
+// W_jj (Shape::lower) or its transpose (Shape::upper), row-major with as many columns as rows.
+template <class F>
+auto* inverse_of(F& factor, index_t block, Shape shape) {
+  return factor.inverses.data() + (2 * block + (shape == Shape::upper ? 1 : 0)) * kBlock * kBlock;
+}
 
 template <class T>
 void copy_shifted(MatrixView<const T> matrix, VectorView<const T> shifts, MatrixView<T> out,
@@ -59,41 +66,34 @@ int tiled_cholesky(MatrixView<T> a, int n_threads) {
   return 0;
 }
 
-// W = L^-1 by tiles: W_jj = L_jj^-1, then down each column of tiles
-//   W_ij = -W_ii (L_ij W_jj + ... + L_i,i-1 W_i-1,j).
-// Both ways round: the column-major array read by rows is W^T. Of the other triangle the tiles on the
-// diagonal and kBeyond entries beside it are zero, the rest is not set.
+// What the solves need beside L itself: its rows left of the blocks on the diagonal, and the inverses of
+// those.
 template <class T>
-void invert(Factor<T>& factor, int n_threads) {
-  const index_t d = factor.order(), tiles = (d + kTile - 1) / kTile;
-  factor.inverse_upper.reserve(d * d);
-  factor.inverse_lower.reserve(d * d);
+void prepare_solves(Factor<T>& factor, int n_threads) {
+  const index_t d = factor.order(), blocks = (d + kBlock - 1) / kBlock;
+  factor.lower_rows.reserve(d * d);
+  factor.inverses.reserve(2 * blocks * kBlock * kBlock);
   const MatrixView<const T> l = factor.lower_view();
-  const MatrixView<T> w = column_major(factor.inverse_upper.data(), d, d);
-  const MatrixView<T> rows = row_major(factor.inverse_lower.data(), d, d);
-  const auto size = [d](index_t tile) { return std::min(kTile, d - tile * kTile); };
-  for_blocks(tiles, n_threads, [&](index_t j, int) {
-    const index_t n = size(j), at = j * kTile;
-    for (index_t c = at; c < at + n; ++c) {
-      for (index_t r = std::max<index_t>(std::min(at, c - kBeyond), 0); r < c; ++r) w(r, c) = T(0);
-      for (index_t r = c; r < at + n; ++r) w(r, c) = l(r, c);
+  const MatrixView<T> rows = row_major(factor.lower_rows.data(), d, d);
+  for_blocks(blocks, n_threads, [&](index_t block, int) {
+    const index_t first = block * kBlock, n = std::min(kBlock, d - first);
+    for (index_t r0 = first; r0 < first + n; r0 += kSquare) {
+      const index_t r1 = std::min(r0 + kSquare, first + n);
+      for (index_t c0 = 0; c0 < first; c0 += kSquare) {
+        for (index_t r = r0; r < r1; ++r) {
+          for (index_t c = c0; c < c0 + kSquare; ++c) rows(r, c) = l(r, c);
+        }
+      }
     }
-    trtri<T>(Triangle::lower, w.block(at, at, n, n));
-  });
-  for_blocks(tiles, n_threads, [&](index_t j, int) {
-    AlignedBuffer<T> product(kTile * kTile);
-    const index_t n = size(j), at = j * kTile;
-    for (index_t i = j + 1; i < tiles; ++i) {
-      const index_t m = size(i), row = i * kTile;
-      const MatrixView<T> sum = column_major(product.data(), m, n);
-      gemm<T>(Op::none, Op::none, T(-1), l.block(row, at, m, row - at),
-              w.block(at, at, row - at, n), T(0), sum);
-      gemm<T>(Op::none, Op::none, T(1), w.block(row, row, m, m), sum, T(0), w.block(row, at, m, n));
+    // Column-major, the array holds W^T by rows.
+    const MatrixView<T> inverse = column_major(inverse_of(factor, block, Shape::upper), n, n);
+    const MatrixView<T> by_rows = row_major(inverse_of(factor, block, Shape::lower), n, n);
+    for (index_t c = 0; c < n; ++c) {
+      for (index_t r = 0; r < n; ++r) inverse(r, c) = r < c ? T(0) : l(first + r, first + c);
     }
-    for (index_t r = std::max<index_t>(at - kBeyond, 0); r < d; ++r) {
-      const index_t begin = std::clamp(r + 1, at, at + n);
-      for (index_t c = at; c < begin; ++c) rows(r, c) = w(r, c);
-      for (index_t c = begin; c < std::min(at + n, r + 1 + kBeyond); ++c) rows(r, c) = T(0);
+    trtri<T>(Triangle::lower, inverse);
+    for (index_t r = 0; r < n; ++r) {
+      for (index_t c = 0; c < n; ++c) by_rows(r, c) = inverse(r, c);
     }
   });
 }
@@ -140,14 +140,41 @@ double norm_of(const Factor<T>& factor, int n_threads) {
   return norm * unit;
 }
 
+// L y = x from the first block on, or L^T y = x from the last.
+template <class T>
+void substitute(const Factor<T>& factor, Shape shape, const T* x, index_t width, T* y,
+                int n_threads) {
+  const index_t d = factor.order(), blocks = (d + kBlock - 1) / kBlock;
+  AlignedBuffer<T> rest(std::min(d, kBlock) * width);
+  for (index_t step = 0; step < blocks; ++step) {
+    const index_t block = shape == Shape::lower ? step : blocks - 1 - step;
+    const index_t first = block * kBlock, n = std::min(kBlock, d - first);
+    T* out = y + first * width;
+    const T* right = x + first * width;
+    if (step > 0) {
+      // The rows of L or L^T, in the columns that are solved for.
+      const index_t from = shape == Shape::lower ? 0 : first + n;
+      const index_t columns = shape == Shape::lower ? first : d - from;
+      const T* rows = shape == Shape::lower ? factor.lower_rows.data() : factor.lower.data();
+      const MatrixView<const T> beside =
+          row_major<const T>(rows, d, d).block(first, from, n, columns);
+      multiply_narrow<T>(Shape::full, beside, y + from * width, width, out, n_threads);
+      for (index_t i = 0; i < n * width; ++i) rest[i] = right[i] - out[i];
+      right = rest.data();
+    }
+    multiply_narrow<T>(shape, row_major<const T>(inverse_of(factor, block, shape), n, n), right,
+                       width, out, n_threads);
+  }
+}
+
 }  // namespace
 
 template <class T>
-void factorise(MatrixView<const T> matrix, VectorView<const T> shifts, bool with_inverse,
+void factorise(MatrixView<const T> matrix, VectorView<const T> shifts, bool for_solves,
                int n_threads, Factor<T>& factor) {
   factor.matrix = matrix;
   factor.shifts = shifts;
-  if (with_inverse) {
+  if (for_solves) {
     factor.compact.read(matrix, Entries::beside_diagonal);
   } else {
     factor.compact.read_whole(matrix);
@@ -175,12 +202,26 @@ void factorise(MatrixView<const T> matrix, VectorView<const T> shifts, bool with
   if (!regular) return;
   factor.norm = norm_of(factor, n_threads);
   if (!factor.compact.is_whole()) factor.norm = std::max(factor.norm, largest);
-  if (with_inverse) invert(factor, n_threads);
+  if (for_solves) prepare_solves(factor, n_threads);
+}
+
+template <class T>
+void solve_lower(const Factor<T>& factor, const T* x, index_t width, T* y, int n_threads) {
+  substitute(factor, Shape::lower, x, width, y, n_threads);
+}
+
+template <class T>
+void solve_upper(const Factor<T>& factor, const T* x, index_t width, T* y, int n_threads) {
+  substitute(factor, Shape::upper, x, width, y, n_threads);
 }
 
 template void factorise<float>(MatrixView<const float>, VectorView<const float>, bool, int,
                                Factor<float>&);
 template void factorise<double>(MatrixView<const double>, VectorView<const double>, bool, int,
                                 Factor<double>&);
+template void solve_lower<float>(const Factor<float>&, const float*, index_t, float*, int);
+template void solve_lower<double>(const Factor<double>&, const double*, index_t, double*, int);
+template void solve_upper<float>(const Factor<float>&, const float*, index_t, float*, int);
+template void solve_upper<double>(const Factor<double>&, const double*, index_t, double*, int);
 
 }  // namespace eigenfeat

@@ -7,7 +7,7 @@
 namespace eigenfeat {
 namespace {
 
-constexpr index_t kTileRows = 96;  // rows of one task: whole panels of every kernel's
+constexpr index_t kTileRows = 48;  // rows of one task: whole panels of every kernel's
 // Up to this order a symmetric matrix is read by one triangle, in one task: its traffic is what
 // bounds the rate while other items keep the other threads busy. Larger ones are cut into row tiles
 // and read whole.

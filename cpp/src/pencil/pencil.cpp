@@ -24,8 +24,8 @@ constexpr index_t kItemsPerThread = 8;              // enough in hand to even ou
 constexpr index_t kDenominatorsPerThread = 4;       // likewise, where a job is all items of one
 
 template <class T>
-index_t factor_bytes(index_t d, bool with_inverse) {
-  return (with_inverse ? 3 : 1) * d * d * static_cast<index_t>(sizeof(T));
+index_t factor_bytes(index_t d, bool for_krylov) {
+  return (for_krylov ? 2 : 1) * d * d * static_cast<index_t>(sizeof(T));
 }
 
 // Numerators of several items whose copies without rows of zeros are held at a time.
@@ -97,16 +97,16 @@ struct SolverCosts {
   // of it costs little more than sygvd: subset_d3 d^3 + subset_d2 d^2 + subset_dm d m, m < d, or
   // subset_of_all times full.
   double subset_d3, subset_d2, subset_dm, subset_of_all;
-  // krylov: columns_m m + columns_1 columns of column_d2 d^2 + column_d d each, and the inverse
-  // factor, inverse_d3 d^3 + inverse_d2 d^2, shared by the items of a denominator. Columns are in
+  // krylov: columns_m m + columns_1 columns of column_d2 d^2 + column_d d each, and the
+  // factor, factor_d3 d^3 + factor_d2 d^2, shared by the items of a denominator. Columns are in
   // equivalents of products, orthogonalisation included: of narrow blocks they are fewer, for many
   // vectors more. How many a pencil needs depends on its spectrum, which is not known here.
-  double columns_m, columns_1, column_d2, column_d, inverse_d3, inverse_d2;
+  double columns_m, columns_1, column_d2, column_d, factor_d3, factor_d2;
 };
 
 // clang-format off
 constexpr SolverCosts kSolverCosts[] = {
-    //                full          subset                  of all columns     column       inverse
+    //                full          subset                  of all columns     column       factor
     {Tier::baseline, 1.51, 1505.0, 1.15, 382.0, 6200.0, 1.2, 1.53, 24.0, 8.3, 2414.0, 0.7, 53.0},
     {Tier::v3,       1.51, 1505.0, 1.15, 382.0, 6200.0, 1.2, 1.53, 24.0, 8.3, 2414.0, 0.7, 53.0},
     {Tier::v4,       1.51, 1505.0, 1.15, 382.0, 6200.0, 1.2, 1.11, 30.8, 8.3, 2414.0, 0.7, 53.0},
@@ -155,7 +155,7 @@ class Batch {
     }
     const index_t n_denominators = begins_.size();
     begins_.push_back(order_.size());
-    if (by_denominator(n_denominators, factor_bytes<T>(d(), with_inverse()), n_threads_)) {
+    if (by_denominator(n_denominators, factor_bytes<T>(d(), for_krylov()), n_threads_)) {
       solve_by_denominator();
       return;
     }
@@ -178,14 +178,14 @@ class Batch {
     const Vector<T>& all = diagonals_.empty() ? problem_.shifts : diagonals_;
     return {all.data() + b * d(), d()};
   }
-  bool with_inverse() const {
+  bool for_krylov() const {
     return options_.solver == Solver::krylov && krylov_fits(d(), options_.n_vectors);
   }
 
   // Few denominators: waves of them, their factors first, then their items. The end of the wave that
   // starts with a denominator.
   index_t wave_end(index_t first) const {
-    const index_t each = factor_bytes<T>(d(), with_inverse());
+    const index_t each = factor_bytes<T>(d(), for_krylov());
     index_t last = first + 1;
     while (last + 1 < begins_.size() &&
            !is_full((last + 1 - first) * each, begins_[last] - begins_[first], d(), n_threads_)) {
@@ -200,7 +200,7 @@ class Batch {
     Vector<index_t> uses(n, index_t{0});
     for (const auto& item : problem_.items) ++uses[item.first];
     Vector<index_t> shared;
-    for (index_t a = 0; with_inverse() && a < n; ++a) {
+    for (index_t a = 0; for_krylov() && a < n; ++a) {
       if (uses[a] > 1) shared.push_back(a);
     }
     shared.resize(shared_copies<T>(d(), shared.size()));
@@ -227,7 +227,7 @@ class Batch {
 
   void factorise_at(index_t group, int inner, Factor<T>& factor) const {
     const index_t b = denominator(begins_[group]);
-    factorise<T>(problem_.denominators[b], shifts_of(b), with_inverse(), inner, factor);
+    factorise<T>(problem_.denominators[b], shifts_of(b), for_krylov(), inner, factor);
   }
 
   void factorise_wave(index_t first, index_t last) {
@@ -322,7 +322,7 @@ Solver choose_solver(index_t d, index_t n_vectors, double items_per_denominator)
                             : cost.subset_d3 * n3 + cost.subset_d2 * n2 + cost.subset_dm * n * m;
   const double columns = cost.columns_m * m + cost.columns_1;
   const double krylov = columns * (cost.column_d2 * n2 + cost.column_d * n) +
-                        share * (cost.inverse_d3 * n3 + cost.inverse_d2 * n2);
+                        share * (cost.factor_d3 * n3 + cost.factor_d2 * n2);
   if (krylov_fits(d, n_vectors) && krylov < subset && krylov < full) return Solver::krylov;
   return subset < full ? Solver::subset : Solver::full;
 }

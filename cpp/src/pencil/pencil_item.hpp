@@ -28,7 +28,7 @@ struct ItemResult {
 template <class T>
 class ItemSolver {
  public:
-  // options.solver is full, subset or krylov; the factor has its inverse where krylov may run.
+  // options.solver is full, subset or krylov; the factor is ready for solves where krylov may run.
   // compact: A without its rows of zeros, where others have it already; else null.
   void solve(MatrixView<const T> a, const CompactMatrix<T>* compact, const Factor<T>& factor,
              const PencilOptions& options, int n_threads, ItemResult<T>& result);

@@ -54,7 +54,7 @@ template <class T>
 void ReducedOperator<T>::apply(const T* x, index_t width, T* y, int n_threads) {
   first_.reserve(order() * width);
   second_.reserve(order() * width);
-  multiply_narrow<T>(Shape::upper, factor_->upper_inverse_view(), x, width, y, n_threads);
+  solve_upper(*factor_, x, width, y, n_threads);
   scale_rest(x, width, y);
   if (in_order_) {
     multiply_narrow<T>(Shape::symmetric, a_->view(), y, width, first_.data(), n_threads);
@@ -64,20 +64,18 @@ void ReducedOperator<T>::apply(const T* x, index_t width, T* y, int n_threads) {
                        n_threads);
     scatter_rows(supported_at_, second_.data(), width, order(), first_.data());
   }
-  multiply_narrow<T>(Shape::lower, factor_->lower_inverse_view(), first_.data(), width, y,
-                     n_threads);
+  solve_lower(*factor_, first_.data(), width, y, n_threads);
   scale_rest(first_.data(), width, y);
 }
 
 template <class T>
 void ReducedOperator<T>::back(const T* u, index_t width, T* v, int n_threads) {
-  const MatrixView<const T> upper = factor_->upper_inverse_view();
   if (in_order_) {
-    multiply_narrow<T>(Shape::upper, upper, u, width, v, n_threads);
+    solve_upper(*factor_, u, width, v, n_threads);
     return;
   }
   first_.reserve(order() * width);
-  multiply_narrow<T>(Shape::upper, upper, u, width, first_.data(), n_threads);
+  solve_upper(*factor_, u, width, first_.data(), n_threads);
   scale_rest(u, width, first_.data());
   scatter_rows(coordinates_, first_.data(), width, factor_->matrix.rows, v);
 }

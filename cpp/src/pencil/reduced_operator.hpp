@@ -18,7 +18,7 @@ namespace eigenfeat {
 template <class T>
 class ReducedOperator {
  public:
-  // A and the factor, which has its inverse, outlive the operator. At least `least` coordinates, or
+  // A and the factor, ready for solves, outlive the operator. At least `least` coordinates, or
   // all.
   void prepare(const CompactMatrix<T>& a, const Factor<T>& factor, index_t n_vectors,
                index_t least);

@@ -5,20 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from every_estimator import ESTIMATORS, X, Y, new
-from sklearn.utils import get_tags
+from every_estimator import TAKE_SPARSE, X, Y, new
 
 import eigenfeat as ef
 from eigenfeat._base.validation import well_formed
 
-APART = {"chi2", "pool"}  # of counts, and of views that sparse samples do not have
-NAMES = [
-    name
-    for name in ESTIMATORS
-    if get_tags(ESTIMATORS[name]()).input_tags.sparse and name.partition(", ")[2] not in APART
-]
-ROWS = np.where(np.random.default_rng(0).random(X.shape) < 0.7, X, 0.0)
-WHOLE = np.abs(ROWS)
+WHOLE = np.abs(np.where(np.random.default_rng(0).random(X.shape) < 0.7, X, 0.0))
 
 
 def entry(number, value):
@@ -67,36 +59,29 @@ FAULTS = {
 }
 
 
-SOME = ("far index", "negative pointer", "fewer values")
-
-
-def broken(fault, make=sp.csr_matrix, rows=WHOLE):
-    A = make(rows)
+def broken(fault, make=sp.csr_matrix):
+    A = make(WHOLE)
     FAULTS[fault][0](A)
     return A
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", TAKE_SPARSE)
 def test_every_estimator_refuses_them(name):
-    """Some of each kind: all of them are checked in one place, which blocks and moments try."""
-    for fault in SOME:
-        text = rf"^X: expected a well-formed sparse matrix \(csr\), got {FAULTS[fault][1]}"
-        for make in (sp.csr_matrix, sp.csr_array):
-            estimator, more = new(name)
-            with pytest.raises(ValueError, match=text):
-                estimator.fit(broken(fault, make), Y, **more)
+    """One fault: all of them are checked in one place, which blocks and moments try."""
+    text = r"^X: expected a well-formed sparse matrix \(csr\), got the pointer -3 after"
     estimator, more = new(name)
+    for make in (sp.csr_matrix, sp.csr_array):
+        with pytest.raises(ValueError, match=text):
+            estimator.fit(broken("negative pointer", make), Y, **more)
     fitted = estimator.fit(sp.csr_matrix(WHOLE), Y, **more)
-    for fault in SOME:
-        text = FAULTS[fault][1]
-        for method in ("transform", "predict", "predict_proba", "decision_function"):
-            if hasattr(fitted, method):
-                with pytest.raises(ValueError, match=f"^X: expected a well-formed .*{text}"):
-                    getattr(fitted, method)(broken(fault))
-        if hasattr(fitted, "partial_fit") and "randomized" not in name:
-            with pytest.raises(ValueError, match=f"^X: expected a well-formed .*{text}"):
-                fitted.partial_fit(broken(fault), Y)
+    for method in ("transform", "predict", "predict_proba", "decision_function"):
+        if hasattr(fitted, method):
+            with pytest.raises(ValueError, match=text):
+                getattr(fitted, method)(broken("negative pointer"))
+    if hasattr(fitted, "partial_fit") and "randomized" not in name:
+        with pytest.raises(ValueError, match=text):
+            fitted.partial_fit(broken("negative pointer"), Y)
 
 
 @pytest.mark.parametrize("fault", FAULTS)

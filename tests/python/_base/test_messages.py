@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from every_estimator import ESTIMATORS, X, Y, new
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.exceptions import NotFittedError
 
 import eigenfeat as ef
 from eigenfeat.incomplete import GaussianCompletion, ReliableClassifier
 from eigenfeat.ldg import RegularizedFisher
 
+NAMES = [name for name in ESTIMATORS if "," not in name]
 BLOCKWISE = (
     ef.GEM(),
     ef.GEMClassifier(views="gem"),
@@ -110,3 +114,72 @@ def test_a_folder_that_is_missing_is_named(tmp_path, problem, monkeypatch):
                 ef.save(model, path)
             assert caught.value.filename == path.split("/")[0]
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["file", "folder"]
+
+
+# ---- text in a column of numbers -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_fit_names_the_column(name):
+    frame = pd.DataFrame(X, columns=list("abcd")).astype(object)
+    frame.loc[3, "c"] = "green"
+    estimator, more = new(name)
+    if name == "GEMClassifierCV":
+        estimator.set_params(estimator=ef.GEMClassifier(views="gem"))
+    for part in (estimator, getattr(estimator, "estimator", None)):
+        if hasattr(part, "categorical_features"):
+            part.set_params(categorical_features=None)
+    with pytest.raises(ValueError, match=r"text in column 'c' \('green' in row 3\)"):
+        estimator.fit(frame, Y, **more)
+
+
+def test_predictions_name_the_column():
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    bad = frame.astype(object)
+    bad.loc[5, "b"] = "red"
+    for method, model in (
+        ("decide", ReliableClassifier(LinearDiscriminantAnalysis())),
+        ("predict", ReliableClassifier(LinearDiscriminantAnalysis())),
+        ("transform", ef.MaxMarginShift(sigma2=0.5)),
+        ("transform", ef.GEM()),
+        ("predict_proba", ef.GEMClassifier(categorical_features=None)),
+        ("predict", ef.GEMRegressor(categorical_features=None)),
+    ):
+        with pytest.raises(ValueError, match="text in column 'b'"):
+            getattr(model.fit(frame, Y), method)(bad)
+
+
+def test_one_class_is_too_few():
+    model = ReliableClassifier(LinearDiscriminantAnalysis())
+    with pytest.raises(ValueError, match=r"y: expected samples of at least two classes, got 1"):
+        model.fit(X, np.zeros(len(X), dtype=int))
+
+
+# ---- methods before fit --------------------------------------------------------------------------
+
+FITS = ("fit", "partial_fit", "iterate_path", "shift", "load", "get_m", "get_p", "set_")
+
+
+def methods(estimator):
+    for name, function in inspect.getmembers(type(estimator), callable):
+        if not name.startswith(("_", *FITS)):
+            yield name, inspect.signature(function).parameters
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_methods_before_fit(name):
+    estimator = ESTIMATORS[name]()
+    for method, parameters in methods(estimator):
+        given = {"y": Y, "n_series": 2, "path": "nowhere.ef"}
+        needed = [p for p in parameters.values() if p.default is p.empty and p.kind <= 1][1:]
+        arguments = {p.name: given.get(p.name, X) for p in needed}
+        if "y" in parameters:
+            arguments["y"] = Y
+        with pytest.raises(NotFittedError):
+            getattr(estimator, method)(**arguments)
+
+
+def test_calibrate_before_fit():
+    model = ReliableClassifier(LinearDiscriminantAnalysis())
+    with pytest.raises(NotFittedError):
+        model.calibrate(np.zeros((20, 3)), agreement=7)

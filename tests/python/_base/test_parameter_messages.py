@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold
 
 import eigenfeat as ef
-from eigenfeat import incomplete, ldg
+from eigenfeat import ldg
 from eigenfeat.neighbours import local_means
 
 VALUES = {
@@ -79,12 +79,7 @@ def test_every_parameter_of_every_estimator(name, capfd):
 @pytest.mark.parametrize(
     ("make", "parameter"),
     [
-        (lambda v: ldg.LDG(n_components=2, gamma=1.0, n_neighbors=v), "n_neighbors"),
         (lambda v: ldg.LDG(n_components=2, gamma=1.0, n_neighbors=[3, v]), "n_neighbors"),
-        (lambda v: ldg.KernelLDG(kernel="rbf", **(LDG | {"n_neighbors": v})), "n_neighbors"),
-        (lambda v: incomplete.LocalQDA(n_neighbors=v), "n_neighbors"),
-        (lambda v: incomplete.LocalQDA(n_folds=v), "n_folds"),
-        (lambda v: incomplete.FixedTime(n_folds=v), "n_folds"),
         (lambda v: ef.MulticlassSVM(solver="frank_wolfe", batch_size=v), "batch_size"),
         (lambda v: ef.GEMEnsemble(ef.GEMClassifier(views="gem"), n_members=v), "n_members"),
         (lambda v: ef.GEMClassifier(depth=v), "depth"),
@@ -93,7 +88,7 @@ def test_every_parameter_of_every_estimator(name, capfd):
         (lambda v: ef.GEMClassifierCV(cv=v), "cv"),
     ],
 )
-@pytest.mark.parametrize("value", [2**31, 2**63, 2**64, 2**70])
+@pytest.mark.parametrize("value", [2**31, 2**64])
 def test_counts_beyond_31_bits(make, parameter, value):
     with pytest.raises(ValueError, match=rf"\b{parameter}\b.* (expected|must be) .*{value}"):
         make(value).fit(X, Y)

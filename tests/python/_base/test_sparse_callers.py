@@ -7,34 +7,20 @@ the flags. What is made of such rows is what is made of the same rows in order.
 
 from __future__ import annotations
 
-import inspect
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from every_estimator import LDG, TAKE_SPARSE, X, Y, new
 from flat_gem import gem_classifier
-from sklearn.base import BaseEstimator
-from sklearn.decomposition import TruncatedSVD
-from sklearn.utils import get_tags
 
 import eigenfeat as ef
-from eigenfeat import incomplete, ldg, maxmargin
+from eigenfeat import ldg
 from eigenfeat.expansion import features as expansion
 from eigenfeat.gem.clusters import class_clusters
 
-N, D, K = 102, 7, 3
-Y = np.arange(N) % K
-
-
-def dense_rows():
-    """Rows of halves, so that their parts add up without rounding."""
-    rng = np.random.default_rng(11)
-    X = np.rint(2 * rng.standard_normal((N, D)) * np.array([3, 1, 1, 2, 1, 2, 1])) / 2
-    X[np.arange(N), Y] += 3
-    return np.where(rng.random((N, D)) < 0.7, X, 0.0)
-
-
-X = dense_rows()
+RNG = np.random.default_rng(11)
+# Rows of halves, so that their parts add up without rounding.
+ROWS = np.where(RNG.random(X.shape) < 0.7, np.rint(2 * X + np.arange(4)) / 2, 0.0)
 
 
 def in_disorder(rows, dtype=np.float64):
@@ -54,23 +40,24 @@ def in_disorder(rows, dtype=np.float64):
     return made
 
 
-def turned(matrix):
+def turned(rows):
     """The same in CSC, as much in disorder."""
-    other = in_disorder(np.asarray(matrix.todense()).T)
-    return sp.csc_matrix((other.data, other.indices, other.indptr), shape=matrix.shape)
+    other = in_disorder(rows.T)
+    return sp.csc_matrix((other.data, other.indices, other.indptr), shape=rows.shape)
 
 
-def coordinates(matrix):
-    rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
-    return sp.coo_matrix((matrix.data, (rows, matrix.indices)), shape=matrix.shape)
+def coordinates(rows):
+    matrix = in_disorder(rows)
+    numbers = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+    return sp.coo_matrix((matrix.data, (numbers, matrix.indices)), shape=matrix.shape)
 
 
 FORMS = {
-    "csr": lambda: in_disorder(X),
-    "csr array": lambda: sp.csr_array(in_disorder(X)),
-    "float32": lambda: in_disorder(X, np.float32),
-    "csc": lambda: turned(in_disorder(X)),
-    "coo": lambda: coordinates(in_disorder(X)),
+    "csr": in_disorder,
+    "csr array": lambda rows: sp.csr_array(in_disorder(rows)),
+    "float32": lambda rows: in_disorder(rows, np.float32),
+    "csc": turned,
+    "coo": coordinates,
 }
 PARTS = ("data", "indices", "indptr", "row", "col")
 FLAGS = ("has_sorted_indices", "has_canonical_format")
@@ -96,36 +83,31 @@ def lock(matrix):
     return matrix
 
 
-# ---- what takes sparse rows ----------------------------------------------------------------------
+def outputs(estimator, rows):
+    methods = ("transform", "predict", "predict_proba", "decision_function")
+    return [np.asarray(getattr(estimator, m)(rows)) for m in methods if hasattr(estimator, m)]
 
 
-def fitted(estimator, *, labels=True):
+def fitted(name):
     """A function of rows: fit, and everything that the estimator makes of them."""
 
     def use(rows):
-        estimator.fit(rows, Y) if labels else estimator.fit(rows)
-        found = []
-        for method in ("transform", "predict", "predict_proba", "decision_function"):
-            if hasattr(estimator, method):
-                found.append(np.asarray(getattr(estimator, method)(rows)))
-        if hasattr(estimator, "score") and labels:
-            found.append(np.asarray(estimator.score(rows, Y)))
-        return found
+        estimator, more = new(name)
+        if "random_state" in estimator.get_params():
+            estimator.set_params(random_state=0)
+        return outputs(estimator.fit(rows, Y, **more), rows)
 
     return use
 
 
-def labels_alone(estimator):
-    """As `fitted`, of what stops within a gap, and where is a matter of rounding."""
-    return lambda rows: [found for found in fitted(estimator)(rows) if found.dtype.kind != "f"]
+def partly(rows):
+    model = ef.GEM(n_directions=2, threshold=0).partial_fit(rows, Y, classes=np.arange(3))
+    return outputs(model, rows)
 
 
-def partly(estimator):
-    def use(rows):
-        estimator.partial_fit(rows, Y, classes=np.arange(K))
-        return [estimator.transform(rows)]
-
-    return use
+def in_blocks(rows):
+    model = gem_classifier(n_directions=2, threshold=0)
+    return outputs(model.fit(ef.rows.ArrayBlocks(rows, Y, block_rows=20)), rows)
 
 
 def moments(rows):
@@ -133,171 +115,52 @@ def moments(rows):
     return [found.mean(0), found.second_moment(1)]
 
 
-def expanded(rows):
-    layer = ef.expansion.ExpandedRows(rows, np.eye(D)[:, :3], np.zeros(3))
-    return [np.asarray(layer.toarray()) if hasattr(layer, "toarray") else np.zeros(1)]
-
-
-def projected(rows):
-    return [expansion.expand(rows, np.eye(D)[:, :3])]
-
-
-def in_blocks(estimator):
-    def use(rows):
-        estimator.fit(ef.rows.ArrayBlocks(rows, Y, block_rows=20))
-        return [np.asarray(getattr(estimator, method)(rows)) for method in ("transform", "predict")
-                if hasattr(estimator, method)]  # fmt: skip
-
-    return use
-
-
 def noise(rows):
-    model = ef.rayleigh.OrientedPCA(n_components=2, ridge=0.1).fit(rows, noise=rows)
-    return [model.transform(rows)]
+    return outputs(ef.rayleigh.OrientedPCA(n_components=2, ridge=0.1).fit(rows, noise=rows), rows)
 
 
 def clusters(rows):
-    one = np.zeros(N)  # enough rows for two clusters
-    found = [
-        class_clusters(rows.tocsr(), one, 2, scaled=s, random_state=0)[0] for s in (False, True)
-    ]
-    assert [len(np.unique(names)) for names in found] == [2, 2]
-    return [np.unique(names, return_inverse=True)[1] for names in found]
+    one = np.zeros(len(Y))  # enough rows for two clusters
+    names = class_clusters(rows.tocsr(), one, 2, scaled=True, random_state=0)[0]
+    return [np.unique(names, return_inverse=True)[1]]
 
 
-LDG = {"n_components": 2, "gamma": 1.0, "n_neighbors": 8}
-USES = {
-    "GEM": lambda: fitted(ef.GEM(n_directions=2, threshold=0, scale="none")),
-    "GEM, scaled": lambda: fitted(ef.GEM(n_directions=2, threshold=0, scale="columns")),
-    "GEM, randomized": lambda: fitted(
-        ef.GEM(n_directions=1, threshold=0, solver="randomized", random_state=0)
-    ),
-    "GEM, randomized and scaled": lambda: fitted(
-        ef.GEM(n_directions=1, threshold=0, solver="randomized", scale="columns", random_state=0)
-    ),
-    "GEM, partial": lambda: partly(ef.GEM(n_directions=2, threshold=0)),
-    "GEM, blocks": lambda: in_blocks(ef.GEM(n_directions=2, threshold=0)),
-    "GEMClassifier": lambda: fitted(gem_classifier(n_directions=2, threshold=0)),
-    "GEMClassifier, deep": lambda: fitted(
-        gem_classifier(n_directions=2, threshold=0, depth=2, include_input=True)
-    ),
-    "GEMClassifier, clusters": lambda: fitted(
-        gem_classifier(n_directions=1, threshold=0, n_clusters=2, random_state=0)
-    ),
-    "GEMClassifier, blocks": lambda: in_blocks(gem_classifier(n_directions=2, threshold=0)),
-    "GEMClassifierCV": lambda: fitted(
-        ef.GEMClassifierCV(grid={"logit__penalty": [0.1, 1.0]}, random_state=0)
-    ),
-    "GEMEnsemble": lambda: fitted(
-        ef.GEMEnsemble(gem_classifier(n_directions=1, threshold=0), n_members=2, random_state=0)
-    ),
-    "MultinomialLogit": lambda: fitted(ef.MultinomialLogit()),
-    "MultinomialLogit, no Gram": lambda: fitted(ef.MultinomialLogit(gram_rows=20, random_state=0)),
-    "CalibratedLeastSquares": lambda: fitted(ef.CalibratedLeastSquares(n_iterations=3)),
-    "FisherLDA": lambda: fitted(ef.FisherLDA()),
-    "QuadraticDiscriminant": lambda: fitted(ef.rayleigh.QuadraticDiscriminant()),
-    "SlicedInverseRegression": lambda: fitted(ef.rayleigh.SlicedInverseRegression(n_slices=3)),
-    "RayleighPCA": lambda: fitted(ef.rayleigh.RayleighPCA(n_components=2), labels=False),
-    "VanishingComponents": lambda: fitted(
-        ef.rayleigh.VanishingComponents(n_components=2), labels=False
-    ),
-    "OrientedPCA": lambda: noise,
-    "LDG": lambda: fitted(ldg.LDG(**LDG)),
-    "LDG, chosen": lambda: fitted(ldg.LDG(random_state=0)),
-    "LDG, randomized": lambda: fitted(ldg.LDG(**LDG, solver="randomized", random_state=0)),
-    "PartitionedReducer": lambda: fitted(
-        ldg.PartitionedReducer(ldg.LDG(**LDG), part_size=3, random_state=0)
-    ),
-    "SparseLDG": lambda: fitted(ldg.SparseLDG(**LDG, random_state=0)),
-    "DiscriminativeGaussian": lambda: fitted(
-        ldg.DiscriminativeGaussian(**LDG, max_iter=20, random_state=0)
-    ),
-    "KernelLDG": lambda: fitted(ldg.KernelLDG(kernel="rbf", **LDG)),
-    "KernelLDG, linear": lambda: fitted(ldg.KernelLDG(kernel="linear", **LDG)),
-    "ClassComponents": lambda: fitted(ef.gem.ClassComponents(n_directions=1)),
-    "MulticlassSVM": lambda: fitted(ef.MulticlassSVM(tol=1e-6)),
-    "MulticlassSVM, Frank-Wolfe": lambda: labels_alone(
-        ef.MulticlassSVM(solver="frank_wolfe", random_state=0)
-    ),
-    "MaxMarginShift": lambda: fitted(
-        ef.MaxMarginShift(TruncatedSVD(2, random_state=0), sigma2=0.5)
-    ),
-    "MaxMarginPCA": lambda: fitted(
-        ef.maxmargin.MaxMarginPCA(2, sigma2=0.5, svm=ef.MulticlassSVM(tol=1e-7))
-    ),
-    "MaxMarginShift, chosen": lambda: fitted(
-        ef.MaxMarginShift(TruncatedSVD(2, random_state=0), scales=[0.5, 1.0])
-    ),
-    "ClassMoments": lambda: moments,
-    "ExpandedRows": lambda: expanded,
-    "expand": lambda: projected,
-    "class_clusters": lambda: clusters,
+USES = {name: fitted(name) for name in TAKE_SPARSE} | {
+    "partial_fit": partly,
+    "blocks": in_blocks,
+    "ClassMoments": moments,
+    "noise": noise,
+    "class_clusters": clusters,
+    "ExpandedRows": lambda rows: [ef.expansion.ExpandedRows(rows, np.eye(4)[:, :3]).toarray()],
+    "expand": lambda rows: [expansion.expand(rows, np.eye(4)[:, :3])],
 }
-
-
 # What brings samples to one form is shared; these come to it in ways of their own.
 IN_EVERY_FORM = ("GEM", "MultinomialLogit", "LDG, randomized", "MulticlassSVM", "ClassMoments")
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(
-    ("name", "form"),
-    [
-        *((name, "csr") for name in USES),
-        *((name, form) for name in IN_EVERY_FORM for form in FORMS if form != "csr"),
-    ],
-)
-def test_the_callers_rows_stay_as_they_are(name, form):
-    rows = lock(FORMS[form]())
-    before = state(rows)
-    USES[name]()(rows)
-    assert state(rows) == before
-
-
-@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", USES)
-def test_disorder_makes_no_difference(name):
-    found, wanted = USES[name]()(in_disorder(X)), USES[name]()(sp.csr_matrix(X))
-    for one, other in zip(found, wanted, strict=True):
-        if one.dtype.kind == "f":
-            np.testing.assert_allclose(np.abs(one), np.abs(other), rtol=1e-4, atol=1e-4)
-        else:
-            assert np.mean(one == other) > 0.97
+def test_rows_stay_as_they_are_and_disorder_makes_no_difference(name):
+    for form in FORMS if name in IN_EVERY_FORM else ["csr"]:
+        rows = lock(FORMS[form](ROWS))
+        before = state(rows)
+        found = USES[name](rows)
+        assert state(rows) == before, form
+        if form == "csr":
+            wanted = USES[name](sp.csr_matrix(ROWS))
+            for one, other in zip(found, wanted, strict=True):
+                if one.dtype.kind == "f":
+                    np.testing.assert_allclose(np.abs(one), np.abs(other), rtol=1e-4, atol=1e-4)
+                else:
+                    assert np.mean(one == other) > 0.97
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(
-    "model",
-    [
-        ef.GEM(n_directions=1, threshold=0),
-        gem_classifier(n_directions=1, threshold=0),
-        ldg.LDG(**LDG),
-        ldg.LDG(**LDG, solver="randomized"),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("model", [gem_classifier(n_directions=1, threshold=0), ldg.LDG(**LDG)])
 def test_rows_of_many_columns(model):
-    wide = sp.lil_matrix((N, 20_500))
-    wide[:, ::3000] = X
-    rows = in_disorder(wide.toarray())
-    before = state(lock(rows))
-    fitted(model)(rows)
+    wide = sp.lil_matrix((len(Y), 20_500))
+    wide[:, ::6000] = ROWS
+    rows = lock(in_disorder(wide.toarray()))
+    before = state(rows)
+    outputs(model.fit(rows, Y), rows)
     assert state(rows) == before
-
-
-def estimators():
-    """Every public estimator that says that it takes sparse rows."""
-    for module in (ef, ldg, incomplete, maxmargin):
-        for name in module.__all__:
-            made = getattr(module, name)
-            if inspect.isclass(made) and issubclass(made, BaseEstimator):
-                given = inspect.signature(made).parameters.values()
-                if any(one.default is one.empty for one in given):
-                    continue  # of early decisions, about rows with missing entries
-                if get_tags(made()).input_tags.sparse:
-                    yield name
-
-
-def test_no_estimator_was_forgotten():
-    used = {name.split(",")[0] for name in USES}
-    assert set(estimators()) <= used

@@ -167,29 +167,13 @@ def test_bad_rows_at_the_end_count_too(tmp_path, rng):
     assert rows.n_skipped is None
     assert [len(block) for block in rows] == [50, 50]
     assert (rows.n_rows, rows.n_skipped) == (100, 5)
+    with pytest.raises(ValueError, match=r"^mark_bad: expected False with skip_bad, got True$"):
+        open_rows(tmp_path / "a.npy", skip_bad=True, mark_bad=True)
     more = ["--target", tmp_path / "y.npy", "--skip-bad", "--block-rows", "50", "--json"]
     more += ["-o", tmp_path / "out.efm"]
     for command in (["moments"], ["fit"], ["fit", "--memory", "0"]):
         found = json.loads(run(*command, tmp_path / "a.npy", *more)[1])
         assert (found["rows"], found["skipped"]) == (100, 5)
-
-
-def test_a_fit_block_by_block_counts_bad_rows(tmp_path, model):
-    arrow_modules()
-    X = model[1]
-    lines = csv_text(X, np.arange(200) % 2).splitlines()
-    lines[5:5] = ["1,2,junk,4,0", "1,2", "1,2,3,4,"]
-    (tmp_path / "rows.csv").write_text("\n".join(lines))
-    command = ["fit", tmp_path / "rows.csv", "--target", "kind", "--skip-bad", "--memory", "0"]
-    status, said, _ = run(*command, "-o", tmp_path / "out.efm")
-    assert status == 0
-    assert "GEMClassifier, 200 rows (3 bad rows left out) block by block, 4 features" in said
-
-
-def test_marked_rows_are_no_skipped_rows(tmp_path):
-    np.save(tmp_path / "a.npy", np.ones((2, 2)))
-    with pytest.raises(ValueError, match=r"^mark_bad: expected False with skip_bad, got True$"):
-        open_rows(tmp_path / "a.npy", skip_bad=True, mark_bad=True)
 
 
 def test_labels_do_no_harm_to_predictions(tmp_path, model):

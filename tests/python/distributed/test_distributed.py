@@ -128,7 +128,7 @@ def test_blocks_go_through_all_rows_in_order(rows):
     assert starts == [block.start for block in seen]
 
 
-@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix, sp.csr_array])
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
 def test_rows_are_taken_by_number(rows, kind):
     X, y, w = rows
     wanted = np.array([0, 5, 299, 300, 301, 999])
@@ -216,8 +216,10 @@ def test_a_task_has_one_thread_by_default(rows):
 SAME = ("vectors", "eigenvalues", "pairs", "ranks", "residuals", "solved_pairs", "status", "solver")
 
 
-@pytest.mark.parametrize("solver", ["auto", "full", "subset", "krylov"])
-@pytest.mark.parametrize("pairs", ["all", "one_vs_rest", [("low", "top"), ("middle", "top")]])
+@pytest.mark.parametrize(
+    ("pairs", "solver"),
+    [("all", "auto"), ("one_vs_rest", "krylov"), ([("low", "top"), ("middle", "top")], "full")],
+)
 def test_spread_pencils_have_the_same_bits(rows, pairs, solver):
     moments = ClassMoments().update(*rows)
     options = {"constant": True, "n_directions": 3, "ridge": 0.1, "solver": solver}

@@ -89,18 +89,6 @@ def test_workers_that_come_back_in_time_are_waited_for(cluster):
 
 
 @pytest.mark.long
-def test_a_first_worker_is_waited_for(cluster):
-    from dask.distributed import Client
-
-    cluster.scale(0)
-    cluster.sync(cluster._correct_state)
-    with Client(cluster):  # one that has seen none
-        timer = after(3 * SECONDS, cluster.scale, 1)
-        assert reduced_slowly(*lazy_problem(1000, 250)) == 1000
-    timer.join()
-
-
-@pytest.mark.long
 def test_a_client_that_is_closed_in_the_middle_is_an_error():
     """Soon, and one that says what happened; another client then works."""
     from dask.distributed import Client, LocalCluster

@@ -29,8 +29,7 @@ def plain(n, fan_in):
     return results[0]
 
 
-@pytest.mark.parametrize("n", [1, 2, 5, 16, 26])
-@pytest.mark.parametrize("fan_in", [2, 3, 4, 30])
+@pytest.mark.parametrize(("n", "fan_in"), [(1, 2), (5, 30), (16, 4), (26, 2), (26, 3)])
 def test_any_order_gives_the_same_brackets(n, fan_in):
     expected = plain(n, fan_in)
     for seed in range(5):

@@ -58,8 +58,8 @@ def test_sums_with_formed_features(rng, dtype, expansion):
 
 @pytest.mark.parametrize("stored", [True, False])
 def test_every_number_of_threads_gives_the_same_bits(rng, stored):
-    rows = expanded(rng, 3000, 70, "half_wave", np.float32, stored=stored, filled=0.2)
-    y = rng.integers(7, size=3000)
+    rows = expanded(rng, 1500, 70, "half_wave", np.float32, stored=stored, filled=0.2)
+    y = rng.integers(7, size=1500)
     core = core_rows(rows, True)
     W = rng.standard_normal((421, 7)).astype(np.float32)
     weights = [MultinomialLogit(gram_rows=200, n_threads=t).fit(rows, y).coef_ for t in (1, 2, 7)]
@@ -94,9 +94,14 @@ def test_projections_of_rows_that_are_mostly_zero(rng, dtype, filled, F):
         assert_array_equal(expand(X, V, offset, expansion="none", n_threads=7), got)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("expansion", ["half_wave", "shifted"])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    ("dtype", "expansion", "weighted"),
+    [
+        (np.float32, "half_wave", True),
+        (np.float64, "half_wave", False),
+        (np.float64, "shifted", True),
+    ],
+)
 def test_fit_is_that_on_formed_features(rng, dtype, expansion, weighted):
     rows = expanded(rng, 200, 20, expansion, dtype, filled=0.3)
     y = rng.integers(3, size=200)

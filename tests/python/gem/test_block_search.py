@@ -9,7 +9,7 @@ from block_support import FarBlocks, objective_gap
 from flat_gem import gem_classifier
 from numpy.testing import assert_array_equal
 from sklearn.datasets import load_digits
-from sklearn.model_selection import KFold, PredefinedSplit, StratifiedShuffleSplit
+from sklearn.model_selection import KFold, PredefinedSplit
 
 from eigenfeat import GEMClassifierCV
 from eigenfeat.linear.logistic import MultinomialLogit
@@ -62,10 +62,7 @@ KINDS = [
     {},
     {"scale": "auto", "grid": {"gem__ridge": [0.1, 1.0], "gem__n_directions": [1, 2]}},
     {"depth": 2, "hidden_directions": 1, "n_directions": 1, "include_input": True},
-    {
-        "include_input": True,
-        "grid": {"gem__expansion": ["auto", "polynomial"], "gem__powers": [(1,), (2,)]},
-    },
+    {"include_input": True, "grid": {"gem__expansion": ["auto", "polynomial"]}},
     {"cv": 3, "scoring": "log_loss"},
     {"cv": KFold(2, shuffle=True, random_state=1), "pairs": "hypercube"},
 ]
@@ -86,42 +83,9 @@ def test_splits_of_the_callers_count_rows_without_weight(digits, weight):
     fold = np.arange(480) % 3
     plain = search(cv=PredefinedSplit(fold[kept])).fit(X[kept], y[kept], weight[kept])
     masks = [(fold != i, fold == i) for i in range(3)]
-    for cv in (PredefinedSplit(fold), masks):
-        for rows in ((X, y, weight), (ArrayBlocks(X, y, weight, block_rows=130),)):
-            assert_same(search(cv=cv).fit(*rows), plain, 90, X)
-
-
-def test_held_out_rows_are_scored_as_by_the_fit_of_the_others(digits):
-    X, y = digits
-    split = StratifiedShuffleSplit(1, test_size=1 / 6, random_state=0).split(X, y)
-    train, test = map(np.sort, next(split))
-    found = search().fit(ArrayBlocks(X, y, block_rows=77))
-    for result in found.results_:
-        options = {"n_directions": 2, "scale": "none", "tol": 1e-6} | result["params"]
-        alone = gem_classifier(**options, temperature=1.0).fit(X[train], y[train])
-        logarithms = alone.predict_log_proba(X[test])[np.arange(len(test)), y[test]]
-        assert result["error"] == pytest.approx(1 - alone.score(X[test], y[test]))
-        assert result["log_loss"] == pytest.approx(-logarithms.mean(), rel=1e-3)
-    plain = gem_classifier(**options | found.best_params_).fit(ArrayBlocks(X, y, block_rows=77))
-    assert_array_equal(found.predict_proba(X), plain.predict_proba(X))
-
-
-@pytest.mark.parametrize("kind", [lambda X, y: (X, y), lambda X, y: (ArrayBlocks(X, y),)])
-def test_candidates_with_the_same_directions_are_fitted_once(digits, monkeypatch, kind):
-    fitted = []
-    minimise = MultinomialLogit._minimise
-
-    def counted(model, *arguments):
-        fitted.append(model.penalty)
-        return minimise(model, *arguments)
-
-    monkeypatch.setattr(MultinomialLogit, "_minimise", counted)
-    grid = {"gem__threshold": [-1.0, 0.0], "logit__penalty": [1.0, 0.1]}
-    model = search(refit=False, grid=grid).fit(*kind(*digits))
-    assert fitted == [1.0, 0.1]
-    found = {tuple(one["params"].values()): one["log_loss"] for one in model.results_}
-    for penalty in (1.0, 0.1):
-        assert found[-1.0, penalty] == found[0.0, penalty]
+    blocks = ArrayBlocks(X, y, weight, block_rows=130)
+    for cv, rows in ((PredefinedSplit(fold), (X, y, weight)), (masks, (blocks,))):
+        assert_same(search(cv=cv).fit(*rows), plain, 90, X)
 
 
 def attributes(model):
@@ -171,7 +135,7 @@ class Changing(ArrayBlocks):
             yield block
 
 
-@pytest.mark.parametrize("calm", [1, 2, 4, 20])
+@pytest.mark.parametrize("calm", [1, 4])
 def test_blocks_that_change_are_noticed(digits, calm):
     blocks = Changing(*digits, block_rows=100)
     blocks.calm = calm

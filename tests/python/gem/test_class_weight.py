@@ -7,7 +7,6 @@ import pytest
 from flat_gem import gem_classifier
 from numpy.testing import assert_allclose
 from sklearn.datasets import load_breast_cancer
-from sklearn.metrics import recall_score
 from sklearn.utils.class_weight import compute_sample_weight
 
 from eigenfeat import (
@@ -38,17 +37,6 @@ def test_balanced_counts_the_rows_weights():
     repeated = np.repeat(RARE, weight)
     other = gem_classifier(**options).fit(X[repeated], Y[repeated])
     assert_allclose(one.predict_proba(X), other.predict_proba(X), atol=2e-3)
-
-
-def test_rare_classes_are_found_more_often():
-    rng = np.random.default_rng(0)
-    y = (rng.random(2000) < 0.05).astype(int)
-    rows = rng.standard_normal((2000, 5)) * (1 + 0.7 * y[:, None])
-    recalls = [
-        recall_score(y, GEMClassifier(views="gem", class_weight=w).fit(rows, y).predict(rows))
-        for w in (None, "balanced")
-    ]
-    assert recalls[1] > recalls[0] + 0.3
 
 
 @pytest.mark.parametrize("factors", ["balanced", {"benign": 3.0, "malignant": 1}])

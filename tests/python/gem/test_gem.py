@@ -57,22 +57,6 @@ def test_proposition_2_directions_of_a_pair_are_uncorrelated_on_its_denominator(
         np.testing.assert_allclose(large.T @ large / 120, expected, rtol=1e-9, atol=1e-8)
 
 
-def test_with_the_constant_the_origin_does_not_matter(rows):
-    X, y = rows
-    before, after = (plain(constant=True).fit(X + shift, y) for shift in (0.0, 7.0))
-    np.testing.assert_allclose(after.eigenvalues_, before.eigenvalues_, rtol=1e-8)
-    here, there = projections(before, X), projections(after, X + 7.0)
-    np.testing.assert_allclose(np.abs(there), np.abs(here), atol=1e-7)
-
-
-def test_the_ridge_is_relative_to_the_denominators_mean_eigenvalue(rows):
-    X, y = rows
-    gem = plain(ridge=0.3).fit(X, y)
-    v, (_, below) = gem.directions_[:, 0], gem.pairs_[0]
-    C = X[y == below].T @ X[y == below] / 120
-    assert v @ C @ v + 0.3 * np.trace(C) / 6 * v @ v == pytest.approx(1.0)
-
-
 # ---- transform -----------------------------------------------------------------------------------
 
 
@@ -155,14 +139,6 @@ def test_declared_classes_without_rows_take_no_part(rows):
         gem.partial_fit(X[:1], [7])
 
 
-def test_merged_moments_give_what_fit_gives(rows):
-    X, y = rows
-    parts = [ClassMoments().update(X[i::3], y[i::3]) for i in range(3)]
-    gem = GEM(scale="none").fit_moments(parts[0] + parts[1] + parts[2])
-    expected = GEM(scale="none").fit(X, y).transform(X)
-    np.testing.assert_allclose(gem.transform(X), expected, rtol=1e-6, atol=1e-7)
-
-
 def test_moments_given_are_not_shared(rows):
     X, y = rows
     moments = ClassMoments().update(X, y)
@@ -207,11 +183,6 @@ def test_misuse_is_said_clearly(rows):
         GEM().fit(X, y, sample_weight=np.zeros(360))
     with pytest.raises(np.linalg.LinAlgError, match="ridge"):
         plain().fit(np.column_stack([X, X[:, 0]]), y)
-
-
-def test_one_column_one_row_a_class():
-    gem = GEM(threshold=None, n_directions=3).fit([[1.0], [2.0]], [0, 1])
-    assert np.isfinite(gem.transform([[1.0], [2.0], [5.0]])).all()
 
 
 def test_parameters_of_a_fit_hold_until_the_next(rows):

@@ -80,7 +80,6 @@ def test_one_layer_by_parts(digits, expansion, constant, include_input, dtype):
         {"powers": [3, 1], "expansion": "shifted"},
         {"denominator": "covariance", "threshold": None, "ridge": 0.5},
         {"scale": "columns", "penalty": 1.0},
-        {"pairs": "class_tree"},
         {"pairs": [(c, (c + 3) % 10) for c in range(10)]},
         {"pairs": ("random", 20), "random_state": 5},
     ],

@@ -70,19 +70,6 @@ def test_folds_log_loss_and_no_refit(digits):
         found.predict(X)
 
 
-def test_depth_and_weights(digits):
-    X, y = digits
-    base = gem_classifier(depth=2, hidden_directions=2, n_directions=2, pairs="hypercube")
-    weight = np.random.RandomState(0).uniform(0, 2, len(y))
-    grid = {
-        "gem__threshold": [1.0, 2.0],
-        "gem__include_input": [False, True],
-        "logit__penalty": [0.1, 0.01],
-    }
-    found = GEMClassifierCV(base, grid)
-    assert found.fit(X, y, weight).score(X, y) > 0.95
-
-
 def test_automatic_numbers_of_directions_beside_others(digits):
     """Each candidate has the directions that its own fit has."""
     base = gem_classifier(pairs="hypercube", penalty=0.1)

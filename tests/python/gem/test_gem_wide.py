@@ -18,8 +18,6 @@ from eigenfeat.wide.rows import DenseRows, SparseRows
 
 OPTIONS = [
     {},
-    {"denominator": "covariance"},
-    {"constant": False},
     {"constant": False, "denominator": "covariance"},
     {"scale": "columns"},
     {"scale": "columns", "denominator": "covariance"},
@@ -68,7 +66,7 @@ def assert_same_directions(wide, exact, eps):
 
 @pytest.mark.parametrize(
     ("options", "dtype"),
-    [*((options, np.float64) for options in OPTIONS), *((o, np.float32) for o in OPTIONS[4:6])],
+    [*((options, np.float64) for options in OPTIONS), *((o, np.float32) for o in OPTIONS[2:4])],
 )
 def test_agrees_with_the_exact_solver(options, dtype, tmp_path):
     X, y = words(dtype=dtype)
@@ -94,7 +92,7 @@ def test_conjugate_gradients_agree(kind, monkeypatch):
     monkeypatch.setattr(gem_wide_denominator, "NYSTROM_RANK", 20)
     X, y = words()
     rows = X if kind == "sparse" else X.toarray()
-    for options in ({}, {"denominator": "covariance"}, {"constant": False}):
+    for options in ({"denominator": "covariance"}, {"constant": False}):
         exact = fitted(X, y, solver="full", threshold=None, **options)
         assert_same_directions(fitted(rows, y, threshold=None, **options), exact, 1e-6)
 
@@ -148,7 +146,7 @@ def test_seeds_and_threads(monkeypatch):
     assert not np.array_equal(another.eigenvalues_, fits[0].eigenvalues_)
 
 
-@pytest.mark.parametrize("ridge", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("ridge", [1e-6, 1e6])
 def test_hard_rows(ridge):
     """Empty columns and rows, a class of one row, duplicates, a class of zeros."""
     X, _ = words(n=60, d=40)
@@ -211,7 +209,7 @@ def million():
     return X, y
 
 
-def test_chosen_by_itself(million):
+def test_chosen_by_itself(million, monkeypatch):
     X, y = million
     gem = GEM(n_directions=2, expansion="none").fit(X[:600], y[:600])
     assert gem.residuals_.max() < 1e-2
@@ -220,15 +218,9 @@ def test_chosen_by_itself(million):
     by_hand = X[600:] @ gem.directions_.tocsc()
     assert_allclose(projections, by_hand.toarray() + gem.offset_, rtol=0, atol=1e-3)
     assert_array_equal(gem.transform(X[600:].toarray()), projections)
-
-
-def test_groups_of_directions(million, monkeypatch):
-    X, y = million
-    gem = GEM(n_directions=2, expansion="none").fit(X[:600], y[:600])
-    whole = gem.transform(X[:50])
-    gem = GEM(n_directions=2, expansion="none").fit(X[:600], y[:600])
     monkeypatch.setattr("eigenfeat.wide.directions.GROUP_BYTES", 1.0)
-    assert_array_equal(gem.transform(X[:50]), whole)
+    groups = GEM(n_directions=2, expansion="none").fit(X[:600], y[:600])
+    assert_array_equal(groups.transform(X[600:]), projections)
 
 
 def test_classifier(million, tmp_path):
@@ -299,10 +291,9 @@ def test_the_default_ridge_follows_rows_and_columns():
     assert_array_equal(exact.eigenvalues_, GEM(solver="full", ridge=0.2).fit(*few).eigenvalues_)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_numerators_of_few_different_rows(seed):
+def test_numerators_of_few_different_rows():
     """Krylov blocks whose columns depend on each other, until the space is all there is."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     y = np.repeat([0, 1, 2], [8, 40, 40])
     X = rng.integers(0, 3, (88, 9)).astype(float)
     X[:8] = X[rng.integers(0, 5, 8)]

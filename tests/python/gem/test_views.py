@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import reduce
-
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -15,7 +13,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from eigenfeat import GEM, ClassMoments, GEMClassifier
+from eigenfeat import GEM, GEMClassifier
 from eigenfeat.gem.views import VIEWS, Interactions, Kernel, TableStatistics, bin_tables
 from eigenfeat.gem.views import _ranked as ranked
 from eigenfeat.linear.held_out import pool_folds, pool_loss, pool_weights
@@ -240,22 +238,6 @@ def test_cells_that_no_sample_had_have_no_indicator():
 
 
 # ---- folds and weights ---------------------------------------------------------------------------
-
-
-def test_moments_of_other_folds_merge_to_those_outside_a_fold():
-    X, y = load_wine(return_X_y=True)
-    parts = pool_folds(y, 3, 5, np.random.RandomState(0))
-    moments = [ClassMoments().update(X[test], y[test]) for _, test in parts]
-    for at, (train, test) in enumerate(parts):
-        assert len(np.intersect1d(train, test)) == 0
-        assert len(train) + len(test) == len(X)
-        others = [one.copy() for i, one in enumerate(moments) if i != at]
-        merged = reduce(ClassMoments.merge, others)
-        direct = ClassMoments().update(X[train], y[train])
-        for c in range(3):
-            size = np.abs(direct.second_moment(c)).max()
-            error = np.abs(merged.second_moment(c) - direct.second_moment(c)).max()
-            assert error <= 100 * EPS * size
 
 
 def test_the_only_sample_of_a_class_is_never_held_out():

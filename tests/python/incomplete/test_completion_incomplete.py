@@ -73,22 +73,6 @@ def test_likelihood_climbs_to_a_maximum(holes):
         assert likelihood(model.mean_ + 0.01 * rng.standard_normal(5), other) < top
 
 
-def test_incomplete_rows_teach_more_than_those_that_are_complete(rng):
-    B = rng.standard_normal((6, 6))
-    X = rng.standard_normal((1000, 6)) @ B
-    known = rng.random(X.shape) >= 0.25
-    holes = np.where(known, X, np.nan)
-    model = GaussianCompletion(0, 1e-9).fit(holes)
-    few = GaussianCompletion(0, 1e-9).fit(X[known.all(axis=1)])
-    truth = B.T @ B
-    errors = [np.linalg.norm(m.covariance_ - truth) for m in (model, few)]
-    assert errors[0] < 0.8 * errors[1]
-    assert 0 < model.n_iter_ < 200
-    filled = model.transform(holes)
-    assert_array_equal(filled[known], X[known])
-    assert np.isfinite(filled).all()
-
-
 def test_complete_rows_and_rows_without_anything_change_nothing(holes):
     X, punched = holes
     model = GaussianCompletion().fit(X)

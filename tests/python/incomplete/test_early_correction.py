@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import binom
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import (
@@ -12,6 +13,7 @@ from sklearn.discriminant_analysis import (
     QuadraticDiscriminantAnalysis,
 )
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 
 from eigenfeat.demo.early import signals
 from eigenfeat.incomplete import (
@@ -117,11 +119,6 @@ def test_all_ways_of_asking_agree(rng, rule):
     gate = model.correction_.least_known(0.8)
     assert gate > 1 or rule != "pairwise"
     assert np.all(early.time >= gate)
-    streams = model.streams(len(fresh))
-    for column in fresh.T:
-        streams.push(column)
-    assert_array_equal(streams.time, early.time)
-    assert_array_equal(streams.labels, early.label)
     for t in (2, max(gate - 1, 1), max(gate, 1), 19):
         rows = fresh.copy()
         rows[:, t:] = np.nan
@@ -166,17 +163,8 @@ def test_it_is_that_of_all_decisions(rng, name, correct):
     tau, times = 0.7, np.arange(1, 12)
     plain = RULES[name](reliability=tau, correct=False).fit(X, y)
     model = RULES[name](reliability=tau, correct=correct, held_out=2).fit(X, y)
-    confidence = 0.9 if correct is True else 0.0
-    correction, steps = correct_rule(
-        plain.fitted_,
-        None,
-        None,
-        None,
-        tau,
-        0,
-        confidence,
-        training_rows(plain, held_out, held_out_y)[0],
-    )
+    rows, _, _ = training_rows(plain, held_out, held_out_y)
+    correction, steps = correct_rule(plain.set_params(correct=correct), None, None, rows)
     assert_array_equal(steps, times)
     assert_array_equal(correction.tau, model.correction_.tau)
     final = plain.predict(held_out)
@@ -201,3 +189,86 @@ def test_few_rows_wait(rng):
         alone = ReliableClassifier(qda, features=PCA(1)).fit(X[some], y[some])
     assert alone.correction_.n == 0
     assert_array_equal(alone.predict_early(X).time, 8)
+
+
+# ---- samples that are held out from the fit ------------------------------------------------------
+
+
+def waves(random, n, d=12):
+    """Walks that turn back: the first samples mislead a Gaussian about the last ones."""
+    y = random.integers(0, 2, n)
+    X = random.standard_t(3, (n, d)).cumsum(axis=1) / 3 + y[:, None] * np.linspace(0, 2, d)
+    X[:, d // 2 :] += np.where(np.abs(X[:, [1]]) > 0.6, -2.0, 1.0) * X[:, : d - d // 2]
+    return X, y
+
+
+@pytest.mark.parametrize(
+    ("rule", "tau"), [("quadratic", 0.9), pytest.param("pairwise", 0.8, marks=pytest.mark.long)]
+)
+def test_the_promise_of_held_out_samples_holds_as_often_as_it_says(rule, tau):
+    """With 30 rows to fit on, models of folds would differ much from that of all rows."""
+    kept, early, runs = 0, [], 20
+    for seed in range(runs):
+        random = np.random.default_rng([seed, 8])
+        X, y = waves(random, 90)
+        fresh, _ = waves(random, 400)
+        model = ReliableClassifier(
+            LinearDiscriminantAnalysis(),
+            rule=rule,
+            reliability=tau,
+            correct=0.8,
+            held_out=2 / 3,
+            random_state=seed,
+        ).fit(X, y)
+        assert model.correction_.n == 60
+        found = model.predict_early(fresh)
+        kept += np.mean(found.label == model.predict(fresh)) >= tau
+        early.append(found.time.mean())
+    assert binom.cdf(kept, runs, 0.8) >= 1e-3
+    assert np.mean(early) < 11.8
+
+
+def test_what_is_held_out_is_not_fitted(rng):
+    X, y = waves(rng, 80, 6)
+    options = {"rule": Sampled(64), "reliability": 0.8, "held_out": 0.4}
+    model = ReliableClassifier(KNeighborsClassifier(1), **options).fit(X, y)
+
+    def fitted_to(**changes):
+        found = clone(model).set_params(**changes).fit(X, y)
+        return found.classifier_.kneighbors(X)[0][:, 0] == 0
+
+    assert fitted_to().sum() == 48
+    assert model.correction_.n == 32
+    assert_array_equal(fitted_to(), fitted_to())
+    assert not np.array_equal(fitted_to(random_state=3), fitted_to())
+    assert fitted_to(correct=False).all()
+
+
+@pytest.mark.parametrize(("rule", "held_out"), [("pairwise", 5), ("mahalanobis", 0.5)])
+def test_decision_times_are_those_of_the_correction(rng, rule, held_out):
+    """Between the decision times of the folds nothing is known of the rule."""
+    X, y = waves(rng, 120, 70)
+    options = {"rule": rule, "reliability": 0.7, "held_out": held_out}
+    model = ReliableClassifier(LinearDiscriminantAnalysis(), **options).fit(X[:80], y[:80])
+    assert len(model.decision_times_) == 49
+    assert model.decision_times_[-1] == 70
+    early = model.predict_early(X[80:])
+    assert np.isin(early.time, model.decision_times_).all()
+    assert len(np.unique(early.time)) > 1
+    streams = model.streams(40)
+    for column in X[80:].T:
+        streams.push(column)
+    assert_array_equal(streams.time, early.time)
+    anywhere = model.predict_early(X[80:], steps=np.arange(1, 71))
+    assert np.all(anywhere.time <= early.time)
+    raw = model.uncorrected()
+    assert not hasattr(raw, "decision_times_")
+    assert len(raw.predict_early(X[80:], trace=True).steps) == 70
+
+
+def test_channels_have_common_decision_times(rng):
+    X, y = waves(rng, 100, 120)
+    series = np.stack([X[:, ::2], X[:, 1::2]], axis=1)
+    model = ReliableClassifier(LinearDiscriminantAnalysis(), reliability=0.8).fit(series, y)
+    assert model.decision_times_[-1] == model.n_timepoints_ == 60
+    assert np.isin(model.predict_early(series).time, model.decision_times_).all()

@@ -9,8 +9,6 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 import eigenfeat as ef
 from eigenfeat.incomplete import MixtureCompletion, ReliableClassifier, Sampled
@@ -48,20 +46,14 @@ def same_as_streams(model, series, early):
     assert np.all(streams.reliability[~running & ~same] < early.reliability[~running & ~same])
 
 
-@pytest.mark.parametrize("kind", ["pairwise", "mixture", "sampled", "corrected"])
-def test_channels(rng, kind):
+@pytest.mark.parametrize(
+    "model",
+    [lda(completion=MixtureCompletion()), lda(rule=Sampled(64)), lda(correct="average")],
+    ids=["mixture", "sampled", "corrected"],
+)
+def test_channels(rng, model):
     X, y = sensors(rng, 150)
-    model = {
-        "pairwise": lda(),
-        "mixture": lda(completion=MixtureCompletion()),
-        "sampled": ReliableClassifier(
-            make_pipeline(StandardScaler(), LinearDiscriminantAnalysis()),
-            correct=False,
-            reliability=0.8,
-            rule=Sampled(64),
-        ),
-        "corrected": lda(correct="average"),
-    }[kind].fit(X[:110], y[:110])
+    model = clone(model).fit(X[:110], y[:110])
     assert (model.n_channels_, model.n_timepoints_, model.n_features_in_) == (3, T, 27)
     series = X[110:]
     early = model.predict_early(series)
@@ -90,11 +82,10 @@ def unequal(random, X):
     return [one[:, : random.integers(4, T + 1)] for one in X]
 
 
-@pytest.mark.parametrize("correct", [False, "average"])
-def test_unequal_lengths(rng, correct):
+def test_unequal_lengths(rng):
     X, y = sensors(rng, 160)
     series = unequal(rng, X)
-    model = lda(correct=correct).fit(series[:110], y[:110])
+    model = lda(correct="average").fit(series[:110], y[:110])
     assert (model.n_channels_, model.n_timepoints_) == (CHANNELS, T)
     fresh = series[110:]
     lengths = np.array([one.shape[1] for one in fresh])

@@ -1,7 +1,6 @@
 """Quadratic discriminants over sets: one eigendecomposition for all samples of a pattern."""
 
 import numpy as np
-import pytest
 from sklearn.datasets import make_classification
 from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 
@@ -70,21 +69,15 @@ def test_a_level_at_zero_to_rounding_is_not_proved(rng):
     np.testing.assert_array_equal(levels, [1, 0, 0])
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        {"completion": MixtureCompletion(), "held_out": 2},
-    ],
-    ids=str,
-)
-def test_decisions_are_those_of_single_quadratics(monkeypatch, options):
+def test_decisions_are_those_of_single_quadratics(monkeypatch):
     X, y = make_classification(60, 9, n_informative=6, n_classes=3, random_state=0)
     classifier = QuadraticDiscriminantAnalysis(reg_param=0.1)
     fits = []
     for least in (set_rules._ITEMS_A_GROUP, 10**9):
         monkeypatch.setattr(set_rules, "_ITEMS_A_GROUP", least)
-        model = ReliableClassifier(classifier, reliability=0.8, **options).fit(X, y)
+        model = ReliableClassifier(
+            classifier, MixtureCompletion(), reliability=0.8, held_out=2
+        ).fit(X, y)
         early = model.predict_early(X)
         known = np.where(np.arange(9) < 7, X, np.nan)
         fits.append((model, early, model.decide(known), model.reliabilities(known)))

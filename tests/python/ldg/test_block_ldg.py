@@ -16,13 +16,10 @@ from eigenfeat.ldg import (
 from eigenfeat.rows import ArrayBlocks
 
 MODELS = [
-    RegularizedFisher(),
     RegularizedFisher(2, ridge=0.5),
     PCAFisher(),
-    PCAFisher(2, pca_components=4),
     DirectLDA(),
     GSVDDiscriminant(),
-    MaximumMarginCriterion(),
     MaximumMarginCriterion(4),
 ]
 
@@ -62,10 +59,9 @@ def test_blocks_give_the_components_of_all_rows(rows, model):
 
 
 @pytest.mark.parametrize("model", MODELS, ids=str)
-@pytest.mark.parametrize("unit", [1e-150, 1e150])
-def test_units_and_constant_columns(rows, model, unit):
+def test_units_and_constant_columns(rows, model):
     X, y = rows
-    X = np.hstack([X + 1e6, np.full((400, 1), 3.3), (y[:, None] == 1) * 2.5]) * unit
+    X = np.hstack([X + 1e6, np.full((400, 1), 3.3), (y[:, None] == 1) * 2.5]) * 1e-150
     memory, found = copy(model).fit(X, y), copy(model).fit(FarBlocks(X, y, block_rows=50))
     check(found, memory, X, 1e-6)
     if not isinstance(model, DirectLDA):

@@ -7,7 +7,6 @@ import pytest
 from scipy import sparse
 from scipy.stats import ortho_group
 from sklearn.base import clone
-from sklearn.neighbors import KNeighborsClassifier
 
 from eigenfeat.ldg import LDG
 from eigenfeat.ldg._solving.coordinates import span_of, standardise
@@ -82,17 +81,7 @@ def test_components_minimise_the_trace(rng):
     assert np.all(np.einsum("sik,ij,sjk->s", others, Z, others) >= least)
 
 
-def test_fewer_components_are_the_first_of_more(rng):
-    X, y = blobs(rng, 120, 9, 4)
-    fixed = {"gamma": 0.5, "n_neighbors": 5}
-    all_of_them = LDG(9, **fixed).fit(X, y)
-    for count in (1, 4):
-        fewer = LDG(count, **fixed).fit(X, y)
-        np.testing.assert_allclose(fewer.components_, all_of_them.components_[:count], atol=1e-10)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("repeated", [False, True])
+@pytest.mark.parametrize(("dtype", "repeated"), [(np.float32, False), (np.float64, True)])
 def test_fewer_rows_than_columns_is_the_route_by_columns_on_the_span(rng, dtype, repeated):
     X, y = blobs(rng, 30, 50, 3, dtype)
     if repeated:  # rank well below n - 1
@@ -125,11 +114,10 @@ def test_sparse_rows_are_dense_rows(rng, n_rows):
     X[:, 7] = 0.0
     parameters = {"n_components": "cv", "n_neighbors": "cv", "random_state": 0}
     dense = LDG(**parameters).fit(X, y)
-    for form in (sparse.csr_matrix, sparse.csr_array):
-        found = LDG(**parameters).fit(form(X), y)
-        assert found.cv_results_.keys() == dense.cv_results_.keys()
-        np.testing.assert_allclose(found.components_, dense.components_, atol=1e-10)
-        np.testing.assert_allclose(found.transform(form(X)), dense.transform(X), atol=1e-9)
+    found = LDG(**parameters).fit(sparse.csr_array(X), y)
+    assert found.cv_results_.keys() == dense.cv_results_.keys()
+    np.testing.assert_allclose(found.components_, dense.components_, atol=1e-10)
+    np.testing.assert_allclose(found.transform(sparse.csr_array(X)), dense.transform(X), atol=1e-9)
 
 
 def test_constant_columns_become_zero(rng):
@@ -176,16 +164,6 @@ def test_given_candidates_and_greedy_growth(rng):
     assert clone(listed).get_params() == listed.get_params()
 
 
-def test_few_components_separate_what_many_columns_hide(rng):
-    X, y = blobs(rng, 400, 60, 3)
-    X[:, :20] = 4.0 * rng.standard_normal((400, 20))  # noise that is louder than all else
-    train, test = np.arange(300), np.arange(300, 400)
-    model = LDG(random_state=0, standardize=False).fit(X[train], y[train])
-    plain = KNeighborsClassifier(3).fit(X[train], y[train]).score(X[test], y[test])
-    reduced = KNeighborsClassifier(3).fit(model.transform(X[train]), y[train])
-    assert reduced.score(model.transform(X[test]), y[test]) > plain + 0.1
-
-
 def test_short_classes_are_named(rng):
     X, y = blobs(rng, 40, 3, 2)
     y[:3] = 7
@@ -196,7 +174,7 @@ def test_short_classes_are_named(rng):
     assert np.isfinite(model.components_).all()
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_equal_distances_in_any_order_of_the_columns(seed):
     """Of indicators and grids most distances are equal, but for rounding; ties go by row."""
     rng = np.random.default_rng(seed)
@@ -212,19 +190,3 @@ def test_equal_distances_in_any_order_of_the_columns(seed):
     np.testing.assert_array_equal(
         local_neighbours(other, y, 3, 4), local_neighbours(scaled, y, 3, 4)
     )
-    known, found = (LDG(random_state=0).fit(rows, y) for rows in (X, X[:, order]))
-    assert (known.n_neighbors_, known.gamma_) == (found.n_neighbors_, found.gamma_)
-
-
-def test_repeated_rows_are_another_problem(rng):
-    """Why LDG takes no weights: a copy is its row's nearest neighbour, and V (3.9) becomes 0."""
-    y = np.arange(60) % 3
-    X = rng.standard_normal((60, 4)) + 2.0 * rng.standard_normal((3, 4))[y]
-    given = {"n_components": 2, "n_neighbors": 1, "gamma": 0.5}
-    once = LDG(**given).fit(X, y)
-    twice = LDG(**given).fit(np.repeat(X, 2, axis=0), np.repeat(y, 2))
-    # Without V the directions are those of the largest A: weights of 2 would give 2 (V - gamma A).
-    assert np.abs(np.abs(once.components_ @ twice.components_.T) - np.eye(2)).max() > 0.01
-    assert twice.eigenvalues_.max() < 0 < LDG(**given | {"gamma": 0.0}).fit(X, y).eigenvalues_.min()
-    alone = LDG(**given | {"gamma": 0.0}).fit(np.repeat(X, 2, axis=0), np.repeat(y, 2))
-    assert np.abs(alone.eigenvalues_).max() < 1e-12

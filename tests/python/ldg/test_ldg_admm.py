@@ -16,8 +16,9 @@ def symmetric(rng, d):
     return matrix + matrix.T
 
 
-@pytest.mark.parametrize("d", [2, 13, 40])
-@pytest.mark.parametrize("sparsity", [1.0, 1.5, 3.0, 6.0, 1e3])
+@pytest.mark.parametrize(
+    ("d", "sparsity"), [(2, 1.0), (2, 6.0), (13, 1.5), (13, 1e3), (30, 1.0), (30, 3.0)]
+)
 def test_every_result_is_feasible_and_certified(rng, d, sparsity):
     C = symmetric(rng, d)
     found = sparse_direction(C, sparsity, tol=1e-5, max_iter=5000)
@@ -39,8 +40,8 @@ def test_every_result_is_feasible_and_certified(rng, d, sparsity):
 
 
 def test_a_planted_sparse_direction_is_found(rng):
-    d, planted = 120, np.zeros(120)
-    planted[[3, 40, 77, 100]] = [0.5, -0.5, 0.5, 0.5]
+    d, planted = 50, np.zeros(50)
+    planted[[3, 17, 29, 44]] = [0.5, -0.5, 0.5, 0.5]
     rows = rng.standard_normal((200, d))
     C = rows.T @ rows / 200 - 4.0 * np.outer(planted, planted)
     found = sparse_direction(C, 3.5, tol=1e-4, max_iter=3000)
@@ -48,7 +49,7 @@ def test_a_planted_sparse_direction_is_found(rng):
     assert_array_equal(np.flatnonzero(found.vector), np.flatnonzero(planted))
     assert found.leading > 1 - 1e-3
     dense = np.linalg.eigh(C)[1][:, 0]
-    assert np.count_nonzero(np.abs(dense) > 1e-3) > 100
+    assert np.count_nonzero(np.abs(dense) > 1e-3) > 40
 
 
 @pytest.mark.parametrize("factor", [2.0**-300, 2.0**300])

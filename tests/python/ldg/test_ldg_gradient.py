@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 
 from eigenfeat.ldg import LDG, DiscriminativeGaussian
 from eigenfeat.ldg._solving.descent import LocalGaussians, minimise
@@ -68,7 +68,7 @@ def test_rows_without_neighbours_are_left_out(rows, rng):
     assert np.isfinite(objective(B)[1]).all()
 
 
-@pytest.mark.parametrize("m", [1, 4, 10])
+@pytest.mark.parametrize("m", [1, 4])
 def test_gradient_by_differences(rows, rng, m):
     X, y = rows
     objective, _ = problem(X, y)
@@ -98,16 +98,6 @@ def test_the_search_reaches_a_stationary_point(rows, rng):
     assert np.linalg.norm(tangent) <= 2e-5 * np.linalg.norm(gradient) + 1e-5 * abs(value)
     nearby = [np.linalg.qr(B + 1e-2 * rng.standard_normal(B.shape))[0] for _ in range(20)]
     assert all(objective(other)[0] > value for other in nearby)
-
-
-def test_a_square_matrix_cannot_be_improved(rows, rng):
-    X, y = rows
-    objective, _ = problem(X, y)
-    start = orthonormal(rng, 10, 10)
-    found = minimise(objective, start, tol=1e-4, max_iter=9, say=print)
-    assert found.n_iter == 0
-    assert found.reason == "converged"
-    assert_array_equal(found.point, start)
 
 
 def test_rounding_ends_a_search_without_tolerance(rows, rng):

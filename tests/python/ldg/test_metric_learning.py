@@ -18,7 +18,7 @@ from eigenfeat.ldg._solving.metrics import (
 )
 
 
-@pytest.mark.parametrize("slack", [0.1, 1.0, 10.0])
+@pytest.mark.parametrize("slack", [0.1, 10.0])
 def test_metric_is_optimal(rng, slack):
     """Stationarity, feasibility and complementarity of (2.11) with slack."""
     gaps = rng.standard_normal((24, 4)) * [1.0, 2.0, 0.5, 1.0]

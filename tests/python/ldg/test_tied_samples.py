@@ -43,7 +43,7 @@ def tied_table(seed, dtype=np.float64):
     ],
 )
 def test_a_kernels_parameters_and_features(kernel, dtype):
-    for seed in range(8):
+    for seed in range(3):
         X, y, order = tied_table(seed, dtype)
         models = [
             KernelLDG(kernel=kernel, random_state=0).fit(x, y)
@@ -56,7 +56,7 @@ def test_a_kernels_parameters_and_features(kernel, dtype):
 
 
 def test_a_kernel_of_sparse_samples():
-    for seed in range(6):
+    for seed in range(2):
         X, y, order = tied_table(seed)
         one = KernelLDG(random_state=0).fit(sparse.csr_matrix(X), y)
         other = KernelLDG(random_state=0).fit(sparse.csr_matrix(X[:, order]), y)
@@ -65,7 +65,7 @@ def test_a_kernel_of_sparse_samples():
 
 @pytest.mark.parametrize("estimator", [LDG, SparseLDG, DiscriminativeGaussian])
 def test_directions_of_columns(estimator):
-    for seed in range(15 if estimator is LDG else 4):
+    for seed in range(8 if estimator is LDG else 2):
         X, y, order = tied_table(seed)
         one = estimator(random_state=0).fit(X, y)
         other = estimator(random_state=0).fit(X[:, order], y)

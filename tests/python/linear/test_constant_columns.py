@@ -43,8 +43,13 @@ def constants():
     return out
 
 
-@pytest.mark.parametrize("column", constants())
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    ("name", "column"),
+    [
+        *((name, column) for name in ("columns", "least squares") for column in constants()),
+        *((name, "total of parts, standardised") for name in MODELS),
+    ],
+)
 def test_they_have_no_weight_and_no_part_in_others(name, column):
     X, y = genes(80, 1)
     X = StandardScaler().fit_transform(X)
@@ -69,7 +74,7 @@ def test_other_kinds_of_rows(kind):
 
 
 @pytest.mark.parametrize(
-    "model", [*MODELS.values(), gem_classifier(include_input=True), GEMClassifier()]
+    "model", [MODELS["columns"], MODELS["least squares"], gem_classifier(include_input=True)]
 )
 def test_new_values_do_not_decide(model):
     X, y = genes(80, 1)
@@ -135,10 +140,8 @@ INDICATORS += [[1, 0, 0, 0, 0], [0, 1, 0, 0, 0], [0, 0, 0, 0, 0], [0, 0, 0, 1, 0
 @pytest.mark.parametrize(
     "model",
     [
-        GEMClassifier(),
         gem_classifier(penalty="auto", temperature=1.0),
         gem_classifier(expansion="shifted"),
-        gem_classifier(include_input=True),
         ef.GEMEnsemble(),
     ],
 )

@@ -1,6 +1,9 @@
-"""MultinomialLogit's optimum: scikit-learn's, other kinds of rows, units, weights, its gap."""
+"""MultinomialLogit: scikit-learn's optimum, kinds of rows, units, its gap, errors."""
 
 from __future__ import annotations
+
+import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -8,6 +11,7 @@ import scipy.sparse as sp
 from logit_problems import objective, problem, standardised
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris, load_wine
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from eigenfeat.expansion.features import ExpandedRows
@@ -36,8 +40,10 @@ def expanded(rng):
 # ---- the optimum ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize(("intercept", "l2"), [(True, 3.0), (False, 100.0)])
+@pytest.mark.parametrize(
+    ("name", "intercept", "l2"),
+    [("iris", True, 3.0), ("wine", False, 100.0), ("cancer", True, 3.0), ("digits", False, 100.0)],
+)
 def test_optimum_of_scikit_learn(name, intercept, l2):
     X, y = problem(name)
     theirs = LogisticRegression(
@@ -58,8 +64,10 @@ def test_optimum_of_scikit_learn(name, intercept, l2):
         assert_array_equal(ours.intercept_, 0.0)
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize(
+    ("name", "intercept"),
+    [("iris", False), ("wine", True), ("cancer", False), ("digits", True)],
+)
 def test_gradient_of_the_documented_objective_vanishes(name, intercept, rng):
     """No random direction leads downhill, and the recorded objective is the documented one."""
     X, y = problem(name)
@@ -76,8 +84,7 @@ def test_gradient_of_the_documented_objective_vanishes(name, intercept, rng):
             assert objective(model, X, y, weight) > least
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("gram_rows", [50, None])
+@pytest.mark.parametrize(("name", "gram_rows"), [("wine", 50), ("cancer", None), ("digits", 50)])
 def test_a_common_ridge_holds_back_small_features(name, gram_rows, rng):
     """It does not depend on the unit that features share, only on each one's size beside others."""
     X, y = problem(name)
@@ -250,10 +257,13 @@ def test_separable_rows_without_a_penalty(parameters):
 # ---- what the fit says of itself -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(
-    "parameters",
-    [{}, {"penalty": 1e-3}, {"penalty": 0, "l2": 1}],
+    ("name", "parameters"),
+    [
+        *((name, {}) for name in NAMES),
+        *((name, {"penalty": 1e-3}) for name in ("iris", "digits")),
+        *((name, {"penalty": 0, "l2": 1}) for name in ("wine", "cancer")),
+    ],
 )
 def test_gap_estimates_the_excess(name, parameters):
     """The excess over the minimum is at most 5 times `gap_`; 4.1 was seen."""
@@ -285,14 +295,16 @@ def test_gap_of_separable_rows_is_as_good_as_documented(dtype, gram_rows):
                 assert excess <= most * model.gap_ + 1e-6 * best.objective_
 
 
-@pytest.mark.parametrize("rows", [None, 150, 10, 1])
-@pytest.mark.parametrize("parameters", [{}, {"penalty": 0, "l2": 100.0}])
+@pytest.mark.parametrize(
+    ("rows", "parameters"),
+    [(150, {}), (1, {}), (10, {"penalty": 0, "l2": 100.0})],
+)
 def test_gram_rows_do_not_move_the_optimum(rows, parameters):
     X, y = problem("digits")
     expected = tight(gram_rows=None, **parameters).fit(X, y)
     model = tight(gram_rows=rows, **parameters).fit(X, y)
     assert model.objective_ == pytest.approx(expected.objective_, rel=1e-8)
-    if rows and rows >= 150 and not parameters:
+    if rows >= 150:
         assert model.n_iter_[0] <= 3 * expected.n_iter_[0]
 
 
@@ -330,3 +342,90 @@ def test_warm_start_goes_on():
     before = moved.objective_
     moved.fit(far, y)
     assert moved.objective_history_[0] == pytest.approx(before, rel=1e-6)
+
+
+# ---- the estimator -------------------------------------------------------------------------------
+
+
+def state(model):
+    return pickle.dumps(sorted(model.__dict__.items()))
+
+
+def test_probabilities():
+    X, y = problem("wine")
+    model = MultinomialLogit().fit(X, y)
+    probability = model.predict_proba(X)
+    assert_allclose(probability.sum(axis=1), 1.0, rtol=1e-12)
+    assert_allclose(np.exp(model.predict_log_proba(X)), probability, rtol=1e-12)
+    assert_array_equal(model.classes_[probability.argmax(axis=1)], model.predict(X))
+    assert_allclose(model.decision_function(X), X @ model.coef_.T + model.intercept_, rtol=1e-9)
+    two = MultinomialLogit().fit(X, y == 1)
+    scores = two.decision_function(X)
+    assert scores.shape == (len(X),)
+    assert_allclose(two.predict_proba(X)[:, 1], 1 / (1 + np.exp(-scores)), rtol=1e-9)
+    assert_array_equal(two.predict(X), scores > 0)
+    # Logits beyond exp's range.
+    model.coef_ = 1e4 * model.coef_
+    assert np.isfinite(model.predict_log_proba(X)).all()
+
+
+def nan_at(X, value=np.nan):
+    X = X.copy()
+    X[3, 5] = value
+    return X
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda X, y: (X.take(np.arange(5)), y), "y: expected 5 labels, one per sample"),
+        (lambda X, y: (X, y[:, None]), "y: expected 178 labels"),
+        (lambda X, y: (X, None), "y"),
+        (lambda X, y: (X, 0 * y), "y: expected samples of at least two classes"),
+        (lambda X, y: (ExpandedRows(nan_at(X.X), X.directions), y), "X: expected finite features"),
+    ],
+)
+def test_errors_of_expanded_rows(rng, change, message):
+    X, y = problem("wine")
+    X = ExpandedRows(X, rng.standard_normal((13, 6)))
+    model = MultinomialLogit().fit(X, y)
+    before = state(model)
+    with pytest.raises(ValueError, match=message):
+        model.fit(*change(X, y))
+    assert state(model) == before
+    with pytest.raises(ValueError, match="X: expected 36 features, got 12"):
+        model.predict(ExpandedRows(X.X, X.directions, powers=(1,)))
+
+
+@pytest.mark.parametrize("penalties", [[], [0.1, -1.0], [0.1, np.nan], [np.inf], ["a"]])
+def test_penalties_out_of_range(penalties):
+    rows = problem("wine")
+    model = MultinomialLogit().fit(*rows)
+    before = state(model)
+    with pytest.raises(ValueError, match="penalties: expected"):
+        model.fit_path(*rows, penalties)
+    assert state(model) == before
+
+
+def test_a_model_without_all_rows_is_warned_about():
+    X, y = problem("digits")
+    model = MultinomialLogit(penalty=0, l2=1.0, max_iter=3)
+    with pytest.warns(ConvergenceWarning, match="3 iterations left the objective") as caught:
+        model.fit(X, y)
+    assert caught[0].filename == __file__
+    assert model.stop_reason_ == "iterations"
+    assert model.n_iter_.tolist() == [3]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        MultinomialLogit().fit(X, y)
+
+
+def test_warm_start_needs_the_same_problem():
+    X, y = problem("wine")
+    model = MultinomialLogit(warm_start=True).fit(X, y)
+    before = state(model)
+    with pytest.raises(ValueError, match="expected the 3 classes and 13 features"):
+        model.fit(X[:, :5], y)
+    with pytest.raises(ValueError, match="expected the 3 classes and 13 features"):
+        model.fit(X, y == 0)
+    assert state(model) == before

@@ -6,53 +6,20 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression
 
 from eigenfeat.linear.logistic import MultinomialLogit, fit_near, held_out_logits_of
 from eigenfeat.rows.labelled import MemoryRows
 
 
-def wide(rng, *, n=240, p=400, k=3, rank=None, decay=0.7, dtype=np.float64):
+def wide(rng, *, n=240, p=400, k=3, dtype=np.float64):
     """Rows whose spectrum decays, as features of images have it."""
-    rank = rank or p
-    basis = rng.standard_normal((rank, p)) * (np.arange(1, rank + 1) ** -decay)[:, None]
-    X = rng.standard_normal((n, rank)) @ basis + 0.1
+    basis = rng.standard_normal((p, p)) * (np.arange(1, p + 1) ** -0.7)[:, None]
+    X = rng.standard_normal((n, p)) @ basis + 0.1
     logits = X @ rng.standard_normal((p, k)) / np.sqrt((X**2).sum(axis=1).mean())
     return X.astype(dtype), np.argmax(logits + rng.gumbel(size=(n, k)), axis=1)
 
 
-PROBLEMS = {
-    "wide": {},
-    "rank-deficient": {"rank": 60},
-    "tall": {"n": 400, "p": 40},
-    "float32": {"dtype": np.float32},
-    "two classes": {"k": 2},
-}
-
-
-@pytest.mark.parametrize("name", PROBLEMS)
-@pytest.mark.parametrize(("duplicates", "weighted"), [(False, True), (True, False)])
-def test_optimum_of_scikit_learn(rng, name, duplicates, weighted):
-    X, y = wide(rng, **PROBLEMS[name])
-    if duplicates:
-        again = rng.integers(len(y) // 3, size=len(y))
-        X, y = X[again], y[again]
-    weight = rng.random(len(y)) + 0.1 if weighted else None
-    exact = LogisticRegression(C=0.02, tol=1e-9, max_iter=5000)
-    exact.fit(X.astype(float), y, weight)
-    model = MultinomialLogit(penalty=0, l2=50.0, gram_rows=60, tol=1e-11, max_iter=3000)
-    model.fit(X, y, weight)
-    w = np.ones(len(y)) if weight is None else weight
-
-    def objective(fitted):
-        loss = -fitted.predict_log_proba(X.astype(float))[np.arange(len(y)), y] @ w
-        return loss + 25.0 * (fitted.coef_**2).sum()
-
-    near = 1e-8 if X.dtype == np.float64 else 1e-5
-    assert objective(model) == pytest.approx(objective(exact), rel=near)
-
-
-@pytest.mark.parametrize("rows", [100, 200, 400])
+@pytest.mark.parametrize("rows", [100, 400])
 def test_few_rows_cost_few_steps(rng, rows):
     """Some times the steps of the exact metric; undamped samples need hundreds."""
     X, y = wide(rng, n=800, p=450, k=3)
@@ -66,8 +33,7 @@ def test_few_rows_cost_few_steps(rng, rows):
 
 def test_the_damping_is_the_curvature_that_a_sample_leaves_open(rng):
     """Of independent columns all directions are alike, those in the sample or not."""
-    X, y = wide(rng, n=1500, p=400, decay=0.0)
-    X = rng.standard_normal(X.shape)
+    X, y = rng.standard_normal((1500, 400)), rng.integers(3, size=1500)
     parameters = {"penalty": 0.02, "tol": 1e-4, "max_iter": 1000}
     best = MultinomialLogit(gram_rows=None, **parameters).fit(X, y)
     for rows in (40, 150, 350):

@@ -30,7 +30,7 @@ def grid_moments(x, label, svm, sigma2):
     return mean, (at - mean).T @ (weight[:, None] * (at - mean))
 
 
-@pytest.mark.parametrize(("C", "sigma2"), [(0.5, 1.0), (3.0, 0.6), (0.1, 30.0)])
+@pytest.mark.parametrize(("C", "sigma2"), [(3.0, 0.6), (0.1, 30.0)])
 def test_copies_have_the_papers_density(C, sigma2):
     X, y = rows()
     svm = MulticlassSVM(C=C, loss_scale=1.3, tol=1e-8, max_iter=5000)
@@ -44,17 +44,6 @@ def test_copies_have_the_papers_density(C, sigma2):
         deviation = np.sqrt(np.diag(covariance) / n_copies)
         assert (np.abs(copies[row].mean(axis=0) - mean) <= 5 * deviation).all()
         assert_allclose(found, covariance, atol=8 * covariance.max() / np.sqrt(n_copies))
-
-
-def test_copies_move_away_from_the_other_classes():
-    """The mean of a row's copies lies where equation 9 sends it, on the side of its class."""
-    X, y = rows(60)
-    svm = MulticlassSVM(C=0.2)
-    once = MaxMarginShift(sigma2=0.3, svm=svm).shift(X, y) - X
-    given = {"svm": svm, "moves": "corrupted", "n_copies": 400}
-    copies = MaxMarginShift(sigma2=0.3, **given).shift(X, y)
-    means = copies.reshape(60, 400, 2).mean(axis=1) - X
-    assert np.vdot(means, once) > 0.5 * np.linalg.norm(means) * np.linalg.norm(once)
 
 
 def test_kinds_of_rows():

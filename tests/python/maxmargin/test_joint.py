@@ -71,8 +71,9 @@ def slow_envelope(x, y, W, cost, margin, variance):
     return found.x[:-1], found.fun
 
 
-@pytest.mark.parametrize(("k", "d"), [(2, 3), (4, 2), (6, 1), (5, 8)])
-@pytest.mark.parametrize("variance", [0.01, 1.0, 30.0])
+@pytest.mark.parametrize(
+    ("k", "d", "variance"), [(2, 3, 1.0), (4, 2, 30.0), (6, 1, 0.01), (5, 8, 1.0)]
+)
 def test_a_rows_mean_is_the_slow_one(rng, k, d, variance):
     """Fewer dimensions than classes, too: then multipliers are not unique, but means are."""
     W = rng.standard_normal((k, d))
@@ -149,23 +150,12 @@ def test_joint_moves_are_a_stationary_point(digits, sigma2, intercept):
     assert history[-1] < 0.999 * history[0]
 
 
-def test_alternating_exact_minima_would_stop_at_once(rng):
-    """Separable rows: no row has a loss to repay, so that J's minimum over m alone is at x."""
-    X = rng.standard_normal((40, 3)) + 9 * np.eye(3)[np.arange(40) % 3]
-    y = np.arange(40) % 3
-    svm = MulticlassSVM(C=100.0, tol=1e-9, max_iter=5000, fit_intercept=False).fit(X, y)
-    duals, _, _ = envelope(X, y, svm.class_coef_, 100.0, 1.0, 1.0)
-    assert np.abs(duals @ svm.class_coef_).max() < 1e-3 * np.abs(svm.dual_coef_).max()
-    shift = MaxMarginShift(sigma2=1e4, svm=svm, moves="joint").fit(X, y)
-    assert shift.objective_ < 0.9 * shift.objective_history_[0]
-
-
 def test_joint_moves_in_other_units(digits):
     """Rows s x, costs C / s^2 and sigma2 s^4 have moves s times as long."""
     X, y = digits
     svm = clone(SVM).set_params(fit_intercept=False)
     known = MaxMarginShift(sigma2=9.0, svm=svm, moves="joint").shift(X, y) - X
-    for scale in (2.0**-30, 2.0**30, 2.0**100):
+    for scale in (2.0**-30, 2.0**100):
         svm.set_params(C=0.1 / scale**2)
         other = MaxMarginShift(sigma2=9.0 * scale**4, svm=svm, moves="joint").shift(scale * X, y)
         assert_allclose(other / scale - X, known, atol=1e-6 * np.abs(known).max())
@@ -198,14 +188,14 @@ def test_joint_moves_of_other_kinds_of_rows(digits):
     assert_allclose(still.intercept_, weights[1], atol=1e-12)
 
 
-@pytest.mark.parametrize("n_threads", [1, 2, 7])
-def test_joint_moves_are_the_same_bits(digits, n_threads):
+def test_joint_moves_are_the_same_bits(digits):
     X, y = digits
-    fits = [
-        MaxMarginShift(sigma2=5.0, svm=MulticlassSVM(C=0.1, n_threads=n), moves="joint")
-        for n in (n_threads, None)
-    ]
-    assert_array_equal(fits[0].shift(X, y), fits[1].shift(X, y))
+    one, two, seven = (
+        MaxMarginShift(sigma2=5.0, svm=MulticlassSVM(C=0.1, n_threads=n), moves="joint").shift(X, y)
+        for n in (1, 2, 7)
+    )
+    assert_array_equal(one, two)
+    assert_array_equal(one, seven)
 
 
 def test_the_joint_scale_is_chosen(digits):
@@ -217,7 +207,10 @@ def test_the_joint_scale_is_chosen(digits):
     assert_array_equal(same.transform(X), shift.transform(X))
 
 
-@pytest.mark.parametrize("kind", ["joint", "corrupted", "pca"])
+@pytest.mark.parametrize(
+    "kind",
+    ["once", "pca", *(pytest.param(k, marks=pytest.mark.long) for k in ("joint", "corrupted"))],
+)
 def test_rows_stay_where_moving_gains_nothing_for_sure(digits, kind):
     """Labels that say nothing: whatever scale is best by chance, none is surely better."""
     X, _ = digits
@@ -271,31 +264,6 @@ def test_sweeps_never_raise_the_objective(digits, sigma2):
     assert model.objective_ <= expected * (1 + 1e-3)
 
 
-def test_the_papers_prior_is_a_scale(digits, rng):
-    """Equation 12 with z ~ N(0, I) and x ~ N(W^T z, I): J with sigma2 = 8 and C / 4, times 4.
-
-    Features are half as long there, and weights twice; PCA's part of equation 12 is its own
-    constant apart.
-    """
-    X, y = digits
-    X, y = X[:30, 18:24] - X[:30, 18:24].mean(axis=0), y[:30]
-    W = np.linalg.qr(rng.standard_normal((6, 3)))[0].T
-    no_offset = np.zeros(10)
-    differences = []
-    for _ in range(4):
-        Z, nu = rng.standard_normal((30, 3)), rng.standard_normal((10, 3))
-        paper = 0.5 * (nu**2).sum() + 0.5 * ((X - Z @ W) ** 2).sum() + 0.5 * (Z**2).sum()
-        paper += 0.3 * sum(hinge(z, c, nu, no_offset) for z, c in zip(Z, y, strict=True))
-        ours = plain_objective(2 * Z, X @ W.T, y, nu / 2, no_offset, 0.3 / 4, 8.0)
-        differences.append(paper - 4 * ours)
-    # What is left depends on W alone.
-    assert_allclose(differences, differences[0], rtol=1e-9)
-    left = 0.5 * (X**2).sum() - 0.25 * ((X @ W.T) ** 2).sum()
-    assert_allclose(differences[0], left, rtol=1e-9)
-    rest = ((X**2).sum() - ((X @ W.T) ** 2).sum()) / 16
-    assert_allclose(left - 4 * rest, 0.25 * (X**2).sum(), rtol=1e-9)
-
-
 def test_without_labels_say_it_is_pca(digits):
     X, y = digits
     peer = PCA(3, svd_solver="full").fit(X)
@@ -322,20 +290,6 @@ def test_max_margin_pca_of_other_rows(digits):
         MaxMarginPCA(65, sigma2=1.0).fit(X, y)
     with pytest.raises(ValueError, match="y: expected labelled samples of at least two classes"):
         MaxMarginPCA(2, sigma2=1.0).fit(X, np.zeros(120, dtype=int))
-
-
-def test_labels_turn_components(rng):
-    """Classes differ in a direction of small variance."""
-    y = np.arange(300) % 2
-    X = rng.standard_normal((300, 5)) * np.array([5.0, 4.0, 1.0, 1.0, 1.0])
-    X[:, 2] += 4 * y
-    across = [
-        abs(MaxMarginPCA(1, sigma2=s, svm=MulticlassSVM(C=0.1)).fit(X, y).components_[0, 2])
-        for s in (0.0, 1e2, 1e4)
-    ]
-    assert across[0] < 0.1
-    assert across[1] > 0.3
-    assert across[2] > 0.5
 
 
 def test_max_margin_pca_warns_of_sweeps_that_were_not_enough(rng):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_digits, load_wine
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
@@ -42,8 +42,7 @@ def check_certificate(model, X, codes, costs, margin=1.0, intercept=True, rtol=1
     assert_array_equal(np.sign(np.diff(model.dual_history_) + 1e-12 * value), 1)
 
 
-@pytest.mark.parametrize("k", [2, 3, 5])
-@pytest.mark.parametrize("C", [0.05, 1.0])
+@pytest.mark.parametrize(("k", "C"), [(2, 1.0), (3, 0.05), (5, 1.0)])
 def test_the_optimum_is_that_of_a_quadratic_program(rng, k, C):
     X, codes = blobs(rng, n=30, d=3, k=k)
     costs = C * rng.uniform(0.5, 2.0, len(X))
@@ -57,8 +56,7 @@ def test_the_optimum_is_that_of_a_quadratic_program(rng, k, C):
     check_certificate(model, X, codes, costs, margin=1.5)
 
 
-@pytest.mark.parametrize("k", [2, 10])
-@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize(("k", "intercept"), [(2, True), (10, False)])
 def test_the_optimum_is_liblinears(k, intercept):
     X, y = load_digits(return_X_y=True)
     X, y = X[:600] / 16, y[:600] % k
@@ -75,7 +73,7 @@ def test_the_optimum_is_liblinears(k, intercept):
     check_certificate(model, X, y, costs, intercept=intercept)
 
 
-@pytest.mark.parametrize("batch", [1, 7, 200])
+@pytest.mark.parametrize("batch", [1, 7])
 def test_frank_wolfe_goes_the_same_way(rng, batch):
     X, y = blobs(rng)
     best = MulticlassSVM(C=0.02, **TIGHT).fit(X, y)
@@ -86,8 +84,9 @@ def test_frank_wolfe_goes_the_same_way(rng, batch):
     check_certificate(model, X, y, np.full(len(y), 0.02))
 
 
-@pytest.mark.parametrize("solver", ["sequential", "frank_wolfe"])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("solver", "dtype"), [("sequential", np.float32), ("frank_wolfe", np.float64)]
+)
 def test_sparse_dense_and_compressed_rows_agree(rng, solver, dtype):
     X, y = blobs(rng, n=80, d=40, dtype=dtype)
     X[rng.uniform(size=X.shape) < 0.8] = 0  # compressed inside
@@ -105,13 +104,14 @@ def test_sparse_dense_and_compressed_rows_agree(rng, solver, dtype):
     assert csr.decision_function(sp.csr_matrix(X)).dtype == dtype
 
 
-@pytest.mark.parametrize("k", [2, 9, 17, 40, 70, 130])
-def test_any_number_of_classes(rng, k):
-    X, y = blobs(rng, n=2 * k, d=12, k=k)
-    for dtype in (np.float32, np.float64):
-        model = MulticlassSVM(C=0.1, tol=1e-2).fit(X.astype(dtype), y)
-        rtol = 1e-5 if dtype == np.float32 else 1e-9
-        check_certificate(model, X.astype(dtype), y, np.full(len(y), 0.1), rtol=rtol)
+@pytest.mark.parametrize(
+    ("k", "dtype"), [(2, np.float32), (9, np.float64), (17, np.float32), (130, np.float64)]
+)
+def test_any_number_of_classes(rng, k, dtype):
+    X, y = blobs(rng, n=2 * k, d=12, k=k, dtype=dtype)
+    model = MulticlassSVM(C=0.1, tol=1e-2).fit(X, y)
+    rtol = 1e-5 if dtype == np.float32 else 1e-9
+    check_certificate(model, X, y, np.full(len(y), 0.1), rtol=rtol)
 
 
 def test_weights_count_rows_and_zero_weights_drop_them(rng):
@@ -130,7 +130,7 @@ def test_weights_count_rows_and_zero_weights_drop_them(rng):
     assert_array_equal(classes.coef_, same.coef_)
 
 
-@pytest.mark.parametrize("scale", [1e-150, 1e-30, 1e-8, 1e9, 1e25, 1e140])
+@pytest.mark.parametrize("scale", [1e-150, 1e-8, 1e25, 1e140])
 def test_rows_of_any_scale(rng, scale):
     X, y = blobs(rng)
     plain = MulticlassSVM(C=0.1, fit_intercept=False, tol=1e-6).fit(X, y)
@@ -244,3 +244,29 @@ def test_constant_columns_scale_no_others(model):
         rows = np.insert(X, 3, constant, axis=1)
         found = model.fit(rows, y).transform(rows)
         assert_allclose(np.abs(found), np.abs(known), rtol=0, atol=1e-6)
+
+
+@pytest.fixture(scope="module")
+def wine():
+    X, y = load_wine(return_X_y=True)
+    return (X - X.mean(axis=0)) / X.std(axis=0), y
+
+
+def test_a_warm_start_needs_the_same_samples(wine):
+    X, y = wine
+    model = MulticlassSVM(warm_start=True).fit(X, y)
+    before = model.coef_.copy()
+    with pytest.raises(ValueError, match="expected the 178 samples and 3 classes"):
+        model.fit(X[:100], y[:100])
+    assert_array_equal(model.coef_, before)
+
+
+def test_what_is_left_is_warned_about(wine):
+    X, y = wine
+    with pytest.warns(
+        ConvergenceWarning, match="2 epochs left a gap of .* raise max_iter"
+    ) as caught:
+        MulticlassSVM(tol=1e-12, max_iter=2).fit(X, y)
+    assert caught[0].filename == __file__
+    with pytest.warns(ConvergenceWarning, match="give float64 samples"):
+        MulticlassSVM(tol=1e-14, C=0.1).fit(X.astype(np.float32), y)

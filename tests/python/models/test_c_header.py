@@ -89,11 +89,13 @@ def trained(seed=0, n=200, completion=None, **options):
 
 
 @needs_compiler
-@pytest.mark.parametrize("compiler", COMPILERS)
-@pytest.mark.parametrize("completion", [None, MixtureCompletion()], ids=["gaussian", "mixture"])
-def test_ten_thousand_series_are_decided_alike(tmp_path, compiler, completion):
+@pytest.mark.parametrize(
+    ("place", "completion"), [(0, MixtureCompletion()), (-1, None)], ids=["mixture", "gaussian"]
+)
+def test_thousands_of_series_are_decided_alike(tmp_path, place, completion):
+    compiler = COMPILERS[place]
     model, rng = trained(completion=completion)
-    X, _ = signals(10_000, rng)
+    X, _ = signals(3000, rng)
     found = decided(compiled(model, tmp_path, compiler), X)
     label, time = expected(model, X)
     assert_array_equal(found[0], label)
@@ -105,7 +107,7 @@ def test_ten_thousand_series_are_decided_alike(tmp_path, compiler, completion):
 @needs_compiler
 def test_float32_differs_only_at_the_threshold(tmp_path):
     model, rng = trained()
-    X = signals(10_000, rng)[0].astype(np.float32)
+    X = signals(3000, rng)[0].astype(np.float32)
     found = decided(compiled(model, tmp_path, dtype="float32"), X, "float32")
     label, time = expected(model, X)
     same = (found[0] == label) & (found[1] == time)
@@ -113,14 +115,8 @@ def test_float32_differs_only_at_the_threshold(tmp_path):
 
 
 @needs_compiler
-@pytest.mark.parametrize(
-    "name",
-    ["TwoPatterns"]
-    + [
-        pytest.param(name, marks=pytest.mark.long)
-        for name in ("Wafer", "SyntheticControl", "ItalyPowerDemand")
-    ],
-)
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["TwoPatterns", "Wafer", "ItalyPowerDemand"])
 def test_measured_series_are_decided_alike(tmp_path, shared_data, name):
     data = shared_data(f"ucr/{name}.npz")
     train, y, test = (data[key] for key in ("X_train", "y_train", "X_test"))
@@ -174,8 +170,9 @@ def test_channels_and_lengths(tmp_path):
 
 
 @needs_compiler
-@pytest.mark.parametrize("classifier", [lda(), LogisticRegression(C=0.1, max_iter=2000)])
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize(
+    ("classifier", "n_classes"), [(lda(), 3), (LogisticRegression(C=0.1, max_iter=2000), 2)]
+)
 def test_two_classes_and_given_looks(tmp_path, classifier, n_classes):
     rng = np.random.default_rng(5)
     X, y = signals(200, rng)
@@ -279,9 +276,7 @@ def test_bad_arguments(tmp_path):
     model = ReliableClassifier(lda(), correct=False).fit(X, y)
     for options, reason in [
         ({"dtype": "float16"}, "dtype: expected 'float32' or 'float64'"),
-        ({"dtype": None}, "dtype"),
         ({"name": "a-b"}, "name: expected letters"),
-        ({"name": ""}, "name"),
         ({"reliability": 1.0}, "reliability"),
         ({"steps": [3, 2]}, "steps"),
     ]:

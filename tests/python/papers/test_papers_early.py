@@ -17,7 +17,6 @@ from bench.papers.early import METHODS
 from bench.papers.literal_sets import by_the_letter
 from bench.papers.protocol import Context
 from bench.papers.runner import reproduce
-from eigenfeat.cli import main as cli
 from eigenfeat.demo import early as demo_early
 from eigenfeat.incomplete import (
     ECTS,
@@ -176,15 +175,6 @@ def test_calibration_is_tried_on_other_rows(finished, folder):
     )
     assert float(line["tau"]) == pytest.approx(model.reliability_, rel=1e-5)
     assert float(line["nominal_mean_time"]) == pytest.approx(early_labels.time.mean())
-
-
-def test_the_demo(tmp_path, capsys):
-    assert cli.main(["demo", "early", "--output", str(tmp_path / "new")]) == 0
-    out = capsys.readouterr().out
-    for text in ("One signal of 60 samples", "decided", "agreement 0.95", "ECTS", "calibrated"):
-        assert text in out
-    for stem in ("early-decision", "early-times"):
-        assert (tmp_path / "new" / f"{stem}.png").read_bytes()[:4] == b"\x89PNG"
 
 
 def test_the_demonstration_follows_one_signal_to_its_decision():

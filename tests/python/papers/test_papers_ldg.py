@@ -16,7 +16,6 @@ from scipy import stats
 from sklearn.neighbors import KNeighborsClassifier
 
 from bench.papers import (
-    accuracy_tables,
     families,
     ldg,
     measuring,
@@ -166,28 +165,7 @@ def test_splits_are_random_and_standardised_by_the_training_rows(folder, monkeyp
     assert (len(fewer[1]), len(fewer[3])) == (30, 7)
 
 
-def test_constant_columns_are_left_out_and_gaps_are_means():
-    train = np.array([[1.0, 5.0, 2.0], [3.0, 5.0, np.nan], [5.0, 5.0, 4.0]])
-    rows, queries = splits.standardised(train, np.array([[np.nan, 9.0, 3.0]]))
-    assert rows.shape == (3, 2)
-    assert rows[1, 1] == 0
-    np.testing.assert_array_equal(queries, [[0.0, 0.0]])
-
-
 # ---- choices -------------------------------------------------------------------------------------
-
-
-def test_three_nearest_agrees_with_scikit_learn(rng):
-    X, codes = problem_rows(rng, k=2)
-    queries, query_codes = problem_rows(rng, n=40, k=2)
-    model = KNeighborsClassifier(3).fit(X, codes)
-    assert accuracy(X, codes, queries, query_codes) == model.score(queries, query_codes)
-    alone = [
-        KNeighborsClassifier(3).fit(np.delete(X, i, 0), np.delete(codes, i)).predict(X[i : i + 1])
-        == codes[i]
-        for i in range(len(X))
-    ]
-    assert accuracy(X, codes) == np.mean(alone)
 
 
 def test_ldg_is_chosen_as_its_own_rules_do(rng):
@@ -268,11 +246,3 @@ def test_the_best_and_those_not_significantly_worse():
     assert best_or_tied({"a": [0.5, 0.7], "b": [0.4, 0.6]}) == {"a"}  # always a tenth better
     assert best_or_tied({"a": [0.5], "b": [0.5]}) == {"a", "b"}
     assert best_or_tied({}) == set()
-
-
-def test_verdicts():
-    assert accuracy_tables.verdict([0.9, 0.92], "91.0") == "at or above"
-    assert accuracy_tables.verdict([0.9, 0.92], "92.0") == "within spread"
-    assert accuracy_tables.verdict([0.9, 0.92], "93.0") == "below"
-    assert accuracy_tables.verdict([0.9], "") == ""
-    assert accuracy_tables.verdict([], "93.0") == ""

@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from bench.papers import mmds, mmds_data, mmds_joint
 from bench.papers.__main__ import main
 from bench.papers.mmds_supervised import KINDS
-from bench.papers.protocol import Rows, subsample
+from bench.papers.protocol import subsample
 from eigenfeat.maxmargin import MulticlassSVM
 
 
@@ -140,10 +140,3 @@ def test_gradients_tell_directions_and_take_slants_out(monkeypatch):
     as_it_was = mmds_data.gradients(np.stack([bar, slanted]))
     gaps = [np.linalg.norm(pair[0] - pair[1]) for pair in (straight, as_it_was)]
     assert gaps[0] < 0.6 * gaps[1]
-
-
-def test_splits_have_so_many_of_each_class():
-    y = np.repeat([3, 5, 9], [10, 4, 1])
-    split = mmds_data.few_of_each(Rows(np.zeros((15, 2), np.float32), y), 3, seed=0)
-    assert np.unique(split.train.y, return_counts=True)[1].tolist() == [3, 2, 1]
-    assert len(split.train) + len(split.test) == 15

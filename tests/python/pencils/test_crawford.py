@@ -26,10 +26,10 @@ def symmetric(rng, d, norm):
     return E * (norm / np.linalg.norm(E, 2))
 
 
-@pytest.mark.parametrize("d", [1, 2, 3, 5])
+@pytest.mark.parametrize("d", [1, 2, 5])
 @pytest.mark.parametrize("indefinite", [False, True])
 def test_the_number_is_what_a_search_finds(rng, d, indefinite):
-    for _ in range(5):
+    for _ in range(2):
         A, B = pencil(rng, d, indefinite=indefinite)
         found = crawford_number(A, B)
         assert 0 <= found.lower <= found.upper
@@ -51,7 +51,7 @@ def test_pencils_that_are_not_definite_have_none(rng):
 @pytest.mark.parametrize("d", [2, 3, 8])
 def test_perturbations_stay_within_the_bounds(rng, share, d):
     """Stewart's theorem: random and adverse perturbations, as large as it allows."""
-    for trial in range(40):
+    for trial in range(20):
         A, B = pencil(rng, d)
         c = crawford_number(A, B)
         epsilon = share * c.lower

@@ -1,7 +1,8 @@
-"""Directions of class pairs: the paper's equations, and its degenerate cases."""
+"""Directions of class pairs: the paper's equations, its degenerate cases, and batches of pairs."""
 
 from __future__ import annotations
 
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -9,10 +10,12 @@ import pytest
 import scipy.linalg
 from numpy.testing import assert_allclose, assert_array_equal
 
-from eigenfeat import ClassMoments
+from eigenfeat import GEM, ClassMoments
+from eigenfeat._base import validation
 from eigenfeat.exceptions import SingularDenominatorError
 from eigenfeat.pencils import class_pairs, pair_directions
-from eigenfeat.pencils.pencils import directions_of_each
+from eigenfeat.pencils import pencils as _pencils
+from eigenfeat.pencils.pencils import directions_of_each, solve
 
 
 def sample(rng, n=400, d=6, k=3):
@@ -105,8 +108,9 @@ def test_constant_appends_a_column_of_ones(rng, ridge):
         assert_allclose((response**2).mean(axis=0), values, rtol=1e-9)
 
 
-@pytest.mark.parametrize("denominator", ["second_moment", "covariance"])
-@pytest.mark.parametrize("ridge", [0.0, 0.3])
+@pytest.mark.parametrize(
+    ("ridge", "denominator"), [(0.0, "second_moment"), (0.3, "second_moment"), (0.3, "covariance")]
+)
 def test_constant_makes_directions_independent_of_the_origin(rng, ridge, denominator):
     X, y = sample(rng)
     shift = 1e5 * rng.standard_normal(6)
@@ -249,26 +253,6 @@ def test_one_feature(constant):
         assert_allclose(found.vectors, [[10**-0.5]])
 
 
-def test_real_digits_agree_with_scipy(shared_data):
-    data = shared_data("mnist.npz")
-    rows = data["X_train"][:3000].reshape(3000, -1)
-    X, y = np.asarray(rows, dtype=np.float32) / 255, data["y_train"][:3000]
-    kept = X.std(axis=0) > 0.15
-    moments = ClassMoments().update(X[:, kept], y)
-    pairs = [(3, 2), (8, 5), (3, 5), (8, 0), (4, 9), (1, 7), (6, 2)]
-    d = int(kept.sum())
-    results = {s: pair_directions(moments, pairs, 0.5, 20, solver=s) for s in ("full", "krylov")}
-    values = scipy.linalg.eigh(
-        moments.second_moment(3),
-        ridged(moments.second_moment(2), 0.5),
-        subset_by_index=[d - 20, d - 1],
-        eigvals_only=True,
-    )
-    for found in results.values():
-        assert_allclose(found.eigenvalues[of_pair(found, (3, 2))], values[::-1], rtol=1e-9)
-        assert np.all(found.residuals <= 1e-10)
-
-
 @pytest.mark.parametrize(
     ("n_pairs", "expected"),
     [(1, 10), (90, 10), (300, 10), (306, 9), (380, 7), (650, 4), (999, 3), (3000, 3), (3001, 1)],
@@ -296,3 +280,124 @@ def test_automatic_pairs(rng, k, kind):
     expected = pair_directions(moments, kind, **options)
     assert_array_equal(found.solved_pairs, expected.solved_pairs)
     assert_array_equal(found.vectors, expected.vectors)
+
+
+# ---- footnote 1: the covariance below, and both matrices about the denominator's mean -----------
+
+
+def far_third(rng, n=3000, d=4, distance=30.0):
+    """Two classes of the same rows, and one that is far from both."""
+    half = rng.standard_normal((n // 3, d))
+    far = rng.standard_normal((n // 3, d)) + distance / np.sqrt(d)
+    return np.concatenate([half, half, far]), np.repeat([0, 1, 2], n // 3)
+
+
+@pytest.mark.parametrize(
+    ("constant", "ridge", "scaled"),
+    [(False, 0.0, True), (True, 0.3, True), (False, 0.3, False), (True, 0.0, False)],
+)
+def test_the_pencil_is_about_the_denominators_mean(rng, constant, ridge, scaled):
+    X = rng.standard_normal((400, 5)) @ rng.standard_normal((5, 5)) + 7.0
+    y = np.arange(400) % 3
+    X += 2 * rng.standard_normal((3, 5))[y]
+    scale = np.array([1.0, 0.1, 3.0, 7.0, 20.0]) if scaled else np.ones(5)
+    moments = ClassMoments().update(X, y)
+    options = {"denominator": "covariance", "constant": constant, "scale": scale}
+    found = pair_directions(moments, "all", ridge, 3, **options)
+    for i, j in found.solved_pairs.tolist():
+        columns = of_pair(found, (i, j))
+        mean = X[y == j].mean(axis=0)
+        above, below = ((X[y == c] - mean) / scale for c in (i, j))
+        A, B = above.T @ above / len(above), below.T @ below / len(below)
+        B += ridge * np.trace(B) / 5 * np.eye(5)
+        values = scipy.linalg.eigh(A, B, eigvals_only=True)[::-1][:3]
+        assert_allclose(found.eigenvalues[columns], values, rtol=1e-9)
+        assert_allclose(found.offset[columns], -mean @ found.vectors[:, columns], rtol=1e-9)
+        response = X @ found.vectors[:, columns] + found.offset[columns]
+        assert_allclose((response[y == i] ** 2).mean(axis=0), values, rtol=1e-9)
+        assert_allclose(response[y == j].mean(axis=0), 0.0, atol=1e-9)
+
+
+@pytest.mark.parametrize(("constant", "solver"), [(False, "auto"), (True, "randomized")])
+def test_gem_uses_the_offset(rng, constant, solver):
+    X, y = far_third(rng, n=600)
+    options = {"ridge": 0.1, "scale": "none", "threshold": None, "solver": solver}
+    gem = GEM(
+        denominator="covariance", constant=constant, expansion="none", n_directions=2, **options
+    ).fit(X, y)
+    means = np.array([X[y == c].mean(axis=0) for c in range(3)])
+    expected = -(means[gem.pairs_[:, 1]] * gem.directions_.T).sum(axis=1)
+    assert_allclose(gem.offset_, expected, rtol=0, atol=1e-5)
+    assert_array_equal(gem.transform(X), gem.set_params(constant=not constant).transform(X))
+    mean_squares = [(gem.transform(X[y == i])[:, f] ** 2).mean() for f, i in
+                    enumerate(gem.pairs_[:, 0])]  # fmt: skip
+    assert_allclose(mean_squares, gem.eigenvalues_, rtol=1e-5)
+    equal = np.isin(gem.pairs_, (0, 1)).all(axis=1)
+    assert gem.eigenvalues_[equal].max() <= 1.0
+
+
+# ---- batches of bounded memory give what a single one gives --------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("pairs", "denominator"),
+    [
+        ("all", "covariance"),
+        ("one_vs_rest", "second_moment"),
+        ("class_tree", "covariance"),
+        ("confusion", "second_moment"),
+    ],
+)
+def test_many_batches_find_what_one_does(rng, monkeypatch, pairs, denominator):
+    moments = ClassMoments().update(*sample(rng, n=300, d=5, k=8))
+    options = {"denominator": denominator, "constant": True, "n_directions": 2, "ridge": 0.1}
+    one = pair_directions(moments, pairs, **options)
+    sizes = []
+    monkeypatch.setattr(_pencils, "_FEWEST", 4)
+    monkeypatch.setattr(_pencils, "_BYTES", 1)
+    monkeypatch.setattr(_pencils, "_SHARED_BYTES", 1)
+
+    def counted(numerators, denominators, *others):
+        sizes.append(len({*map(id, numerators + denominators)}))
+        return solve(numerators, denominators, *others)
+
+    many = pair_directions(moments, pairs, solve_with=counted, **options)
+    assert len(sizes) > 2
+    assert max(sizes) <= 4
+    for name in ("pairs", "ranks", "solved_pairs", "status", "solver"):
+        assert_array_equal(getattr(one, name), getattr(many, name))
+    for name in ("eigenvalues", "vectors", "offset"):
+        assert_allclose(getattr(many, name), getattr(one, name), rtol=1e-9, atol=1e-9)
+    threaded = [pair_directions(moments, pairs, n_threads=t, **options) for t in (1, 2, 7)]
+    for found in threaded:
+        assert_array_equal(found.vectors, many.vectors)
+
+
+def test_singular_denominators_of_all_batches_are_named(rng, monkeypatch):
+    X, y = sample(rng, n=300, d=5, k=6)
+    X[(y == 1) | (y == 5), 0] = 0.0
+    moments = ClassMoments().update(X, y)
+    monkeypatch.setattr(_pencils, "_FEWEST", 2)
+    monkeypatch.setattr(_pencils, "_SHARED_BYTES", 1)
+    with pytest.raises(SingularDenominatorError, match=r"denominator of class 1, 5 is"):
+        pair_directions(moments, "all", 0.0)
+
+
+def test_one_set_of_matrices_is_enough(rng):
+    """With the constant, numerators serve as denominators; one_vs_rest keeps a bounded number."""
+    d, k = 300, 8
+    moments = ClassMoments().update(rng.standard_normal((k * 3, d)), np.arange(k * 3) % k)
+    for pairs, most in (("all", k), ("one_vs_rest", 2 * k), ([(0, i) for i in range(1, k)], k)):
+        tracemalloc.start()
+        pair_directions(moments, pairs, n_directions=1, constant=True)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        kept = 6 if pairs == "one_vs_rest" else 0
+        assert peak < (most + kept + 3) * 8 * (d + 1) ** 2
+
+
+def test_memory_is_checked_before_it_is_taken(rng, monkeypatch):
+    moments = ClassMoments().update(*sample(rng, n=300, d=5, k=8))
+    monkeypatch.setattr(validation, "physical_memory", lambda: 3000)
+    with pytest.raises(MemoryError, match=r"pair_directions: \d+ matrices of 6 x 6 take"):
+        pair_directions(moments, "one_vs_rest", constant=True)

@@ -32,9 +32,9 @@ def test_all_is_all():
     assert class_pairs(["x", "y", "z"]).tolist() == [[0, 1], [0, 2], [1, 0], [1, 2], [2, 0], [2, 1]]
 
 
-@pytest.mark.parametrize("k", [2, 3, 4, 5, 8, 9, 16, 33, 183])
+@pytest.mark.parametrize("k", [2, 3, 4, 5, 8, 9, 33, 183])
 def test_hypercube_pairs_come_both_ways_and_are_few(k):
-    for seed in range(20):
+    for seed in range(20 if k < 50 else 1):
         pairs = class_pairs(np.arange(k), "hypercube", random_state=seed)
         assert_sound(pairs, k)
         both = {tuple(p) for p in pairs.tolist()}

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import eigh, subspace_angles
 from scipy.sparse import csr_matrix
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.preprocessing import StandardScaler
@@ -51,7 +52,7 @@ def spectrum(X):
 # ---- the members against their references --------------------------------------------------------
 
 
-@pytest.mark.parametrize("m", [1, 3, 6])
+@pytest.mark.parametrize("m", [1, 6])
 def test_pca_has_the_subspace_and_variances_of_scikit_learn(rows, m):
     X, _ = rows
     ours, theirs = RayleighPCA(m).fit(X), PCA(m).fit(X)
@@ -121,27 +122,17 @@ def test_directions_without_signal_are_left_out_unless_asked_for(rng):
     assert FisherLDA().fit(X, y).directions_.shape == (2, 1)  # the means are on a line
 
 
-@pytest.mark.parametrize("solver", ["eigen", "svd"])
-def test_fisher_has_the_subspace_of_scikit_learn(rows, solver):
+def test_fisher_has_the_subspace_of_scikit_learn(rows):
     X, y = rows
     ours = FisherLDA(ridge=0).fit(X, y)
-    theirs = LinearDiscriminantAnalysis(solver=solver).fit(X, y)
+    theirs = LinearDiscriminantAnalysis(solver="eigen").fit(X, y)
     within = sum(np.cov(X[y == c].T) for c in np.unique(y))
     gap = np.linalg.eigvalsh(within)[0]
     assert_same_subspace(ours.directions_, theirs.scalings_[:, :3], within, gap)
-    if solver == "eigen":
-        expected = theirs.transform(X - X.mean(axis=0))  # solver="eigen" does not centre
-        assert_allclose(np.abs(ours.transform(X)), np.abs(expected), atol=1e-9)
-        ratio = ours.eigenvalues_ / ours.eigenvalues_.sum()
-        assert_allclose(ratio, theirs.explained_variance_ratio_, rtol=1e-10)
-
-
-def test_fisher_is_invariant_to_invertible_maps(rows, rng):
-    X, y = rows
-    A = rng.standard_normal((6, 6)) + 3 * np.eye(6)
-    before, after = FisherLDA(ridge=0).fit(X, y), FisherLDA(ridge=0).fit(X @ A + 1.0, y)
-    assert_allclose(after.eigenvalues_, before.eigenvalues_, rtol=1e-9)
-    assert_allclose(np.abs(after.transform(X @ A + 1.0)), np.abs(before.transform(X)), atol=1e-8)
+    expected = theirs.transform(X - X.mean(axis=0))  # solver="eigen" does not centre
+    assert_allclose(np.abs(ours.transform(X)), np.abs(expected), atol=1e-9)
+    ratio = ours.eigenvalues_ / ours.eigenvalues_.sum()
+    assert_allclose(ratio, theirs.explained_variance_ratio_, rtol=1e-10)
 
 
 def test_with_a_ridge_fisher_does_not_depend_on_columns_units(rows):
@@ -190,24 +181,6 @@ def test_sir_is_what_numpy_makes_of_slices(rows, rng, continuous):
     assert (ours.slice_edges_ is not None) == continuous
 
 
-def test_sir_recovers_a_single_index(rng):
-    X = rng.standard_normal((4000, 5)) @ (rng.standard_normal((5, 5)) + 2 * np.eye(5))
-    b = np.array([1.0, -1.0, 0.5, 0.0, 0.0])
-    index = X @ b / np.std(X @ b)
-    y = np.exp(index) + 0.1 * rng.standard_normal(4000)
-    found = SlicedInverseRegression(1).fit(X, y).transform(X)[:, 0]
-    assert abs(np.corrcoef(found, index)[0, 1]) > 0.995
-
-
-def test_sir_with_classes_is_fisher_with_another_scale(rows):
-    X, y = rows
-    sir, fisher = (member(ridge=0).fit(X, y) for member in (SlicedInverseRegression, FisherLDA))
-    ratio = fisher.eigenvalues_
-    assert_allclose(sir.eigenvalues_, ratio / (1 + ratio), rtol=1e-10)
-    expected = fisher.directions_ / np.sqrt(1 + ratio)
-    assert_allclose(sir.directions_, expected, rtol=1e-8, atol=1e-10)
-
-
 def test_sir_takes_integers_for_classes_by_default():
     X, y = np.random.default_rng(0).standard_normal((60, 3)), np.arange(60) % 6
     assert len(SlicedInverseRegression(n_slices=3).fit(X, y).classes_) == 6
@@ -225,14 +198,6 @@ def test_oriented_pca_is_scipy_on_the_two_matrices(rows, rng):
     for ours in (by_rows, by_matrix):
         assert_allclose(ours.eigenvalues_, values[::-1], rtol=1e-10)
         assert_allclose(np.abs(ours.directions_), np.abs(vectors[:, ::-1]), atol=1e-9)
-
-
-def test_oriented_pca_with_white_noise_is_pca(rows):
-    X, _ = rows
-    expected = RayleighPCA(3).fit(X).transform(X)
-    assert_allclose(OrientedPCA(3).fit(X).transform(X), expected, atol=1e-10)
-    white = OrientedPCA(3, noise_matrix=4 * np.eye(6), ridge=0).fit(X)
-    assert_allclose(2 * white.transform(X), expected, atol=1e-9)
 
 
 def test_oriented_pca_takes_noise_in_batches_and_as_moments(rows, rng):
@@ -286,7 +251,7 @@ def test_slices_have_equal_weight(rows, rng):
     assert_allclose(weighted.transform(X), repeated.transform(X), atol=1e-8)
 
 
-@pytest.mark.parametrize("member", FAMILY)
+@pytest.mark.parametrize("member", [VanishingComponents, FisherLDA])
 def test_sparse_rows_give_what_dense_ones_give(rows, member):
     X, y = rows
     X = np.where(X > 5, X, 0.0)
@@ -294,7 +259,7 @@ def test_sparse_rows_give_what_dense_ones_give(rows, member):
     assert_allclose(sparse.transform(csr_matrix(X)), dense.transform(X), atol=1e-8)
 
 
-@pytest.mark.parametrize("member", FAMILY)
+@pytest.mark.parametrize("member", [OrientedPCA, SlicedInverseRegression])
 def test_float32_rows_give_float32_projections(rows, member):
     X, y = rows
     single, double = fitted(member, X.astype(np.float32), y), fitted(member, X, y)
@@ -324,17 +289,10 @@ def test_singular_covariances_are_no_obstacle(rows, rng, member, spoil):
     assert_allclose(others.eigenvalues_, model.eigenvalues_[:2], rtol=1e-6, atol=1e-9)
 
 
-def test_fisher_finds_the_classes_with_fewer_rows_than_columns(rng):
-    y = np.arange(40) % 2
-    X = rng.standard_normal((40, 100)) + 4 * y[:, None] * (np.arange(100) == 7)
-    projections = FisherLDA(ridge=1.0).fit(X, y).transform(X)[:, 0]
-    assert (projections[y == 0].max() - projections[y == 1].min()) * (
-        projections[y == 1].max() - projections[y == 0].min()
-    ) < 0
-
-
-@pytest.mark.parametrize("member", FAMILY)
-@pytest.mark.parametrize("exponent", [-460, 460])
+@pytest.mark.parametrize(
+    ("member", "exponent"),
+    [(RayleighPCA, 460), (VanishingComponents, -460), (OrientedPCA, 460), (FisherLDA, -460)],
+)
 def test_rows_may_be_of_any_size(rows, member, exponent):
     X, y = rows
     expected = fitted(member, X, y)
@@ -353,9 +311,8 @@ def test_equal_rows_have_no_variance(rows):
         FisherLDA(scale="none").fit(np.zeros((4, 2)), [0, 1, 0, 1])
 
 
-@pytest.mark.parametrize("unit", [1.0, 2.0**40])
-@pytest.mark.parametrize("columns", [3, 30])  # solved in the columns, or in the span of the samples
-@pytest.mark.parametrize("constant", [1e6, 0.1])
+# Solved in the columns, or in the span of the samples.
+@pytest.mark.parametrize(("columns", "constant", "unit"), [(3, 1e6, 1.0), (30, 0.1, 2.0**40)])
 def test_constant_columns_have_no_part_in_directions(columns, constant, unit):
     """Rounding of their mean is no difference of classes, whatever their size."""
     rng = np.random.default_rng(1)
@@ -368,3 +325,82 @@ def test_constant_columns_have_no_part_in_directions(columns, constant, unit):
         assert_allclose(found.eigenvalues_[:2], known.eigenvalues_[:2], rtol=0.05)
     components = ClassComponents(n_directions=2).fit(given, y, sample_weight=weight)
     assert components.directions_.shape == (columns + 1, 6)
+
+
+# ---- predictions of FisherLDA --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("load", "scale"), [(load_wine, "none"), (load_breast_cancer, "columns")])
+def test_predictions_are_scikit_learns(load, scale):
+    X, y = load(return_X_y=True)
+    X, y = X[:-20], y[:-20]  # so that priors differ
+    ours = FisherLDA(ridge=0.0, scale=scale).fit(X, y)
+    theirs = LinearDiscriminantAnalysis(solver="eigen").fit(X, y)
+    assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-8)
+    assert_array_equal(ours.predict(X), theirs.predict(X))
+    assert ours.score(X, y) == theirs.score(X, y)
+
+
+def test_a_declared_class_without_samples_has_no_probability():
+    X, y = load_iris(return_X_y=True)
+    stream = FisherLDA().partial_fit(X[::2], y[::2], classes=[0, 1, 2, 3])
+    stream.partial_fit(X[1::2], y[1::2])
+    found = stream.predict_proba(X)
+    assert_allclose(found[:, :3], FisherLDA().fit(X, y).predict_proba(X), atol=1e-9)
+    assert_array_equal(found[:, 3], 0.0)
+
+
+def test_probabilities_in_float32_stay():
+    X, y = load_iris(return_X_y=True)
+    assert FisherLDA().fit(X, y).predict_proba(X.astype(np.float32)).dtype == np.float32
+
+
+# ---- misuse --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("member", [RayleighPCA, FisherLDA])
+def test_solvers_do_not_matter(rows, member):
+    X, y = rows
+    expected = member(2).fit(X, y)
+    for solver in ("full", "subset", "krylov"):
+        other = member(2, solver=solver).fit(X, y)
+        assert_allclose(other.transform(X), expected.transform(X), atol=1e-8)
+
+
+def test_a_batch_of_one_class_may_come_first(rows):
+    X, y = rows
+    lda = FisherLDA().partial_fit(X[y == 3], y[y == 3])
+    with pytest.raises(ValueError, match="expected samples of at least two classes, got 1 class"):
+        lda.transform(X)
+    lda.partial_fit(X[y != 3], y[y != 3])
+    assert_allclose(lda.transform(X), FisherLDA().fit(X, y).transform(X), atol=1e-9)
+
+
+def test_targets_of_the_wrong_kind(rows, rng):
+    X, y = rows
+    with pytest.raises(ValueError, match="Unknown label type"):
+        FisherLDA().fit(X, rng.standard_normal(240))
+    with pytest.raises(ValueError, match="y: expected at least two distinct values"):
+        SlicedInverseRegression(target="continuous").fit(X, np.ones(240))
+    with pytest.raises(ValueError, match="classes: expected None for a continuous y"):
+        SlicedInverseRegression().partial_fit(X, rng.standard_normal(240), classes=[0, 1])
+    with pytest.raises(ValueError, match="y: expected an array of real numbers"):
+        SlicedInverseRegression(target="continuous").fit(X, y.astype(str))
+
+
+def test_noise_errors(rows):
+    X, y = rows
+    moments = ClassMoments().update(X, y)
+    with pytest.raises(ValueError, match=r"noise_matrix: expected shape \(6, 6\), got \(5, 5\)"):
+        OrientedPCA(noise_matrix=np.eye(5)).fit(X)
+    with pytest.raises(ValueError, match="noise_matrix: expected symmetric"):
+        OrientedPCA(noise_matrix=np.triu(np.ones((6, 6)))).fit(X)
+    with pytest.raises(ValueError, match="noise: expected None beside a noise_matrix"):
+        OrientedPCA(noise_matrix=np.eye(6)).fit(X, noise=X)
+    with pytest.raises(ValueError, match="noise_moments: expected 6 columns, got 5"):
+        OrientedPCA().fit_moments(moments, ClassMoments().update(X[:, 1:], y))
+    with pytest.raises(TypeError, match="noise_moments: expected ClassMoments"):
+        OrientedPCA().fit_moments(moments, X)
+    with pytest.raises(SingularDenominatorError, match="would do"):
+        OrientedPCA(ridge=0).fit(X, noise=X[:3])
+    assert np.isfinite(OrientedPCA().fit(X, noise=X[:3]).directions_).all()

@@ -5,8 +5,6 @@ from __future__ import annotations
 import base64
 import itertools
 import re
-import shutil
-import subprocess
 from html.parser import HTMLParser
 
 import numpy as np
@@ -35,7 +33,6 @@ from eigenfeat import incomplete, report
 
 pytest.importorskip("matplotlib")
 
-CHROMIUM = next((p for p in map(shutil.which, ("chromium", "chromium-browser")) if p), None)
 VOID = {"meta", "img", "br"}
 
 
@@ -115,11 +112,6 @@ def test_the_figures_are_those_of_predictions(digits, digit_page):
     assert f"eigenfeat {ef.__version__}" in page.words
 
 
-def test_the_same_page_again():
-    model = gem_classifier(n_directions=2).fit(X, Y)
-    assert report.write_report(model, X, Y) == report.write_report(model, X, Y)
-
-
 def test_a_page_asks_for_nothing(digit_page):
     page = Page(digit_page[1])
     assert all(link.startswith(("data:image/svg+xml;base64,", "#")) for link in page.links)
@@ -161,8 +153,7 @@ def test_nothing_of_the_data_is_markup():
     assert all(name in page.words for name in names)
 
 
-FIRST = {"GEM", "GEMRegressor", "LDG", "MulticlassSVM", "SpatialFilters", "MultinomialLogit, two"}
-FIRST |= {"ReliableClassifier, LDA", "Pipeline", "moments"}
+FIRST = {"GEM", "GEMRegressor", "SpatialFilters", "MultinomialLogit, two", "moments"}
 
 
 @pytest.mark.parametrize(
@@ -283,37 +274,3 @@ def test_bad_arguments_are_named(tmp_path):
         report.write_report(model, X, Y[:3], file)
     assert file.read_text() == "as it was"
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
-
-
-@pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed: no page can be opened")
-@pytest.mark.parametrize("width", [1200, 480])
-def test_a_browser_opens_the_page(digits, digit_page, tmp_path, width):
-    """Every picture is drawn, nothing is wider than the window, and nothing is complained about."""
-    file = tmp_path / "report.html"
-    # The page forbids scripts; here it allows the test's own, which looks at what was drawn.
-    text = digit_page[1].replace("default-src 'none'", "default-src 'unsafe-inline'")
-    probe = (
-        "<script>addEventListener('load',()=>{const i=[...document.images];"
-        "document.documentElement.dataset.found=[i.length,i.filter(p=>p.complete&&"
-        "p.naturalWidth>50).length,document.documentElement.scrollWidth<=innerWidth].join(' ')})"
-        "</script></body>"
-    )
-    file.write_text(text.replace("</body>", probe))
-    ran = subprocess.run(
-        [
-            *(CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic"),
-            *("--no-first-run", "--disable-background-networking", "--disable-component-update"),
-            *("--disable-sync", f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom"),
-            *("--enable-logging=stderr", f"--window-size={width},3000", file.as_uri()),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    )
-    found = re.search(r'data-found="(\d+) (\d+) (\w+)"', ran.stdout)
-    assert found is not None, ran.stderr[-2000:]
-    pictures = str(text.count("<img "))
-    assert int(pictures) == 5
-    assert found.groups() == (pictures, pictures, "true")
-    assert "CONSOLE" not in ran.stderr

@@ -137,11 +137,6 @@ def test_a_progress_bar(capsys):
     assert model.n_iter_ > 0
 
 
-def test_without_callbacks_nothing_is_stored():
-    model = ef.MultinomialLogit().fit(X, Y)
-    assert not any("callback" in name for name in vars(model))
-
-
 @pytest.mark.long
 @needs
 def test_an_older_scikit_learn_has_none():

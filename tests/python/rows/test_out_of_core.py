@@ -29,9 +29,16 @@ def weight():
     return np.random.RandomState(0).randint(0, 3, 900) / 2.0
 
 
-@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
-@pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.float64])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "dtype", "weighted"),
+    [
+        (np.asarray, np.uint8, False),
+        (np.asarray, np.float32, True),
+        (np.asarray, np.float64, True),
+        (sp.csr_matrix, np.uint8, True),
+        (sp.csr_matrix, np.float32, False),
+    ],
+)
 def test_gem_of_blocks_is_gem_of_all_rows(digits, weight, kind, dtype, weighted):
     X, y = kind(digits[0].astype(dtype)), digits[1]
     w = weight if weighted else None
@@ -62,11 +69,10 @@ CLASSIFIERS = [
 ]
 
 
-@pytest.mark.parametrize("options", CLASSIFIERS, ids=str)
-@pytest.mark.parametrize("weighted", [False, True])
-def test_the_classifier_of_blocks_is_that_of_all_rows(digits, weight, options, weighted):
+@pytest.mark.parametrize(("number", "options"), enumerate(CLASSIFIERS), ids=str)
+def test_the_classifier_of_blocks_is_that_of_all_rows(digits, weight, number, options):
     X, y = digits
-    w = weight if weighted else None
+    w = weight if number % 2 == 0 else None
     options = {"n_directions": 2, "penalty": 0.3, "tol": 1e-6} | options
     memory = gem_classifier(**options).fit(X, y, w)
     found = gem_classifier(**options).fit(FarBlocks(X, y, w, block_rows=250))
@@ -81,7 +87,7 @@ def test_the_classifier_of_blocks_is_that_of_all_rows(digits, weight, options, w
     assert found.n_features_in_ == 64
 
 
-@pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.float32, np.float64])
+@pytest.mark.parametrize("dtype", [np.int16, np.float32])
 def test_memory_mapped_rows_are_fitted_and_predicted_by_blocks(tmp_path, digits, dtype):
     X, y = mapped(tmp_path / "rows", digits[0].astype(dtype)), digits[1]
     memory = gem_classifier(n_directions=3).fit(np.array(X), y)
@@ -143,29 +149,6 @@ def test_bad_rows_of_blocks_are_named_in_predictions(tmp_path, digits):
         model.predict(mapped(tmp_path / "narrow", X[:, 1:]))
     with pytest.raises(NotFittedError):
         GEMClassifier(views="gem").predict(ArrayBlocks(X))
-
-
-@pytest.mark.parametrize(
-    "model",
-    [GEM(), gem_classifier(n_directions=1, hidden_directions=1, depth=2)],
-    ids=str,
-)
-def test_an_error_leaves_the_estimator_as_it_was(digits, model):
-    X, y = digits
-    model.fit(X, y)
-    before = dict(model.__dict__)
-    bad = X.copy()
-    bad[899, 63] = np.inf
-    for rows, message in (
-        (ArrayBlocks(bad, y, block_rows=100), "in row 899, column 63"),
-        (ArrayBlocks(X, np.zeros(900), block_rows=100), "at least two classes, got 1 class"),
-        (ArrayBlocks(X, None), "labels of the samples from 0 on"),
-        (ArrayBlocks(X, np.linspace(0, 1, 900)), "continuous"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            model.fit(rows)
-        assert model.__dict__.keys() == before.keys()
-        assert all(model.__dict__[name] is before[name] for name in before)
 
 
 SCRIPT = """

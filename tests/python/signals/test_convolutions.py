@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import Ridge
 from sklearn.model_selection import LeaveOneOut, cross_val_predict
-from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from eigenfeat.incomplete import MinimumCostClassifier
+from eigenfeat.incomplete import interval_summaries
+from eigenfeat.incomplete.stages import stage_probabilities
 from eigenfeat.signals import ConvolutionClassifier, ConvolutionFeatures
+from eigenfeat.signals.convolutions import fit_prefixes, prefix_probabilities
 
 TAPS = list(combinations(range(9), 3))
 
@@ -65,9 +66,10 @@ def reference(model, x):
     return np.array(found)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("channels", [None, 3])
-@pytest.mark.parametrize("length", [9, 37, 150])
+@pytest.mark.parametrize(
+    ("length", "channels", "dtype"),
+    [(9, None, np.float64), (37, 3, np.float32), (150, None, np.float32), (150, 3, np.float64)],
+)
 def test_features_are_exactly_the_reference(rng, length, channels, dtype):
     X, _ = waves(rng, 8, length, channels)
     X = X.astype(dtype)
@@ -177,25 +179,56 @@ def test_classifier(rng):
     assert_allclose(probability.sum(axis=1), 1.0)
     assert_array_equal(model.classes_[probability.argmax(axis=1)], model.predict(X[40:]))
     assert model.decision_function(X).shape == (80,)
-    grid = ConvolutionClassifier(random_state=0).fit(X[:40].astype(np.float32), names[:40])
-    assert grid.score(X[40:].astype(np.float32), names[40:]) > 0.95
-    linear = make_pipeline(
-        ConvolutionFeatures(840, random_state=0), StandardScaler(), LogisticRegression()
-    )
-    assert linear.fit(X[:40], y[:40]).score(X[40:], y[40:]) > 0.95
     channels, _ = waves(rng, 80, 100, 3)
     several = ConvolutionClassifier(random_state=0).fit(channels[:40], y[:40])
     assert several.score(channels[40:], y[40:]) > 0.9
 
 
-def test_early_decisions_with_convolutions(rng):
-    X, y = waves(rng, 60, 60)
-    early = MinimumCostClassifier(
-        ConvolutionClassifier(840, random_state=0), times=[12, 30, 60], n_folds=2, delay_cost=0.3
-    ).fit(X[:40], y[:40])
-    found = early.predict_early(X[40:])
-    assert np.mean(found.label == y[40:]) > 0.8
-    assert found.time.mean() < 60
+@pytest.mark.parametrize(("channels", "intervals"), [(1, True), (2, False)])
+def test_prefixes_are_fitted_with_the_same_features(rng, channels, intervals, monkeypatch):
+    X, y = waves(rng, 30, 60, channels)
+    times = np.array([2, 9, 30, 60])
+    classifier = ConvolutionClassifier(168, intervals=intervals, random_state=0)
+    models = fit_prefixes(classifier, X, y, times)
+    found = prefix_probabilities(models, X, times)
+    for model, t, rows in zip(models, times, found, strict=True):
+        assert model.features_ is models[0].features_
+        assert_allclose(model.predict_proba(X[:, :, :t]), rows, atol=1e-12)
+    whole = ConvolutionClassifier(168, intervals=intervals, random_state=0).fit(X, y)
+    assert_allclose(whole.loo_scores_, models[-1].loo_scores_, atol=1e-9)
+    monkeypatch.setattr("eigenfeat.signals.convolutions._BLOCK", 168 * 31)  # a time, a few series
+    for model, small in zip(models, fit_prefixes(classifier, X, y, times), strict=True):
+        assert_array_equal(model.coef_, small.coef_)
+    assert_allclose(prefix_probabilities(models, X, times), found, atol=1e-12)
+    again = stage_probabilities(models, X, times, np.unique(y))
+    assert_allclose(again, found, atol=1e-12)
+
+
+@pytest.mark.parametrize("n", [24, 110])  # fewer series than features, and more
+def test_the_weight_of_the_summaries_has_the_least_loo_error(rng, n):
+    y = np.arange(n) % 3
+    X = rng.standard_normal((n, 30)) + 0.3 * y[:, None]
+    model = ConvolutionClassifier(84, alphas=[3.0], intervals=True, random_state=0).fit(X, y)
+    blocks = [model.features_.transform(X), interval_summaries(X)]
+    scaled = []
+    for block in blocks:
+        block = StandardScaler().fit_transform(block)
+        scaled.append(block * np.sqrt(84 / max(np.count_nonzero(block.std(axis=0) > 0), 1)))
+    targets = np.where(y[:, None] == model.classes_, 1.0, -1.0)
+    losses, scores = [], []
+    for weight in (0.0, 0.03, 0.1, 0.3, 1.0):
+        Z = np.hstack([scaled[0], np.sqrt(weight) * scaled[1]])
+        found = cross_val_predict(Ridge(alpha=3.0), Z, targets, cv=LeaveOneOut())
+        losses.append(np.square(found - targets).mean())
+        scores.append(found)
+    best = int(np.argmin(losses))
+    assert model.interval_weight_ == (0.0, 0.03, 0.1, 0.3, 1.0)[best]
+    assert_allclose(model.loo_scores_, scores[best], atol=1e-6)
+    Z = np.hstack([scaled[0], np.sqrt(model.interval_weight_) * scaled[1]])
+    ridge = Ridge(alpha=3.0).fit(Z, targets)
+    assert_allclose(model.decision_function(X), ridge.predict(Z), atol=1e-6)
+    with pytest.raises(ValueError, match="X: expected series of one length with intervals=True"):
+        model.fit([X[0], X[1, :9]], y[:2])
 
 
 def bad(rng):

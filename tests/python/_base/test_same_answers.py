@@ -1,0 +1,304 @@
+"""The same answers in any unit of columns and weights, for repeated samples, for any threads."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from every_estimator import ESTIMATORS, Y, good_rows, new
+from flat_gem import gem_classifier, with_params
+from numpy.testing import assert_allclose, assert_array_equal
+from random_tables import DEFAULTS, OF_EPOCHS, projector
+from sklearn.decomposition import PCA
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.validation import has_fit_parameter
+
+import eigenfeat as ef
+from eigenfeat._base.validation import usual_weights
+from eigenfeat.incomplete import LocalQDA
+from eigenfeat.ldg import LDG, KernelLDG
+from eigenfeat.moments.class_moments import is_rounding, varying
+from eigenfeat.moments.columns import deviations, mean_variance
+
+METHODS = ("predict_proba", "decision_function", "transform", "predict")
+
+
+def fitted(name, rows, labels, **parameters):
+    estimator, more = new(name)
+    estimator.set_params(**parameters)
+    if "random_state" in estimator.get_params():
+        estimator.set_params(random_state=0)
+    return estimator.fit(rows, labels, **more)
+
+
+def outputs(model, rows):
+    return [np.asarray(getattr(model, m)(rows)) for m in METHODS if hasattr(model, m)]
+
+
+# ---- units of the columns ------------------------------------------------------------------------
+
+# Their docstrings name a parameter in the units of the columns: C, sigma2, or that of the kernel.
+BY_DEFINITION = {"MulticlassSVM", "MulticlassSVM, warm", "KernelLDG", "KernelLDG, chi2"}
+BY_DEFINITION |= {name for name in ESTIMATORS if name.startswith("MaxMargin")}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("name", [name for name in ESTIMATORS if name not in BY_DEFINITION])
+def test_other_units_give_the_same(name):
+    rows = good_rows(name)
+    known, other = (outputs(fitted(name, part, Y), part)[-1] for part in (rows, 1e-12 * rows))
+    if name == "JointGEMClassifier":  # 3 epochs of float32 steps
+        assert (known == other).mean() > 0.9
+    elif known.dtype.kind != "f":
+        assert_array_equal(known, other)
+    else:
+        if known.ndim == 2:  # features may be in the unit of the columns, and have other signs
+            known, other = projector(known), projector(other)
+        assert_allclose(other, known, rtol=0, atol=1e-5 * np.abs(known).max())
+
+
+@pytest.mark.parametrize("power", [-44, -30, 40])
+def test_neighbours_have_no_unit(power):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((90, 4)), np.arange(90) % 3
+    X[:, 0] += 2 * y
+    known = LocalQDA().fit(X, y).predict(X)
+    scaled = X * 2.0**power  # which changes no digit
+    assert_array_equal(LocalQDA().fit(scaled, y).predict(scaled), known)
+    for kind in (KernelLDG(random_state=0), LDG(random_state=0, standardize=False)):
+        chosen = [kind.fit(rows, y).n_neighbors_ for rows in (X, X * 2.0**power)]
+        assert chosen[0] == chosen[1]
+
+
+def test_the_floor_of_standardised_rows_is_that_of_the_thesis():
+    rng = np.random.default_rng(1)
+    X = StandardScaler().fit_transform(rng.standard_normal((50, 3)) * [1, 10, 1e6])
+    constant = np.column_stack([X, np.full(50, 7.0)])
+    for rows in (X, constant):
+        variances = LocalQDA(1).fit(rows, np.arange(50) % 2).local_gaussians(rows[:2])[1]
+        assert_allclose(variances, 1e-4, rtol=1e-12)
+
+
+def test_spread_is_relative_to_size():
+    rng = np.random.default_rng(2)
+    noise = rng.choice([-1.0, 0.0, 1.0], 200)
+    X = np.column_stack([np.full(200, 0.1), 1 + 2.0**-52 * noise, 1 + 1e-9 * noise, 1e-200 * noise])
+    assert_array_equal(deviations(X) > 0, [False, False, True, True])
+    assert_allclose(deviations(X)[2], X[:, 2].std(), rtol=1e-6)
+    assert_allclose(deviations(X)[3], 1e-200 * noise.std(), rtol=1e-6)
+    assert_array_equal(deviations(X.astype(np.float32))[:3] > 0, [False, False, False])
+    assert mean_variance(X[:, :2]) == 1.0
+    assert_array_equal(varying([-1e-30, 0.0, 4.0], [1.0, 0.0, 1.0]), [0, 0, 2])
+    assert_array_equal(is_rounding([0.0, 1e-17, 1e-3], [0.0, 1.0, 1.0]), [True, True, False])
+
+
+def table(n, seed=0):
+    rng = np.random.default_rng(seed)
+    months, fee = rng.integers(0, 72, n), rng.uniform(20, 110, n)
+    X = np.column_stack([rng.random(n) < 0.16, months, fee, months * fee]).astype(float)
+    return X, np.where(rng.normal(size=n) + months / 40 - fee / 60 > 0, "stays", "leaves")
+
+
+SCALES = (0.0, 0.1, 1.0)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [ef.MaxMarginShift(PCA(2), scales=SCALES), ef.maxmargin.MaxMarginPCA(2, scales=SCALES)],
+)
+def test_moves_of_a_table_in_its_own_units(kind):
+    """As many epochs as of the standardised table, whose results are those without scaling."""
+    X, y = table(40)
+    Z = StandardScaler().fit_transform(X)
+    plain = kind.fit(Z, y)
+    epochs, known = plain.svm_.n_iter_, plain.cv_scores_
+    assert_array_equal(plain.column_scale_, np.ones(4))
+    raw = kind.fit(X, y)
+    assert raw.svm_.n_iter_ <= 2 * epochs
+    assert_allclose(raw.column_scale_, X.std(axis=0), rtol=1e-12)
+    assert_allclose(kind.fit(1e-12 * X, y).cv_scores_, raw.cv_scores_)
+    for rows in (1e-12 * Z, np.column_stack([Z + 280.0, np.full(40, 1e9)])):
+        other = kind.fit(rows, y)
+        assert other.svm_.n_iter_ <= 2 * epochs
+        assert_allclose(other.cv_scores_, known)
+        assert np.isfinite(other.transform(rows)).all()
+
+
+def test_moved_rows_are_in_the_columns_units():
+    X, y = table(80)
+    Z = StandardScaler().fit_transform(X)
+    svm, sigma2 = ef.MulticlassSVM(tol=1e-6), 0.5
+    known = ef.MaxMarginShift(sigma2=sigma2, svm=svm).shift(Z, y)
+    moved = ef.MaxMarginShift(sigma2=sigma2, svm=svm, scale="columns").shift(X, y)
+    assert_allclose((moved - X.mean(axis=0)) / X.std(axis=0), known, rtol=0, atol=1e-6)
+    components = ef.maxmargin.MaxMarginPCA(2, sigma2=sigma2, svm=svm, max_iter=1000)
+    expected = components.fit(Z, y).transform(Z)
+    scaled = components.set_params(scale="columns").fit(X, y).transform(X)
+    assert_allclose(scaled, expected, rtol=0, atol=1e-4)
+
+
+# ---- weights of samples --------------------------------------------------------------------------
+
+WEIGHTED = [name for name in ESTIMATORS if has_fit_parameter(new(name)[0], "sample_weight")]
+# Solved to a tolerance: for the others scikit-learn's checks compare weights and repetitions.
+TO_A_TOLERANCE = {
+    "GEMClassifier": 1e-2,
+    "GEMClassifier, deep": 1e-2,
+    "MultinomialLogit": 1e-5,
+    "MulticlassSVM": 0.05,
+    "CalibratedLeastSquares": 1e-4,
+}
+COUNTS = np.random.default_rng(0).integers(1, 4, len(Y))
+
+
+@pytest.mark.parametrize("name", TO_A_TOLERANCE)
+def test_weights_are_repetitions(name):
+    rows, model = good_rows(name), new(name)[0]
+    if "GEMClassifier" in name:
+        with_params(model, temperature=1.0)
+    elif name == "MultinomialLogit":
+        model.set_params(tol=1e-9)
+    weighted = outputs(model.fit(rows, Y, sample_weight=COUNTS), rows)[0]
+    repeated = model.fit(np.repeat(rows, COUNTS, axis=0), np.repeat(Y, COUNTS))
+    tolerance = TO_A_TOLERANCE[name] * np.abs(weighted).max()
+    assert_allclose(weighted, outputs(repeated, rows)[0], rtol=0, atol=tolerance)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("name", WEIGHTED)
+def test_weights_of_any_size(name):
+    rows = good_rows(name)
+    for unit in (1e-290, 1e290):
+        model = new(name)[0].fit(rows, Y, sample_weight=unit * COUNTS)
+        for found in outputs(model, rows):
+            assert found.dtype.kind != "f" or np.isfinite(found).all()
+
+
+@pytest.mark.parametrize("name", sorted(OF_EPOCHS))
+def test_weights_of_epochs_are_repetitions_in_any_unit(name):
+    rng = np.random.default_rng(0)
+    X, y, count = rng.standard_normal((40, 3, 30)), np.arange(40) % 3, rng.integers(0, 4, 40)
+    X[y == 1, 0] *= 2
+    repeated = DEFAULTS[name]().fit(np.repeat(X, count, axis=0), np.repeat(y, count)).transform(X)
+    for unit in (1.0, 1e-290, 1e290):
+        found = DEFAULTS[name]().fit(X, y, sample_weight=unit * count).transform(X)
+        assert_allclose(found, repeated, rtol=0, atol=1e-10)
+    for unit in (1e-12, 1e12):
+        found = DEFAULTS[name]().fit(unit * X, y, sample_weight=count).transform(unit * X)
+        assert_allclose(found, repeated, rtol=0, atol=1e-9)
+
+
+def test_extreme_weights_become_usual_by_a_power_of_two():
+    weight = np.array([0.0, 3e-300, 5e-310, 1e300])
+    found = usual_weights(weight)
+    assert 1 <= found[3] < 2
+    assert found[0] == 0 < found[2] <= found[1] < 1e-290
+    small = usual_weights(weight[:3])
+    assert_allclose(small[1:] / small[1], weight[1:3] / weight[1], rtol=1e-10)
+    usual = np.array([1e-30, 2.0, 1e10])
+    assert usual_weights(usual) is usual
+
+
+@pytest.mark.parametrize("unit", [1e-290, 1e290])
+def test_blocks_take_them_too(unit):
+    rows = good_rows("MultinomialLogit")
+    whole = ef.MultinomialLogit(tol=1e-9).fit(rows, Y, unit * COUNTS)
+    for kind in (ef.MultinomialLogit(tol=1e-9), gem_classifier(n_directions=1)):
+        blocks = ef.rows.ArrayBlocks(rows, Y, unit * COUNTS, block_rows=17)
+        found = kind.fit(blocks).predict_proba(rows)
+        assert np.isfinite(found).all()
+        if isinstance(kind, ef.MultinomialLogit):
+            assert_allclose(found, whole.predict_proba(rows), rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize(
+    "kind",
+    [
+        ef.FisherLDA,
+        ef.GEM,
+        ef.GEMClassifier,
+        ef.rayleigh.QuadraticDiscriminant,
+        ef.rayleigh.RayleighPCA,
+    ],
+)
+def test_a_constant_column_has_no_negative_variance(kind, seed):
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([np.full(40, 0.1), rng.standard_normal(40), rng.standard_normal(40)])
+    y, weight = np.arange(40) % 2, rng.random(40)
+    kind().fit(X, y, sample_weight=weight)
+    moments = ef.ClassMoments().update(X, y, weight)
+    assert all(np.diag(moments.covariance(c)).min() >= 0 for c in (0, 1))
+
+
+def test_balanced_classes_of_the_svm_count_weights():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 4))
+    y = rng.choice(["a", "b", "c"], 90, p=[0.6, 0.3, 0.1])
+    X[y == "a", 0] *= 2
+    X[y == "b", 1] += 1
+    weight = rng.integers(0, 4, 90)
+    how = {"class_weight": "balanced", "tol": 1e-7}
+    one = ef.MulticlassSVM(**how).fit(X, y, sample_weight=weight)
+    two = ef.MulticlassSVM(**how).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    assert_allclose(one.decision_function(X), two.decision_function(X), rtol=0, atol=1e-3)
+    tenfold = ef.MulticlassSVM(**how).fit(X, y, sample_weight=np.where(y == "c", 10, 1))
+    same = ef.MulticlassSVM(C=1.0, tol=1e-7, class_weight="balanced")
+    same.fit(np.repeat(X, np.where(y == "c", 10, 1), 0), np.repeat(y, np.where(y == "c", 10, 1)))
+    assert_allclose(tenfold.coef_, same.coef_, rtol=0, atol=1e-3)
+
+
+# ---- threads -------------------------------------------------------------------------------------
+
+RNG = np.random.default_rng(3)
+N = 1200  # several blocks for several threads
+LABELS = np.arange(N) % 3
+MANY = RNG.standard_normal((N, 8)) * (1 + (LABELS[:, None] == np.arange(8) % 3))
+MANY += 0.4 * LABELS[:, None]
+FEW = slice(0, 90)
+# Fits that take long, or whose work grows with the square of the number of samples.
+SMALL = ("Autoencoder", "ECTS", "FixedTime", "ITML", "KernelLDG", "MaxMargin", "NCA", "Sparse")
+SMALL += ("MinimumCost", "Reliable", "TransferITML", "Discriminative", "MulticlassSVM", "ClassNear")
+
+
+def of_many_samples(name, **parameters):
+    small = name.startswith(SMALL) or "pool" in name
+    rows, labels = (MANY[FEW], LABELS[FEW]) if small else (MANY, LABELS)
+    if name.startswith(("TransferITML", "TransferLDG", "Pooled")):
+        domains = np.where(np.arange(len(labels)) % 2, 1, -1)
+        return new(name)[0].set_params(**parameters).fit(rows, labels, sample_domain=domains), rows
+    if name == "OrientedPCA":
+        parameters["noise_matrix"] = np.eye(8)
+    rows = np.abs(rows) if "chi2" in name else rows
+    return fitted(name, rows, labels, **parameters), rows
+
+
+def with_parameter(parameter):
+    return [name for name in ESTIMATORS if parameter in ESTIMATORS[name]().get_params()]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("name", with_parameter("n_threads"))
+def test_threads_do_not_change_a_bit(name):
+    models = [of_many_samples(name, n_threads=n_threads) for n_threads in (1, 7)]
+    for one, other in zip(*(outputs(model, rows[:300]) for model, rows in models), strict=True):
+        assert_array_equal(other, one, strict=True)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("name", [n for n in with_parameter("verbose") if "," not in n])
+def test_progress_goes_to_stderr_and_only_if_asked_for(name, capfd):
+    of_many_samples(name)
+    assert capfd.readouterr() == ("", "")
+    of_many_samples(name, verbose=1)
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert err
+
+
+def test_a_threads_count_reaches_the_parts_of_an_estimator():
+    search = ef.GEMClassifierCV(grid={"logit__penalty": [0.1]}, n_threads=1).fit(
+        MANY[FEW], LABELS[FEW]
+    )
+    assert search.best_estimator_.n_threads == 1
+    ensemble = ef.GEMEnsemble(n_members=1, n_threads=1).fit(MANY[FEW], LABELS[FEW])
+    assert ensemble.members_[0].n_threads == 1

@@ -1,0 +1,220 @@
+"""The logit and calibrated least squares on blocks of rows against the same rows in memory."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from block_support import FarBlocks, mapped
+from logit_problems import problem
+
+from eigenfeat import CalibratedLeastSquares, MultinomialLogit
+from eigenfeat.linear.logit_problem import LogitProblem, Penalty
+from eigenfeat.rows import ArrayBlocks, GeneratedBlocks
+from eigenfeat.rows.labelled import MemoryRows, scan_blocks
+
+
+def logit(**options):
+    return MultinomialLogit(**{"tol": 1e-11, "max_iter": 500} | options)
+
+
+@pytest.fixture(scope="module")
+def digits():
+    return problem("digits")
+
+
+def agree(found, memory, X, rtol):
+    """Rare columns' coefficients are hardly determined, so that scores are compared."""
+    ours, theirs = found.decision_function(X), memory.decision_function(X)
+    np.testing.assert_allclose(ours, theirs, rtol=0, atol=rtol * np.abs(theirs).max())
+    np.testing.assert_array_equal(found.classes_, memory.classes_)
+    assert found.n_features_in_ == memory.n_features_in_
+    for name in ("objective_", "error_history_", "validation_history_", "n_rows_"):
+        if hasattr(memory, name):
+            np.testing.assert_allclose(getattr(found, name), getattr(memory, name), rtol=rtol)
+
+
+@pytest.mark.parametrize(
+    ("make", "size", "kind", "dtype", "rtol"),
+    [
+        (logit, 1, sp.csr_array, np.float32, 1e-3),
+        (logit, 64, np.asarray, np.float32, 1e-3),
+        (logit, 64, sp.csr_matrix, np.float64, 1e-5),
+        # Steps are solved in a float32 metric, of rows that come in another order.
+        (CalibratedLeastSquares, 1, np.asarray, np.float64, 1e-4),
+        (CalibratedLeastSquares, 64, sp.csr_matrix, np.float64, 1e-4),
+        (CalibratedLeastSquares, 600, sp.csr_matrix, np.float32, 2e-3),
+    ],
+)
+def test_blocks_of_any_size_give_the_fit_in_memory(digits, make, size, kind, dtype, rtol):
+    X, y = kind(digits[0].astype(dtype)), digits[1]
+    if size == 1:
+        X, y = X[:30], y[:30]
+    found = make().fit(FarBlocks(X, y, block_rows=size))
+    agree(found, make().fit(X, y), X, rtol)
+
+
+@pytest.mark.parametrize(
+    ("make", "options"),
+    [
+        (logit, {"fit_intercept": False}),
+        (logit, {"gram_rows": 300}),
+        (logit, {"gram_rows": None}),
+        (logit, {"l2": 0.5, "penalty": 0.0}),
+        (CalibratedLeastSquares, {"fit_intercept": False}),
+        (CalibratedLeastSquares, {"early_stopping": True, "n_iterations": 12}),
+        (CalibratedLeastSquares, {"gram_rows": None, "calibration_powers": 1}),
+        (CalibratedLeastSquares, {"n_iterations": 0}),
+    ],
+)
+def test_options_mean_the_same_on_blocks(digits, make, options):
+    X, y = digits
+    weight = np.random.RandomState(0).randint(0, 3, len(y)) / 2.0  # some rows have none
+    memory = make(**options).fit(X, y, weight)
+    found = make(**options).fit(FarBlocks(X, y, weight, block_rows=77))
+    agree(found, memory, X, 1e-4 if make is logit else 1e-3)
+
+
+def test_columns_far_from_zero_are_centred_alike(digits):
+    X, y = digits[0] + 1000.0 * (np.arange(64) % 2), digits[1]
+    memory = logit().fit(X, y)
+    found = logit().fit(FarBlocks(X, y, block_rows=100))
+    Z = X - X.mean(axis=0)
+    scores = [m.decision_function(X) for m in (memory, found)]
+    np.testing.assert_allclose(scores[1], scores[0], atol=1e-4 * np.abs(Z).max())
+    np.testing.assert_allclose(found.objective_, memory.objective_, rtol=1e-9)
+
+
+def test_a_path_and_a_warm_start_go_by_blocks(digits):
+    X, y = digits
+    blocks = FarBlocks(X, y, block_rows=200)
+    memory = logit().fit_path(X, y, [0.3, 0.03])
+    found = logit().fit_path(blocks, None, [0.3, 0.03])
+    for ours, theirs in zip(found, memory, strict=True):
+        agree(ours, theirs, X, 1e-5)
+    again = found[-1].set_params(warm_start=True).fit(blocks)
+    assert again.n_iter_[0] <= 2
+
+
+def test_threads_change_no_bit_and_mapped_rows_are_blocks(digits, tmp_path):
+    X, y = digits
+    fits = [
+        CalibratedLeastSquares(n_threads=n).fit(ArrayBlocks(X, y, block_rows=200))
+        for n in (1, 2, 7)
+    ]
+    for other in fits[1:]:
+        np.testing.assert_array_equal(other.coef_, fits[0].coef_)
+        np.testing.assert_array_equal(other.calibration_.weights, fits[0].calibration_.weights)
+    on_disk = CalibratedLeastSquares().fit(mapped(tmp_path / "X", X), y)
+    whole = CalibratedLeastSquares().fit(ArrayBlocks(X, y))
+    np.testing.assert_array_equal(on_disk.coef_, whole.coef_)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_summed_gram_matrix_makes_the_metric_of_rows_in_memory(digits, dtype):
+    X, y = digits[0].astype(dtype), digits[1]
+    rows = scan_blocks(ArrayBlocks(X, y, block_rows=97))
+    ours = LogitProblem(rows, constant=True)
+    theirs = LogitProblem(MemoryRows.of(X, y, None, n_threads=1), constant=True)
+    G = np.random.RandomState(1).randn(65, 10)
+    penalty = Penalty(0.03, 0.5, 0.0)
+    assert 600 * 64 > 65 * 66  # the matrix is smaller than the rows
+    for sample in (None, np.arange(0, 600, 2), np.arange(40)):
+        solved = [p.metric(penalty, 1.0, sample, coarse=True).solve(G, 1) for p in (ours, theirs)]
+        np.testing.assert_allclose(*solved, atol=1e-3 * np.abs(solved[1]).max())
+
+
+def test_rows_in_blocks_are_known_by_their_numbers(digits):
+    X, y = digits
+    weight = (np.arange(600) % 3 > 0) * 2.0
+    rows = scan_blocks(FarBlocks(X, y, weight, block_rows=101))
+    kept = np.flatnonzero(weight)
+    np.testing.assert_array_equal(rows.classes[rows.codes], y[kept])
+    wanted = np.array([7, 3, 399, 0])
+    drawn = rows.take(wanted)
+    np.testing.assert_array_equal(drawn.X, X[kept[wanted]])
+    np.testing.assert_array_equal(drawn.y, y[kept[wanted]])
+    half = rows.subset(np.arange(0, 400, 2))
+    np.testing.assert_array_equal(half.codes, y[kept[::2]])
+    np.testing.assert_array_equal(half.subset([5, 9]).take([1]).X[0], X[kept[18]])
+
+
+# ---- errors --------------------------------------------------------------------------------------
+
+
+class Changing(FarBlocks):
+    """Something is done to the rows before the pass of this number."""
+
+    def __init__(self, X, y, at, change):
+        super().__init__(X.copy(), y.copy(), block_rows=100)
+        self.at, self.change = at, change
+
+    def reduce(self, *arguments):
+        if self.passes == self.at:
+            self.change(self.inner)
+        return super().reduce(*arguments)
+
+
+def spoil(inner):
+    inner.X[250, 3] += 1
+
+
+def shorten(inner):
+    inner.X, inner.y = inner.X[:-1], inner.y[:-1]
+
+
+def narrow(inner):
+    inner.X = inner.X[:, :-1]
+
+
+def relabel(inner):
+    inner.y[5] = 77
+
+
+def interrupt(inner):
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("make", [MultinomialLogit, CalibratedLeastSquares])
+@pytest.mark.parametrize(
+    ("change", "at", "error", "message"),
+    [
+        (spoil, 1, ValueError, "X: expected the 600 samples of the first .* got 600 with other"),
+        (spoil, 4, ValueError, "X: expected the 600 samples of the first .* got 600 with other"),
+        (shorten, 1, ValueError, "X: expected the 600 samples of the first pass .* got 599: the"),
+        (narrow, 4, ValueError, r"X: expected 64 columns, got 63 in the block from row \d+ on"),
+        (relabel, 4, ValueError, r"y: expected labels in \[0, 1, .*\], got 77"),
+        (interrupt, 4, KeyboardInterrupt, None),
+    ],
+)
+def test_blocks_that_change_leave_the_model_as_it_was(digits, make, change, at, error, message):
+    model = make(gram_rows=100).fit(*digits)
+    before = dict(vars(model))
+    with pytest.raises(error, match=message):
+        model.fit(Changing(*digits, at, change))
+    assert vars(model) == before
+
+
+def test_bad_blocks_are_named(digits):
+    X, y = digits[0].copy(), digits[1]
+    for blocks, text in (
+        (ArrayBlocks(X, np.zeros(len(y), int)), "at least two classes"),
+        (ArrayBlocks(X), "expected the labels of the samples from 0 on"),
+        ([(X, y), (X, y)], "GeneratedBlocks"),
+    ):
+        with pytest.raises(ValueError, match=text):
+            CalibratedLeastSquares().fit(blocks)
+    with pytest.raises(ValueError, match="expected None with blocks"):
+        CalibratedLeastSquares().fit(ArrayBlocks(X, y), y)
+    for bad in (np.nan, np.inf):
+        X[417, 9] = bad
+        for kind in (np.asarray, sp.csr_matrix):
+            with pytest.raises(ValueError, match=r"X: expected finite.* in row 417, column 9"):
+                MultinomialLogit().fit(ArrayBlocks(kind(X), y, block_rows=100))
+    X, labels, weight = digits[0], y.astype(float), np.ones(600)
+    labels[555], weight[333] = np.nan, -1
+    with pytest.raises(ValueError, match=r"sample_weight: .* got -1.0 in row 333"):
+        MultinomialLogit().fit(GeneratedBlocks([(X[:90], y[:90]), (X[90:], y[90:], weight[90:])]))
+    text = r"y: expected a label for every sample, got 1 missing value, the first in row 555"
+    with pytest.raises(ValueError, match=text):
+        MultinomialLogit().fit(GeneratedBlocks([(X[:90], labels[:90]), (X[90:], labels[90:])]))
