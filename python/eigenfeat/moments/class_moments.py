@@ -781,18 +781,10 @@ _Parts: TypeAlias = "tuple[_Batch | _Merge, ...]"
 
 @dataclass(frozen=True, eq=False)
 class _FewSamples:
-    """Checked samples, their class indices and weights, batch by batch; immutable.
+    """Checked samples, their class indices and weights, batch by batch; immutable."""
 
-    Attributes
-    ----------
-    n_features : int
-        d, columns.
-    n_samples : int
-        At most half of d.
-    """
-
-    n_features: int
-    n_samples: int = 0
+    n_features: int  # d, columns
+    n_samples: int = 0  # at most half of d
     _parts: _Parts = ()
 
     def added(

@@ -61,24 +61,12 @@ class CachedBlock(Block):
 
 @dataclass(frozen=True, eq=False)
 class MemoryRows:
-    """Checked rows in memory: passes cost no reading, and what they make of rows is kept.
+    """Checked rows in memory: passes cost no reading, and what they make of rows is kept."""
 
-    Attributes
-    ----------
-    block : Block
-        Features; labels as int32 indices.
-    labels : (k,) array
-        Sorted.
-    reading : RowTransform
-        Of what is not in `block` yet: layers that hide, by whose features every pass goes.
-    gaussian : GaussianRows or None
-        What the entries that were missing have been completed by.
-    """
-
-    block: Block
-    labels: Labels
-    reading: RowTransform
-    gaussian: GaussianRows | None = None
+    block: Block  # features; labels as int32 indices
+    labels: Labels  # (k,) sorted
+    reading: RowTransform  # of what is not in `block` yet: layers that hide, for every pass
+    gaussian: GaussianRows | None = None  # what missing entries have been completed by
 
     in_memory: ClassVar[Literal[True]] = True
 
@@ -234,20 +222,12 @@ class BlockRows:
 
     Rows without weight are left out. Those that are left are numbered from 0: `codes` and the
     arguments of `take` and `subset` go by these numbers.
-
-    Attributes
-    ----------
-    blocks : RowBlocks
-    reading : RowTransform
-    scan : BlockScan
-    rows : (n,) array, or None
-        Numbers of the rows of a subset; None for all.
     """
 
     blocks: RowBlocks
     reading: RowTransform
     scan: BlockScan
-    rows: npt.NDArray[np.int64] | None = None
+    rows: npt.NDArray[np.int64] | None = None  # numbers of the rows of a subset; None for all
 
     in_memory: ClassVar[Literal[False]] = False
 
