@@ -487,21 +487,13 @@ class CostStream:
 
         Parameters
         ----------
-        value : float or (channels,) array-like
-            Sample; NaN is missing and counts as one time step. Ignored once the series is decided.
-        time : int, optional
-            Number of the sample, starting at 1; skipped values are missing. The next by default.
+        value, time
+            As in `Stream.push`.
 
         Returns
         -------
         CostDecision or None
             The decision, from the deciding value on; None before.
-
-        Raises
-        ------
-        ValueError
-            If the sample is infinite or of another shape, or its time has passed; then nothing is
-            pushed.
         """
         length = self._model.n_timepoints_
         given = pushed_value(value, self._model.n_channels_, decided=self._decision is not None)

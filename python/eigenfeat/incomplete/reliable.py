@@ -455,8 +455,6 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         ------
         NotCertifiedError
             If no tau is certified; the estimator is then unchanged.
-        ValueError
-            If parameters are invalid, or samples and labels do not match.
         """
         check_is_fitted(self)
         calibration = calibrate(self, X, y, **options)

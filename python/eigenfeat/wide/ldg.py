@@ -38,19 +38,10 @@ MOST_STEPS = 400
 
 @dataclass(eq=False)
 class WideRows:
-    """Standardised and centred rows (n, d) as an operator.
+    """Standardised and centred rows (n, d) as an operator."""
 
-    Attributes
-    ----------
-    rows : SparseRows or DenseRows
-        Of columns in an order of their own, over the root of n.
-    order : (d',) array
-        Which of the columns of `rows` come one after the other in the input.
-    n_threads : int
-    """
-
-    rows: Rows
-    order: NDArray[np.intp]
+    rows: Rows  # of columns in an order of their own, over the root of n
+    order: NDArray[np.intp]  # (d',) columns of `rows` that come one after the other in the input
     n_threads: int
 
     def centred(self, A: Array) -> Array:
@@ -119,7 +110,7 @@ def wide_rows(X: Rows, scaled: bool, n_threads: int | None) -> tuple[Columns, Wi
     """Standardise rows without making sparse ones dense."""
     n = X.shape[0]
     same = np.zeros(n, dtype=np.intp)
-    classes, report = wide_classes(X, same, None, "columns" if scaled else "none", True, np.inf)
+    classes, report = wide_classes(X, same, None, "columns" if scaled else "none", True)
     selected = np.ones(X.shape[1], dtype=bool)
     mean = classes.origin + classes.mean / classes.factor
     order = np.arange(len(mean))

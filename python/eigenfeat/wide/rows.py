@@ -19,7 +19,7 @@ from eigenfeat._base.saved import Saved, fits
 from eigenfeat._base.types import DType, Floats
 from eigenfeat._base.validation import in_order
 from eigenfeat.moments.class_moments import varying
-from eigenfeat.pencils.fitted_directions import ScaleReport
+from eigenfeat.pencils.fitted_directions import ScaleReport, by_rule, scale_report
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -34,16 +34,7 @@ _BLOCK_BYTES = 32e6
 
 @dataclass(eq=False)
 class SparseRows(Saved):
-    """Compressed sparse rows (n, d).
-
-    Attributes
-    ----------
-    data : (nnz,) array of float32 or float64
-    indices : (nnz,) array of int32
-        Columns, in any order.
-    indptr : (n + 1,) array of int64
-    n_columns : int
-    """
+    """Compressed sparse rows (n, d)."""
 
     _saved: ClassVar[dict[str, str]] = {
         "data": "numbers n",
@@ -52,9 +43,9 @@ class SparseRows(Saved):
         "n_columns": "count",
     }
 
-    data: _Values
-    indices: NDArray[np.int32]
-    indptr: NDArray[np.int64]
+    data: _Values  # (nnz,) float32 or float64
+    indices: NDArray[np.int32]  # (nnz,) columns, in any order
+    indptr: NDArray[np.int64]  # (n + 1,)
     n_columns: int
     _transposed: SparseRows | None = field(default=None, repr=False)
 
@@ -69,13 +60,7 @@ class SparseRows(Saved):
         return self.data.dtype
 
     def checked(self) -> SparseRows:
-        """The same, once it is known that its arrays are a matrix.
-
-        Raises
-        ------
-        ValueError
-            If `indptr` falls somewhere, or a column is out of range.
-        """
+        """The same; ValueError if `indptr` falls somewhere, or a column is out of range."""
         core.check_compact_rows(self.data, self.indices, self.indptr, self.n_columns)
         return self
 
@@ -149,21 +134,13 @@ class DenseRows:
     """Rows ``row_factor[:, None] * (X[rows] - origin) * column_factor`` of an array or a memmap.
 
     Nothing wider than a block is ever copied.
-
-    Attributes
-    ----------
-    X : (N, d) array
-    rows : (n,) array of int
-        Which of them, ascending.
-    row_factor : (n,) array
-    column_factor, origin : (d,) arrays
     """
 
-    X: _Values
-    rows: NDArray[np.int64]
-    row_factor: NDArray[np.float64]
-    column_factor: NDArray[np.float64]
-    origin: NDArray[np.float64]
+    X: _Values  # (N, d)
+    rows: NDArray[np.int64]  # (n,) which of them, ascending
+    row_factor: NDArray[np.float64]  # (n,)
+    column_factor: NDArray[np.float64]  # (d,)
+    origin: NDArray[np.float64]  # (d,)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -284,38 +261,17 @@ class WideClasses:
 
     Of sparse rows only the columns that occur, numbered by falling frequency, so that what is read
     most lies together.
-
-    Attributes
-    ----------
-    rows : list of SparseRows or DenseRows
-        One for each class, (n_c, d').
-    roots : list of (n_c,) arrays
-        Roots of the weights, which sum to 1 in each class.
-    columns : (d',) array of int, or None
-        Which columns these are; None for dense rows, which keep all.
-    factor : (d',) array
-        What the columns were multiplied by.
-    origin : (d',) array
-        What was taken away from dense rows before.
-    means : (k, d') array
-        Of the rows, in these units and about this origin.
-    mean : (d',) array
-        Of all rows.
-    squares : (k,) array
-        Mean squared norm of a class's rows.
-    n_features : int
-        d.
     """
 
-    rows: list[Rows]
-    roots: list[Array]
-    columns: NDArray[np.int64] | None
-    factor: Array
-    origin: Array
-    means: Array
-    mean: Array
-    squares: Array
-    n_features: int
+    rows: list[Rows]  # one for each class, (n_c, d')
+    roots: list[Array]  # (n_c,) of the weights, which sum to 1 in each class
+    columns: NDArray[np.int64] | None  # (d',) which these are; None for dense rows, which keep all
+    factor: Array  # (d',) what the columns were multiplied by
+    origin: Array  # (d',) what was taken away from dense rows before
+    means: Array  # (k, d') of the rows, in these units and about this origin
+    mean: Array  # (d',) of all rows
+    squares: Array  # (k,) mean squared norm of a class's rows
+    n_features: int  # d
 
     @property
     def dtype(self) -> DType:
@@ -333,22 +289,12 @@ def wide_classes(
     weight: Array | None,
     scale: str,
     constant: bool,
-    most_spread: float,
 ) -> tuple[WideClasses, ScaleReport]:
-    """Sort rows by class, and decide on the columns' scales.
+    """Sort rows (n, d) by class, and decide on the columns' scales.
 
-    Parameters
-    ----------
-    X : (n, d) array, memmap or CSR matrix
-    codes : (n,) array
-        Classes from 0.
-    weight : (n,) array or None
-    scale : {"auto", "none", "columns"}
-        "auto" leaves sparse columns as they are: counts and what is made of them share a unit, and
-        dividing rare terms by their tiny deviations would leave nothing else. Dense ones are
-        divided where the largest deviation is more than `most_spread` times the median.
-    constant : bool
-        Whether rows may be moved, which keeps the digits of dense rows far from zero.
+    With "auto" sparse columns stay as they are: counts and what is made of them share a unit, and
+    dividing rare terms by their tiny deviations would leave nothing else. Dense ones go by the
+    rule of `by_rule`. `constant`: rows may be moved, which keeps the digits of those far from zero.
     """
     k = int(codes.max()) + 1
     share = np.ones(len(codes)) if weight is None else np.asarray(weight, dtype=np.float64)
@@ -356,7 +302,10 @@ def wide_classes(
     is_sparse = sparse.issparse(X)
     checked = in_order(X) if is_sparse else X
     mean, deviation = _column_statistics(checked, share / share.sum())
-    report = _report(scale, deviation, most_spread, is_sparse)
+    basis = "given" if scale != "auto" else "rule"
+    if scale == "auto":
+        scale = "none" if is_sparse else by_rule(deviation)
+    report = scale_report(scale, basis, deviation)
     roots = np.sqrt(share / totals[codes])
     members = [np.flatnonzero(codes == c) for c in range(k)]
     if is_sparse:
@@ -423,15 +372,3 @@ def _column_statistics(X: Any, share: Array) -> tuple[Array, Array]:
             variance += share[block] @ (X[block] - mean) ** 2
         return mean, varying(variance, mean, X.shape[0])
     return mean, np.where(variance > noise, np.sqrt(np.maximum(variance, 0.0)), 0.0)
-
-
-def _report(scale: str, deviation: Array, most_spread: float, is_sparse: bool) -> ScaleReport:
-    positive = deviation[deviation > 0]
-    spread = float(positive.max() / np.median(positive)) if positive.size else 1.0
-    basis = "given" if scale != "auto" else "rule"
-    if scale == "auto":
-        scale = "columns" if spread > most_spread and not is_sparse else "none"
-    divisors = np.ones_like(deviation)
-    if scale == "columns":
-        divisors = np.where(deviation > 0, deviation, 1.0)
-    return ScaleReport(scale, basis, divisors, spread=spread)
