@@ -54,6 +54,11 @@ class ECTS(SeriesClassifier):
     n_features_in_ : int
         Number of values of a series, d.
 
+    Raises
+    ------
+    ValueError
+        If series, labels or parameters are invalid.
+
     See Also
     --------
     FixedTime : One time for all series.

@@ -494,6 +494,11 @@ class CostStream:
         -------
         CostDecision or None
             The decision, from the deciding value on; None before.
+
+        Raises
+        ------
+        ValueError
+            As in `Stream.push`; then nothing is pushed.
         """
         length = self._model.n_timepoints_
         given = pushed_value(value, self._model.n_channels_, decided=self._decision is not None)

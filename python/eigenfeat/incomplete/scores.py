@@ -117,6 +117,11 @@ def early_scores(
     Returns
     -------
     EarlyScores
+
+    Raises
+    ------
+    ValueError
+        If there are no series, lengths differ, or a time is not in 1..d.
     """
     d = check_whole(n_samples, "n_samples", at_least=1)
     if not hasattr(early, "label") or not hasattr(early, "time"):
@@ -165,6 +170,11 @@ def reliability_curve(
     Returns
     -------
     EarlyCurve
+
+    Raises
+    ------
+    ValueError
+        If reliabilities are invalid, or series and labels do not match.
     """
     if not hasattr(model, "predict_early"):
         raise ValueError(f"model: expected a ReliableClassifier, got {show(model)}")
