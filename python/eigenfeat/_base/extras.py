@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-__all__ = ["MissingExtraError", "installed", "require"]
+__all__ = ["MissingExtraError", "require"]
 
 EXTRAS = {"lightgbm": "bench", "matplotlib": "plot"}
 
@@ -13,29 +13,13 @@ class MissingExtraError(ImportError):
     """A library is not installed that one of the package's extras brings."""
 
 
-def installed(library: str) -> bool:
-    """Whether a library can be imported, which is not done here."""
-    try:
-        return find_spec(library) is not None
-    except ValueError:  # put into sys.modules by hand, with no spec
-        return True
-
-
 def require(library: str, purpose: str) -> None:
-    """Refuse, before any work, what needs a library that is not installed.
-
-    Parameters
-    ----------
-    library : {"lightgbm", "matplotlib"}
-    purpose : str
-        What it is needed for.
-
-    Raises
-    ------
-    MissingExtraError
-        With the command that installs it.
-    """
-    if not installed(library):
+    """MissingExtraError, before any work, with the command that installs a library of `EXTRAS`."""
+    try:
+        missing = find_spec(library) is None
+    except ValueError:  # put into sys.modules by hand, with no spec
+        missing = False
+    if missing:
         raise MissingExtraError(
             f"{library}: expected to be installed for {purpose}, as by "
             f'pip install "eigenfeat[{EXTRAS[library]}]"'

@@ -43,24 +43,9 @@ def default(n_threads: int) -> Iterator[None]:
 
 
 def resolve(n_threads: int | None) -> int:
-    """Thread count as the core takes it.
+    """Thread count as the core takes it: 0 for all that OpenMP gives, or what `default` says.
 
-    Parameters
-    ----------
-    n_threads : int or None
-        Threads to use, at least 1. None means all that OpenMP gives, which ``OMP_NUM_THREADS``
-        sets; but within `default` what that says. Results are the same bits for every count;
-        small work stays on one thread.
-
-    Returns
-    -------
-    int
-        The count, or 0 for all.
-
-    Raises
-    ------
-    ValueError
-        If `n_threads` is neither None nor a positive integer.
+    Results are the same bits for every count; small work stays on one thread.
     """
     if n_threads is None:
         return int(getattr(_here, "default", 0))
@@ -73,14 +58,10 @@ def resolve(n_threads: int | None) -> int:
 
 @cache
 def count_cores() -> int:
-    """Let joblib count the physical cores; it does so once in a process, by starting a program.
+    """Let joblib count the physical cores, once in a process, before scikit-learn asks it.
 
-    Scikit-learn asks it when k-means or neighbours first run. Where that program cannot be started,
-    as on a machine that is out of processes or has no such program, joblib takes the logical cores,
-    with a warning and a traceback on stderr, and an error where warnings are errors (a KeyError
-    comes before it in the traceback: that of scikit-learn's cache, which is empty then). The number
-    decides how fast things are, and nothing else. Asked here, the answer is there when scikit-learn
-    asks.
+    It starts a program; where it cannot, joblib takes the logical cores, with a warning (an error
+    where warnings are errors) and a traceback on stderr, which nobody needs to see.
     """
     with warnings.catch_warnings(), redirect_stderr(io.StringIO()):
         warnings.simplefilter("ignore")
@@ -91,8 +72,7 @@ def count_cores() -> int:
 def one_blas_thread() -> Iterator[None]:
     """Keep every BLAS of this process at one thread while the body runs.
 
-    Threads that wait for each other a thousand times a second are slower than one, by far where
-    other work wants the cores, and how many there are would decide a result's last bits.
+    Threads that often wait for each other are slow, and their number decides a result's last bits.
     """
     with _controller().limit(limits=1, user_api="blas"):
         yield
@@ -100,10 +80,7 @@ def one_blas_thread() -> Iterator[None]:
 
 @cache
 def _controller() -> Any:
-    """Return what knows this process's BLAS libraries; to look for them takes some 5 ms.
-
-    NumPy's and SciPy's are loaded when this package's estimators are; others are not used here.
-    """
+    """What knows the BLAS libraries of NumPy and SciPy; to look for them takes some 5 ms."""
     import scipy.linalg  # noqa: F401
     from threadpoolctl import ThreadpoolController
 

@@ -11,8 +11,14 @@ import numpy as np
 
 from eigenfeat._base.labels import plain_labels
 from eigenfeat._base.validation import naming_text, show
-from eigenfeat.distributed._cluster import computed
-from eigenfeat.distributed._dask import is_array, is_collection, is_frame, is_series, module
+from eigenfeat.distributed._dask import (
+    computed,
+    is_array,
+    is_collection,
+    is_frame,
+    is_series,
+    module,
+)
 from eigenfeat.distributed._persisted import PersistedPartitions
 from eigenfeat.rows.blocks import Block
 

@@ -11,17 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from eigenfeat.distributed._cluster import client_in_use, gathered, graphs_of_any_size, workers_of
-from eigenfeat.distributed._tree import Node, Tree
+from eigenfeat.distributed._dask import client_in_use, gathered, graphs_of_any_size, workers_of
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from dask.delayed import Delayed
 
-    from eigenfeat.distributed._cluster import Client
-
-__all__ = ["MOST_BYTES", "PersistedPartitions", "Share", "of_bundle"]
+__all__ = ["MOST_BYTES", "PersistedPartitions", "Share", "Tree", "of_bundle"]
 
 MOST_BYTES = 2**25  # of all partitions' results, for them to come here without a tree of tasks
 _SHARE = 0.1  # of a worker's memory, which the partitions of one task take at most
@@ -104,22 +101,6 @@ class _Placement:
             for numbers in _cut(self.mine[address], self.sizes, worker)
         ]
 
-    def evened(self) -> list[str]:
-        """An address for every partition: no worker has more than its threads' part of them."""
-        n = len(self.sizes)
-        room = {
-            a: -(-n * worker.n_threads // self._n_threads) for a, worker in self.workers.items()
-        }
-        free = {address: room[address] - len(self.mine[address]) for address in room}
-        place = [""] * n
-        for address, numbers in self.mine.items():
-            for turn, number in enumerate(numbers):
-                place[number] = address
-                if turn >= room[address]:
-                    place[number] = max(free, key=lambda other: free[other])
-                    free[place[number]] -= 1
-        return place
-
     @property
     def _n_threads(self) -> int:
         return sum(worker.n_threads for worker in self.workers.values())
@@ -180,13 +161,7 @@ class PersistedPartitions:
                 tree.put(node, result)
         return tree
 
-    def places(self) -> list[str] | None:
-        """A worker for what is made of each partition: who holds it, or one that has less to do."""
-        client = client_in_use()
-        holding = None if client is None else self._placed(client)
-        return None if holding is None else holding.evened()
-
-    def shares(self, client: Client) -> list[Share] | None:
+    def shares(self, client: Any) -> list[Share] | None:
         """The tasks of a pass; None where it is better to have one a partition."""
         holding = self._placed(client)
         return None if holding is None else holding.shares()
@@ -236,6 +211,68 @@ def _future(part: Any) -> Any:
     return value if isinstance(value, sys.modules["distributed"].Future) else None
 
 
+# ---- the tree of merges, whose shape depends on the partitions alone -----------------------------
+
+
+Node = tuple[int, int]
+"""Level and position: partitions are level 0, and the levels above them merge neighbours."""
+
+
+class Tree:
+    """Results on their way up: those below a node are merged, in order, once all of them are here.
+
+    Parameters
+    ----------
+    n_leaves : int
+    fan_in : int >= 2
+        How many results of one level are merged into one of the next.
+    merge : callable
+        ``merge(a, b)`` of neighbours; it may change `a`.
+
+    Attributes
+    ----------
+    results : dict
+        By node, what could not be merged so far.
+    """
+
+    def __init__(self, n_leaves: int, fan_in: int, merge: Callable[[Any, Any], Any]) -> None:
+        self.n_leaves, self.fan_in, self.merge = n_leaves, fan_in, merge
+        self.results: dict[Node, Any] = {}
+
+    @property
+    def root(self) -> Any:
+        """What all results were merged to."""
+        (result,) = self.results.values()
+        return result
+
+    def put(self, node: Node, result: Any) -> None:
+        """Take in one result, and merge what can be merged."""
+        self.results[node] = result
+        level, position = node
+        width = self._width(level)
+        while width > 1:
+            first = position // self.fan_in * self.fan_in
+            below = [(level, i) for i in range(first, min(first + self.fan_in, width))]
+            if any(child not in self.results for child in below):
+                return
+            merged = self._merged(self.results.pop(child) for child in below)
+            level, position, width = level + 1, position // self.fan_in, -(-width // self.fan_in)
+            self.results[level, position] = merged
+
+    def _width(self, level: int) -> int:
+        width = self.n_leaves
+        for _ in range(level):
+            width = -(-width // self.fan_in)
+        return width
+
+    def _merged(self, results: Iterable[Any]) -> Any:
+        neighbours = iter(results)
+        total = next(neighbours)
+        for result in neighbours:
+            total = self.merge(total, result)
+        return total
+
+
 def of_bundle(
     leaf: Callable[..., Any],
     merge: Callable[[Any, Any], Any],
@@ -243,23 +280,10 @@ def of_bundle(
     numbers: Sequence[int],
     arguments: Sequence[Sequence[Any]],
 ) -> dict[Node, Any] | None:
-    """Results of some partitions, merged as far as the tree allows.
+    """Results of some partitions (`numbers`, ascending), merged as far as the tree allows, by node.
 
-    Parameters
-    ----------
-    leaf : callable
-        ``leaf(*arguments)``: one partition's result.
-    merge, shape
-        As in `Tree`, with its number of leaves and fan-in.
-    numbers : list of int
-        Partitions, ascending.
-    arguments : list of lists
-        One a partition.
-
-    Returns
-    -------
-    dict by node, or None
-        None if all partitions' results would be too large to be sent to one place.
+    ``leaf(*arguments[i])`` is one partition's result, `shape` the tree's number of leaves and
+    fan-in. None if all partitions' results would be too large to be sent to one place.
     """
     tree = Tree(*shape, merge)
     for turn, number in enumerate(numbers):

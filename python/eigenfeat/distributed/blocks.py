@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -13,13 +13,20 @@ import numpy.typing as npt
 
 from eigenfeat._base import threads
 from eigenfeat._base.labels import plain_labels
-from eigenfeat._base.validation import check_number, check_whole
-from eigenfeat.distributed._cluster import computed, persisted
-from eigenfeat.distributed._dask import module
+from eigenfeat._base.validation import check_number, check_whole, physical_memory
+from eigenfeat.distributed._dask import client_in_use, computed, module, persisted, workers_of
 from eigenfeat.distributed._partitions import Partitions, partitions
 from eigenfeat.distributed._persisted import PersistedPartitions
-from eigenfeat.distributed._stored import StoredBlock, fits_memory, reduced, stored_blocks
-from eigenfeat.rows.blocks import ArrayBlocks, Block, RowBlocks, RowTransform, joined, read
+from eigenfeat.rows.blocks import (
+    ArrayBlocks,
+    Block,
+    Checksum,
+    RowBlocks,
+    RowTransform,
+    joined,
+    merge_read,
+    read,
+)
 
 if TYPE_CHECKING:
     from dask.array import Array
@@ -139,7 +146,7 @@ class DaskBlocks(RowBlocks):
             self._stored is not None and self._stored.reading is reading
         )
         self._last = reading
-        return (again or reading.mask is None) and fits_memory(reading, self.n_rows, self.keep)
+        return (again or reading.mask is None) and _fits_memory(reading, self.n_rows, self.keep)
 
     def _reduced_kept(
         self, merge: Any, reading: RowTransform, function: Any, merge_inside: Any, *arguments: Any
@@ -147,7 +154,7 @@ class DaskBlocks(RowBlocks):
         """A pass of `eigenfeat.rows.blocks.read`, by what the workers keep of an earlier one."""
         if self._stored is None or self._stored.reading is not reading:
             self._stored = None
-            parts = self._made(self._pass(stored_blocks, merge, (reading,)))
+            parts = self._made(self._pass(_stored_blocks, merge, (reading,)))
             self._stored = _StoredRows(reading, parts, PersistedPartitions.of(parts))
         pass_ = self._pass(function, merge, (merge_inside, arguments))
         nothing: list[Any] = [()] * len(self._stored.parts)
@@ -157,12 +164,7 @@ class DaskBlocks(RowBlocks):
         """What workers keep of every partition, once all have it."""
         shared = _literal(pass_)
         task = module("dask").delayed(_stored_partition, pure=False, traverse=False)
-        known = self._partitions.persisted
-        places = None if known is None else known.places()
-        made = []
-        for number, (sources, start) in enumerate(self._sources()):
-            with module("dask").annotate(**_preferably(places, number)):
-                made.append(task(shared, start, *sources))
+        made = [task(shared, start, *sources) for sources, start in self._sources()]
         return [(part,) for part in persisted(made)]
 
     def _pass(self, function: Any, merge: Any, arguments: tuple[Any, ...]) -> _Pass:
@@ -220,13 +222,6 @@ class DaskBlocks(RowBlocks):
         return zip(self._partitions.sources, starts, strict=True)
 
 
-def _preferably(places: list[str] | None, number: int) -> dict[str, Any]:
-    """How Dask is told where to make something."""
-    if places is None:
-        return {}
-    return {"workers": [places[number]], "allow_other_workers": True}
-
-
 def _literal(value: Any) -> Any:
     """A task that is nothing but a value."""
     return module("dask").delayed(value, pure=False, traverse=False)
@@ -272,17 +267,17 @@ def _of_partition(pass_: _Pass, start: int, *sources: Any) -> Any:
         return blocks.reduce(pass_.function, pass_.merge, *pass_.arguments)
 
 
-def _stored_partition(pass_: _Pass, start: int, *sources: Any) -> list[StoredBlock]:
+def _stored_partition(pass_: _Pass, start: int, *sources: Any) -> list[_StoredBlock]:
     """One partition's rows as all passes read them."""
     with threads.default(pass_.n_threads):
         blocks = _Pieces(pass_.read(*sources), start, pass_.block_rows)
-        return stored_blocks(blocks, *pass_.arguments)
+        return _stored_blocks(blocks, *pass_.arguments)
 
 
-def _of_stored(pass_: _Pass, stored: list[StoredBlock]) -> Any:
+def _of_stored(pass_: _Pass, stored: list[_StoredBlock]) -> Any:
     """One partition's share of a reduction, by what is stored of it."""
     with threads.default(pass_.n_threads):
-        return reduced(stored, pass_.function, *pass_.arguments)
+        return _reduced(stored, pass_.function, *pass_.arguments)
 
 
 def _of_results(pass_: _Pass, *results: Any) -> Any:
@@ -298,3 +293,69 @@ def _taken(read: Callable[..., Block], start: int, rows: Any, *sources: Any) -> 
     block = read(*sources)
     (whole,) = _Pieces(block, start, max(len(block), 1))
     return whole.take(rows)
+
+
+# ---- projections that workers keep between the passes of a fit, if their memory allows it --------
+
+
+@dataclass(frozen=True, eq=False)
+class _StoredBlock:
+    """One block as every pass reads it: pieces of features by their projections, and a checksum."""
+
+    checksum: Checksum
+    pieces: list[Block]
+
+    def __sizeof__(self) -> int:
+        arrays = [piece.X.projections for piece in self.pieces]
+        return object.__sizeof__(self) + sum(array.nbytes for array in arrays)
+
+
+def _fits_memory(reading: RowTransform, n_rows: int, share: float) -> bool:
+    """Whether projections of so many rows take that share of the workers' memory at most.
+
+    Rows that are not projected cost little to read.
+    """
+    if not reading.layers or reading.hidden:
+        return False
+    width = len(reading.layers[-1].offset)
+    if reading.include_input:
+        width += reading.layers[-1].directions.shape[0]
+    return 4.0 * n_rows * width <= share * _memory()
+
+
+def _stored_blocks(blocks: RowBlocks, reading: RowTransform) -> list[_StoredBlock]:
+    """What `eigenfeat.rows.blocks.read` reads of blocks, before any function is called."""
+    result = []
+    for block in blocks:
+        checked = reading.checked(block)
+        pieces = list(reading.features(reading.weighted(checked)))
+        result.append(_StoredBlock(Checksum.of(checked.X), pieces))
+    return result
+
+
+def _reduced(
+    stored: Sequence[_StoredBlock],
+    function: Callable[..., _Result],
+    merge: Callable[[_Result, _Result], _Result],
+    arguments: Sequence[Any],
+) -> tuple[Checksum, _Result | None] | None:
+    """As `eigenfeat.rows.blocks.read` for each of the blocks, merged: the same bits."""
+    total: Any = None
+    for block in stored:
+        solution: Any = None
+        for piece in block.pieces:
+            result = function(piece, *arguments)
+            solution = result if solution is None else merge(solution, result)
+        pair = block.checksum, solution
+        total = pair if total is None else merge_read(merge, total, pair)
+    return total
+
+
+def _memory() -> float:
+    """Bytes that the workers may have together."""
+    client = client_in_use()
+    if client is None:
+        return float(physical_memory())
+    workers = workers_of(client).values()
+    limits = [worker["memory_limit"] or physical_memory() for worker in workers]
+    return float(np.sum(limits))

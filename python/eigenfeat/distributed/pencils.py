@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from eigenfeat._base import threads as _threads
 from eigenfeat._base.types import Pairs
-from eigenfeat.distributed._cluster import computed
-from eigenfeat.distributed._dask import module
+from eigenfeat.distributed._dask import computed, module
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils import pencils
 from eigenfeat.pencils.pencils import PairDirections, PencilResult

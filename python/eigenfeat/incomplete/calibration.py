@@ -168,11 +168,6 @@ def calibrate(
         `chosen` is -1 where nothing is certified. At least log(1 - confidence) / log(agreement)
         samples are needed to certify anything, and then all must agree.
 
-    Raises
-    ------
-    ValueError
-        If parameters are invalid, or samples and labels do not match.
-
     References
     ----------
     A. Angelopoulos, S. Bates, E. Candes, M. Jordan, L. Lei, "Learn then test: calibrating

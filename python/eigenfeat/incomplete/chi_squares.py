@@ -59,18 +59,11 @@ _CACHE: dict[tuple[bytes, float], float] = {}
 
 @dataclass(frozen=True, eq=False)
 class Spectra:
-    """Eigenvalues of the correlations given what is known, by pattern and part of a mixture.
+    """Eigenvalues of the correlations given what is known, by pattern and part of a mixture."""
 
-    Attributes
-    ----------
-    values : (q, G, ell) array or None
-        Ascending; zeros stand for components without variance. None where there are too many.
-    moments : (q, G, 3) array
-        Their sum, Euclidean length and largest (or a bound of it).
-    """
-
+    # (q, G, ell), ascending; zeros for components without variance. None where there are too many.
     values: _Array | None
-    moments: _Array
+    moments: _Array  # (q, G, 3): their sum, Euclidean length and largest, or a bound of it
 
     def part(self, g: int) -> Spectra:
         """Of one part alone."""
@@ -97,18 +90,7 @@ def spectra_of(gaussians: list[tuple[list[PrefixGaussian], int]]) -> Spectra:
 
 
 def tail(weights: _Array, x: _Array) -> _Array:
-    """P(Q > x), to within `TOLERANCE` of it, or a bound.
-
-    Parameters
-    ----------
-    weights : (n, m) array
-        At least 0; zeros add nothing.
-    x : (n,) array
-
-    Returns
-    -------
-    (n,) array
-    """
+    """(n,): P(Q > x), to within `TOLERANCE` of it, or a bound, for weights (n, m)."""
     value, _, accurate = _tails(weights, x)
     return np.where(accurate, value, np.minimum(bounded_tail(moments_of(weights), x), 1.0))
 
@@ -137,17 +119,9 @@ def quantile(weights: _Array, level: _Array) -> _Array:
 
 
 def fresh_quantile(weights: _Array, level: _Array) -> _Array:
-    """The x with ``P(Q > x) = level``, by Newton's method on the logarithm of the tail.
+    """(n,): the x with ``P(Q > x) = level``, by Newton's method on the logarithm of the tail.
 
-    Parameters
-    ----------
-    weights : (n, m) array
-    level : (n,) array in (0, 1)
-
-    Returns
-    -------
-    (n,) array
-        To within `TOLERANCE` of the level, or a bound; 0 where all weights are.
+    To within `TOLERANCE` of the level, or a bound; 0 where all weights (n, m) are.
     """
     wanted, level = level, (1 - BELOW) * level
     weights = weights[:, weights.any(axis=0)]  # of entries that none of the patterns knows

@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
@@ -25,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 from eigenfeat._base import threads as _threads
 from eigenfeat._base.saved import Saved, fits
 from eigenfeat._base.types import Codes
-from eigenfeat._base.validation import show
+from eigenfeat._base.validation import show, warn_caller
 from eigenfeat.incomplete.chi_squares import Spectra, spectra_of
 from eigenfeat.incomplete.discriminants import Affine, affine_of
 from eigenfeat.moments.class_moments import ClassMoments
@@ -66,15 +65,7 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         "ensure_min_samples": 2,
     }
 
-    shrinkage: Any
-    ridge: float
-    n_threads: int | None
-    max_iter: int
-    tol: float
     n_features_in_: int
-    mixture_: GaussianMixture
-    n_iter_: int
-    log_likelihoods_: _Array
 
     def __init__(
         self,
@@ -104,10 +95,15 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         (n, d) array
             Completed samples; known entries are unchanged.
         """
-        rows = self._rows(X)
-        affine = affine_of(None, self.n_features_in_)
-        filled = self.mixture_.condition(rows, affine, False, n_threads=self.n_threads).mean
-        return np.asarray(np.where(np.isnan(rows), filled, rows))
+        return self.filled(self._rows(X).copy())
+
+    def filled(self, rows: _Array) -> _Array:
+        """Rows that are checked, with conditional means for what is missing."""
+        missing = np.isnan(rows)
+        if not missing.any():
+            return rows
+        means = self.mixture_.condition(rows, None, False, n_threads=self.n_threads).mean
+        return np.where(missing, means, rows)
 
     def condition(
         self, X: ArrayLike, *, features: SklearnEstimator | None = None, covariance: bool = False
@@ -452,11 +448,10 @@ def fit_incomplete(
         if moved <= tol:
             break
     else:
-        warnings.warn(
+        warn_caller(
             f"no convergence after max_iter={max_iter} iterations: the last one moved means or "
             f"covariances by {moved:.2g} of their size, tol={tol:g}",
             ConvergenceWarning,
-            stacklevel=4,
         )
     return *current, np.array(likelihoods)
 
@@ -686,31 +681,16 @@ class Conditional:
         if self.covariances is None:
             raise ValueError("covariance: expected covariances that were asked for, got none")
         within = self.covariances[self.pattern]
-        return mixed(self.weights, self.means, within)
-
-
-def mixed(weights: _Array, means: _Array, covariances: _Array) -> _Array:
-    """Covariances (n, ell, ell) of mixtures: sum_g p_g (R_g + (m_g - m)(m_g - m)^T)."""
-    if means.shape[1] == 1:
-        return covariances[:, 0]
-    mean = np.einsum("ng,ngi->ni", weights, means)
-    apart = means - mean[:, None]
-    between = np.einsum("ng,ngi,ngj->nij", weights, apart, apart)
-    return np.asarray(np.einsum("ng,ngij->nij", weights, covariances) + between)
+        if self.means.shape[1] == 1:
+            return within[:, 0]
+        apart = self.means - self.mean[:, None]
+        between = np.einsum("ng,ngi,ngj->nij", self.weights, apart, apart)
+        return np.asarray(np.einsum("ng,ngij->nij", self.weights, within) + between)
 
 
 @dataclass(frozen=True, eq=False)
 class GaussianMixture(Saved):
-    """A mixture of G Gaussians of d entries; G = 1 is one Gaussian.
-
-    Attributes
-    ----------
-    weights : (G,) array
-    means : (G, d) array
-    covariances : (G, d, d) array
-    cache : PatternCache
-        Factorised Gaussians of patterns that were conditioned on.
-    """
+    """A mixture of G Gaussians of d entries; G = 1 is one Gaussian."""
 
     _saved: ClassVar[dict[str, str]] = {
         "weights": "numbers g",
@@ -718,9 +698,9 @@ class GaussianMixture(Saved):
         "covariances": "numbers g d d",
     }
 
-    weights: _Array
-    means: _Array
-    covariances: _Array
+    weights: _Array  # (G,)
+    means: _Array  # (G, d)
+    covariances: _Array  # (G, d, d)
     cache: PatternCache = field(default_factory=PatternCache, repr=False)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -797,11 +777,9 @@ class GaussianMixture(Saved):
             weights = self.posterior(np.stack(densities, axis=-1))
         return Conditional(
             weights.reshape(n * p, parts),
-            np.stack(means, axis=2).reshape(n * p, parts, ell)
-            if parts > 1
-            else means[0].reshape(n * p, 1, ell),
+            np.stack(means, axis=2).reshape(n * p, parts, ell),
             np.stack([model.variance_table[at] for model in models], axis=1),
-            _stacked([m.covariances(at) for m in models]) if covariance else None,
+            np.stack([m.covariances(at) for m in models], axis=1) if covariance else None,
             np.tile(np.arange(p), n),
             np.asarray(rows.shape[1] - at, dtype=np.intp),
             spectra_of([(models, int(t)) for t in at]) if spectra else None,
@@ -855,8 +833,3 @@ class GaussianMixture(Saved):
 
     def _check_loaded(self) -> None:
         fits(len(self.weights) and self.weights.min() >= 0, "GaussianMixture.weights")
-
-
-def _stacked(covariances: list[_Array]) -> _Array:
-    """(p, G, ell, ell), without a copy where there is one part."""
-    return np.stack(covariances, axis=1) if len(covariances) > 1 else covariances[0][:, None]

@@ -106,16 +106,8 @@ class StreamDecision:
 class EarlyRun:
     """Series decided as early as possible: every row at every time, in batches.
 
-    Parameters
-    ----------
-    model : FittedModel
-    series : Rows
-        n series that have ended.
-    tau : (n,) array
-    times : (p,) array of int
-        Numbers of entries after which rows may be decided, the last one d.
-    trace : bool
-        Whether all rows are evaluated at all times.
+    `times` are numbers of entries after which rows may be decided, the last one d. With `trace` all
+    rows are evaluated at all times.
     """
 
     def __init__(
@@ -129,7 +121,7 @@ class EarlyRun:
         self.model = model
         self.gaps = series.have_gaps
         # Entries after the end of series without gaps are not used.
-        self.X = np.where(self.gaps[:, None], series.rows, model.fill(series.rows))
+        self.X = np.where(self.gaps[:, None], series.rows, model.completion.filled(series.rows))
         self.tau = tau
         self.times = times
         self.ends = series.ends

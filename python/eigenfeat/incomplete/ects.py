@@ -54,11 +54,6 @@ class ECTS(SeriesClassifier):
     n_features_in_ : int
         Number of values of a series, d.
 
-    Raises
-    ------
-    ValueError
-        If series, labels or parameters are invalid.
-
     See Also
     --------
     FixedTime : One time for all series.
@@ -189,21 +184,11 @@ def grow(squares: _Array, new: _Array, known: _Array) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Nearest:
-    """Nearest neighbours of m rows among n.
+    """Nearest neighbours of m rows among n."""
 
-    Attributes
-    ----------
-    first : (m,) array of int
-        The one with the lowest number.
-    tied : (q,) array of int
-        Rows that have several.
-    among : (q, n) array of bool
-        Which ones these have.
-    """
-
-    first: _Codes
-    tied: _Codes
-    among: _Flags
+    first: _Codes  # (m,): the one with the lowest number
+    tied: _Codes  # (q,): rows that have several
+    among: _Flags  # (q, n): which ones these have
 
     def hits(self, sets: _Flags) -> tuple[_Flags, _Flags]:
         """For sets (c, n): whether some, and whether all, neighbours of each row are in them."""
@@ -227,20 +212,9 @@ def nearest(squares: _Array) -> Nearest:
 
 
 def prediction_lengths(X: _Array, codes: _Codes, least_size: _Codes) -> NDArray[np.int64]:
-    """How many samples each training row takes before it may predict.
+    """(n,): how many samples, 1 to d, each training row takes before it may predict.
 
-    Parameters
-    ----------
-    X : (n, d) array
-    codes : (n,) array
-        Class indices.
-    least_size : (G,) array
-        Clusters of fewer rows of a class are not used; single rows always are.
-
-    Returns
-    -------
-    (n,) array
-        1 to d.
+    Clusters of fewer rows of a class than its `least_size` are not used; single rows always are.
     """
     columns = np.ascontiguousarray((X / unit_of(X)).T)
     squares = _to_others(len(X))

@@ -63,11 +63,6 @@ class FixedTime(SeriesClassifier):
     n_features_in_ : int
         Number of values of a series, d.
 
-    Raises
-    ------
-    ValueError
-        If samples, labels or parameters are invalid, or the times are not those of the series.
-
     See Also
     --------
     ReliableClassifier : A time for each series.

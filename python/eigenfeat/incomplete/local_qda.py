@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.saved import fits
 from eigenfeat._base.types import Floats, Labels, Rows
-from eigenfeat._base.validation import MOST, check_vector
+from eigenfeat._base.validation import MOST
 from eigenfeat.incomplete.series import blocks
 from eigenfeat.incomplete.series_classifier import RowClassifier
 from eigenfeat.moments.columns import mean_variance
@@ -50,8 +50,6 @@ class LocalQDA(FromLogits, RowClassifier):
     variance_floor : float > 0, default=1e-4
         Added to the variances, as a fraction of the mean variance of the training samples' columns;
         constant columns do not count. The thesis adds it to variances of standardised columns.
-    priors : (G,) array-like or None, default=None
-        Probabilities of the classes; None: their frequencies in the training samples.
     n_folds : int >= 2, default=5
         Folds of the cross-validation, stratified by class.
     n_threads : int or None, default=None
@@ -66,14 +64,9 @@ class LocalQDA(FromLogits, RowClassifier):
     cv_errors_ : dict of int to float
         With "cv", the error rate for each number of neighbours.
     priors_ : (G,) array
-        Probabilities of the classes.
+        Frequencies of the classes in the training samples.
     n_features_in_ : int
         Number of columns, d.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than two classes, or samples, labels or parameters are invalid.
 
     See Also
     --------
@@ -110,7 +103,6 @@ class LocalQDA(FromLogits, RowClassifier):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_neighbors": [Interval(Integral, 1, MOST, closed="both"), StrOptions({"cv"})],
         "variance_floor": [Interval(Real, 0, None, closed="neither")],
-        "priors": ["array-like", None],
         "n_folds": [Interval(Integral, 2, MOST, closed="both")],
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
     }
@@ -120,19 +112,17 @@ class LocalQDA(FromLogits, RowClassifier):
         n_neighbors: int | str = "cv",
         *,
         variance_floor: float = 1e-4,
-        priors: ArrayLike | None = None,
         n_folds: int = 5,
         n_threads: int | None = None,
     ) -> None:
         self.n_neighbors = n_neighbors
         self.variance_floor = variance_floor
-        self.priors = priors
         self.n_folds = n_folds
         self.n_threads = n_threads
 
     def _learn(self, X: _Array, y: Labels, codes: NDArray[np.intp]) -> None:
         check_two_labels(self.classes_)
-        self.priors_ = self._priors(codes)
+        self.priors_ = np.bincount(codes) / len(codes)
         self._floor = float(self.variance_floor) * mean_variance(X)
         self._rows, self._codes, self._threads = X, codes, self.n_threads
         self.__dict__.pop("cv_errors_", None)
@@ -197,8 +187,7 @@ class LocalQDA(FromLogits, RowClassifier):
         (n, G) array
         """
         check_is_fitted(self)
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(self.priors_) - 0.5 * np.log(variances).sum(axis=2))
+        return np.asarray(np.log(self.priors_) - 0.5 * np.log(variances).sum(axis=2))
 
     def _neighbours(
         self, points: _Array, count: int, rows: _Array, codes: NDArray[np.intp]
@@ -215,19 +204,10 @@ class LocalQDA(FromLogits, RowClassifier):
         scores = local_discriminants(
             rows, near, counts, ridge=self._floor, queries=points, n_threads=self._threads
         )
-        with np.errstate(divide="ignore"):
-            return np.asarray(scores + np.log(self.priors_))
+        return np.asarray(scores + np.log(self.priors_))
 
     def _numbers_per_row(self) -> int:
         return len(self.classes_) * (self.n_neighbors_ + 3 * self.n_features_in_)
-
-    def _priors(self, codes: NDArray[np.intp]) -> _Array:
-        if self.priors is None:
-            return np.asarray(np.bincount(codes) / len(codes))
-        priors = check_vector(self.priors, len(self.classes_), "priors", positive=False)
-        if (priors < 0).any() or abs(priors.sum() - 1) > 1e-8:
-            raise ValueError(f"priors: expected probabilities that sum to 1, got {priors.tolist()}")
-        return priors
 
     def _errors(self, X: _Array, codes: NDArray[np.intp]) -> dict[int, float]:
         """Share of errors for each candidate, every sample classified without its own fold."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -16,7 +15,7 @@ from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.saved import fits
 from eigenfeat._base.threads import count_cores
 from eigenfeat._base.types import Estimator, Labels
-from eigenfeat._base.validation import MOST, real_array, show
+from eigenfeat._base.validation import MOST, real_array, show, warn_caller
 from eigenfeat.incomplete.decisions import EarlyLabels
 from eigenfeat.incomplete.series import (
     Layout,
@@ -35,7 +34,7 @@ from eigenfeat.incomplete.stages import (
     onset_of,
     stage_probabilities,
 )
-from eigenfeat.incomplete.stopping import Regression, fitted_policy, stops_of_prices, views_of
+from eigenfeat.incomplete.stopping import fitted_policy, stops_of_prices
 from eigenfeat.signals.convolutions import ConvolutionClassifier
 
 __all__ = ["CostDecision", "CostDecisions", "CostStream", "MinimumCostClassifier"]
@@ -214,18 +213,16 @@ class MinimumCostClassifier(RowClassifier):
         chosen, held_out = self._chosen(X, y, codes)
         if held_out.skipped and self.times is not None:
             left_out = np.setdiff1d(self._chosen_times(), held_out.times + self.onset_)
-            warnings.warn(
+            warn_caller(
                 f"times: left out {left_out.tolist()}, which the classifier cannot take: "
                 f"{held_out.skipped}",
                 UserWarning,
-                stacklevel=3,
             )
         self.times_ = held_out.times + self.onset_
         self.costs_ = self._tables(self.delay_cost_, self.times_)
         probabilities, rows = held_out.stacked()
-        regressions = [Regression(views_of(p)) for p in probabilities[:-1]]
         paid = _paid(self.costs_, probabilities, codes[rows])
-        self._policy = fitted_policy(regressions, probabilities, paid)
+        self._policy = fitted_policy(probabilities, paid)
         self.classifiers_ = fitted_stages(chosen, X, y, held_out)
 
     def _labels(self, rows: _Array) -> Labels:
@@ -490,21 +487,13 @@ class CostStream:
 
         Parameters
         ----------
-        value : float or (channels,) array-like
-            Sample; NaN is missing and counts as one time step. Ignored once the series is decided.
-        time : int, optional
-            Number of the sample, starting at 1; skipped values are missing. The next by default.
+        value, time
+            As in `Stream.push`.
 
         Returns
         -------
         CostDecision or None
             The decision, from the deciding value on; None before.
-
-        Raises
-        ------
-        ValueError
-            If the sample is infinite or of another shape, or its time has passed; then nothing is
-            pushed.
         """
         length = self._model.n_timepoints_
         given = pushed_value(value, self._model.n_channels_, decided=self._decision is not None)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import copy
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, TypeVar
 
@@ -44,7 +42,6 @@ from eigenfeat.incomplete.rules import (
     FittedModel,
     PairwiseRule,
     Rule,
-    fill,
 )
 from eigenfeat.incomplete.sampling import Sampled, SampledRule, largest_bound, samples_of
 from eigenfeat.incomplete.series import (
@@ -296,17 +293,10 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
 
     def _correct(self, rows: Rows, y: Labels, held_out: Rows | None) -> None:
         """Correct the rule by folds, or by rows that were held out from the fit."""
-        confidence = CONFIDENCE if self.correct is True else self.correct
-        confidence = 0.0 if isinstance(confidence, str) else float(confidence)  # on average
-        n_folds = int(self.held_out) if held_out is None else 0
-        model, tau = self.fitted_, float(self.reliability)
-        refit = partial(_fit_without, self, rows, y, model.layout)
-        correction, steps = correct_rule(
-            model, refit, rows, y, tau, n_folds, confidence, held_out, self.verbose
-        )
-        self.reliability_ = tau
-        self.correction_ = correction
-        self.fitted_ = replace(model, rule=CorrectedRule(model.rule, correction))
+        model = self.fitted_
+        self.correction_, steps = correct_rule(self, rows, y, held_out)
+        self.reliability_ = float(self.reliability)
+        self.fitted_ = replace(model, rule=CorrectedRule(model.rule, self.correction_))
         self.decision_times_ = np.append(steps, model.layout.length)
 
     # ---- use
@@ -325,7 +315,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         (n,) array
         """
         model = self._model()
-        rows = model.transform(model.fill(whole_rows(self, X, model.layout).rows))
+        rows = model.transform(model.completion.filled(whole_rows(self, X, model.layout).rows))
         return np.asarray(model.classifier.predict(rows))
 
     def decide(self, X: ArrayLike, reliability: ArrayLike | None = None) -> Decisions:
@@ -465,8 +455,6 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         ------
         NotCertifiedError
             If no tau is certified; the estimator is then unchanged.
-        ValueError
-            If parameters are invalid, or samples and labels do not match.
         """
         check_is_fitted(self)
         calibration = calibrate(self, X, y, **options)
@@ -521,7 +509,7 @@ def _fit_model(estimator: ReliableClassifier, rows: Rows, y: Labels, layout: Lay
         completion = clone(estimator.completion)
     with ignore_single_sample_warning():
         completion = completion.fit(rows.rows, y)
-        X = fill(completion, rows.rows)
+        X = completion.filled(rows.rows)
         features = None if estimator.features is None else clone(estimator.features).fit(X, y)
         affine = affine_of(features, X.shape[1])
         inputs = X if features is None else features.transform(X)
@@ -548,13 +536,6 @@ def _fit_model(estimator: ReliableClassifier, rows: Rows, y: Labels, layout: Lay
         rule=_rule(estimator, name, ClassCodes(classes, classifier)),
         n_threads=estimator.n_threads,
     )
-
-
-def _fit_without(
-    estimator: ReliableClassifier, rows: Rows, y: Labels, layout: Layout, fold: NDArray[np.bool_]
-) -> FittedModel:
-    """Fit to the samples outside a fold; ValueError where that cannot be done."""
-    return _fit_model(clone(estimator), rows.take(~fold), y[~fold], layout)
 
 
 def _discriminants(
@@ -623,46 +604,17 @@ def _rule(estimator: ReliableClassifier, name: str, predict: ClassCodes) -> Rule
 # until that share reaches tau.
 
 
-# Fits to all rows but those whose flags it is given.
-Refit = Callable[[NDArray[np.bool_]], FittedModel]
-
-
 def correct_rule(
-    model: FittedModel,
-    refit: Refit,
-    rows: Rows,
-    y: Labels,
-    tau: float,
-    n_folds: int,
-    confidence: float,
-    held_out: Rows | None = None,
-    verbose: int = 0,
+    estimator: ReliableClassifier, rows: Rows, y: Labels, held_out: Rows | None
 ) -> tuple[Correction, NDArray[np.int64]]:
-    """Learn a correction of a model's rule from folds, or from samples that it was not fitted to.
+    """Learn the correction of a fitted rule, and at which numbers of values it was evaluated.
 
-    Parameters
-    ----------
-    model : FittedModel
-    refit : callable
-        Fits to all samples but those whose flags it is given.
-    samples, y
-        Samples and labels of the fit.
-    tau : float
-        The reliability that is promised.
-    n_folds : int
-    confidence : float
-        As in `Correction`.
-    held_out : Samples, optional
-        They take the place of the folds.
-    verbose : int
-        Whether to show a progress bar.
-
-    Returns
-    -------
-    Correction
-    steps : (p,) array of int
-        Numbers of samples at which samples were evaluated.
+    From folds of the samples of the fit, or from others that were held out of it.
     """
+    model, tau = estimator.fitted_, float(estimator.reliability)
+    confidence = CONFIDENCE if estimator.correct is True else estimator.correct
+    confidence = 0.0 if isinstance(confidence, str) else float(confidence)  # on average
+    n_folds = int(estimator.held_out) if held_out is None else 0
     n, d = (rows if held_out is None else held_out).rows.shape
     grid = np.union1d(GRID, [tau])
     if model.rule.cost > 1:  # others take more samples; these serve looser and stricter ones
@@ -673,21 +625,20 @@ def correct_rule(
     times = steps * channels
     parts: list[NDArray[np.bool_]] = []
     total = n_rows * len(times)
-    with progress_bar(total, "ReliableClassifier", verbose) as bar:
+    with progress_bar(total, "ReliableClassifier", estimator.verbose) as bar:
         done = _Progress(bar, total, n_folds)
         if len(times) and held_out is not None:
             own = held_out.take(slice(0, n_rows))
             parts.append(_wrong_decisions(model, own, grid, times, done))
         elif len(times):
-            for other, own in _fold_models(refit, rows, y, n_rows, n_folds):
+            for other, own in _fold_models(estimator, rows, y, n_rows, n_folds):
                 parts.append(_wrong_decisions(other, own, grid, times, done))
     if not parts:
         if len(times):  # a row of one entry has no beginning
-            warnings.warn(
+            warn_caller(
                 "correct: expected folds that the classifier can be fitted to, got none; rows are "
                 "decided when they are complete",
                 UserWarning,
-                stacklevel=4,
             )
         none = np.empty((len(grid), 0), np.int64)
         return Correction(grid, none, d, confidence), steps
@@ -697,16 +648,16 @@ def correct_rule(
 
 
 def _fold_models(
-    refit: Refit, rows: Rows, y: Labels, n_rows: int, n_folds: int
+    estimator: ReliableClassifier, rows: Rows, y: Labels, n_rows: int, n_folds: int
 ) -> Iterator[tuple[FittedModel, Rows]]:
     """For each fold the model without it, and samples of it, at most so many over all folds."""
-    chosen = spread_over_classes(y, n_rows)
+    chosen, layout = spread_over_classes(y, n_rows), estimator.fitted_.layout
     for fold in fold_masks(y, n_folds):
         own = np.flatnonzero(fold & chosen)
         if not len(own):
             continue
         try:
-            model = refit(fold)
+            model = _fit_model(clone(estimator), rows.take(~fold), y[~fold], layout)
         except ValueError:  # such as a class that is too small without the fold
             continue
         yield model, rows.take(own)
@@ -724,7 +675,7 @@ def _wrong_decisions(
     Where the rule would decide a sample as the complete one, it need not be asked whether it does.
     Labels are compared first, and the rule evaluates the others.
     """
-    full = model.fill(rows.rows)
+    full = model.completion.filled(rows.rows)
     final = model.predict_codes(full)
     shown = np.where(rows.have_gaps[:, None], rows.rows, full)
     running = times < rows.ends[:, None]

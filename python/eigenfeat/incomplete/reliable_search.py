@@ -84,11 +84,6 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
     n_features_in_, n_channels_, n_timepoints_ : int
         As in `ReliableClassifier`.
 
-    Raises
-    ------
-    ValueError
-        If series, labels or parameters are invalid, or no candidate can be fitted.
-
     See Also
     --------
     ReliableClassifier : A promise for each decision.

@@ -45,7 +45,6 @@ __all__ = [
     "RuleInput",
     "RuleOutput",
     "Shared",
-    "fill",
     "lower_bounds",
     "pair_variances",
     "rounding_of_quadratics",
@@ -61,43 +60,22 @@ LARGEST = 1e300  # an error past it is as good as infinite
 SLACK = 1e-12  # shares are compared with tau
 MAX_CACHED = 64  # reliabilities whose least numbers of entries are cached
 
-_NO_CODES = np.empty(0, dtype=np.intp)
-
 
 @dataclass(frozen=True, eq=False)
 class Shared:
-    """What the inputs of all rows with the same known entries have in common, computed once.
+    """What the inputs of all rows with the same known entries have in common, computed once."""
 
-    Attributes
-    ----------
-    pair_variances : (parts, k, k) array or None
-        Variances of differences of scores.
-    radii : dict
-        Of a single Gaussian's sets, by kind and tau.
-    """
-
-    pair_variances: _Array | None = None
+    pair_variances: _Array | None = None  # (parts, k, k), of differences of scores
+    # Of a single Gaussian's sets, by kind and tau.
     radii: dict[tuple[object, float], _Array] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
 class RuleInput:
-    """Discriminants and the conditional distribution of their arguments.
-
-    Attributes
-    ----------
-    discriminants : Discriminants
-        Of `n_features` features.
-    conditional : Conditional
-        Of the features; with `by_scores` of the scores of linear discriminants themselves.
-    n_features : int
-    by_scores : bool
-    n_threads : int
-    shared : Shared or None
-    """
+    """Discriminants and the conditional distribution of their arguments."""
 
     discriminants: Discriminants
-    conditional: Conditional
+    conditional: Conditional  # of features; with `by_scores` of linear discriminants' own scores
     n_features: int
     by_scores: bool
     n_threads: int
@@ -152,34 +130,19 @@ class RuleInput:
 
 @dataclass(frozen=True, eq=False)
 class RuleOutput:
-    """What a rule answers for n rows.
+    """What a rule answers for n rows."""
 
-    Attributes
-    ----------
-    best : (n,) array of int
-        Class that the row is, or would be, decided as.
-    decided : (n,) array of bool
-    reliability : (n,) array
-        Lower bound of the probability of that class; 0 where a rule gives none.
-    """
-
-    best: _Codes
+    best: _Codes  # the class that a row is, or would be, decided as
     decided: NDArray[np.bool_]
-    reliability: _Array
+    reliability: _Array  # lower bound of the probability of that class; 0 where a rule gives none
 
 
 class Rule(Saved):
-    """Base class of rules.
-
-    Attributes
-    ----------
-    cost : int
-        How many complete rows are classified for each that is evaluated.
-    """
+    """Base class of rules."""
 
     _saved: ClassVar[dict[str, str]] = {}
 
-    cost = 1
+    cost = 1  # how many complete rows are classified for each that is evaluated
 
     def decide(self, rule_input: RuleInput, tau: _Array, whole: bool = False) -> RuleOutput:
         """Decide at tau (n,).
@@ -209,10 +172,6 @@ class Rule(Saved):
         largest, _ = self.largest_tau(rule_input)
         for tau in grid:
             yield largest >= tau
-
-    def capped(self, rule_input: RuleInput, reliability: _Array) -> _Array:
-        """(n,): as much of reliabilities as is supported by held-out samples, if there are any."""
-        return reliability
 
     def least_known(self, tau: float) -> int:
         """No row is decided at tau with fewer known entries."""
@@ -387,21 +346,17 @@ class CorrectedRule(Rule):
     def decide(self, rule_input: RuleInput, tau: _Array, whole: bool = False) -> RuleOutput:
         """As `Rule.decide`."""
         output = self.rule.decide(rule_input, tau, whole)
-        if not output.decided.any():
+        if not whole and not output.decided.any():
             return output
         known = self._known(rule_input)
         supported = self.correction.share(tau, known) >= tau - SLACK
         decided = output.decided & (supported | (known >= self.correction.length))
-        return RuleOutput(output.best, decided, self.capped(rule_input, output.reliability))
-
-    def capped(self, rule_input: RuleInput, reliability: _Array) -> _Array:
-        """As `Rule.capped`."""
-        return self.correction.cap(reliability, self._known(rule_input))
+        return RuleOutput(output.best, decided, self.correction.cap(output.reliability, known))
 
     def largest_tau(self, rule_input: RuleInput) -> tuple[_Array, _Codes]:
         """As `Rule.largest_tau`."""
         largest, best = self.rule.largest_tau(rule_input)
-        return self.capped(rule_input, largest), best
+        return self.correction.cap(largest, self._known(rule_input)), best
 
     def certified_tau(self, rule_input: RuleInput, output: RuleOutput, items: _Codes) -> _Array:
         """As `Rule.certified_tau`."""
@@ -442,34 +397,9 @@ def binomial_share(count: NDArray[np.intp], n: int, confidence: float) -> _Array
 # ---- the fitted model
 
 
-def fill(completion: Completion, rows: _Array) -> _Array:
-    """Rows with conditional means for what is missing."""
-    if not np.isnan(rows).any():
-        return rows
-    return np.asarray(completion.transform(rows))
-
-
 @dataclass(frozen=True, eq=False)
 class FittedModel(Saved):
-    """Everything that `ReliableClassifier.fit` learns; immutable, shared by streams and files.
-
-    Attributes
-    ----------
-    layout : Layout
-        How series lie in rows.
-    classes : (G,) array
-        Labels.
-    classifier, completion, features : estimators
-        `features` may be None.
-    rule_name : str
-    affine : Affine or None
-        The features as a map of rows.
-    scores : Affine or None
-        Linear discriminants as a map of rows. Conditional distributions are then those of scores.
-    discriminants : Discriminants
-    rule : Rule
-    n_threads : int or None
-    """
+    """Everything that `ReliableClassifier.fit` learns; immutable, shared by streams and files."""
 
     _saved: ClassVar[dict[str, str]] = {
         "layout": "of Layout",
@@ -491,16 +421,12 @@ class FittedModel(Saved):
     completion: Completion
     features: Any
     rule_name: str
-    affine: Affine | None
+    affine: Affine | None  # the features as a map of rows
+    # Linear discriminants as a map of rows. Conditional distributions are then those of scores.
     scores: Affine | None
     discriminants: Discriminants
     rule: Rule
     n_threads: int | None
-
-    @property
-    def n_features(self) -> int:
-        """Number of entries of a row."""
-        return self.layout.width
 
     @property
     def conditioned_map(self) -> Affine | None:
@@ -520,13 +446,9 @@ class FittedModel(Saved):
     @property
     def width(self) -> int:
         """Number of features."""
-        return self.n_features if self.affine is None else self.affine.B.shape[1]
+        return self.layout.width if self.affine is None else self.affine.B.shape[1]
 
     # ---- complete rows
-
-    def fill(self, rows: _Array) -> _Array:
-        """Rows with conditional means for what is missing."""
-        return fill(self.completion, rows)
 
     def transform(self, rows: _Array) -> _Array:
         """What the classifier receives of complete rows."""
@@ -540,9 +462,7 @@ class FittedModel(Saved):
 
     def rule_input(self, rows: _Array) -> RuleInput:
         """What the rule receives of rows; NaN is missing."""
-        wanted = self.conditioned_map, self.needs_covariance, self.needs_spectra
-        n_threads = self.completion.n_threads
-        return self.input_of(self.completion.mixture_.condition(rows, *wanted, n_threads=n_threads))
+        return self.input_of(self.completion.mixture_.condition(rows, **self._wanted))
 
     def prefix_input(self, rows: _Array, times: NDArray[np.int64]) -> RuleInput:
         """The same for every row after every number of entries, row by row."""
@@ -550,11 +470,17 @@ class FittedModel(Saved):
             later = np.arange(rows.shape[1]) >= times[:, None]
             seen = np.where(later, np.nan, rows[:, None]).reshape(-1, rows.shape[1])
             return self.rule_input(seen)
-        wanted = self.conditioned_map, self.needs_covariance, self.needs_spectra
-        n_threads = self.completion.n_threads
-        return self.input_of(
-            self.completion.mixture_.after(rows, times, *wanted, n_threads=n_threads)
-        )
+        return self.input_of(self.completion.mixture_.after(rows, times, **self._wanted))
+
+    @property
+    def _wanted(self) -> dict[str, Any]:
+        """What is asked of conditional distributions."""
+        return {
+            "affine": self.conditioned_map,
+            "covariance": self.needs_covariance,
+            "spectra": self.needs_spectra,
+            "n_threads": self.completion.n_threads,
+        }
 
     def input_of(self, conditional: Conditional, shared: Shared | None = None) -> RuleInput:
         """The same from conditional distributions."""
@@ -577,7 +503,9 @@ class FittedModel(Saved):
 
     def final_decisions(self, rows: _Array) -> tuple[NDArray[np.intp], _Array]:
         """Classes of series at their end, and the largest tau of each: 1 if nothing is missing."""
-        codes = self.predict_codes(self.fill(rows)) if len(rows) else _NO_CODES
+        if not len(rows):
+            return np.empty(0, dtype=np.intp), np.empty(0)
+        codes = self.predict_codes(self.completion.filled(rows))
         tau = np.ones(len(rows))
         for part in self.incomplete_parts(np.isnan(rows).sum(axis=1)):
             largest, best = self.rule.largest_tau(self.rule_input(rows[part]))
@@ -592,10 +520,9 @@ class FittedModel(Saved):
             codes[complete] = self.predict_codes(rows[complete])
         out = RuleOutput(codes, complete.copy(), complete.astype(float))
         for part in self.incomplete_parts(missing):
-            rule_input = self.rule_input(rows[part])
-            one = self.rule.decide(rule_input, tau[part], whole=True)
+            one = self.rule.decide(self.rule_input(rows[part]), tau[part], whole=True)
             out.best[part], out.decided[part] = one.best, one.decided
-            out.reliability[part] = self.rule.capped(rule_input, one.reliability)
+            out.reliability[part] = one.reliability
         return out, missing
 
     def largest_tau(self, rows: _Array) -> _Array:

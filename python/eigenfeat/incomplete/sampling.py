@@ -15,7 +15,6 @@ Where all n samples of a row are of one class, the bound of the last of k stages
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -26,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.saved import Saved, fits
-from eigenfeat._base.validation import show
+from eigenfeat._base.validation import show, warn_caller
 from eigenfeat.incomplete.completion import Conditional
 from eigenfeat.incomplete.discriminants import ClassCodes
 from eigenfeat.incomplete.rules import Rule, RuleInput, RuleOutput, lower_bounds
@@ -82,16 +81,8 @@ class SampledRule(Rule):
     """Time-uniform lower bounds of P(g(X) = c | z), from independent samples.
 
     The right choice for classifiers without discriminants, and for local ones: the only rule about
-    the label that the classifier gives to the complete sample.
-
-    Parameters
-    ----------
-    predict : ClassCodes
-        From rows of features to class indices.
-    n_samples : int
-        A power of two, at most, for each sample.
-    seed : int
-        The same numbers serve every row.
+    the label that the classifier gives to the complete sample. The random numbers of `seed` serve
+    every row.
     """
 
     _saved: ClassVar[dict[str, str]] = {
@@ -252,11 +243,10 @@ def samples_of(sampled: Sampled, tau: float) -> int:
         while enough < MAX_SAMPLES and largest_bound(enough) < tau:
             enough *= 2
         hint = f"at least {enough}" if largest_bound(enough) >= tau else "a smaller reliability"
-        warnings.warn(
+        warn_caller(
             f"n_samples: expected {hint} for a reliability of {tau:g}, got {n}, which can decide "
             f"up to {largest_bound(n):.6f}; at {tau:g} rows are decided when they are complete",
             UserWarning,
-            stacklevel=6,
         )
     return n
 
@@ -267,26 +257,12 @@ def samples_of(sampled: Sampled, tau: float) -> int:
 def _completions(
     conditional: Conditional, rows: _Codes, seed: int, samples: range
 ) -> Iterator[tuple[_Codes, _Array]]:
-    """Completions of some rows, in blocks of bounded memory.
+    """Numbers of rows (b,) and some of their completions (b, s, ell), in blocks of bounded memory.
 
     Given the first t entries of a row, in some order, the row is ``mean + gains[t:].T @ e[t:]``
     with independent normal ``e`` (see `PrefixGaussian`). One Cholesky factor serves all prefixes,
-    and the innovation of an entry that is still missing is the same number at all times.
-
-    Parameters
-    ----------
-    conditional : Conditional
-        With its `gaussians`.
-    rows : (m,) array of int
-    seed : int
-        Of all numbers.
-    samples : range
-        Which of the samples, counted from 0; those of a number are always the same.
-
-    Yields
-    ------
-    (b,) array, (b, s, ell) array
-        Numbers of rows, and some of their completions.
+    and the innovation of an entry that is still missing is the same number at all times. Samples
+    are counted from 0; those of a number are always the same.
     """
     assert conditional.gaussians is not None
     ell = conditional.means.shape[2]

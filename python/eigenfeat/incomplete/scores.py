@@ -117,11 +117,6 @@ def early_scores(
     Returns
     -------
     EarlyScores
-
-    Raises
-    ------
-    ValueError
-        If there are no series, lengths differ, or a time is not in 1..d.
     """
     d = check_whole(n_samples, "n_samples", at_least=1)
     if not hasattr(early, "label") or not hasattr(early, "time"):
@@ -134,13 +129,13 @@ def early_scores(
         )
     if time.min() < 1 or time.max() > d:
         raise ValueError(f"early: expected times in 1..{d}, got {time.min()}..{time.max()}")
-    accuracy = _share(label, y, "y")
+    accuracy = None if y is None else _agreement(label, y, "y")
     earliness = float(time.mean()) / d
     right, saved = accuracy or 0.0, 1.0 - earliness
     mean = 2.0 * right * saved / (right + saved) if right + saved > 0 else 0.0
     return EarlyScores(
         n=len(label),
-        reliability=_share(label, complete, "complete"),
+        reliability=None if complete is None else _agreement(label, complete, "complete"),
         accuracy=accuracy,
         mean_time=float(time.mean()),
         earliness=earliness,
@@ -170,11 +165,6 @@ def reliability_curve(
     Returns
     -------
     EarlyCurve
-
-    Raises
-    ------
-    ValueError
-        If reliabilities are invalid, or series and labels do not match.
     """
     if not hasattr(model, "predict_early"):
         raise ValueError(f"model: expected a ReliableClassifier, got {show(model)}")
@@ -190,10 +180,6 @@ def reliability_curve(
     figures = ("reliability", "accuracy", "mean_time", "earliness", "harmonic_mean")
     columns = {name: np.array([getattr(one, name) for one in scores]) for name in figures}
     return EarlyCurve(asked, complete_accuracy=_agreement(complete, y, "y"), **columns)
-
-
-def _share(label: NDArray[Any], others: Any, name: str) -> float | None:
-    return None if others is None else _agreement(label, others, name)
 
 
 def _agreement(label: NDArray[Any], others: Any, name: str) -> float:

@@ -52,27 +52,17 @@ _Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Layout(Saved):
-    """How series lie in rows: complete at their own ends, and padded with their last values.
-
-    Attributes
-    ----------
-    channels, length : int
-        Numbers in a sample, and samples in a row.
-    """
+    """How series lie in rows: complete at their own ends, and padded with their last values."""
 
     _saved: ClassVar[dict[str, str]] = {"channels": "count", "length": "count"}
 
-    channels: int
-    length: int
+    channels: int  # numbers in a sample
+    length: int  # samples in a row
 
     @property
     def width(self) -> int:
         """Entries of a row."""
         return self.channels * self.length
-
-    def times(self, entries: Codes) -> Codes:
-        """How many samples so many leading entries are."""
-        return entries // self.channels
 
     def row_of(self, name: str, one: _Array, *, ended: bool) -> _Array:
         """(width,) of a series (channels, times); NaN is missing."""
@@ -99,17 +89,10 @@ class Layout(Saved):
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows of series, NaN where something is missing, and where each series ends.
+    """Rows of series, NaN where something is missing, and where each series ends."""
 
-    Attributes
-    ----------
-    rows : (n, width) array
-    ends : (n,) array of int
-        Numbers of entries.
-    """
-
-    rows: _Array
-    ends: NDArray[np.int64]
+    rows: _Array  # (n, width)
+    ends: NDArray[np.int64]  # (n,), in entries
 
     def take(self, which: Codes | NDArray[np.bool_] | slice) -> Rows:
         """Some of them."""

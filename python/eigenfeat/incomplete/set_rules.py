@@ -58,28 +58,15 @@ LIMIT = 1e150  # a radius that is as good as infinite
 
 
 class ConfidenceSet(Saved, ABC):
-    """A kind of sets about the conditional mean.
-
-    Attributes
-    ----------
-    shape : {"ball", "box"}
-    full_covariance : bool
-        Whether the units are those of the whole covariance, or of each variance.
-    by_spectra : bool
-        Whether radii depend on the eigenvalues of the correlation.
-    any_distribution : bool
-        Whether nothing is supposed of the distribution but its mean and covariance.
-    of_scores : bool
-        Whether sets of linear discriminants are of differences of scores.
-    """
+    """A kind of sets about the conditional mean."""
 
     _saved: ClassVar[dict[str, str]] = {}
 
-    shape = "ball"
-    full_covariance = False
-    by_spectra = False
-    any_distribution = False
-    of_scores = True
+    shape = "ball"  # or "box"
+    full_covariance = False  # whether the units are those of it, or of each variance
+    by_spectra = False  # whether radii depend on the eigenvalues of the correlation
+    any_distribution = False  # whether nothing but its mean and covariance is supposed
+    of_scores = True  # whether sets of linear discriminants are of differences of scores
 
     def radius(
         self,
@@ -90,15 +77,8 @@ class ConfidenceSet(Saved, ABC):
     ) -> _Array:
         """The radius at which the set has probability tau; 0 without degrees of freedom.
 
-        Parameters
-        ----------
-        tau : (n,) array
-        degrees : (n,) array of int
-            Components with a variance, or a bound of the covariance's rank.
-        spectra : Spectra, optional
-            Of single Gaussians; without it components count as uncorrelated.
-        pattern : (n,) array of int
-            Which of the spectra is meant.
+        Degrees are components with a variance, or a bound of the covariance's rank. `pattern` says
+        which of the spectra is meant; without spectra components count as uncorrelated.
         """
         asked, count = np.asarray(tau, dtype=float), np.asarray(degrees, dtype=float)
         if self.by_spectra and spectra is not None and pattern is not None:
@@ -270,12 +250,6 @@ def _fresh_radius(rule_input: RuleInput, kind: ConfidenceSet, tau: _Array) -> _A
     return kind.radius(tau, degrees_of(rule_input, kind), spectra, pattern)
 
 
-def reliability_of(rule_input: RuleInput, kind: ConfidenceSet, radius: _Array) -> _Array:
-    """(n,): the probabilities of sets with these radii."""
-    spectra, pattern = rule_input.conditional.spectra, rule_input.conditional.pattern
-    return kind.reliability(radius, degrees_of(rule_input, kind), spectra, pattern)
-
-
 # ---- the rule
 
 
@@ -335,16 +309,18 @@ class SetRule(Rule):
         return rule_input.conditional.weights.shape[1] > 1 and not self.kind.any_distribution
 
     def _largest_tau(self, rule_input: RuleInput, best: _Codes) -> _Array:
-        degrees = degrees_of(rule_input, self.kind)
+        conditional, degrees = rule_input.conditional, degrees_of(rule_input, self.kind)
         limit = radius_of(rule_input, self.kind, np.full(len(best), 1 - 1e-15))
         if rule_input.separable is not None and not self.kind.full_covariance:
-            widths = np.sqrt(rule_input.conditional.variance)
+            widths = np.sqrt(conditional.variance)
             radius = rule_input.separable.radii(
                 rule_input.mean, widths, limit, self.kind.shape, rule_input.n_threads
             )
         else:
             radius = self._bisected(rule_input, limit, best)
-        tau = reliability_of(rule_input, self.kind, np.maximum(radius, 1e-150))
+        tau = self.kind.reliability(
+            np.maximum(radius, 1e-150), degrees, conditional.spectra, conditional.pattern
+        )
         tau = np.where(radius >= limit, 1.0, tau)
         return np.where((radius > 0) | (degrees == 0), tau, 0.0)
 
@@ -399,14 +375,9 @@ class SetRule(Rule):
 
 
 class _PartVotes:
-    """Classes of the parts' means, and the class with most weight among them.
+    """The class with most weight among those of the parts' means, `best`.
 
-    Attributes
-    ----------
-    best : (n,) array
-        The class with most weight.
-    weights : (n, parts) array
-        p(g|z) of the parts of that class, 0 of others.
+    `weights` (n, parts) are p(g|z) of the parts of that class, and 0 of others.
     """
 
     def __init__(self, rule_input: RuleInput) -> None:

@@ -7,7 +7,7 @@ where it has some, or from the leave-one-out scores of `ConvolutionClassifier`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -56,26 +56,13 @@ class CannotFitError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """What a classifier says of training series, at each time without having been fitted to them.
+    """What a classifier says at each time of training series that it was not fitted to."""
 
-    Attributes
-    ----------
-    times : (p,) array of int
-        Times that the classifier can take.
-    probabilities : (R, p, n, G) array
-        By repeat of the folds. NaN for series that are never left out.
-    skipped : str
-        Why times were left out, if any were.
-    models : list or None
-        Classifiers of all series, where these are fitted anyway.
-    factors : (p,) array or None
-        Scores times this are logits, for classifiers without `predict_proba`.
-    """
-
-    times: _Times
-    probabilities: _Array
-    skipped: str = ""
-    models: list[Any] | None = None
+    times: _Times  # those that the classifier can take
+    probabilities: _Array  # (R, p, n, G) by repeat of the folds; NaN for series never left out
+    skipped: str = ""  # why times were left out, if any were
+    models: list[Any] | None = None  # of all series, where these are fitted anyway
+    # (p,): scores times this are logits, for classifiers without `predict_proba`.
     factors: _Array | None = None
 
     def stacked(self) -> tuple[list[_Array], NDArray[np.intp]]:
@@ -88,15 +75,7 @@ class HeldOut:
 
 
 class ScoredClassifier(ClassifierMixin, BaseEstimator):
-    """A fitted classifier without `predict_proba`: probabilities are the softmax of its scores.
-
-    Parameters
-    ----------
-    classifier : estimator
-        Fitted, with `decision_function`.
-    factor : float
-        Scores times this are logits.
-    """
+    """A fitted classifier without `predict_proba`: its scores times `factor` are logits."""
 
     _saved: ClassVar[dict[str, str]] = {"classes_": "labels k"}
 
@@ -130,27 +109,9 @@ def onset_of(X: _Array) -> int:
 def held_out_stages(
     candidate: Any, X: _Array, y: Labels, classes: Labels, times: _Times, n_folds: int
 ) -> HeldOut:
-    """Probabilities of training series by classifiers that were not fitted to them.
+    """Probabilities of training series (n, channels, d) by classifiers not fitted to them.
 
-    Parameters
-    ----------
-    candidate : estimator
-    X : (n, channels, d) array
-    y : (n,) array
-    classes : (G,) array
-        Sorted.
-    times : (p,) array of ascending int
-        The last of them is d.
-    n_folds : int
-
-    Returns
-    -------
-    HeldOut
-
-    Raises
-    ------
-    CannotFitError
-        If no fold can be fitted.
+    Times are ascending, the last of them d. CannotFitError if no fold can be fitted.
     """
     models: list[Any] = []
     try:
@@ -219,7 +180,8 @@ def _out_of_folds(
     out = np.full((repeats, len(times), len(y), len(classes)), np.nan)
     usable = np.ones(len(times), dtype=bool)
     failure, skipped, folds = "", "", 0
-    for repeat, held_out in _folds(y, n_folds, repeats):
+    every = ((r, fold) for r in range(repeats) for fold in fold_masks(y, n_folds, r))
+    for repeat, held_out in every:
         for k in range(len(times) - 1, -1, -1):  # whole series first: a fold may have too few
             if not usable[k]:
                 continue
@@ -249,12 +211,6 @@ def _out_of_folds(
         factors[k] = logit_factor(out[:, k][known] / scale, truth) / scale
         out[:, k] = softmax(factors[k] * out[:, k], axis=2)
     return HeldOut(left, out, skipped, factors=factors)
-
-
-def _folds(y: Labels, n_folds: int, repeats: int) -> Iterator[tuple[int, NDArray[np.bool_]]]:
-    for repeat in range(repeats):
-        for held_out in fold_masks(y, n_folds, repeat):
-            yield repeat, held_out
 
 
 def _fitted(candidate: Any, X: _Array, y: Labels) -> Any:

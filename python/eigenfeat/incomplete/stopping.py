@@ -66,13 +66,10 @@ class Regression(Saved):
 
     def predict(self, views: _Array, fitted: tuple[_Array, Any]) -> _Array:
         """(m,) or (m, P) at other views."""
-        return np.asarray(self.kernel(views) @ fitted[0] + fitted[1])
-
-    def kernel(self, views: _Array) -> _Array:
-        """(m, n) between other views and those that were fitted."""
-        return self._kernel((views - self.mean) / self.scale)
+        return np.asarray(self._kernel((views - self.mean) / self.scale) @ fitted[0] + fitted[1])
 
     def _kernel(self, views: _Array) -> _Array:
+        """(m, n) between views and those that were fitted, both standardised."""
         squares = (views**2).sum(axis=1)[:, None] + (self.known**2).sum(axis=1)
         squares = np.maximum(squares - 2 * views @ self.known.T, 0.0)
         return np.asarray(np.exp(-squares / self.known.shape[1]))
@@ -80,13 +77,7 @@ class Regression(Saved):
 
 @dataclass(frozen=True, eq=False)
 class Policy(Saved):
-    """For each time but the last, what waiting is expected to save.
-
-    Attributes
-    ----------
-    regressions : sequence of Regression
-    fitted : list of pairs
-    """
+    """For each time but the last, what waiting is expected to save."""
 
     _saved: ClassVar[dict[str, str]] = {"regressions": "many Regression", "fitted": "value"}
 
@@ -98,51 +89,24 @@ class Policy(Saved):
         return -self.regressions[k].predict(views_of(probability), self.fitted[k])
 
 
-def fitted_policy(
-    regressions: Sequence[Regression], probabilities: Sequence[_Array], costs: _Array
-) -> Policy:
-    """Learn when to stop.
+def fitted_policy(probabilities: Sequence[_Array], costs: _Array) -> Policy:
+    """Learn when to stop from rows that the classifiers have not seen.
 
-    Parameters
-    ----------
-    regressions : sequence of Regression
-        On the views of the same rows, for each time but the last.
-    probabilities : sequence of (n, G) arrays
-        By time, of rows that the classifiers have not seen.
-    costs : (T, n) array
-        What deciding each row at each time costs.
-
-    Returns
-    -------
-    Policy
+    Probabilities (n, G) are by time; costs (T, n) are those of deciding each row at each time.
     """
-    kernels = [
-        one.kernel(views_of(p)) for one, p in zip(regressions, probabilities[:-1], strict=True)
-    ]
-    fitted = _induced(regressions, kernels, costs)
+    regressions, fitted = _induced(probabilities, costs)
     return Policy(regressions, [(coefficients, float(mean)) for coefficients, mean in fitted])
 
 
 def stops_of_prices(
     known: Sequence[_Array], fresh: Sequence[_Array], costs: _Array
 ) -> NDArray[np.intp]:
-    """When rows are decided by the policies of several prices, which other rows teach.
+    """(m, P): at which times rows are decided by the policies of P prices, which others teach.
 
-    Parameters
-    ----------
-    known, fresh : sequences of (n, G) and (m, G) arrays
-        Probabilities by time.
-    costs : (T, n, P) array
-        What deciding each row of `known` at each time costs, by price.
-
-    Returns
-    -------
-    (m, P) array of int
-        Indices of times.
+    Probabilities of the `known` rows (n, G) and the `fresh` ones (m, G) are by time; costs
+    (T, n, P) are those of deciding each known row at each time, by price.
     """
-    regressions = [Regression(views_of(p)) for p in known[:-1]]
-    kernels = [one.kernel(views_of(p)) for one, p in zip(regressions, known[:-1], strict=True)]
-    fitted = _induced(regressions, kernels, costs)
+    regressions, fitted = _induced(known, costs)
     out = np.full((len(fresh[0]), costs.shape[2]), len(fitted), dtype=np.intp)
     waiting = np.ones(out.shape, dtype=bool)
     for k, (one, of) in enumerate(zip(regressions, fitted, strict=True)):
@@ -153,12 +117,15 @@ def stops_of_prices(
 
 
 def _induced(
-    regressions: Sequence[Regression], kernels: Sequence[_Array], costs: _Array
-) -> list[tuple[_Array, Any]]:
-    """By time, the regression of what waiting costs more; costs (T, n), or (T, n, P)."""
-    fitted: list[Any] = [None] * len(kernels)
+    probabilities: Sequence[_Array], costs: _Array
+) -> tuple[list[Regression], list[tuple[_Array, Any]]]:
+    """By time but the last, the regression of what waiting costs more."""
+    regressions: list[Regression] = []
+    fitted: list[tuple[_Array, Any]] = []
     value = costs[-1].copy()
-    for k in range(len(fitted) - 1, -1, -1):
-        fitted[k] = coefficients, mean = regressions[k].fit(value - costs[k])
-        value = np.where(kernels[k] @ coefficients + mean < 0, value, costs[k])
-    return fitted
+    for probability, cost in zip(probabilities[-2::-1], costs[-2::-1], strict=True):
+        views = views_of(probability)
+        regressions.append(one := Regression(views))
+        fitted.append(one.fit(value - cost))
+        value = np.where(one.predict(views, fitted[-1]) < 0, value, cost)
+    return regressions[::-1], fitted[::-1]

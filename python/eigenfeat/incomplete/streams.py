@@ -6,7 +6,6 @@ import copy
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from numbers import Integral
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -48,67 +47,42 @@ class Plan:
     """What all streams of a fitted model share: its Gaussians, and spreads at every time."""
 
     def __init__(self, model: FittedModel) -> None:
-        d = model.n_features
         completion = model.completion
         self.models: list[PrefixGaussian] = completion.mixture_.prefix_models(
             model.conditioned_map, n_threads=completion.n_threads
         )
-        times = np.arange(d + 1)
-        self.variances = np.stack([one.variance_table for one in self.models], axis=1)
         self.start = np.stack([one.feature_mean for one in self.models])
-        ell = self.start.shape[1]
-        self.needs_covariance = model.needs_covariance
-        few = len(times) * len(self.models) * ell * ell <= MAX_NUMBERS
-        self.covariances = None
-        if self.needs_covariance and few:
-            stacks = [one.covariances(times) for one in self.models]
-            self.covariances = np.stack(stacks, axis=1)
-        self.by_spectra = model.needs_spectra
-        self._paired = self.covariances is not None and model.scores is not None
-        self._cached: list[tuple[dict[str, Any], Shared] | None] = [None] * (d + 1)
+        numbers = (model.layout.width + 1) * len(self.models) * self.start.shape[1] ** 2
+        self._keeps = not model.needs_covariance or numbers <= MAX_NUMBERS
+        self._after: dict[int, tuple[dict[str, Any], Shared]] = {}
 
-    def covariance(self, t: int) -> _Array | None:
-        """(1, parts, ell, ell) after t entries, if the rule needs it."""
-        if not self.needs_covariance:
-            return None
-        if self.covariances is not None:
-            return self.covariances[t : t + 1]
-        return np.stack([one.covariances(t) for one in self.models], axis=1)
-
-    def after(self, t: int) -> tuple[dict[str, Any], Shared]:
-        """What conditionals and rule inputs have in common after t entries, computed once."""
-        shared = self._cached[t]
-        if shared is None:
-            common = {
-                "variances": self.variances[t : t + 1],
-                "covariances": None if self.covariances is None else self.covariance(t),
-                "missing": np.array([len(self._cached) - 1 - t], dtype=np.intp),
-                "spectra": spectra_of([(self.models, t)]) if self.by_spectra else None,
-                "gaussians": [(self.models, t)],
-            }
-            shared = self._cached[t] = common, Shared(self._pair_variances(t))
-        return shared
-
-    def _pair_variances(self, t: int) -> _Array | None:
-        """(parts, k, k) of differences of scores."""
-        if not self._paired:
-            return None
-        covariance = self.covariance(t)
-        assert covariance is not None
-        k = covariance.shape[-1]
-        every = np.arange(k)
-        return np.stack(
-            [pair_variances(np.repeat(one[None], k, axis=0), every) for one in covariance[0]]
-        )
+    def after(self, model: FittedModel, t: int) -> tuple[dict[str, Any], Shared]:
+        """What conditionals and rule inputs have in common after t entries."""
+        if (found := self._after.get(t)) is not None:
+            return found
+        gaussians, covariances = self.models, None
+        if model.needs_covariance:
+            covariances = np.stack([one.covariances(t) for one in gaussians], axis=1)
+        common = {
+            "variances": np.stack([one.variance_table[t] for one in gaussians])[None],
+            "covariances": covariances,
+            "missing": np.array([model.layout.width - t], dtype=np.intp),
+            "spectra": spectra_of([(gaussians, t)]) if model.needs_spectra else None,
+            "gaussians": [(gaussians, t)],
+        }
+        shared = Shared()
+        if self._keeps and covariances is not None and model.scores is not None:
+            shared = Shared(np.stack([_all_pairs(one) for one in covariances[0]]))
+        if self._keeps:
+            self._after[t] = common, shared
+        return common, shared
 
     def rule_input(
         self, model: FittedModel, entries: int, means: _Array, densities: _Array
     ) -> RuleInput:
         """What the rule receives: of (parts, m, ell) means, after so many entries."""
         m, alone = means.shape[1], len(means) == 1
-        common, shared = self.after(entries)
-        if self.needs_covariance and self.covariances is None:
-            common = common | {"covariances": self.covariance(entries)}
+        common, shared = self.after(model, entries)
         conditional = Conditional(
             weights=np.ones((m, 1)) if alone else model.completion.mixture_.posterior(densities.T),
             means=np.ascontiguousarray(means.transpose(1, 0, 2)),
@@ -133,6 +107,12 @@ class Update:
     items: NDArray[np.intp]
     code: NDArray[np.intp]
     reliability: _Array
+
+
+def _all_pairs(covariance: _Array) -> _Array:
+    """(k, k) variances of differences of scores."""
+    k = len(covariance)
+    return pair_variances(np.repeat(covariance[None], k, axis=0), np.arange(k))
 
 
 _PLANS: WeakKeyDictionary[Any, Plan] = WeakKeyDictionary()
@@ -173,11 +153,6 @@ class Streams:
     steps : ascending integers in ``1..n_timepoints_``, optional
         Numbers of values after which series may be decided, always including the last; by default
         as in `ReliableClassifier.predict_early`.
-
-    Raises
-    ------
-    ValueError
-        If parameters are invalid.
 
     See Also
     --------
@@ -343,21 +318,17 @@ class Streams:
             where = self._numbers(at)
             where = np.sort(where[self._code[where] < 0])
             rows = self._rows[where]
-            known = self._has_known_samples()[where]
+            known = ~np.isnan(rows).all(axis=1)
             if not known.all():
                 raise ValueError(
-                    f"at: expected series with known samples, got {where[int(known.argmin())]}"
+                    "finish: expected at least one known sample, got none for series "
+                    f"{where[int(known.argmin())]}"
                 )
             for row, seen in zip(rows, self._seen[where], strict=True):
                 self._layout.pad(row.reshape(-1, self._layout.channels), int(seen))
             code, reliability = self._model.final_decisions(rows)
             self._decide(where, code, reliability, self._seen[where])
             return where
-
-    def _has_known_samples(self) -> NDArray[np.bool_]:
-        """(n,): which series have received a sample that is not missing."""
-        with self._lock:
-            return np.asarray(~np.isnan(self._rows).all(axis=1))
 
     def outlook(self) -> tuple[NDArray[Any], _Array]:
         """Return the label that each series would get now, and the largest tau for it.
@@ -610,14 +581,10 @@ class Stream:
             pushed.
         """
         given = pushed_value(value, self._channels, decided=self.decision is not None)
-        if time is not None and (not isinstance(time, Integral) or isinstance(time, bool)):
-            raise ValueError(f"time: expected an integer, got {show(time)}")
         return self._streams.push_one(0, given, time)
 
     def finish(self) -> StreamDecision:
         """Decide the series, which has ended, from its known values: see `Streams.finish`."""
-        if self.decision is None and not self._streams._has_known_samples()[0]:
-            raise ValueError("finish: expected at least one known sample, got none")
         self._streams.finish()
         decision = self.decision
         assert decision is not None
@@ -642,67 +609,27 @@ class StreamTables:
 
     Entries of a row are in the order of time: all channels of the first value, then of the second.
     The completion has one part, or one for each class.
-
-    Attributes
-    ----------
-    classes : (k,) array
-        Labels.
-    channels, length : int
-        Numbers in a sample, and samples in a complete series.
-    tau : float
-        Reliability of the decisions.
-    times : (p,) array of int
-        Numbers of samples, below `length`, after which a series may be decided.
-    weights : (parts,) array
-        Shares of the parts.
-    means : (parts, d) array
-        Of the rows.
-    factors : (parts, d, d) array
-        Cholesky factors of the covariances.
-    gains : (parts, d, k) array
-        What a unit of each entry's innovation adds to the scores.
-    scores : (parts, k) array
-        Their means before the first value.
-    deviations : (p, parts, k, k) array
-        Standard deviations of differences of scores after each time; 0 where nothing is random.
     """
 
     classes: NDArray[Any]
     channels: int
-    length: int
+    length: int  # samples in a complete series
     tau: float
-    times: NDArray[np.int64]
-    weights: _Array
-    means: _Array
-    factors: _Array
-    gains: _Array
-    scores: _Array
-    deviations: _Array
+    times: NDArray[np.int64]  # (p,): numbers of samples, below `length`, after which to decide
+    weights: _Array  # (parts,)
+    means: _Array  # (parts, d), of rows
+    factors: _Array  # (parts, d, d): Cholesky factors of the covariances
+    gains: _Array  # (parts, d, k): what a unit of each entry's innovation adds to the scores
+    scores: _Array  # (parts, k): their means before the first value
+    deviations: _Array  # (p, parts, k, k), of differences of scores; 0 where nothing is random
 
 
 def stream_tables(
     model: BaseEstimator, reliability: ArrayLike | None = None, steps: ArrayLike | None = None
 ) -> StreamTables:
-    """Return what a fitted classifier decides streams by.
+    """Return what a fitted classifier decides streams by; ValueError if its rule is another one.
 
-    Parameters
-    ----------
-    model : ReliableClassifier
-        Fitted, with ``rule_ == "pairwise"``.
-    reliability : float, optional
-        tau; that of the estimator by default.
-    steps : ascending integers in 1..length, optional
-        Numbers of values after which series may be decided; by default those of the estimator.
-
-    Returns
-    -------
-    StreamTables
-        The arrays.
-
-    Raises
-    ------
-    ValueError
-        If the rule is another one, or arguments are invalid.
+    Arguments are those of `Stream`.
     """
     check_is_fitted(model)
     tau = float(taus_of(model, reliability, 1)[0])
@@ -726,9 +653,8 @@ def stream_tables(
     deviations = np.zeros((len(times), len(gaussians), k, k))
     for g, one in enumerate(gaussians):
         for i, t in enumerate(times):
-            covariance = one.covariances(int(t) * fitted.layout.channels)
-            variances = pair_variances(np.repeat(covariance, k, axis=0), np.arange(k))
-            deviations[i, g] = np.sqrt(variances)
+            covariance = one.covariances(int(t) * fitted.layout.channels)[0]
+            deviations[i, g] = np.sqrt(_all_pairs(covariance))
     return StreamTables(
         classes=fitted.classes,
         channels=fitted.layout.channels,

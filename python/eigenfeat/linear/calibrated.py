@@ -359,7 +359,8 @@ class CalibratedLeastSquares(Iterative, LinearClassifier):
             random = check_random_state(self.random_state)
             rows, held_out = self._any_rows(X, y, sample_weight), None
             if self.early_stopping:
-                rows, held = map(rows.subset, self._split(rows.codes, random))
+                parts = self._split(rows.codes, random)
+                rows, held = (rows.subset(part) for part in parts)
                 held_out = LogitProblem(held, constant=self.fit_intercept)
             problem, centre = self._problem(rows)
             self._fit(problem, held_out, centre, random)

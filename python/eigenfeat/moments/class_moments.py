@@ -36,18 +36,10 @@ from eigenfeat._base.validation import (
 __all__ = [
     "FEWEST_COLUMNS",
     "ClassMoments",
-    "FewSamples",
-    "add_to_scatter",
     "column_deviations",
-    "core_arrays",
     "is_rounding",
     "pooled_mean",
-    "restored_core",
-    "rounding",
-    "same_class",
     "shares_and_means",
-    "update_core",
-    "update_core_bytes",
     "varying",
 ]
 
@@ -126,7 +118,7 @@ class ClassMoments(Saved):
         self._names = checked_names(feature_names)
         self._single = False  # products of float32 went in
         self._formed: core.ClassMoments | None = None
-        self._few: FewSamples | None = None
+        self._few: _FewSamples | None = None
         self._lock = threading.RLock()
 
     @property
@@ -217,13 +209,15 @@ class ClassMoments(Saved):
             few, entries = None, rows.data if isinstance(rows, CsrRows) else rows
             if whole is not None:
                 core = self._with_room(len(table), d)
-                update_core_bytes(core, whole, codes, threads)
+                for start in range(0, n, _MOST_BYTE_ROWS):
+                    part = slice(start, start + _MOST_BYTE_ROWS)
+                    core.update_bytes(whole[part], codes[part], threads)
                 self._core = core
             elif self._formed is None:
-                few = (self._few or FewSamples(d)).added(rows, codes, weights, threads)
+                few = (self._few or _FewSamples(d)).added(rows, codes, weights, threads)
             if few is None and whole is None:
                 core = self._with_room(len(table), d)
-                update_core(core, rows, codes, weights, threads)
+                _update(core, rows, codes, weights, threads)
                 self._core = core
             self._few, self._table, self._names = few, table, names
             self._single |= whole is None and entries.dtype == np.float32
@@ -231,7 +225,7 @@ class ClassMoments(Saved):
 
     def _are_few(self, n: int, d: int) -> bool:
         """Whether so many more samples of d columns are kept as they are."""
-        return self._formed is None and (self._few or FewSamples(d)).are_few_with(n)
+        return self._formed is None and (self._few or _FewSamples(d)).are_few_with(n)
 
     def add_scatter(self, c: Hashable, scatter: ArrayLike) -> ClassMoments:
         """Add a matrix to the scatter of a class, whose mean stays.
@@ -253,7 +247,14 @@ class ClassMoments(Saved):
         """
         with self._lock:
             core, index = self._class(c)
-            add_to_scatter(core, index, scatter)
+            added, d = np.asarray(scatter, dtype=np.float64), core.n_features
+            if added.shape != (d, d) or not np.isfinite(added).all():
+                raise ValueError(
+                    f"scatter: expected finite numbers of shape ({d}, {d}), got {show(added)}"
+                )
+            packed = core.packed_scatter(index) + added[np.tril_indices(d)]
+            high, low = core.mean_high(index), core.mean_low(index)
+            core.restore(index, core.weight(index), high, low, packed)
         return self
 
     def merge(self, other: ClassMoments, *, n_threads: int | None = None) -> ClassMoments:
@@ -300,7 +301,7 @@ class ClassMoments(Saved):
         places = [table.index(label) for label in other._table.labels]
         if other._few is not None and self._formed is None:
             class_map = np.array(places, dtype=np.int32)
-            few = self._few or FewSamples(other._few.n_features)
+            few = self._few or _FewSamples(other._few.n_features)
             both = few.merged(other._few, len(places), class_map, n_threads)
             if both is not None:
                 self._few = both
@@ -454,7 +455,7 @@ class ClassMoments(Saved):
             if ours is None or theirs is None:
                 return ours is theirs
             return ours.n_features == theirs.n_features and all(
-                same_class(ours, i, theirs, other._table.index(label))
+                _same_class(ours, i, theirs, other._table.index(label))
                 for i, label in enumerate(self._table.labels)
             )
 
@@ -521,44 +522,79 @@ class ClassMoments(Saved):
         cls, meta: dict[str, Any], array: Callable[[str, tuple[int, ...]], _Array]
     ) -> ClassMoments:
         """What `_meta` and `_arrays` say; ValueError, KeyError or TypeError for nonsense."""
-        moments = cls(dtype=meta["dtype"])
-        moments._table = LabelTable.from_json(meta["labels"])
-        moments._take_arrays(meta["n_features"], array)
-        moments._names = checked_names(meta.get("feature_names"), meta["n_features"])
-        moments._single = check_dtype(meta["product_dtype"]) == np.float32
+        moments = cls()
+        moments._restore(LabelTable.from_json(meta["labels"]), meta, array)
         return moments
 
+    def _restore(
+        self,
+        table: LabelTable,
+        about: dict[str, Any],
+        array: Callable[[str, tuple[int, ...]], _Array],
+    ) -> None:
+        self._lock, self._formed, self._few = threading.RLock(), None, None
+        self._table, self._dtype = table, check_dtype(about["dtype"])
+        self._single = check_dtype(about["product_dtype"]) == np.float32
+        self._take_arrays(about["n_features"], array)
+        self._names = checked_names(about.get("feature_names"), about["n_features"])
+
     def _take_arrays(self, d: Any, array: Callable[[str, tuple[int, ...]], _Array]) -> None:
+        """What `_arrays` yields, asked for by name and shape; ValueError for nonsense."""
         if d is None:
             return
         if type(d) is not int or not 1 <= d < 2**31:
             raise ValueError(f"n_features is {d!r:.40}")
-        self._core = restored_core(array, len(self._table), d)
+        k = len(self._table)
+        weights = array("weights", (k,))
+        good = np.isfinite(weights) & (weights >= 0)
+        if not good.all():
+            i = int(np.argmin(good))
+            raise ValueError(
+                f"weights: expected finite numbers >= 0, got {weights[i]} of class {i}"
+            )
+        restored = core.ClassMoments(k, d)  # which takes memory for classes with weight alone
+        for i in np.flatnonzero(weights > 0).tolist():
+            high = array(f"mean_high_{i}", (d,))
+            low = array(f"mean_low_{i}", (d,))
+            scatter = array(f"scatter_{i}", (d * (d + 1) // 2,))
+            wrong = [part[~np.isfinite(part)] for part in (high, low, scatter)]
+            if any(map(len, wrong)):
+                value = np.concatenate(wrong)[0]
+                raise ValueError(f"moments of class {i}: expected finite numbers, got {value}")
+            restored.restore(i, float(weights[i]), high, low, scatter)
+        self._core = restored
 
     def _meta(self) -> dict[str, Any]:
-        meta = {
-            "labels": self._table.to_json(),
+        return self._about() | {"labels": self._table.to_json()}
+
+    def _about(self) -> dict[str, Any]:
+        """All but labels and arrays."""
+        about = {
             "dtype": None if self._dtype is None else self._dtype.name,
             "product_dtype": self.product_dtype.name,
             "n_features": self._width(),
         }
-        return meta if self._names is None else meta | {"feature_names": list(self._names)}
+        return about if self._names is None else about | {"feature_names": list(self._names)}
 
     def _arrays(self) -> Iterator[tuple[str, _Array]]:
+        """``weights`` (k,), and of each class with weight, at index i, means and scatter."""
         core = self._core
-        return iter(()) if core is None else core_arrays(core, len(self._table))
+        if core is None:
+            return
+        weights = np.array([core.weight(i) for i in range(len(self._table))])
+        yield "weights", weights
+        for i in np.flatnonzero(weights > 0).tolist():
+            yield f"mean_high_{i}", core.mean_high(i)
+            yield f"mean_low_{i}", core.mean_low(i)
+            yield f"scatter_{i}", core.packed_scatter(i)
 
     def __getstate__(self) -> dict[str, Any]:
         with self._lock:
             table = self._table
-            return {
+            return self._about() | {
                 "labels": list(table.labels),
                 "label_dtype": None if table.dtype is None else table.dtype.str,
                 "fixed": table.fixed,
-                "dtype": None if self._dtype is None else self._dtype.name,
-                "product_dtype": self.product_dtype.name,
-                "n_features": self._width(),
-                "feature_names": None if self._names is None else list(self._names),
                 "arrays": dict(self._arrays()),
             }
 
@@ -571,13 +607,8 @@ class ClassMoments(Saved):
                 raise ValueError(f"array {name} has an unexpected shape or dtype")
             return result
 
-        labels, dtype = state["labels"], state["label_dtype"]
-        self._lock, self._formed, self._few = threading.RLock(), None, None
-        self._dtype = check_dtype(state["dtype"])
-        self._single = check_dtype(state["product_dtype"]) == np.float32
-        self._table = LabelTable.restored(labels, dtype, state["fixed"])
-        self._take_arrays(state["n_features"], array)
-        self._names = checked_names(state["feature_names"], state["n_features"])
+        table = LabelTable.restored(state["labels"], state["label_dtype"], state["fixed"])
+        self._restore(table, state, array)
         if arrays:
             raise ValueError(f"array {min(arrays)} has no place in it")
 
@@ -628,36 +659,18 @@ def column_deviations(moments: ClassMoments) -> _Array:
     return varying(variance, centre)
 
 
-def rounding(size: ArrayLike, n_samples: int = _MANY, dtype: DTypeLike = np.float64) -> _Array:
-    """Largest deviation that rounding alone explains in columns of this size.
-
-    Entries are off by ``eps * size``, and their mean, summed pairwise, by ``log2(n)`` times that.
-
-    Parameters
-    ----------
-    size : (d,) array-like
-        Largest magnitudes of the columns, or magnitudes of their means.
-    n_samples : int
-        Number of entries of a column.
-    dtype : dtype
-        Type in which the entries were rounded.
-
-    Returns
-    -------
-    (d,) array
-    """
-    steps = 4.0 * (2.0 + np.log2(max(n_samples, 1)))
-    return np.asarray(steps * float(np.finfo(dtype).eps) * np.abs(np.asarray(size, np.float64)))
-
-
 def is_rounding(
     deviation: ArrayLike, size: ArrayLike, n_samples: int = _MANY, dtype: DTypeLike = np.float64
 ) -> npt.NDArray[np.bool_]:
-    """Whether deviations (d,) of columns of these sizes are rounding alone, also where both are 0.
+    """Whether deviations (d,) of columns are rounding alone, also where both are 0.
 
-    The deviation may be a standard deviation or half a range.
+    The deviation may be a standard deviation or half a range; `size` (d,) are largest magnitudes,
+    or those of means. Entries are off by ``eps * size``, and their mean, summed pairwise, by
+    ``log2(n)`` times that.
     """
-    return np.asarray(~(np.asarray(deviation) > rounding(size, n_samples, dtype)))
+    steps = 4.0 * (2.0 + np.log2(max(n_samples, 1)))
+    rounding = steps * float(np.finfo(dtype).eps) * np.abs(np.asarray(size, np.float64))
+    return np.asarray(~(np.asarray(deviation) > rounding))
 
 
 def varying(
@@ -671,71 +684,13 @@ def varying(
     return np.where(is_rounding(deviation, size, n_samples, dtype), 0.0, deviation)
 
 
-# ---- the core's moments: fed with checked samples, and as named arrays for files and pickles -----
+# ---- the core's moments, fed with checked samples, and compared ----------------------------------
 
 
 _MOST_BYTE_ROWS = 1 << 22  # at once: sums of products of those of a class fit 64 bits
 
 
-def core_arrays(core: core.ClassMoments, k: int) -> Iterator[tuple[str, _Array]]:
-    """Yield the first `k` classes by name and array.
-
-    ``weights`` (k,), and for each class with weight, at index i, ``mean_high_i`` and
-    ``mean_low_i`` (d,) and ``scatter_i`` (d (d + 1) / 2,).
-    """
-    weights = np.array([core.weight(i) for i in range(k)])
-    yield "weights", weights
-    for i in np.flatnonzero(weights > 0).tolist():
-        yield f"mean_high_{i}", core.mean_high(i)
-        yield f"mean_low_{i}", core.mean_low(i)
-        yield f"scatter_{i}", core.packed_scatter(i)
-
-
-def restored_core(
-    array: Callable[[str, tuple[int, ...]], _Array], k: int, d: int
-) -> core.ClassMoments:
-    """The core whose arrays, asked for by name and shape, are given.
-
-    Raises
-    ------
-    ValueError
-        If a number is not finite or a weight negative.
-    """
-    weights = array("weights", (k,))
-    good = np.isfinite(weights) & (weights >= 0)
-    if not good.all():
-        i = int(np.argmin(good))
-        raise ValueError(f"weights: expected finite numbers >= 0, got {weights[i]} of class {i}")
-    restored = core.ClassMoments(k, d)  # which takes memory for classes with weight alone
-    for i in np.flatnonzero(weights > 0).tolist():
-        high = array(f"mean_high_{i}", (d,))
-        low = array(f"mean_low_{i}", (d,))
-        scatter = array(f"scatter_{i}", (d * (d + 1) // 2,))
-        wrong = [part[~np.isfinite(part)] for part in (high, low, scatter)]
-        if any(map(len, wrong)):
-            value = np.concatenate(wrong)[0]
-            raise ValueError(f"moments of class {i}: expected finite numbers, got {value}")
-        restored.restore(i, float(weights[i]), high, low, scatter)
-    return restored
-
-
-def add_to_scatter(core: core.ClassMoments, index: int, scatter: ArrayLike) -> None:
-    """Add a symmetric matrix to the scatter of a class with weight, whose mean stays.
-
-    Raises
-    ------
-    ValueError
-        If the matrix is not finite or has another shape.
-    """
-    added, d = np.asarray(scatter, dtype=np.float64), core.n_features
-    if added.shape != (d, d) or not np.isfinite(added).all():
-        raise ValueError(f"scatter: expected finite numbers of shape ({d}, {d}), got {show(added)}")
-    packed = core.packed_scatter(index) + added[np.tril_indices(d)]
-    high, low = core.mean_high(index), core.mean_low(index)
-    core.restore(index, core.weight(index), high, low, packed)
-
-
-def same_class(a: core.ClassMoments, i: int, b: core.ClassMoments, j: int) -> bool:
+def _same_class(a: core.ClassMoments, i: int, b: core.ClassMoments, j: int) -> bool:
     """Whether class i of `a` and class j of `b` agree bit for bit."""
     if a.weight(i) != b.weight(j):
         return False
@@ -746,7 +701,7 @@ def same_class(a: core.ClassMoments, i: int, b: core.ClassMoments, j: int) -> bo
     )
 
 
-def update_core(
+def _update(
     core: core.ClassMoments,
     rows: RealArray | CsrRows,
     codes: npt.NDArray[np.int32],
@@ -760,18 +715,6 @@ def update_core(
         )
     else:
         core.update_dense(rows, codes, weights, n_threads)
-
-
-def update_core_bytes(
-    core: core.ClassMoments,
-    rows: npt.NDArray[np.uint8],
-    codes: npt.NDArray[np.int32],
-    n_threads: int,
-) -> None:
-    """Take in a batch of bytes (n, d) of weight 1, in integers."""
-    for start in range(0, len(rows), _MOST_BYTE_ROWS):
-        part = slice(start, start + _MOST_BYTE_ROWS)
-        core.update_bytes(rows[part], codes[part], n_threads)
 
 
 # ---- few samples of many columns, whose moments are not formed before a matrix is asked for ------
@@ -808,7 +751,7 @@ _Parts: TypeAlias = "tuple[_Batch | _Merge, ...]"
 
 
 @dataclass(frozen=True, eq=False)
-class FewSamples:
+class _FewSamples:
     """Checked samples, their class indices and weights, batch by batch; immutable.
 
     Attributes
@@ -829,7 +772,7 @@ class FewSamples:
         codes: npt.NDArray[np.int32],
         weights: _Array | None,
         n_threads: int,
-    ) -> FewSamples | None:
+    ) -> _FewSamples | None:
         """With another batch, copied; None where moments had better be formed."""
         count = self.n_samples + rows.shape[0]
         if not self._are_few(count) or not _are_plain(rows, weights, self.n_features):
@@ -841,17 +784,17 @@ class FewSamples:
         else:
             copied = np.array(rows, order="C")
         batch = _Batch(copied, codes.copy(), None if weights is None else weights.copy(), n_threads)
-        return FewSamples(self.n_features, count, (*self._parts, batch))
+        return _FewSamples(self.n_features, count, (*self._parts, batch))
 
     def merged(
-        self, other: FewSamples, n_classes: int, class_map: npt.NDArray[np.int32], n_threads: int
-    ) -> FewSamples | None:
+        self, other: _FewSamples, n_classes: int, class_map: npt.NDArray[np.int32], n_threads: int
+    ) -> _FewSamples | None:
         """With the samples of another object, of so many classes; None as for `added`."""
         count = self.n_samples + other.n_samples
         if not self._are_few(count):
             return None
         merge = _Merge(other._parts, n_classes, class_map, n_threads)
-        return FewSamples(self.n_features, count, (*self._parts, merge))
+        return _FewSamples(self.n_features, count, (*self._parts, merge))
 
     def form(self, n_classes: int) -> core.ClassMoments:
         """The core's moments."""
@@ -908,7 +851,7 @@ def _formed(parts: _Parts, n_classes: int, d: int) -> core.ClassMoments:
     result = core.ClassMoments(n_classes, d)
     for part in parts:
         if isinstance(part, _Batch):
-            update_core(result, part.rows, part.codes, part.weights, part.n_threads)
+            _update(result, part.rows, part.codes, part.weights, part.n_threads)
         else:
             result.merge(_formed(part.parts, part.n_classes, d), part.class_map, part.n_threads)
     return result

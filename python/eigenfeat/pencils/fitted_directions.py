@@ -187,37 +187,19 @@ def tried_scales(
 ) -> ScaleReport | None:
     """The trial's report, or None where none is wanted or worth its time.
 
-    Parameters
-    ----------
-    settings : Settings
-    rows : LabelledRows
-        Of which only those drawn are looked at.
-    moments : ClassMoments
-        Of all rows.
+    Of `rows` only those drawn are looked at; `moments` are those of all.
     """
-    few = len(moments.active_classes) < 2
     d = moments.n_features_in_
-    if settings.scale != "auto" or few or not _can_try(rows.n_rows, d):
+    if settings.scale != "auto" or len(moments.active_classes) < 2:
         return None
-    chosen = _trial_rows(rows.codes, d, settings.seed)
+    if rows.n_rows < FEWEST_ROWS or d > MOST_FEATURES:
+        return None
+    most_classes = 4 if d >= VERY_MANY else 16
+    chosen = _subsample(rows.codes, most_classes, np.random.RandomState(settings.seed))
     if not len(chosen):  # all classes but one have a single row
         return None
     drawn = rows.take(chosen)
     return _by_trial(drawn.X, rows.classes[drawn.y], drawn.weight, moments, settings)
-
-
-def _can_try(n_rows: int, n_features: int) -> bool:
-    """Whether a trial is worthwhile for these numbers of rows and columns."""
-    return n_rows >= FEWEST_ROWS and n_features <= MOST_FEATURES
-
-
-def _trial_rows(codes: NDArray[Any], n_features: int, seed: int) -> NDArray[np.intp]:
-    """Draw a stratified subsample of at most 3,000 rows; their numbers, class by class.
-
-    ``codes`` (n,) are the classes' indices.
-    """
-    most_classes = 4 if n_features >= VERY_MANY else 16
-    return _subsample(codes, most_classes, np.random.RandomState(seed))
 
 
 def _by_trial(
@@ -229,7 +211,7 @@ def _by_trial(
 ) -> ScaleReport:
     """Choose by the held-out error of a small expansion and a least-squares classifier.
 
-    The samples, as `_trial_rows` draws them, are halved; each half serves once for fitting and once
+    The samples, as `_subsample` draws them, are halved; each half serves once for fitting and once
     for counting errors, or, where columns are many, once only. Where the errors differ by less
     than a standard error, the rule on the standard deviations decides. The moments are those of
     all samples.
@@ -259,7 +241,7 @@ def _by_trial(
 def _subsample(
     codes: NDArray[Any], most_classes: int, random_state: np.random.RandomState
 ) -> NDArray[np.intp]:
-    """Draw rows of the most frequent classes in proportion, class by class, at least two each."""
+    """Draw up to `MOST_ROWS` rows of the most frequent classes, in proportion, two or more each."""
     counts = np.bincount(codes)
     selected = [c for c in np.argsort(-counts, kind="stable")[:most_classes] if counts[c] > 1]
     share = min(1.0, MOST_ROWS / max(1, counts[selected].sum()))
@@ -394,19 +376,6 @@ def solve(
     return Solution(directions, offset, result.eigenvalues, result.pairs, result.ranks, scale)
 
 
-def conditions(moments: ClassMoments, settings: Settings, scale: ScaleReport) -> PairConditions:
-    """Crawford numbers of the pencils that `solve` solves."""
-    return pair_conditions(
-        moments,
-        pairs=settings.pairs,
-        ridge=settings.ridge,
-        denominator=settings.denominator,
-        constant=settings.constant,
-        scale=scale.column_scale if scale.choice == "columns" else None,
-        random_state=settings.seed,
-    )
-
-
 class FittedDirections:
     """The fitted attributes that are read from a solution, which is solved for when first asked."""
 
@@ -448,7 +417,16 @@ class FittedDirections:
         result = self._solved()
         if not hasattr(self, "moments_"):
             raise AttributeError("pair_conditions_ needs moments, which 'randomized' has none of")
-        return conditions(self.moments_, Settings.of(self, self._seed), result.scale)
+        settings, scale = Settings.of(self, self._seed), result.scale
+        return pair_conditions(
+            self.moments_,
+            pairs=settings.pairs,
+            ridge=settings.ridge,
+            denominator=settings.denominator,
+            constant=settings.constant,
+            scale=scale.column_scale if scale.choice == "columns" else None,
+            random_state=settings.seed,
+        )
 
     @property
     def eigenvalue_bounds_(self) -> NDArray[np.float64]:

@@ -113,7 +113,7 @@ def closest_cover(edges: _Pairs, distances: _Array, k: int, n_pairs: int) -> _Pa
 
 def class_pairs(
     classes: ArrayLike,
-    kind: Pairs = "all",
+    pairs: Pairs = "all",
     *,
     n_pairs: int | None = None,
     random_state: Seed = None,
@@ -124,7 +124,7 @@ def class_pairs(
     ----------
     classes : array-like of shape (k,)
         Distinct labels, at least two.
-    kind : {"all", "hypercube", "random", "stratified"} or sequence of (label, label)
+    pairs : {"all", "hypercube", "random", "stratified"} or sequence of (label, label)
         - ``"all"``: all k (k - 1) ordered pairs (Karampatziakis and Mineiro 2014, Algorithm 1).
         - ``"hypercube"``: the labels are put at random on corners of a cube of ceil(log2 k)
           dimensions; neighbours (Hamming distance 1) make pairs, both ways (section 4.3). Drawn
@@ -150,40 +150,28 @@ def class_pairs(
         If there are fewer than two classes, or if an explicit list has an unknown label, a pair of
         equal labels, a repeated pair, or leaves out a class (the message names it).
     """
-    try:
-        return chosen_pairs(classes, kind, n_pairs=n_pairs, random_state=random_state)
-    except ValueError as error:  # estimators call the same argument `pairs`
-        if not str(error).startswith("pairs: "):
-            raise
-        raise ValueError(f"kind: {str(error)[len('pairs: ') :]}") from None
-
-
-def chosen_pairs(
-    classes: ArrayLike, kind: Pairs, *, n_pairs: int | None = None, random_state: Seed = None
-) -> _Pairs:
-    """`class_pairs`, for what a user has given as `pairs`."""
     table = LabelTable.of(classes)
     k = len(table)
     if k < 2:
         raise ValueError(f"classes: expected at least 2 for pairs, got {show(classes)}")
-    if not isinstance(kind, str):
+    if not isinstance(pairs, str):
         _refuse_count(n_pairs, "an explicit list")
-        return _explicit(LabelTable(tuple(np.asarray(classes).tolist()), table.dtype), kind)
-    if kind in ("all", "hypercube"):
-        _refuse_count(n_pairs, repr(kind))
-        return _all(k) if kind == "all" else _hypercube(k, random_generator(random_state))
-    if kind not in _DRAWN:
+        return _explicit(LabelTable(tuple(np.asarray(classes).tolist()), table.dtype), pairs)
+    if pairs in ("all", "hypercube"):
+        _refuse_count(n_pairs, repr(pairs))
+        return _all(k) if pairs == "all" else _hypercube(k, random_generator(random_state))
+    if pairs not in _DRAWN:
         raise ValueError(
             "pairs: expected 'all', 'hypercube', 'random', 'stratified' or a list of pairs of "
-            f"labels, got {show(kind)}"
+            f"labels, got {show(pairs)}"
         )
     rng = random_generator(random_state)
     if n_pairs is None:
         count = len(_hypercube(k, rng))
     else:
-        least = (k + 1) // 2 if kind == "random" else 1
+        least = (k + 1) // 2 if pairs == "random" else 1
         count = check_whole(n_pairs, "n_pairs", at_least=least, at_most=k * (k - 1))
-    return _DRAWN[kind](k, count, rng)
+    return _DRAWN[pairs](k, count, rng)
 
 
 def random_partitions(
@@ -508,7 +496,7 @@ def problems_of(
         kind, count = confusion_pairs(solved, n_pairs=count, **how), None
     if isinstance(kind, Contrasts):
         return _of_contrasts(solved, kind)
-    items = chosen_pairs(labels, kind, n_pairs=count, random_state=random_state)
+    items = class_pairs(labels, kind, n_pairs=count, random_state=random_state)
     groups = [Contraction(np.array([c]), np.ones(1)) for c in range(len(labels))]
     return Problems(solved, labels.tolist(), groups, items, labels[items], True)
 

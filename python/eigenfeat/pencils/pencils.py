@@ -432,27 +432,8 @@ def pair_conditions(
 ) -> PairConditions:
     """Crawford numbers of the pencils of `pair_directions` with the same arguments.
 
-    Parameters
-    ----------
-    moments, pairs, ridge, denominator, constant, scale, random_state
-        As in `pair_directions`. Each pair needs about ten decompositions of a matrix of the
-        columns.
-
-    Returns
-    -------
-    PairConditions
-        Its method `bounds` estimates intervals of the eigenvalues for infinitely many samples.
-
-    Raises
-    ------
-    ValueError
-        As `pair_directions`.
-
-    References
-    ----------
-    N. Karampatziakis and P. Mineiro (ICML 2014), section 2.2. V. Koltchinskii and K. Lounici,
-    "Concentration inequalities and moment bounds for sample covariance operators", Bernoulli 23,
-    2017.
+    Each pair needs about ten decompositions of a matrix of the columns. Karampatziakis and Mineiro
+    (2014), section 2.2; Koltchinskii and Lounici, Bernoulli 23, 2017.
     """
     labels, options = _settings(moments, denominator, ridge, constant, scale)
     problems = problems_of(moments, labels, pairs, options.scale, random_state)
@@ -463,14 +444,7 @@ def pair_conditions(
 def _settings(
     moments: ClassMoments, denominator: str, ridge: Any, constant: bool, scale: Any
 ) -> tuple[npt.NDArray[Any], PencilOptions]:
-    labels = _labels_with_weight(moments)
-    options = _options(moments, denominator, ridge, constant, scale)
-    if options.constant:
-        options = replace(options, centre=_pooled_mean(moments, labels.tolist()))
-    return labels, options
-
-
-def _labels_with_weight(moments: ClassMoments) -> npt.NDArray[Any]:
+    """Labels of the classes with weight, and the checked options of their matrices."""
     if not isinstance(moments, ClassMoments):
         raise ValueError(f"moments: expected ClassMoments, got {show(moments)}")
     labels = moments.active_classes
@@ -479,19 +453,6 @@ def _labels_with_weight(moments: ClassMoments) -> npt.NDArray[Any]:
             "moments: expected at least 2 classes with samples of positive weight, "
             f"got {show(labels.tolist())}"
         )
-    return labels
-
-
-def _pooled_mean(moments: ClassMoments, labels: list[Any]) -> npt.NDArray[np.float64]:
-    """Mean (d,) of the samples of all classes together."""
-    weights = np.array([moments.weight(c) for c in labels])
-    mean: npt.NDArray[np.float64] = weights @ [moments.mean(c) for c in labels] / weights.sum()
-    return mean
-
-
-def _options(
-    moments: ClassMoments, denominator: str, ridge: Any, constant: bool, scale: Any
-) -> PencilOptions:
     if not isinstance(denominator, str) or denominator not in ("second_moment", "covariance"):
         raise ValueError(
             f"denominator: expected 'second_moment' or 'covariance', got {show(denominator)}"
@@ -502,7 +463,15 @@ def _options(
     bordered = check_flag(constant, "constant") and denominator == "second_moment"
     auto = isinstance(ridge, str) and ridge == "auto"
     given = None if auto else check_number(ridge, "ridge", at_least=0.0)
-    return PencilOptions(denominator, given, bordered, scales)
+    centre = _pooled_mean(moments, labels.tolist()) if bordered else None
+    return labels, PencilOptions(denominator, given, bordered, scales, centre)
+
+
+def _pooled_mean(moments: ClassMoments, labels: list[Any]) -> npt.NDArray[np.float64]:
+    """Mean (d,) of the samples of all classes together."""
+    weights = np.array([moments.weight(c) for c in labels])
+    mean: npt.NDArray[np.float64] = weights @ [moments.mean(c) for c in labels] / weights.sum()
+    return mean
 
 
 _MOST_DIRECTIONS, _LEAST_DIRECTIONS = 10, 3

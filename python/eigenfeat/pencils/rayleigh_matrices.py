@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.saved import Saved
-from eigenfeat._base.validation import RealArray, real_array, symmetric_matrices
+from eigenfeat._base.validation import real_array, symmetric_matrices
 from eigenfeat.moments.class_moments import ClassMoments, pooled_mean, shares_and_means, varying
 from eigenfeat.pencils.class_matrices import SingularDenominatorError, Span, span_of
 from eigenfeat.pencils.fitted_directions import settle
@@ -388,40 +388,3 @@ def _singular(noise: Array, ridge: float) -> SingularDenominatorError:
     values = np.linalg.eigvalsh(noise)
     needed = ridge + (rounding - min(float(values[0]), 0.0)) / unit
     return SingularDenominatorError(f"{text}; ridge={10.0 ** np.ceil(np.log10(needed)):g} would do")
-
-
-# ---- the fitted attributes -----------------------------------------------------------------------
-
-
-class FittedPencil:
-    """The attributes that are read from directions, which are solved for when first asked."""
-
-    def _solved(self) -> RayleighDirections:
-        """Return the directions, or raise if there are no moments yet."""
-        raise NotImplementedError
-
-    @property
-    def directions_(self) -> Array:
-        """(d, m) directions, one a column."""
-        return self._solved().directions
-
-    @property
-    def eigenvalues_(self) -> Array:
-        """(m,) eigenvalues."""
-        return self._solved().eigenvalues
-
-    @property
-    def mean_(self) -> Array:
-        """(d,) origin of the projections."""
-        return self._solved().mean
-
-    @property
-    def offset_(self) -> RealArray:
-        """(m,) offsets of the projections."""
-        result = self._solved()
-        return -(result.mean @ result.directions)
-
-    @property
-    def column_scale_(self) -> Array:
-        """(d,) divisors of the columns."""
-        return self._solved().column_scale

@@ -24,30 +24,14 @@ Pair = tuple[Hashable, Hashable]
 
 @dataclass(frozen=True, eq=False)
 class Directions:
-    """Directions in the columns of a model's input.
+    """Directions in the columns of a model's input: of pairs of classes, or of a reduction."""
 
-    Attributes
-    ----------
-    weights : (d, m) array
-        One direction per column.
-    values : (m,) array or None
-        Their eigenvalues; None for components of a reduction.
-    pairs : (m, 2) array or None
-        Numerator and denominator of each direction; None for components of a reduction.
-    ranks : (m,) array of int
-        Place of each direction among those of its pair.
-    labels : list
-        Classes, or other names of numerators and denominators.
-    threshold : float or None
-        Smallest eigenvalue that the model keeps.
-    """
-
-    weights: Floats
-    values: Floats | None
-    pairs: NDArray[Any] | None
-    ranks: NDArray[Any]
-    labels: list[Any]
-    threshold: float | None
+    weights: Floats  # (d, m), one direction per column
+    values: Floats | None  # (m,) eigenvalues, of pairs
+    pairs: NDArray[Any] | None  # (m, 2): numerator and denominator of each direction, of pairs
+    ranks: NDArray[Any]  # (m,): place of each direction among those of its pair
+    labels: list[Any]  # classes, or other names of numerators and denominators
+    threshold: float | None  # smallest eigenvalue that the model keeps
 
     def columns(self, pair: Pair) -> NDArray[np.intp]:
         """Columns of `weights` that belong to a pair, by rank."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._base.validation import check_vector, check_whole, real_array, show
+from eigenfeat._base.validation import check_whole, real_array, show
 from eigenfeat.plotting.figures import (
     ACCENT,
     BLUE,
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-    from matplotlib.lines import Line2D
     from sklearn.base import BaseEstimator
 
     from eigenfeat.incomplete import EarlyDecisions
@@ -91,14 +89,6 @@ class EarlyDecisionDisplay:
     (2, 1, 8)
     """
 
-    axes_: NDArray[Any]
-    trace_ax_: Axes
-    ax_: Axes
-    figure_: Figure
-    known_lines_: NDArray[Any]
-    mean_lines_: NDArray[Any]
-    trace_line_: Line2D
-
     def __init__(
         self,
         series: NDArray[np.float64],
@@ -156,19 +146,25 @@ class EarlyDecisionDisplay:
                 f"estimator: expected a fitted ReliableClassifier, got {show(estimator)}"
             )
         check_is_fitted(model)
-        given = _checked_row(row, model.n_channels_, model.n_timepoints_)
-        d = given.shape[-1]
+        channels, d = model.n_channels_, model.n_timepoints_
+        shape = (d,) if channels == 1 else (channels, d)
+        given = real_array(row, "row").astype(np.float64)
+        if given.shape != shape:
+            raise ValueError(f"row: expected shape {shape}, got {given.shape}")
+        if not np.isfinite(given).all():
+            raise ValueError("row: expected finite numbers, got missing or infinite ones")
+        series = given.reshape(channels, d)
         if times is not None:
             if not is_sequence(times) or not len(times):
                 raise ValueError(f"times: expected integers in 1..{d}, got {show(times)}")
             times = [check_whole(t, "times", at_least=1, at_most=d) for t in times]
-        decision = model.predict_early(given[None], reliability, trace=True)
+        decision = model.predict_early(series[None], reliability, trace=True)
         tau = getattr(model, "reliability_", model.reliability)
         tau = float(tau if reliability is None else reliability)
-        series, time = np.atleast_2d(given), int(decision.time[0])
+        time = int(decision.time[0])
         if times is None:
             times = sorted({max(1, round(time / 3)), max(1, round(2 * time / 3)), time})
-        flat, channels = series.T.reshape(1, -1), len(series)
+        flat = series.T.reshape(1, -1)
         known = [np.where(np.arange(flat.size) < t * channels, flat, np.nan) for t in times]
         labelled = [model.completion_.condition(one) for one in known]
         mean, variance = (
@@ -271,13 +267,3 @@ class EarlyDecisionDisplay:
         ax.set(xlabel="samples", ylabel="reliability\nof the label", ylim=(-0.04, 1.06))
         legend_above(ax)
         plain(ax)
-
-
-def _checked_row(row: Any, channels: int, length: int) -> NDArray[np.float64]:
-    """A complete series, (length,) of one channel and (channels, length) of several."""
-    if channels == 1:
-        return check_vector(row, length, "row", positive=False)
-    series = real_array(row, "row").astype(np.float64)
-    if series.shape != (channels, length):
-        raise ValueError(f"row: expected shape ({channels}, {length}), got {series.shape}")
-    return check_vector(series.ravel(), series.size, "row", positive=False).reshape(series.shape)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.validation import check_whole, show
@@ -20,9 +20,6 @@ from eigenfeat.plotting.figures import (
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-    from matplotlib.image import AxesImage
-    from matplotlib.lines import Line2D
     from sklearn.base import BaseEstimator
 
 __all__ = ["EarlyTimesDisplay"]
@@ -80,12 +77,6 @@ class EarlyTimesDisplay:
     >>> display.image_.get_array().shape
     (100, 8)
     """
-
-    ax_: Axes
-    figure_: Figure
-    image_: AxesImage
-    order_: NDArray[np.intp]
-    crosses_: Line2D | None
 
     def __init__(
         self,

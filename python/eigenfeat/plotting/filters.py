@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from eigenfeat._base.types import Floats, Rows
 from eigenfeat._base.validation import check_rows, check_whole, show
@@ -16,9 +16,6 @@ from eigenfeat.plotting.figures import is_sequence, panel_figure, root_figure, s
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.colorbar import Colorbar
-    from matplotlib.figure import Figure
-    from matplotlib.image import AxesImage
     from sklearn.base import BaseEstimator
 
 __all__ = ["FiltersDisplay"]
@@ -71,12 +68,6 @@ class FiltersDisplay:
     >>> display.axes_.shape
     (1, 5)
     """
-
-    axes_: NDArray[Any]
-    ax_: Axes
-    figure_: Figure
-    images_: list[list[AxesImage]]
-    colorbar_: Colorbar
 
     def __init__(
         self,
@@ -177,7 +168,7 @@ class FiltersDisplay:
         figure = panel_figure(ax, max(1.05 * width + room, 3.6), 1.3 * len(names) + 0.95)
         axes = figure.subplots(len(names), width, squeeze=False)
         options = {"cmap": "RdBu_r", "vmin": -1, "vmax": 1, **kwargs}
-        self.images_ = []
+        self.images_: list[list[Any]] = []
         for place in axes.flat:
             place.set_axis_off()
         for number, (images, titles) in enumerate(zip(self.images, self.titles, strict=True)):

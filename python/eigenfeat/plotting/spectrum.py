@@ -6,7 +6,6 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eigenfeat._base.types import Floats
 from eigenfeat._base.validation import check_whole
@@ -23,9 +22,7 @@ from eigenfeat.plotting.figures import (
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
     from matplotlib.image import AxesImage
-    from matplotlib.lines import Line2D
     from sklearn.base import BaseEstimator
 
 __all__ = ["SpectrumDisplay"]
@@ -68,12 +65,6 @@ class SpectrumDisplay:
     >>> len(display.lines_)
     12
     """
-
-    axes_: NDArray[Any]
-    ax_: Axes
-    figure_: Figure
-    lines_: dict[Pair, Line2D]
-    image_: AxesImage
 
     def __init__(
         self,
@@ -145,7 +136,8 @@ class SpectrumDisplay:
     def _draw_curves(self, n_named: int, options: Mapping[str, Any]) -> None:
         from matplotlib.ticker import MaxNLocator
 
-        ax, curves, self.lines_ = self.ax_, self.eigenvalues, {}
+        ax, curves = self.ax_, self.eigenvalues
+        self.lines_: dict[Pair, Any] = {}
         for place, (pair, values) in reversed(list(enumerate(curves.items()))):
             style: dict[str, Any] = {"lw": 0.7, "color": MUTED, "alpha": 0.6}
             if place < n_named:

@@ -12,7 +12,7 @@ from numbers import Integral
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
@@ -131,9 +131,7 @@ class OfMoments(LazySolution, BaseEstimator):
         check_solution(self, matrices.RayleighDirections)
 
 
-class RayleighTransformer(
-    ClassNamePrefixFeaturesOutMixin, matrices.FittedPencil, TransformerMixin, OfMoments
-):
+class RayleighTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OfMoments):
     """Base class: directions from moments, and projections."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -142,6 +140,32 @@ class RayleighTransformer(
         "solver": [StrOptions({"auto", "full", "subset", "krylov"})],
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
     }
+
+    @property
+    def directions_(self) -> NDArray[np.float64]:
+        """(d, m) directions, one a column."""
+        return self._solved().directions
+
+    @property
+    def eigenvalues_(self) -> NDArray[np.float64]:
+        """(m,) eigenvalues."""
+        return self._solved().eigenvalues
+
+    @property
+    def mean_(self) -> NDArray[np.float64]:
+        """(d,) origin of the projections."""
+        return self._solved().mean
+
+    @property
+    def offset_(self) -> NDArray[np.float64]:
+        """(m,) offsets of the projections."""
+        result = self._solved()
+        return -(result.mean @ result.directions)
+
+    @property
+    def column_scale_(self) -> NDArray[np.float64]:
+        """(d,) divisors of the columns."""
+        return self._solved().column_scale
 
     @over_blocks
     def transform(self, X: Rows | RowBlocks) -> Floats:

@@ -64,13 +64,11 @@ class PrefixGaussian:
         if not positive:
             return None
         model = cls(factor, np.ascontiguousarray(mean), factor.T, feature_mean, n_threads)
-        if features is None and order is None:
-            return model.with_gains(np.ascontiguousarray(factor.T), feature_mean)
-        if features is None:
-            gains = np.empty_like(factor)
-            gains[:, order] = factor.T
-            return model.with_gains(gains, feature_mean)
-        return model.with_features(features[0], feature_mean, order)
+        if features is not None:
+            return model.with_features(features[0], feature_mean, order)
+        gains = np.empty_like(factor)
+        gains[:, slice(None) if order is None else order] = factor.T
+        return model.with_gains(gains, feature_mean)
 
     def with_features(
         self,

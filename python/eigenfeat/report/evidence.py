@@ -26,44 +26,20 @@ N_NEIGHBORS = 3
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """A model, samples whose labels it knows, and its predictions for them.
-
-    Attributes
-    ----------
-    model : estimator
-    X : array, sparse matrix or data frame
-        Samples.
-    y : (n,) array
-        Labels.
-    names : list of str
-        Names of columns.
-    shape : tuple of int or None
-        Shape of the images whose pixels the columns are.
-    classes : (k,) array
-    true, predicted : (n,) arrays
-        Classes by number.
-    proba : (n, k) array or None
-        Probabilities.
-    by : str
-        "the model", or what predicts from a transformer's features.
-    features : (n, m) array or None
-        Features of a transformer.
-    unknown : int
-        Number of samples that were left out, since the model does not know their labels.
-    """
+    """A model, samples whose labels it knows, and its predictions for them."""
 
     model: Any
-    X: Any
+    X: Any  # array, sparse matrix or data frame
     y: NDArray[Any]
-    names: list[str]
-    shape: tuple[int, int] | None
+    names: list[str]  # of columns
+    shape: tuple[int, int] | None  # of the images whose pixels the columns are
     classes: NDArray[Any]
-    true: NDArray[Any]
+    true: NDArray[Any]  # classes by number
     predicted: NDArray[Any]
     proba: NDArray[np.float64] | None
-    by: str = "the model"
-    features: NDArray[np.float64] | None = None
-    unknown: int = 0
+    by: str = "the model"  # or what predicts from a transformer's features
+    features: NDArray[np.float64] | None = None  # of a transformer
+    unknown: int = 0  # samples that were left out, since the model does not know their labels
 
     @property
     def right(self) -> NDArray[np.bool_]:

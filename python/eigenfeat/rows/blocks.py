@@ -352,12 +352,9 @@ def _concatenated(columns: list[Any]) -> Any:
 def _stacked(parts: list[Any]) -> Any:
     if not hasattr(parts[0], "tocsr"):
         return np.concatenate([np.asarray(part) for part in parts])
-    kind = type(parts[0])  # a sparse class of SciPy's, which this folder does not import
-    counts = np.concatenate([[0], *(np.diff(part.indptr) for part in parts)])
-    data = np.concatenate([part.data for part in parts])
-    indices = np.concatenate([part.indices for part in parts])
-    shape = (sum(part.shape[0] for part in parts), parts[0].shape[1])
-    return kind((data, indices, np.cumsum(counts)), shape=shape)
+    from scipy import sparse  # of sparse rows only
+
+    return sparse.vstack(parts, format="csr")
 
 
 def _block_of(item: Any, start: int) -> Block:

@@ -24,7 +24,6 @@ from sklearn.utils import validation
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, column_or_1d
 
-from eigenfeat._base.extras import installed
 from eigenfeat._base.labels import plain_labels
 from eigenfeat._base.types import Labels
 from eigenfeat._base.validation import (
@@ -369,13 +368,10 @@ class Verbose:
 def progress_bar(total: int, name: str, verbose: Any) -> Iterator[Callable[[str, int], None]]:
     """A function of a text and a number of steps that are done, which moves a bar on stderr.
 
-    Without `verbose` the text goes to the logger, and without rich to stderr.
+    Without `verbose` the text goes to the logger.
     """
     if not verbose:
         yield lambda text, steps: LOGGER.info("%s: %s", name, text)
-        return
-    if not installed("rich"):
-        yield lambda text, steps: print(f"[{name}] {text}", file=sys.stderr, flush=True)
         return
     from rich.console import Console
     from rich.progress import (
@@ -406,14 +402,9 @@ _ZEROS: dict[str, Any] = (
 
 
 def row_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64]:
-    """Weights (n,) of rows, checked; ones for None.
+    """Weights (n,) of rows, checked and of a usual size, see `usual_weights`; ones for None.
 
-    Weights of an extreme size are made usual, see `usual_weights`.
-
-    Raises
-    ------
-    ValueError
-        If weights are negative, not finite, too few or too many, or all 0.
+    ValueError if weights are negative, not finite, too few or too many, or all 0.
     """
     given = check_unmasked(sample_weight, "sample_weight")
     refuse_complex(getattr(given, "dtype", None), "sample_weight")
@@ -431,23 +422,9 @@ def row_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64]:
 def weighted_rows(
     X: _Rows, y: _Labels, sample_weight: ArrayLike | None
 ) -> tuple[_Rows, _Labels, NDArray[np.float64] | None]:
-    """Check weights and leave out the rows that have none.
+    """Check weights and leave out the rows that have none; no weights if none are given.
 
-    Parameters
-    ----------
-    X : (n, d) array, sparse matrix or ExpandedRows
-    y : (n,) array, or None
-    sample_weight : array-like or None
-
-    Returns
-    -------
-    X, y, weight
-        The rows with positive weights; no weights if there were none.
-
-    Raises
-    ------
-    ValueError
-        If weights are negative, not finite, too few or too many, or none is positive.
+    ValueError if weights are negative, not finite, too few or too many, or none is positive.
     """
     if sample_weight is None:
         return X, y, None
@@ -462,25 +439,11 @@ def weighted_rows(
 def class_weighted(
     class_weight: dict[Hashable, float] | str | None, y: Labels, weight: NDArray[np.float64] | None
 ) -> NDArray[np.float64] | None:
-    """Weights of rows times those of their classes.
+    """Weights (n,) of rows times those of their classes; as they are where these are None.
 
-    Parameters
-    ----------
-    class_weight : dict, "balanced" or None
-        Factors by label, 1 for those that are not there; or ``W / (k W_c)``, with W the weight of
-        all rows and W_c that of class c's.
-    y : (n,) array
-        Labels.
-    weight : (n,) array or None
-
-    Returns
-    -------
-    (n,) array or None
-
-    Raises
-    ------
-    ValueError
-        If a factor is not positive and finite, or there are no rows of a label.
+    A dict has factors by label, 1 for those that are not there. "balanced" stands for
+    ``W / (k W_c)``, with W the weight of all rows and W_c that of class c's. ValueError if a factor
+    is not positive and finite, or there are no rows of a label.
     """
     if class_weight is None:
         return weight

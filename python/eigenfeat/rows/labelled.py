@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -41,105 +40,6 @@ __all__ = [
 _Result = TypeVar("_Result")
 
 
-class LabelledRows(ABC):
-    """Rows with labels and positive weights, numbered from 0, and how they are read.
-
-    Attributes
-    ----------
-    in_memory : bool
-        Whether a pass costs no reading, and what was made of the rows is kept between passes.
-    reading : RowTransform
-        How they are read.
-    """
-
-    in_memory: ClassVar[bool]
-    reading: RowTransform
-
-    @property
-    @abstractmethod
-    def classes(self) -> Labels:
-        """Labels (k,), sorted."""
-
-    @property
-    @abstractmethod
-    def codes(self) -> Codes:
-        """Indices (n,) of the labels."""
-
-    @property
-    @abstractmethod
-    def completion(self) -> GaussianRows | None:
-        """What the entries that were missing are completed by; None where none was."""
-
-    @property
-    @abstractmethod
-    def n_rows(self) -> int:
-        """Number of rows."""
-
-    @property
-    @abstractmethod
-    def n_features(self) -> int:
-        """Columns of the rows before they are projected."""
-
-    @property
-    @abstractmethod
-    def n_threads(self) -> int | None:
-        """Threads of a pass."""
-
-    @property
-    @abstractmethod
-    def dtype(self) -> DType:
-        """Type of the features."""
-
-    @property
-    @abstractmethod
-    def dense(self) -> bool:
-        """Whether the features are arrays: not sparse, and not projected."""
-
-    @property
-    @abstractmethod
-    def sparse(self) -> bool:
-        """Whether the features are sparse matrices, not projected."""
-
-    def in_float32(self) -> LabelledRows:
-        """The same rows of an array in memory, rounded."""
-        raise NotImplementedError("rows that are not in memory")
-
-    @abstractmethod
-    def read_as(self, reading: RowTransform) -> LabelledRows:
-        """The same rows, read in another way."""
-
-    @abstractmethod
-    def narrowed(
-        self, layer: Layer, mask: npt.NDArray[np.bool_], include_input: bool
-    ) -> LabelledRows:
-        """Projected rows with some of the last layer's directions, which make `layer`."""
-
-    @abstractmethod
-    def subset(self, rows: Codes) -> LabelledRows:
-        """Some of the rows, by their numbers."""
-
-    @abstractmethod
-    def take(self, rows: Codes) -> Block:
-        """The rows with these numbers, in this order, checked; labels as indices."""
-
-    @abstractmethod
-    def together(self) -> Block:
-        """All feature rows as one block."""
-
-    @abstractmethod
-    def reduce(
-        self,
-        function: Callable[..., _Result],
-        merge: Callable[[_Result, _Result], _Result],
-        *arguments: object,
-    ) -> _Result:
-        """Merge ``function(piece, *arguments)`` over pieces of feature rows."""
-
-    @abstractmethod
-    def moments(self) -> ClassMoments:
-        """Moments of the classes, of the rows as they are read; nobody else has them."""
-
-
 class CachedBlock(Block):
     """A block that later passes read again: what the core reads is made once."""
 
@@ -160,8 +60,8 @@ class CachedBlock(Block):
 
 
 @dataclass(frozen=True, eq=False)
-class MemoryRows(LabelledRows):
-    """Checked rows in memory.
+class MemoryRows:
+    """Checked rows in memory: passes cost no reading, and what they make of rows is kept.
 
     Attributes
     ----------
@@ -180,7 +80,7 @@ class MemoryRows(LabelledRows):
     reading: RowTransform
     gaussian: GaussianRows | None = None
 
-    in_memory: ClassVar[bool] = True
+    in_memory: ClassVar[Literal[True]] = True
 
     @classmethod
     def of(
@@ -290,7 +190,7 @@ class MemoryRows(LabelledRows):
     def narrowed(
         self, layer: Layer, mask: npt.NDArray[np.bool_], include_input: bool
     ) -> MemoryRows:
-        """See `LabelledRows`: of the projections that are kept."""
+        """Projected rows with some of the last layer's directions, which make `layer`."""
         rows = self.block.X
         projections = rows.projections if mask.all() else rows.projections[:, mask]
         return self._holding(layer.features(projections, rows.X if include_input else None))
@@ -319,7 +219,7 @@ class MemoryRows(LabelledRows):
         return function(self.block, *arguments)
 
     def moments(self) -> ClassMoments:
-        """See `LabelledRows`: piece after piece, which gives the bits of all rows at once."""
+        """Moments of the classes: piece after piece, which gives the bits of all rows at once."""
         if not self.reading.hidden:
             how = self.labels, self.n_threads, self.completion
             return labelled_moments(self.block, *how)
@@ -331,7 +231,7 @@ class MemoryRows(LabelledRows):
 
 
 @dataclass(frozen=True, eq=False)
-class BlockRows(LabelledRows):
+class BlockRows:
     """Blocks of labelled rows, how they are read, and what the first pass over them has found.
 
     Rows without weight are left out. Those that are left are numbered from 0: `codes` and the
@@ -351,60 +251,7 @@ class BlockRows(LabelledRows):
     scan: BlockScan
     rows: npt.NDArray[np.int64] | None = None
 
-    in_memory: ClassVar[bool] = False
-
-    @classmethod
-    def of(
-        cls,
-        blocks: RowBlocks,
-        *,
-        small: bool,
-        moments: bool = False,
-        n_threads: int | None = None,
-        allows_missing: bool = False,
-    ) -> BlockRows:
-        """Go through the blocks once; if entries are missing, once more to learn to complete them.
-
-        Parameters
-        ----------
-        blocks : RowBlocks
-        small : bool
-            As in `RowTransform`.
-        moments : bool
-            Whether the moments of the classes are wanted, too.
-        n_threads : int or None
-        allows_missing : bool
-            Whether NaN is a missing entry, and not an error.
-
-        Raises
-        ------
-        ValueError
-            If rows, labels or weights are invalid; the message gives the row, counted over all
-            blocks.
-        """
-        reading = RowTransform(small=small, n_threads=n_threads, allows_missing=allows_missing)
-        result = blocks.reduce(reductions.scan, reductions.merge_scans, reading, moments)
-        result.pieces.sort(key=lambda piece: piece.start)
-        _check_order(result.pieces)
-        if result.checksum.n_rows == 0:
-            raise ValueError("X: expected at least one sample, got none")
-        check_some_weight(len(result.table) > 0)
-        unit = weight_unit(result.heaviest)
-        if result.weight is not None:
-            result.weight /= unit
-        known = replace(
-            reading,
-            n_features=result.n_features,
-            classes=result.table.classes,
-            weight_unit=unit,
-        )
-        rows = cls(blocks, known, result)
-        if not result.missing:
-            return rows
-        result.moments = None  # blocks without NaN have some
-        some = rows.take(sampled(rows.n_rows, rows.n_features))
-        gaussian = GaussianRows.fit(some.X, some.weight, n_threads=n_threads)
-        return rows.read_as(replace(known, completion=gaussian))
+    in_memory: ClassVar[Literal[False]] = False
 
     @property
     def classes(self) -> Labels:
@@ -475,12 +322,12 @@ class BlockRows(LabelledRows):
         return replace(self, reading=reading)
 
     def narrowed(self, layer: Layer, mask: npt.NDArray[np.bool_], include_input: bool) -> BlockRows:
-        """See `LabelledRows`: passes project on these directions alone."""
+        """As `MemoryRows.narrowed`: passes project on these directions alone."""
         layers = (*self.reading.layers[:-1], layer)
         return self.read_as(replace(self.reading, layers=layers, include_input=include_input))
 
     def moments(self) -> ClassMoments:
-        """See `LabelledRows`; those of all rows, once, from the first pass if it took them."""
+        """Moments of the classes; of all rows, once, from the first pass if it took them."""
         result = self.scan.moments
         if result is None or self.rows is not None or self.reading.layers:
             how = self.classes, self.n_threads, self.completion
@@ -548,6 +395,10 @@ class BlockRows(LabelledRows):
         return chosen if mask is None else np.flatnonzero(mask)[chosen]
 
 
+LabelledRows: TypeAlias = MemoryRows | BlockRows
+"""Rows with labels and positive weights, numbered from 0, and how they are read."""
+
+
 def scan_blocks(
     blocks: RowBlocks,
     *,
@@ -556,12 +407,35 @@ def scan_blocks(
     n_threads: int | None = None,
     allows_missing: bool = False,
 ) -> BlockRows:
-    """Go through blocks of labelled rows once; see `BlockRows.of`."""
-    result = BlockRows.of(
-        blocks, small=small, moments=moments, n_threads=n_threads, allows_missing=allows_missing
-    )
-    check_classification_targets(np.repeat(result.classes, 3))
-    return result
+    """Go through blocks of labelled rows; if entries are missing, again to learn to complete them.
+
+    `small` is as in `RowTransform`; `moments` takes those of the classes in the same pass; with
+    `allows_missing` NaN is a missing entry, and not an error.
+
+    Raises
+    ------
+    ValueError
+        If rows, labels or weights are invalid; the message gives the row, counted over all blocks.
+    """
+    reading = RowTransform(small=small, n_threads=n_threads, allows_missing=allows_missing)
+    result = blocks.reduce(reductions.scan, reductions.merge_scans, reading, moments)
+    result.pieces.sort(key=lambda piece: piece.start)
+    _check_order(result.pieces)
+    if result.checksum.n_rows == 0:
+        raise ValueError("X: expected at least one sample, got none")
+    check_some_weight(len(result.table) > 0)
+    classes, unit = result.table.classes, weight_unit(result.heaviest)
+    check_classification_targets(np.repeat(classes, 3))
+    if result.weight is not None:
+        result.weight /= unit
+    known = replace(reading, n_features=result.n_features, classes=classes, weight_unit=unit)
+    rows = BlockRows(blocks, known, result)
+    if not result.missing:
+        return rows
+    result.moments = None  # blocks without NaN have some
+    some = rows.take(sampled(rows.n_rows, rows.n_features))
+    gaussian = GaussianRows.fit(some.X, some.weight, n_threads=n_threads)
+    return rows.read_as(replace(known, completion=gaussian))
 
 
 def _check_order(pieces: list[Piece]) -> None:

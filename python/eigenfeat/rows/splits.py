@@ -42,17 +42,9 @@ class _NamedSplitter:
 
 
 def check_held_out(codes: Codes, classes: Labels, fraction: float, purpose: str) -> None:
-    """ValueError where rows cannot be held out class by class; says which class is too small.
+    """ValueError where a `fraction` of the rows cannot be held out for a `purpose` class by class.
 
-    Parameters
-    ----------
-    codes : (n,) array
-        Indices of the labels.
-    classes : (k,) array
-    fraction : float in (0, 1)
-        The `validation_fraction`.
-    purpose : str
-        What rows are held out for.
+    `codes` (n,) are indices into `classes` (k,); the message names the class that is too small.
     """
     counts = np.bincount(codes, minlength=len(classes))
     if counts.min() < 2:
@@ -75,21 +67,10 @@ def checked_splitter(
     y: Labels,
     n_rows: int,
 ) -> BaseCrossValidator:
-    """Turn `cv` into a splitter, as scikit-learn does.
+    """Turn `cv` into a splitter of samples with labels y, as scikit-learn does.
 
-    Parameters
-    ----------
-    cv : int, splitter, or iterable of pairs
-        Row numbers of pairs, or flags, are of `n_rows` rows.
-    y : (n,) array
-        Labels of the rows that are split.
-    n_rows : int
-        Rows that pairs may number.
-
-    Raises
-    ------
-    ValueError
-        If `cv` is none of these, or names a row that is not there.
+    Sample numbers and flags of pairs are of `n_rows` samples. ValueError if `cv` is neither folds,
+    a splitter nor pairs, or names a sample that is not there.
     """
     if isinstance(cv, Integral):
         if not 2 <= int(cv) <= len(y):
@@ -124,23 +105,10 @@ def _pairs(cv: Any, n: int) -> list[tuple[NDArray[Any], NDArray[Any]]]:
 def cv_results(
     params: Sequence[dict[str, object]], scores: NDArray[np.float64], **columns: ArrayLike
 ) -> dict[str, Any]:
-    """Columns for `cv_results_`, as of ``GridSearchCV``.
+    """Columns for `cv_results_`, as of ``GridSearchCV``, and others by name.
 
-    Parameters
-    ----------
-    params : m mappings of names to values
-        The candidates.
-    scores : (m, s) array
-        Their scores on s splits, the larger the better; NaN where a fit failed.
-    columns : (m,) arrays
-        Others, by name.
-
-    Returns
-    -------
-    dict
-        "params"; "param_NAME", lists, since files of models hold no masked arrays;
-        "split0_test_score" ...;
-        "mean_test_score" and "std_test_score"; "rank_test_score", from 1, of equals the same.
+    `scores` (m, s) are those of m candidates on s splits, the larger the better; NaN where a fit
+    failed. Parameters are lists, since files of models hold no masked arrays.
     """
     result: dict[str, Any] = {}
     for name in sorted({name for one in params for name in one}):

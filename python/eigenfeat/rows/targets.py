@@ -263,21 +263,7 @@ def bin_edges(y: _Array, n_bins: int, sample_weight: _Array | None = None) -> _A
 
     Between two distinct values there may be an edge; the one for the quantile ``j / n_bins`` is
     where the weight below comes nearest to that share, so that no edge is off by more than half the
-    weight of a tie.
-
-    Parameters
-    ----------
-    y : ndarray of shape (n,)
-        Finite numbers.
-    n_bins : int >= 2
-        Most bins.
-    sample_weight : ndarray of shape (n,), optional
-        Weights >= 0; values without weight are left out.
-
-    Raises
-    ------
-    ValueError
-        If `y` is constant over the rows with weight, or `n_bins` is below 2.
+    weight of a tie. Values without weight are left out.
     """
     n_bins = check_whole(n_bins, "n_bins", at_least=2)
     if sample_weight is not None:

@@ -97,20 +97,11 @@ class Denominator:
         return U
 
     def solve(self, G: Array, tolerance: Array) -> Array:
-        """``(Z Z^T + shift I)^-1 G`` for columns G (n, w) in the range of Z.
+        """``(Z Z^T + shift I)^-1 G`` for columns G (n, w) in the range of Z, as `centre` leaves it.
 
-        Parameters
-        ----------
-        G : (n, w) array
-            As `centre` leaves it.
-        tolerance : (w,) array
-            What the residual's norm may be, in the metric of the preconditioner's inverse, which is
-            nearly that of the system's own. Never more than `ROUGH` times the right-hand side's,
-            and never less than `FINEST` times it, which rounding would not reach.
-
-        Returns
-        -------
-        (n, w) array
+        `tolerance` (w,) is what the residual's norm may be, in the metric of the preconditioner's
+        inverse, which is nearly that of the system's own; from `FINEST` times the right-hand
+        side's, which rounding would not reach, to `ROUGH` times it.
         """
         if self._factor is not None:
             return linalg.cho_solve(self._factor, G, check_finite=False)

@@ -165,21 +165,7 @@ class WideDirections(Saved):
     def project(
         self, X: Floats | csr_array, offset: Array | None = None, n_threads: int | None = None
     ) -> Floats:
-        """Projections ``X @ self + offset``.
-
-        Parameters
-        ----------
-        X : (n, d) array or CSR matrix
-            Of float32 or float64.
-        offset : (F,) array, optional
-        n_threads : int, optional
-            All that OpenMP gives by default.
-
-        Returns
-        -------
-        (n, F) array
-            Of X's type.
-        """
+        """Projections ``X @ self + offset`` (n, F), in X's type, of an array or CSR matrix X."""
         if X.shape[1] != self.n_features:
             raise ValueError(f"X: expected {self.n_features} columns, got {X.shape[1]}")
         rows = self._numbered(X)

@@ -119,7 +119,7 @@ def wide_rows(X: Rows, scaled: bool, n_threads: int | None) -> tuple[Columns, Wi
     """Standardise rows without making sparse ones dense."""
     n = X.shape[0]
     same = np.zeros(n, dtype=np.intp)
-    classes, report = wide_classes(X, same, None, "columns" if scaled else "none", True, np.inf)
+    classes, report = wide_classes(X, same, None, "columns" if scaled else "none", True)
     selected = np.ones(X.shape[1], dtype=bool)
     mean = classes.origin + classes.mean / classes.factor
     order = np.arange(len(mean))

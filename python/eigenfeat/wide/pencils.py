@@ -23,8 +23,8 @@ from eigenfeat._base.types import Floats, Labels
 from eigenfeat._base.validation import show
 from eigenfeat.expansion.features import Directions, ExpandedRows, check_powers, row_blocks
 from eigenfeat.pencils.class_matrices import SingularDenominatorError
-from eigenfeat.pencils.fitted_directions import SPREAD, ScaleReport, Settings, Solution
-from eigenfeat.pencils.pairs import chosen_pairs, settled_kind
+from eigenfeat.pencils.fitted_directions import ScaleReport, Settings, Solution
+from eigenfeat.pencils.pairs import class_pairs, settled_kind
 from eigenfeat.pencils.pencils import directions_of_each
 from eigenfeat.wide.denominator import Denominator, settled_ridge
 from eigenfeat.wide.directions import Combination, WideDirections
@@ -118,7 +118,7 @@ def solve_wide(
         )
     items = _items(labels, settings)
     movable = settings.constant or settings.denominator == "covariance"
-    classes, scale = wide_classes(X, codes, weight, settings.scale, movable, SPREAD)
+    classes, scale = wide_classes(X, codes, weight, settings.scale, movable)
     parts = _Parts(classes, settings, len(items))
     by_pair: dict[int, _OfPair] = {}
     for below in np.unique(items[:, 1]).tolist():
@@ -147,7 +147,7 @@ def _items(labels: NDArray[Any], settings: Settings) -> NDArray[np.int64]:
             "pairs: expected 'all', 'hypercube', 'random', 'stratified' or a list of pairs of "
             f"labels with solver='randomized', got {show(settings.pairs)}"
         )
-    return chosen_pairs(labels, kind, n_pairs=count, random_state=settings.seed)
+    return class_pairs(labels, kind, n_pairs=count, random_state=settings.seed)
 
 
 @dataclass(eq=False)

@@ -19,7 +19,7 @@ from eigenfeat._base.saved import Saved, fits
 from eigenfeat._base.types import DType, Floats
 from eigenfeat._base.validation import in_order
 from eigenfeat.moments.class_moments import varying
-from eigenfeat.pencils.fitted_directions import ScaleReport
+from eigenfeat.pencils.fitted_directions import ScaleReport, by_rule, scale_report
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -69,13 +69,7 @@ class SparseRows(Saved):
         return self.data.dtype
 
     def checked(self) -> SparseRows:
-        """The same, once it is known that its arrays are a matrix.
-
-        Raises
-        ------
-        ValueError
-            If `indptr` falls somewhere, or a column is out of range.
-        """
+        """The same; ValueError if `indptr` falls somewhere, or a column is out of range."""
         core.check_compact_rows(self.data, self.indices, self.indptr, self.n_columns)
         return self
 
@@ -333,22 +327,12 @@ def wide_classes(
     weight: Array | None,
     scale: str,
     constant: bool,
-    most_spread: float,
 ) -> tuple[WideClasses, ScaleReport]:
-    """Sort rows by class, and decide on the columns' scales.
+    """Sort rows (n, d) by class, and decide on the columns' scales.
 
-    Parameters
-    ----------
-    X : (n, d) array, memmap or CSR matrix
-    codes : (n,) array
-        Classes from 0.
-    weight : (n,) array or None
-    scale : {"auto", "none", "columns"}
-        "auto" leaves sparse columns as they are: counts and what is made of them share a unit, and
-        dividing rare terms by their tiny deviations would leave nothing else. Dense ones are
-        divided where the largest deviation is more than `most_spread` times the median.
-    constant : bool
-        Whether rows may be moved, which keeps the digits of dense rows far from zero.
+    With "auto" sparse columns stay as they are: counts and what is made of them share a unit, and
+    dividing rare terms by their tiny deviations would leave nothing else. Dense ones go by the
+    rule of `by_rule`. `constant`: rows may be moved, which keeps the digits of those far from zero.
     """
     k = int(codes.max()) + 1
     share = np.ones(len(codes)) if weight is None else np.asarray(weight, dtype=np.float64)
@@ -356,7 +340,10 @@ def wide_classes(
     is_sparse = sparse.issparse(X)
     checked = in_order(X) if is_sparse else X
     mean, deviation = _column_statistics(checked, share / share.sum())
-    report = _report(scale, deviation, most_spread, is_sparse)
+    basis = "given" if scale != "auto" else "rule"
+    if scale == "auto":
+        scale = "none" if is_sparse else by_rule(deviation)
+    report = scale_report(scale, basis, deviation)
     roots = np.sqrt(share / totals[codes])
     members = [np.flatnonzero(codes == c) for c in range(k)]
     if is_sparse:
@@ -423,15 +410,3 @@ def _column_statistics(X: Any, share: Array) -> tuple[Array, Array]:
             variance += share[block] @ (X[block] - mean) ** 2
         return mean, varying(variance, mean, X.shape[0])
     return mean, np.where(variance > noise, np.sqrt(np.maximum(variance, 0.0)), 0.0)
-
-
-def _report(scale: str, deviation: Array, most_spread: float, is_sparse: bool) -> ScaleReport:
-    positive = deviation[deviation > 0]
-    spread = float(positive.max() / np.median(positive)) if positive.size else 1.0
-    basis = "given" if scale != "auto" else "rule"
-    if scale == "auto":
-        scale = "columns" if spread > most_spread and not is_sparse else "none"
-    divisors = np.ones_like(deviation)
-    if scale == "columns":
-        divisors = np.where(deviation > 0, deviation, 1.0)
-    return ScaleReport(scale, basis, divisors, spread=spread)

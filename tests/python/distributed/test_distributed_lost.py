@@ -11,7 +11,7 @@ from dask_support import lazy_problem, slowly
 
 import eigenfeat
 from eigenfeat import distributed
-from eigenfeat.distributed import DaskBlocks, _cluster
+from eigenfeat.distributed import DaskBlocks, _dask
 from eigenfeat.rows import reductions
 
 dask = pytest.importorskip("dask", reason="needs the extra 'dask'")
@@ -25,7 +25,7 @@ def cluster(monkeypatch):
     """One worker, a thread of this process, and a client that looks after it often."""
     from dask.distributed import Client, LocalCluster
 
-    monkeypatch.setattr(_cluster, "_LOOK", 0.05)
+    monkeypatch.setattr(_dask, "_LOOK", 0.05)
     with (
         dask.config.set({"eigenfeat.no-workers-timeout": SECONDS}),
         LocalCluster(
@@ -118,7 +118,7 @@ def test_a_client_that_knows_nothing_is_a_closed_one():
             return {}
 
     with pytest.raises(RuntimeError, match="client: expected an open client, got one closed"):
-        _cluster.workers_of(Closing())
+        _dask.workers_of(Closing())
 
 
 def test_partitions_of_unknown_size_are_measured(cluster):

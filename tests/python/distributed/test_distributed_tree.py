@@ -7,8 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from eigenfeat.distributed._persisted import MOST_BYTES, _Placement, _Worker, of_bundle
-from eigenfeat.distributed._tree import Tree
+from eigenfeat.distributed._persisted import MOST_BYTES, Tree, _Placement, _Worker, of_bundle
 
 
 def bracketed(a, b):

@@ -163,17 +163,8 @@ def test_it_is_that_of_all_decisions(rng, name, correct):
     tau, times = 0.7, np.arange(1, 12)
     plain = RULES[name](reliability=tau, correct=False).fit(X, y)
     model = RULES[name](reliability=tau, correct=correct, held_out=2).fit(X, y)
-    confidence = 0.9 if correct is True else 0.0
-    correction, steps = correct_rule(
-        plain.fitted_,
-        None,
-        None,
-        None,
-        tau,
-        0,
-        confidence,
-        training_rows(plain, held_out, held_out_y)[0],
-    )
+    rows, _, _ = training_rows(plain, held_out, held_out_y)
+    correction, steps = correct_rule(plain.set_params(correct=correct), None, None, rows)
     assert_array_equal(steps, times)
     assert_array_equal(correction.tau, model.correction_.tau)
     final = plain.predict(held_out)

@@ -18,7 +18,7 @@ from eigenfeat.incomplete import (
     interval_summaries,
 )
 from eigenfeat.incomplete.minimum_cost import cost_tables
-from eigenfeat.incomplete.stopping import Regression, fitted_policy, views_of
+from eigenfeat.incomplete.stopping import fitted_policy
 from eigenfeat.rayleigh import QuadraticDiscriminant
 
 
@@ -65,7 +65,7 @@ def test_backward_induction_is_the_optimum_of_a_known_problem():
     wrong = np.stack([random.random(2000) < np.where(kind == 0, 0.5, 0.1), np.zeros(2000)])
     for delay, wait in ((0.05, [True, True]), (0.2, [True, False]), (0.7, [False, False])):
         costs = wrong + np.array([[0.0], [delay]])
-        policy = fitted_policy([Regression(views_of(first))], [first, later], costs)
+        policy = fitted_policy([first, later], costs)
         assert_array_equal(policy.saving(0, first) > 0, np.array(wait)[kind])
         expected = np.where(kind == 0, 0.5, 0.1) - delay
         assert_allclose(policy.saving(0, first), expected, atol=0.05)

@@ -70,7 +70,7 @@ def test_a_level_at_zero_to_rounding_is_not_proved(rng):
 
 
 def test_decisions_are_those_of_single_quadratics(monkeypatch):
-    X, y = make_classification(60, 9, n_informative=6, n_classes=3, random_state=0)
+    X, y = make_classification(48, 7, n_informative=5, n_classes=3, random_state=0)
     classifier = QuadraticDiscriminantAnalysis(reg_param=0.1)
     fits = []
     for least in (set_rules._ITEMS_A_GROUP, 10**9):
@@ -79,7 +79,7 @@ def test_decisions_are_those_of_single_quadratics(monkeypatch):
             classifier, MixtureCompletion(), reliability=0.8, held_out=2
         ).fit(X, y)
         early = model.predict_early(X)
-        known = np.where(np.arange(9) < 7, X, np.nan)
+        known = np.where(np.arange(7) < 5, X, np.nan)
         fits.append((model, early, model.decide(known), model.reliabilities(known)))
         if least != 10**9:
             monkeypatch.setattr(set_rules, "shares_quadratics", lambda rule_input, kind: False)

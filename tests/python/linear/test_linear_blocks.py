@@ -11,7 +11,7 @@ from logit_problems import problem
 from eigenfeat import CalibratedLeastSquares, MultinomialLogit
 from eigenfeat.linear.logit_problem import LogitProblem, Penalty
 from eigenfeat.rows import ArrayBlocks, GeneratedBlocks
-from eigenfeat.rows.labelled import BlockRows, MemoryRows, scan_blocks
+from eigenfeat.rows.labelled import MemoryRows, scan_blocks
 
 
 def logit(**options):
@@ -127,7 +127,7 @@ def test_a_summed_gram_matrix_makes_the_metric_of_rows_in_memory(digits, dtype):
 def test_rows_in_blocks_are_known_by_their_numbers(digits):
     X, y = digits
     weight = (np.arange(600) % 3 > 0) * 2.0
-    rows = BlockRows.of(FarBlocks(X, y, weight, block_rows=101), small=False)
+    rows = scan_blocks(FarBlocks(X, y, weight, block_rows=101))
     kept = np.flatnonzero(weight)
     np.testing.assert_array_equal(rows.classes[rows.codes], y[kept])
     wanted = np.array([7, 3, 399, 0])

@@ -104,18 +104,15 @@ def test_every_truncation_is_refused(tmp_path):
 
 
 def test_bombs_are_refused(tmp_path):
+    """In the archive, and in that of a sparse matrix within it."""
     path = saved(tmp_path, "LDG")
     rewrite(path, members(path) | {"bomb.npy": npy(np.zeros(2**23))}, zipfile.ZIP_DEFLATED)
     tracemalloc.start()
     assert "is compressed or encrypted" in refusal(path)
     assert tracemalloc.get_traced_memory()[1] < 2**20
     tracemalloc.stop()
-
-
-def test_a_bomb_within_a_sparse_matrix_is_refused(tmp_path):
     model = ef.ldg.KernelLDG(n_components=1, gamma=1.0, n_neighbors=2)
     model.fit(sp.csr_array(np.eye(12)[:, :6] + 1), np.arange(12) % 2)
-    path = tmp_path / "model"
     ef.save(model, path)
     (name,) = (name for name in members(path) if name.endswith(".npz"))
     bomb = tmp_path / "bomb"

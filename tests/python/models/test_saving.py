@@ -27,7 +27,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 import eigenfeat as ef
@@ -104,10 +104,6 @@ WITH_GEM = {
         ),
         ef.GEMClassifier(views="gem"),
     ).fit(TABLE, Y),
-    "FeatureUnion": lambda: make_pipeline(
-        FeatureUnion([("gem", ef.GEM(n_directions=2)), ("rows", "passthrough")]),
-        ef.MultinomialLogit(),
-    ).fit(FRAME, Y),
     "CalibratedClassifierCV": lambda: CalibratedClassifierCV(
         ef.GEMClassifier(views="gem"), cv=3
     ).fit(FRAME, Y),
@@ -123,16 +119,13 @@ WITH_GEM = {
     "neighbours": lambda: make_pipeline(
         ef.LDG(n_components=2), KNeighborsClassifier(3, algorithm="ball_tree")
     ).fit(FRAME, Y),
-    "sparse rows": lambda: make_pipeline(OneHotEncoder(), ef.GEMClassifier(views="gem")).fit(
-        TABLE[["kind"]], Y
-    ),
 }
 
 
 @pytest.mark.parametrize("name", WITH_GEM)
 def test_estimators_within_those_of_scikit_learn(tmp_path, name):
     model = WITH_GEM[name]()
-    rows = {"ColumnTransformer": TABLE, "sparse rows": TABLE[["kind"]]}.get(name, FRAME)
+    rows = TABLE if name == "ColumnTransformer" else FRAME
     ef.save(model, tmp_path / "model")
     loaded = ef.load(tmp_path / "model")
     for method in ("predict", "predict_proba"):

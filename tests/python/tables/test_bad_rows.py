@@ -200,7 +200,7 @@ SVMLIGHT = {
     "cat 2:3": "line 3: expected LABEL COLUMN:NUMBER ..., got 'cat 2:3' (could not convert",
     "nan 1:1": "line 3: expected a label, got a missing value",
     "1 0:3": "line 3: expected columns from 1, got 0: zero_based=True (--zero-based) reads it",
-    "1 9:3": "line 3: expected columns up to 4, got 9: n_features is too small",
+    "1 5:3": "line 3: expected columns up to 4, got 5: n_features is too small",
     "1.5 1:3": "line 3, column 'label': expected an int label like those before, got 1.5",
 }
 

@@ -75,15 +75,6 @@ def test_parts_may_have_their_columns_in_another_order(tmp_path, table):
     assert labels_of(rows) == table["kind"].tolist()
 
 
-def test_places_in_files_without_names(tmp_path, table):
-    table.to_csv(tmp_path / "rows.csv", index=False, header=False)
-    model = GEMClassifier().fit(open_rows(tmp_path / "rows.csv", 3))
-    assert not hasattr(model, "feature_names_in_")
-    wanted = model.predict(table[["a", "b", "c"]].to_numpy())
-    found = np.concatenate(list(model.predict(open_rows(tmp_path / "rows.csv"))))
-    np.testing.assert_array_equal(found, wanted)
-
-
 def test_svmlight_columns_are_counted_as_in_the_fit(tmp_path):
     (tmp_path / "fit.svm").write_text("1 0:5 1:1\n0 1:1 3:7\n" * 20)
     (tmp_path / "new.svm").write_text("1 1:1 3:7\n" * 3)
@@ -189,8 +180,6 @@ def test_empty_cells_are_missing_where_the_estimator_takes_them(tmp_path, table,
         ("a,n\n1,é\n2,ü\n", {"encoding": "utf-16", "columns": ["a"]}, [[1], [2]]),
         ('a,n\n1,"x\ny, z"\n2,"u ""v"""\n', {"columns": ["a"]}, [[1], [2]]),
         ("a,b,,\n1,2,,\n3,4,,\n", {"columns": ["a", "b"]}, [[1, 2], [3, 4]]),
-        ("a,u,u\n1,2,3\n4,5,6\n", {"columns": ["a", 2]}, [[1, 3], [4, 6]]),
-        ("a,u,u\n1,2,3\n4,5,6\n", {"drop": ["u"]}, [[1], [4]]),
     ],
 )
 def test_options_of_csv_files(tmp_path, text, options, rows):
@@ -206,8 +195,6 @@ def test_options_of_csv_files(tmp_path, text, options, rows):
         ("a,b\n1,2\n", {"encoding": "klingon"}, "^encoding: expected a codec"),
         ("a,b\n1,2\n", {"decimal": ","}, "^decimal: expected another than the delimiter"),
         ("a,b\n1,2\n", {"comment": '"'}, "^comment: expected what begins a line"),
-        ("a,u,u\n1,2,3\n", {}, r"expected distinct column names, got \['u', 'u'\]"),
-        ("a,u,u\n1,2,3\n", {"columns": ["u"]}, "^columns: expected the number of a column"),
         (",a\n0,2\n1,3\n", {}, r"got \[''\] for the columns 0; .*--drop 0"),
     ],
 )

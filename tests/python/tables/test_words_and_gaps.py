@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from command_line import run
-from project import ROOT
 from table_files import arrow_modules
 
 import eigenfeat as ef
@@ -16,7 +15,6 @@ from eigenfeat.rows.columns import TableColumns
 
 arrow_modules()
 pd = pytest.importorskip("pandas", reason="pandas is not installed")
-SHARED = ROOT.parent / "shared" / "data" / "tables"
 
 
 def classifier():
@@ -85,19 +83,6 @@ def test_a_file_gives_what_its_frame_gives(tmp_path, credit, form):
     )
     np.testing.assert_array_equal(model.predict_proba(X), expected.predict_proba(X))
     assert model.score(open_rows(path, "kind")) == expected.score(X, credit["kind"])
-
-
-def test_a_real_table():
-    path = SHARED / "hepatitis.csv.gz"
-    if not path.exists():
-        pytest.skip(f"{path} is not there")
-    frame = pd.read_csv(path)
-    y = frame.pop("class")
-    expected = classifier().fit(frame, y)
-    model = classifier().fit(open_rows(path, "class"))
-    assert [view.weight for view in model.views_] == [view.weight for view in expected.views_]
-    found = predicted(model, open_rows(path, "class"))
-    np.testing.assert_array_equal(found, expected.predict_proba(frame))
 
 
 def test_larger_files_are_read_block_by_block(tmp_path, credit):
