@@ -225,12 +225,8 @@ def _foreign(name: str, error: Exception) -> str:
 def open_archive(file: IO[bytes]) -> zipfile.ZipFile:
     """Open an archive of stored members, which take no more memory than the file is long.
 
-    All arrays have been compared with the lengths of their members, in inner archives as well.
-
-    Raises
-    ------
-    ValueError, zipfile.BadZipFile
-        If it is no such archive.
+    All arrays have been compared with the lengths of their members, in inner archives as well:
+    ValueError or BadZipFile if they differ, or it is no such archive.
     """
     archive = zipfile.ZipFile(file)
     _check_members(archive, file.seek(0, io.SEEK_END))

@@ -154,22 +154,10 @@ def check_rows(
 ) -> RealArray | CsrRows:
     """Rows as the core takes them: a C-contiguous (n, d) array, or CsrRows for sparse input.
 
-    Parameters
-    ----------
-    X : array-like or sparse matrix or sparse array, shape (n, d)
-        Real numbers; lists and data frames are converted. NaN and infinity are not looked for.
-    dtype : numpy.dtype or None
-        float32 or float64 to convert to. None keeps float32 and turns all else into float64.
-    n_columns : int or None
-        The number of columns that there must be.
-    by_columns : bool
-        Whether an array whose columns are contiguous may stay as it is.
-
-    Raises
-    ------
-    ValueError
-        If `X` is not a real two-dimensional array with at least one, or not with `n_columns`,
-        columns, or is a malformed sparse matrix.
+    Lists and data frames are converted; NaN and infinity are not looked for. float32 stays without
+    a `dtype`, and all else becomes float64. With `by_columns`, an array whose columns are
+    contiguous may stay as it is. ValueError if `X` is no real matrix of a column or more, or not of
+    `n_columns`, or a malformed sparse matrix.
     """
     rows: RealArray | CsrRows
     if hasattr(X, "tocsr"):
@@ -553,22 +541,11 @@ ENCODE = (
 
 
 def plain_rows(X: Any, name: str = "X", *, missing: bool = False) -> Any:
-    """`X` without a mask; everything else as it is, unless rows cannot be like that.
+    """`X` without a mask; everything else as it is, but sparse matrices out of order are copied.
 
-    Parameters
-    ----------
-    X : object
-        Anything. Sparse matrices with entries out of order or stored twice are copied.
-    name : str
-        What messages call it.
-    missing : bool
-        Whether NaN is a missing entry, which masked ones then become.
-
-    Raises
-    ------
-    ValueError
-        If numbers are complex, columns are dates, entries are masked that must not be missing, or
-        the arrays of a sparse matrix are not a matrix.
+    With `missing`, NaN is a missing entry, which masked ones then become. ValueError if numbers are
+    complex, columns are dates, entries are masked that must not be missing, or the arrays of a
+    sparse matrix are not a matrix.
     """
     if hasattr(X, "tocsr"):
         refuse_complex(X.dtype, name)

@@ -33,30 +33,15 @@ __all__ = ["Partitions", "encoded_frame", "encoder_of", "partitions"]
 
 @dataclass(frozen=True, eq=False)
 class Partitions:
-    """Partitions that have rows.
+    """Partitions that have rows."""
 
-    Attributes
-    ----------
-    read : callable
-        ``read(*source)`` on a worker: the rows of one partition.
-    sources : list of tuples of Delayed
-        One a partition.
-    lengths : list of int
-    n_features : int
-    names : list of str, or None
-    persisted : PersistedPartitions or None
-        The sources, where all are persisted.
-    origin : object
-        The collections: what of them is persisted is lost when nobody holds it.
-    """
-
-    read: Callable[..., Block]
-    sources: list[tuple[Any, ...]]
+    read: Callable[..., Block]  # ``read(*source)`` on a worker: the rows of one partition
+    sources: list[tuple[Any, ...]]  # of Delayed, one a partition
     lengths: list[int]
     n_features: int
     names: list[str] | None
-    persisted: PersistedPartitions | None
-    origin: Any
+    persisted: PersistedPartitions | None  # the sources, where all are persisted
+    origin: Any  # the collections: what of them is persisted is lost when nobody holds it
 
 
 def partitions(

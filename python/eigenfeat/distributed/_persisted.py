@@ -27,18 +27,10 @@ _UNEVEN = 1.5  # times its share of the rows, which a thread has at most
 
 @dataclass(frozen=True)
 class Share:
-    """What one task does.
+    """What one task does."""
 
-    Attributes
-    ----------
-    address : str
-        Of the worker that has these partitions.
-    numbers : list of int
-        Of the partitions, ascending.
-    """
-
-    address: str
-    numbers: list[int]
+    address: str  # of the worker that has these partitions
+    numbers: list[int]  # of the partitions, ascending
 
 
 @dataclass(frozen=True)
@@ -55,21 +47,11 @@ class _Worker:
 
 @dataclass(frozen=True)
 class _Placement:
-    """Which worker holds what.
+    """Which worker holds what."""
 
-    Attributes
-    ----------
-    workers : dict of _Worker
-        By address.
-    mine : dict of lists of int
-        Numbers of its partitions, ascending, by address.
-    sizes : list of float
-        Bytes of the partitions.
-    """
-
-    workers: dict[str, _Worker]
-    mine: dict[str, list[int]]
-    sizes: list[float]
+    workers: dict[str, _Worker]  # by address
+    mine: dict[str, list[int]]  # numbers of its partitions, ascending, by address
+    sizes: list[float]  # bytes of the partitions
 
     @classmethod
     def of(cls, client: Any, rows: list[Any], workers: dict[str, _Worker]) -> _Placement | None:
@@ -107,13 +89,7 @@ class _Placement:
 
 
 class PersistedPartitions:
-    """Rows of partitions that are persisted.
-
-    Parameters
-    ----------
-    futures : list of tuples
-        One a partition: rows, and what belongs to them or None.
-    """
+    """Rows of partitions that are persisted: rows of futures, and what belongs to them or None."""
 
     def __init__(self, futures: list[tuple[Any, ...]]) -> None:
         self.futures = futures

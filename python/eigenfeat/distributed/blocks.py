@@ -17,6 +17,8 @@ from eigenfeat._base.validation import check_number, check_whole, physical_memor
 from eigenfeat.distributed._dask import client_in_use, computed, module, persisted, workers_of
 from eigenfeat.distributed._partitions import Partitions, partitions
 from eigenfeat.distributed._persisted import PersistedPartitions
+from eigenfeat.moments.class_moments import ClassMoments
+from eigenfeat.rows import reductions
 from eigenfeat.rows.blocks import (
     ArrayBlocks,
     Block,
@@ -31,8 +33,9 @@ from eigenfeat.rows.blocks import (
 if TYPE_CHECKING:
     from dask.array import Array
     from dask.dataframe import DataFrame, Series
+    from numpy.typing import ArrayLike, DTypeLike
 
-__all__ = ["DaskBlocks"]
+__all__ = ["DaskBlocks", "class_moments"]
 
 _Result = TypeVar("_Result")
 
@@ -293,6 +296,39 @@ def _taken(read: Callable[..., Block], start: int, rows: Any, *sources: Any) -> 
     block = read(*sources)
     (whole,) = _Pieces(block, start, max(len(block), 1))
     return whole.take(rows)
+
+
+def class_moments(
+    X: Array | DataFrame,
+    y: Array | Series | str,
+    sample_weight: Array | Series | str | None = None,
+    classes: ArrayLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    split_every: int = 4,
+    n_threads: int = 1,
+) -> ClassMoments:
+    """Compute the moments of every class, in one pass and one tree of merges.
+
+    Parameters
+    ----------
+    X, y, sample_weight
+        As in `DaskBlocks`.
+    classes, dtype
+        As in `ClassMoments`.
+    split_every : int >= 2, default=4
+        Number of results that are merged in one task.
+    n_threads : int, default=1
+        Number of threads of a task.
+
+    Returns
+    -------
+    ClassMoments
+        Equal to those of one machine up to rounding, and bitwise equal for the same partitions,
+        whatever the workers. A message between workers has ``4 k d (d + 1)`` bytes.
+    """
+    blocks = DaskBlocks(X, y, sample_weight, split_every=split_every, n_threads=n_threads)
+    return blocks.reduce(reductions.moments, reductions.merge_moments, classes, dtype)
 
 
 # ---- projections that workers keep between the passes of a fit, if their memory allows it --------

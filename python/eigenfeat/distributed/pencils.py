@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -150,15 +151,7 @@ def _by_denominator(batch: _Rows, items: _Rows) -> Iterator[_Rows]:
 def _assembled(parts: list[PencilResult], order: list[_Rows]) -> PencilResult:
     """The tasks' results in the order of the problems."""
     where = np.argsort(np.concatenate(order), kind="stable")
-    names = (
-        "eigenvalues",
-        "vectors",
-        "residuals",
-        "n_eigenpairs",
-        "iterations",
-        "solver",
-        "status",
-    )
+    names = (field.name for field in fields(PencilResult))
     return PencilResult(
         *(np.concatenate([getattr(part, name) for part in parts])[where] for name in names)
     )

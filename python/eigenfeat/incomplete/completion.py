@@ -146,13 +146,11 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if np.all(low == high):
             raise ValueError("X: expected samples that are not all the same, got one point")
         if np.isnan(X).any():
-            how = self.shrinkage, self.ridge, self.max_iter, self.tol, self.n_threads
             means, covariances, shrinkages, self.log_likelihoods_ = fit_incomplete(
-                X, codes, *how, classes
+                self, X, codes, classes
             )
         else:
-            options = self.shrinkage, self.ridge, self.n_threads
-            means, covariances, shrinkages = class_gaussians(X, codes, *options)
+            means, covariances, shrinkages = class_gaussians(self, X, codes)
             self.log_likelihoods_ = np.empty(0)
         shares = np.bincount(codes) / len(codes)
         self.n_iter_ = max(1, len(self.log_likelihoods_))
@@ -378,12 +376,7 @@ class MixtureCompletion(Completion):
 
 
 def class_gaussians(
-    X: _Array,
-    codes: NDArray[np.int32],
-    shrinkage: float | str,
-    ridge: float,
-    n_threads: int | None,
-    spread: _Array | None = None,
+    completion: Completion, X: _Array, codes: NDArray[np.int32], spread: _Array | None = None
 ) -> tuple[_Array, _Array, _Array]:
     """Means (G, d), covariances (G, d, d) and shrinkages (G,) of classes 0, ..., G - 1.
 
@@ -391,7 +384,7 @@ def class_gaussians(
     (G, d, d) is added to the covariances before they are shrunk: of entries that were filled in.
     """
     d = X.shape[1]
-    moments = ClassMoments().update(X, codes, n_threads=n_threads)
+    moments = ClassMoments().update(X, codes, n_threads=completion.n_threads)
     classes = range(int(codes.max()) + 1)
     counts = np.bincount(codes)
     means = np.stack([moments.mean(g) for g in classes])
@@ -399,13 +392,12 @@ def class_gaussians(
     if spread is not None:
         covariances += spread
     traces = np.array([np.trace(R) for R in covariances])
-    floor = ridge * float((counts * traces).sum() / counts.sum()) / d
+    floor = completion.ridge * float((counts * traces).sum() / counts.sum()) / d
     shrinkages = np.zeros(len(counts))
     for g in classes:
-        if isinstance(shrinkage, str):
+        share = completion.shrinkage
+        if isinstance(share, str):
             share = ledoit_wolf(X[codes == g] - means[g], covariances[g])
-        else:
-            share = shrinkage
         shrinkages[g] = share
         covariances[g] *= 1.0 - share
         covariances[g][np.diag_indices(d)] += share * traces[g] / d + floor
@@ -413,14 +405,7 @@ def class_gaussians(
 
 
 def fit_incomplete(
-    X: _Array,
-    codes: NDArray[np.int32],
-    shrinkage: float | str,
-    ridge: float,
-    max_iter: int,
-    tol: float,
-    n_threads: int | None,
-    classes: NDArray[Any] | None = None,
+    completion: Completion, X: _Array, codes: NDArray[np.int32], classes: NDArray[Any] | None
 ) -> tuple[_Array, _Array, _Array, _Array]:
     """Estimate as `class_gaussians` does, from samples with NaN.
 
@@ -436,13 +421,13 @@ def fit_incomplete(
     """
     known = _known_rows(X, codes, classes)
     rows, codes = X[known], codes[known]
-    how = shrinkage, ridge, n_threads
-    current = class_gaussians(_first_guess(rows, codes), codes, *how)
+    max_iter, tol = completion.max_iter, completion.tol
+    current = class_gaussians(completion, _first_guess(rows, codes), codes)
     likelihoods: list[float] = []
     for _ in range(max_iter):
-        filled, spread, likelihood = _expected(rows, codes, current, n_threads, classes)
+        filled, spread, likelihood = _expected(rows, codes, current, completion.n_threads, classes)
         likelihoods.append(likelihood)
-        fresh = class_gaussians(filled, codes, *how, spread)
+        fresh = class_gaussians(completion, filled, codes, spread)
         moved = _moved(current, fresh)
         current = fresh
         if moved <= tol:
@@ -819,7 +804,7 @@ class GaussianMixture(Saved):
             plain = self.models(pattern, None, n_threads=n_threads)
             means = [affine(mean[None])[0] for mean in self.means]
             return [m.with_features(affine.B, y) for m, y in zip(plain, means, strict=True)]
-        features = None if affine is None else affine.pair
+        features = None if affine is None else (affine.B, affine.b)
         threads = _threads.resolve(n_threads)
         models = [
             PrefixGaussian.of(mean, R, features, pattern.permutation, threads)

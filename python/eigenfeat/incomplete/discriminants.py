@@ -54,11 +54,6 @@ class Affine(Saved):
         """The same for the same map."""
         return blake2b(self.B.tobytes() + self.b.tobytes(), digest_size=16).digest()
 
-    @property
-    def pair(self) -> tuple[_Array, _Array]:
-        """Both arrays."""
-        return self.B, self.b
-
     def __call__(self, X: _Array) -> _Array:
         """Images of samples (n, d)."""
         return np.asarray(np.einsum("ni,ij->nj", X, self.B, optimize=False) + self.b)
@@ -178,7 +173,7 @@ class Discriminants(Saved):
 
     def separable(self) -> SeparableClasses | None:
         """What the dominance kernels take, if all differences are separable."""
-        raise NotImplementedError
+        return None
 
     def difference(
         self, points: _Array, rows: _Codes, c: _Codes, h: _Codes
@@ -383,10 +378,6 @@ class Quadratic(Discriminants):
     def forms(self, c: _Codes, h: _Codes) -> _Array:
         """(m, d, d): V of ``f_c - f_h`` for some pairs."""
         return np.asarray(0.5 * (self.precisions[h] - self.precisions[c]))
-
-    def separable(self) -> SeparableClasses | None:
-        """As `Discriminants.separable`."""
-        return None
 
     def difference(
         self, points: _Array, rows: _Codes, c: _Codes, h: _Codes

@@ -162,8 +162,7 @@ class Rule(Saved):
 
     def certified_tau(self, rule_input: RuleInput, output: RuleOutput, items: _Codes) -> _Array:
         """The largest tau at which some of the rows that `decide` decided are certified."""
-        largest = self.largest_tau(rule_input.take(items))[0]
-        return np.maximum(largest, output.reliability[items])
+        return output.reliability[items]
 
     def evaluate_grid(
         self, rule_input: RuleInput, grid: _Array, best: _Codes
@@ -235,10 +234,6 @@ class PairwiseRule(Rule):
     def best_classes(self, rule_input: RuleInput) -> _Codes:
         """As `Rule.best_classes`."""
         return np.asarray(rule_input.scores.argmax(axis=1))
-
-    def certified_tau(self, rule_input: RuleInput, output: RuleOutput, items: _Codes) -> _Array:
-        """The bounds that decided them are the largest there are."""
-        return output.reliability[items]
 
 
 # ---- the corrected rule

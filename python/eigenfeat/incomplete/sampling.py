@@ -116,10 +116,6 @@ class SampledRule(Rule):
         bound = self._bounds(rule_input, best, tau, tau)
         return RuleOutput(best, bound >= tau, bound)
 
-    def certified_tau(self, rule_input: RuleInput, output: RuleOutput, items: _Codes) -> _Array:
-        """The bound at which each row's test ended; no further samples are drawn."""
-        return output.reliability[items]
-
     def evaluate_grid(
         self, rule_input: RuleInput, grid: _Array, best: _Codes
     ) -> Iterator[NDArray[np.bool_]]:
@@ -274,8 +270,10 @@ def _completions(
         for begin, end in _chunks(samples):
             # Products of whole steps, whose roundings do not depend on how many are asked for.
             low, high = begin // STEP * STEP, -(-end // STEP) * STEP
-            normal, share = _numbers(seed, len(models[0].mean), low, high)
-            share = share[begin - low : end - low]
+            chunk = begin // CHUNK
+            normal, share = _chunk(seed, len(models[0].mean), chunk)
+            normal = normal[low - chunk * CHUNK : high - chunk * CHUNK]
+            share = share[begin - chunk * CHUNK : end - chunk * CHUNK]
             noise = [(normal[:, t:] @ model.gains[t:])[begin - low : end - low] for model in models]
             width = max(1, BLOCK_NUMBERS // (len(share) * ell))
             for first in range(0, len(group), width):
@@ -304,15 +302,8 @@ def _chunks(samples: range) -> Iterator[tuple[int, int]]:
         begin = end
 
 
-def _numbers(seed: int, d: int, begin: int, end: int) -> tuple[_Array, _Array]:
-    """Normal numbers (end - begin, d), and numbers in (0, 1) that choose parts of mixtures."""
-    chunk = begin // CHUNK
-    normal, share = _chunk(seed, d, chunk)
-    some = slice(begin - chunk * CHUNK, end - chunk * CHUNK)
-    return normal[some], share[some]
-
-
 @lru_cache(maxsize=8)
 def _chunk(seed: int, d: int, chunk: int) -> tuple[_Array, _Array]:
+    """Normal numbers (CHUNK, d), and numbers in (0, 1) that choose parts of mixtures."""
     random = np.random.default_rng([seed, d, chunk])
     return random.standard_normal((CHUNK, d)), random.random(CHUNK)

@@ -286,6 +286,11 @@ class SetRule(Rule):
         best = rule_input.scores.argmax(axis=1)
         return self._largest_tau(rule_input, best), best
 
+    def certified_tau(self, rule_input: RuleInput, output: RuleOutput, items: _Codes) -> _Array:
+        """As `Rule.certified_tau`: a decision says no more than that its own tau is reached."""
+        largest = self.largest_tau(rule_input.take(items))[0]
+        return np.maximum(largest, output.reliability[items])
+
     def best_classes(self, rule_input: RuleInput) -> _Codes:
         """As `Rule.best_classes`."""
         if self._in_parts(rule_input):

@@ -193,10 +193,7 @@ def corrupted_copies(
 ) -> _Array:
     """Draw copies (n, n_copies, d) of rows from p_n.
 
-    Raises
-    ------
-    ValueError
-        If a copy is not accepted in 2,000 draws: `sigma2` is too large for the weights.
+    ValueError if one is not accepted in 2,000 draws: `sigma2` is too large for the weights.
     """
     rows = X.astype(np.float64)
     n, d = rows.shape

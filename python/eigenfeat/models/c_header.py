@@ -166,24 +166,9 @@ def _filled(tables: StreamTables, name: str, dtype: str) -> str:
         "STATE_BYTES": str(size * (parts * (d + k + 1) + tables.channels) + 8),
         "TABLE_BYTES": str(size * sum(one.size for one in arrays.values()) + 2 * len(looks)),
         **{key: numbers(array) for key, array in arrays.items()},
-        **_padding(name),
     }
     template = files("eigenfeat.models").joinpath(_TEMPLATE).read_text(encoding="utf-8")
     return re.sub(r"@([A-Z_]+)@", lambda match: words[match.group(1)], template)
-
-
-def _padding(name: str) -> dict[str, str]:
-    """How finish fills the samples after the end of a series."""
-    upper = name.upper()
-    return {
-        "PADDING_COMMENT": "It is padded with its last sample.",
-        "PADDING_DECLARATION": "  int i, t;\n",
-        "PADDING_CODE": (
-            f"  for (t = state->time; t < {upper}_LENGTH; ++t)\n"
-            f"    for (i = 0; i < {upper}_CHANNELS; ++i)\n"
-            f"      {name}_entry_(state, t * {upper}_CHANNELS + i, state->last[i]);\n"
-        ),
-    }
 
 
 def _at_least_one(array: NDArray[Any]) -> NDArray[Any]:

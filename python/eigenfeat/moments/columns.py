@@ -85,20 +85,11 @@ def ledoit_wolf(
     shares: _Array | None = None,
     count: float | None = None,
 ) -> float:
-    """Ledoit and Wolf's shrinkage towards the mean variance, in [0, 1].
+    """Ledoit and Wolf's shrinkage towards the mean variance, in [0, 1], of centred samples (n, d).
 
     O. Ledoit and M. Wolf, "A well-conditioned estimator for large-dimensional covariance matrices",
-    2004. The sum of the fourth moments is that of the samples' squared lengths, squared.
-
-    Parameters
-    ----------
-    centred : (n, d) array
-        Samples less their mean.
-    covariance : (d, d) array
-    shares : (n,) array, optional
-        Weights of the samples, which sum to 1.
-    count : float, optional
-        How many rows they stand for; by default Kish's number.
+    2004. The sum of the fourth moments is that of the samples' squared lengths, squared. `shares`
+    (n,) are weights that sum to 1, `count` how many rows they stand for; by default Kish's number.
     """
     d = centred.shape[1]
     mean = np.trace(covariance) / d

@@ -454,16 +454,9 @@ class Span:
 
 
 def span_of(moments: ClassMoments, scale: ArrayLike | None, *, about_mean: bool) -> Span | None:
-    """The span of samples that are few, or None.
+    """The span of samples that are few, over column scales (d,), or None; see `few_samples`.
 
-    Parameters
-    ----------
-    moments : ClassMoments
-        Whose matrices have not been formed; see `ClassMoments.few_samples`.
-    scale : (d,) array-like or None
-        Divisors of the columns; None for ones.
-    about_mean : bool
-        Whether only differences of samples matter. The origin is their mean then, else zero.
+    With `about_mean` only differences of samples matter, and the origin is their mean, else zero.
     """
     few = moments.few_samples()
     if few is None:

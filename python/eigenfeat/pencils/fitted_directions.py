@@ -346,14 +346,7 @@ def solve(
 ) -> Solution:
     """Solve the pencils of the chosen pairs; Algorithm 1, lines 2-5.
 
-    `solve_with` is that of `pair_directions`.
-
-    Raises
-    ------
-    ValueError
-        If fewer than two classes have weight, or the pairs leave one out.
-    SingularDenominatorError
-        If a denominator cannot be factorised.
+    `solve_with` is that of `pair_directions`, which says what is raised.
     """
     check_two_labels(moments.active_classes)
     scale = settle(moments, settings.scale, trial)

@@ -26,8 +26,7 @@ from eigenfeat._base.validation import (
     random_generator,
     show,
 )
-from eigenfeat.moments.class_moments import ClassMoments
-from eigenfeat.moments.groups import moments_of_groups
+from eigenfeat.moments.class_moments import ClassMoments, moments_of_groups
 from eigenfeat.pencils.class_matrices import Contraction
 from eigenfeat.pencils.contrasts import KINDS, Contrasts, class_tree, one_vs_rest
 

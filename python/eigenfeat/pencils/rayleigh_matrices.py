@@ -164,13 +164,8 @@ def solve(
 ) -> RayleighDirections:
     """Pool, form the pencil, and solve it in the scaled columns.
 
-    Raises
-    ------
-    ValueError
-        If no class, or with `supervised` fewer than two, have weight, or more components are asked
-        for than there are.
-    SingularDenominatorError
-        If the noise matrix is singular and the ridge too small.
+    ValueError if no class, or with `supervised` fewer than two, have weight, or more components are
+    asked for than there are; SingularDenominatorError if the noise is singular even with the ridge.
     """
     if supervised:
         check_two_labels(moments.active_classes)

@@ -34,14 +34,8 @@ _TINY = 1e-12
 def noise_edge(spectrum: _Array, ridge: float, below: float, above: float) -> float:
     """Where eigenvalues end that noise alone would give, at least 1.
 
-    Parameters
-    ----------
-    spectrum : (d,) array
-        Eigenvalues of the denominator without its ridge, ascending.
-    ridge : float > 0
-        What is added to them, absolute.
-    below, above : float
-        Rows of the denominator and of the numerator.
+    `spectrum` (d,) has the eigenvalues of the denominator without its absolute `ridge`, ascending;
+    `below` and `above` are the rows of the denominator and of the numerator.
     """
     below, above = max(below, _TINY), max(above, _TINY)
     size = float(spectrum[-1]) or ridge

@@ -211,15 +211,7 @@ class QuadraticDiscriminant(FromLogits, ClassifierMixin, OfMomentsOfClasses):
 def class_gaussians(
     moments: ClassMoments, shrinkage: float | str, ridge: float, scale: str
 ) -> ClassGaussians:
-    """Estimate the classes' Gaussians.
-
-    Raises
-    ------
-    ValueError
-        If fewer than two classes have weight.
-    SingularDenominatorError
-        If a covariance is singular.
-    """
+    """Estimate the Gaussians of two classes or more, whose covariances must not be singular."""
     check_two_labels(moments.active_classes)
     column_scale = settle(moments, scale, None).column_scale
     span = span_of(moments, column_scale, about_mean=True)

@@ -412,48 +412,22 @@ _SMALL = ("uint8", "int8", "uint16", "int16", "bool")
 
 @dataclass(frozen=True, eq=False)
 class RowTransform:
-    """Options for reading blocks; sent with every pass.
+    """Options for reading blocks; sent with every pass."""
 
-    Attributes
-    ----------
-    n_features : int or None
-        Columns that every block must have; None in the first pass.
-    small : bool
-        Whether integers of up to 16 bits become float32, which holds them, instead of float64.
-    classes : (k,) array or None
-        Labels, sorted: those of the blocks become their indices. None leaves them as they are.
-    layers : tuple of Layer
-        What rows are projected on; none leaves them as they are.
-    hidden : bool
-        Whether the last of the layers is formed, too, as for the layer that comes after it;
-        otherwise its features are `ExpandedRows`.
-    include_input : bool
-        Whether those contain the columns of what the last layer projects.
-    centre : (d,) array or None
-        What is subtracted from dense rows.
-    mask : array of uint8, or None
-        One bit a row, as ``numpy.packbits`` makes them: which rows are read.
-    n_threads : int or None
-    allows_missing : bool
-        Whether NaN in dense rows is a missing entry.
-    completion : GaussianRows or None
-        What missing entries are completed by.
-    weight_unit : float
-        The power of two that weights are divided by.
-    """
-
-    n_features: int | None = None
-    small: bool = False
-    classes: Labels | None = None
-    layers: tuple[Layer, ...] = ()
+    n_features: int | None = None  # columns that every block must have; None in the first pass
+    small: bool = False  # integers of up to 16 bits become float32, which holds them, not float64
+    classes: Labels | None = None  # (k,) sorted: labels of blocks become their indices
+    layers: tuple[Layer, ...] = ()  # what rows are projected on; none leaves them as they are
+    # Whether the last of the layers is formed, too, as for the layer that comes after it; otherwise
+    # its features are `ExpandedRows`, with the columns of what it projects if `include_input`.
     hidden: bool = False
     include_input: bool = False
-    centre: npt.NDArray[np.float64] | None = None
-    mask: npt.NDArray[np.uint8] | None = None
+    centre: npt.NDArray[np.float64] | None = None  # (d,) what is subtracted from dense rows
+    mask: npt.NDArray[np.uint8] | None = None  # rows that are read, packed: one bit a row
     n_threads: int | None = None
-    allows_missing: bool = False
-    completion: GaussianRows | None = None
-    weight_unit: float = 1.0
+    allows_missing: bool = False  # whether NaN in dense rows is a missing entry
+    completion: GaussianRows | None = None  # what missing entries are completed by
+    weight_unit: float = 1.0  # the power of two that weights are divided by
 
     def checked(self, block: Block) -> Block:
         """The block with rows in floating point, and weights that are finite and nonnegative."""

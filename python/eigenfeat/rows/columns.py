@@ -149,10 +149,7 @@ class TableColumns(Saved):
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Encoded columns (n, D); NaN is a missing number.
 
-        Raises
-        ------
-        ValueError
-            If columns are missing, or a column of numbers has text; the message names it.
+        ValueError if columns are missing, or a column of numbers has text; the message names it.
         """
         lacking = [name for name in self.names_ if name not in set(_names(X))]
         if lacking:

@@ -323,12 +323,8 @@ def completed(
 ) -> tuple[Floats | csr_array, _Mask | None, GaussianRows | None]:
     """Training rows without NaN, which entries were missing, and the Gaussian; None where none was.
 
-    Warns of classes of which a column has no known entry.
-
-    Raises
-    ------
-    ValueError
-        If a column has no known entry, or rows with NaN are sparse.
+    Warns of classes of which a column has no known entry. ValueError if that is so of all samples,
+    or rows with NaN are sparse.
     """
     if not has_missing(X):
         return X, None, None
@@ -350,10 +346,7 @@ def complete(
 ) -> Floats | csr_array:
     """Rows to predict or transform, completed by the Gaussian of the training rows.
 
-    Raises
-    ------
-    ValueError
-        If entries are missing, and the training rows were complete.
+    ValueError if entries are missing, and the training rows were complete.
     """
     if not has_missing(X):
         return X

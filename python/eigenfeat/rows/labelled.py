@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from eigenfeat._base.labels import LabelTable
 from eigenfeat._base.threads import cached_property
 from eigenfeat._base.types import Codes, DType, Floats, Labels
-from eigenfeat._base.validation import check_some_weight, has_missing, weight_unit
+from eigenfeat._base.validation import check_some_weight, weight_unit
 from eigenfeat.expansion.features import CoreRows, ExpandedRows
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.rows import reductions
@@ -61,24 +61,12 @@ class CachedBlock(Block):
 
 @dataclass(frozen=True, eq=False)
 class MemoryRows:
-    """Checked rows in memory: passes cost no reading, and what they make of rows is kept.
+    """Checked rows in memory: passes cost no reading, and what they make of rows is kept."""
 
-    Attributes
-    ----------
-    block : Block
-        Features; labels as int32 indices.
-    labels : (k,) array
-        Sorted.
-    reading : RowTransform
-        Of what is not in `block` yet: layers that hide, by whose features every pass goes.
-    gaussian : GaussianRows or None
-        What the entries that were missing have been completed by.
-    """
-
-    block: Block
-    labels: Labels
-    reading: RowTransform
-    gaussian: GaussianRows | None = None
+    block: Block  # features; labels as int32 indices
+    labels: Labels  # (k,) sorted
+    reading: RowTransform  # of what is not in `block` yet: layers that hide, for every pass
+    gaussian: GaussianRows | None = None  # what missing entries have been completed by
 
     in_memory: ClassVar[Literal[True]] = True
 
@@ -109,8 +97,6 @@ class MemoryRows:
         n_threads: int | None,
     ) -> MemoryRows:
         """The same of rows that may have missing entries; see `completion.completed`."""
-        if not has_missing(X):
-            return cls.of(X, y, weight, n_threads)
         rows, missing, gaussian = completed(X, y, weight, n_threads)
         return cls.of(rows, y, weight, n_threads, missing, gaussian)
 
@@ -236,20 +222,12 @@ class BlockRows:
 
     Rows without weight are left out. Those that are left are numbered from 0: `codes` and the
     arguments of `take` and `subset` go by these numbers.
-
-    Attributes
-    ----------
-    blocks : RowBlocks
-    reading : RowTransform
-    scan : BlockScan
-    rows : (n,) array, or None
-        Numbers of the rows of a subset; None for all.
     """
 
     blocks: RowBlocks
     reading: RowTransform
     scan: BlockScan
-    rows: npt.NDArray[np.int64] | None = None
+    rows: npt.NDArray[np.int64] | None = None  # numbers of the rows of a subset; None for all
 
     in_memory: ClassVar[Literal[False]] = False
 

@@ -111,53 +111,29 @@ def targets(block: Block) -> list[tuple[int, Labels, _Array | None]]:
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """Labels of one block: `codes` (m,) into `labels`, of the samples that have weight.
-
-    ``weighted`` is a mask of the block's rows, or None for all of them.
-    """
+    """Labels of one block."""
 
     start: int
     n_rows: int
-    codes: Codes
+    codes: Codes  # (m,) into `labels`, of the samples that have weight
     labels: tuple[Hashable, ...]
-    weighted: npt.NDArray[np.bool_] | None
+    weighted: npt.NDArray[np.bool_] | None  # mask of the block's rows; None for all of them
 
 
 @dataclass(eq=False)
 class BlockScan:
-    """Result of a first pass over rows.
-
-    Attributes
-    ----------
-    n_features : int
-    dtype : numpy.dtype
-        float32 if all rows are, else float64.
-    sparse : bool
-        Whether some rows are.
-    checksum : Checksum
-    table : LabelTable
-        Labels of rows with weight.
-    weight : float or None
-        Sum of the weights; None where no row came with one.
-    heaviest : float
-        Largest weight; 0 where no row came with one.
-    pieces : list of Piece
-        One a block, in any order.
-    moments : ClassMoments or None
-    missing : bool
-        Whether entries of some rows are.
-    """
+    """Result of a first pass over rows."""
 
     n_features: int
-    dtype: DType
-    sparse: bool
+    dtype: DType  # float32 if all rows are, else float64
+    sparse: bool  # whether some rows are
     checksum: Checksum
-    table: LabelTable
-    weight: float | None
-    heaviest: float
-    pieces: list[Piece] = field(default_factory=list)
+    table: LabelTable  # labels of rows with weight
+    weight: float | None  # sum of the weights; None where no row came with one
+    heaviest: float  # largest weight; 0 where no row came with one
+    pieces: list[Piece] = field(default_factory=list)  # one a block, in any order
     moments: ClassMoments | None = None
-    missing: bool = False
+    missing: bool = False  # whether entries of some rows are
 
 
 def scan(block: Block, reading: RowTransform, with_moments: bool = False) -> BlockScan:

@@ -31,14 +31,7 @@ KEPT_BYTES = 256e6  # directions that are kept once they have been formed
 
 @dataclass(frozen=True, eq=False)
 class Combination(Saved):
-    """``X_above^T upper + X_below^T lower``: the directions (d', m) of a pair.
-
-    Attributes
-    ----------
-    above, below : int
-        The classes.
-    upper, lower : (n_above, m) and (n_below, m) arrays
-    """
+    """``X_above^T upper + X_below^T lower``: the directions (d', m) of a pair of classes."""
 
     _saved: ClassVar[dict[str, str]] = {
         "above": "count",

@@ -38,19 +38,10 @@ MOST_STEPS = 400
 
 @dataclass(eq=False)
 class WideRows:
-    """Standardised and centred rows (n, d) as an operator.
+    """Standardised and centred rows (n, d) as an operator."""
 
-    Attributes
-    ----------
-    rows : SparseRows or DenseRows
-        Of columns in an order of their own, over the root of n.
-    order : (d',) array
-        Which of the columns of `rows` come one after the other in the input.
-    n_threads : int
-    """
-
-    rows: Rows
-    order: NDArray[np.intp]
+    rows: Rows  # of columns in an order of their own, over the root of n
+    order: NDArray[np.intp]  # (d',) columns of `rows` that come one after the other in the input
     n_threads: int
 
     def centred(self, A: Array) -> Array:

@@ -81,20 +81,9 @@ def solve_wide(
     settings: Settings,
     say: Callable[[str, float], object] | None = None,
 ) -> WideSolution:
-    """Solve the pencils of the chosen pairs; Algorithm 1, lines 2-5, and section 5.
+    """Solve the pencils of the chosen pairs of checked rows; Algorithm 1, lines 2-5, and section 5.
 
-    Parameters
-    ----------
-    X : (n, d) array, memmap or CSR matrix
-        Checked, of float32 or float64.
-    y : (n,) array
-        Labels.
-    weight : (n,) array or None
-        Positive.
-    settings : Settings
-        As for `solve`.
-    say : callable, optional
-        Called with a text and the time that it began, after each denominator.
+    `say` is called with a text and the time that it began, after each denominator.
 
     Raises
     ------
@@ -155,7 +144,7 @@ class _OfPair:
     """Directions of one pair: combinations or an array (d, m), and what goes with them."""
 
     combination: Combination
-    dense: NDArray[Any] | None
+    dense: Any  # None of sparse rows
     offset: Array
     values: Array
     residuals: Array
@@ -363,7 +352,7 @@ def _joined(
     counts = np.array([len(one.values) for one in result], dtype=np.int64)
     directions: Any
     if classes.columns is None:
-        directions = np.concatenate([_given(one.dense) for one in result], axis=1)
+        directions = np.concatenate([one.dense for one in result], axis=1)
     else:
         directions = WideDirections.of(classes, [one.combination for one in result])
     offset = np.concatenate([one.offset for one in result])
@@ -380,12 +369,6 @@ def _joined(
         np.concatenate([one.residuals for one in result]),
         sum(one.steps for one in result),
     )
-
-
-def _given(array: NDArray[Any] | None) -> NDArray[Any]:
-    if array is None:
-        raise AssertionError("dense rows without directions")
-    return array
 
 
 def refuse_moments(solver: str) -> None:

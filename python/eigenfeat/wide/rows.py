@@ -34,16 +34,7 @@ _BLOCK_BYTES = 32e6
 
 @dataclass(eq=False)
 class SparseRows(Saved):
-    """Compressed sparse rows (n, d).
-
-    Attributes
-    ----------
-    data : (nnz,) array of float32 or float64
-    indices : (nnz,) array of int32
-        Columns, in any order.
-    indptr : (n + 1,) array of int64
-    n_columns : int
-    """
+    """Compressed sparse rows (n, d)."""
 
     _saved: ClassVar[dict[str, str]] = {
         "data": "numbers n",
@@ -52,9 +43,9 @@ class SparseRows(Saved):
         "n_columns": "count",
     }
 
-    data: _Values
-    indices: NDArray[np.int32]
-    indptr: NDArray[np.int64]
+    data: _Values  # (nnz,) float32 or float64
+    indices: NDArray[np.int32]  # (nnz,) columns, in any order
+    indptr: NDArray[np.int64]  # (n + 1,)
     n_columns: int
     _transposed: SparseRows | None = field(default=None, repr=False)
 
@@ -143,21 +134,13 @@ class DenseRows:
     """Rows ``row_factor[:, None] * (X[rows] - origin) * column_factor`` of an array or a memmap.
 
     Nothing wider than a block is ever copied.
-
-    Attributes
-    ----------
-    X : (N, d) array
-    rows : (n,) array of int
-        Which of them, ascending.
-    row_factor : (n,) array
-    column_factor, origin : (d,) arrays
     """
 
-    X: _Values
-    rows: NDArray[np.int64]
-    row_factor: NDArray[np.float64]
-    column_factor: NDArray[np.float64]
-    origin: NDArray[np.float64]
+    X: _Values  # (N, d)
+    rows: NDArray[np.int64]  # (n,) which of them, ascending
+    row_factor: NDArray[np.float64]  # (n,)
+    column_factor: NDArray[np.float64]  # (d,)
+    origin: NDArray[np.float64]  # (d,)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -278,38 +261,17 @@ class WideClasses:
 
     Of sparse rows only the columns that occur, numbered by falling frequency, so that what is read
     most lies together.
-
-    Attributes
-    ----------
-    rows : list of SparseRows or DenseRows
-        One for each class, (n_c, d').
-    roots : list of (n_c,) arrays
-        Roots of the weights, which sum to 1 in each class.
-    columns : (d',) array of int, or None
-        Which columns these are; None for dense rows, which keep all.
-    factor : (d',) array
-        What the columns were multiplied by.
-    origin : (d',) array
-        What was taken away from dense rows before.
-    means : (k, d') array
-        Of the rows, in these units and about this origin.
-    mean : (d',) array
-        Of all rows.
-    squares : (k,) array
-        Mean squared norm of a class's rows.
-    n_features : int
-        d.
     """
 
-    rows: list[Rows]
-    roots: list[Array]
-    columns: NDArray[np.int64] | None
-    factor: Array
-    origin: Array
-    means: Array
-    mean: Array
-    squares: Array
-    n_features: int
+    rows: list[Rows]  # one for each class, (n_c, d')
+    roots: list[Array]  # (n_c,) of the weights, which sum to 1 in each class
+    columns: NDArray[np.int64] | None  # (d',) which these are; None for dense rows, which keep all
+    factor: Array  # (d',) what the columns were multiplied by
+    origin: Array  # (d',) what was taken away from dense rows before
+    means: Array  # (k, d') of the rows, in these units and about this origin
+    mean: Array  # (d',) of all rows
+    squares: Array  # (k,) mean squared norm of a class's rows
+    n_features: int  # d
 
     @property
     def dtype(self) -> DType:

@@ -55,24 +55,12 @@ class Numerator:
 
 @dataclass(eq=False)
 class Leading:
-    """The m leading eigenpairs of one pair of classes.
+    """The m leading eigenpairs of one pair of classes."""
 
-    Attributes
-    ----------
-    values : (m,) array
-        Descending.
-    left : (n, m) array
-        Orthonormal eigenvectors `u` on the numerator's rows.
-    steps : int
-        Columns to which S was applied.
-    error : (m,) array
-        ``|S u - lambda u| / lambda``.
-    """
-
-    values: Array
-    left: Array
-    steps: int
-    error: Array
+    values: Array  # (m,) descending
+    left: Array  # (n, m) orthonormal eigenvectors `u` on the numerator's rows
+    steps: int  # columns to which S was applied
+    error: Array  # (m,) ``|S u - lambda u| / lambda``
 
 
 @dataclass(eq=False)

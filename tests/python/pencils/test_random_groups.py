@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from eigenfeat import GEM, ClassMoments
-from eigenfeat.moments.groups import moments_of_groups
+from eigenfeat.moments.class_moments import moments_of_groups
 from eigenfeat.pencils.contrasts import Contrasts
 from eigenfeat.pencils.pairs import random_partitions
 from eigenfeat.pencils.pencils import directions_of_each, pair_conditions, pair_directions
