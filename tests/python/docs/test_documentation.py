@@ -40,7 +40,7 @@ PAGES = [
 
 # What fits large models, or again what another page does.
 LONG = {"many_classes", "report", "tables", "reduction"}
-LONG |= {"gem.ensemble", "gem.joint", "report.report"}
+LONG |= {"gem.ensemble", "gem.joint", "report.report", "incomplete.minimum_cost", "pictures"}
 
 
 def case(value, name):

@@ -176,10 +176,8 @@ def test_scarce_targets(domains):
     assert np.isfinite(repeated.components_).all()
 
 
-@pytest.mark.parametrize(
-    ("source", "target"),
-    [("amazon", "dslr"), pytest.param("dslr", "webcam", marks=pytest.mark.long)],
-)
+@pytest.mark.long
+@pytest.mark.parametrize(("source", "target"), [("amazon", "dslr"), ("dslr", "webcam")])
 def test_product_images_of_figure_4_5(shared_data, source, target):
     data = shared_data("office_surf.npz")
     Xs, ys = data[f"X_{source}"].astype(float), data[f"y_{source}"]

@@ -335,7 +335,6 @@ def test_shapes_and_numbers_are_checked(tmp_path, name, change):
         lambda state: contents_of(state["logit_"]).pop("coef_"),
         lambda state: state.update(logit_=state["layers_"]["content"][0]),
         lambda state: state.update(classes_=value(["a", "b", "c"])),
-        lambda state: state.update(completion_=value(3)),
     ],
 )
 def test_attributes_that_do_not_fit_are_refused(tmp_path, change):

@@ -53,22 +53,13 @@ def test_a_method_is_measured_in_a_process_of_its_own(folder):
     assert outcome.train_seconds > 0
 
 
+@pytest.mark.long
+@pytest.mark.skipif(sys.platform == "win32", reason="it has no signal 9")
 @pytest.mark.parametrize(
     ("build", "failure"),
     [
-        pytest.param(
-            papers_support.dies,
-            "the process ended early (exit code -9)",
-            marks=[
-                pytest.mark.long,
-                pytest.mark.skipif(sys.platform == "win32", reason="it has no signal 9"),
-            ],
-        ),
-        pytest.param(
-            papers_support.fails,
-            "ValueError: ridge: expected a number, got none",
-            marks=pytest.mark.long,
-        ),
+        (papers_support.dies, "the process ended early (exit code -9)"),
+        (papers_support.fails, "ValueError: ridge: expected a number, got none"),
     ],
 )
 def test_a_failure_is_an_outcome(build, failure, folder):

@@ -261,12 +261,10 @@ def test_float32_rows_give_float32_projections(rows, member):
 
 
 @pytest.mark.parametrize("member", FAMILY)
-@pytest.mark.parametrize("spoil", ["constant", "duplicates", "combination", "wide"])
+@pytest.mark.parametrize("spoil", ["combination", "duplicates", "wide"])
 def test_singular_covariances_are_no_obstacle(rows, rng, member, spoil):
     X, y = rows
-    if spoil == "constant":
-        X[:, 2] = 7.1
-    elif spoil == "combination":
+    if spoil == "combination":
         X[:, 2] = X[:, 0] - X[:, 5]
     elif spoil == "duplicates":
         X = X[[0, 1, 2, 3]][(y - 3) // 2]
