@@ -131,7 +131,7 @@ def check_unmasked(values: Any, name: str) -> Any:
     return values.data
 
 
-def check_dtype(dtype: npt.DTypeLike | None, name: str = "dtype") -> DType | None:
+def check_dtype(dtype: npt.DTypeLike | None) -> DType | None:
     """None, float32 or float64."""
     if dtype is None:
         return None
@@ -140,7 +140,7 @@ def check_dtype(dtype: npt.DTypeLike | None, name: str = "dtype") -> DType | Non
     except TypeError:
         checked = np.dtype(object)
     if checked not in (np.dtype(np.float32), np.dtype(np.float64)):
-        raise ValueError(f"{name}: expected None, float32 or float64, got {show(dtype)}")
+        raise ValueError(f"dtype: expected None, float32 or float64, got {show(dtype)}")
     return checked
 
 
@@ -326,16 +326,15 @@ def check_count(value: object, name: str, *, at_least: int) -> int:
     return check_whole(count, name, at_least=at_least, at_most=MOST)
 
 
-def check_path(value: str | os.PathLike[str], name: str = "path") -> str:
+def check_path(value: str | os.PathLike[str]) -> str:
     """A path of a file; no number of one that is open."""
     try:
         path = os.fsdecode(value)
     except TypeError:
-        raise TypeError(f"{name}: expected a path, got {show(value)}") from None
+        raise TypeError(f"path: expected a path, got {show(value)}") from None
     if not path or "\0" in path:
         raise ValueError(
-            f"{name}: expected a path that is not empty and has no null characters, "
-            f"got {show(path)}"
+            f"path: expected a path that is not empty and has no null characters, got {show(path)}"
         )
     return path
 

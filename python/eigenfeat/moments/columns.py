@@ -83,13 +83,12 @@ def ledoit_wolf(
     centred: _Array,
     covariance: _Array,
     shares: _Array | None = None,
-    count: float | None = None,
 ) -> float:
     """Ledoit and Wolf's shrinkage towards the mean variance, in [0, 1], of centred samples (n, d).
 
     O. Ledoit and M. Wolf, "A well-conditioned estimator for large-dimensional covariance matrices",
     2004. The sum of the fourth moments is that of the samples' squared lengths, squared. `shares`
-    (n,) are weights that sum to 1, `count` how many rows they stand for; by default Kish's number.
+    (n,) are weights that sum to 1, of as many rows as Kish's number.
     """
     d = centred.shape[1]
     mean = np.trace(covariance) / d
@@ -98,7 +97,6 @@ def ledoit_wolf(
     # In units of the mean variance, so that fourth powers neither overflow nor vanish.
     squares = ((centred / np.sqrt(mean)) ** 2).sum(axis=1) ** 2
     n = float(len(centred)) if shares is None else 1.0 / float(np.sum(shares**2))
-    n = n if count is None else count
     fourth = squares.sum() / n if shares is None else shares @ squares
     size = ((covariance / mean) ** 2).sum()
     beta = (fourth - size) / (d * n)

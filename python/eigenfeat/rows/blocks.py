@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from eigenfeat._base import threads
 from eigenfeat._base.labels import LabelTable, plain_labels
-from eigenfeat._base.types import Codes, DType, Floats, Labels, Rows, Targets, Weights
+from eigenfeat._base.types import Codes, DType, Floats, Labels, Rows
 from eigenfeat._base.validation import (
     check_rows,
     check_unmasked,
@@ -317,11 +317,11 @@ def check_no_list(X: object) -> None:
         )
 
 
-def as_blocks(X: Rows | _Blocks, y: Targets = None, sample_weight: Weights = None) -> RowBlocks:
+def as_blocks(X: Rows | _Blocks) -> RowBlocks:
     """Rows of any kind as `RowBlocks`: those as they are, others in the wrapper that fits."""
     if isinstance(X, RowBlocks):
         return X
-    return GeneratedBlocks(X) if is_blocks(X) else ArrayBlocks(X, y, sample_weight)
+    return GeneratedBlocks(X) if is_blocks(X) else ArrayBlocks(X)
 
 
 def is_mapped(X: object) -> TypeGuard[npt.NDArray[Any]]:

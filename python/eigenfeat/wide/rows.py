@@ -186,19 +186,17 @@ class DenseRows:
         U: _Values,
         out: _Values | None = None,
         *,
-        at: int = 0,
         out_at: int = 0,
-        width: int | None = None,
         add: bool = False,
         n_threads: int = 0,
     ) -> _Values:
-        """As `SparseRows.transposed_times`."""
-        width = U.shape[1] - at if width is None else width
+        """``X^T @ U``, into the columns of `out` from `out_at` on; threads are the BLAS's own."""
+        width = U.shape[1]
         if out is None:
             out = np.empty((self.shape[1], width), dtype=U.dtype)
         total = np.zeros((self.shape[1], width))
         for part, block in self._blocks():
-            total += block.T @ (self.row_factor[part, None] * U[part, at : at + width])
+            total += block.T @ (self.row_factor[part, None] * U[part])
         total *= self.column_factor[:, None]
         target = out[:, out_at : out_at + width]
         target[...] = target + total if add else total
