@@ -1,9 +1,12 @@
-"""The command line as tests call it: in this process, with what it prints."""
+"""The command line as tests call it, in this process, and programs in processes of their own."""
 
 from __future__ import annotations
 
 import contextlib
 import io
+import os
+import subprocess
+import sys
 
 from eigenfeat.cli import main as cli
 
@@ -17,3 +20,17 @@ def run(*arguments):
         except SystemExit as exit_:
             status = exit_.code
     return status, out.getvalue(), err.getvalue()
+
+
+def python(code, *options, unset=(), text=True, cwd=None, timeout=300, **environment):
+    """Run a program in a process of its own; variables of the environment may be unset or added."""
+    kept = {name: value for name, value in os.environ.items() if name not in unset}
+    return subprocess.run(
+        [sys.executable, *options, "-c", code],
+        env=kept | environment,
+        capture_output=True,
+        text=text,
+        timeout=timeout,
+        check=False,
+        cwd=cwd,
+    )

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from command_line import python
 
 ROOT = Path(__file__).resolve().parents[3]
 USES = """
@@ -33,14 +32,7 @@ NEEDED = "matplotlib: expected to be installed for "
 
 
 def test_fits_do_without_and_what_needs_it_names_the_extra_before_any_work():
-    done = subprocess.run(
-        [sys.executable, "-c", USES],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-        cwd=ROOT,
-    )
+    done = python(USES, cwd=ROOT)
     assert (done.returncode, done.stdout) == (0, "1\n1\n"), done.stderr
     fitted, picture, demonstration, papers = done.stderr.splitlines()
     assert fitted == "fitted"
@@ -83,15 +75,6 @@ LocalQDA().fit(X, y).predict(X)
 @pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="it takes the search path from a child")
 def test_without_a_program_that_counts_cores(tmp_path):
-    kept = {
-        k: v for k, v in os.environ.items() if k not in ("OMP_NUM_THREADS", "LOKY_MAX_CPU_COUNT")
-    }
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", TWO_CLASSES + COUNTS_CORES],
-        env={**kept, "PATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    unset = ("OMP_NUM_THREADS", "LOKY_MAX_CPU_COUNT")
+    done = python(TWO_CLASSES + COUNTS_CORES, "-W", "error", unset=unset, PATH=str(tmp_path))
     assert (done.returncode, done.stderr) == (0, "")

@@ -7,12 +7,11 @@ its own, and nothing of pytest's is forked.
 from __future__ import annotations
 
 import multiprocessing
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from command_line import python
 
 import eigenfeat
 from eigenfeat._base.threads import cached_property
@@ -83,14 +82,8 @@ def in_child(work):
 """
 
 
-def run(code, timeout=200):
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", SETUP + code],
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-        check=False,
-    )
+def run(code):
+    done = python(SETUP + code, "-W", "ignore")
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import sysconfig
 from concurrent.futures import ThreadPoolExecutor
@@ -10,6 +9,7 @@ from threading import Barrier
 
 import numpy as np
 import pytest
+from command_line import python
 from flat_gem import gem_classifier
 from sklearn.datasets import load_digits
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -53,9 +53,7 @@ def together(work):
 @pytest.mark.skipif(not FREE, reason="this Python always has its lock")
 def test_the_compiled_module_does_not_switch_the_lock_on():
     code = "import sys, eigenfeat._core; print(sys._is_gil_enabled())"
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=100, check=False
-    )
+    done = python(code)
     assert (done.stdout, done.stderr) == ("False\n", "")
 
 

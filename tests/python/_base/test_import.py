@@ -4,30 +4,22 @@ from __future__ import annotations
 
 import ast
 import importlib
-import os
 import pickle
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from command_line import python
 
 import eigenfeat
 
 SLOW = ("numpy", "scipy", "sklearn", "matplotlib", "pyarrow", "rich", "eigenfeat._core")
 
 
-def python(*arguments, **options):
-    command = [sys.executable, *map(str, arguments)]
-    return subprocess.run(
-        command, capture_output=True, text=True, timeout=120, check=False, **options
-    )
-
-
 def loaded_by(code):
     """Which slow modules a program imports."""
-    done = python("-c", f"{code}\nimport sys; print([n for n in {SLOW} if n in sys.modules])")
+    done = python(f"{code}\nimport sys; print([n for n in {SLOW} if n in sys.modules])")
     assert (done.returncode, done.stderr) == (0, "")
     return ast.literal_eval(done.stdout.splitlines()[-1])
 
@@ -98,7 +90,7 @@ sys.exit(main())
 )
 def test_ctrl_c_while_the_command_starts_is_a_line(module, tmp_path):
     argv = ["eigenfeat", "predict", "model.efm", "rows.npy", "-o", "x.csv"]
-    done = python("-c", INTERRUPTED.format(name=module, argv=argv), cwd=tmp_path)
+    done = python(INTERRUPTED.format(name=module, argv=argv), cwd=tmp_path)
     assert done.stdout == ""
     assert done.stderr in ("", "eigenfeat: interrupted\n")  # nothing before the command is there
     assert done.returncode in (130, -signal.SIGINT)  # to a shell, both are 130
@@ -110,15 +102,13 @@ def test_ctrl_c_while_the_command_starts_is_a_line(module, tmp_path):
 )
 def test_threads_do_not_spin_while_files_are_read(command, given, expected):
     """OpenMP reads it when the core is loaded: the command says it before, unless a user has."""
-    environment = {k: v for k, v in os.environ.items() if k != "OMP_WAIT_POLICY"}
-    if given is not None:
-        environment["OMP_WAIT_POLICY"] = given
+    policy = {} if given is None else {"OMP_WAIT_POLICY": given}
     code = (
         "import os, sys\nfrom eigenfeat.__main__ import main\n"
         f"sys.argv = ['eigenfeat', '{command}', '--help']\n"
         "try: main()\nexcept SystemExit: pass\n"
         "print(os.environ.get('OMP_WAIT_POLICY'), 'eigenfeat._core' in sys.modules)"
     )
-    done = python("-c", code, env=environment)
+    done = python(code, unset=["OMP_WAIT_POLICY"], **policy)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines()[-1] == f"{expected} False"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 
 import pytest
+from command_line import python
 
 pytestmark = [
     pytest.mark.long,
@@ -40,19 +40,8 @@ def unchanged():
 
 
 def run(code, threads=2):
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-W",
-            "ignore::DeprecationWarning",
-            "-c",
-            SETUP.replace("THREADS", str(threads)) + code,
-        ],
-        capture_output=True,
-        text=True,
-        timeout=200,
-        check=False,
-    )
+    setup = SETUP.replace("THREADS", str(threads))
+    done = python(setup + code, "-W", "ignore::DeprecationWarning")
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout.split()
 

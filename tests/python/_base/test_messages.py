@@ -157,7 +157,8 @@ def test_one_class_is_too_few():
 
 # ---- methods before fit --------------------------------------------------------------------------
 
-FITS = ("fit", "partial_fit", "iterate_path", "shift", "load", "get_m", "get_p", "set_")
+# The last is given samples that have been checked, by fitted estimators.
+FITS = ("fit", "partial_fit", "iterate_path", "shift", "load", "get_m", "get_p", "set_", "filled")
 
 
 def methods(estimator):

@@ -109,7 +109,7 @@ def test_every_truncation_is_refused(path):
 
 def test_a_bit_that_changes_is_found_or_does_not_matter(path, moments):
     whole = path.read_bytes()
-    for bit in range(0, 8 * len(whole), 53):
+    for bit in range(0, 8 * len(whole), 101):
         data = bytearray(whole)
         data[bit // 8] ^= 1 << bit % 8
         path.write_bytes(data)
@@ -219,7 +219,7 @@ def test_a_declared_number_of_columns_is_compared(path):
 
 @pytest.mark.parametrize("way", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2])
 def test_compressed_files_are_refused(path, way):
-    rewrite(path, members(path) | {"bomb.npy": npy(np.zeros(2**23))}, way)
+    rewrite(path, members(path) | {"bomb.npy": npy(np.zeros(2**20))}, way)
     tracemalloc.start()
     assert "is compressed or encrypted" in refusal(path)
     assert tracemalloc.get_traced_memory()[1] < 2**20

@@ -7,12 +7,11 @@ import importlib.util
 import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import python
 from scipy import optimize
 from sklearn.datasets import load_wine
 from sklearn.decomposition import PCA
@@ -54,23 +53,12 @@ print("done")
 """
 
 
-def run(code, **environment):
-    return subprocess.run(
-        [sys.executable, "-c", code],
-        env=os.environ | environment,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("omp", ["2", "4"])
 @pytest.mark.parametrize("limits", ["", "threadpool_limits(4, user_api='blas')"])
 def test_many_python_threads_at_once_leave_nothing_on_stderr(omp, limits):
     """Nor when somebody in the process has given every BLAS four threads, our copy included."""
-    finished = run(CROWD.replace("LIMITS", limits), OMP_NUM_THREADS=omp)
+    finished = python(CROWD.replace("LIMITS", limits), OMP_NUM_THREADS=omp)
     assert finished.stderr == ""
     assert finished.returncode == 0
     assert finished.stdout == "done\n"
@@ -78,19 +66,11 @@ def test_many_python_threads_at_once_leave_nothing_on_stderr(omp, limits):
 
 def test_omp_num_threads_is_the_default():
     code = "from eigenfeat import _core; print(_core.default_threads())"
-    assert run(code, OMP_NUM_THREADS="3").stdout == "3\n"
+    assert python(code, OMP_NUM_THREADS="3").stdout == "3\n"
 
 
 def without_a_given_number(code):
-    environment = {k: v for k, v in os.environ.items() if k != "OMP_NUM_THREADS"}
-    finished = subprocess.run(
-        [sys.executable, "-c", code],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    finished = python(code, unset=["OMP_NUM_THREADS"])
     assert finished.stderr == ""
     return finished.stdout
 
@@ -124,23 +104,13 @@ SHOWN = "import os; before = dict(os.environ); from eigenfeat import _core; "
 SHOWN += "assert dict(os.environ) == before; print('same')"
 
 
-def run_unset(code, **environment):
-    """Run without this process's settings of idle threads."""
-    names = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME")
-    kept = {name: value for name, value in os.environ.items() if name not in names}
-    return subprocess.run(
-        [sys.executable, "-c", code],
-        env=kept | environment,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=True,
-    )
+# This process's settings of idle threads.
+WAITING = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME")
 
 
 def waiting(**environment):
     """Settings of idle threads that the runtime of the core prints, by name."""
-    finished = run_unset(SHOWN, OMP_DISPLAY_ENV="verbose", **environment)
+    finished = python(SHOWN, unset=WAITING, OMP_DISPLAY_ENV="verbose", **environment)
     assert finished.stdout == "same\n"
     if "GOMP_SPINCOUNT" not in finished.stderr:
         pytest.skip("this OpenMP runtime does not say how its threads wait")
@@ -175,7 +145,7 @@ for _ in range(100):
     asleep += time.process_time() - before
 print(asleep)
 """
-    assert float(run_unset(code).stdout) < 0.1
+    assert float(python(code, unset=WAITING).stdout) < 0.1
 
 
 def test_results_do_not_depend_on_omp_num_threads():
@@ -187,7 +157,7 @@ def test_results_do_not_depend_on_omp_num_threads():
         "f = pair_directions(m, ridge=.1, n_directions=4);"
         "print(hashlib.sha256(f.vectors.tobytes()).hexdigest())"
     )
-    assert len({run(code, OMP_NUM_THREADS=n).stdout for n in ("1", "2", "5")}) == 1
+    assert len({python(code, OMP_NUM_THREADS=n).stdout for n in ("1", "2", "5")}) == 1
 
 
 def test_what_a_thread_count_means():
@@ -225,9 +195,7 @@ time.sleep(0.05)
 print("end", flush=True)
 """
     for _ in range(3):
-        done = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, timeout=200, check=False
-        )
+        done = python(code)
         assert (done.returncode, done.stdout, done.stderr) == (0, "end\n", "")
 
 
@@ -252,9 +220,7 @@ assert again == moments
 
 
 def test_threadpool_limits_do_not_reach_into_our_regions():
-    done = subprocess.run(
-        [sys.executable, "-c", LIMITS], capture_output=True, text=True, timeout=300, check=False
-    )
+    done = python(LIMITS)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
 
@@ -268,9 +234,7 @@ def test_core_finds_a_blas_that_lies_elsewhere(tmp_path):
     shutil.copytree(package, tmp_path / "eigenfeat")
     script = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import eigenfeat; "
     script += "eigenfeat.ClassMoments(); print(eigenfeat.__file__)"
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=300, check=False
-    )
+    done = python(script)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(str(tmp_path))
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
+from command_line import python
 
 import eigenfeat
 from eigenfeat import _core
@@ -41,28 +38,16 @@ for dtype in ("float32", "float64"):
 """
 
 
-def in_child(code, *arguments, cpu=None):
-    environment = {k: v for k, v in os.environ.items() if k != "EIGENFEAT_CPU"}
-    if cpu is not None:
-        environment["EIGENFEAT_CPU"] = cpu
-    command = [sys.executable, "-c", code, *arguments]
-    return subprocess.run(command, env=environment, capture_output=True, check=False)
+def in_child(code, cpu=None):
+    forced = {} if cpu is None else {"EIGENFEAT_CPU": cpu}
+    return python(code, unset=["EIGENFEAT_CPU"], text=False, **forced)
 
 
-def test_the_best_tier_is_chosen():
+def test_the_best_tier_is_chosen_or_the_one_that_is_forced():
     code = "from eigenfeat import _core; print(_core.tier())"
-    assert in_child(code).stdout.decode().strip() == _core.available_tiers()[-1]
-
-
-@pytest.mark.parametrize("tier", _core.available_tiers())
-def test_a_tier_can_be_forced(tier):
-    code = "from eigenfeat import _core; print(_core.tier())"
-    assert in_child(code, cpu=tier).stdout.decode().strip() == tier
-
-
-def test_an_empty_variable_forces_nothing():
-    code = "from eigenfeat import _core; print(_core.tier())"
-    assert in_child(code, cpu="").stdout.decode().strip() == _core.available_tiers()[-1]
+    tiers = _core.available_tiers()
+    for cpu, expected in [(None, tiers[-1]), ("", tiers[-1]), *zip(tiers, tiers, strict=True)]:
+        assert in_child(code, cpu).stdout.decode().strip() == expected
 
 
 @pytest.mark.parametrize("name", ["V3", " "])

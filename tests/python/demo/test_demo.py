@@ -28,6 +28,15 @@ def test_the_demo_draws_a_table_and_pictures(tmp_path, capsys, monkeypatch):
     assert len({outcomes[name].n_columns for name in errors if name != demo.PIXELS}) == 1
 
 
+def test_the_demo_of_early_decisions(tmp_path, capsys):
+    assert cli.main(["demo", "early", "--output", str(tmp_path / "new")]) == 0
+    out = capsys.readouterr().out
+    for text in ("One signal of 60 samples", "decided", "agreement 0.95", "ECTS", "calibrated"):
+        assert text in out
+    for stem in ("early-decision", "early-times"):
+        assert (tmp_path / "new" / f"{stem}.png").read_bytes()[:4] == b"\x89PNG"
+
+
 def test_the_table_shows_mean_and_spread():
     outcome = demo.Outcome(errors=[0.01, 0.03], seconds=[1.0, 2.0], penalties=[0.1, 0.1])
     table = demo.table({"GEM": outcome}, "title")

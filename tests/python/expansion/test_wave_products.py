@@ -92,23 +92,3 @@ def test_projections_of_rows_that_are_mostly_zero(rng, dtype, filled, F):
         got = expand(X, V, offset, expansion="none", n_threads=2)
         assert_near(got, exact, sizes, dtype)
         assert_array_equal(expand(X, V, offset, expansion="none", n_threads=7), got)
-
-
-@pytest.mark.parametrize(
-    ("dtype", "expansion", "weighted"),
-    [
-        (np.float32, "half_wave", True),
-        (np.float64, "half_wave", False),
-        (np.float64, "shifted", True),
-    ],
-)
-def test_fit_is_that_on_formed_features(rng, dtype, expansion, weighted):
-    rows = expanded(rng, 200, 20, expansion, dtype, filled=0.3)
-    y = rng.integers(3, size=200)
-    weight = rng.random(200) if weighted else None
-    tight = {"penalty": 0.2, "tol": 1e-10 if dtype == np.float64 else 1e-6, "max_iter": 1000}
-    expected = MultinomialLogit(gram_rows=None, **tight).fit(rows.toarray(), y, weight)
-    for gram_rows in (None, 40):
-        model = MultinomialLogit(gram_rows=gram_rows, **tight).fit(rows, y, weight)
-        near = 1e-8 if dtype == np.float64 else 3e-5
-        assert model.objective_ == pytest.approx(expected.objective_, rel=near)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from command_line import python
 from flat_gem import gem_classifier
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_digits, load_wine
@@ -221,8 +221,7 @@ print(after - before, model.logit_.n_features_in_)
 def test_features_are_never_formed():
     """Less than half of what the features alone would need in float32; a quarter in float64."""
     n = 20_000
-    command = [sys.executable, "-c", MEMORY.format(n=n)]
-    out = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300).stdout
+    out = python(MEMORY.format(n=n)).stdout
     kilobytes, width = (int(word) for word in out.split())
     assert width == 6 * 3 * 90
     assert 1024 * kilobytes < 0.5 * (4 * n * width)

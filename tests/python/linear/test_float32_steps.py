@@ -34,11 +34,12 @@ PROBLEMS = {
 }
 
 
-@pytest.mark.parametrize("name", PROBLEMS)
-@pytest.mark.parametrize(("tol", "weighted"), [(1e-3, False), (1e-9, True)])
-def test_the_gap_is_that_of_float64(always, rng, name, tol, weighted):
+@pytest.mark.parametrize(
+    ("name", "tol"), [*((name, 1e-9) for name in PROBLEMS), ("normal", 1e-3), ("far", 1e-3)]
+)
+def test_the_gap_is_that_of_float64(always, rng, name, tol):
     X, y = rows(rng, **PROBLEMS[name])
-    weight = rng.random(len(y)) + 0.1 if weighted else None
+    weight = rng.random(len(y)) + 0.1 if tol < 1e-3 else None
     best = MultinomialLogit(tol=1e-12, max_iter=3000).fit(X, y, weight)
     model = MultinomialLogit(tol=tol, max_iter=1000).fit(X, y, weight)
     assert model.stop_reason_ == "converged"

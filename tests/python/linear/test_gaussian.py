@@ -71,8 +71,7 @@ def gaussian_classes(X, y, weight, common):
     return GaussianClasses(LogitProblem(rows, constant=True), common, np.random.RandomState(0))
 
 
-@pytest.mark.parametrize("common", [False, True])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("common", "weighted"), [(False, True), (True, False)])
 def test_weights_are_those_of_the_definition(classes, common, weighted):
     X, y, weight = classes
     weight = weight if weighted else np.ones(len(y))
@@ -85,8 +84,7 @@ def test_weights_are_those_of_the_definition(classes, common, weighted):
     )
 
 
-@pytest.mark.parametrize("common", [False, True])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("common", "weighted"), [(False, True), (True, False)])
 def test_rows_left_out_are_those_of_other_fits(classes, common, weighted):
     X, y, weight = classes
     weight = weight if weighted else np.ones(len(y))
@@ -126,8 +124,7 @@ def test_blocks_sparse_rows_and_threads(classes):
     assert one.temperature_ == three.temperature_
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize(("dtype", "scale"), [(np.float32, 1e-6), (np.float64, 1e6)])
 def test_units_do_not_matter(classes, dtype, scale):
     X, y, _ = classes
     plain = MultinomialLogit(**GAUSSIAN).fit(X, y)

@@ -101,16 +101,6 @@ def test_it_divides_the_weights_and_leaves_labels(digits, two):
     assert_array_equal(given.predict_proba(X), model.predict_proba(X))
 
 
-def test_new_rows_have_less_log_loss(digits):
-    X, y = digits
-    rest = np.arange(350, 700)
-    losses = []
-    for chosen in (1.0, "auto"):
-        model = gem_classifier(temperature=chosen, n_directions=4).fit(X[:350], y[:350])
-        losses.append(-model.predict_log_proba(X[rest])[np.arange(350), y[rest]].mean())
-    assert losses[1] < 0.9 * losses[0]
-
-
 @pytest.mark.parametrize("options", [{}, {"depth": 2, "hidden_directions": 2}], ids=str)
 def test_blocks_have_the_same(digits, options, rng):
     X, y = digits

@@ -112,7 +112,7 @@ def test_an_outlier_does_not_hide_the_others(rng):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("method", ["rows", "graph", "auto"])
+@pytest.mark.parametrize("method", ["rows", "graph"])
 @pytest.mark.parametrize(
     ("n", "d", "n_classes", "k"), [(40, 3, 2, 3), (150, 210, 4, 5), (90, 7, 1, 2)]
 )
@@ -196,8 +196,7 @@ def test_groups_and_neighbours_are_checked(rng):
         scatters_of_neighbours(X, codes, np.full((9, 2, 1), 9))
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("grid", [False, True])
+@pytest.mark.parametrize(("dtype", "grid"), [(np.float32, False), (np.float64, True)])
 def test_many_rows_share_the_products_of_tiles(rng, dtype, grid):
     """Enough rows and columns for the mutual search; on a grid its lists overflow with ties."""
     X, codes = draw(rng, 1100, 70, 3, dtype)

@@ -30,14 +30,6 @@ def test_partitions_are_even_and_as_many_as_pairs_need():
     assert random_partitions(4, 5, 600, rng).shape == (1, 4)
 
 
-@pytest.mark.parametrize(
-    ("k", "d", "pairs"), [(51, 10, 600), (250, 10, 600), (500, 10, 300), (1000, 10, 150),
-                          (1000, 200, 420), (1000, 617, 600), (5000, 1, 150)]
-)  # fmt: skip
-def test_pairs_are_bounded_as_classes_grow(k, d, pairs):
-    assert 30 * len(random_partitions(k, d, None, np.random.RandomState(0))) == pairs
-
-
 def test_moments_of_groups_are_those_of_their_rows(rng):
     X, y = many(rng)
     X += 1e4

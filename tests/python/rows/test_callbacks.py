@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
+from command_line import python
 from every_estimator import LDG, X, Y
 from flat_gem import gem_classifier
 from sklearn.pipeline import make_pipeline
@@ -150,7 +148,5 @@ def test_an_older_scikit_learn_has_none():
         "model = ef.MulticlassSVM().fit(X, y); ef.GEMClassifier(views='gem').fit(X, y)\n"
         "print(hasattr(model, 'set_callbacks'), model.predict(X).shape)\n"
     )
-    ran = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
-    )
+    ran = python(code)
     assert ran.stdout == "False (40,)\n", ran.stderr

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from block_support import FarBlocks, mapped, objective_gap
+from command_line import python
 from flat_gem import gem_classifier
 from sklearn.datasets import load_digits
 from sklearn.exceptions import NotFittedError
@@ -194,8 +194,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path, dtype):
     for begin in range(0, n, len(rows)):  # a multiple of three, as the labels need
         X[begin : begin + len(rows)] = rows[: n - begin]
     X.flush()
-    command = [sys.executable, "-c", SCRIPT.format(arguments=(str(path), dtype, n, d))]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    done = python(SCRIPT.format(arguments=(str(path), dtype, n, d)))
     assert done.returncode == 0, done.stderr[-2000:]
     right, most = map(float, done.stdout.split())
     assert right > 0.9
