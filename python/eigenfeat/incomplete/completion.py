@@ -39,6 +39,7 @@ __all__ = [
     "GaussianCompletion",
     "GaussianMixture",
     "MixtureCompletion",
+    "filled",
 ]
 
 _Array = NDArray[np.float64]
@@ -95,15 +96,7 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         (n, d) array
             Completed samples; known entries are unchanged.
         """
-        return self.filled(self._rows(X).copy())
-
-    def filled(self, rows: _Array) -> _Array:
-        """Rows that are checked, with conditional means for what is missing."""
-        missing = np.isnan(rows)
-        if not missing.any():
-            return rows
-        means = self.mixture_.condition(rows, None, False, n_threads=self.n_threads).mean
-        return np.where(missing, means, rows)
+        return filled(self, self._rows(X).copy())
 
     def condition(
         self, X: ArrayLike, *, features: SklearnEstimator | None = None, covariance: bool = False
@@ -185,6 +178,15 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def _check_loaded(self) -> None:
         fits(self.mixture_.means.shape[1] == self.n_features_in_, "completion.mixture_")
+
+
+def filled(completion: Completion, rows: _Array) -> _Array:
+    """Checked rows with conditional means for what is missing."""
+    missing = np.isnan(rows)
+    if not missing.any():
+        return rows
+    means = completion.mixture_.condition(rows, None, False, n_threads=completion.n_threads).mean
+    return np.where(missing, means, rows)
 
 
 class GaussianCompletion(Completion):

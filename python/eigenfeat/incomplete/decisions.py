@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.types import Labels
+from eigenfeat.incomplete.completion import filled
 from eigenfeat.incomplete.rules import FittedModel, RuleInput, RuleOutput
 from eigenfeat.incomplete.series import BLOCK_NUMBERS, Rows, blocks
 
@@ -121,7 +122,7 @@ class EarlyRun:
         self.model = model
         self.gaps = series.have_gaps
         # Entries after the end of series without gaps are not used.
-        self.X = np.where(self.gaps[:, None], series.rows, model.completion.filled(series.rows))
+        self.X = np.where(self.gaps[:, None], series.rows, filled(model.completion, series.rows))
         self.tau = tau
         self.times = times
         self.ends = series.ends

@@ -23,7 +23,7 @@ from eigenfeat._base.saved import fits
 from eigenfeat._base.types import Estimator, Labels, RandomState
 from eigenfeat._base.validation import MOST, show, warn_caller
 from eigenfeat.incomplete.calibration import NotCertifiedError, calibrate
-from eigenfeat.incomplete.completion import GaussianCompletion
+from eigenfeat.incomplete.completion import GaussianCompletion, filled
 from eigenfeat.incomplete.decisions import Decisions, EarlyDecisions, EarlyRun
 from eigenfeat.incomplete.discriminants import (
     Affine,
@@ -315,7 +315,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         (n,) array
         """
         model = self._model()
-        rows = model.transform(model.completion.filled(whole_rows(self, X, model.layout).rows))
+        rows = model.transform(filled(model.completion, whole_rows(self, X, model.layout).rows))
         return np.asarray(model.classifier.predict(rows))
 
     def decide(self, X: ArrayLike, reliability: ArrayLike | None = None) -> Decisions:
@@ -509,7 +509,7 @@ def _fit_model(estimator: ReliableClassifier, rows: Rows, y: Labels, layout: Lay
         completion = clone(estimator.completion)
     with ignore_single_sample_warning():
         completion = completion.fit(rows.rows, y)
-        X = completion.filled(rows.rows)
+        X = filled(completion, rows.rows)
         features = None if estimator.features is None else clone(estimator.features).fit(X, y)
         affine = affine_of(features, X.shape[1])
         inputs = X if features is None else features.transform(X)
@@ -675,7 +675,7 @@ def _wrong_decisions(
     Where the rule would decide a sample as the complete one, it need not be asked whether it does.
     Labels are compared first, and the rule evaluates the others.
     """
-    full = model.completion.filled(rows.rows)
+    full = filled(model.completion, rows.rows)
     final = model.predict_codes(full)
     shown = np.where(rows.have_gaps[:, None], rows.rows, full)
     running = times < rows.ends[:, None]

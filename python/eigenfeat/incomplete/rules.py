@@ -25,7 +25,7 @@ from scipy.special import betaincinv, ndtr
 from eigenfeat._base import threads as _threads
 from eigenfeat._base.saved import Saved, fits
 from eigenfeat._base.threads import cached_property
-from eigenfeat.incomplete.completion import Completion, Conditional
+from eigenfeat.incomplete.completion import Completion, Conditional, filled
 from eigenfeat.incomplete.discriminants import (
     Affine,
     ClassCodes,
@@ -500,7 +500,7 @@ class FittedModel(Saved):
         """Classes of series at their end, and the largest tau of each: 1 if nothing is missing."""
         if not len(rows):
             return np.empty(0, dtype=np.intp), np.empty(0)
-        codes = self.predict_codes(self.completion.filled(rows))
+        codes = self.predict_codes(filled(self.completion, rows))
         tau = np.ones(len(rows))
         for part in self.incomplete_parts(np.isnan(rows).sum(axis=1)):
             largest, best = self.rule.largest_tau(self.rule_input(rows[part]))

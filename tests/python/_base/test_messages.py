@@ -158,7 +158,7 @@ def test_one_class_is_too_few():
 # ---- methods before fit --------------------------------------------------------------------------
 
 # The last is given samples that have been checked, by fitted estimators.
-FITS = ("fit", "partial_fit", "iterate_path", "shift", "load", "get_m", "get_p", "set_", "filled")
+FITS = ("fit", "partial_fit", "iterate_path", "shift", "load", "get_m", "get_p", "set_")
 
 
 def methods(estimator):
