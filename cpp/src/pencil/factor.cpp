@@ -16,7 +16,7 @@ namespace {
 constexpr index_t kTile = 128;
 constexpr index_t kSmall = 512;  // below it one LAPACK call
 constexpr int kNormSteps = 8;
-constexpr index_t kBlock = 128;  // rows of a step of substitution
+constexpr index_t kBlock = 192;  // rows of a step of substitution
 constexpr index_t kSquare = 16;  // of a transposed copy, which divides kBlock
 
 // W_jj (Shape::lower) or its transpose (Shape::upper), row-major with as many columns as rows.

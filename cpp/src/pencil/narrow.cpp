@@ -27,6 +27,10 @@ void multiply_narrow(Shape shape, MatrixView<const T> m, const T* x, index_t wid
     kernel.symmetric(width, m.data, m.row_stride, m.rows, x, y);
     return;
   }
+  if (n_threads == 1) {
+    kernel.rows(shape, width, m.data, m.row_stride, m.cols, x, 0, m.rows, y);
+    return;
+  }
   for_ranges(m.rows, kTileRows, n_threads, [&](index_t first, index_t last, int) {
     kernel.rows(shape, width, m.data, m.row_stride, m.cols, x, first, last, y);
   });
