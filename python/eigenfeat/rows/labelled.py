@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from eigenfeat._base.labels import LabelTable
 from eigenfeat._base.threads import cached_property
 from eigenfeat._base.types import Codes, DType, Floats, Labels
-from eigenfeat._base.validation import check_some_weight, weight_unit
+from eigenfeat._base.validation import check_some_weight, has_missing, weight_unit
 from eigenfeat.expansion.features import CoreRows, ExpandedRows
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.rows import reductions
@@ -97,6 +97,8 @@ class MemoryRows:
         n_threads: int | None,
     ) -> MemoryRows:
         """The same of rows that may have missing entries; see `completion.completed`."""
+        if not has_missing(X):
+            return cls.of(X, y, weight, n_threads)
         rows, missing, gaussian = completed(X, y, weight, n_threads)
         return cls.of(rows, y, weight, n_threads, missing, gaussian)
 
