@@ -98,6 +98,7 @@ bool Krylov<T>::advance(double slack) {
 // block.
 template <class T>
 void Krylov<T>::step() {
+  check_interrupt();  // products on one thread are no regions
   const MatrixView<T> target = basis(capacity_).block(size_, 0, width_, d_);
   for (index_t i = 0; i < d_; ++i) {
     std::copy(block_.data() + i * width_, block_.data() + (i + 1) * width_, target.col(i));

@@ -128,3 +128,18 @@ except KeyboardInterrupt:
 """
     for threads in (1, 2):
         assert float(run(code.replace("THREADS", str(threads)))[0]) < 1
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_ctrl_c_acts_between_the_steps_of_one_large_pencil(threads):
+    code = """
+root = rng.standard_normal((2000, 2000)) / 45
+A = root @ root.T
+threading.Timer(0.8, send).start()
+try:
+    B = np.eye(2000) + 0.1 * A
+    ef.generalized_eigh(A, B, n_vectors=150, solver="krylov", n_threads=THREADS)
+except KeyboardInterrupt:
+    print(time.perf_counter() - sent[0])
+"""
+    assert float(run(code.replace("THREADS", str(threads)))[0]) < 1
