@@ -53,7 +53,7 @@ void Krylov<T>::start(ReducedOperator<T>& reduced, const Target& target, int n_t
   width_ = krylov_block<T>(d_);
   next_check_ = target.first_check > 0
                     ? target.first_check
-                    : std::max(target.n_vectors + 6 * width_, 5 * target.n_vectors);
+                    : std::max(target.n_vectors + 6 * width_, 9 * target.n_vectors / 2);
   basis_.reserve(d_ * capacity_);
   basis_view_ = basis_.data();
   for (AlignedBuffer<T>* buffer : {&block_, &image_, &half_}) buffer->reserve(d_ * width_);
@@ -62,8 +62,24 @@ void Krylov<T>::start(ReducedOperator<T>& reduced, const Target& target, int n_t
   ritz_values_.reserve(capacity_);
   coefficients_.reserve(capacity_ * width_);
   stream_ = 1;
-  fill_random(image_.data(), d_ * width_, stream_);
+  start_block();
   next_block();
+}
+
+// image = W A G + G' for random G and G', the second much smaller: a step of M on a random block for
+// less than its price, with a part in what M maps to zero, since zeros may be wanted.
+template <class T>
+void Krylov<T>::start_block() {
+  constexpr double kShare = 1e-3;
+  operator_->random_image(width_, stream_, image_.data(), n_threads_);
+  double squares = 0.0;
+  for (index_t i = 0; i < d_ * width_; ++i) {
+    squares += static_cast<double>(image_[i]) * static_cast<double>(image_[i]);
+  }
+  const double size = std::sqrt(squares / static_cast<double>(d_ * width_));
+  fill_random(block_.data(), d_ * width_, ++stream_);
+  const T share = static_cast<T>(size > 0.0 ? kShare * size : 1.0);
+  for (index_t i = 0; i < d_ * width_; ++i) image_[i] += share * block_[i];
 }
 
 template <class T>
@@ -72,7 +88,7 @@ bool Krylov<T>::advance(double slack) {
   do {
     step();
   } while (size_ < next_check_ && size_ + width_ <= capacity_ && !exhausted());
-  ritz();
+  ritz(target_.n_vectors);
   const index_t available = std::min(target_.n_vectors, size_);
   n_wanted_ = 0;
   double worst = 0.0;
@@ -255,16 +271,33 @@ void Krylov<T>::orthogonalise_column(T* column) {
   }
 }
 
+// The eigenvalues of H and at least the vectors of the largest `count`.
 template <class T>
-void Krylov<T>::ritz() {
+void Krylov<T>::ritz(index_t count) {
+  constexpr index_t kFew = 4;  // times fewer than all
+  const auto upper = [this](AlignedBuffer<T>& room) {
+    const MatrixView<T> h = column_major(room.data(), size_, size_);
+    for (index_t j = 0; j < size_; ++j) {
+      const T* column = projected_.data() + j * capacity_;
+      std::copy(column, column + j + 1, h.col(j));
+    }
+    return h;
+  };
   const MatrixView<T> s = column_major(ritz_vectors_.data(), size_, size_);
-  for (index_t j = 0; j < size_; ++j) {
-    std::copy(projected_.data() + j * capacity_, projected_.data() + j * capacity_ + j + 1,
-              s.col(j));
+  const VectorView<T> values = {ritz_values_.data(), size_};
+  ritz_count_ = std::min(count, size_);
+  bool solved = false;
+  if (kFew * ritz_count_ <= size_) {
+    reduced_.reserve(capacity_ * capacity_);
+    solved = syev_largest<T>(Triangle::upper, upper(reduced_), values,
+                             s.block(0, size_ - ritz_count_, size_, ritz_count_), work_) == 0;
   }
-  // A failure leaves NaN estimates, which never pass for converged.
-  const int info = syevd<T>(Triangle::upper, s, {ritz_values_.data(), size_}, work_);
-  if (info != 0) std::fill(s.data, s.data + size_ * size_, std::numeric_limits<T>::quiet_NaN());
+  if (!solved) {
+    ritz_count_ = size_;
+    // A failure leaves NaN estimates, which never pass for converged.
+    const int info = syevd<T>(Triangle::upper, upper(ritz_vectors_), values, work_);
+    if (info != 0) std::fill(s.data, s.data + size_ * size_, std::numeric_limits<T>::quiet_NaN());
+  }
   scale_ = std::max({scale_, std::abs(static_cast<double>(ritz_values_[0])),
                      std::abs(static_cast<double>(ritz_values_[size_ - 1]))});
 }
@@ -307,6 +340,7 @@ template <class T>
 void Krylov<T>::restart() {
   const index_t line = std::max(width_, kLane<T>);
   const index_t kept = std::min(target_.n_vectors + 2 * line, size_ - width_);
+  if (ritz_count_ < kept) ritz(kept);
   spare_.reserve(d_ * capacity_);
   const MatrixView<T> s =
       column_major(ritz_vectors_.data(), size_, size_).block(0, size_ - kept, size_, kept);

@@ -81,13 +81,14 @@ class Krylov {
   void write_vectors(index_t first, index_t width, T* group) const;
 
  private:
+  void start_block();
   void step();
   void orthogonalise(T* block, index_t first, T* coefficients);
   void next_block();
   bool cholesky_qr();
   void careful_qr();
   void orthogonalise_column(T* column);
-  void ritz();
+  void ritz(index_t count);
   double estimate(index_t rank) const;
   double value(index_t rank) const { return static_cast<double>(ritz_values_[size_ - 1 - rank]); }
   double radius() const;
@@ -121,7 +122,9 @@ class Krylov {
   AlignedBuffer<T> spare_;                 // the same, for restarts
   AlignedBuffer<T> block_, image_, half_;  // X, M X and room, row-major (d, width)
   AlignedBuffer<T> projected_;             // H, column-major (capacity, capacity), upper triangle
-  AlignedBuffer<T> ritz_vectors_;          // s, column-major (size, size)
+  AlignedBuffer<T> reduced_;               // H on its way to tridiagonal form
+  AlignedBuffer<T> ritz_vectors_;          // s, column-major (size, size), the largest last
+  index_t ritz_count_ = 0;                 // of them that are there
   AlignedBuffer<T> ritz_values_;           // theta, ascending
   AlignedBuffer<T> coefficients_;
   T triangle_[kMaximumBlock * kMaximumBlock] = {};  // R, column-major

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "base/random_block.hpp"
 #include "pencil/narrow.hpp"
 
 namespace eigenfeat {
@@ -64,6 +65,18 @@ void ReducedOperator<T>::apply(const T* x, index_t width, T* y, int n_threads) {
                        n_threads);
     scatter_rows(supported_at_, second_.data(), width, order(), first_.data());
   }
+  solve_lower(*factor_, first_.data(), width, y, n_threads);
+  scale_rest(first_.data(), width, y);
+}
+
+template <class T>
+void ReducedOperator<T>::random_image(index_t width, std::uint64_t stream, T* y, int n_threads) {
+  const index_t supported = supported_at_.size();
+  first_.reserve(order() * width);
+  second_.reserve(order() * width);
+  fill_random(y, supported * width, stream);
+  multiply_narrow<T>(Shape::symmetric, a_->view(), y, width, second_.data(), n_threads);
+  scatter_rows(supported_at_, second_.data(), width, order(), first_.data());
   solve_lower(*factor_, first_.data(), width, y, n_threads);
   scale_rest(first_.data(), width, y);
 }

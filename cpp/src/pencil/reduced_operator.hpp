@@ -8,6 +8,8 @@
 // wanted: zeros may be among the largest eigenvalues, where A is not positive semidefinite.
 #pragma once
 
+#include <cstdint>
+
 #include "eigenfeat/scratch.hpp"
 #include "eigenfeat/vector.hpp"
 #include "pencil/compact_matrix.hpp"
@@ -32,6 +34,9 @@ class ReducedOperator {
   // width from prepare to prepare.
   void apply(const T* x, index_t width, T* y, int n_threads);
   void back(const T* u, index_t width, T* v, int n_threads);
+
+  // y <- W A g, for a random block g: what M makes of W^-T g, without the first solve.
+  void random_image(index_t width, std::uint64_t stream, T* y, int n_threads);
 
   // For v in the coordinates of A: A v and (B + diag(shifts)) v
   void numerator(const T* v, index_t width, T* av, int n_threads);

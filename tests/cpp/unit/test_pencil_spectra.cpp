@@ -108,6 +108,11 @@ TEST_CASE("a negative definite numerator") {
   check_spectrum<double>(spectrum(kOrder, [](double k) { return k < 6 ? -1 - k : -20 - k; }), 3);
 }
 
+TEST_CASE_TEMPLATE("a zero at the top of a negative numerator, whose image lacks it", T, float,
+                   double) {
+  check_spectrum<T>(spectrum(kOrder, [](double k) { return k < 4 ? -k : -400 - k; }), 3);
+}
+
 TEST_CASE_TEMPLATE("a numerator of low rank, more vectors wanted than its rank", T, float, double) {
   check_spectrum<T>(spectrum(kOrder, [](double k) { return k < 4 ? 4 - k : 0; }), 8);
 }
