@@ -10,7 +10,7 @@ namespace EIGENFEAT_TIER {
 constexpr index_t kPanel = 4;
 
 constexpr index_t rows_for(index_t vectors) {
-  if (kRegisters == 32) return vectors == 1 ? 8 : vectors == 2 ? 8 : 6;
+  if (kRegisters == 32) return vectors == 1 ? 12 : vectors == 2 ? 8 : 6;
   return vectors == 1 ? 12 : vectors == 2 ? 6 : vectors == 3 ? 4 : 3;
 }
 
@@ -91,6 +91,58 @@ void narrow_rows(Shape shape, index_t width, const T* m, index_t stride, index_t
   }
 }
 
+// y[k] += sum over rows r of m[r][k] x[r] for k in [begin, end)
+template <class T, index_t kRows, index_t kVectors>
+EIGENFEAT_INLINE void spread_rows(const T* __restrict m, index_t stride, const T* __restrict x,
+                                  index_t apart, index_t begin, index_t end, T* __restrict y) {
+  Vec<T> own[kRows][kVectors];
+  for (index_t r = 0; r < kRows; ++r) {
+    for (index_t v = 0; v < kVectors; ++v) own[r][v] = load(x + r * apart + v * kWidth<T>);
+  }
+  for (index_t k = begin; k < end; ++k) {
+    Vec<T> sum[kVectors];
+    for (index_t v = 0; v < kVectors; ++v) sum[v] = load(y + k * apart + v * kWidth<T>);
+    for (index_t r = 0; r < kRows; ++r) {
+      const T entry = m[r * stride + k];
+      for (index_t v = 0; v < kVectors; ++v) sum[v] += entry * own[r][v];
+    }
+    for (index_t v = 0; v < kVectors; ++v) store<T>(sum[v], y + k * apart + v * kWidth<T>);
+  }
+}
+
+template <class T, index_t kVectors>
+EIGENFEAT_INLINE void spread_panel(Shape shape, const T* m, index_t stride, index_t n, const T* x,
+                                   index_t apart, index_t first, index_t last, T* y) {
+  // Own rows, a sum and an entry of M stay in registers.
+  constexpr index_t kRows = kVectors == 1 ? 8 : kVectors == 2 ? rows_for(kVectors) : kRegisters / 8;
+  const auto begin = [&](index_t i) { return shape == Shape::upper && i > first ? i : first; };
+  index_t i = 0;
+  for (; i + kRows <= n; i += kRows) {
+    spread_rows<T, kRows, kVectors>(m + i * stride, stride, x + i * apart, apart, begin(i), last,
+                                    y);
+  }
+  for (; i < n; ++i)
+    spread_rows<T, 1, kVectors>(m + i * stride, stride, x + i * apart, apart, begin(i), last, y);
+}
+
+template <class T>
+void narrow_transposed(Shape shape, index_t width, const T* m, index_t stride, index_t n,
+                       const T* x, index_t first, index_t last, T* y) {
+  const index_t vectors = width / kWidth<T>;
+  for (index_t v = 0; v < vectors; v += least(vectors, kPanel)) {
+    const T* from = x + v * kWidth<T>;
+    T* to = y + v * kWidth<T>;
+    if constexpr (kFewest<T> == 1) {
+      if (vectors == 1) spread_panel<T, 1>(shape, m, stride, n, from, width, first, last, to);
+    }
+    if (vectors == 2) spread_panel<T, 2>(shape, m, stride, n, from, width, first, last, to);
+    if constexpr (kPerLine > 1) {
+      if (vectors >= kPanel)
+        spread_panel<T, kPanel>(shape, m, stride, n, from, width, first, last, to);
+    }
+  }
+}
+
 // Rows [i, i + kRows) of a symmetric product from the lower triangle alone: every entry left of the
 // diagonal block serves twice, for its own row and, transposed, for the row of its column.
 template <class T, index_t kRows, index_t kVectors>
@@ -161,6 +213,7 @@ EIGENFEAT_DEFINE_FAMILY(NarrowKernels<float>) = [] {
   NarrowKernels<float> table{};
   table.narrowest = EIGENFEAT_TIER::kNarrowest<float>;
   table.rows = EIGENFEAT_TIER::narrow_rows<float>;
+  table.transposed = EIGENFEAT_TIER::narrow_transposed<float>;
   table.symmetric = EIGENFEAT_TIER::narrow_symmetric<float>;
   return table;
 }();
@@ -168,6 +221,7 @@ EIGENFEAT_DEFINE_FAMILY(NarrowKernels<double>) = [] {
   NarrowKernels<double> table{};
   table.narrowest = EIGENFEAT_TIER::kNarrowest<double>;
   table.rows = EIGENFEAT_TIER::narrow_rows<double>;
+  table.transposed = EIGENFEAT_TIER::narrow_transposed<double>;
   table.symmetric = EIGENFEAT_TIER::narrow_symmetric<double>;
   return table;
 }();

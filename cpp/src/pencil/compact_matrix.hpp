@@ -67,7 +67,7 @@ class CompactMatrix {
   index_t order() const { return rows_.size(); }
 
  private:
-  // A factor with its rows and a compact copy is then no larger than one of the whole matrix.
+  // Products then cost less than two thirds.
   static bool worthwhile(index_t n, index_t d) { return 5 * n <= 4 * d; }
 
   // NaN counts as an entry. A block at a time, without a branch for each.

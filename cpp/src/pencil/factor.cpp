@@ -17,12 +17,11 @@ constexpr index_t kTile = 128;
 constexpr index_t kSmall = 512;  // below it one LAPACK call
 constexpr int kNormSteps = 8;
 constexpr index_t kBlock = 192;  // rows of a step of substitution
-constexpr index_t kSquare = 16;  // of a transposed copy, which divides kBlock
 
-// W_jj (Shape::lower) or its transpose (Shape::upper), row-major with as many columns as rows.
+// W_jj, column-major: its transpose by rows.
 template <class F>
-auto* inverse_of(F& factor, index_t block, Shape shape) {
-  return factor.inverses.data() + (2 * block + (shape == Shape::upper ? 1 : 0)) * kBlock * kBlock;
+auto* inverse_of(F& factor, index_t block) {
+  return factor.inverses.data() + block * kBlock * kBlock;
 }
 
 template <class T>
@@ -66,35 +65,19 @@ int tiled_cholesky(MatrixView<T> a, int n_threads) {
   return 0;
 }
 
-// What the solves need beside L itself: its rows left of the blocks on the diagonal, and the inverses of
-// those.
+// What the solves need beside L itself: the inverses of the blocks on its diagonal.
 template <class T>
 void prepare_solves(Factor<T>& factor, int n_threads) {
   const index_t d = factor.order(), blocks = (d + kBlock - 1) / kBlock;
-  factor.lower_rows.reserve(d * d);
-  factor.inverses.reserve(2 * blocks * kBlock * kBlock);
+  factor.inverses.reserve(blocks * kBlock * kBlock);
   const MatrixView<const T> l = factor.lower_view();
-  const MatrixView<T> rows = row_major(factor.lower_rows.data(), d, d);
   for_blocks(blocks, n_threads, [&](index_t block, int) {
     const index_t first = block * kBlock, n = std::min(kBlock, d - first);
-    for (index_t r0 = first; r0 < first + n; r0 += kSquare) {
-      const index_t r1 = std::min(r0 + kSquare, first + n);
-      for (index_t c0 = 0; c0 < first; c0 += kSquare) {
-        for (index_t r = r0; r < r1; ++r) {
-          for (index_t c = c0; c < c0 + kSquare; ++c) rows(r, c) = l(r, c);
-        }
-      }
-    }
-    // Column-major, the array holds W^T by rows.
-    const MatrixView<T> inverse = column_major(inverse_of(factor, block, Shape::upper), n, n);
-    const MatrixView<T> by_rows = row_major(inverse_of(factor, block, Shape::lower), n, n);
+    const MatrixView<T> inverse = column_major(inverse_of(factor, block), n, n);
     for (index_t c = 0; c < n; ++c) {
       for (index_t r = 0; r < n; ++r) inverse(r, c) = r < c ? T(0) : l(first + r, first + c);
     }
     trtri<T>(Triangle::lower, inverse);
-    for (index_t r = 0; r < n; ++r) {
-      for (index_t c = 0; c < n; ++c) by_rows(r, c) = inverse(r, c);
-    }
   });
 }
 
@@ -140,34 +123,27 @@ double norm_of(const Factor<T>& factor, int n_threads) {
   return norm * unit;
 }
 
-// L y = x from the first block on, or L^T y = x from the last.
+// Rows [first, first + n) of L^T beyond their block on the diagonal, and the transpose of W there.
 template <class T>
-void substitute(const Factor<T>& factor, Shape shape, const T* x, index_t width, T* y,
-                int n_threads) {
-  const index_t d = factor.order(), blocks = (d + kBlock - 1) / kBlock;
-  AlignedBuffer<T> rest(std::min(d, kBlock) * width);
-  for (index_t step = 0; step < blocks; ++step) {
-    const index_t block = shape == Shape::lower ? step : blocks - 1 - step;
-    const index_t first = block * kBlock, n = std::min(kBlock, d - first);
-    T* out = y + first * width;
-    const T* right = x + first * width;
-    if (step > 0) {
-      // The rows of L or L^T, in the columns that are solved for.
-      const index_t from = shape == Shape::lower ? 0 : first + n;
-      const index_t columns = shape == Shape::lower ? first : d - from;
-      const T* rows = shape == Shape::lower ? factor.lower_rows.data() : factor.lower.data();
-      const MatrixView<const T> beside =
-          row_major<const T>(rows, d, d).block(first, from, n, columns);
-      multiply_narrow<T>(Shape::full, beside, y + from * width, width, out, n_threads);
-      for (index_t i = 0; i < n * width; ++i) rest[i] = right[i] - out[i];
-      right = rest.data();
-    }
-    multiply_narrow<T>(shape, row_major<const T>(inverse_of(factor, block, shape), n, n), right,
-                       width, out, n_threads);
-  }
-}
+struct BlockRow {
+  BlockRow(const Factor<T>& factor, index_t block)
+      : first(block * kBlock),
+        n(std::min(kBlock, factor.order() - first)),
+        end(first + n),
+        beyond(row_major<const T>(factor.lower.data(), factor.order(), factor.order())
+                   .block(first, end, n, factor.order() - end)),
+        inverse(row_major<const T>(inverse_of(factor, block), n, n)) {}
+  index_t first, n, end;
+  MatrixView<const T> beyond, inverse;
+};
 
 }  // namespace
+
+index_t factor_numbers(index_t d, bool for_solves) {
+  if (!for_solves) return d * d;
+  const index_t blocks = (d + kBlock - 1) / kBlock;
+  return d * d * 4 / 3 + blocks * kBlock * kBlock;  // compact copies have up to .8 d rows
+}
 
 template <class T>
 void factorise(MatrixView<const T> matrix, VectorView<const T> shifts, bool for_solves,
@@ -207,12 +183,37 @@ void factorise(MatrixView<const T> matrix, VectorView<const T> shifts, bool for_
 
 template <class T>
 void solve_lower(const Factor<T>& factor, const T* x, index_t width, T* y, int n_threads) {
-  substitute(factor, Shape::lower, x, width, y, n_threads);
+  const index_t d = factor.order();
+  AlignedBuffer<T> rest(std::min(d, kBlock) * width);
+  std::copy(x, x + d * width, y);
+  for (index_t block = 0; block * kBlock < d; ++block) {
+    const BlockRow<T> row(factor, block);
+    T* const out = y + row.first * width;
+    std::copy(out, out + row.n * width, rest.data());
+    std::fill(out, out + row.n * width, T(0));
+    add_transposed_narrow<T>(Shape::upper, row.inverse, rest.data(), width, out, n_threads);
+    if (row.end == d) break;
+    for (index_t i = 0; i < row.n * width; ++i) rest[i] = -out[i];
+    add_transposed_narrow<T>(Shape::full, row.beyond, rest.data(), width, y + row.end * width,
+                             n_threads);
+  }
 }
 
 template <class T>
 void solve_upper(const Factor<T>& factor, const T* x, index_t width, T* y, int n_threads) {
-  substitute(factor, Shape::upper, x, width, y, n_threads);
+  const index_t d = factor.order();
+  AlignedBuffer<T> rest(std::min(d, kBlock) * width);
+  for (index_t block = (d + kBlock - 1) / kBlock; block-- > 0;) {
+    const BlockRow<T> row(factor, block);
+    T* const out = y + row.first * width;
+    const T* right = x + row.first * width;
+    if (row.end < d) {
+      multiply_narrow<T>(Shape::full, row.beyond, y + row.end * width, width, out, n_threads);
+      for (index_t i = 0; i < row.n * width; ++i) rest[i] = right[i] - out[i];
+      right = rest.data();
+    }
+    multiply_narrow<T>(Shape::upper, row.inverse, right, width, out, n_threads);
+  }
 }
 
 template void factorise<float>(MatrixView<const float>, VectorView<const float>, bool, int,

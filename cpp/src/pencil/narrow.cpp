@@ -1,5 +1,6 @@
 #include "pencil/narrow.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "eigenfeat/parallel.hpp"
@@ -12,6 +13,16 @@ constexpr index_t kTileRows = 48;  // rows of one task: whole panels of every ke
 // bounds the rate while other items keep the other threads busy. Larger ones are cut into row tiles
 // and read whole.
 constexpr index_t kSerialSymmetric = 1024;
+constexpr index_t kTileColumns = 192;  // of a transposed product: their rows of Y stay in the cache
+
+template <class T>
+void check_block(MatrixView<const T> m, index_t width) {
+  const index_t narrowest = kernels<NarrowKernels<T>>().narrowest;
+  const bool fits = width == narrowest || width == kLane<T> || width == 2 * kLane<T>;
+  if (!m.is_row_major() || !fits) {
+    throw std::logic_error("multiply_narrow: the view or the width does not fit");
+  }
+}
 
 }  // namespace
 
@@ -19,10 +30,7 @@ template <class T>
 void multiply_narrow(Shape shape, MatrixView<const T> m, const T* x, index_t width, T* y,
                      int n_threads) {
   const NarrowKernels<T>& kernel = kernels<NarrowKernels<T>>();
-  const bool fits = width == kernel.narrowest || width == kLane<T> || width == 2 * kLane<T>;
-  if (!m.is_row_major() || !fits) {
-    throw std::logic_error("multiply_narrow: the view or the width does not fit");
-  }
+  check_block(m, width);
   if (shape == Shape::symmetric && m.rows <= kSerialSymmetric) {
     kernel.symmetric(width, m.data, m.row_stride, m.rows, x, y);
     return;
@@ -36,9 +44,31 @@ void multiply_narrow(Shape shape, MatrixView<const T> m, const T* x, index_t wid
   });
 }
 
+template <class T>
+void add_transposed_narrow(Shape shape, MatrixView<const T> m, const T* x, index_t width, T* y,
+                           int n_threads) {
+  const NarrowKernels<T>& kernel = kernels<NarrowKernels<T>>();
+  check_block(m, width);
+  const auto columns = [&](index_t first, index_t last) {
+    const index_t n = shape == Shape::upper ? std::min(m.rows, last) : m.rows;
+    kernel.transposed(shape, width, m.data, m.row_stride, n, x, first, last, y);
+  };
+  if (n_threads == 1) {
+    for (index_t first = 0; first < m.cols; first += kTileColumns)
+      columns(first, std::min(first + kTileColumns, m.cols));
+    return;
+  }
+  for_ranges(m.cols, kTileColumns, n_threads,
+             [&](index_t first, index_t last, int) { columns(first, last); });
+}
+
 template void multiply_narrow<float>(Shape, MatrixView<const float>, const float*, index_t, float*,
                                      int);
 template void multiply_narrow<double>(Shape, MatrixView<const double>, const double*, index_t,
                                       double*, int);
+template void add_transposed_narrow<float>(Shape, MatrixView<const float>, const float*, index_t,
+                                           float*, int);
+template void add_transposed_narrow<double>(Shape, MatrixView<const double>, const double*, index_t,
+                                            double*, int);
 
 }  // namespace eigenfeat

@@ -19,4 +19,10 @@ template <class T>
 void multiply_narrow(Shape shape, MatrixView<const T> m, const T* x, index_t width, T* y,
                      int n_threads);
 
+// Y <- Y + M^T X for a full or upper triangular M (n, columns), zero below its diagonal: X has n rows
+// and Y as many as M has columns.
+template <class T>
+void add_transposed_narrow(Shape shape, MatrixView<const T> m, const T* x, index_t width, T* y,
+                           int n_threads);
+
 }  // namespace eigenfeat

@@ -25,7 +25,7 @@ constexpr index_t kDenominatorsPerThread = 4;       // likewise, where a job is 
 
 template <class T>
 index_t factor_bytes(index_t d, bool for_krylov) {
-  return (for_krylov ? 2 : 1) * d * d * static_cast<index_t>(sizeof(T));
+  return factor_numbers(d, for_krylov) * static_cast<index_t>(sizeof(T));
 }
 
 // Numerators of several items whose copies without rows of zeros are held at a time.
