@@ -53,7 +53,7 @@ void Krylov<T>::start(ReducedOperator<T>& reduced, const Target& target, int n_t
   width_ = krylov_block<T>(d_);
   next_check_ = target.first_check > 0
                     ? target.first_check
-                    : std::max(target.n_vectors + 6 * width_, 9 * target.n_vectors / 2);
+                    : std::max(target.n_vectors + 6 * width_, 4 * target.n_vectors);
   basis_.reserve(d_ * capacity_);
   basis_view_ = basis_.data();
   for (AlignedBuffer<T>* buffer : {&block_, &image_, &half_}) buffer->reserve(d_ * width_);
