@@ -46,6 +46,27 @@ py::tuple step(LayerTraining<T>& training, const Array<T>& rows, const Array<std
   return py::make_tuple(losses.loss, losses.shifted);
 }
 
+template <class U>
+py::array_t<float> standardised(const Array<U>& rows, const Array<double>& centre,
+                                const Array<double>& scale, int n_threads) {
+  const auto from = matrix_view(rows, "rows");
+  const auto of_centre = vector_view(centre, "centre");
+  const auto of_scale = vector_view(scale, "scale");
+  auto out = allocate<float>({from.rows, from.cols});
+  const auto to = matrix_output(out);
+  {
+    const Unlocked unlocked;
+    standardise<U, float>(from, of_centre, of_scale, to, n_threads);
+  }
+  return out;
+}
+
+template <class U>
+void register_standardised(py::module_& module) {
+  module.def("standardised_rows", &standardised<U>, py::arg("rows").noconvert(), "centre"_a,
+             "scale"_a, "n_threads"_a);
+}
+
 template <class T>
 void register_training(py::module_& module, const char* name) {
   using Training = LayerTraining<T>;
@@ -79,6 +100,8 @@ void register_training(py::module_& module, const char* name) {
 }  // namespace
 
 void register_layer_training(py::module_& module) {
+  register_standardised<float>(module);
+  register_standardised<double>(module);
   register_training<float>(module, "LayerTraining32");
   register_training<double>(module, "LayerTraining64");
 }

@@ -391,6 +391,13 @@ class _CrammerSinger(Generic[_T]):
 class CrammerSinger32(_CrammerSinger[np.float32]): ...
 class CrammerSinger64(_CrammerSinger[np.float64]): ...
 
+def standardised_rows(
+    rows: npt.NDArray[np.float32] | _F64,  # (B, d), C-contiguous
+    centre: _F64,  # (d,)
+    scale: _F64,  # (d,)
+    n_threads: int,
+) -> npt.NDArray[np.float32]: ...  # (B, d)
+
 class _LayerTraining(Generic[_T]):
     def __init__(
         self,

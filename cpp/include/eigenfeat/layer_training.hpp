@@ -56,6 +56,12 @@ struct TrainingLosses {
   double shifted = 0.0;  // of the shifted rows; 0 without a shift
 };
 
+// out <- (rows - centre) / scale, all of (d,) columns, computed in float64; 0 where scale is infinite.
+// U and T are float or double.
+template <class U, class T>
+void standardise(MatrixView<const U> rows, VectorView<const double> centre,
+                 VectorView<const double> scale, MatrixView<T> out, int n_threads);
+
 template <class T>
 class LayerTraining {
  public:

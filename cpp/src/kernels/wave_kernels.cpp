@@ -5,12 +5,6 @@
 namespace eigenfeat {
 namespace EIGENFEAT_TIER {
 
-// max(0, p), but a NaN stays one.
-template <class T>
-EIGENFEAT_INLINE T positive_part(T p) {
-  return p < T(0) ? T(0) : p;
-}
-
 // The wave's base: powers 1, 2, 3 are its first three powers. sqrt(1 + z) - 1 = z / (sqrt(1 + z) +
 // 1), without the cancellation for small z.
 template <bool kShifted, class T>
@@ -18,54 +12,58 @@ EIGENFEAT_INLINE T base(T z) {
   return kShifted ? z / (square_root(T(1) + z) + T(1)) : square_root(z);
 }
 
-// A vector's powers 1, 2, 3 of one sign. A compiler does not find vectors in a loop with six results,
-// which could overlap as far as it knows.
-template <bool kShifted, class T>
-EIGENFEAT_INLINE void three_powers(const Vec<T>& z, T* first, T* second, T* third) {
-  alignas(64) T x[kWidth<T>];
-  store<T>(z, x);
-  for (index_t l = 0; l < kWidth<T>; ++l) x[l] = base<kShifted>(x[l]);
-  const Vec<T> a = load(x);
-  store<T>(a, first);
-  store<T>(kShifted ? a * a : z, second);
-  store<T>(kShifted ? a * a * a : a * z, third);
+// Of the half waves of p and -p one is zero: both take one root, that of |p|. A NaN is in both.
+template <class T>
+EIGENFEAT_INLINE T magnitude(T p) {
+  return p < T(0) ? -p : p;
+}
+template <class V>
+EIGENFEAT_INLINE void store_halves(const V& p, const V& wave, V* up, V* down) {
+  const V zero = {};
+  *up = p < zero ? zero : wave;
+  *down = p > zero ? zero : wave;
 }
 
-// Powers 1, 2, 3 of both signs in one pass over p.
+// Powers 1, 2, 3 of both signs in one pass over p. A compiler does not find vectors in a loop with six
+// results, which could overlap as far as it knows.
 template <bool kShifted, class T>
 EIGENFEAT_INLINE void all_powers(const T* __restrict p, index_t n, T* __restrict out) {
-  T* __restrict p1 = out, * __restrict p2 = out + n, * __restrict p3 = out + 2 * n;
-  T* __restrict n1 = out + 3 * n, * __restrict n2 = out + 4 * n, * __restrict n3 = out + 5 * n;
-  const Vec<T> zero = {};
   index_t f = 0;
   for (; f + kWidth<T> <= n; f += kWidth<T>) {
-    const Vec<T> up = load(p + f), down = -up;  // of a NaN both are one
-    three_powers<kShifted, T>(up < T(0) ? zero : up, p1 + f, p2 + f, p3 + f);
-    three_powers<kShifted, T>(down < T(0) ? zero : down, n1 + f, n2 + f, n3 + f);
+    const Vec<T> from = load(p + f);
+    alignas(64) T x[kWidth<T>];
+    const Vec<T> z = from < T(0) ? -from : from;
+    store<T>(z, x);
+    for (index_t l = 0; l < kWidth<T>; ++l) x[l] = base<kShifted>(x[l]);
+    const Vec<T> a = load(x);
+    const Vec<T> power[3] = {a, kShifted ? a * a : z, kShifted ? a * a * a : a * z};
+    for (index_t k = 0; k < 3; ++k) {
+      Vec<T> up, down;
+      store_halves(from, power[k], &up, &down);
+      store<T>(up, out + k * n + f);
+      store<T>(down, out + (3 + k) * n + f);
+    }
   }
   for (; f < n; ++f) {
-    const T up = positive_part(p[f]), down = positive_part(-p[f]);
-    const T a = base<kShifted>(up), b = base<kShifted>(down);
-    p1[f] = a;
-    p2[f] = kShifted ? a * a : up;
-    p3[f] = kShifted ? a * a * a : a * up;
-    n1[f] = b;
-    n2[f] = kShifted ? b * b : down;
-    n3[f] = kShifted ? b * b * b : b * down;
+    const T z = magnitude(p[f]), a = base<kShifted>(z);
+    const T power[3] = {a, kShifted ? a * a : z, kShifted ? a * a * a : a * z};
+    for (index_t k = 0; k < 3; ++k)
+      store_halves(p[f], power[k], out + k * n + f, out + (3 + k) * n + f);
   }
 }
 
 template <bool kShifted, class T>
-EIGENFEAT_INLINE void one_power(int power, T sign, const T* __restrict p, index_t n,
-                                T* __restrict out) {
-  if (power == 2 && !kShifted) {
-    for (index_t f = 0; f < n; ++f) out[f] = positive_part(sign * p[f]);
-    return;
-  }
+EIGENFEAT_INLINE void one_power(int power, const T* __restrict p, index_t n, T* __restrict up,
+                                T* __restrict down) {
   for (index_t f = 0; f < n; ++f) {
-    const T z = positive_part(sign * p[f]);
-    const T a = base<kShifted>(z);
-    out[f] = power == 1 ? a : power == 2 ? a * a : kShifted ? a * a * a : a * z;
+    const T z = magnitude(p[f]);
+    T wave = z;
+    if (kShifted || power != 2) {
+      const T a = base<kShifted>(z);
+      wave = power == 1 ? a : power == 2 ? a * a : kShifted ? a * a * a : a * z;
+    }
+    up[f] = p[f] < T(0) ? T(0) : wave;
+    down[f] = p[f] > T(0) ? T(0) : wave;
   }
 }
 
@@ -75,11 +73,8 @@ EIGENFEAT_INLINE void waves(const int* powers, index_t n_powers, const T* p, ind
     all_powers<kShifted>(p, n, out);
     return;
   }
-  for (index_t s = 0; s < 2; ++s) {
-    for (index_t k = 0; k < n_powers; ++k) {
-      one_power<kShifted>(powers[k], s == 0 ? T(1) : T(-1), p, n, out + (s * n_powers + k) * n);
-    }
-  }
+  for (index_t k = 0; k < n_powers; ++k)
+    one_power<kShifted>(powers[k], p, n, out + k * n, out + (n_powers + k) * n);
 }
 
 template <class T>

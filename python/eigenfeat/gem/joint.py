@@ -318,7 +318,7 @@ def train_jointly(
     steps = _Steps.of(settings, rows, moments, column_scale)
     draw = check_random_state(settings.random_state)
     first = draw.permutation(rows.n_rows)
-    sample = steps.units.rows(rows.take(np.sort(first[:_SAMPLE])).X)
+    sample = steps.units.rows(rows.take(np.sort(first[:_SAMPLE])).X, steps.n_threads)
     started = _Start.of(steps.units, layers, logit, sample, settings.n_threads)
     before = sum(steps.take(started.training(), first[:_CHECKED], 0.0))
     training = started.training()
@@ -390,7 +390,7 @@ class _Steps:
         if part.weight is not None:
             weight = (part.weight / self.unit_weight).astype(np.float32)
         labels = np.asarray(part.y, dtype=np.int32)
-        X = self.units.rows(part.X)
+        X = self.units.rows(part.X, self.n_threads)
         return training.step(X, labels, weight, self.shift, rate, self.n_threads)
 
 
@@ -433,12 +433,11 @@ class _Units:
     scale: _Array
     constant: NDArray[np.bool_]  # columns: rounding errors of their mean are no rows to learn from
 
-    def rows(self, X: Floats | csr_array) -> NDArray[np.float32]:
+    def rows(self, X: Floats | csr_array, n_threads: int) -> NDArray[np.float32]:
         """Rows, dense, centred in their own precision, and scaled; constant columns are 0."""
         part = X if isinstance(X, np.ndarray) else X.toarray()
-        moved = np.ascontiguousarray((part - self.mean) / self.scale, dtype=np.float32)
-        moved[:, self.constant] = 0.0
-        return moved
+        scale = np.where(self.constant, np.inf, self.scale)
+        return core.standardised_rows(np.ascontiguousarray(part), self.mean, scale, n_threads)
 
 
 class _Schedule:
