@@ -544,22 +544,26 @@ def _signs(
     )
     V, g = rule_input.functions.difference(rule_input.mean, rows, c, h)
     sizes = rule_input.functions.difference_sizes(rule_input.mean, rows, c, h)
-    root = _roots(rule_input, kind, rows)
-    A = np.einsum("nia,nij,njb->nab", root, V, root, optimize=True)
+    if kind.full_covariance:
+        root = _roots(rule_input, rows)
+        A = np.einsum("nia,nij,njb->nab", root, V, root, optimize=True)
+        slopes = np.einsum("nia,ni->na", root, g)
+        size = np.linalg.norm(root, axis=(1, 2))
+    else:  # x = m + diag(deviations) u
+        deviations = np.sqrt(rule_input.conditional.variance[rows])
+        A = deviations[:, :, None] * V * deviations[:, None, :]
+        slopes = deviations * g
+        size = np.linalg.norm(deviations, axis=1)
     A = 0.5 * (A + A.transpose(0, 2, 1))
-    slopes = np.einsum("nia,ni->na", root, g)
-    reach = np.linalg.norm(root, axis=(1, 2)) * radius
+    reach = size * radius
     constant -= rounding_of_quadratics(*sizes, reach, rule_input.n_features)
     threads = rule_input.n_threads or None
     return np.asarray(certified_sign(A, slopes, constant, radius, n_threads=threads).sign)
 
 
-def _roots(rule_input: RuleInput, kind: ConfidenceSet, rows: _Codes) -> _Array:
+def _roots(rule_input: RuleInput, rows: _Codes) -> _Array:
     """(n, d, d): x = m + root u."""
     conditional = rule_input.conditional
-    if not kind.full_covariance:
-        deviations = np.sqrt(conditional.variance[rows])
-        return deviations[:, :, None] * np.eye(rule_input.n_features)
     if conditional.means.shape[1] == 1 and conditional.covariances is not None:
         return rule_input.roots[conditional.pattern[rows]]
     return square_roots(conditional.covariance[rows])

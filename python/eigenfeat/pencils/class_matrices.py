@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg import qr
 
 from eigenfeat._base.core import core
 from eigenfeat._base.saved import Saved, fits
@@ -469,6 +470,7 @@ def span_of(moments: ClassMoments, scale: ArrayLike | None, *, about_mean: bool)
     if about_mean:
         apart[:, varying(shares @ apart**2, origin, len(X)) == 0] = 0.0
     with one_blas_thread():  # many short steps
-        basis, coordinates = np.linalg.qr((apart / divisors).T)
+        scaled = (apart / divisors).T
+        basis, coordinates = qr(scaled, mode="economic", overwrite_a=True, check_finite=False)
     reduced = ClassMoments(moments.classes_).update(coordinates.T, y, weights)
     return Span(reduced, basis, origin, divisors)

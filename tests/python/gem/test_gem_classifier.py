@@ -220,7 +220,7 @@ print(after - before, model.logit_.n_features_in_)
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="ru_maxrss is in kB on Linux")
 def test_features_are_never_formed():
     """Less than half of what the features alone would need in float32; a quarter in float64."""
-    n = 20_000
+    n = 80_000  # the metric's samples, in bytes, are fewer
     out = python(MEMORY.format(n=n)).stdout
     kilobytes, width = (int(word) for word in out.split())
     assert width == 6 * 3 * 90
