@@ -234,6 +234,16 @@ def test_constant_columns_are_the_intercepts(kind):
     assert_allclose(ones.coef_[:, 1], known.intercept_, rtol=0, atol=0.05)
 
 
+def test_a_column_that_varies_in_one_sample_is_not_constant():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((300, 2)), np.arange(300) % 2
+    X = np.insert(X, 1, 5.0, axis=1)
+    X[1, 1] = 5.5  # beside the samples that are looked at first
+    assert MulticlassSVM(C=100.0).fit(X, y).class_coef_[:, 1].any()
+    X[1, 1] = 5.0
+    assert not MulticlassSVM(C=100.0).fit(X, y).class_coef_[:, 1].any()
+
+
 @pytest.mark.parametrize("model", [MaxMarginShift(PCA(2), sigma2=0.5), MaxMarginPCA(2, sigma2=0.5)])
 def test_constant_columns_scale_no_others(model):
     rng = np.random.default_rng(0)
