@@ -47,8 +47,8 @@ py::tuple step(LayerTraining<T>& training, const Array<T>& rows, const Array<std
 }
 
 template <class U>
-py::array_t<float> standardised(const Array<U>& rows, const Array<double>& centre,
-                                const Array<double>& scale, int n_threads) {
+auto standardised(const Array<U>& rows, const Array<double>& centre, const Array<double>& scale,
+                  int n_threads) {
   const auto from = matrix_view(rows, "rows");
   const auto of_centre = vector_view(centre, "centre");
   const auto of_scale = vector_view(scale, "scale");
