@@ -32,7 +32,7 @@
 // Threads: parallel over denominators with their items where they are many, else over items; a batch
 // with fewer items than threads and large d is tiled inside
 // each item. Tiles have fixed sizes: every thread count gives the same bits.
-// Scratch: 3 d^2 numbers for each factor held (d^2 without krylov) and at most d^2 + (d + m) m for
+// Scratch: 4/3 d^2 + 192 d numbers for each factor held (d^2 without krylov) and at most d^2 + (d + m) m for
 // each thread, m <= max(3 n_vectors, 160) + 64 (krylov), or d^2 for each thread (subset, full).
 // T is float or double. Misuse throws std::invalid_argument; numerical outcomes are a Status per
 // item.

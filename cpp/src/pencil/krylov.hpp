@@ -11,6 +11,9 @@
 // in Q but for rounding, and then against all of Q. A block that loses rank continues with random
 // columns, so that an invariant subspace found early (multiple eigenvalues) does not end the search.
 //
+// The first block is an image of random vectors, W A G: their parts of small eigenvalues are smaller there
+// than in the vectors themselves. A small random block beside it has what M maps to zero.
+//
 // Of an eigenvalue that is multiple beyond the block's width the space has as many eigenvectors as
 // the block has columns; the others are orthogonal to it, and no residual shows them. So where as
 // many wanted eigenvalues are equal, to what the tolerance can tell, the search goes on from a random

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import qr
 
 from eigenfeat._base.core import core
 from eigenfeat._base.saved import Saved, fits
@@ -462,6 +461,8 @@ def span_of(moments: ClassMoments, scale: ArrayLike | None, *, about_mean: bool)
     few = moments.few_samples()
     if few is None:
         return None
+    from scipy.linalg import qr  # moments alone need no SciPy
+
     X, y, weights = few
     divisors = np.ones(X.shape[1]) if scale is None else np.asarray(scale, dtype=np.float64)
     shares = weights / weights.sum()
