@@ -46,7 +46,7 @@ def blas_rate() -> float:
 
 def shapes(layers: int) -> list[tuple[int, int]]:
     """Rows and columns of each layer's directions."""
-    counts = DIRECTIONS[:layers] if layers == 3 else DIRECTIONS[:1] * layers
+    counts = DIRECTIONS[:layers]
     return list(zip([COLUMNS, *(2 * c for c in counts)], counts, strict=False))
 
 

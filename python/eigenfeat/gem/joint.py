@@ -377,7 +377,7 @@ class _Steps:
         scale = column_scale * _magnitude(deviations / column_scale)
         return cls(
             rows,
-            _Units(pooled_mean(shares, means), scale, deviations == 0.0),
+            _Units(pooled_mean(shares, means), scale, np.where(deviations == 0.0, np.inf, scale)),
             sum(moments.weight(c) for c in labels) / rows.n_rows,
             _shift(settings.perturbation, deviations / scale),
             threads.resolve(settings.n_threads),
@@ -431,13 +431,13 @@ class _Units:
 
     mean: _Array
     scale: _Array
-    constant: NDArray[np.bool_]  # columns: rounding errors of their mean are no rows to learn from
+    divisors: _Array  # scales, infinite in constant columns: rounding errors are nothing to learn
 
     def rows(self, X: Floats | csr_array, n_threads: int) -> NDArray[np.float32]:
         """Rows, dense, centred in their own precision, and scaled; constant columns are 0."""
         part = X if isinstance(X, np.ndarray) else X.toarray()
-        scale = np.where(self.constant, np.inf, self.scale)
-        return core.standardised_rows(np.ascontiguousarray(part), self.mean, scale, n_threads)
+        part = np.ascontiguousarray(part)
+        return core.standardised_rows(part, self.mean, self.divisors, n_threads)
 
 
 class _Schedule:
