@@ -38,7 +38,7 @@ constexpr index_t kBlocksToWiden = 10;  // by which a random block shows what th
 }  // namespace
 
 template <class T>
-void Krylov<T>::start(ReducedOperator<T>& reduced, const Target& target, int n_threads) {
+bool Krylov<T>::start(ReducedOperator<T>& reduced, const Target& target, int n_threads) {
   operator_ = &reduced;
   target_ = target;
   n_threads_ = n_threads;
@@ -62,24 +62,28 @@ void Krylov<T>::start(ReducedOperator<T>& reduced, const Target& target, int n_t
   ritz_values_.reserve(capacity_);
   coefficients_.reserve(capacity_ * width_);
   stream_ = 1;
-  start_block();
+  if (!start_block()) return false;
   next_block();
+  return true;
 }
 
 // image = W A G + G' for random G and G', the second much smaller: a step of M on a random block for
-// less than its price, with a part in what M maps to zero, since zeros may be wanted.
+// less than its price, with a part in what M maps to zero, since zeros may be wanted. False where
+// squares of what is small beside the image, or of the image, leave the range of T.
 template <class T>
-void Krylov<T>::start_block() {
+bool Krylov<T>::start_block() {
   constexpr double kShare = 1e-3;
+  const double precision = static_cast<double>(std::numeric_limits<T>::epsilon());
+  const double least = std::sqrt(static_cast<double>(std::numeric_limits<T>::min()));
   operator_->random_image(width_, stream_, image_.data(), n_threads_);
-  double squares = 0.0;
-  for (index_t i = 0; i < d_ * width_; ++i) {
-    squares += static_cast<double>(image_[i]) * static_cast<double>(image_[i]);
-  }
-  const double size = std::sqrt(squares / static_cast<double>(d_ * width_));
+  double size = 0.0;
+  for (index_t i = 0; i < d_ * width_; ++i)
+    size = std::max(size, std::abs(static_cast<double>(image_[i])));
+  if (size > 0.0 && !(precision * size > least && least * size < precision)) return false;
   fill_random(block_.data(), d_ * width_, ++stream_);
   const T share = static_cast<T>(size > 0.0 ? kShare * size : 1.0);
   for (index_t i = 0; i < d_ * width_; ++i) image_[i] += share * block_[i];
+  return true;
 }
 
 template <class T>

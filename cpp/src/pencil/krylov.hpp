@@ -62,8 +62,9 @@ class Krylov {
     index_t first_check;  // columns at which to look first; 0: a guess
   };
 
-  // Starts afresh on M, which outlives the iteration.
-  void start(ReducedOperator<T>& reduced, const Target& target, int n_threads);
+  // Starts afresh on M, which outlives the iteration. False where M is so small or large that its
+  // squares leave the range of T.
+  bool start(ReducedOperator<T>& reduced, const Target& target, int n_threads);
 
   // Advances to the next check. True: the wanted pairs look converged to slack times the tolerance.
   bool advance(double slack);
@@ -84,7 +85,7 @@ class Krylov {
   void write_vectors(index_t first, index_t width, T* group) const;
 
  private:
-  void start_block();
+  bool start_block();
   void step();
   void orthogonalise(T* block, index_t first, T* coefficients);
   void next_block();

@@ -43,7 +43,8 @@ void ItemSolver<T>::solve(MatrixView<const T> a, const CompactMatrix<T>* compact
     result.status = Status::inaccurate;
 }
 
-// False where the wanted pairs do not reach the tolerance within the work limit.
+// False where the wanted pairs do not reach the tolerance within the work limit, or the range of T
+// does not hold what the search computes.
 template <class T>
 bool ItemSolver<T>::by_krylov(const CompactMatrix<T>* compact, const PencilOptions& options,
                               ItemResult<T>& result) {
@@ -52,9 +53,9 @@ bool ItemSolver<T>::by_krylov(const CompactMatrix<T>* compact, const PencilOptio
     compact = &compact_;
   }
   operator_.prepare(*compact, *factor_, options.n_vectors, 2 * krylov_capacity(options.n_vectors));
-  krylov_.start(operator_,
-                {options.n_vectors, options.threshold, options.tolerance, expected_columns_},
-                n_threads_);
+  const typename Krylov<T>::Target target{options.n_vectors, options.threshold, options.tolerance,
+                                          expected_columns_};
+  if (!krylov_.start(operator_, target, n_threads_)) return false;
   reduced_.reserve(operator_.order() * group_);
   double slack = kSlack;
   while (!krylov_.exhausted()) {
@@ -183,12 +184,16 @@ double ItemSolver<T>::finish(const PencilOptions& options, index_t count, ItemRe
       vv += v * v;
     }
     lambda[r] = va / vb;
+    double unit = std::numeric_limits<double>::min();  // in which no square leaves the range
+    for (index_t i = at; i < at + d * group_; i += group_)
+      unit = std::max(unit, std::abs(static_cast<double>(av_[i])));
     for (index_t i = at; i < at + d * group_; i += group_) {
-      const double entry = static_cast<double>(av_[i]) - lambda[r] * static_cast<double>(bv_[i]);
+      const double entry =
+          (static_cast<double>(av_[i]) - lambda[r] * static_cast<double>(bv_[i])) / unit;
       rr += entry * entry;
     }
     size[r] = std::sqrt(vb);
-    residual[r] = std::sqrt(rr) / (factor_->norm * std::sqrt(vv));
+    residual[r] = std::sqrt(rr) / (factor_->norm * std::sqrt(vv)) * unit;
     if (!std::isfinite(lambda[r]) || !std::isfinite(residual[r]))
       return std::numeric_limits<double>::infinity();
   }

@@ -171,3 +171,26 @@ TEST_CASE_TEMPLATE("badly scaled columns leave eigenvalues as they are", T, floa
     }
   }
 }
+
+TEST_CASE_TEMPLATE("numerators so small or large that squares leave the range", T, float, double) {
+  const auto values = spectrum(kOrder, [](double k) { return 10 * std::pow(0.9, k); });
+  for (const int exponent : sizeof(T) == 4 ? Vector<int>{-100, -60, -40, 60}
+                                           : Vector<int>{-960, -664, -530, 520}) {
+    INFO("exponent " << exponent);
+    Random random(86);
+    Pencils<T> pencils = known_pencil<T>(random, values);
+    for (index_t i = 0; i < kOrder; ++i) {
+      for (index_t j = 0; j < kOrder; ++j)
+        pencils.a[0](i, j) = std::ldexp(pencils.a[0](i, j), exponent);
+    }
+    for (const Solver solver : {Solver::subset, Solver::krylov}) {
+      const Solved<T> solved = solve(pencils, with(solver, 10));
+      REQUIRE(solved.status_of(0) == Status::ok);
+      for (index_t rank = 0; rank < 10; ++rank) {
+        const double value = static_cast<double>(std::ldexp(solved.value(0, rank), -exponent));
+        CHECK(value == doctest::Approx(values[rank]).epsilon(sizeof(T) == 4 ? 1e-4 : 1e-10));
+        CHECK(solved.residual(0, rank) > T(0));
+      }
+    }
+  }
+}
