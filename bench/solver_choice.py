@@ -21,7 +21,7 @@ import numpy as np
 
 import eigenfeat as ef
 
-SOLVERS = ("full", "subset", "krylov")
+SOLVERS = ("full", "subset", "tridiagonal", "krylov")
 DIRECTIONS = (1, 5, 20, 50)
 ORDERS = (50, 100, 150, 200, 256, 300, 400, 600, 1000, 2000)
 LARGE = 1000

@@ -138,7 +138,8 @@ void floors(benchmark::internal::Benchmark* b) {
 void sizes(benchmark::internal::Benchmark* b) {
   b->ArgNames({"d", "solver", "items", "threads"})->Unit(benchmark::kMillisecond)->UseRealTime();
   for (const std::int64_t d : kOrders) {
-    for (const Solver solver : {Solver::full, Solver::subset, Solver::krylov}) {
+    for (const Solver solver :
+         {Solver::full, Solver::subset, Solver::tridiagonal, Solver::krylov}) {
       for (const std::int64_t items : {1, 4}) {
         if (d > 2000 && items > 1 && solver != Solver::krylov) continue;
         b->Args({d, static_cast<std::int64_t>(solver), items, 1});

@@ -15,7 +15,8 @@ Solver parse_solver(const std::string& name) {
   if (name == "auto") return Solver::automatic;
   if (name == "full") return Solver::full;
   if (name == "subset") return Solver::subset;
-  require(name == "krylov", "solver", "auto, full, subset or krylov", name);
+  if (name == "tridiagonal") return Solver::tridiagonal;
+  require(name == "krylov", "solver", "auto, full, subset, tridiagonal or krylov", name);
   return Solver::krylov;
 }
 
@@ -25,6 +26,8 @@ const char* solver_name(Solver solver) {
       return "full";
     case Solver::subset:
       return "subset";
+    case Solver::tridiagonal:
+      return "tridiagonal";
     case Solver::krylov:
       return "krylov";
     case Solver::automatic:

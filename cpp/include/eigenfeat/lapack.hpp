@@ -21,7 +21,6 @@ enum class Side : char { left = 'L', right = 'R' };
 template <class T>
 struct LapackWork {
   AlignedBuffer<T> work;
-  AlignedBuffer<T> tridiagonal;
   AlignedBuffer<int> iwork;
   AlignedBuffer<int> support;
 };
@@ -66,14 +65,6 @@ int syevd(Triangle triangle, MatrixView<T> a, VectorView<T> eigenvalues, LapackW
 template <class T>
 int sytrd(Triangle triangle, MatrixView<T> a, VectorView<T> diagonal, VectorView<T> off,
           VectorView<T> tau, LapackWork<T>& work);
-
-// All eigenvalues of A, ascending, and the vectors of the largest, one for each column of `vectors`; A
-// is destroyed. sytrd, sterf, stein and ormtr, as syevx calls them: a third less than syevd where a
-// sixth of the vectors is wanted. info > 0: stein did not converge, or T is one of those that syevx
-// would scale or cut into parts, which is left to syevd
-template <class T>
-int syev_largest(Triangle triangle, MatrixView<T> a, VectorView<T> eigenvalues,
-                 MatrixView<T> vectors, LapackWork<T>& work);
 
 // Eigenpairs first..last (0-based, inclusive, ascending order) of A, which is destroyed
 template <class T>

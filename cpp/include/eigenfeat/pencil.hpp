@@ -4,11 +4,14 @@
 //
 // A batch has some numerators A, some denominators B, and items (numerator, denominator); each
 // denominator is factorised once, B = L L^T, however many items use it. A ridge is added on the
-// way, B + diag(shifts), so that one matrix may serve as numerator and as denominator. Three
+// way, B + diag(shifts), so that one matrix may serve as numerator and as denominator. Four
 // solvers:
 //
-//   full    LAPACK's sygvd: every eigenpair. The reference for the other two. About 9 d^3 flops.
+//   full    LAPACK's sygvd: every eigenpair. The reference for the others. About 9 d^3 flops.
 //   subset  sygst to L^-1 A L^-T, then syevr for the wanted range. About 3 d^3 flops.
+//   tridiagonal  likewise to L^-1 A L^-T, then own kernels for few wanted pairs: reduction to
+//           tridiagonal form, multisection, inverse iteration; see largest_eigenpairs.hpp. Items
+//           whose residuals are not at rounding, and more than few pairs, go to subset.
 //   krylov  block Lanczos with full reorthogonalisation and thick restart on the operator
 //           x -> W (A (W^T x)), W = L^-1; see krylov.hpp. About 4 d^2 flops a column; rows that are
 //           zero in A, or in B but for the diagonal, are left out where they are many; A without
@@ -23,7 +26,7 @@
 //
 // is recomputed from A and B, where the floor is lambda_1 / 1000, or what rounding of A v allows if
 // that is more. A krylov item that does not converge, or whose residual is above the tolerance, is
-// solved again by subset. Its eigenvalues are Rayleigh quotients: their error is of the order of the
+// solved again by tridiagonal. Its eigenvalues are Rayleigh quotients: their error is of the order of the
 // residual's square over the gap, plus rounding.
 //
 // A denominator is singular to working precision when a squared pivot of its Cholesky factor is
@@ -33,7 +36,8 @@
 // with fewer items than threads and large d is tiled inside
 // each item. Tiles have fixed sizes: every thread count gives the same bits.
 // Scratch: 4/3 d^2 + 192 d numbers for each factor held (d^2 without krylov) and at most d^2 + (d + m) m for
-// each thread, m <= max(3 n_vectors, 160) + 64 (krylov), or d^2 for each thread (subset, full).
+// each thread, m <= max(3 n_vectors, 160) + 64 (krylov), or d^2 for each thread (subset), or twice that
+// (full, tridiagonal).
 // T is float or double. Misuse throws std::invalid_argument; numerical outcomes are a Status per
 // item.
 #pragma once
@@ -47,7 +51,7 @@
 
 namespace eigenfeat {
 
-enum class Solver { automatic, full, subset, krylov };
+enum class Solver { automatic, full, subset, tridiagonal, krylov };
 
 struct PencilOptions {
   index_t n_vectors = 0;

@@ -44,12 +44,6 @@ extern "C" {
                                    const int*, int*, const int*, int*, std::size_t, std::size_t);  \
   void EIGENFEAT_FORTRAN(p##sytrd)(const char*, const int*, T*, const int*, T*, T*, T*, T*,        \
                                    const int*, int*, std::size_t);                                 \
-  void EIGENFEAT_FORTRAN(p##sterf)(const int*, T*, T*, int*);                                      \
-  void EIGENFEAT_FORTRAN(p##stein)(const int*, const T*, const T*, const int*, const T*,           \
-                                   const int*, const int*, T*, const int*, T*, int*, int*, int*);  \
-  void EIGENFEAT_FORTRAN(p##ormtr)(const char*, const char*, const char*, const int*, const int*,  \
-                                   const T*, const int*, const T*, T*, const int*, T*, const int*, \
-                                   int*, std::size_t, std::size_t, std::size_t);                   \
   void EIGENFEAT_FORTRAN(p##syevr)(const char*, const char*, const char*, const int*, T*,          \
                                    const int*, const T*, const T*, const int*, const int*,         \
                                    const T*, int*, T*, T*, const int*, int*, T*, const int*, int*, \
@@ -130,9 +124,6 @@ EIGENFEAT_PICK(sygst)
 EIGENFEAT_PICK(sygvd)
 EIGENFEAT_PICK(syevd)
 EIGENFEAT_PICK(sytrd)
-EIGENFEAT_PICK(sterf)
-EIGENFEAT_PICK(stein)
-EIGENFEAT_PICK(ormtr)
 EIGENFEAT_PICK(syevr)
 #undef EIGENFEAT_PICK
 
@@ -165,23 +156,6 @@ int checked(int info, const char* routine) {
                            " is wrong");
   }
   return info;
-}
-
-// Whether a tridiagonal matrix is within the range in which squares of its entries are numbers, and no
-// entry beside the diagonal is so small that it falls into parts: what syevx asks before stein.
-template <class T>
-bool is_one_part(const T* diagonal, const T* off, index_t n) {
-  const T eps = std::numeric_limits<T>::epsilon(), least = std::numeric_limits<T>::min();
-  T norm = 0;
-  for (index_t i = 0; i < n; ++i) norm = std::max(norm, std::abs(diagonal[i]));
-  for (index_t i = 0; i + 1 < n; ++i) norm = std::max(norm, std::abs(off[i]));
-  if (!(norm > std::sqrt(least / eps)) || !(norm < T(1) / std::sqrt(std::sqrt(least))))
-    return false;
-  for (index_t i = 0; i + 1 < n; ++i) {
-    const T square = off[i] * off[i];
-    if (!(square > std::abs(diagonal[i] * diagonal[i + 1]) * eps * eps + least)) return false;
-  }
-  return true;
 }
 
 // A query answers in floating point: float rounds large sizes, so go to the next one up.
@@ -327,54 +301,6 @@ int sytrd(Triangle triangle, MatrixView<T> a, VectorView<T> diagonal, VectorView
 }
 
 template <class T>
-int syev_largest(Triangle triangle, MatrixView<T> a, VectorView<T> eigenvalues,
-                 MatrixView<T> vectors, LapackWork<T>& work) {
-  const index_t n_rows = a.rows, count = vectors.cols;
-  conform(a.cols == n_rows && 1 <= count && count <= n_rows && vectors.rows == n_rows &&
-              eigenvalues.size >= n_rows,
-          "syev_largest");
-  work.tridiagonal.reserve(5 * n_rows);
-  T* const diagonal = work.tridiagonal.data();
-  T* const off = diagonal + n_rows;
-  T* const tau = off + n_rows;
-  T* const spare = tau + n_rows;
-  sytrd<T>(triangle, a, {diagonal, n_rows}, {off, n_rows}, {tau, n_rows}, work);
-  if (!is_one_part(diagonal, off, n_rows)) return 1;
-
-  const int n = as_int(n_rows), m = as_int(count), ldz = leading(vectors, "stein");
-  int info = 0;
-  std::copy(diagonal, diagonal + n_rows, eigenvalues.data);
-  std::copy(off, off + n_rows - 1, spare);
-  call_sterf(T{}, &n, eigenvalues.data, spare, &info);
-  if (checked(info, "sterf") != 0) return info;
-
-  work.work.reserve(5 * n_rows);
-  work.iwork.reserve(3 * n_rows);
-  work.support.reserve(count);
-  int* const part =
-      work.iwork.data() + n_rows;  // of each eigenvalue: the first, and where that ends
-  int* const end = part + n_rows;
-  std::fill(part, part + n_rows, 1);
-  end[0] = n;
-  call_stein(T{}, &n, diagonal, off, &m, eigenvalues.data + (n_rows - count), part, end,
-             vectors.data, &ldz, work.work.data(), work.iwork.data(), work.support.data(), &info);
-  if (checked(info, "stein") != 0) return info;
-
-  const char side = 'L', uplo = static_cast<char>(triangle), trans = 'N';
-  const int lda = leading(a, "ormtr");
-  int query = -1;
-  T answer = 0;
-  call_ormtr(T{}, &side, &uplo, &trans, &n, &m, a.data, &lda, tau, vectors.data, &ldz, &answer,
-             &query, &info, kOne, kOne, kOne);
-  checked(info, "ormtr");
-  const int lwork = queried(answer, count);
-  work.work.reserve(lwork);
-  call_ormtr(T{}, &side, &uplo, &trans, &n, &m, a.data, &lda, tau, vectors.data, &ldz,
-             work.work.data(), &lwork, &info, kOne, kOne, kOne);
-  return checked(info, "ormtr");
-}
-
-template <class T>
 int syevr_range(Triangle triangle, MatrixView<T> a, index_t first, index_t last,
                 VectorView<T> eigenvalues, MatrixView<T> vectors, LapackWork<T>& work) {
   conform(a.rows == a.cols && 0 <= first && first <= last && last < a.rows &&
@@ -414,8 +340,6 @@ int syevr_range(Triangle triangle, MatrixView<T> a, index_t first, index_t last,
   template int syevd<T>(Triangle, MatrixView<T>, VectorView<T>, LapackWork<T>&);                \
   template int sytrd<T>(Triangle, MatrixView<T>, VectorView<T>, VectorView<T>, VectorView<T>,   \
                         LapackWork<T>&);                                                        \
-  template int syev_largest<T>(Triangle, MatrixView<T>, VectorView<T>, MatrixView<T>,           \
-                               LapackWork<T>&);                                                 \
   template int syevr_range<T>(Triangle, MatrixView<T>, index_t, index_t, VectorView<T>,         \
                               MatrixView<T>, LapackWork<T>&);
 EIGENFEAT_INSTANTIATE(float)

@@ -164,11 +164,162 @@ void tridiagonalise(double* a, index_t d, double* diagonal, double* off, double*
   }
 }
 
+// Bits of a vector, for their signs and exponents.
+typedef std::uint64_t Bits __attribute__((vector_size(EIGENFEAT_VECTOR_BYTES)));
+
+template <index_t kCount>
+EIGENFEAT_INLINE void count_vectors(const double* diagonal, const double* squares, index_t d,
+                                    const double* shifts, double* below) {
+  // Steps between two scalings. A step multiplies by 3 at most, two steps by 1e-40 at least.
+  constexpr index_t kSteps = 8;
+  constexpr std::uint64_t kSign = 63, kExponent = 52, kTwiceBias = 2046;
+  V shift[kCount], minor[kCount], before[kCount];
+  Bits changes[kCount] = {};
+  for (index_t k = 0; k < kCount; ++k) {
+    shift[k] = load(shifts + k * kLanes);
+    before[k] = V{} + 1.0;
+    minor[k] = diagonal[0] - shift[k];
+    changes[k] += reinterpret_cast<Bits>(minor[k]) >> kSign;
+  }
+  for (index_t i = 1; i < d;) {
+    const index_t end = least(d, i + kSteps);
+    for (; i < end; ++i) {
+      for (index_t k = 0; k < kCount; ++k) {
+        const V next = (diagonal[i] - shift[k]) * minor[k] - squares[i - 1] * before[k];
+        before[k] = minor[k];
+        minor[k] = next;
+        changes[k] += (reinterpret_cast<Bits>(next) ^ reinterpret_cast<Bits>(before[k])) >> kSign;
+      }
+    }
+    for (index_t k = 0; k < kCount; ++k) {
+      const V first = minor[k] < 0.0 ? -minor[k] : minor[k];
+      const V second = before[k] < 0.0 ? -before[k] : before[k];
+      const V larger = first > second ? first : second;
+      const V scale = reinterpret_cast<V>(
+          (kTwiceBias - (reinterpret_cast<Bits>(larger) >> kExponent)) << kExponent);
+      minor[k] *= scale;
+      before[k] *= scale;
+    }
+  }
+  for (index_t k = 0; k < kCount; ++k) {
+    std::uint64_t counts[kLanes];
+    __builtin_memcpy(counts, &changes[k], sizeof counts);
+    for (index_t l = 0; l < kLanes; ++l) below[k * kLanes + l] = static_cast<double>(counts[l]);
+  }
+}
+
+void count_below(const double* diagonal, const double* squares, index_t d, const double* shifts,
+                 index_t n_shifts, double* below) {
+  constexpr index_t kAtOnce = kRegisters == 32 ? 4 : 2;
+  index_t s = 0;
+  for (; s + kAtOnce * kLanes <= n_shifts; s += kAtOnce * kLanes)
+    count_vectors<kAtOnce>(diagonal, squares, d, shifts + s, below + s);
+  for (; s < n_shifts; s += kLanes) count_vectors<1>(diagonal, squares, d, shifts + s, below + s);
+}
+
+// A row's lines: 1 / pivot, the two entries right of it, the multiplier of the row below, and whether
+// that was exchanged with it.
+void factorise(const double* diagonal, const double* off, index_t d, double smallest,
+               const double* shifts, double* factors) {
+  constexpr index_t kLine = kLane<double>, kRow = kFactorLines * kLine;
+  for (index_t lane = 0; lane < kLine; lane += kLanes) {
+    const V shift = load(shifts + lane), zero = {}, one = zero + 1.0, low = zero + smallest;
+    V pivot = diagonal[0] - shift, right = zero + (d > 1 ? off[0] : 0.0);
+    for (index_t i = 0; i + 1 < d; ++i) {
+      double* row = factors + i * kRow + lane;
+      const V under = zero + off[i], under_right = diagonal[i + 1] - shift;
+      const V under_second = zero + (i + 2 < d ? off[i + 1] : 0.0);
+      const V size = pivot < 0.0 ? -pivot : pivot, under_size = under < 0.0 ? -under : under;
+      const auto exchanged = under_size > size;
+      const V chosen = exchanged ? under : pivot, other = exchanged ? pivot : under;
+      const V chosen_right = exchanged ? under_right : right;
+      const V chosen_second = exchanged ? under_second : zero;
+      const V other_right = exchanged ? right : under_right;
+      const V other_second = exchanged ? zero : under_second;
+      const V chosen_size = exchanged ? under_size : size;
+      const V inverse = 1.0 / (chosen_size < low ? low : chosen);
+      const V multiplier = other * inverse;
+      store<double>(inverse, row);
+      store<double>(chosen_right, row + kLine);
+      store<double>(chosen_second, row + 2 * kLine);
+      store<double>(multiplier, row + 3 * kLine);
+      store<double>(exchanged ? one : zero, row + 4 * kLine);
+      pivot = other_right - multiplier * chosen_right;
+      right = other_second - multiplier * chosen_second;
+    }
+    double* row = factors + (d - 1) * kRow + lane;
+    const V size = pivot < 0.0 ? -pivot : pivot;
+    store<double>(1.0 / (size < low ? low : pivot), row);
+  }
+}
+
+void solve(const double* factors, index_t d, bool all, double* x) {
+  constexpr index_t kLine = kLane<double>, kRow = kFactorLines * kLine;
+  for (index_t lane = 0; lane < kLine; lane += kLanes) {
+    const double* const first = factors + lane;
+    double* const own = x + lane;
+    if (all) {
+      V entry = load(own);
+      for (index_t i = 0; i + 1 < d; ++i) {
+        const double* row = first + i * kRow;
+        const V next = load(own + (i + 1) * kLine);
+        const auto exchanged = load(row + 4 * kLine) > 0.5;
+        const V upper = exchanged ? next : entry, lower = exchanged ? entry : next;
+        store<double>(upper, own + i * kLine);
+        entry = lower - load(row + 3 * kLine) * upper;
+      }
+      store<double>(entry, own + (d - 1) * kLine);
+    }
+    V after = {}, second = {}, sum = {};
+    for (index_t i = d - 1; i >= 0; --i) {
+      const double* row = first + i * kRow;
+      V entry = load(own + i * kLine);
+      if (i + 1 < d) entry -= load(row + kLine) * after + load(row + 2 * kLine) * second;
+      entry *= load(row);
+      store<double>(entry, own + i * kLine);
+      sum += entry * entry;
+      second = after;
+      after = entry;
+    }
+    double scales[kLanes];
+    store<double>(sum, scales);
+    for (index_t l = 0; l < kLanes; ++l) scales[l] = 1.0 / square_root(scales[l]);
+    const V scale = load(scales);
+    for (index_t i = 0; i < d; ++i) store<double>(load(own + i * kLine) * scale, own + i * kLine);
+  }
+}
+
+void reflect(const double* a, index_t d, const double* tau, double* x) {
+  constexpr index_t kLine = kLane<double>, kSums = 4;
+  const index_t order = (d + kLine - 1) / kLine * kLine;
+  for (index_t lane = 0; lane < kLine; lane += kLanes) {
+    double* const own = x + lane;
+    for (index_t i = d - 2; i >= 0; --i) {
+      const double* v = a + i * order;
+      V sums[kSums] = {};
+      index_t r = i + 2;
+      for (; r + kSums <= d; r += kSums) {
+        for (index_t k = 0; k < kSums; ++k) sums[k] += v[r + k] * load(own + (r + k) * kLine);
+      }
+      for (; r < d; ++r) sums[0] += v[r] * load(own + r * kLine);
+      const V top = load(own + (i + 1) * kLine);
+      const V along = tau[i] * (top + ((sums[0] + sums[1]) + (sums[2] + sums[3])));
+      store<double>(top - along, own + (i + 1) * kLine);
+      for (r = i + 2; r < d; ++r)
+        store<double>(load(own + r * kLine) - v[r] * along, own + r * kLine);
+    }
+  }
+}
+
 }  // namespace EIGENFEAT_TIER
 
 EIGENFEAT_DEFINE_FAMILY(TridiagonalKernels) = [] {
   TridiagonalKernels table{};
   table.reduce = EIGENFEAT_TIER::tridiagonalise;
+  table.count_below = EIGENFEAT_TIER::count_below;
+  table.factorise = EIGENFEAT_TIER::factorise;
+  table.solve = EIGENFEAT_TIER::solve;
+  table.reflect = EIGENFEAT_TIER::reflect;
   return table;
 }();
 

@@ -275,31 +275,19 @@ void Krylov<T>::orthogonalise_column(T* column) {
   }
 }
 
-// The eigenvalues of H and at least the vectors of the largest `count`.
+// The extreme eigenvalues of H and at least the vectors of the largest `count`.
 template <class T>
 void Krylov<T>::ritz(index_t count) {
-  constexpr index_t kFew = 4;  // times fewer than all
-  const auto upper = [this](AlignedBuffer<T>& room) {
-    const MatrixView<T> h = column_major(room.data(), size_, size_);
-    for (index_t j = 0; j < size_; ++j) {
-      const T* column = projected_.data() + j * capacity_;
-      std::copy(column, column + j + 1, h.col(j));
-    }
-    return h;
-  };
+  const MatrixView<const T> h = column_major(projected_.data(), size_, size_, capacity_);
   const MatrixView<T> s = column_major(ritz_vectors_.data(), size_, size_);
   const VectorView<T> values = {ritz_values_.data(), size_};
   ritz_count_ = std::min(count, size_);
-  bool solved = false;
-  if (kFew * ritz_count_ <= size_) {
-    reduced_.reserve(capacity_ * capacity_);
-    solved = syev_largest<T>(Triangle::upper, upper(reduced_), values,
-                             s.block(0, size_ - ritz_count_, size_, ritz_count_), work_) == 0;
-  }
-  if (!solved) {
+  const MatrixView<T> last = s.block(0, size_ - ritz_count_, size_, ritz_count_);
+  if (!few_of(size_, ritz_count_) || !largest_.solve(h.transposed(), values, last)) {
     ritz_count_ = size_;
+    for (index_t j = 0; j < size_; ++j) std::copy(h.col(j), h.col(j) + j + 1, s.col(j));
     // A failure leaves NaN estimates, which never pass for converged.
-    const int info = syevd<T>(Triangle::upper, upper(ritz_vectors_), values, work_);
+    const int info = syevd<T>(Triangle::upper, s, values, work_);
     if (info != 0) std::fill(s.data, s.data + size_ * size_, std::numeric_limits<T>::quiet_NaN());
   }
   scale_ = std::max({scale_, std::abs(static_cast<double>(ritz_values_[0])),

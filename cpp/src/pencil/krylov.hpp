@@ -26,6 +26,7 @@
 #include "eigenfeat/lapack.hpp"
 #include "eigenfeat/scratch.hpp"
 #include "eigenfeat/vector.hpp"
+#include "pencil/largest_eigenpairs.hpp"
 #include "pencil/narrow.hpp"
 #include "pencil/reduced_operator.hpp"
 
@@ -126,12 +127,12 @@ class Krylov {
   AlignedBuffer<T> spare_;                 // the same, for restarts
   AlignedBuffer<T> block_, image_, half_;  // X, M X and room, row-major (d, width)
   AlignedBuffer<T> projected_;             // H, column-major (capacity, capacity), upper triangle
-  AlignedBuffer<T> reduced_;               // H on its way to tridiagonal form
   AlignedBuffer<T> ritz_vectors_;          // s, column-major (size, size), the largest last
   index_t ritz_count_ = 0;                 // of them that are there
-  AlignedBuffer<T> ritz_values_;           // theta, ascending
+  AlignedBuffer<T> ritz_values_;           // theta, ascending: the smallest, and those vectors'
   AlignedBuffer<T> coefficients_;
   T triangle_[kMaximumBlock * kMaximumBlock] = {};  // R, column-major
+  LargestEigenpairs largest_;
   LapackWork<T> work_;
 };
 

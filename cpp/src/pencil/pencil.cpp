@@ -88,7 +88,7 @@ void check_solution(const PencilSolution<T>& s, index_t n, index_t m, index_t d)
               " pencils");
 }
 
-// The cost model of choose_solver. Seconds times 10^10 of one pencil on one core (Zen 5), fitted to
+// The cost model of choose_solver. Seconds times 10^10 of one pencil on one core (Emerald Rapids), fitted to
 // bench/solver_choice.py for d from 50 to 2,000; only their ratios matter.
 struct SolverCosts {
   Tier tier;
@@ -97,6 +97,8 @@ struct SolverCosts {
   // of it costs little more than sygvd: subset_d3 d^3 + subset_d2 d^2 + subset_dm d m, m < d, or
   // subset_of_all times full.
   double subset_d3, subset_d2, subset_dm, subset_of_all;
+  // tridiagonal: d^3, d^2, d m and d.
+  double few_d3, few_d2, few_dm, few_d;
   // krylov: columns_m m + columns_1 columns of column_d2 d^2 + column_d d each, and the
   // factor, factor_d3 d^3 + factor_d2 d^2, shared by the items of a denominator. Columns are in
   // equivalents of products, orthogonalisation included: of narrow blocks they are fewer, for many
@@ -106,10 +108,14 @@ struct SolverCosts {
 
 // clang-format off
 constexpr SolverCosts kSolverCosts[] = {
-    //                full          subset                  of all columns     column       factor
-    {Tier::baseline, 1.51, 1505.0, 1.15, 382.0, 6200.0, 1.2, 1.53, 24.0, 8.3, 2414.0, 0.7, 53.0},
-    {Tier::v3,       1.51, 1505.0, 1.15, 382.0, 6200.0, 1.2, 1.53, 24.0, 8.3, 2414.0, 0.7, 53.0},
-    {Tier::v4,       1.51, 1505.0, 1.15, 382.0, 6200.0, 1.2, 1.11, 30.8, 8.3, 2414.0, 0.7, 53.0},
+    //                full          subset, and of all           tridiagonal
+    //               columns             column       factor
+    {Tier::baseline, 1.51, 1505.0, 0.633, 494.0, 5054.0, 1.2, 1.104, 77.0, 1069.0, 19747.0,
+                     1.01, 11.0,         8.3, 1720.0, 0.7, 53.0},
+    {Tier::v3,       1.51, 1505.0, 0.633, 494.0, 5054.0, 1.2, 1.104, 77.0, 1069.0, 19747.0,
+                     1.01, 11.0,         8.3, 1720.0, 0.7, 53.0},
+    {Tier::v4,       1.51, 1505.0, 0.548, 546.0, 4734.0, 1.2, 0.991, 99.5, 920.0, 14654.0,
+                     1.11, 11.6,         8.3, 1630.0, 0.7, 53.0},
 };
 // clang-format on
 static_assert(kSolverCosts[0].tier == Tier::baseline && kSolverCosts[1].tier == Tier::v3 &&
@@ -323,8 +329,11 @@ Solver choose_solver(index_t d, index_t n_vectors, double items_per_denominator)
   const double columns = cost.columns_m * m + cost.columns_1;
   const double krylov = columns * (cost.column_d2 * n2 + cost.column_d * n) +
                         share * (cost.factor_d3 * n3 + cost.factor_d2 * n2);
-  if (krylov_fits(d, n_vectors) && krylov < subset && krylov < full) return Solver::krylov;
-  return subset < full ? Solver::subset : Solver::full;
+  const double few = cost.few_d3 * n3 + cost.few_d2 * n2 + cost.few_dm * n * m + cost.few_d * n;
+  const double range = few_of(d, n_vectors) ? few : subset;
+  if (krylov_fits(d, n_vectors) && krylov < range && krylov < full) return Solver::krylov;
+  if (full <= range) return Solver::full;
+  return few_of(d, n_vectors) ? Solver::tridiagonal : Solver::subset;
 }
 
 template <class T>
@@ -362,9 +371,9 @@ double pencil_bytes(index_t d, index_t n_items, index_t n_denominators,
     }
   }
   // Columns of length d: dense copies, or the basis and as much again for restarts.
-  const index_t columns = krylov                   ? 2 * krylov_capacity(options.n_vectors)
-                          : solver == Solver::full ? 2 * d
-                                                   : d;
+  const index_t columns = krylov                     ? 2 * krylov_capacity(options.n_vectors)
+                          : solver == Solver::subset ? d
+                                                     : 2 * d;
   const double vectors = static_cast<double>(n_items) * static_cast<double>(options.n_vectors) +
                          static_cast<double>(n_threads) * static_cast<double>(columns);
   // Krylov: copies of A without its rows of zeros, one for each thread beside those that are shared.

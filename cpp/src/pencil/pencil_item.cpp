@@ -29,11 +29,17 @@ void ItemSolver<T>::solve(MatrixView<const T> a, const CompactMatrix<T>* compact
   result.solver = options.solver;
   if (options.solver == Solver::krylov) {
     if (krylov_fits(a.rows, options.n_vectors) && by_krylov(compact, options, result)) return;
-    result.solver = Solver::subset;
+    result.iterations = 0;
+    result.solver = Solver::tridiagonal;
   }
   operator_.prepare_products(a, factor);
-  const Status status =
-      result.solver == Solver::full ? by_full(options, result) : by_subset(options, result);
+  if (result.solver == Solver::tridiagonal &&
+      !(few_of(a.rows, options.n_vectors) && by_tridiagonal(options))) {
+    result.solver = Solver::subset;
+  }
+  const Status status = result.solver == Solver::full     ? by_full(options)
+                        : result.solver == Solver::subset ? by_subset(options)
+                                                          : Status::ok;
   result.status = status;
   if (status != Status::ok) return;
   const double worst = finish(options, options.n_vectors, result);
@@ -78,25 +84,51 @@ bool ItemSolver<T>::by_krylov(const CompactMatrix<T>* compact, const PencilOptio
   return false;
 }
 
-// M = L^-1 A L^-T by sygst, its wanted range by syevr, v = L^-T u.
+// M = L^-1 A L^-T, the lower triangle.
 template <class T>
-Status ItemSolver<T>::by_subset(const PencilOptions& options, ItemResult<T>& result) {
-  const index_t d = a_.rows, m = options.n_vectors;
+MatrixView<T> ItemSolver<T>::reduced(MatrixView<const T> lower) {
+  constexpr index_t kSolves = 80;  // up to this order two solves take less time than sygst
+  const index_t d = a_.rows;
   dense_.reserve(d * d);
+  const MatrixView<T> m = column_major(dense_.data(), d, d);
+  for (index_t j = 0; j < d; ++j) std::copy(a_.row(j), a_.row(j) + d, m.col(j));
+  if (d > kSolves) {
+    sygst<T>(Triangle::lower, m, lower);
+  } else {
+    trsm<T>(Side::left, Triangle::lower, Op::none, T(1), lower, m);
+    trsm<T>(Side::right, Triangle::lower, Op::transpose, T(1), lower, m);
+  }
+  return m;
+}
+
+// M's largest eigenpairs, v = L^-T u. False where they are not found to rounding.
+template <class T>
+bool ItemSolver<T>::by_tridiagonal(const PencilOptions& options) {
+  const index_t d = a_.rows, m = options.n_vectors;
   dense_vectors_.reserve(d * m);
   eigenvalues_.reserve(d);
-  const MatrixView<T> reduced = column_major(dense_.data(), d, d);
-  for (index_t j = 0; j < d; ++j) std::copy(a_.row(j), a_.row(j) + d, reduced.col(j));
   const MatrixView<T> vectors = column_major(dense_vectors_.data(), d, m);
   const MatrixView<const T> lower = whole_lower();
-  if (sygst<T>(Triangle::lower, reduced, lower) != 0 ||
-      syevr_range<T>(Triangle::lower, reduced, d - m, d - 1, {eigenvalues_.data(), d}, vectors,
-                     work_) != 0) {
-    return by_full(options, result);  // syevr may fail on clusters of equal eigenvalues
+  if (!largest_.solve<T>(reduced(lower), {eigenvalues_.data(), d}, vectors)) return false;
+  trsm<T>(Side::left, Triangle::lower, Op::transpose, T(1), lower, vectors);
+  take_columns(vectors, m);
+  return true;
+}
+
+// M's wanted range by syevr, v = L^-T u.
+template <class T>
+Status ItemSolver<T>::by_subset(const PencilOptions& options) {
+  const index_t d = a_.rows, m = options.n_vectors;
+  dense_vectors_.reserve(d * m);
+  eigenvalues_.reserve(d);
+  const MatrixView<T> vectors = column_major(dense_vectors_.data(), d, m);
+  const MatrixView<const T> lower = whole_lower();
+  if (syevr_range<T>(Triangle::lower, reduced(lower), d - m, d - 1, {eigenvalues_.data(), d},
+                     vectors, work_) != 0) {
+    return by_full(options);  // syevr may fail on clusters of equal eigenvalues
   }
   trsm<T>(Side::left, Triangle::lower, Op::transpose, T(1), lower, vectors);
   take_columns(vectors, m);
-  result.iterations = 0;
   return Status::ok;
 }
 
@@ -119,7 +151,7 @@ MatrixView<const T> ItemSolver<T>::whole_lower() {
 }
 
 template <class T>
-Status ItemSolver<T>::by_full(const PencilOptions& options, ItemResult<T>& result) {
+Status ItemSolver<T>::by_full(const PencilOptions& options) {
   const index_t d = a_.rows, m = options.n_vectors;
   for (AlignedBuffer<T>* buffer : {&dense_, &dense_b_}) buffer->reserve(d * d);
   eigenvalues_.reserve(d);
@@ -134,7 +166,6 @@ Status ItemSolver<T>::by_full(const PencilOptions& options, ItemResult<T>& resul
   if (info > static_cast<int>(d)) return Status::not_positive_definite;
   if (info != 0) return Status::not_converged;
   take_columns(a.block(0, d - m, d, m), m);
-  result.iterations = 0;
   return Status::ok;
 }
 

@@ -1,10 +1,11 @@
-// Private to the pencils: one item, by one of the three solvers, and the check of its result.
+// Private to the pencils: one item, by one of the four solvers, and the check of its result.
 #pragma once
 
 #include "eigenfeat/pencil.hpp"
 #include "eigenfeat/scratch.hpp"
 #include "pencil/factor.hpp"
 #include "pencil/krylov.hpp"
+#include "pencil/largest_eigenpairs.hpp"
 #include "pencil/reduced_operator.hpp"
 
 namespace eigenfeat {
@@ -28,7 +29,7 @@ struct ItemResult {
 template <class T>
 class ItemSolver {
  public:
-  // options.solver is full, subset or krylov; the factor is ready for solves where krylov may run.
+  // options.solver is not automatic; the factor is ready for solves where krylov may run.
   // compact: A without its rows of zeros, where others have it already; else null.
   void solve(MatrixView<const T> a, const CompactMatrix<T>* compact, const Factor<T>& factor,
              const PencilOptions& options, int n_threads, ItemResult<T>& result);
@@ -40,9 +41,11 @@ class ItemSolver {
  private:
   bool by_krylov(const CompactMatrix<T>* compact, const PencilOptions& options,
                  ItemResult<T>& result);
-  Status by_subset(const PencilOptions& options, ItemResult<T>& result);
+  bool by_tridiagonal(const PencilOptions& options);
+  Status by_subset(const PencilOptions& options);
   MatrixView<const T> whole_lower();
-  Status by_full(const PencilOptions& options, ItemResult<T>& result);
+  MatrixView<T> reduced(MatrixView<const T> lower);
+  Status by_full(const PencilOptions& options);
   index_t group_count(index_t columns) const { return (columns + group_ - 1) / group_; }
   void take_columns(MatrixView<const T> ascending, index_t n_vectors);
   double numerator_scale() const;
@@ -61,6 +64,7 @@ class ItemSolver {
   index_t group_ = 0;                   // columns of a group
   AlignedBuffer<T> reduced_;            // u of one group, row-major (order, group_)
   AlignedBuffer<T> vectors_, av_, bv_;  // v, A v, B v: all groups, each (d, group_)
+  LargestEigenpairs largest_;
   LapackWork<T> work_;
 };
 

@@ -95,7 +95,7 @@ class GEM(Verbose, FittedDirections, LazySolution, TransformerMixin, BaseEstimat
         The exponents `a`.
     include_input : bool, default=False
         Whether the features are preceded by the input features.
-    solver : {"auto", "full", "subset", "krylov", "randomized"}, default="auto"
+    solver : {"auto", "full", "subset", "tridiagonal", "krylov", "randomized"}, default="auto"
         See :func:`eigenfeat.generalized_eigh`. "randomized" forms no d x d matrix; "auto" uses it
         for sparse and memory-mapped samples with more than 20,000 columns.
     random_state, n_threads, verbose : default=0, None, 0
@@ -159,7 +159,7 @@ class GEM(Verbose, FittedDirections, LazySolution, TransformerMixin, BaseEstimat
         "expansion": [StrOptions({"auto", "half_wave", "shifted", "polynomial", "none"})],
         "powers": ["array-like"],
         "include_input": ["boolean"],
-        "solver": [StrOptions({"auto", "full", "subset", "krylov", "randomized"})],
+        "solver": [StrOptions({"auto", "full", "subset", "tridiagonal", "krylov", "randomized"})],
         "random_state": ["random_state"],
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
         "verbose": ["verbose"],

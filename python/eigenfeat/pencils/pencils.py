@@ -61,7 +61,7 @@ __all__ = [
     "solve_problems",
 ]
 
-_SOLVERS = ("auto", "full", "subset", "krylov")
+_SOLVERS = ("auto", "full", "subset", "tridiagonal", "krylov")
 
 
 class Status(IntEnum):
@@ -91,7 +91,7 @@ class PencilResult(Saved):
     iterations : ndarray of int, shape (n,), or int
         Number of columns the operator was applied to (krylov), else 0.
     solver : ndarray of str, shape (n,), or str
-        Solver of the result: "full", "subset" or "krylov".
+        Solver of the result: "full", "subset", "tridiagonal" or "krylov".
     status : ndarray of int, shape (n,), or Status
         Outcome of each pencil.
     """
@@ -152,11 +152,12 @@ def generalized_eigh(
         Number of eigenpairs, 1 to d; all by default.
     threshold : float, optional
         Minimum eigenvalue.
-    solver : {"auto", "full", "subset", "krylov"}
+    solver : {"auto", "full", "subset", "tridiagonal", "krylov"}
         full: LAPACK's sygvd. subset: reduction to standard form, then syevr for the wanted range.
-        krylov: block Lanczos, with subset for small problems (d below 256, or below some 3
-        `n_vectors` + 96) and for those in which it does not converge. auto: the cheapest by a
-        measured cost model.
+        tridiagonal: the same for few vectors (up to 64, and d / 2), with multisection and inverse
+        iteration, else subset. krylov: block Lanczos, with tridiagonal for small problems (d below
+        256, or below some 3 `n_vectors` + 96) and for those in which it does not converge. auto:
+        the cheapest by a measured cost model.
     n_threads : int, optional
         Number of threads; all by default. The result does not depend on it, bit for bit.
 
@@ -334,7 +335,7 @@ def pair_directions(
         would give.
     denominator : {"second_moment", "covariance"}
         With "covariance", both matrices are about the denominator's mean.
-    solver : {"auto", "full", "subset", "krylov"}
+    solver : {"auto", "full", "subset", "tridiagonal", "krylov"}
         See `generalized_eigh`.
     n_threads : int, optional
         Number of threads; all by default.
@@ -716,7 +717,7 @@ def _joined(
     vectors, offset = np.empty((d, total)), np.empty(total) if options.constant else None
     values, residuals = np.empty(total), np.empty(total)
     status, iterations = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int64)
-    solver = np.empty(n, dtype="U6")
+    solver = np.empty(n, dtype="U11")
     for rows, result in zip(batches, results, strict=True):
         selected = np.arange(result.eigenvalues.shape[1]) < result.n_eigenpairs[:, None]
         at = (ends - counts)[rows][:, None] + np.arange(selected.shape[1])

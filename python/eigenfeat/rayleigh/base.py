@@ -137,7 +137,7 @@ class RayleighTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OfM
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "scale": [StrOptions({"none", "columns"})],
-        "solver": [StrOptions({"auto", "full", "subset", "krylov"})],
+        "solver": [StrOptions({"auto", "full", "subset", "tridiagonal", "krylov"})],
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
     }
 

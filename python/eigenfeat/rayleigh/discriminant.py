@@ -50,7 +50,7 @@ class FisherLDA(FromLogits, ClassifierMixin, SupervisedRayleigh):
     scale : {"none", "columns"}, default="columns"
         Whether to divide columns by their standard deviations first, so that the ridge suits
         columns of different units.
-    solver : {"auto", "full", "subset", "krylov"}, default="auto"
+    solver : {"auto", "full", "subset", "tridiagonal", "krylov"}, default="auto"
         See :func:`eigenfeat.generalized_eigh`.
     n_threads : int or None, default=None
         Number of threads; None means all OpenMP threads. Results do not depend on it.

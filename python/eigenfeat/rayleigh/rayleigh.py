@@ -66,7 +66,7 @@ class RayleighPCA(UnsupervisedRayleigh):
     scale : {"none", "columns"}, default="none"
         Whether to divide columns by their standard deviations before solving for directions.
         Directions are in the units of the input, and orthonormal in the scaled units.
-    solver : {"auto", "full", "subset", "krylov"}, default="auto"
+    solver : {"auto", "full", "subset", "tridiagonal", "krylov"}, default="auto"
         See :func:`eigenfeat.generalized_eigh`.
     n_threads : int or None, default=None
         Number of threads; None means all OpenMP threads. Results do not depend on it.

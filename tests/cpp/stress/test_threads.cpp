@@ -146,7 +146,7 @@ TEST_CASE_TEMPLATE("pencils: one large item, and several that share denominators
                    double) {
   Random random(205);
   Pencils<T> pencils = known_pencil<T>(random, decaying(530));
-  for (const Solver solver : {Solver::subset, Solver::krylov}) {
+  for (const Solver solver : {Solver::subset, Solver::tridiagonal, Solver::krylov}) {
     const Solved<T> one = solve(pencils, with(solver, 4, 1));
     CHECK(solve(pencils, with(solver, 4, 7)).same_as(one));
   }

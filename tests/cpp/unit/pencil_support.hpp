@@ -14,8 +14,8 @@
 
 namespace eigenfeat::support {
 
-inline constexpr Solver kSolvers[] = {Solver::full, Solver::subset, Solver::krylov,
-                                      Solver::automatic};
+inline constexpr Solver kSolvers[] = {Solver::full, Solver::subset, Solver::tridiagonal,
+                                      Solver::krylov, Solver::automatic};
 
 // Owns what solve_pencils writes, filled with numbers that it must overwrite.
 template <class T>

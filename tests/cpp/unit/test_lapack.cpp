@@ -291,56 +291,6 @@ TEST_CASE_TEMPLATE("sygvd, syevd and syevr_range agree with Jacobi", T, float, d
   }
 }
 
-TEST_CASE_TEMPLATE("syev_largest agrees with Jacobi, on clusters and beside a rest", T, float,
-                   double) {
-  Random random(7);
-  for (const index_t n : {index_t{1}, index_t{2}, index_t{12}, index_t{40}}) {
-    for (const Triangle triangle : {Triangle::lower, Triangle::upper}) {
-      for (const T spread : {T(1), T(1e-4)}) {
-        // The nearer to a multiple of the identity, the nearer to one another are the eigenvalues.
-        Matrix<T> a = random.symmetric<T>(n, Order::columns);
-        for (index_t i = 0; i < n; ++i) {
-          for (index_t j = 0; j < n; ++j) a(i, j) = (i == j ? T(1) : T(0)) + spread * a(i, j);
-        }
-        LapackWork<T> work;
-        const index_t count = (n + 2) / 3;
-        Vector<T> values(n);
-        Matrix<T> destroyed = one_triangle(a, triangle);
-        Matrix<T> vectors(n, count, Order::columns, kPadding);
-        REQUIRE(syev_largest<T>(triangle, destroyed.view(), support::write(values), vectors.view(),
-                                work) == 0);
-        const Vector<T> largest(values.begin() + (n - count), values.end());
-        check_eigenpairs(a, identity<T>(n), largest, vectors, n - count, count);
-        CHECK(vectors.padding_untouched());
-        Vector<T> all(n);
-        Matrix<T> every = one_triangle(a, triangle);
-        REQUIRE(syevd<T>(triangle, every.view(), support::write(all), work) == 0);
-        for (index_t i = 0; i < n; ++i)
-          CHECK(std::abs(values[i] - all[i]) <= T(n) * epsilon<T>() * std::abs(all[n - 1]));
-      }
-    }
-  }
-}
-
-TEST_CASE_TEMPLATE("syev_largest leaves to syevd what falls into parts or is tiny or huge", T,
-                   float, double) {
-  const auto info = [](const Matrix<T>& a) {
-    LapackWork<T> work;
-    Vector<T> values(a.view().rows);
-    Matrix<T> destroyed = a, vectors(a.view().rows, 1, Order::columns);
-    return syev_largest<T>(Triangle::lower, destroyed.view(), support::write(values),
-                           vectors.view(), work);
-  };
-  const auto coupled = [](T by) {
-    return Matrix<T>(3, 3, {3 * by, by, 0, by, 2 * by, by, 0, by, by}, Order::columns);
-  };
-  CHECK(info(coupled(1)) == 0);
-  CHECK(info(coupled(std::numeric_limits<T>::min() * 10)) > 0);
-  CHECK(info(coupled(std::numeric_limits<T>::max() / 10)) > 0);
-  CHECK(info(Matrix<T>(3, 3, {3, 1, 0, 1, 2, 0, 0, 0, 1}, Order::columns)) > 0);
-  CHECK(info(coupled(std::numeric_limits<T>::quiet_NaN())) > 0);
-}
-
 TEST_CASE_TEMPLATE("sytrd gives a tridiagonal matrix and the reflectors that made it", T, float,
                    double) {
   Random random(6);

@@ -110,7 +110,8 @@ TEST_CASE_TEMPLATE("shifts entry by entry are as good as a matrix that has them"
       }
     }
     const index_t m = std::min<index_t>(d, 3);
-    for (const Solver solver : {Solver::full, Solver::subset, Solver::krylov}) {
+    for (const Solver solver :
+         {Solver::full, Solver::subset, Solver::tridiagonal, Solver::krylov}) {
       const Solved<T> got = solve(shifted, with(solver, m, 2));
       const Solved<T> expected = solve(formed, with(solver, m, 2));
       for (index_t item = 0; item < 2; ++item) {
@@ -168,7 +169,7 @@ TEST_CASE_TEMPLATE("items of a batch are those of one-item batches", T, float, d
   pencils.b = {random.positive_definite<T>(15, 1.0), random.positive_definite<T>(15, 0.2)};
   pencils.shifts = {T(0), T(0.5)};
   pencils.items = {{1, 1}, {0, 0}, {1, 0}, {1, 1}};
-  for (const Solver solver : {Solver::full, Solver::subset, Solver::krylov}) {
+  for (const Solver solver : {Solver::full, Solver::subset, Solver::tridiagonal, Solver::krylov}) {
     const Solved<T> batch = solve(pencils, with(solver, 4, 2));
     for (index_t item = 0; item < 4; ++item) {
       const auto [i, j] = pencils.items[item];

@@ -17,20 +17,45 @@ Vector<double> spectrum(index_t d, F&& value) {
   return result;
 }
 
-// Both the solvers for few vectors find the n_vectors largest of a descending spectrum, with status
+// The solvers for few vectors find the n_vectors largest of a descending spectrum, with status
 // ok. (The full solver meets Jacobi rotations in test_pencil.cpp.)
 template <class T>
 void check_spectrum(const Vector<double>& values, index_t n_vectors) {
   Random random(81);
   const Pencils<T> pencils = known_pencil<T>(random, values);
   const double tolerance = sizeof(T) == 4 ? 1e-4 : 1e-10;
-  for (const Solver solver : {Solver::subset, Solver::krylov}) {
+  for (const Solver solver : {Solver::subset, Solver::tridiagonal, Solver::krylov}) {
     INFO("solver " << static_cast<int>(solver));
     const Solved<T> solved = solve(pencils, with(solver, n_vectors));
     CHECK(solved.status_of(0) == Status::ok);
     CHECK(solved.found[0] == n_vectors);
     check_known(pencils, values, solved, solver == Solver::krylov ? tolerance : 0.0);
+    if (solver == Solver::tridiagonal) CHECK(solved.solver[0] == static_cast<int>(solver));
   }
+}
+
+// A tridiagonal matrix's largest pairs, to rounding, by the solver of that name itself.
+template <class T>
+void check_tridiagonal(const Vector<double>& diagonal, const Vector<double>& off,
+                       index_t n_vectors) {
+  const index_t d = diagonal.size();
+  Matrix<T> a(d, d), b(d, d);
+  for (index_t i = 0; i < d; ++i) {
+    a(i, i) = static_cast<T>(diagonal[i]);
+    b(i, i) = T(1);
+    if (i + 1 < d) a(i, i + 1) = a(i + 1, i) = static_cast<T>(off[i]);
+  }
+  const reference::Table table(a.read());
+  const reference::Eigenpairs expected = reference::symmetric_eigenpairs(table);
+  const long double norm = reference::spectral_norm(table);
+  const Solved<T> solved = solve(one_pencil(a, b), with(Solver::tridiagonal, n_vectors));
+  CHECK(solved.solver[0] == static_cast<int>(Solver::tridiagonal));
+  REQUIRE(solved.found[0] == n_vectors);
+  for (index_t j = 0; j < n_vectors; ++j) {
+    CHECK(std::fabs(static_cast<long double>(solved.value(0, j)) - expected.values[j]) <=
+          20 * epsilon<T>() * norm);
+  }
+  check_pairs(a, b, T(0), solved, 0, norm, 1.0L, 1.0L, 0.0);
 }
 
 }  // namespace
@@ -121,7 +146,7 @@ TEST_CASE_TEMPLATE("a numerator of nothing", T, float, double) {
   Random random(83);
   for (const index_t d : {index_t{3}, kOrder}) {
     const Pencils<T> pencils = known_pencil<T>(random, Vector<double>(d, 0.0));
-    for (const Solver solver : {Solver::subset, Solver::krylov}) {
+    for (const Solver solver : {Solver::subset, Solver::tridiagonal, Solver::krylov}) {
       const Solved<T> solved = solve(pencils, with(solver, 2));
       CHECK(solved.status_of(0) == Status::ok);
       CHECK(solved.found[0] == 2);
@@ -174,8 +199,8 @@ TEST_CASE_TEMPLATE("badly scaled columns leave eigenvalues as they are", T, floa
 
 TEST_CASE_TEMPLATE("numerators so small or large that squares leave the range", T, float, double) {
   const auto values = spectrum(kOrder, [](double k) { return 10 * std::pow(0.9, k); });
-  for (const int exponent : sizeof(T) == 4 ? Vector<int>{-100, -60, -40, 60}
-                                           : Vector<int>{-960, -664, -530, 520}) {
+  for (const int exponent :
+       sizeof(T) == 4 ? Vector<int>{-100, -60, -40, 60} : Vector<int>{-960, -664, -530, 520}) {
     INFO("exponent " << exponent);
     Random random(86);
     Pencils<T> pencils = known_pencil<T>(random, values);
@@ -183,7 +208,7 @@ TEST_CASE_TEMPLATE("numerators so small or large that squares leave the range", 
       for (index_t j = 0; j < kOrder; ++j)
         pencils.a[0](i, j) = std::ldexp(pencils.a[0](i, j), exponent);
     }
-    for (const Solver solver : {Solver::subset, Solver::krylov}) {
+    for (const Solver solver : {Solver::subset, Solver::tridiagonal, Solver::krylov}) {
       const Solved<T> solved = solve(pencils, with(solver, 10));
       REQUIRE(solved.status_of(0) == Status::ok);
       for (index_t rank = 0; rank < 10; ++rank) {
@@ -193,4 +218,30 @@ TEST_CASE_TEMPLATE("numerators so small or large that squares leave the range", 
       }
     }
   }
+}
+
+TEST_CASE_TEMPLATE("tridiagonal matrices whose eigenvectors are hard to tell apart", T, float,
+                   double) {
+  // Wilkinson's W21+, whose largest eigenvalues are pairs that agree to rounding, and copies of it
+  // that hang together by little or nothing.
+  for (const double glue : {1.0, 1e-4, 1e-9, 1e-30, 0.0}) {
+    INFO("glue " << glue);
+    Vector<double> diagonal, off;
+    for (int copy = 0; copy < 4; ++copy) {
+      for (int i = 0; i < 21; ++i) {
+        diagonal.push_back(std::abs(i - 10));
+        off.push_back(i == 20 ? glue : 1.0);
+      }
+    }
+    check_tridiagonal<T>(diagonal, off, 24);
+  }
+  Vector<double> diagonal(40), off(40);
+  check_tridiagonal<T>(Vector<double>(40, 2.0), Vector<double>(40, -1.0), 20);
+  check_tridiagonal<T>(spectrum(40, [](double k) { return k - 20; }), off, 8);
+  check_tridiagonal<T>(spectrum(40, [](double k) { return std::pow(0.1, k); }),
+                       spectrum(40, [](double k) { return 0.3 * std::pow(0.1, k); }), 8);
+  diagonal[7] = -1;
+  check_tridiagonal<T>(diagonal, off, 5);  // zeros at the top
+  off[3] = 1;
+  check_tridiagonal<T>(diagonal, off, 5);
 }

@@ -50,7 +50,7 @@ TEST_CASE_TEMPLATE("a threshold at large order: Krylov finds the same, no later"
   const Pencils<T> pencils = known_pencil<T>(random, values);
   const double tolerance = sizeof(T) == 4 ? 1e-4 : 1e-10;
   for (const auto& [threshold, count] : {std::pair<double, index_t>{11, 0}, {4, 9}}) {
-    for (const Solver solver : {Solver::subset, Solver::krylov}) {
+    for (const Solver solver : {Solver::subset, Solver::tridiagonal, Solver::krylov}) {
       const Solved<T> solved = solve(pencils, above(solver, 12, threshold));
       CHECK(solved.status_of(0) == Status::ok);
       CHECK(solved.found[0] == count);
@@ -118,7 +118,7 @@ TEST_CASE("singular at large order, with and without the ridge that mends it") {
   const index_t d = 520;  // three tiles
   Pencils<T> pencils = known_pencil<T>(random, Vector<double>(d, 1.0));
   for (index_t i = 0; i < d; ++i) pencils.b[0](i, 470) = pencils.b[0](470, i) = T(0);
-  for (const Solver solver : {Solver::subset, Solver::krylov}) {
+  for (const Solver solver : {Solver::subset, Solver::tridiagonal, Solver::krylov}) {
     check_refused(solve(pencils, with(solver, 3)), 0);
     Pencils<T> mended = pencils;
     mended.shifts = {T(0.5)};

@@ -41,7 +41,7 @@ TEST_CASE_TEMPLATE("fewer items than threads, matrices large enough to be tiled"
                    double) {
   Random random(102);
   Pencils<T> pencils = known_pencil<T>(random, decaying(520));
-  for (const Solver solver : {Solver::subset, Solver::krylov})
+  for (const Solver solver : {Solver::subset, Solver::tridiagonal, Solver::krylov})
     check_thread_counts(pencils, solver, 3);
 }
 
@@ -59,7 +59,7 @@ TEST_CASE_TEMPLATE("several Krylov items on several denominators, in any order",
 TEST_CASE("the same call twice gives the same bits") {
   Random random(104);
   const Pencils<double> pencils = known_pencil<double>(random, decaying(448));
-  for (const Solver solver : {Solver::subset, Solver::krylov}) {
+  for (const Solver solver : {Solver::subset, Solver::tridiagonal, Solver::krylov}) {
     CHECK(solve(pencils, with(solver, 3)).same_as(solve(pencils, with(solver, 3))));
   }
 }

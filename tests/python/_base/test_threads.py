@@ -38,7 +38,7 @@ A = A + A.swapaxes(1, 2)
 B = np.eye(80) + 0.1 * np.cov(X.T)
 
 def work(i):
-    solver = ("full", "subset", "krylov")[i % 3]
+    solver = ("full", "subset", "tridiagonal", "krylov")[i % 4]
     moments = ClassMoments().update(X, y)
     pairs = pair_directions(moments, ridge=0.1, n_directions=3, solver=solver)
     result = generalized_eigh(A, B, n_vectors=4, solver=solver)
@@ -212,7 +212,7 @@ moments = ClassMoments().update(X, y)
 A = np.array([moments.second_moment(c) for c in range(3)])
 with threadpool_limits(limits=4):
     again = ClassMoments().update(X, y)
-    for solver in ("full", "subset", "krylov"):
+    for solver in ("full", "subset", "tridiagonal", "krylov"):
         result = generalized_eigh(A, A[0] + np.eye(300), n_vectors=5, solver=solver)
         assert (result.status == 0).all()
 assert again == moments

@@ -44,7 +44,7 @@ def of_pair(found, pair):
     return np.flatnonzero((found.pairs == np.asarray(pair)).all(axis=1))
 
 
-@pytest.mark.parametrize("solver", ["full", "subset", "krylov", "auto"])
+@pytest.mark.parametrize("solver", ["full", "subset", "tridiagonal", "krylov", "auto"])
 @pytest.mark.parametrize("denominator", ["second_moment", "covariance"])
 @pytest.mark.parametrize("ridge", [0.0, 0.5])
 def test_directions_solve_equation_3(moments, solver, denominator, ridge):
@@ -74,7 +74,7 @@ def test_shapes_types_and_repr(moments):
     assert found.pairs.tolist() == [[0, 1], [0, 1], [1, 2], [1, 2]]
     assert found.offset.shape == found.eigenvalues.shape == (4,)
     assert found.vectors.flags.c_contiguous
-    assert set(found.solver.tolist()) <= {"full", "subset", "krylov"}
+    assert set(found.solver.tolist()) <= {"full", "subset", "tridiagonal", "krylov"}
     assert pair_directions(moments, n_directions=50).vectors.shape == (6, 36)
 
 

@@ -11,7 +11,7 @@ from eigenfeat import generalized_eigh
 from eigenfeat.pencils import Status
 from problems import LARGE, pencil
 
-SOLVERS = ["full", "subset", "krylov"]
+SOLVERS = ["full", "subset", "tridiagonal", "krylov"]
 TOLERANCE = {np.float64: 1e-10, np.float32: 1e-4}
 
 

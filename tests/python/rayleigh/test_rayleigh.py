@@ -350,7 +350,7 @@ def test_probabilities_in_float32_stay():
 def test_solvers_do_not_matter(rows, member):
     X, y = rows
     expected = member(2).fit(X, y)
-    for solver in ("full", "subset", "krylov"):
+    for solver in ("full", "subset", "tridiagonal", "krylov"):
         other = member(2, solver=solver).fit(X, y)
         assert_allclose(other.transform(X), expected.transform(X), atol=1e-8)
 
