@@ -248,7 +248,7 @@ class Batch {
     if (options_.solver != Solver::krylov || order_.size() < 2) return 0;
     solve_item(order_[0], factors_[0], 0, n_threads_);
     // A line more: it costs half of a check, and most items that need it are spared a second one.
-    expected_columns_ = solution_.iterations[order_[0]] + std::max(krylov_block<T>(d()), kLane<T>);
+    expected_columns_ = solution_.iterations[order_[0]];
     return 1;
   }
 
