@@ -19,7 +19,7 @@ from eigenfeat.expansion.features import expand
 from logit import logit_dense, logit_gem
 from peers import numpy_expansion, scipy_moments, scipy_pencils
 from problems import N_CLASSES, Rows, class_second_moments, digits, gem_directions
-from svm import frank_wolfe, svm_letters, svm_mnist
+from svm import frank_wolfe, svm_letters, svm_mnist, svm_small
 from timing import Contender, Measurement, alternate, print_table, write_csv
 
 ALL_PAIRS = [(i, j) for i in range(N_CLASSES) for j in range(N_CLASSES) if i != j]
@@ -192,11 +192,12 @@ TASKS = {
     "logit": logit_dense,
     "logit_gem": logit_gem,
     "svm_mnist": svm_mnist,
+    "svm_small": svm_small,
     "svm_letters": svm_letters,
     "frank_wolfe": frank_wolfe,
 }
 # These read their rows themselves, in processes of their own.
-FRESH = {"logit", "logit_gem", "svm_mnist", "svm_letters", "frank_wolfe"}
+FRESH = {"logit", "logit_gem", "svm_mnist", "svm_small", "svm_letters", "frank_wolfe"}
 
 
 def main() -> None:
