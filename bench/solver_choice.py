@@ -83,7 +83,7 @@ def main() -> None:
                     milliseconds = [f"{1e3 * found.get(s, np.nan):9.2f}" for s in SOLVERS]
                     print(
                         f"{kind:11} d {d:4} shared by {sharing} m {m:2} {' '.join(milliseconds)}"
-                        f"  {chosen:6} {best:6} {ratio:5.2f}",
+                        f"  {chosen:11} {best:11} {ratio:5.2f}",
                         flush=True,
                     )
                     rows.append([ef._core.tier(), kind, d, sharing, m, chosen, ratio])
