@@ -139,6 +139,23 @@ def test_the_share_is_invariant_to_linear_maps(rng):
     assert_allclose(mapped.predict_proba(Z), model.predict_proba(X), atol=1e-6)
 
 
+@pytest.mark.parametrize("ridge", [0.0, 0.5])
+def test_the_shares_are_those_of_the_equations(ridge):
+    X, y = load_wine(return_X_y=True)
+    Z = X / X.std(axis=0)
+    own = [np.cov(Z[y == c].T, bias=True) for c in range(3)]
+    within = sum(np.mean(y == c) * S for c, S in enumerate(own))
+    target = within + ridge * np.trace(within) / 13 * np.eye(13)
+    expected = []
+    for c, S in enumerate(own):
+        A = np.linalg.solve(target, S)
+        trace, squares = np.trace(A), np.trace(A @ A)
+        error = max(trace**2 + squares, 13 * 14) / np.sum(y == c)
+        expected.append(min(1.0, error / (squares - 2 * trace + 13)))
+    model = QuadraticDiscriminant(ridge=ridge, scale="columns").fit(X, y)
+    assert_allclose(model.shrinkage_, expected, rtol=1e-9)
+
+
 def test_the_share_is_near_the_best_one(rng):
     """Over many draws its squared error is near that of the best constant share."""
     d, n = 8, 30
