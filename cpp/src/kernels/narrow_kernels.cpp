@@ -7,7 +7,7 @@ namespace EIGENFEAT_TIER {
 
 // A panel is as many vectors of a row of X as are worked on together; each of kRows rows of M has a
 // sum for every one of them, and all sums stay in registers beside the panel and an entry of M.
-constexpr index_t kPanel = 4;
+constexpr index_t kPanel = kPerLine == 1 ? 2 : 4;
 
 constexpr index_t rows_for(index_t vectors) {
   if (kRegisters == 32) return vectors == 1 ? 12 : vectors == 2 ? 8 : 6;
@@ -73,22 +73,32 @@ inline constexpr index_t kNarrowest = kPerLine == 1 ? kWidth<T> : kLane<T> / 2;
 template <class T>
 inline constexpr index_t kFewest = kNarrowest<T> / kWidth<T>;
 
+template <index_t kCount>
+struct Count {
+  static constexpr index_t value = kCount;
+};
+
+// work(number of vectors at a time, the column where they begin) for all columns of a block.
+template <class T, index_t kMost, class F>
+EIGENFEAT_INLINE void for_panels(index_t width, F&& work) {
+  const index_t vectors = width / kWidth<T>;
+  for (index_t v = 0; v < vectors; v += least(vectors, kMost)) {
+    if constexpr (kFewest<T> == 1) {
+      if (vectors == 1) work(Count<1>{}, v * kWidth<T>);
+    }
+    if constexpr (kMost > 2) {
+      if (vectors == 2) work(Count<2>{}, v * kWidth<T>);
+    }
+    if (vectors >= kMost) work(Count<kMost>{}, v * kWidth<T>);
+  }
+}
+
 template <class T>
 void narrow_rows(Shape shape, index_t width, const T* m, index_t stride, index_t d, const T* x,
                  index_t first, index_t last, T* y) {
-  const index_t vectors = width / kWidth<T>;
-  for (index_t v = 0; v < vectors; v += least(vectors, kPanel)) {
-    const T* from = x + v * kWidth<T>;
-    T* to = y + v * kWidth<T>;
-    if constexpr (kFewest<T> == 1) {
-      if (vectors == 1) panel_rows<T, 1>(shape, m, stride, d, from, width, first, last, to);
-    }
-    if (vectors == 2) panel_rows<T, 2>(shape, m, stride, d, from, width, first, last, to);
-    if constexpr (kPerLine > 1) {
-      if (vectors >= kPanel)
-        panel_rows<T, kPanel>(shape, m, stride, d, from, width, first, last, to);
-    }
-  }
+  for_panels<T, kPanel>(width, [&](auto count, index_t c) {
+    panel_rows<T, count.value>(shape, m, stride, d, x + c, width, first, last, y + c);
+  });
 }
 
 // y[k] += sum over rows r of m[r][k] x[r] for k in [begin, end)
@@ -128,19 +138,9 @@ EIGENFEAT_INLINE void spread_panel(Shape shape, const T* m, index_t stride, inde
 template <class T>
 void narrow_transposed(Shape shape, index_t width, const T* m, index_t stride, index_t n,
                        const T* x, index_t first, index_t last, T* y) {
-  const index_t vectors = width / kWidth<T>;
-  for (index_t v = 0; v < vectors; v += least(vectors, kPanel)) {
-    const T* from = x + v * kWidth<T>;
-    T* to = y + v * kWidth<T>;
-    if constexpr (kFewest<T> == 1) {
-      if (vectors == 1) spread_panel<T, 1>(shape, m, stride, n, from, width, first, last, to);
-    }
-    if (vectors == 2) spread_panel<T, 2>(shape, m, stride, n, from, width, first, last, to);
-    if constexpr (kPerLine > 1) {
-      if (vectors >= kPanel)
-        spread_panel<T, kPanel>(shape, m, stride, n, from, width, first, last, to);
-    }
-  }
+  for_panels<T, kPanel>(width, [&](auto count, index_t c) {
+    spread_panel<T, count.value>(shape, m, stride, n, x + c, width, first, last, y + c);
+  });
 }
 
 // Rows [i, i + kRows) of a symmetric product from the lower triangle alone: every entry left of the
@@ -195,16 +195,9 @@ EIGENFEAT_INLINE void symmetric_panel(const T* m, index_t stride, index_t d, con
 
 template <class T>
 void narrow_symmetric(index_t width, const T* m, index_t stride, index_t d, const T* x, T* y) {
-  constexpr index_t kMost = 2;  // vectors at a time
-  const index_t vectors = width / kWidth<T>;
-  for (index_t v = 0; v < vectors; v += least(vectors, kMost)) {
-    const T* from = x + v * kWidth<T>;
-    T* to = y + v * kWidth<T>;
-    if constexpr (kFewest<T> == 1) {
-      if (vectors == 1) symmetric_panel<T, 1>(m, stride, d, from, width, to);
-    }
-    if (vectors >= kMost) symmetric_panel<T, kMost>(m, stride, d, from, width, to);
-  }
+  for_panels<T, 2>(width, [&](auto count, index_t c) {
+    symmetric_panel<T, count.value>(m, stride, d, x + c, width, y + c);
+  });
 }
 
 }  // namespace EIGENFEAT_TIER
