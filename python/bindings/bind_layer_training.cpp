@@ -46,8 +46,8 @@ py::tuple step(LayerTraining<T>& training, const Array<T>& rows, const Array<std
   return py::make_tuple(losses.loss, losses.shifted);
 }
 
-template <class U>
-auto standardised(const Array<U>& rows, const Array<double>& centre, const Array<double>& scale,
+template <class T>
+auto standardised(const Array<T>& rows, const Array<double>& centre, const Array<double>& scale,
                   int n_threads) {
   const auto from = matrix_view(rows, "rows");
   const auto of_centre = vector_view(centre, "centre");
@@ -56,14 +56,14 @@ auto standardised(const Array<U>& rows, const Array<double>& centre, const Array
   const auto to = matrix_output(out);
   {
     const Unlocked unlocked;
-    standardise<U, float>(from, of_centre, of_scale, to, n_threads);
+    standardise<T>(from, of_centre, of_scale, to, n_threads);
   }
   return out;
 }
 
-template <class U>
+template <class T>
 void register_standardised(py::module_& module) {
-  module.def("standardised_rows", &standardised<U>, py::arg("rows").noconvert(), "centre"_a,
+  module.def("standardised_rows", &standardised<T>, py::arg("rows").noconvert(), "centre"_a,
              "scale"_a, "n_threads"_a);
 }
 

@@ -57,10 +57,9 @@ struct TrainingLosses {
 };
 
 // out <- (rows - centre) / scale, all of (d,) columns, computed in float64; 0 where scale is infinite.
-// U and T are float or double.
-template <class U, class T>
-void standardise(MatrixView<const U> rows, VectorView<const double> centre,
-                 VectorView<const double> scale, MatrixView<T> out, int n_threads);
+template <class T>
+void standardise(MatrixView<const T> rows, VectorView<const double> centre,
+                 VectorView<const double> scale, MatrixView<float> out, int n_threads);
 
 template <class T>
 class LayerTraining {

@@ -65,9 +65,9 @@ void column_sums(MatrixView<const T> rows, T* out, int n_threads) {
 
 }  // namespace
 
-template <class U, class T>
-void standardise(MatrixView<const U> rows, VectorView<const double> centre,
-                 VectorView<const double> scale, MatrixView<T> out, int n_threads) {
+template <class T>
+void standardise(MatrixView<const T> rows, VectorView<const double> centre,
+                 VectorView<const double> scale, MatrixView<float> out, int n_threads) {
   const index_t d = rows.cols;
   require(centre.size == d && scale.size == d, "centre and scale",
           std::to_string(d) + " entries each",
@@ -77,10 +77,10 @@ void standardise(MatrixView<const U> rows, VectorView<const double> centre,
   const int threads = threads_for(4.0 * static_cast<double>(rows.rows * d), n_threads);
   for_ranges(rows.rows, kRowsOfTask, threads, [&](index_t begin, index_t end, int) {
     for (index_t i = begin; i < end; ++i) {
-      const U* from = rows.row(i);
-      T* to = out.row(i);
+      const T* from = rows.row(i);
+      float* to = out.row(i);
       for (index_t j = 0; j < d; ++j)
-        to[j] = static_cast<T>((static_cast<double>(from[j]) - centre[j]) / scale[j]);
+        to[j] = static_cast<float>((static_cast<double>(from[j]) - centre[j]) / scale[j]);
     }
   });
 }
@@ -432,10 +432,10 @@ void LayerTraining<T>::logit(MatrixView<T> weights, VectorView<T> intercept) con
   state_->intercept.copy_to(intercept.data);
 }
 
-template void standardise<float, float>(MatrixView<const float>, VectorView<const double>,
-                                        VectorView<const double>, MatrixView<float>, int);
-template void standardise<double, float>(MatrixView<const double>, VectorView<const double>,
-                                         VectorView<const double>, MatrixView<float>, int);
+template void standardise<float>(MatrixView<const float>, VectorView<const double>,
+                                 VectorView<const double>, MatrixView<float>, int);
+template void standardise<double>(MatrixView<const double>, VectorView<const double>,
+                                  VectorView<const double>, MatrixView<float>, int);
 template class LayerTraining<float>;
 template class LayerTraining<double>;
 

@@ -224,6 +224,32 @@ TEST_CASE_TEMPLATE("threads change nothing, and confident rows stay finite", T, 
   }
 }
 
+TEST_CASE_TEMPLATE("standardised samples are rounded once, and constant columns are zero", T, float,
+                   double) {
+  Random random(41);
+  const index_t n = 100, d = 3;
+  const Matrix<T> rows = random.normal_matrix<T>(n, d);
+  const Vector<double> centre = {0.5, -1e6, 3.0};
+  const Vector<double> scale = {0.1, 1e-3, std::numeric_limits<double>::infinity()};
+  for (const int n_threads : {1, 3}) {
+    Matrix<float> out(n, d);
+    standardise<T>(rows.read(), read(centre), read(scale), out.view(), n_threads);
+    for (index_t i = 0; i < n; ++i) {
+      for (index_t j = 0; j < d; ++j) {
+        CHECK(out(i, j) ==
+              static_cast<float>((static_cast<double>(rows(i, j)) - centre[j]) / scale[j]));
+      }
+      CHECK(out(i, 2) == 0.0f);
+    }
+  }
+  Matrix<float> narrow(n, d - 1);
+  CHECK_THROWS_AS(standardise<T>(rows.read(), read(centre), read(scale), narrow.view(), 1),
+                  std::invalid_argument);
+  CHECK_THROWS_AS(
+      standardise<T>(rows.read(), {centre.data(), d - 1}, read(scale), narrow.view(), 1),
+      std::invalid_argument);
+}
+
 TEST_CASE("misuse names the argument") {
   Random random(6);
   const Model<double> model(random, 5, 4, 3, 2);
