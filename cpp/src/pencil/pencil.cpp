@@ -110,12 +110,12 @@ struct SolverCosts {
 constexpr SolverCosts kSolverCosts[] = {
     //                full          subset, and of all           tridiagonal
     //               columns             column       factor
-    {Tier::baseline, 1.51, 1505.0, 0.633, 494.0, 5054.0, 1.2, 1.104, 77.0, 1069.0, 19747.0,
-                     1.01, 11.0,         8.3, 1720.0, 0.7, 53.0},
-    {Tier::v3,       1.51, 1505.0, 0.633, 494.0, 5054.0, 1.2, 1.104, 77.0, 1069.0, 19747.0,
-                     1.01, 11.0,         8.3, 1720.0, 0.7, 53.0},
-    {Tier::v4,       1.51, 1505.0, 0.548, 546.0, 4734.0, 1.2, 0.991, 99.5, 920.0, 14654.0,
-                     1.11, 11.6,         8.3, 1630.0, 0.7, 53.0},
+    {Tier::baseline, 1.51, 1505.0, 0.633, 494.0, 5054.0, 1.2, 1.91, 210.0, 1770.0, 8740.0,
+                     3.49, 39.1,         8.3, 0.0,       0.76, 0.0},
+    {Tier::v3,       1.51, 1505.0, 0.633, 494.0, 5054.0, 1.2, 1.06, 46.0, 975.0, 20000.0,
+                     1.47, 19.6,         8.3, 235.0,     0.34, 23.0},
+    {Tier::v4,       1.51, 1505.0, 0.548, 546.0, 4734.0, 1.2, 1.00, 57.5, 825.0, 16600.0,
+                     1.50, 19.6,         8.3, 181.0,     0.11, 127.0},
 };
 // clang-format on
 static_assert(kSolverCosts[0].tier == Tier::baseline && kSolverCosts[1].tier == Tier::v3 &&
@@ -371,9 +371,12 @@ double pencil_bytes(index_t d, index_t n_items, index_t n_denominators,
     }
   }
   // Columns of length d: dense copies, or the basis and as much again for restarts.
+  // The tridiagonal kernels' copy is of doubles.
+  const index_t doubled = d * static_cast<index_t>(sizeof(double) / sizeof(T));
   const index_t columns = krylov                     ? 2 * krylov_capacity(options.n_vectors)
+                          : solver == Solver::full   ? 2 * d
                           : solver == Solver::subset ? d
-                                                     : 2 * d;
+                                                     : d + doubled;
   const double vectors = static_cast<double>(n_items) * static_cast<double>(options.n_vectors) +
                          static_cast<double>(n_threads) * static_cast<double>(columns);
   // Krylov: copies of A without its rows of zeros, one for each thread beside those that are shared.

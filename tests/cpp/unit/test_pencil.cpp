@@ -135,6 +135,9 @@ TEST_CASE("memory is foretold: factors in flight, scratch and the solution") {
   options.solver = Solver::full;
   CHECK(pencil_bytes<double>(100, 5, 1, options) == 3 * matrix + 5 * vectors);
   CHECK(pencil_bytes<float>(100, 5, 1, options) == (3 * matrix + 5 * vectors) / 2);
+  options.solver = Solver::tridiagonal;
+  CHECK(pencil_bytes<double>(100, 5, 1, options) == 3 * matrix + 5 * vectors);
+  CHECK(pencil_bytes<float>(100, 5, 1, options) == (4 * matrix + 5 * vectors) / 2);
   // Factors with inverses, one and a half matrices each.
   options.solver = Solver::krylov;
   const double large = 8.0 * 1000 * 1000;
@@ -233,9 +236,9 @@ TEST_CASE_TEMPLATE("the largest entry is positive, the first of them on ties", T
   }
 }
 
-TEST_CASE("automatic names one of the three, the cheaper for the size") {
+TEST_CASE("automatic names one of the four, the cheapest for the size") {
   CHECK(choose_solver(1, 1, 1) != Solver::automatic);
-  CHECK(choose_solver(64, 20, 9) != Solver::krylov);
+  CHECK(choose_solver(64, 20, 9) == Solver::tridiagonal);
   CHECK(choose_solver(64, 64, 9) != Solver::krylov);
   CHECK(choose_solver(3600, 20, 9) == Solver::krylov);
   CHECK(choose_solver(300, 20, 9) == Solver::krylov);
