@@ -372,7 +372,7 @@ double pencil_bytes(index_t d, index_t n_items, index_t n_denominators,
   }
   // Columns of length d: dense copies, or the basis and as much again for restarts.
   // The tridiagonal kernels' copy is of doubles.
-  const index_t doubled = d * static_cast<index_t>(sizeof(double) / sizeof(T));
+  const index_t doubled = std::is_same_v<T, double> ? d : 2 * d;
   const index_t columns = krylov                     ? 2 * krylov_capacity(options.n_vectors)
                           : solver == Solver::full   ? 2 * d
                           : solver == Solver::subset ? d
