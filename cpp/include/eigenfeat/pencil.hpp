@@ -37,7 +37,7 @@
 // each item. Tiles have fixed sizes: every thread count gives the same bits.
 // Scratch: 4/3 d^2 + 192 d numbers for each factor held (d^2 without krylov) and at most d^2 + (d + m) m for
 // each thread, m <= max(3 n_vectors, 160) + 64 (krylov), or d^2 for each thread (subset), or twice that
-// (full, tridiagonal).
+// (full, tridiagonal; in float three times).
 // T is float or double. Misuse throws std::invalid_argument; numerical outcomes are a Status per
 // item.
 #pragma once

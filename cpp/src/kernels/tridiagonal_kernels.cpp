@@ -170,7 +170,8 @@ typedef std::uint64_t Bits __attribute__((vector_size(EIGENFEAT_VECTOR_BYTES)));
 template <index_t kCount>
 EIGENFEAT_INLINE void count_vectors(const double* diagonal, const double* squares, index_t d,
                                     const double* shifts, double* below) {
-  // Steps between two scalings. A step multiplies by 3 at most, two steps by 1e-40 at least.
+  // Steps between two scalings. A step multiplies by 3 at most; and as its determinant is a square,
+  // at least 1e-40, eight of them keep one of the pair above 1e-290.
   constexpr index_t kSteps = 8;
   constexpr std::uint64_t kSign = 63, kExponent = 52, kTwiceBias = 2046;
   V shift[kCount], minor[kCount], before[kCount];

@@ -13,13 +13,13 @@ namespace eigenfeat {
 namespace {
 
 constexpr index_t kLine = kLane<double>;
-constexpr index_t kShifts = 32;  // of a sweep: so many Sturm sequences take little longer than one
+constexpr index_t kShifts = 32;  // of a sweep: with AVX-512 they take little longer than eight
 constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
 constexpr double kLeastOff = 1e-20;  // beside T's diagonal, ||T|| < 1: below any rounding
-constexpr double kNear = 1e-2;       // eigenvalues whose vectors are made orthogonal
+constexpr double kNear = 0.1;        // eigenvalues whose vectors are made orthogonal
 // From eigenvalue to shift: eigenvalues that agree to rounding are then about as far from it as one
 // another, so that different starts lead to different vectors of their space.
-constexpr double kBeside = 8 * kEpsilon;
+constexpr double kBeside = 2 * kEpsilon;
 
 index_t whole_lines(index_t n) {
   return (n + kLine - 1) / kLine * kLine;
@@ -58,11 +58,8 @@ bool LargestEigenpairs::solve(MatrixView<const T> lower, VectorView<T> values,
   unit_ /= scale;
   bisect(count);
   if (!iterate(count)) return false;
-  const auto value = [&](index_t b) {
-    return static_cast<T>(0.5 * (brackets_[b].low + brackets_[b].high) * unit_);
-  };
-  values[0] = value(0);
-  for (index_t j = 0; j < count; ++j) values[d_ - count + j] = value(1 + j);
+  values[0] = static_cast<T>(value(-1) * unit_);
+  for (index_t j = 0; j < count; ++j) values[d_ - count + j] = static_cast<T>(value(j) * unit_);
   for (index_t j = 0; j < count; ++j) {
     const double* from = lanes_.data() + j / kLine * d_ * kLine + j % kLine;
     for (index_t i = 0; i < d_; ++i) vectors(i, j) = static_cast<T>(from[i * kLine]);
@@ -145,43 +142,48 @@ void LargestEigenpairs::narrow() {
   }
 }
 
-// Vectors of T, then of A, in lanes_. False where a residual is not at rounding.
+// Vectors of T, then of A, in lanes_. False where they are not right to rounding.
 bool LargestEigenpairs::iterate(index_t count) {
+  constexpr int kRounds = 3;  // one, but for clusters as wide as rounding
   const TridiagonalKernels& kernel = kernels<TridiagonalKernels>();
   const index_t groups = (count + kLine - 1) / kLine, line_block = d_ * kLine;
   factors_.reserve(line_block * kFactorLines);
   lanes_.reserve(groups * line_block);
   columns_.reserve(groups * kLine * order_);
   fill_random(lanes_.data(), groups * line_block, 1);
-  for (index_t group = 0; group < groups; ++group) {
-    double shifts[kLine];
-    for (index_t l = 0; l < kLine; ++l) {
-      const Bracket& b = brackets_[1 + std::min(group * kLine + l, count - 1)];
-      shifts[l] = 0.5 * (b.low + b.high) + kBeside;
+  bool accurate = false;
+  for (int round = 0; round < kRounds && !accurate; ++round) {
+    for (index_t group = 0; group < groups; ++group) {
+      double shifts[kLine];
+      for (index_t l = 0; l < kLine; ++l)
+        shifts[l] = value(std::min(group * kLine + l, count - 1)) + kBeside;
+      double* const x = lanes_.data() + group * line_block;
+      kernel.factorise(diagonal_.data(), off_.data(), d_, kEpsilon, shifts, factors_.data());
+      if (round == 0) kernel.solve(factors_.data(), d_, false, x);  // of P L times the start
+      kernel.solve(factors_.data(), d_, true, x);
     }
-    double* const x = lanes_.data() + group * line_block;
-    kernel.factorise(diagonal_.data(), off_.data(), d_, kEpsilon, shifts, factors_.data());
-    // The first start is P L times a random vector.
-    for (const bool all : {false, true}) kernel.solve(factors_.data(), d_, all, x);
-    for (index_t l = 0; l < kLine; ++l) {
-      double* const out = vector(group * kLine + l);
-      for (index_t i = 0; i < d_; ++i) out[i] = x[i * kLine + l];
-    }
+    for_columns(groups, [](double& lane, double& column) { column = lane; });
+    orthogonalise(count);
+    for_columns(groups, [](double& lane, double& column) { lane = column; });
+    accurate = true;
+    for (index_t j = 0; j < count; ++j) accurate = accurate && is_accurate(j);
   }
-  orthogonalise(count);
-  const double allowed = 16.0 * std::sqrt(static_cast<double>(d_)) * kEpsilon;
-  for (index_t j = 0; j < count; ++j) {
-    if (!(residual(j) <= allowed)) return false;
-  }
-  for (index_t group = 0; group < groups; ++group) {
-    double* const x = lanes_.data() + group * line_block;
-    for (index_t l = 0; l < kLine; ++l) {
-      const double* from = vector(group * kLine + l);
-      for (index_t i = 0; i < d_; ++i) x[i * kLine + l] = from[i];
-    }
-    kernel.reflect(matrix_.data(), d_, tau_.data(), x);
-  }
+  if (!accurate) return false;
+  for (index_t group = 0; group < groups; ++group)
+    kernel.reflect(matrix_.data(), d_, tau_.data(), lanes_.data() + group * line_block);
   return true;
+}
+
+// work(entry of lanes_, the same entry of columns_)
+template <class F>
+void LargestEigenpairs::for_columns(index_t groups, F&& work) {
+  for (index_t group = 0; group < groups; ++group) {
+    double* const x = lanes_.data() + group * d_ * kLine;
+    for (index_t l = 0; l < kLine; ++l) {
+      double* const column = vector(group * kLine + l);
+      for (index_t i = 0; i < d_; ++i) work(x[i * kLine + l], column[i]);
+    }
+  }
 }
 
 // Gram-Schmidt, twice, against the vectors of eigenvalues nearby.
@@ -197,18 +199,19 @@ void LargestEigenpairs::orthogonalise(index_t count) {
   }
 }
 
-// ||T x - theta x||
-double LargestEigenpairs::residual(index_t j) const {
+// Whether x is of length 1, for squares may have overflowed, and ||T x - theta x|| at rounding.
+bool LargestEigenpairs::is_accurate(index_t j) const {
   const double* x = columns_.data() + j * order_;
-  const double theta = 0.5 * (brackets_[1 + j].low + brackets_[1 + j].high);
-  double squares = 0.0;
+  double squares = 0.0, length = 0.0;
   for (index_t i = 0; i < d_; ++i) {
-    double entry = (diagonal_[i] - theta) * x[i];
+    double entry = (diagonal_[i] - value(j)) * x[i];
     if (i > 0) entry += off_[i - 1] * x[i - 1];
     if (i + 1 < d_) entry += off_[i] * x[i + 1];
     squares += entry * entry;
+    length += x[i] * x[i];
   }
-  return std::sqrt(squares);
+  const double allowed = 16.0 * std::sqrt(static_cast<double>(d_)) * kEpsilon;
+  return std::sqrt(squares) <= allowed && std::abs(length - 1.0) <= 1e-8;
 }
 
 template bool LargestEigenpairs::solve<float>(MatrixView<const float>, VectorView<float>,

@@ -181,10 +181,11 @@ void ItemSolver<T>::take_columns(MatrixView<const T> ascending, index_t n_vector
   }
 }
 
-// max |A_ij| / ||B||, a size of the eigenvalues that A could have.
+// max |A_ii| / ||B||, a size of the eigenvalues that A could have.
 template <class T>
 double ItemSolver<T>::numerator_scale() const {
-  // The diagonal bounds what is off it where A is positive semidefinite, as moments are.
+  // The diagonal bounds what is off it where A is positive semidefinite, as moments are; of others
+  // it is a guess, and the largest eigenvalue counts as well.
   double largest = 0.0;
   for (index_t i = 0; i < a_.rows; ++i)
     largest = std::max(largest, std::abs(static_cast<double>(a_(i, i))));

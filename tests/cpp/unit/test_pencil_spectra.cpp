@@ -34,10 +34,9 @@ void check_spectrum(const Vector<double>& values, index_t n_vectors) {
   }
 }
 
-// A tridiagonal matrix's largest pairs, to rounding, by the solver of that name itself.
+// A tridiagonal numerator over the identity.
 template <class T>
-void check_tridiagonal(const Vector<double>& diagonal, const Vector<double>& off,
-                       index_t n_vectors) {
+Pencils<T> tridiagonal_pencil(const Vector<double>& diagonal, const Vector<double>& off) {
   const index_t d = diagonal.size();
   Matrix<T> a(d, d), b(d, d);
   for (index_t i = 0; i < d; ++i) {
@@ -45,10 +44,19 @@ void check_tridiagonal(const Vector<double>& diagonal, const Vector<double>& off
     b(i, i) = T(1);
     if (i + 1 < d) a(i, i + 1) = a(i + 1, i) = static_cast<T>(off[i]);
   }
+  return one_pencil(a, b);
+}
+
+// Its largest pairs, to rounding, by the solver of that name itself.
+template <class T>
+void check_tridiagonal(const Vector<double>& diagonal, const Vector<double>& off,
+                       index_t n_vectors) {
+  const Pencils<T> pencils = tridiagonal_pencil<T>(diagonal, off);
+  const Matrix<T>&a = pencils.a[0], &b = pencils.b[0];
   const reference::Table table(a.read());
   const reference::Eigenpairs expected = reference::symmetric_eigenpairs(table);
   const long double norm = reference::spectral_norm(table);
-  const Solved<T> solved = solve(one_pencil(a, b), with(Solver::tridiagonal, n_vectors));
+  const Solved<T> solved = solve(pencils, with(Solver::tridiagonal, n_vectors));
   CHECK(solved.solver[0] == static_cast<int>(Solver::tridiagonal));
   REQUIRE(solved.found[0] == n_vectors);
   for (index_t j = 0; j < n_vectors; ++j) {
@@ -244,4 +252,36 @@ TEST_CASE_TEMPLATE("tridiagonal matrices whose eigenvectors are hard to tell apa
   check_tridiagonal<T>(diagonal, off, 5);  // zeros at the top
   off[3] = 1;
   check_tridiagonal<T>(diagonal, off, 5);
+}
+
+TEST_CASE("a shift that meets an eigenvalue whose vector decays beyond all squares") {
+  // Squares of inverse iteration's vector overflow, of some of these.
+  for (int first = 20; first < 34; ++first) {
+    INFO("first " << first);
+    Vector<double> diagonal(21, -0.5), off;
+    for (index_t i = 0; i < 11; ++i) diagonal[i] = 0.25;
+    diagonal[11] = 0.25 - 0x1p-51;
+    for (const int exponent : {first, 50, 50, 50, 50}) {
+      off.push_back(std::ldexp(1.0, -exponent));
+      off.push_back(0.5);
+    }
+    off.resize(21);
+    const Pencils<double> pencils = tridiagonal_pencil<double>(diagonal, off);
+    const Solved<double> solved = solve(pencils, with(Solver::tridiagonal, 7));
+    CHECK(solved.status_of(0) == Status::ok);
+    check_pairs(pencils.a[0], pencils.b[0], 0.0, solved, 0, 1.0L, 1.0L, 1.0L, 0.0);
+  }
+}
+
+TEST_CASE("clusters as wide as rounding, whose vectors need a second round") {
+  for (const double width : {1e-15, 1e-14, 1e-13, 1e-12}) {
+    INFO("width " << width);
+    Random random(87);
+    const auto values =
+        spectrum(160, [&](double k) { return k < 30 ? 1 - width * k / 30 : 0.9 - k / 200; });
+    const Pencils<double> pencils = known_pencil<double>(random, values);
+    const Solved<double> solved = solve(pencils, with(Solver::tridiagonal, 30));
+    CHECK(solved.solver[0] == static_cast<int>(Solver::tridiagonal));
+    check_known(pencils, values, solved, 0.0);
+  }
 }
