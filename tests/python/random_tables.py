@@ -135,7 +135,7 @@ def random_table(seed: int, n_samples: int | None = None) -> Table:
 def epochs(X):
     """One epoch of a row: its entries are the amplitudes of the channels."""
     X = X.astype(np.float32 if X.dtype == np.float32 else np.float64)
-    sizes = np.abs(X).sum(axis=1)
+    sizes = np.abs(X).sum(axis=1, dtype=np.float64)
     phase = 1 + (sizes / max(sizes.max(), 1e-300))[:, None, None]
     return X[:, :, None] * np.sin(0.3 * phase * np.arange(12))
 

@@ -55,7 +55,8 @@ template <class T>
 LogitTerms softmax_residuals(MatrixView<T> z, const std::int32_t* labels, const double* weights,
                              double energy_weight) {
   const SoftmaxKernels<T>& kernel = kernels<SoftmaxKernels<T>>();
-  const index_t k = z.cols, at_once = std::clamp<index_t>(kNumbers / k, 1, kRows);
+  const index_t k = std::max<index_t>(z.cols, 1);
+  const index_t at_once = std::clamp<index_t>(kNumbers / k, 1, kRows);
   alignas(64) T few[kNumbers];
   alignas(64) double logs[kRows];
   Top<T> tops[kRows];

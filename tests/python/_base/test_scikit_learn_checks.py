@@ -43,11 +43,6 @@ DECLARED = {
 
 PAGE = Path(__file__).parents[3] / "docs" / "api" / "checks.rst"
 SVM = ef.MulticlassSVM(C=0.01, max_iter=20)
-OF_WEIGHTS = (
-    *(f"check_sample_weights_{what}" for what in ("pandas_series", "not_an_array", "list")),
-    *(f"check_sample_weights_{what}" for what in ("shape", "not_overwritten")),
-    "check_sample_weight_equivalence_on_dense_data",
-)
 ONE, GRID = {"logit__penalty": [0.1]}, {"logit__penalty": [0.1, 1.0]}
 LDA = incomplete.ReliableClassifier(
     LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"), correct=False
@@ -121,10 +116,8 @@ OTHERS = [
 def declared_of(estimator):
     """The checks that this configuration is known to fail."""
     declared = dict(DECLARED.get(type(estimator).__name__, {}))
-    if getattr(estimator, "pairs", None) == "hypercube" and "depth" in estimator.get_params():
+    if estimator.get_params().get("gem__pairs") == "hypercube":
         declared["check_methods_sample_order_invariance"] = "it sets n_clusters=2"
-    if getattr(estimator, "rule", None) is not None and estimator.correct is not False:
-        declared.update(dict.fromkeys(OF_WEIGHTS, "their classifiers take no weights"))
     if getattr(estimator, "solver", None) == "frank_wolfe":
         declared["check_class_weight_classifiers"] = "costs that differ by 1e7 take more epochs"
     return {} if getattr(estimator, "variance_floor", None) == 0.1 else declared
