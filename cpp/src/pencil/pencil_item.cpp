@@ -33,13 +33,8 @@ void ItemSolver<T>::solve(MatrixView<const T> a, const CompactMatrix<T>* compact
     result.solver = Solver::tridiagonal;
   }
   operator_.prepare_products(a, factor);
-  if (result.solver == Solver::tridiagonal &&
-      !(few_of(a.rows, options.n_vectors) && by_tridiagonal(options))) {
-    result.solver = Solver::subset;
-  }
-  const Status status = result.solver == Solver::full     ? by_full(options)
-                        : result.solver == Solver::subset ? by_subset(options)
-                                                          : Status::ok;
+  const Status status =
+      result.solver == Solver::full ? by_full(options) : by_reduction(options, result);
   result.status = status;
   if (status != Status::ok) return;
   const double worst = finish(options, options.n_vectors, result);
@@ -101,31 +96,22 @@ MatrixView<T> ItemSolver<T>::reduced(MatrixView<const T> lower) {
   return m;
 }
 
-// M's largest eigenpairs, v = L^-T u. False where they are not found to rounding.
+// M's largest eigenpairs by the tridiagonal kernels, or its wanted range by syevr where these do not
+// serve; v = L^-T u.
 template <class T>
-bool ItemSolver<T>::by_tridiagonal(const PencilOptions& options) {
+Status ItemSolver<T>::by_reduction(const PencilOptions& options, ItemResult<T>& result) {
   const index_t d = a_.rows, m = options.n_vectors;
   dense_vectors_.reserve(d * m);
   eigenvalues_.reserve(d);
+  const VectorView<T> values = {eigenvalues_.data(), d};
   const MatrixView<T> vectors = column_major(dense_vectors_.data(), d, m);
   const MatrixView<const T> lower = whole_lower();
-  if (!largest_.solve<T>(reduced(lower), {eigenvalues_.data(), d}, vectors)) return false;
-  trsm<T>(Side::left, Triangle::lower, Op::transpose, T(1), lower, vectors);
-  take_columns(vectors, m);
-  return true;
-}
-
-// M's wanted range by syevr, v = L^-T u.
-template <class T>
-Status ItemSolver<T>::by_subset(const PencilOptions& options) {
-  const index_t d = a_.rows, m = options.n_vectors;
-  dense_vectors_.reserve(d * m);
-  eigenvalues_.reserve(d);
-  const MatrixView<T> vectors = column_major(dense_vectors_.data(), d, m);
-  const MatrixView<const T> lower = whole_lower();
-  if (syevr_range<T>(Triangle::lower, reduced(lower), d - m, d - 1, {eigenvalues_.data(), d},
-                     vectors, work_) != 0) {
-    return by_full(options);  // syevr may fail on clusters of equal eigenvalues
+  const MatrixView<T> matrix = reduced(lower);
+  const bool few = result.solver == Solver::tridiagonal && few_of(d, m);
+  if (!few || !largest_.solve<T>(matrix, values, vectors)) {
+    result.solver = Solver::subset;
+    if (syevr_range<T>(Triangle::lower, matrix, d - m, d - 1, values, vectors, work_) != 0)
+      return by_full(options);  // syevr may fail on clusters of equal eigenvalues
   }
   trsm<T>(Side::left, Triangle::lower, Op::transpose, T(1), lower, vectors);
   take_columns(vectors, m);

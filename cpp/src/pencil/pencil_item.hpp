@@ -41,8 +41,7 @@ class ItemSolver {
  private:
   bool by_krylov(const CompactMatrix<T>* compact, const PencilOptions& options,
                  ItemResult<T>& result);
-  bool by_tridiagonal(const PencilOptions& options);
-  Status by_subset(const PencilOptions& options);
+  Status by_reduction(const PencilOptions& options, ItemResult<T>& result);
   MatrixView<const T> whole_lower();
   MatrixView<T> reduced(MatrixView<const T> lower);
   Status by_full(const PencilOptions& options);
