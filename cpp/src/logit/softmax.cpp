@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "base/whole_lines.hpp"
 #include "eigenfeat/scratch.hpp"
-#include "kernels/line.hpp"
 #include "kernels/softmax_kernels.hpp"
 
 namespace eigenfeat {
@@ -44,18 +44,13 @@ double sum_of(index_t k, F&& f) {
   return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
-template <class T>
-index_t whole_lines(index_t n) {
-  return (n + kLane<T> - 1) / kLane<T> * kLane<T>;
-}
-
 }  // namespace
 
 template <class T>
 LogitTerms softmax_residuals(MatrixView<T> z, const std::int32_t* labels, const double* weights,
                              double energy_weight) {
   const SoftmaxKernels<T>& kernel = kernels<SoftmaxKernels<T>>();
-  const index_t k = std::max<index_t>(z.cols, 1);
+  const index_t k = std::max<index_t>(z.cols, 1);  // never 0, which clang's analyzer cannot know
   const index_t at_once = std::clamp<index_t>(kNumbers / k, 1, kRows);
   alignas(64) T few[kNumbers];
   alignas(64) double logs[kRows];

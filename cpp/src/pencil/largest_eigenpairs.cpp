@@ -6,6 +6,7 @@
 
 #include "base/random_block.hpp"
 #include "base/vectors.hpp"
+#include "base/whole_lines.hpp"
 #include "kernels/line.hpp"
 #include "kernels/tridiagonal_kernels.hpp"
 
@@ -21,17 +22,13 @@ constexpr double kNear = 0.1;        // eigenvalues whose vectors are made ortho
 // another, so that different starts lead to different vectors of their space.
 constexpr double kBeside = 2 * kEpsilon;
 
-index_t whole_lines(index_t n) {
-  return (n + kLine - 1) / kLine * kLine;
-}
-
 }  // namespace
 
 template <class T>
 bool LargestEigenpairs::solve(MatrixView<const T> lower, VectorView<T> values,
                               MatrixView<T> vectors) {
   d_ = lower.rows;
-  order_ = whole_lines(d_);
+  order_ = whole_lines<double>(d_);
   const index_t count = vectors.cols;
   double largest = 0.0;
   bool finite = true;
@@ -104,7 +101,7 @@ void LargestEigenpairs::bisect(index_t count) {
 // Points that divide every bracket evenly; brackets that are one and the same share theirs.
 void LargestEigenpairs::narrow() {
   const index_t n = brackets_.size(), each = std::max<index_t>(1, kShifts / n);
-  const index_t n_shifts = whole_lines(n * each);
+  const index_t n_shifts = whole_lines<double>(n * each);
   shifts_.reserve(n_shifts);
   counts_.reserve(n_shifts);
   const auto group_end = [&](index_t first) {

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/vectors.hpp"
+#include "base/whole_lines.hpp"
 #include "kernels/line.hpp"
 #include "kernels/tridiagonal_kernels.hpp"
 
@@ -17,9 +18,9 @@ constexpr index_t kLanes = kLane<double>;
 
 TridiagonalRegion::TridiagonalRegion(index_t d)
     : d_(d),
-      order_(padded_order(d)),
+      order_(whole_lines<double>(d)),
       matrix_(order_ * order_),
-      steps_(tridiagonal_scratch(d)),
+      steps_(4 * order_),
       diagonal_(d),
       off_(d),
       tau_(d),

@@ -4,20 +4,9 @@
 
 #include "eigenfeat/lapack.hpp"
 #include "eigenfeat/scratch.hpp"
-#include "kernels/line.hpp"
 #include "regions/secular.hpp"
 
 namespace eigenfeat {
-
-// Rows and columns of the padded matrix: d rounded up to whole lines.
-inline index_t padded_order(index_t d) {
-  return (d + kLane<double> - 1) / kLane<double> * kLane<double>;
-}
-
-// Numbers of scratch that tridiagonalise needs.
-inline index_t tridiagonal_scratch(index_t d) {
-  return 4 * padded_order(d);
-}
 
 // What rounding may do to a matrix that is reduced to tridiagonal form: T is similar to A + E, with
 // |E|_2 at most this times |A|_F. Let u = 2^-53 and m be the order of what is left in a step. The
