@@ -32,7 +32,7 @@ PAGES = [
     "api/generated/eigenfeat.GEMClassifier.html",
     "benchmarks.html",
 ]
-FORMULAS = "api/generated/eigenfeat.incomplete.GaussianCompletion.html"
+FORMULAS = "api/generated/eigenfeat.early.GaussianCompletion.html"
 WIDTHS = {"wide": 1400, "narrow": 420}
 
 

@@ -15,9 +15,9 @@ from sklearn.model_selection import train_test_split
 
 import eigenfeat
 from eigenfeat import GEMClassifier, generalized_eigh
-from eigenfeat.incomplete import ReliableClassifier
+from eigenfeat.early import ReliableClassifier
+from eigenfeat.io import to_c
 from eigenfeat.ldg import LDG
-from eigenfeat.models import to_c
 
 
 def main():

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from eigenfeat.incomplete import GaussianCompletion, MixtureCompletion, ReliableClassifier
+from eigenfeat.early import GaussianCompletion, MixtureCompletion, ReliableClassifier
 
 COMPLETIONS = {"Gaussian": GaussianCompletion(), "mixture": MixtureCompletion()}
 

@@ -16,7 +16,7 @@ import numpy as np
 from dask.distributed import Client, LocalCluster, default_client, wait
 
 from eigenfeat import GEM, ClassMoments, GEMClassifier, distributed
-from eigenfeat.rows import ArrayBlocks
+from eigenfeat.samples import ArrayBlocks
 from timing import Contender, alternate, print_table
 
 OURS = "Dask"

@@ -37,7 +37,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from threadpoolctl import threadpool_limits
 
-from eigenfeat.incomplete import (
+from eigenfeat.early import (
     ECTS,
     FixedTime,
     LocalQDA,

@@ -31,7 +31,7 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from eigenfeat import GEMClassifier
-from eigenfeat.incomplete import (
+from eigenfeat.early import (
     EarlyLabels,
     LocalQDA,
     MixtureCompletion,

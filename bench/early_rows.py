@@ -21,7 +21,7 @@ from sklearn.svm import LinearSVC
 from threadpoolctl import threadpool_limits
 
 from eigenfeat import LDG
-from eigenfeat.incomplete import LocalQDA, MixtureCompletion, ReliableClassifier
+from eigenfeat.early import LocalQDA, MixtureCompletion, ReliableClassifier
 
 SETS = ("SyntheticControl", "MedicalImages", "TwoPatterns")
 # Seconds in the thesis.

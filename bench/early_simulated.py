@@ -28,7 +28,7 @@ from sklearn.naive_bayes import GaussianNB
 from threadpoolctl import threadpool_limits
 
 from eigenfeat import GEMClassifier
-from eigenfeat.incomplete import (
+from eigenfeat.early import (
     GaussianCompletion,
     LocalQDA,
     MixtureCompletion,

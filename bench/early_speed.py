@@ -25,7 +25,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from threadpoolctl import threadpool_limits
 
 import eigenfeat as ef
-from eigenfeat.incomplete import GaussianCompletion, LocalQDA, ReliableClassifier
+from eigenfeat.early import GaussianCompletion, LocalQDA, ReliableClassifier
 from eigenfeat.ldg import LDG
 from peers.conic_region import SOLVERS
 from peers.numpy_region import by_eigh, by_scipy, prefixes

@@ -22,7 +22,7 @@ from sklearn.naive_bayes import GaussianNB
 from threadpoolctl import threadpool_limits
 
 from eigenfeat import GEMClassifier
-from eigenfeat.incomplete import MixtureCompletion, ReliableClassifier, Sampled
+from eigenfeat.early import MixtureCompletion, ReliableClassifier, Sampled
 
 SAMPLES, TRAINING, CLASSES = 150, 300, 3
 

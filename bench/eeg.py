@@ -48,7 +48,7 @@ from sklearn.model_selection import (
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from eigenfeat import SpatialFilters, TangentSpace
-from eigenfeat.incomplete import MinimumCostClassifier
+from eigenfeat.early import MinimumCostClassifier
 
 DATA = Path(__file__).resolve().parents[1].parent / "shared/data/eeg"
 

@@ -23,8 +23,8 @@ import cost_model
 import eigenfeat as ef
 from eigenfeat.expansion.features import ExpandedRows
 from eigenfeat.linear.logit_problem import logit_terms, scaled_gram
-from eigenfeat.rows import reductions
-from eigenfeat.rows.blocks import Block
+from eigenfeat.samples import reductions
+from eigenfeat.samples.blocks import Block
 
 RATE_ROWS, RATE_COLUMNS, RATE_CLASSES, RATE_DIRECTIONS = 60_000, 1_000, 10, 500
 CLOUD = cost_model.Cluster(workers=100, cores=32)

@@ -34,10 +34,10 @@ RANKS = tuple(
         "_core",
         "_base",
         "moments expansion neighbours regions",
-        "pencils rows",
+        "pencils samples",
         "linear wide signals",
-        "gem rayleigh ldg incomplete maxmargin",
-        "tables models distributed plotting",
+        "gem rayleigh ldg early maxmargin",
+        "io distributed plotting",
         "demo report",
         "cli",
         "__main__ __init__ exceptions",
@@ -49,12 +49,12 @@ RANK_OF = {folder: rank for rank, folders in enumerate(RANKS) for folder in fold
 INNER_RANKS = {"ldg": ("_solving", "")}
 
 # Libraries besides the standard one: from which rank on, and those that are imported in functions.
-LIBRARIES = {"numpy": "_base", "joblib": "_base", "scipy": "pencils", "sklearn": "rows"}
+LIBRARIES = {"numpy": "_base", "joblib": "_base", "scipy": "pencils", "sklearn": "samples"}
 LIBRARIES |= {"click": "cli"}
 LAZY = {
     **{"rich": "_base", "threadpoolctl": "_base", "scipy": "_base"},
-    **{"matplotlib": "plotting", "dask": "tables", "distributed": "tables", "pandas": "tables"},
-    **{"pyarrow": "tables", "onnx": "models", "skops": "models"},
+    **{"matplotlib": "plotting", "dask": "io", "distributed": "io", "pandas": "io"},
+    **{"pyarrow": "io", "onnx": "io", "skops": "io"},
     **{"mne": "signals"},
 }
 
@@ -147,7 +147,7 @@ TEXT_RULES = (
         "messages say what came",
         ("python/eigenfeat/*.py",),
         r"\bgot (?:others|some|another)\b(?! that)",
-        allowed="python/eigenfeat/tables/delimited.py",
+        allowed="python/eigenfeat/io/delimited.py",
     ),
     TextRule("bindings do not reach LAPACK", (BINDINGS,), r"eigenfeat/lapack\.hpp"),
     TextRule(

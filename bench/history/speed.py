@@ -11,7 +11,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 import eigenfeat as ef
 from bench.problems import class_second_moments, dense_classification, digits
 from eigenfeat.demo.early import signals
-from eigenfeat.incomplete import ReliableClassifier
+from eigenfeat.early import ReliableClassifier
 from eigenfeat.ldg import LDG
 from eigenfeat.maxmargin import MulticlassSVM
 

@@ -21,7 +21,7 @@ from bench.papers import early_tables, pictures
 from bench.papers.early_tables import PLAIN, REDUCED, TABLE_TAU
 from bench.papers.literal_sets import by_the_letter
 from bench.papers.protocol import Method, Outcome, Problem, Protocol, read_arrays
-from eigenfeat.incomplete import (
+from eigenfeat.early import (
     ECTS,
     EarlyScores,
     FixedTime,

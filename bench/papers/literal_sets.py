@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from eigenfeat.incomplete.set_rules import ChebyshevSet, QuadraticSet, SetRule
+from eigenfeat.early.set_rules import ChebyshevSet, QuadraticSet, SetRule
 
 
 class PrintedChebyshev(ChebyshevSet):

@@ -1,4 +1,4 @@
-"""Class moments on Ray: the plain functions of eigenfeat.rows.reductions, reduced by Ray's tasks.
+"""Class moments on Ray: eigenfeat.samples.reductions, reduced by Ray's tasks.
 
 pip install eigenfeat ray && python ray_moments.py
 """
@@ -9,8 +9,8 @@ import numpy as np
 import ray
 
 from eigenfeat import GEM, ClassMoments
-from eigenfeat.rows.blocks import Block
-from eigenfeat.rows.reductions import merge_moments, moments
+from eigenfeat.samples.blocks import Block
+from eigenfeat.samples.reductions import merge_moments, moments
 
 
 def block(seed: int, n: int = 2000, d: int = 12) -> Block:

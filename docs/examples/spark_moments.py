@@ -1,4 +1,4 @@
-"""Class moments on Spark: the plain functions of eigenfeat.rows.reductions under RDD.treeReduce.
+"""Class moments on Spark: the plain functions of eigenfeat.samples.reductions under RDD.treeReduce.
 
 pip install eigenfeat pyspark && python spark_moments.py      # needs Java
 """
@@ -12,8 +12,8 @@ import numpy as np
 from pyspark import SparkConf, SparkContext
 
 from eigenfeat import GEM, ClassMoments
-from eigenfeat.rows.blocks import Block
-from eigenfeat.rows.reductions import merge_moments, moments
+from eigenfeat.samples.blocks import Block
+from eigenfeat.samples.reductions import merge_moments, moments
 
 
 def block(seed: int, n: int = 2000, d: int = 12) -> Block:

@@ -6,7 +6,7 @@ import pickle
 
 import numpy as np
 
-from eigenfeat.rows import ArrayBlocks, RowBlocks
+from eigenfeat.samples import ArrayBlocks, RowBlocks
 
 
 class FarBlocks(RowBlocks):

@@ -14,7 +14,7 @@ import eigenfeat
 from eigenfeat import ClassMoments, distributed
 from eigenfeat.distributed import DaskBlocks, pencils
 from eigenfeat.pencils import pair_directions
-from eigenfeat.rows import reductions
+from eigenfeat.samples import reductions
 
 da = pytest.importorskip("dask.array", reason="needs the extra 'dask'")
 pytest.importorskip("distributed", reason="needs the extra 'dask'")

@@ -12,10 +12,10 @@ from dataclasses import replace
 import numpy as np
 import region_reference as reference
 
-from eigenfeat.incomplete.completion import Conditional
-from eigenfeat.incomplete.discriminants import Gaussians, Linear, Quadratic
-from eigenfeat.incomplete.rules import RuleInput, square_roots
-from eigenfeat.incomplete.set_rules import SETS, SetRule, radius_of
+from eigenfeat.early.completion import Conditional
+from eigenfeat.early.discriminants import Gaussians, Linear, Quadratic
+from eigenfeat.early.rules import RuleInput, square_roots
+from eigenfeat.early.set_rules import SETS, SetRule, radius_of
 from eigenfeat.regions.dominance import SeparableClasses
 
 EPS = float(np.finfo(float).eps)

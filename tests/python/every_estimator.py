@@ -9,7 +9,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.utils import get_tags
 
 import eigenfeat as ef
-from eigenfeat import incomplete, ldg
+from eigenfeat import early, ldg
 
 N, D, K = 60, 4, 3
 RNG = np.random.default_rng(8)
@@ -72,18 +72,18 @@ ESTIMATORS = {
         PCA(2), sigma2=0.5, moves="corrupted", n_copies=2
     ),
     "MaxMarginPCA": lambda: ef.maxmargin.MaxMarginPCA(2, sigma2=0.5, max_iter=5),
-    "GaussianCompletion": incomplete.GaussianCompletion,
-    "MixtureCompletion": incomplete.MixtureCompletion,
-    "LocalQDA": incomplete.LocalQDA,
-    "ECTS": incomplete.ECTS,
-    "ReliableClassifierCV": lambda: incomplete.ReliableClassifierCV(n_folds=2),
-    "FixedTime": lambda: incomplete.FixedTime(time=1),
-    "MinimumCostClassifier": lambda: incomplete.MinimumCostClassifier(
+    "GaussianCompletion": early.GaussianCompletion,
+    "MixtureCompletion": early.MixtureCompletion,
+    "LocalQDA": early.LocalQDA,
+    "ECTS": early.ECTS,
+    "ReliableClassifierCV": lambda: early.ReliableClassifierCV(n_folds=2),
+    "FixedTime": lambda: early.FixedTime(time=1),
+    "MinimumCostClassifier": lambda: early.MinimumCostClassifier(
         LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"), n_times=2, n_folds=2
     ),
-    "ReliableClassifier": lambda: incomplete.ReliableClassifier(LinearDiscriminantAnalysis()),
-    "ReliableClassifier, local": lambda: incomplete.ReliableClassifier(
-        incomplete.LocalQDA(), incomplete.MixtureCompletion()
+    "ReliableClassifier": lambda: early.ReliableClassifier(LinearDiscriminantAnalysis()),
+    "ReliableClassifier, local": lambda: early.ReliableClassifier(
+        early.LocalQDA(), early.MixtureCompletion()
     ),
 }
 # Without kernels of counts, and the pool of views that sparse samples do not have.

@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 import eigenfeat as ef
-from eigenfeat import incomplete, ldg
+from eigenfeat import early, ldg
 
 NAMES = np.array(["birch", "elm", "oak"])
 
@@ -36,7 +36,7 @@ FRAME = pd.DataFrame(X, columns=["a", "b", "c", "d"])
 
 
 def _reliable(classifier, completion=None, **options):
-    return incomplete.ReliableClassifier(classifier, completion, **options).fit(X, Y)
+    return early.ReliableClassifier(classifier, completion, **options).fit(X, Y)
 
 
 def _calibrated():
@@ -128,25 +128,25 @@ MODELS = {
     "MaxMarginShift": lambda: ef.MaxMarginShift(PCA(2), sigma2=0.5).fit(X, Y),
     "MaxMarginShift, joint": lambda: ef.MaxMarginShift(PCA(2), sigma2=0.5, moves="joint").fit(X, Y),
     "MaxMarginPCA": lambda: ef.maxmargin.MaxMarginPCA(2, sigma2=0.5).fit(X, Y),
-    "GaussianCompletion": lambda: incomplete.GaussianCompletion().fit(X),
-    "MixtureCompletion": lambda: incomplete.MixtureCompletion().fit(X, Y),
-    "LocalQDA": lambda: incomplete.LocalQDA().fit(X, Y),
-    "ECTS": lambda: incomplete.ECTS().fit(X[:30], Y[:30]),
-    "ReliableClassifierCV": lambda: incomplete.ReliableClassifierCV(n_folds=2).fit(X, Y),
-    "FixedTime": lambda: incomplete.FixedTime(time=4).fit(X[:30], Y[:30]),
-    "MinimumCostClassifier": lambda: incomplete.MinimumCostClassifier(n_folds=2).fit(X, Y),
+    "GaussianCompletion": lambda: early.GaussianCompletion().fit(X),
+    "MixtureCompletion": lambda: early.MixtureCompletion().fit(X, Y),
+    "LocalQDA": lambda: early.LocalQDA().fit(X, Y),
+    "ECTS": lambda: early.ECTS().fit(X[:30], Y[:30]),
+    "ReliableClassifierCV": lambda: early.ReliableClassifierCV(n_folds=2).fit(X, Y),
+    "FixedTime": lambda: early.FixedTime(time=4).fit(X[:30], Y[:30]),
+    "MinimumCostClassifier": lambda: early.MinimumCostClassifier(n_folds=2).fit(X, Y),
     "ReliableClassifier, LDA": _calibrated,
     "ReliableClassifier, QDA": lambda: _reliable(
-        QuadraticDiscriminantAnalysis(), incomplete.MixtureCompletion()
+        QuadraticDiscriminantAnalysis(), early.MixtureCompletion()
     ),
     "ReliableClassifier, SVC": lambda: _reliable(LinearSVC(), rule="chebyshev"),
     "ReliableClassifier, logit": lambda: _reliable(LogisticRegression(), rule="box"),
-    "ReliableClassifier, local": lambda: _reliable(incomplete.LocalQDA()),
+    "ReliableClassifier, local": lambda: _reliable(early.LocalQDA()),
     "ReliableClassifier, features": lambda: _reliable(
-        ef.MultinomialLogit(), rule=incomplete.Sampled(128), features=PCA(2)
+        ef.MultinomialLogit(), rule=early.Sampled(128), features=PCA(2)
     ),
     "ReliableClassifier, sampled": lambda: _reliable(
-        ef.GEMClassifier(views="gem"), rule=incomplete.Sampled(128)
+        ef.GEMClassifier(views="gem"), rule=early.Sampled(128)
     ),
     "Pipeline": lambda: make_pipeline(
         ef.GEM(n_directions=2), StandardScaler(), LogisticRegression()

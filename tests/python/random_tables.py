@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 
 import eigenfeat as ef
-from eigenfeat import gem, incomplete, ldg, maxmargin, rayleigh, signals
+from eigenfeat import early, gem, ldg, maxmargin, rayleigh, signals
 
 __all__ = ["DEFAULTS", "OF_EPOCHS", "Table", "difference", "epochs", "random_table"]
 
@@ -195,14 +195,14 @@ _PLAIN += [rayleigh.QuadraticDiscriminant, rayleigh.SlicedInverseRegression, ray
 _PLAIN += [rayleigh.VanishingComponents, rayleigh.OrientedPCA, ldg.TransferLDG, ldg.PooledPCA]
 _PLAIN += [ldg.PooledFisher, ldg.RegularizedFisher, ldg.PCAFisher, ldg.DirectLDA]
 _PLAIN += [ldg.GSVDDiscriminant, ldg.MaximumMarginCriterion, ldg.LocalFisher]
-_PLAIN += [ldg.PartitionedReducer, maxmargin.MaxMarginPCA, incomplete.GaussianCompletion]
-_PLAIN += [incomplete.MixtureCompletion, incomplete.LocalQDA, incomplete.ECTS]
-_PLAIN += [incomplete.ReliableClassifierCV, incomplete.MinimumCostClassifier]
+_PLAIN += [ldg.PartitionedReducer, maxmargin.MaxMarginPCA, early.GaussianCompletion]
+_PLAIN += [early.MixtureCompletion, early.LocalQDA, early.ECTS]
+_PLAIN += [early.ReliableClassifierCV, early.MinimumCostClassifier]
 _PLAIN += [signals.SpatialFilters, signals.TangentSpace]
 DEFAULTS: dict[str, Callable[[], object]] = {
     **{kind.__name__: kind for kind in _PLAIN},
     **{kind.__name__: partial(kind, random_state=0) for kind in _SEEDED},
     "GEMClassifier, gem": partial(ef.GEMClassifier, views="gem"),
-    "FixedTime": partial(incomplete.FixedTime, time=1),
-    "ReliableClassifier": lambda: incomplete.ReliableClassifier(ef.FisherLDA()),
+    "FixedTime": partial(early.FixedTime, time=1),
+    "ReliableClassifier": lambda: early.ReliableClassifier(ef.FisherLDA()),
 }

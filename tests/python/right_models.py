@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from eigenfeat.incomplete import GaussianCompletion, MixtureCompletion
+from eigenfeat.early import GaussianCompletion, MixtureCompletion
 
 
 def agreement(model, completed, seen, tau):

@@ -14,7 +14,7 @@ from fitted_models import MODELS
 
 import eigenfeat as ef
 from eigenfeat._base.saved_files import META
-from eigenfeat.models.saving import SCHEMA
+from eigenfeat.io.saving import SCHEMA
 
 
 def members(path):

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from eigenfeat.demo.early import signals
-from eigenfeat.incomplete import MinimumCostClassifier
+from eigenfeat.early import MinimumCostClassifier
 
 rng = np.random.default_rng(0)
 X, y = signals(200, rng)

@@ -11,7 +11,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from eigenfeat import plotting
 from eigenfeat.demo.early import signals
-from eigenfeat.incomplete import ReliableClassifier
+from eigenfeat.early import ReliableClassifier
 
 rng = np.random.default_rng(1)
 X, y = signals(300, rng)

@@ -12,7 +12,7 @@ from sklearn.datasets import load_digits
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.model_selection import train_test_split
 
-from eigenfeat.incomplete import MixtureCompletion, ReliableClassifier
+from eigenfeat.early import MixtureCompletion, ReliableClassifier
 
 X, y = load_digits(return_X_y=True)
 chosen = np.isin(y, [3, 8])

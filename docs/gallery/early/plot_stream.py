@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from eigenfeat.demo.early import signals
-from eigenfeat.incomplete import ReliableClassifier
+from eigenfeat.early import ReliableClassifier
 
 rng = np.random.default_rng(2)
 X, y = signals(300, rng)

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from eigenfeat.demo.early import signals
-from eigenfeat.incomplete import (
+from eigenfeat.early import (
     ECTS,
     FixedTime,
     ReliableClassifier,

@@ -16,9 +16,9 @@ from eigenfeat._base.extras import require
 from eigenfeat._base.validation import show
 from eigenfeat.cli.files import check_output, check_some, opened_with_model
 from eigenfeat.cli.output import Output, UsageError
+from eigenfeat.io import FileRows
 from eigenfeat.report.evidence import N_NEIGHBORS, features_of, neighbour_labels
-from eigenfeat.rows.out_of_core import without_names
-from eigenfeat.tables import FileRows
+from eigenfeat.samples.out_of_core import without_names
 
 __all__ = ["evaluate", "report"]
 

@@ -14,9 +14,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from eigenfeat.cli.output import UsageError
-from eigenfeat.models.saving import load
-from eigenfeat.tables import FileRows, listed_files, open_rows
-from eigenfeat.tables.opening import format_of
+from eigenfeat.io import FileRows, listed_files, open_rows
+from eigenfeat.io.opening import format_of
+from eigenfeat.io.saving import load
 
 __all__ = ["STANDARD", "check_output", "check_some", "opened_with_model", "rows_of"]
 

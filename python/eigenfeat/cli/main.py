@@ -356,7 +356,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt as error:
         return report_error(error, as_json)
     except _EXPECTED as error:
-        from eigenfeat.tables.errors import BadRowError, OptionError
+        from eigenfeat.io.errors import BadRowError, OptionError
 
         advice = ""
         if isinstance(error, BadRowError) and "--skip-bad" not in given:

@@ -21,12 +21,12 @@ from eigenfeat.cli.inspect import plain
 from eigenfeat.cli.kinds import full_name, grid_values, suited, unfitted
 from eigenfeat.cli.output import Output, UsageError
 from eigenfeat.gem.search import GEMClassifierCV
-from eigenfeat.models.saving import save
+from eigenfeat.io import FileRows
+from eigenfeat.io.saving import save
+from eigenfeat.io.writers import SUFFIXES, open_writer
 from eigenfeat.moments.class_moments import ClassMoments
-from eigenfeat.rows.estimator import keep_columns
-from eigenfeat.rows.out_of_core import without_names
-from eigenfeat.tables import FileRows
-from eigenfeat.tables.writers import SUFFIXES, open_writer
+from eigenfeat.samples.estimator import keep_columns
+from eigenfeat.samples.out_of_core import without_names
 
 __all__ = ["fit", "predict", "search", "transform"]
 
@@ -192,7 +192,7 @@ def _search(options: SimpleNamespace, grid: dict[str, list[Any]]) -> Any:
         named = {f"shift__{name}": values for name, values in grid.items()}
         folds = StratifiedKFold(options.cv or 5, shuffle=True, random_state=0)
         return GridSearchCV(steps, named, cv=folds, error_score="raise")
-    from eigenfeat.incomplete import ReliableClassifierCV
+    from eigenfeat.early import ReliableClassifierCV
 
     taus = grid.pop("reliability", None)
     candidates = {

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.types import Labels
-from eigenfeat.incomplete import (
+from eigenfeat.early import (
     ECTS,
     Calibration,
     EarlyScores,

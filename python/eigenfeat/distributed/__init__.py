@@ -1,8 +1,8 @@
 """The same estimators on Dask arrays and data frames, with the results of one machine.
 
-Rows stay on their workers. Only the results of `eigenfeat.rows.reductions` for the partitions are
-sent, and merged in a tree whose shape depends on the partitions alone: runs agree bit for bit, for
-any workers, and if workers are lost during a run. The current scheduler of Dask does the work: that
+Rows stay on their workers. Only the results of `eigenfeat.samples.reductions` for the partitions
+are sent, and merged in a tree whose shape depends on the partitions alone: runs agree bit for bit,
+for any workers, and if workers are lost during a run. The current scheduler of Dask does the work: that
 of the current `distributed.Client`, or threads.
 
 The estimators are subclasses of those of the same names in `eigenfeat`, with the same parameters.

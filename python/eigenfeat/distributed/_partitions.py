@@ -20,13 +20,13 @@ from eigenfeat.distributed._dask import (
     module,
 )
 from eigenfeat.distributed._persisted import PersistedPartitions
-from eigenfeat.rows.blocks import Block
+from eigenfeat.samples.blocks import Block
 
 if TYPE_CHECKING:
     from dask.array import Array
     from dask.dataframe import DataFrame, Series
 
-    from eigenfeat.rows.columns import TableColumns
+    from eigenfeat.samples.columns import TableColumns
 
 __all__ = ["Partitions", "encoded_frame", "encoder_of", "partitions"]
 
@@ -66,7 +66,7 @@ def partitions(
 def encoder_of(frame: DataFrame, *others: Any) -> TableColumns | None:
     """The encoder of a frame's columns but `others`; None if all are numbers."""
     # Workers that read arrays start without scikit-learn.
-    from eigenfeat.rows.columns import TableColumns, column_counts, has_categories
+    from eigenfeat.samples.columns import TableColumns, column_counts, has_categories
 
     features = _features(frame, *others)
     if not has_categories(frame._meta_nonempty[features]):

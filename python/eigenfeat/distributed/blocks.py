@@ -18,8 +18,8 @@ from eigenfeat.distributed._dask import client_in_use, computed, module, persist
 from eigenfeat.distributed._partitions import Partitions, partitions
 from eigenfeat.distributed._persisted import PersistedPartitions
 from eigenfeat.moments.class_moments import ClassMoments
-from eigenfeat.rows import reductions
-from eigenfeat.rows.blocks import (
+from eigenfeat.samples import reductions
+from eigenfeat.samples.blocks import (
     ArrayBlocks,
     Block,
     Checksum,
@@ -154,7 +154,7 @@ class DaskBlocks(RowBlocks):
     def _reduced_kept(
         self, merge: Any, reading: RowTransform, function: Any, merge_inside: Any, *arguments: Any
     ) -> Any:
-        """A pass of `eigenfeat.rows.blocks.read`, by what the workers keep of an earlier one."""
+        """A pass of `eigenfeat.samples.blocks.read`, by what the workers keep of an earlier one."""
         if self._stored is None or self._stored.reading is not reading:
             self._stored = None
             parts = self._made(self._pass(_stored_blocks, merge, (reading,)))
@@ -360,7 +360,7 @@ def _fits_memory(reading: RowTransform, n_rows: int, share: float) -> bool:
 
 
 def _stored_blocks(blocks: RowBlocks, reading: RowTransform) -> list[_StoredBlock]:
-    """What `eigenfeat.rows.blocks.read` reads of blocks, before any function is called."""
+    """What `eigenfeat.samples.blocks.read` reads of blocks, before any function is called."""
     result = []
     for block in blocks:
         checked = reading.checked(block)
@@ -375,7 +375,7 @@ def _reduced(
     merge: Callable[[_Result, _Result], _Result],
     arguments: Sequence[Any],
 ) -> tuple[Checksum, _Result | None] | None:
-    """As `eigenfeat.rows.blocks.read` for each of the blocks, merged: the same bits."""
+    """As `eigenfeat.samples.blocks.read` for each of the blocks, merged: the same bits."""
     total: Any = None
     for block in stored:
         solution: Any = None

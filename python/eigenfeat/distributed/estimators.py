@@ -19,8 +19,8 @@ from eigenfeat.moments.class_moments import ClassMoments
 if TYPE_CHECKING:
     from dask.typing import DaskCollection as Collection
 
-    from eigenfeat.rows.blocks import RowBlocks
-    from eigenfeat.rows.columns import TableColumns
+    from eigenfeat.samples.blocks import RowBlocks
+    from eigenfeat.samples.columns import TableColumns
 
 __all__ = ["GEM", "GEMClassifier", "GEMClassifierCV", "MultinomialLogit"]
 

@@ -37,9 +37,9 @@ from eigenfeat.gem.pool import (
 )
 from eigenfeat.gem.views import VIEWS, TableStatistics
 from eigenfeat.linear.logistic import MultinomialLogit
-from eigenfeat.rows.blocks import ArrayBlocks, RowBlocks
-from eigenfeat.rows.completion import ALLOW_NAN, complete
-from eigenfeat.rows.estimator import (
+from eigenfeat.samples.blocks import ArrayBlocks, RowBlocks
+from eigenfeat.samples.completion import ALLOW_NAN, complete
+from eigenfeat.samples.estimator import (
     BaseEstimator,
     Iterative,
     Verbose,
@@ -55,13 +55,13 @@ from eigenfeat.rows.estimator import (
     weighted_rows,
     with_steps,
 )
-from eigenfeat.rows.labelled import MemoryRows, scan_blocks
-from eigenfeat.rows.out_of_core import FromLogits, over_blocks
+from eigenfeat.samples.labelled import MemoryRows, scan_blocks
+from eigenfeat.samples.out_of_core import FromLogits, over_blocks
 
 if TYPE_CHECKING:
     from eigenfeat.expansion.features import ExpandedRows
     from eigenfeat.pencils.contrasts import Contrasts
-    from eigenfeat.rows.labelled import LabelledRows
+    from eigenfeat.samples.labelled import LabelledRows
 
 __all__ = ["GEMClassifier", "default_logit", "with_gaps"]
 

@@ -21,13 +21,13 @@ from eigenfeat._base.validation import MOST, show, take_names
 from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.gem.gem import GEM
 from eigenfeat.gem.joint import JointGEMClassifier
-from eigenfeat.rows.blocks import is_blocks
-from eigenfeat.rows.estimator import BaseEstimator, Iterative, Verbose, with_steps
-from eigenfeat.rows.out_of_core import FromLogits, over_blocks
+from eigenfeat.samples.blocks import is_blocks
+from eigenfeat.samples.estimator import BaseEstimator, Iterative, Verbose, with_steps
+from eigenfeat.samples.out_of_core import FromLogits, over_blocks
 
 if TYPE_CHECKING:
-    from eigenfeat.rows.blocks import RowBlocks
-    from eigenfeat.rows.labelled import LabelledRows
+    from eigenfeat.samples.blocks import RowBlocks
+    from eigenfeat.samples.labelled import LabelledRows
 
 __all__ = ["GEMEnsemble"]
 

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat.expansion.features import Layer
 from eigenfeat.gem.classifier import with_gaps
-from eigenfeat.rows.completion import complete
+from eigenfeat.samples.completion import complete
 
 if TYPE_CHECKING:
     from eigenfeat._base.types import Labels, Rows

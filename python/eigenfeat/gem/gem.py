@@ -31,9 +31,9 @@ from eigenfeat.pencils.fitted_directions import (
     solve,
     tried_scales,
 )
-from eigenfeat.rows.blocks import RowBlocks
-from eigenfeat.rows.completion import ALLOW_NAN, complete, refuse_missing
-from eigenfeat.rows.estimator import (
+from eigenfeat.samples.blocks import RowBlocks
+from eigenfeat.samples.completion import ALLOW_NAN, complete, refuse_missing
+from eigenfeat.samples.estimator import (
     BaseEstimator,
     Verbose,
     given_blocks,
@@ -44,8 +44,8 @@ from eigenfeat.rows.estimator import (
     validate_data,
     weighted_rows,
 )
-from eigenfeat.rows.labelled import MemoryRows, scan_blocks
-from eigenfeat.rows.out_of_core import over_blocks
+from eigenfeat.samples.labelled import MemoryRows, scan_blocks
+from eigenfeat.samples.out_of_core import over_blocks
 from eigenfeat.wide.directions import WideDirections
 from eigenfeat.wide.pencils import expand_wide, refuse_moments, solve_wide
 
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from eigenfeat.pencils.fitted_directions import ScaleReport
-    from eigenfeat.rows.labelled import LabelledRows
+    from eigenfeat.samples.labelled import LabelledRows
 
 __all__ = ["GEM"]
 

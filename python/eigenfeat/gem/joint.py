@@ -27,8 +27,8 @@ from eigenfeat._base.validation import MOST, warn_caller
 from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.linear.held_out import temperature
 from eigenfeat.moments.class_moments import column_deviations, pooled_mean, shares_and_means
-from eigenfeat.rows.blocks import ArrayBlocks
-from eigenfeat.rows.estimator import WIDE, is_wide
+from eigenfeat.samples.blocks import ArrayBlocks
+from eigenfeat.samples.estimator import WIDE, is_wide
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from eigenfeat.linear.held_out import Logits
     from eigenfeat.linear.logistic import MultinomialLogit
     from eigenfeat.moments.class_moments import ClassMoments
-    from eigenfeat.rows.blocks import Block, RowBlocks
-    from eigenfeat.rows.labelled import LabelledRows
+    from eigenfeat.samples.blocks import Block, RowBlocks
+    from eigenfeat.samples.labelled import LabelledRows
 
 __all__ = ["JointGEMClassifier"]
 

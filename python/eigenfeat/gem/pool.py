@@ -48,13 +48,13 @@ from eigenfeat.linear.logistic import (
     held_out_logits_of,
 )
 from eigenfeat.moments.class_moments import ClassMoments
-from eigenfeat.rows.blocks import Block
-from eigenfeat.rows.labelled import MemoryRows
+from eigenfeat.samples.blocks import Block
+from eigenfeat.samples.labelled import MemoryRows
 
 if TYPE_CHECKING:
     from eigenfeat._base.types import Codes, Floats
     from eigenfeat.gem.gem import GEM
-    from eigenfeat.rows.labelled import LabelledRows
+    from eigenfeat.samples.labelled import LabelledRows
 
 __all__ = [
     "MOST_CLASSES",

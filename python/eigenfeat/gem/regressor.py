@@ -20,15 +20,15 @@ from eigenfeat.expansion.features import check_powers, expand
 from eigenfeat.gem.gem import GEM
 from eigenfeat.gem.views import Table, TableStatistics
 from eigenfeat.moments.class_moments import is_rounding
-from eigenfeat.rows.completion import complete, completed
-from eigenfeat.rows.estimator import (
+from eigenfeat.samples.completion import complete, completed
+from eigenfeat.samples.estimator import (
     BaseEstimator,
     keep_completion,
     unchanged_on_error,
     validate_columns,
     weighted_rows,
 )
-from eigenfeat.rows.targets import supervised_contractions, target_groups
+from eigenfeat.samples.targets import supervised_contractions, target_groups
 
 __all__ = ["GEMRegressor"]
 

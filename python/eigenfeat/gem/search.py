@@ -29,19 +29,19 @@ from eigenfeat._base.validation import take_names
 from eigenfeat.expansion.features import Layer, as_layer
 from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.linear.logistic import MultinomialLogit
-from eigenfeat.rows import reductions
-from eigenfeat.rows.estimator import BaseEstimator, Iterative, progress_bar, with_steps
-from eigenfeat.rows.labelled import BlockRows, MemoryRows
-from eigenfeat.rows.out_of_core import BlockScores
-from eigenfeat.rows.splits import check_held_out, checked_splitter, cv_results
+from eigenfeat.samples import reductions
+from eigenfeat.samples.estimator import BaseEstimator, Iterative, progress_bar, with_steps
+from eigenfeat.samples.labelled import BlockRows, MemoryRows
+from eigenfeat.samples.out_of_core import BlockScores
+from eigenfeat.samples.splits import check_held_out, checked_splitter, cv_results
 
 if TYPE_CHECKING:
     from sklearn.model_selection import BaseCrossValidator
 
     from eigenfeat.gem.gem import GEM
     from eigenfeat.moments.class_moments import ClassMoments
-    from eigenfeat.rows.blocks import Block, RowBlocks
-    from eigenfeat.rows.labelled import LabelledRows
+    from eigenfeat.samples.blocks import Block, RowBlocks
+    from eigenfeat.samples.labelled import LabelledRows
 
 __all__ = ["GEMClassifierCV"]
 

@@ -43,7 +43,7 @@ from eigenfeat._base.core import core
 from eigenfeat._base.saved import Saved, fits
 from eigenfeat._base.threads import cached_property, resolve
 from eigenfeat.pencils.pencils import generalized_eigh
-from eigenfeat.rows.blocks import Block
+from eigenfeat.samples.blocks import Block
 
 if TYPE_CHECKING:
     from eigenfeat._base.types import Codes

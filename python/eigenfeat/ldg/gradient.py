@@ -17,7 +17,7 @@ from eigenfeat.ldg._solving.descent import LocalGaussians, minimise
 from eigenfeat.ldg.linear import LDG
 from eigenfeat.moments.columns import signed
 from eigenfeat.neighbours.local_means import local_neighbours
-from eigenfeat.rows.estimator import Iterative, Verbose, unchanged_on_error, with_steps
+from eigenfeat.samples.estimator import Iterative, Verbose, unchanged_on_error, with_steps
 
 __all__ = ["DiscriminativeGaussian"]
 

@@ -25,7 +25,7 @@ from eigenfeat.expansion.features import expand
 from eigenfeat.ldg.linear import LDG
 from eigenfeat.moments.class_moments import varying
 from eigenfeat.moments.columns import deviations, in_any_order, signed
-from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error, validate_data
+from eigenfeat.samples.estimator import BaseEstimator, unchanged_on_error, validate_data
 
 __all__ = ["KernelLDG"]
 

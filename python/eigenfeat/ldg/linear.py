@@ -43,7 +43,7 @@ from eigenfeat.neighbours.local_means import (
     local_scatters,
     scatters_of_neighbours,
 )
-from eigenfeat.rows.estimator import BaseEstimator, is_wide, unchanged_on_error, validate_data
+from eigenfeat.samples.estimator import BaseEstimator, is_wide, unchanged_on_error, validate_data
 from eigenfeat.wide.ldg import WideBasis, WideProblem, WideRows, coordinates_of, wide_rows
 from eigenfeat.wide.rows import Columns
 

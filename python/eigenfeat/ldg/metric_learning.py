@@ -42,10 +42,10 @@ from eigenfeat.ldg._solving.metrics import (
 )
 from eigenfeat.ldg._solving.scatters import Array, ClassRows, Reduction, Span, count_components
 from eigenfeat.ldg.pooled import PooledReducer
-from eigenfeat.rows.estimator import Iterative, StoppedError, with_steps
+from eigenfeat.samples.estimator import Iterative, StoppedError, with_steps
 
 if TYPE_CHECKING:
-    from eigenfeat.rows.blocks import RowBlocks
+    from eigenfeat.samples.blocks import RowBlocks
 
 __all__ = ["ITML", "NCA", "TransferITML", "ranked_by_information"]
 

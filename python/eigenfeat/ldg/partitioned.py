@@ -18,18 +18,18 @@ from eigenfeat._base.saved import fits
 from eigenfeat._base.types import Estimator, Floats, RandomState, Rows, Targets
 from eigenfeat._base.validation import MOST, in_order, show
 from eigenfeat.ldg.linear import LDG
-from eigenfeat.rows.blocks import Block
-from eigenfeat.rows.estimator import (
+from eigenfeat.samples.blocks import Block
+from eigenfeat.samples.estimator import (
     BaseEstimator,
     given_blocks,
     keep_columns,
     unchanged_on_error,
     validate_data,
 )
-from eigenfeat.rows.out_of_core import all_targets, over_blocks
+from eigenfeat.samples.out_of_core import all_targets, over_blocks
 
 if TYPE_CHECKING:
-    from eigenfeat.rows.blocks import RowBlocks
+    from eigenfeat.samples.blocks import RowBlocks
 
 __all__ = ["PartitionedReducer"]
 

@@ -27,7 +27,7 @@ from eigenfeat.ldg._solving.scatters import (
     count_components,
     regularized_fisher,
 )
-from eigenfeat.rows.estimator import unchanged_on_error, validate_data
+from eigenfeat.samples.estimator import unchanged_on_error, validate_data
 
 __all__ = ["PooledFisher", "PooledPCA"]
 

@@ -20,7 +20,7 @@ from eigenfeat.ldg._solving.coordinates import Basis
 from eigenfeat.ldg.linear import LDG
 from eigenfeat.moments.columns import signed
 from eigenfeat.neighbours.local_means import LocalScatters
-from eigenfeat.rows.estimator import unchanged_on_error
+from eigenfeat.samples.estimator import unchanged_on_error
 
 __all__ = ["SparseLDG"]
 

@@ -22,11 +22,11 @@ from eigenfeat._base.types import Codes, Floats, RandomState, Targets, Weights
 from eigenfeat._base.validation import MOST
 from eigenfeat.linear.logistic import Features, LinearClassifier
 from eigenfeat.linear.logit_problem import LogitProblem, Penalty, merge_ranges, uncentred
-from eigenfeat.rows import reductions
-from eigenfeat.rows.blocks import Block
-from eigenfeat.rows.estimator import Iterative, unchanged_on_error, with_steps
-from eigenfeat.rows.out_of_core import over_blocks
-from eigenfeat.rows.splits import check_held_out
+from eigenfeat.samples import reductions
+from eigenfeat.samples.blocks import Block
+from eigenfeat.samples.estimator import Iterative, unchanged_on_error, with_steps
+from eigenfeat.samples.out_of_core import over_blocks
+from eigenfeat.samples.splits import check_held_out
 
 __all__ = ["CalibratedLeastSquares", "Passes", "ScoreMap", "on_simplex", "row_slices"]
 

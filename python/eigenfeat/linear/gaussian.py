@@ -34,12 +34,12 @@ from eigenfeat._base.core import core
 from eigenfeat._base.types import Codes, Floats
 from eigenfeat.linear.held_out import Logits, log_loss, temperature
 from eigenfeat.linear.logit_problem import scaled_gram
-from eigenfeat.rows import reductions
-from eigenfeat.rows.blocks import Block
+from eigenfeat.samples import reductions
+from eigenfeat.samples.blocks import Block
 
 if TYPE_CHECKING:
     from eigenfeat.linear.logit_problem import LogitProblem
-    from eigenfeat.rows.labelled import LabelledRows
+    from eigenfeat.samples.labelled import LabelledRows
 
 __all__ = ["GaussianClasses", "Shrunk"]
 

@@ -55,8 +55,8 @@ from eigenfeat.linear.span import Span, SpanMetric
 
 if TYPE_CHECKING:
     from eigenfeat._base.core import core
-    from eigenfeat.rows.blocks import Block
-    from eigenfeat.rows.labelled import LabelledRows
+    from eigenfeat.samples.blocks import Block
+    from eigenfeat.samples.labelled import LabelledRows
 
 __all__ = [
     "FEW",

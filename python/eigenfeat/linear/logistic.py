@@ -45,8 +45,8 @@ from eigenfeat.linear.logit_problem import (
     uncentred,
 )
 from eigenfeat.linear.span import Span, SpanMetric, SpanSearch
-from eigenfeat.rows.blocks import RowTransform
-from eigenfeat.rows.estimator import (
+from eigenfeat.samples.blocks import RowTransform
+from eigenfeat.samples.estimator import (
     BaseEstimator,
     Iterative,
     Verbose,
@@ -57,14 +57,14 @@ from eigenfeat.rows.estimator import (
     weighted_rows,
     with_steps,
 )
-from eigenfeat.rows.labelled import CachedBlock, LabelledRows, MemoryRows, scan_blocks
-from eigenfeat.rows.out_of_core import BlockScores, FromLogits, over_blocks
+from eigenfeat.samples.labelled import CachedBlock, LabelledRows, MemoryRows, scan_blocks
+from eigenfeat.samples.out_of_core import BlockScores, FromLogits, over_blocks
 
 if TYPE_CHECKING:
     from typing import TypeAlias
 
     from eigenfeat._base.core import core
-    from eigenfeat.rows.blocks import RowBlocks
+    from eigenfeat.samples.blocks import RowBlocks
 
     Features: TypeAlias = Rows | RowBlocks | ExpandedRows | LabelledRows
 else:

@@ -10,8 +10,8 @@ features (or, `common` to all, the root of their mean square), n the sum of the 
 Gram matrix: the logits are at hand in every pass. The Gram matrix only preconditions, so that a
 sample of the rows will do. The constant feature is in neither of the sums over j.
 
-An evaluation is a pass over the rows, wherever they are; see `eigenfeat.rows.labelled`. The minimum
-is searched by L-BFGS in the metric; see `minimise`.
+An evaluation is a pass over the rows, in memory or in blocks (`eigenfeat.samples.labelled`). The
+minimum is searched by L-BFGS in the metric; see `minimise`.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ import numpy.typing as npt
 from eigenfeat._base import threads
 from eigenfeat._base.core import core
 from eigenfeat.moments.class_moments import is_rounding
-from eigenfeat.rows.blocks import Block
-from eigenfeat.rows.labelled import LabelledRows
-from eigenfeat.rows.reductions import add
+from eigenfeat.samples.blocks import Block
+from eigenfeat.samples.labelled import LabelledRows
+from eigenfeat.samples.reductions import add
 
 if TYPE_CHECKING:
     from eigenfeat._base.types import Codes, Floats, Labels
@@ -408,7 +408,7 @@ class Gram:
     def summed(
         cls, gram: _Array, squares: _Array, weight: float, scale: _Array, n_threads: int
     ) -> Gram:
-        """From a packed matrix, see `eigenfeat.rows.scaled_gram`."""
+        """From a packed matrix, see `eigenfeat.samples.scaled_gram`."""
 
         def metric(diagonal: _Array, factor: float) -> core.Metric:
             return core.Metric.from_gram(gram, scale, diagonal, factor, n_threads)

@@ -30,7 +30,7 @@ from eigenfeat.linear.logit_problem import (
 
 if TYPE_CHECKING:
     from eigenfeat._base.types import Codes
-    from eigenfeat.rows.blocks import Block
+    from eigenfeat.samples.blocks import Block
 
 __all__ = ["Span", "SpanMetric", "SpanSearch"]
 

@@ -20,8 +20,8 @@ from eigenfeat._base.validation import FLOATS, show
 from eigenfeat.maxmargin.svm import MulticlassSVM
 from eigenfeat.moments.columns import deviations
 from eigenfeat.pencils.fitted_directions import SPREAD
-from eigenfeat.rows.estimator import BaseEstimator, row_weights, validate_data
-from eigenfeat.rows.splits import checked_splitter, cv_results
+from eigenfeat.samples.estimator import BaseEstimator, row_weights, validate_data
+from eigenfeat.samples.splits import checked_splitter, cv_results
 
 __all__ = ["SCALES", "ScaleSearch", "units"]
 

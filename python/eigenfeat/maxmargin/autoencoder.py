@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from eigenfeat._base.threads import one_blas_thread
 from eigenfeat._base.types import Floats, RandomState, Rows
 from eigenfeat._base.validation import FLOATS, MOST
-from eigenfeat.rows.estimator import (
+from eigenfeat.samples.estimator import (
     BaseEstimator,
     Iterative,
     StoppedError,

@@ -23,7 +23,7 @@ from eigenfeat.maxmargin._movers import MovedRows
 from eigenfeat.maxmargin._scale_search import SCALES, ScaleSearch
 from eigenfeat.maxmargin.svm import MulticlassSVM
 from eigenfeat.moments.columns import signed
-from eigenfeat.rows.estimator import unchanged_on_error
+from eigenfeat.samples.estimator import unchanged_on_error
 
 __all__ = ["MaxMarginPCA"]
 

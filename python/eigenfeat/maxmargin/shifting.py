@@ -19,7 +19,7 @@ from eigenfeat.maxmargin._joint import check_reach
 from eigenfeat.maxmargin._movers import COARSE_TOL, CorruptedRows, JointlyMoved, MovedRows
 from eigenfeat.maxmargin._scale_search import SCALES, ScaleSearch
 from eigenfeat.maxmargin.svm import MulticlassSVM
-from eigenfeat.rows.estimator import unchanged_on_error
+from eigenfeat.samples.estimator import unchanged_on_error
 
 __all__ = ["MaxMarginShift"]
 

@@ -22,7 +22,7 @@ from eigenfeat.expansion.features import ExpandedRows
 from eigenfeat.linear.logistic import LinearModel
 from eigenfeat.maxmargin._dual_svm import SOLVERS, DualSvm
 from eigenfeat.moments.columns import deviations
-from eigenfeat.rows.estimator import (
+from eigenfeat.samples.estimator import (
     Iterative,
     Verbose,
     class_weighted,

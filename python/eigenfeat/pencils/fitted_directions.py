@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from eigenfeat._base.types import Pairs
     from eigenfeat.pencils.contrasts import Contrasts
     from eigenfeat.pencils.crawford import PairConditions
-    from eigenfeat.rows.labelled import LabelledRows
+    from eigenfeat.samples.labelled import LabelledRows
 
 __all__ = ["DEFAULT_RIDGE", "FittedDirections", "Settings", "Solution", "solve", "tried_scales"]
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from sklearn.base import BaseEstimator
 
-    from eigenfeat.incomplete import EarlyDecisions
+    from eigenfeat.early import EarlyDecisions
 
 __all__ = ["EarlyDecisionDisplay"]
 
@@ -78,7 +78,7 @@ class EarlyDecisionDisplay:
     --------
     >>> import numpy as np
     >>> from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-    >>> from eigenfeat.incomplete import ReliableClassifier
+    >>> from eigenfeat.early import ReliableClassifier
     >>> from eigenfeat.plotting import EarlyDecisionDisplay
     >>> rng = np.random.default_rng(0)
     >>> y = rng.integers(0, 2, 200)
@@ -138,7 +138,7 @@ class EarlyDecisionDisplay:
             If the estimator is not a ReliableClassifier, or the series has another shape than
             those of the fit.
         """
-        from eigenfeat.incomplete import ReliableClassifier
+        from eigenfeat.early import ReliableClassifier
 
         model = getattr(estimator, "best_estimator_", estimator)
         if not isinstance(model, ReliableClassifier):

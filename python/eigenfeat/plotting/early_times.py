@@ -61,13 +61,13 @@ class EarlyTimesDisplay:
 
     See Also
     --------
-    eigenfeat.incomplete.reliability_curve : Average times and scores at several reliabilities.
+    eigenfeat.early.reliability_curve : Average times and scores at several reliabilities.
 
     Examples
     --------
     >>> import numpy as np
     >>> from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-    >>> from eigenfeat.incomplete import ReliableClassifier
+    >>> from eigenfeat.early import ReliableClassifier
     >>> from eigenfeat.plotting import EarlyTimesDisplay
     >>> rng = np.random.default_rng(0)
     >>> y = rng.integers(0, 2, 200)

@@ -26,9 +26,9 @@ from eigenfeat._base.validation import FLOATS, take_names
 from eigenfeat.expansion.features import expand
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils import rayleigh_matrices as matrices
-from eigenfeat.rows.blocks import RowBlocks
-from eigenfeat.rows.completion import ALLOW_NAN, GaussianRows, complete, refuse_missing
-from eigenfeat.rows.estimator import (
+from eigenfeat.samples.blocks import RowBlocks
+from eigenfeat.samples.completion import ALLOW_NAN, GaussianRows, complete, refuse_missing
+from eigenfeat.samples.estimator import (
     BaseEstimator,
     given_blocks,
     keep_columns,
@@ -37,8 +37,8 @@ from eigenfeat.rows.estimator import (
     validate_data,
     weighted_rows,
 )
-from eigenfeat.rows.labelled import MemoryRows, scan_blocks
-from eigenfeat.rows.out_of_core import over_blocks, pooled_moments
+from eigenfeat.samples.labelled import MemoryRows, scan_blocks
+from eigenfeat.samples.out_of_core import over_blocks, pooled_moments
 
 __all__ = [
     "OfMoments",

@@ -19,10 +19,10 @@ from eigenfeat._base.validation import real_array
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils import rayleigh_matrices as matrices
 from eigenfeat.rayleigh.base import SupervisedRayleigh
-from eigenfeat.rows import reductions
-from eigenfeat.rows.blocks import RowBlocks, RowTransform
-from eigenfeat.rows.out_of_core import FromLogits, all_targets, over_blocks
-from eigenfeat.rows.targets import assign_bins, bin_edges
+from eigenfeat.samples import reductions
+from eigenfeat.samples.blocks import RowBlocks, RowTransform
+from eigenfeat.samples.out_of_core import FromLogits, all_targets, over_blocks
+from eigenfeat.samples.targets import assign_bins, bin_edges
 
 __all__ = ["FisherLDA", "SlicedInverseRegression"]
 
@@ -169,7 +169,7 @@ class SlicedInverseRegression(SupervisedRayleigh):
         Number of directions to keep, at most min(d, slices - 1); by default as in `FisherLDA`.
     n_slices : int >= 2, default=10
         Maximum number of slices of a continuous target; see
-        :func:`eigenfeat.rows.targets.discretize_target`.
+        :func:`eigenfeat.samples.targets.discretize_target`.
     target : {"auto", "classes", "continuous"}, default="auto"
         "auto" divides a target into slices if scikit-learn's ``type_of_target`` calls it
         continuous: floats that are not all integers. Use "continuous" for counts and other

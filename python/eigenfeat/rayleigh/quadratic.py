@@ -32,13 +32,13 @@ from eigenfeat.pencils import rayleigh_matrices as matrices
 from eigenfeat.pencils.class_matrices import SingularDenominatorError, Span, span_of
 from eigenfeat.pencils.fitted_directions import settle
 from eigenfeat.rayleigh.base import OfMomentsOfClasses
-from eigenfeat.rows.out_of_core import FromLogits, over_blocks
+from eigenfeat.samples.out_of_core import FromLogits, over_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from eigenfeat.moments.class_moments import ClassMoments
-    from eigenfeat.rows.blocks import RowBlocks
+    from eigenfeat.samples.blocks import RowBlocks
 
 __all__ = ["QuadraticDiscriminant"]
 

@@ -31,11 +31,11 @@ from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils import rayleigh_matrices as matrices
 from eigenfeat.rayleigh.base import UnsupervisedRayleigh
 from eigenfeat.rayleigh.discriminant import FisherLDA, SlicedInverseRegression
-from eigenfeat.rows.estimator import check_array, given_blocks, unchanged_on_error
-from eigenfeat.rows.out_of_core import pooled_moments
+from eigenfeat.samples.estimator import check_array, given_blocks, unchanged_on_error
+from eigenfeat.samples.out_of_core import pooled_moments
 
 if TYPE_CHECKING:
-    from eigenfeat.rows.blocks import RowBlocks
+    from eigenfeat.samples.blocks import RowBlocks
 
 __all__ = [
     "FisherLDA",

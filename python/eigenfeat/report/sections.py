@@ -21,7 +21,7 @@ from sklearn.utils import resample
 
 from eigenfeat._base.validation import show
 from eigenfeat._base.versions import show_versions
-from eigenfeat.incomplete import ReliableClassifier
+from eigenfeat.early import ReliableClassifier
 from eigenfeat.plotting import (
     EarlyDecisionDisplay,
     EarlyTimesDisplay,

@@ -27,7 +27,7 @@ from eigenfeat._base.saved import fits
 from eigenfeat._base.types import Floats, Labels, Seed
 from eigenfeat._base.validation import MOST, plain_rows, random_generator, real_array, show
 from eigenfeat.moments.class_moments import is_rounding
-from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error
+from eigenfeat.samples.estimator import BaseEstimator, unchanged_on_error
 from eigenfeat.signals.intervals import interval_summaries
 
 __all__ = [
@@ -364,7 +364,7 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
 
     See Also
     --------
-    eigenfeat.incomplete.MinimumCostClassifier : Early decisions, with this as a candidate.
+    eigenfeat.early.MinimumCostClassifier : Early decisions, with this as a candidate.
 
     References
     ----------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from eigenfeat.rows.estimator import check_array
+from eigenfeat.samples.estimator import check_array
 
 __all__ = ["interval_summaries"]
 
@@ -36,7 +36,7 @@ def interval_summaries(X: ArrayLike) -> NDArray[np.float64]:
 
     Examples
     --------
-    >>> from eigenfeat.incomplete import interval_summaries
+    >>> from eigenfeat.early import interval_summaries
     >>> interval_summaries([[0.0, 1.0, 2.0, 3.0]])[0, 4:]
     array([1.        , 1.        , 1.        , 1.5       , 1.11803399,
            1.        ])

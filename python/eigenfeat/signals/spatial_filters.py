@@ -20,7 +20,7 @@ from eigenfeat._base.types import Floats
 from eigenfeat._base.validation import show, warn_caller
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils.pencils import generalized_eigh
-from eigenfeat.rows.estimator import BaseEstimator, row_weights, unchanged_on_error
+from eigenfeat.samples.estimator import BaseEstimator, row_weights, unchanged_on_error
 from eigenfeat.signals.epochs import (
     epoch_blocks,
     filter_bank,

@@ -17,7 +17,7 @@ from eigenfeat._base.core import core
 from eigenfeat._base.saved import fits
 from eigenfeat._base.types import Floats
 from eigenfeat._base.validation import show, warn_caller
-from eigenfeat.rows.estimator import BaseEstimator, row_weights, unchanged_on_error
+from eigenfeat.samples.estimator import BaseEstimator, row_weights, unchanged_on_error
 from eigenfeat.signals.epochs import (
     epoch_blocks,
     filter_bank,

@@ -91,13 +91,13 @@ def test_blocks_and_moments_refuse_them(fault):
     with pytest.raises(ValueError, match=text):
         ef.ClassMoments().update(broken(fault), Y)
     with pytest.raises(ValueError, match=text):
-        ef.rows.ArrayBlocks(broken(fault), Y)
+        ef.samples.ArrayBlocks(broken(fault), Y)
     for model in (ef.GEMClassifier(views="gem"), ef.GEM(), ef.MultinomialLogit()):
         with pytest.raises(ValueError, match=text):
             model.fit(lambda: iter([(good, Y), (broken(fault), Y)]))
     fitted = ef.GEMClassifier(views="gem").fit(good, Y)
     with pytest.raises(ValueError, match=text):
-        list(fitted.predict(ef.rows.GeneratedBlocks([broken(fault)])))
+        list(fitted.predict(ef.samples.GeneratedBlocks([broken(fault)])))
 
 
 def test_other_formats():

@@ -56,7 +56,7 @@ import eigenfeat as ef
 import scipy.sparse as sp
 from sklearn.decomposition import PCA
 from eigenfeat.gem.clusters import class_clusters
-from eigenfeat.incomplete import ECTS, FixedTime, LocalQDA
+from eigenfeat.early import ECTS, FixedTime, LocalQDA
 from eigenfeat.ldg import KernelLDG
 
 class_clusters(X, y, 2)

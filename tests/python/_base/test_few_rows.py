@@ -13,8 +13,8 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import ConvergenceWarning
 
 import eigenfeat as ef
+from eigenfeat.early import MinimumCostClassifier, ReliableClassifier
 from eigenfeat.gem.classifier import hidden_pairs
-from eigenfeat.incomplete import MinimumCostClassifier, ReliableClassifier
 
 SIZES = [(1, 20), (2, 2), (3, 3), (1, 2, 3, 5), (1, 1, 320)]
 # The only errors: they name the class, or the parameter that asks for more.

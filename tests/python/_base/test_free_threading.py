@@ -15,7 +15,7 @@ from sklearn.datasets import load_digits
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from eigenfeat import GEM, LDG, ClassMoments, FisherLDA, MultinomialLogit
-from eigenfeat.incomplete import ReliableClassifier
+from eigenfeat.early import ReliableClassifier
 from eigenfeat.ldg import DirectLDA
 from eigenfeat.maxmargin import MulticlassSVM
 

@@ -15,9 +15,9 @@ import pytest
 
 import eigenfeat as ef
 from eigenfeat._base.saved_files import naming
-from eigenfeat.models import to_onnx
+from eigenfeat.io import to_onnx
+from eigenfeat.io.writers import open_writer
 from eigenfeat.report import write_report
-from eigenfeat.tables.writers import open_writer
 
 resource = pytest.importorskip("resource", reason="this system has no limit on a file's length")
 

@@ -10,7 +10,7 @@ import pytest
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 import eigenfeat as ef
-from eigenfeat import incomplete, models
+from eigenfeat import early, io
 
 RNG = np.random.default_rng(0)
 Y = np.arange(60) % 3
@@ -89,23 +89,21 @@ def test_paths_of_rows():
 
 @pytest.fixture(scope="module")
 def reliable():
-    model = incomplete.ReliableClassifier(
-        LinearDiscriminantAnalysis(), reliability=0.9, correct=False
-    )
+    model = early.ReliableClassifier(LinearDiscriminantAnalysis(), reliability=0.9, correct=False)
     return model.fit(X, Y)
 
 
 @pytest.mark.parametrize("name", ["early", "n_samples", "complete", "y"])
 def test_early_scores(reliable, name):
     given = {"early": reliable.predict_early(X), "n_samples": 4, "complete": Y, "y": Y}
-    call = lambda value: incomplete.early_scores(**{**given, name: value})  # noqa: E731
+    call = lambda value: early.early_scores(**{**given, name: value})  # noqa: E731
     assert unnamed(call, name) == {}
 
 
 @pytest.mark.parametrize("name", ["model", "X", "y", "tau"])
 def test_reliability_curve(reliable, name):
     given = {"model": reliable, "X": X, "y": Y, "tau": [0.5, 0.9]}
-    call = lambda value: incomplete.reliability_curve(**{**given, name: value})  # noqa: E731
+    call = lambda value: early.reliability_curve(**{**given, name: value})  # noqa: E731
     assert unnamed(call, name) == {}
 
 
@@ -114,15 +112,15 @@ def test_save(tmp_path, name, monkeypatch):
     monkeypatch.chdir(tmp_path)
     given = {"model": ef.GEM().fit(X, Y), "path": tmp_path / "x"}
     values = {**ODD, "null": "a\0b", "class": ef.GEM, "unfitted": ef.GEM(), "empty": ""}
-    assert unnamed(lambda value: models.save(**{**given, name: value}), name, values) == {}
+    assert unnamed(lambda value: io.save(**{**given, name: value}), name, values) == {}
 
 
 def test_load(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     values = {label: value for label, value in ODD.items() if label != "text"}
-    assert unnamed(models.load, "path", {**values, "null": "a\0b", "empty": ""}) == {}
+    assert unnamed(io.load, "path", {**values, "null": "a\0b", "empty": ""}) == {}
     with pytest.raises(FileNotFoundError, match="xx"):
-        models.load("xx")
+        io.load("xx")
 
 
 @pytest.mark.parametrize("name", ["model", "path", "dtype"])
@@ -130,7 +128,7 @@ def test_to_onnx(tmp_path, name, monkeypatch):
     pytest.importorskip("onnx", reason="onnx is not installed")
     monkeypatch.chdir(tmp_path)
     given = {"model": ef.GEM().fit(X, Y), "path": None, "dtype": "float32"}
-    call = lambda value: models.to_onnx(**{**given, name: value})  # noqa: E731
+    call = lambda value: io.to_onnx(**{**given, name: value})  # noqa: E731
     values = {**ODD, "null": "a\0b"}
     assert unnamed(call, name, values) == {}
 
@@ -142,7 +140,7 @@ def test_a_number_is_no_path():
     reading, writing = os.pipe()
     try:
         with pytest.raises(TypeError, match=rf"^path: expected a path, got {reading}$"):
-            models.load(reading)
+            io.load(reading)
         os.fstat(reading)
     finally:
         os.close(reading)
@@ -153,4 +151,4 @@ def test_a_number_is_no_path():
 def test_calibrate(reliable, name):
     given = {"model": reliable, "X": X, "y": Y}
     values = {label: value for label, value in ODD.items() if label != "None"}
-    assert unnamed(lambda value: incomplete.calibrate(**{**given, name: value}), name, values) == {}
+    assert unnamed(lambda value: early.calibrate(**{**given, name: value}), name, values) == {}

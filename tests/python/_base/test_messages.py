@@ -14,7 +14,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import NotFittedError
 
 import eigenfeat as ef
-from eigenfeat.incomplete import GaussianCompletion, ReliableClassifier
+from eigenfeat.early import GaussianCompletion, ReliableClassifier
 from eigenfeat.ldg import RegularizedFisher
 
 NAMES = [name for name in ESTIMATORS if "," not in name]
@@ -42,7 +42,7 @@ def problem(rng):
 def test_a_list_of_blocks_is_refused_with_what_takes_it(estimator, problem):
     X, y = problem
     pairs = [(X[:45], y[:45]), (X[45:], y[45:])]
-    text = r"^X: expected samples or RowBlocks, got a (list|tuple) of 2 blocks: eigenfeat\.rows"
+    text = r"^X: expected samples or RowBlocks, got a (list|tuple) of 2 blocks: eigenfeat\.samples"
     for blocks in (
         pairs,
         tuple(pairs),
@@ -54,7 +54,7 @@ def test_a_list_of_blocks_is_refused_with_what_takes_it(estimator, problem):
         with pytest.raises(ValueError, match=text):
             estimator.fit(blocks)
         assert not [name for name in vars(estimator) if name.endswith("_")]
-    estimator.fit(ef.rows.GeneratedBlocks(pairs))
+    estimator.fit(ef.samples.GeneratedBlocks(pairs))
     method = estimator.predict if hasattr(estimator, "predict") else estimator.transform
     with pytest.raises(ValueError, match=text):
         method([X[:45], X[45:]])

@@ -19,7 +19,7 @@ from sklearn.utils import get_tags
 import eigenfeat as ef
 from eigenfeat import signals
 from eigenfeat._base.labels import plain_labels
-from eigenfeat.incomplete import ReliableClassifier
+from eigenfeat.early import ReliableClassifier
 from eigenfeat.rayleigh import SlicedInverseRegression
 
 NAMES = [name for name in ESTIMATORS if "," not in name]
@@ -107,7 +107,7 @@ def test_masked_rows_in_lists_blocks_and_batches():
     model = ef.GEMClassifier(views="gem")
     wanted = model.fit(holes, Y).predict_proba(X)
     halves = [(hidden[:30], Y[:30]), (hidden[30:], Y[30:])]
-    for rows in (ef.rows.ArrayBlocks(hidden, Y), ef.rows.GeneratedBlocks(halves)):
+    for rows in (ef.samples.ArrayBlocks(hidden, Y), ef.samples.GeneratedBlocks(halves)):
         found = model.fit(rows).predict_proba(X)
         np.testing.assert_allclose(found, wanted, atol=0.02)
     np.testing.assert_array_equal(model.fit(list(hidden), Y).predict_proba(X), wanted)
@@ -291,7 +291,7 @@ def test_missing_labels_are_counted_in_blocks_and_moments(kind):
     with pytest.raises(ValueError, match=TWO):
         ef.ClassMoments().update(X, y)
     with pytest.raises(ValueError, match=TWO):
-        ef.GEMClassifier(views="gem").fit(ef.rows.ArrayBlocks(X, y))
+        ef.GEMClassifier(views="gem").fit(ef.samples.ArrayBlocks(X, y))
     parts = [(X[:5], y[:5]), (X[5:], y[5:].reset_index(drop=True) if hasattr(y, "loc") else y[5:])]
     with pytest.raises(ValueError, match=TWO):
         ef.GEMClassifier(views="gem").fit(lambda: iter(parts))
@@ -348,7 +348,7 @@ def test_labels_that_would_merge_are_refused():
 
 def test_blocks_of_signed_and_unsigned_labels():
     blocks = [(X, np.array(IDS)[Y]), (X, np.array(HUGE, dtype=np.uint64)[Y])]
-    found = ef.GEMClassifier(views="gem").fit(ef.rows.GeneratedBlocks(blocks))
+    found = ef.GEMClassifier(views="gem").fit(ef.samples.GeneratedBlocks(blocks))
     assert found.classes_.dtype == np.uint64
     assert found.classes_.tolist() == IDS + HUGE
 
@@ -367,7 +367,7 @@ OTHERS = {
         EPOCHS[:, 0],
     ),
     "MinimumCostClassifier": (
-        lambda: ef.incomplete.MinimumCostClassifier(ef.FisherLDA(), n_times=2, n_folds=2),
+        lambda: ef.early.MinimumCostClassifier(ef.FisherLDA(), n_times=2, n_folds=2),
         EPOCHS[:, 0],
     ),
 }

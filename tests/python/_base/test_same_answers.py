@@ -14,7 +14,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 import eigenfeat as ef
 from eigenfeat._base.validation import usual_weights
-from eigenfeat.incomplete import LocalQDA
+from eigenfeat.early import LocalQDA
 from eigenfeat.ldg import LDG, KernelLDG
 from eigenfeat.moments.class_moments import is_rounding, varying
 from eigenfeat.moments.columns import deviations, mean_variance
@@ -203,7 +203,7 @@ def test_blocks_take_them_too(unit):
     rows = good_rows("MultinomialLogit")
     whole = ef.MultinomialLogit(tol=1e-9).fit(rows, Y, unit * COUNTS)
     for kind in (ef.MultinomialLogit(tol=1e-9), gem_classifier(n_directions=1)):
-        blocks = ef.rows.ArrayBlocks(rows, Y, unit * COUNTS, block_rows=17)
+        blocks = ef.samples.ArrayBlocks(rows, Y, unit * COUNTS, block_rows=17)
         found = kind.fit(blocks).predict_proba(rows)
         assert np.isfinite(found).all()
         if isinstance(kind, ef.MultinomialLogit):

@@ -16,7 +16,7 @@ from sklearn.preprocessing import MaxAbsScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 import eigenfeat as ef
-from eigenfeat import incomplete, ldg
+from eigenfeat import early, ldg
 
 # Checks that estimators are known to fail; the page lists them.
 SOLVED = "fits with weights and with repeated rows agree to the tolerance of the solver"
@@ -44,7 +44,7 @@ DECLARED = {
 PAGE = Path(__file__).parents[3] / "docs" / "api" / "checks.rst"
 SVM = ef.MulticlassSVM(C=0.01, max_iter=20)
 ONE, GRID = {"logit__penalty": [0.1]}, {"logit__penalty": [0.1, 1.0]}
-LDA = incomplete.ReliableClassifier(
+LDA = early.ReliableClassifier(
     LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"), correct=False
 )
 # Configurations for rows with any number of columns, and of what takes long by default; the
@@ -58,12 +58,12 @@ FREE = {
     "PartitionedReducer": lambda: ldg.PartitionedReducer(ldg.LDG(1)),
     "MaxMarginShift": lambda: ef.MaxMarginShift(PCA(1), sigma2=0.5, svm=SVM),
     "MaxMarginPCA": lambda: ef.maxmargin.MaxMarginPCA(1, sigma2=0.5, svm=SVM, max_iter=2),
-    "ReliableClassifier": lambda: incomplete.ReliableClassifier(GaussianNB(), correct=False),
-    "MinimumCostClassifier": lambda: incomplete.MinimumCostClassifier(
+    "ReliableClassifier": lambda: early.ReliableClassifier(GaussianNB(), correct=False),
+    "MinimumCostClassifier": lambda: early.MinimumCostClassifier(
         GaussianNB(), n_times=2, n_folds=2
     ),
-    "ReliableClassifierCV": lambda: incomplete.ReliableClassifierCV({"LDA": LDA}, n_folds=2),
-    "FixedTime": lambda: incomplete.FixedTime(GaussianNB(), 1),
+    "ReliableClassifierCV": lambda: early.ReliableClassifierCV({"LDA": LDA}, n_folds=2),
+    "FixedTime": lambda: early.FixedTime(GaussianNB(), 1),
 }
 
 
@@ -101,15 +101,13 @@ OTHERS = [
     ef.MaxMarginShift(PCA(1), sigma2=1.0, svm=SVM, moves="joint", max_iter=9),
     ef.maxmargin.MaxMarginPCA(1, svm=SVM, scales=(0.0, 1), cv=2),
     ef.maxmargin.Autoencoder(2, tied=False, max_iter=20),
-    incomplete.MixtureCompletion(shrinkage=0.2, ridge=1e-3),
-    incomplete.ECTS(0.2),
-    incomplete.FixedTime(time=1),
-    incomplete.MinimumCostClassifier(n_times=2, n_folds=2),
-    incomplete.LocalQDA(n_neighbors=3, variance_floor=0.1),
-    incomplete.ReliableClassifier(incomplete.LocalQDA(4), rule="box"),
-    incomplete.ReliableClassifier(
-        LinearDiscriminantAnalysis(), rule=incomplete.Sampled(128), held_out=2
-    ),
+    early.MixtureCompletion(shrinkage=0.2, ridge=1e-3),
+    early.ECTS(0.2),
+    early.FixedTime(time=1),
+    early.MinimumCostClassifier(n_times=2, n_folds=2),
+    early.LocalQDA(n_neighbors=3, variance_floor=0.1),
+    early.ReliableClassifier(early.LocalQDA(4), rule="box"),
+    early.ReliableClassifier(LinearDiscriminantAnalysis(), rule=early.Sampled(128), held_out=2),
 ]
 
 

@@ -107,7 +107,7 @@ def partly(rows):
 
 def in_blocks(rows):
     model = gem_classifier(n_directions=2, threshold=0)
-    return outputs(model.fit(ef.rows.ArrayBlocks(rows, Y, block_rows=20)), rows)
+    return outputs(model.fit(ef.samples.ArrayBlocks(rows, Y, block_rows=20)), rows)
 
 
 def moments(rows):

@@ -18,7 +18,7 @@ from sklearn.decomposition import PCA
 from sklearn.utils.validation import has_fit_parameter
 
 import eigenfeat as ef
-from eigenfeat import incomplete, ldg, maxmargin
+from eigenfeat import early, ldg, maxmargin
 
 
 def with_value(value, at=(-1, -1)):
@@ -27,11 +27,11 @@ def with_value(value, at=(-1, -1)):
     return rows
 
 
-class Torn(ef.rows.RowBlocks):
+class Torn(ef.samples.RowBlocks):
     """Blocks that end in an error after the first."""
 
     def __iter__(self):
-        yield ef.rows.Block(X[:20], Y[:20])
+        yield ef.samples.Block(X[:20], Y[:20])
         raise OSError("the disk is gone")
 
 
@@ -65,9 +65,9 @@ BAD = {
     "rows beyond float32": lambda: (np.full((N, D + 1), 3e38, dtype=np.float32) * Y[:, None], Y),
     "equal rows": lambda: (np.repeat(WIDE[:1], N, axis=0), Y),
     "blocks that end in an error": lambda: (Torn(), None),
-    "blocks without labels": lambda: (ef.rows.ArrayBlocks(WIDE, block_rows=20), None),
-    "blocks with NaN": lambda: (ef.rows.ArrayBlocks(with_value(np.nan), Y, block_rows=20), None),
-    "blocks of one class": lambda: (ef.rows.ArrayBlocks(WIDE, 0 * Y, block_rows=20), None),
+    "blocks without labels": lambda: (ef.samples.ArrayBlocks(WIDE, block_rows=20), None),
+    "blocks with NaN": lambda: (ef.samples.ArrayBlocks(with_value(np.nan), Y, block_rows=20), None),
+    "blocks of one class": lambda: (ef.samples.ArrayBlocks(WIDE, 0 * Y, block_rows=20), None),
 }
 
 
@@ -153,9 +153,9 @@ HASTY = {
         PCA(2), sigma2=0.5, svm=ef.MulticlassSVM(max_iter=1, tol=1e-12)
     ),
     "Autoencoder": lambda: ef.maxmargin.Autoencoder(n_components=2, max_iter=1),
-    "GaussianCompletion": lambda: incomplete.GaussianCompletion(max_iter=1, tol=1e-12),
-    "MixtureCompletion": lambda: incomplete.MixtureCompletion(max_iter=1, tol=1e-12),
-    "LocalQDA": lambda: incomplete.LocalQDA(n_neighbors=50),
+    "GaussianCompletion": lambda: early.GaussianCompletion(max_iter=1, tol=1e-12),
+    "MixtureCompletion": lambda: early.MixtureCompletion(max_iter=1, tol=1e-12),
+    "LocalQDA": lambda: early.LocalQDA(n_neighbors=50),
 }
 
 
@@ -249,7 +249,7 @@ def test_fit_moments(name):
 
 def test_no_estimator_was_forgotten():
     found = set()
-    for module in (ef, ef.gem, ef.linear, ef.rayleigh, ef.signals, ldg, incomplete, maxmargin):
+    for module in (ef, ef.gem, ef.linear, ef.rayleigh, ef.signals, ldg, early, maxmargin):
         for one in module.__all__:
             made = getattr(module, one)
             if inspect.isclass(made) and issubclass(made, BaseEstimator):

@@ -14,7 +14,7 @@ from table_files import arrow_modules, csv_text, svmlight_text, table_of, write_
 
 import eigenfeat as ef
 from eigenfeat import GEM, open_rows
-from eigenfeat.tables import delimited, svmlight
+from eigenfeat.io import delimited, svmlight
 
 BAD = [0, 7, 8, 63, 64, 199]
 

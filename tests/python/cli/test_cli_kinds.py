@@ -12,7 +12,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from table_files import arrow_modules, csv_text
 
 import eigenfeat as ef
-from eigenfeat import incomplete
+from eigenfeat.early import ReliableClassifier
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def test_early_decisions(files):
     more = ("--model", "reliable", "--set", "reliability=0.8", "--set", "correct=false")
     assert json.loads(fit(*more)[1])["estimator"] == "ReliableClassifier"
     lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
-    model = incomplete.ReliableClassifier(lda, reliability=0.8, correct=False)
+    model = ReliableClassifier(lda, reliability=0.8, correct=False)
     model.fit(X[:240], y[:240])
     assert run("predict", "model.efm", "test.csv", "--early", "-o", "found.csv")[0] == 0
     lines = read("found.csv")

@@ -151,7 +151,7 @@ def test_an_interrupt_as_json(files, monkeypatch, capsys):
 
 def test_a_resumed_run_with_bad_rows_counts_them_once(tmp_path, rng, monkeypatch, capsys):
     arrow_modules()
-    from eigenfeat.tables import delimited
+    from eigenfeat.io import delimited
 
     monkeypatch.setattr(delimited, "_BLOCK_BYTES", 3000)
     lines = csv_text(rng.standard_normal((3000, 3)), np.arange(3000) % 2).splitlines()

@@ -19,7 +19,7 @@ from eigenfeat import ClassMoments, distributed
 from eigenfeat._base import threads as _threads
 from eigenfeat.distributed import DaskBlocks, _dask, pencils
 from eigenfeat.pencils import pair_directions
-from eigenfeat.rows import reductions
+from eigenfeat.samples import reductions
 
 dask = pytest.importorskip("dask", reason="needs the extra 'dask'")
 da = pytest.importorskip("dask.array", reason="needs the extra 'dask'")

@@ -17,7 +17,7 @@ import eigenfeat
 from eigenfeat import distributed
 from eigenfeat.distributed import DaskBlocks
 from eigenfeat.expansion import features
-from eigenfeat.rows.blocks import ArrayBlocks
+from eigenfeat.samples.blocks import ArrayBlocks
 
 dask = pytest.importorskip("dask", reason="needs the extra 'dask'")
 da = pytest.importorskip("dask.array", reason="needs the extra 'dask'")

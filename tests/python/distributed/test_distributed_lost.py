@@ -12,7 +12,7 @@ from dask_support import lazy_problem, slowly
 import eigenfeat
 from eigenfeat import distributed
 from eigenfeat.distributed import DaskBlocks, _dask
-from eigenfeat.rows import reductions
+from eigenfeat.samples import reductions
 
 dask = pytest.importorskip("dask", reason="needs the extra 'dask'")
 pytest.importorskip("distributed", reason="needs the extra 'dask'")

@@ -16,9 +16,9 @@ import eigenfeat
 
 ROOT = Path(__file__).parents[3]
 DOCS = ROOT / "docs"
-FAMILIES = ["", ".ldg", ".incomplete", ".maxmargin", ".distributed", ".plotting", ".models"]
+FAMILIES = ["", ".ldg", ".early", ".maxmargin", ".distributed", ".plotting", ".io"]
 FAMILIES += [".report", ".gem", ".rayleigh", ".signals", ".linear", ".moments", ".pencils"]
-FAMILIES += [".regions", ".rows", ".expansion", ".exceptions"]
+FAMILIES += [".regions", ".samples", ".expansion", ".exceptions"]
 
 pytestmark = pytest.mark.skipif(
     not DOCS.is_dir(), reason="docs/ is not there: the tests run from a source distribution"
@@ -40,7 +40,7 @@ PAGES = [
 
 # What fits large models, or again what another page does.
 LONG = {"many_classes", "report", "tables", "reduction"}
-LONG |= {"gem.ensemble", "gem.joint", "report.report", "incomplete.minimum_cost", "pictures"}
+LONG |= {"gem.ensemble", "gem.joint", "report.report", "early.minimum_cost", "pictures"}
 
 
 def case(value, name):

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from flat_gem import gem_classifier
 
 import eigenfeat as ef
-from eigenfeat.rows import ArrayBlocks, GeneratedBlocks
+from eigenfeat.samples import ArrayBlocks, GeneratedBlocks
 
 CLASSIFIERS = (
     gem_classifier(n_directions=2),

@@ -13,8 +13,8 @@ from sklearn.model_selection import KFold, PredefinedSplit
 
 from eigenfeat import GEMClassifierCV
 from eigenfeat.linear.logistic import MultinomialLogit
-from eigenfeat.rows import ArrayBlocks
-from eigenfeat.rows.blocks import Block
+from eigenfeat.samples import ArrayBlocks
+from eigenfeat.samples.blocks import Block
 
 GRID = {"gem__threshold": [1.0, 75.0], "logit__penalty": [1.0, 0.1]}
 SAME = (

@@ -14,7 +14,7 @@ from eigenfeat import (
     GEMClassifierCV,
     GEMEnsemble,
 )
-from eigenfeat.rows import ArrayBlocks
+from eigenfeat.samples import ArrayBlocks
 
 X, Y = load_breast_cancer(return_X_y=True)
 X, Y = X[:300], np.array(["benign", "malignant"])[1 - Y[:300]]

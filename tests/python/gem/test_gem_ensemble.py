@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 
 import eigenfeat
 from eigenfeat import ClassMoments, GEMEnsemble
-from eigenfeat.rows import ArrayBlocks
+from eigenfeat.samples import ArrayBlocks
 
 SMALL = gem_classifier(pairs="hypercube", n_directions=2)
 FOURIER = make_pipeline(

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.linear_model import Ridge
 
 from eigenfeat import GEMRegressor, load, save
-from eigenfeat.rows import supervised_contractions, target_groups
+from eigenfeat.samples import supervised_contractions, target_groups
 
 
 def quadratic(rng, n=800, d=10):

@@ -14,8 +14,8 @@ from sklearn.metrics import log_loss
 
 from eigenfeat import GEMClassifierCV, GEMEnsemble
 from eigenfeat._base.core import core
-from eigenfeat.rows import ArrayBlocks, GeneratedBlocks
-from eigenfeat.rows.labelled import MemoryRows
+from eigenfeat.samples import ArrayBlocks, GeneratedBlocks
+from eigenfeat.samples.labelled import MemoryRows
 
 X, Y = load_digits(return_X_y=True)
 TRAIN, TEST = slice(0, 900), slice(900, None)

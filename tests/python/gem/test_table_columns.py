@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from eigenfeat import GEMClassifier, GEMRegressor
-from eigenfeat.rows.columns import TableColumns, has_categories
+from eigenfeat.samples.columns import TableColumns, has_categories
 
 pd = pytest.importorskip("pandas", reason="pandas is not installed")
 

@@ -13,7 +13,7 @@ from eigenfeat.ldg import (
     PCAFisher,
     RegularizedFisher,
 )
-from eigenfeat.rows import ArrayBlocks
+from eigenfeat.samples import ArrayBlocks
 
 MODELS = [
     RegularizedFisher(2, ridge=0.5),

@@ -89,7 +89,7 @@ def test_reducers_need_not_take_sparse_rows(rng, reducer):
 def test_blocks_and_mapped_rows(rng, tmp_path):
     X, y = rows(rng, n=90)
     model = PartitionedReducer(LOCAL, part_size=6).fit(X, y)
-    blocks = ef.rows.ArrayBlocks(X, y, block_rows=17)
+    blocks = ef.samples.ArrayBlocks(X, y, block_rows=17)
     other = PartitionedReducer(LOCAL, part_size=6).fit(blocks)
     expected = model.transform(X)
     # Local means take products of rows in another order in memory.
@@ -101,10 +101,10 @@ def test_blocks_and_mapped_rows(rng, tmp_path):
     other = PartitionedReducer(PCA(2), part_size=6).fit(mapped)
     assert other.transform(X).shape == (90, 8)
     with pytest.raises(ValueError, match="X: expected blocks without weights"):
-        PartitionedReducer(LOCAL).fit(ef.rows.ArrayBlocks(X, y, np.ones(90)))
+        PartitionedReducer(LOCAL).fit(ef.samples.ArrayBlocks(X, y, np.ones(90)))
     X[3, 4] = np.nan
     with pytest.raises(ValueError, match="X: expected finite numbers"):
-        PartitionedReducer(LOCAL).fit(ef.rows.ArrayBlocks(X, y))
+        PartitionedReducer(LOCAL).fit(ef.samples.ArrayBlocks(X, y))
 
 
 @pytest.mark.long

@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 import eigenfeat as ef
 from eigenfeat import CalibratedLeastSquares, GEMClassifier, MultinomialLogit
 from eigenfeat.linear.logit_problem import LogitProblem, Penalty
-from eigenfeat.rows.labelled import MemoryRows
+from eigenfeat.samples.labelled import MemoryRows
 
 MODELS = {
     "columns": MultinomialLogit(),
@@ -61,12 +61,12 @@ def test_they_have_no_weight_and_no_part_in_others(name, column):
     assert_allclose(rest, expected, rtol=0, atol=5e-3 * np.abs(expected).max())
 
 
-@pytest.mark.parametrize("kind", [sp.csr_array, np.float32, ef.rows.ArrayBlocks])
+@pytest.mark.parametrize("kind", [sp.csr_array, np.float32, ef.samples.ArrayBlocks])
 def test_other_kinds_of_rows(kind):
     X, y = genes(80, 1)
     X[:, 10] = 0.1
-    if kind is ef.rows.ArrayBlocks:
-        model = MultinomialLogit().fit(ef.rows.ArrayBlocks(X, y, block_rows=7))
+    if kind is ef.samples.ArrayBlocks:
+        model = MultinomialLogit().fit(ef.samples.ArrayBlocks(X, y, block_rows=7))
     else:
         model = MultinomialLogit().fit(X.astype(kind) if kind is np.float32 else kind(X), y)
     assert not model.coef_[:, 10].any()

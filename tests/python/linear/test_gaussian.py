@@ -12,8 +12,8 @@ from scipy.special import log_softmax, softmax
 from eigenfeat import MultinomialLogit, load, save
 from eigenfeat.linear.gaussian import GaussianClasses
 from eigenfeat.linear.logit_problem import LogitProblem
-from eigenfeat.rows import ArrayBlocks
-from eigenfeat.rows.labelled import MemoryRows
+from eigenfeat.samples import ArrayBlocks
+from eigenfeat.samples.labelled import MemoryRows
 
 GAUSSIAN = {"solver": "gaussian", "temperature": "auto"}
 

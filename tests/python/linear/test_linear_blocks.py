@@ -10,8 +10,8 @@ from logit_problems import problem
 
 from eigenfeat import CalibratedLeastSquares, MultinomialLogit
 from eigenfeat.linear.logit_problem import LogitProblem, Penalty
-from eigenfeat.rows import ArrayBlocks, GeneratedBlocks
-from eigenfeat.rows.labelled import MemoryRows, scan_blocks
+from eigenfeat.samples import ArrayBlocks, GeneratedBlocks
+from eigenfeat.samples.labelled import MemoryRows, scan_blocks
 
 
 def logit(**options):

@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits
 from eigenfeat import GEMClassifierCV, MultinomialLogit
 from eigenfeat.linear.held_out import folds, log_loss, temperature
 from eigenfeat.linear.logistic import PENALTIES
-from eigenfeat.rows import ArrayBlocks
+from eigenfeat.samples import ArrayBlocks
 
 SMALL = {"n_directions": 2, "pairs": "hypercube", "scale": "none", "penalty": "auto"}
 

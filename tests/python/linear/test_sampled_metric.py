@@ -8,7 +8,7 @@ from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
 from eigenfeat.linear.logistic import MultinomialLogit, fit_near, held_out_logits_of
-from eigenfeat.rows.labelled import MemoryRows
+from eigenfeat.samples.labelled import MemoryRows
 
 
 def wide(rng, *, n=240, p=400, k=3, dtype=np.float64):

@@ -12,7 +12,7 @@ from eigenfeat.linear import logistic
 from eigenfeat.linear.logistic import MultinomialLogit
 from eigenfeat.linear.logit_problem import LogitProblem, Penalty, minimise
 from eigenfeat.linear.span import Span, SpanMetric
-from eigenfeat.rows.labelled import MemoryRows
+from eigenfeat.samples.labelled import MemoryRows
 
 
 def samples(n=90, p=260, k=4, dtype=np.float64, seed=0):

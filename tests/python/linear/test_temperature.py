@@ -16,7 +16,7 @@ from eigenfeat import GEM, GEMClassifier, MultinomialLogit
 from eigenfeat.expansion.features import as_layer, project_rows
 from eigenfeat.linear.held_out import folds, log_loss, temperature
 from eigenfeat.linear.logit_problem import LogitProblem
-from eigenfeat.rows import ArrayBlocks
+from eigenfeat.samples import ArrayBlocks
 
 SMALL = {"n_directions": 2, "pairs": "hypercube", "scale": "none"}
 

@@ -18,7 +18,7 @@ from bench.papers.literal_sets import by_the_letter
 from bench.papers.protocol import Context
 from bench.papers.runner import reproduce
 from eigenfeat.demo import early as demo_early
-from eigenfeat.incomplete import (
+from eigenfeat.early import (
     ECTS,
     LocalQDA,
     MixtureCompletion,
@@ -26,7 +26,7 @@ from eigenfeat.incomplete import (
     ReliableClassifier,
     early_scores,
 )
-from eigenfeat.incomplete.set_rules import radius_of
+from eigenfeat.early.set_rules import radius_of
 
 
 @pytest.fixture(scope="module")

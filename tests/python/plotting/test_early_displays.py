@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from eigenfeat.incomplete import ECTS, GaussianCompletion, ReliableClassifier
+from eigenfeat.early import ECTS, GaussianCompletion, ReliableClassifier
 from eigenfeat.plotting import EarlyDecisionDisplay, EarlyTimesDisplay
 
 pytest.importorskip("matplotlib")

@@ -16,7 +16,7 @@ from eigenfeat.rayleigh.rayleigh import (
     SlicedInverseRegression,
     VanishingComponents,
 )
-from eigenfeat.rows import ArrayBlocks
+from eigenfeat.samples import ArrayBlocks
 
 MODELS = [
     RayleighPCA(3),

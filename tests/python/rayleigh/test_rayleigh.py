@@ -22,7 +22,7 @@ from eigenfeat.rayleigh.rayleigh import (
     SlicedInverseRegression,
     VanishingComponents,
 )
-from eigenfeat.rows.targets import discretize_target
+from eigenfeat.samples.targets import discretize_target
 
 EPS = np.finfo(float).eps
 SUPERVISED = (FisherLDA, SlicedInverseRegression)

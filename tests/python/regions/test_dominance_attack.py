@@ -13,9 +13,9 @@ import region_reference as reference
 from dominance_reference import EPS, KINDS, attack_dominance, attack_rule, known_to
 from numpy.testing import assert_array_equal
 
-from eigenfeat.incomplete.discriminants import Linear
-from eigenfeat.incomplete.rules import RuleInput
-from eigenfeat.incomplete.set_rules import SETS, SetRule
+from eigenfeat.early.discriminants import Linear
+from eigenfeat.early.rules import RuleInput
+from eigenfeat.early.set_rules import SETS, SetRule
 from eigenfeat.regions.dominance import SeparableClasses
 
 long_double = pytest.mark.skipif(

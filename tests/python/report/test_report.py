@@ -29,7 +29,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 import eigenfeat as ef
-from eigenfeat import incomplete, report
+from eigenfeat import report
+from eigenfeat.early import ReliableClassifier
 
 pytest.importorskip("matplotlib")
 
@@ -185,7 +186,7 @@ def test_sections_fit_the_family(digits):
     ramps = np.array(["down", "up"])[np.arange(160) % 2]
     series = 0.4 * rng.standard_normal((160, 30)).cumsum(axis=1)
     series += np.outer(np.where(ramps == "up", 1, -1), np.linspace(0, 3, 30))
-    lda = incomplete.ReliableClassifier(LinearDiscriminantAnalysis()).fit(series[:80], ramps[:80])
+    lda = ReliableClassifier(LinearDiscriminantAnalysis()).fit(series[:80], ramps[:80])
     lda.calibrate(series[80:120], ramps[80:120], agreement=0.5, confidence=0.8)
     page = Page(report.write_report(lda, series[120:], ramps[120:]))
     found = lda.predict_early(series[120:])

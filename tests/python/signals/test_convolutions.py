@@ -13,8 +13,8 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import LeaveOneOut, cross_val_predict
 from sklearn.preprocessing import StandardScaler
 
-from eigenfeat.incomplete import interval_summaries
-from eigenfeat.incomplete.stages import stage_probabilities
+from eigenfeat.early import interval_summaries
+from eigenfeat.early.stages import stage_probabilities
 from eigenfeat.signals import ConvolutionClassifier, ConvolutionFeatures
 from eigenfeat.signals.convolutions import fit_prefixes, prefix_probabilities
 

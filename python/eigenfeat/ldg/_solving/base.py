@@ -26,8 +26,8 @@ from eigenfeat.ldg._solving.scatters import (
     unit_weights,
 )
 from eigenfeat.moments.columns import signed
-from eigenfeat.rows.blocks import Block, RowBlocks, is_blocks
-from eigenfeat.rows.estimator import (
+from eigenfeat.samples.blocks import Block, RowBlocks, is_blocks
+from eigenfeat.samples.estimator import (
     BaseEstimator,
     given_blocks,
     keep_columns,
@@ -35,8 +35,8 @@ from eigenfeat.rows.estimator import (
     validate_data,
     weighted_rows,
 )
-from eigenfeat.rows.labelled import scan_blocks
-from eigenfeat.rows.out_of_core import over_blocks
+from eigenfeat.samples.labelled import scan_blocks
+from eigenfeat.samples.out_of_core import over_blocks
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

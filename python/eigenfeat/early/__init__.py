@@ -1,0 +1,62 @@
+"""Classifying incomplete data: decide as soon as the complete data would be classified the same.
+
+Parrish (2012), chapter 5.
+"""
+
+from eigenfeat.early.calibration import Calibration, NotCertifiedError, calibrate
+from eigenfeat.early.completion import (
+    Conditional,
+    GaussianCompletion,
+    MixtureCompletion,
+)
+from eigenfeat.early.decisions import Decisions, EarlyDecisions, EarlyLabels, StreamDecision
+from eigenfeat.early.ects import ECTS
+from eigenfeat.early.fixed_time import FixedTime
+from eigenfeat.early.local_qda import LocalQDA
+from eigenfeat.early.minimum_cost import (
+    CostDecision,
+    CostDecisions,
+    CostStream,
+    MinimumCostClassifier,
+)
+from eigenfeat.early.reliable import ReliableClassifier
+from eigenfeat.early.reliable_search import ReliableClassifierCV
+from eigenfeat.early.sampling import Sampled
+from eigenfeat.early.scores import (
+    EarlyCurve,
+    EarlyScores,
+    early_scores,
+    reliability_curve,
+)
+from eigenfeat.early.streams import Stream, Streams
+from eigenfeat.signals.intervals import interval_summaries
+
+__all__ = [
+    "ECTS",
+    "Calibration",
+    "Conditional",
+    "CostDecision",
+    "CostDecisions",
+    "CostStream",
+    "Decisions",
+    "EarlyCurve",
+    "EarlyDecisions",
+    "EarlyLabels",
+    "EarlyScores",
+    "FixedTime",
+    "GaussianCompletion",
+    "LocalQDA",
+    "MinimumCostClassifier",
+    "MixtureCompletion",
+    "NotCertifiedError",
+    "ReliableClassifier",
+    "ReliableClassifierCV",
+    "Sampled",
+    "Stream",
+    "StreamDecision",
+    "Streams",
+    "calibrate",
+    "early_scores",
+    "interval_summaries",
+    "reliability_curve",
+]

@@ -1,0 +1,822 @@
+"""Completion of incomplete samples by the conditional distribution of what is missing.
+
+`GaussianCompletion` and `MixtureCompletion` estimate a `GaussianMixture` of complete samples. Its
+`condition` returns the conditional distributions of samples, or of affine features of them, as a
+`Conditional`; `after` those of every sample after several numbers of entries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator as SklearnEstimator
+from sklearn.base import OneToOneFeatureMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from eigenfeat._base import threads as _threads
+from eigenfeat._base.saved import Saved, fits
+from eigenfeat._base.types import Codes
+from eigenfeat._base.validation import show, warn_caller
+from eigenfeat.early.chi_squares import Spectra, spectra_of
+from eigenfeat.early.discriminants import Affine, affine_of
+from eigenfeat.moments.class_moments import ClassMoments
+from eigenfeat.moments.columns import ledoit_wolf
+from eigenfeat.regions.prefix_gaussian import PrefixGaussian
+from eigenfeat.samples.completion import known_entries
+from eigenfeat.samples.estimator import BaseEstimator, unchanged_on_error, validate_data
+
+__all__ = [
+    "Completion",
+    "Conditional",
+    "GaussianCompletion",
+    "GaussianMixture",
+    "MixtureCompletion",
+    "filled",
+]
+
+_Array = NDArray[np.float64]
+_EPS = float(np.finfo(np.float64).eps)
+
+
+class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """What completions share: a fitted one is the Gaussian mixture `mixture_`."""
+
+    _saved: ClassVar[dict[str, str]] = {"mixture_": "of GaussianMixture"}
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "shrinkage": [Interval(Real, 0, 1, closed="both"), StrOptions({"ledoit-wolf"})],
+        "ridge": [Interval(Real, 0, None, closed="left")],
+        "n_threads": [Interval(Integral, 1, None, closed="left"), None],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+    }
+
+    _TRAINING: ClassVar[dict[str, Any]] = {
+        "dtype": np.float64,
+        "order": "C",
+        "ensure_all_finite": "allow-nan",
+        "ensure_min_samples": 2,
+    }
+
+    n_features_in_: int
+
+    def __init__(
+        self,
+        shrinkage: float | str = "ledoit-wolf",
+        ridge: float = 1e-6,
+        n_threads: int | None = None,
+        *,
+        max_iter: int = 200,
+        tol: float = 1e-4,
+    ) -> None:
+        self.shrinkage = shrinkage
+        self.ridge = ridge
+        self.n_threads = n_threads
+        self.max_iter = max_iter
+        self.tol = tol
+
+    def transform(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Fill missing entries with their conditional means.
+
+        Parameters
+        ----------
+        X : (n, d) array-like
+            Samples; NaN is missing.
+
+        Returns
+        -------
+        (n, d) array
+            Completed samples; known entries are unchanged.
+        """
+        return filled(self, self._rows(X).copy())
+
+    def condition(
+        self, X: ArrayLike, *, features: SklearnEstimator | None = None, covariance: bool = False
+    ) -> Conditional:
+        """Return conditional distributions of complete samples, or of linear features of them.
+
+        One Cholesky factor serves all samples of which only the last entries are missing; every
+        other pattern needs its own factor, which is cached for later calls.
+
+        Parameters
+        ----------
+        X : (n, d) array-like
+            Samples; NaN is missing. Any entries may be missing.
+        features : fitted transformer or None, default=None
+            An affine map of the samples, such as one with ``components_`` and ``mean_``. None: the
+            samples themselves.
+        covariance : bool, default=False
+            Whether to return full covariances in addition to the variances.
+
+        Returns
+        -------
+        Conditional
+            Means, variances and, if requested, covariances.
+
+        Raises
+        ------
+        ValueError
+            If samples have another number of columns or infinite entries, or features are not
+            affine.
+        """
+        rows = self._rows(X)
+        affine = affine_of(features, self.n_features_in_)
+        return self.mixture_.condition(rows, affine, covariance, n_threads=self.n_threads)
+
+    def _estimate(
+        self, X: _Array, codes: NDArray[np.int32], classes: NDArray[Any] | None = None
+    ) -> _Array:
+        """Estimate and factorise; return the shrinkages. Errors name the labels in `classes`."""
+        low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)  # NaN where all are
+        if np.all(low == high):
+            raise ValueError("X: expected samples that are not all the same, got one point")
+        if np.isnan(X).any():
+            means, covariances, shrinkages, self.log_likelihoods_ = fit_incomplete(
+                self, X, codes, classes
+            )
+        else:
+            means, covariances, shrinkages = class_gaussians(self, X, codes)
+            self.log_likelihoods_ = np.empty(0)
+        shares = np.bincount(codes) / len(codes)
+        self.n_iter_ = max(1, len(self.log_likelihoods_))
+        self.mixture_ = GaussianMixture(shares, means, covariances)
+        try:
+            self.mixture_.prefix_models(n_threads=self.n_threads)
+        except np.linalg.LinAlgError:
+            raise ValueError(self._singular(covariances, classes)) from None
+        return shrinkages
+
+    def _singular(self, covariances: _Array, classes: NDArray[Any] | None) -> str:
+        """What is to be done about covariances that are not positive definite."""
+        traces = np.trace(covariances, axis1=1, axis2=2)
+        if classes is not None and not traces.any():
+            return "X: expected a class of samples that are not all the same, got one point a class"
+        least = np.linalg.eigvalsh(covariances)[:, 0] / np.where(traces > 0, traces, 1.0)
+        whose = "" if classes is None else f" of class {show(classes[int(least.argmin())])}"
+        return (
+            f"ridge: expected one that makes the covariance{whose} positive definite, got "
+            f"{self.ridge} with shrinkage={self.shrinkage!r}"
+        )
+
+    def _rows(self, X: Any) -> _Array:
+        check_is_fitted(self)
+        options = {"dtype": np.float64, "order": "C", "ensure_all_finite": "allow-nan"}
+        return np.asarray(validate_data(self, X, reset=False, **options))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def _check_loaded(self) -> None:
+        fits(self.mixture_.means.shape[1] == self.n_features_in_, "completion.mixture_")
+
+
+def filled(completion: Completion, rows: _Array) -> _Array:
+    """Checked rows with conditional means for what is missing."""
+    missing = np.isnan(rows)
+    if not missing.any():
+        return rows
+    means = completion.mixture_.condition(rows, None, False, n_threads=completion.n_threads).mean
+    return np.where(missing, means, rows)
+
+
+class GaussianCompletion(Completion):
+    r"""Complete samples whose missing and known entries are jointly Gaussian.
+
+    Use it to complete missing entries, and as the model of `ReliableClassifier`. Tune `shrinkage`.
+    User guide: :doc:`/guide/early`.
+
+    Given the known part z of a sample, the rest is Gaussian with
+
+    .. math::
+
+        m = \bar x + \Sigma_{xz} \Sigma_{zz}^{-1} (z - \bar z), \qquad
+        R = \Sigma_{xx} - \Sigma_{xz} \Sigma_{zz}^{-1} \Sigma_{zx} .
+
+    Training samples may also be incomplete, if entries are missing at random. Mean and covariance
+    are then estimated by expectation-maximisation.
+
+    Parameters
+    ----------
+    shrinkage : float in [0, 1] or "ledoit-wolf", default="ledoit-wolf"
+        Weight of the mean variance times the identity in the covariance.
+    ridge : float >= 0, default=1e-6
+        Multiple of the mean variance that is added to the diagonal.
+    n_threads : int or None, default=None
+        Number of threads; None uses all OpenMP threads. Results do not depend on it.
+    max_iter : int >= 1, default=200
+        Maximum number of iterations where training samples are incomplete.
+    tol : float >= 0, default=1e-4
+        Iterations stop when no covariance, and no mean in standard deviations, changes by more.
+
+    Attributes
+    ----------
+    mean_, covariance_ : (d,) and (d, d) arrays
+        Mean and covariance, with shrinkage and ridge.
+    shrinkage_ : float
+        The shrinkage that was used.
+    n_iter_, log_likelihoods_ : int, (n_iter,) array
+        Number of iterations, and mean log density of the known entries before each; 1 and empty
+        where training samples were complete.
+    mixture_ : object
+        The fitted distribution: ``weights`` (1,), ``means`` (1, d) and ``covariances`` (1, d, d).
+    n_features_in_ : int
+        Number of columns, d.
+
+    Raises
+    ------
+    ValueError
+        If all training samples are equal, a column is never known, parameters are invalid, or the
+        covariance is not positive definite.
+
+    See Also
+    --------
+    MixtureCompletion : One Gaussian for each class.
+    ReliableClassifier : Decides with it.
+    sklearn.impute.SimpleImputer : Means or medians.
+
+    References
+    ----------
+    N. Parrish, thesis, University of Washington, 2012, section 5.4.1. R. Little and D. Rubin,
+    "Statistical analysis with missing data", 2002, section 11.2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from eigenfeat.early import GaussianCompletion
+    >>> X = np.array([[0.0, 0.0], [1.0, 2.0], [2.0, 4.0], [3.0, 6.0]])
+    >>> model = GaussianCompletion(shrinkage=0).fit(X)
+    >>> model.transform([[1.5, np.nan]]).round(3)
+    array([[1.5, 3. ]])
+    """
+
+    def fit(self, X: ArrayLike, y: object = None) -> GaussianCompletion:
+        """Estimate mean and covariance.
+
+        Parameters
+        ----------
+        X : (n, d) array-like
+            Samples; NaN is missing.
+        y : ignored
+
+        Returns
+        -------
+        GaussianCompletion
+            The estimator itself.
+        """
+        self._validate_params()
+        with unchanged_on_error(self):
+            rows = validate_data(self, X, **self._TRAINING)
+            shares = self._estimate(rows, np.zeros(len(rows), dtype=np.int32))
+        self.mean_, self.covariance_ = self.mixture_.means[0], self.mixture_.covariances[0]
+        self.shrinkage_ = float(shares[0])
+        return self
+
+
+class MixtureCompletion(Completion):
+    r"""Complete samples by a mixture with one Gaussian for each class.
+
+    Use it where classes differ much in their covariances and each has samples enough to estimate
+    its own: with LDA decisions come earlier on ChlorineConcentration, and later on nine of eleven
+    sets. Tune `shrinkage`. User guide: :doc:`/guide/early`.
+
+    Given the known part z, the sample is a mixture of the classes' conditional Gaussians with
+    weights :math:`p(g|z) \propto w_g\, p(z|g)`. Its mean is :math:`m = \sum_g p(g|z) m_g`, its
+    covariance :math:`\sum_g p(g|z) (R_g + (m_g - m)(m_g - m)^T)`. Training samples may be
+    incomplete, as in `GaussianCompletion`; labels must be known.
+
+    Parameters
+    ----------
+    shrinkage : float in [0, 1] or "ledoit-wolf", default="ledoit-wolf"
+        Weight of the class's mean variance times the identity in its covariance.
+    ridge : float >= 0, default=1e-6
+        Multiple of the mean variance within classes that is added to every diagonal.
+    n_threads, max_iter, tol
+        As in `GaussianCompletion`.
+
+    Attributes
+    ----------
+    classes_, class_weights_ : (G,) arrays
+        Labels, sorted, and their frequencies.
+    means_, covariances_ : (G, d) and (G, d, d) arrays
+        Means and covariances of the classes, with shrinkage and ridge.
+    shrinkages_ : (G,) array
+        The shrinkages that were used.
+    n_iter_, log_likelihoods_ : int, (n_iter,) array
+        As in `GaussianCompletion`.
+    mixture_ : object
+        The fitted distribution: ``weights`` (G,), ``means`` (G, d) and ``covariances`` (G, d, d).
+    n_features_in_ : int
+        Number of columns, d.
+
+    Raises
+    ------
+    ValueError
+        If all training samples are equal, a column or a class is never known, parameters are
+        invalid, or a covariance is not positive definite.
+
+    See Also
+    --------
+    GaussianCompletion : One Gaussian of all samples; needs fewer samples.
+
+    References
+    ----------
+    N. Parrish, thesis, University of Washington, 2012, section 5.4.2 and Appendix C.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from eigenfeat.early import MixtureCompletion
+    >>> X = np.array([[0.0, 0.0], [0.1, 0.1], [5.0, -5.0], [5.1, -5.1]])
+    >>> model = MixtureCompletion().fit(X, [0, 0, 1, 1])
+    >>> model.transform([[5.0, np.nan]]).round(1)
+    array([[ 5., -5.]])
+    """
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> MixtureCompletion:
+        """Estimate weights, means and covariances of the classes.
+
+        Parameters
+        ----------
+        X : (n, d) array-like
+            Samples; NaN is missing.
+        y : (n,) array-like
+            Labels.
+
+        Returns
+        -------
+        MixtureCompletion
+            The estimator itself.
+        """
+        self._validate_params()
+        with unchanged_on_error(self):
+            rows, labels = validate_data(self, X, y, **self._TRAINING)
+            check_classification_targets(labels)
+            classes, codes = np.unique(labels, return_inverse=True)
+            shares = self._estimate(rows, codes.astype(np.int32), classes)
+        self.classes_, self.class_weights_ = classes, self.mixture_.weights
+        self.means_, self.covariances_ = self.mixture_.means, self.mixture_.covariances
+        self.shrinkages_ = shares
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+
+# ---- Gaussians of the classes, of complete or incomplete rows
+
+
+def class_gaussians(
+    completion: Completion, X: _Array, codes: NDArray[np.int32], spread: _Array | None = None
+) -> tuple[_Array, _Array, _Array]:
+    """Means (G, d), covariances (G, d, d) and shrinkages (G,) of classes 0, ..., G - 1.
+
+    The ridge is a multiple of the mean variance within classes, the same for all. `spread`
+    (G, d, d) is added to the covariances before they are shrunk: of entries that were filled in.
+    """
+    d = X.shape[1]
+    moments = ClassMoments().update(X, codes, n_threads=completion.n_threads)
+    classes = range(int(codes.max()) + 1)
+    counts = np.bincount(codes)
+    means = np.stack([moments.mean(g) for g in classes])
+    covariances = np.stack([moments.covariance(g) for g in classes])
+    if spread is not None:
+        covariances += spread
+    traces = np.array([np.trace(R) for R in covariances])
+    floor = completion.ridge * float((counts * traces).sum() / counts.sum()) / d
+    shrinkages = np.zeros(len(counts))
+    for g in classes:
+        share = completion.shrinkage
+        if isinstance(share, str):
+            share = ledoit_wolf(X[codes == g] - means[g], covariances[g])
+        shrinkages[g] = share
+        covariances[g] *= 1.0 - share
+        covariances[g][np.diag_indices(d)] += share * traces[g] / d + floor
+    return means, covariances, shrinkages
+
+
+def fit_incomplete(
+    completion: Completion, X: _Array, codes: NDArray[np.int32], classes: NDArray[Any] | None
+) -> tuple[_Array, _Array, _Array, _Array]:
+    """Estimate as `class_gaussians` does, from samples with NaN.
+
+    Each iteration fills samples with their conditional means, and adds the conditional covariances
+    of what was missing to those of the filled samples; one factor serves all samples of a class and
+    pattern. Shrinkage and ridge are applied anew each time. The last of what is returned is the
+    mean log density of the known entries before each iteration.
+
+    Raises
+    ------
+    ValueError
+        If a class, or a column, has no known entry, or a covariance is not positive definite.
+    """
+    known = _known_rows(X, codes, classes)
+    rows, codes = X[known], codes[known]
+    max_iter, tol = completion.max_iter, completion.tol
+    current = class_gaussians(completion, _first_guess(rows, codes), codes)
+    likelihoods: list[float] = []
+    for _ in range(max_iter):
+        filled, spread, likelihood = _expected(rows, codes, current, completion.n_threads, classes)
+        likelihoods.append(likelihood)
+        fresh = class_gaussians(completion, filled, codes, spread)
+        moved = _moved(current, fresh)
+        current = fresh
+        if moved <= tol:
+            break
+    else:
+        warn_caller(
+            f"no convergence after max_iter={max_iter} iterations: the last one moved means or "
+            f"covariances by {moved:.2g} of their size, tol={tol:g}",
+            ConvergenceWarning,
+        )
+    return *current, np.array(likelihoods)
+
+
+def _known_rows(
+    X: _Array, codes: NDArray[np.int32], classes: NDArray[Any] | None
+) -> NDArray[np.bool_]:
+    """Which samples have a known entry; others carry no information and slow the convergence."""
+    known = known_entries(X).any(axis=1)
+    counts = np.bincount(codes[known], minlength=int(codes.max()) + 1)
+    if not counts.all():
+        empty = int(counts.argmin())
+        raise ValueError(
+            "X: expected a row with a known entry in every class, got NaN only in class "
+            f"{empty if classes is None else show(classes[empty])}"
+        )
+    return np.asarray(known)
+
+
+def _first_guess(X: _Array, codes: NDArray[np.int32]) -> _Array:
+    """Fill samples with the means of their classes' known entries, or of all if none is known."""
+    filled = X.copy()
+    ones = np.ones(len(X))
+    some = ~np.isnan(X)
+    overall = (ones @ np.where(some, X, 0.0)) / (ones @ some)
+    for g in range(int(codes.max()) + 1):
+        rows = np.flatnonzero(codes == g)
+        part = X[rows]
+        known = ~np.isnan(part)
+        counts = ones[rows] @ known
+        sums = ones[rows] @ np.where(known, part, 0.0)
+        mean = np.where(counts > 0, sums / np.where(counts > 0, counts, 1.0), overall)
+        filled[rows] = np.where(known, part, mean)
+    return filled
+
+
+def _expected(
+    X: _Array,
+    codes: NDArray[np.int32],
+    current: tuple[_Array, _Array, _Array],
+    n_threads: int | None,
+    classes: NDArray[Any] | None,
+) -> tuple[_Array, _Array, float]:
+    """Filled rows, mean conditional covariances (G, d, d), and the mean log density of a row."""
+    means, covariances, _ = current
+    threads = _threads.resolve(n_threads)
+    filled, spread, likelihood = X.copy(), np.zeros_like(covariances), 0.0
+    for g in range(len(means)):
+        rows = np.flatnonzero(codes == g)
+        for pattern, members in patterns_of(~np.isnan(X[rows])):
+            some, t = rows[members], pattern.known
+            model = PrefixGaussian.of(means[g], covariances[g], None, pattern.permutation, threads)
+            if model is None:
+                whose = "" if classes is None else f" of class {show(classes[g])}"
+                raise ValueError(
+                    f"ridge: expected one that makes the covariance{whose} of incomplete rows "
+                    "positive definite, got a smaller one"
+                )
+            e = model.innovations(X[np.ix_(some, pattern.order[:t])], t)
+            likelihood += float(model.log_densities(e, t).sum())
+            if pattern.missing:
+                missing = pattern.order[t:]
+                filled[np.ix_(some, missing)] = model.means(e, t)[:, 0][:, missing]
+                spread[g] += len(some) * model.covariances(t)[0]
+        spread[g] /= len(rows)
+    return filled, spread, likelihood / len(X)
+
+
+def _moved(before: tuple[_Array, ...], after: tuple[_Array, ...]) -> float:
+    """The largest step of a covariance, and of a mean in standard deviations, of their sizes."""
+    steps = []
+    for mean, R, other, S in zip(*before[:2], *after[:2], strict=True):
+        size = np.trace(S)  # first, so that no square is out of range
+        steps.append(np.linalg.norm((S - R) / size) / np.linalg.norm(S / size))
+        steps.append(np.linalg.norm((other - mean) / np.sqrt(size)))
+    return float(max(steps))
+
+
+# ---- mixtures of Gaussians, conditioned on known entries
+
+
+class Pattern:
+    """Which entries are known: the known first, each part in the order of the columns."""
+
+    def __init__(self, known: NDArray[np.bool_]) -> None:
+        self.known = int(known.sum())
+        self.missing = len(known) - self.known
+        self.is_prefix = bool(known[: self.known].all())
+        self.order = np.concatenate([np.flatnonzero(known), np.flatnonzero(~known)])
+        self.key = b"" if self.is_prefix else np.packbits(known).tobytes()
+
+    @property
+    def permutation(self) -> NDArray[np.intp] | None:
+        """The order of the columns, or None where it is theirs."""
+        return None if self.is_prefix else self.order
+
+
+def patterns_of(known: NDArray[np.bool_]) -> Iterator[tuple[Pattern, NDArray[np.intp]]]:
+    """Distinct patterns and their sample numbers, in the order of first appearance."""
+    groups: dict[bytes, list[int]] = {}
+    for row, key in enumerate(np.packbits(known, axis=1)):
+        groups.setdefault(key.tobytes(), []).append(row)
+    for rows in groups.values():
+        yield Pattern(known[rows[0]]), np.array(rows, dtype=np.intp)
+
+
+class PatternCache:
+    """Factorised Gaussians by pattern and features; emptied where they take too many bytes.
+
+    Threads need no lock: what two of them make at once is the same. Copies and pickles start empty.
+    """
+
+    LIMIT = 128 * 2**20  # bytes
+
+    def __init__(self) -> None:
+        self._models: dict[tuple[bytes, bytes], list[PrefixGaussian]] = {}
+        self._bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._models)
+
+    def __reduce__(self) -> tuple[type[PatternCache], tuple[()]]:
+        return PatternCache, ()
+
+    def get(
+        self, pattern: Pattern, features: bytes, make: Callable[[], list[PrefixGaussian]]
+    ) -> list[PrefixGaussian]:
+        """What `make` returns, or returned before for the same pattern and key of features."""
+        key = (pattern.key, features)
+        models = self._models.get(key)
+        if models is None:
+            models = make()
+            size = sum(model.nbytes for model in models)
+            if self._bytes + size > self.LIMIT:
+                self._models, self._bytes = {}, 0
+            self._models[key] = models
+            self._bytes += size
+        return models
+
+
+@dataclass(frozen=True, eq=False)
+class Conditional:
+    """Conditional distributions of n samples: each a Gaussian, or a mixture of G Gaussians.
+
+    Samples with the same entries missing share covariances: those of sample i are at
+    ``pattern[i]``.
+
+    Attributes
+    ----------
+    weights : (n, G) array
+        p(g | z); ones for a single Gaussian, G = 1.
+    means : (n, G, ell) array
+        Conditional means.
+    variances : (q, G, ell) array
+        Diagonals of the covariances.
+    covariances : (q, G, ell, ell) array or None
+        Conditional covariances, if requested.
+    pattern : (n,) array of int
+        Index of the pattern of missing entries of each sample.
+    missing : (q,) array of int
+        Number of missing entries in each pattern.
+    spectra : Spectra or None
+        Spectra of the correlations, where they are needed.
+    gaussians : list or None
+        For each pattern, the factorised Gaussians of the parts and the number of their leading
+        entries that are conditioned on, for drawing completions.
+    """
+
+    weights: _Array
+    means: _Array
+    variances: _Array
+    covariances: _Array | None
+    pattern: NDArray[np.intp]
+    missing: NDArray[np.intp]
+    spectra: Spectra | None = None
+    gaussians: list[tuple[list[PrefixGaussian], int]] | None = None
+
+    def take(self, rows: Codes) -> Conditional:
+        """Return some of the samples."""
+        return replace(
+            self,
+            weights=self.weights[rows],
+            means=self.means[rows],
+            pattern=self.pattern[rows],
+        )
+
+    def part(self, g: int, rows: Codes) -> Conditional:
+        """Return one Gaussian of the mixture, for some of the samples."""
+        return Conditional(
+            np.ones((len(rows), 1)),
+            self.means[rows, g : g + 1],
+            self.variances[:, g : g + 1],
+            None if self.covariances is None else self.covariances[:, g : g + 1],
+            self.pattern[rows],
+            self.missing,
+            None if self.spectra is None else self.spectra.part(g),
+        )
+
+    @property
+    def mean(self) -> _Array:
+        """(n, ell): E[Y | z]."""
+        if self.means.shape[1] == 1:
+            return self.means[:, 0]
+        return np.asarray(np.einsum("ng,ngi->ni", self.weights, self.means))
+
+    @property
+    def variance(self) -> _Array:
+        """(n, ell): the variances of Y given z, including those between a mixture's parts."""
+        within = self.variances[self.pattern]
+        if self.means.shape[1] == 1:
+            return within[:, 0]
+        mean = self.mean[:, None]
+        apart = self.means - mean
+        # Known entries are the same in all parts, and their mean is off by rounding alone.
+        apart[np.abs(apart) <= 8 * apart.shape[1] * _EPS * np.abs(mean)] = 0.0
+        return np.asarray(np.einsum("ng,ngi->ni", self.weights, within + apart**2))
+
+    @property
+    def covariance(self) -> _Array:
+        """(n, ell, ell): the covariance of Y given z (Parrish 2012, Appendix C).
+
+        Raises
+        ------
+        ValueError
+            If covariances were not requested.
+        """
+        if self.covariances is None:
+            raise ValueError("covariance: expected covariances that were asked for, got none")
+        within = self.covariances[self.pattern]
+        if self.means.shape[1] == 1:
+            return within[:, 0]
+        apart = self.means - self.mean[:, None]
+        between = np.einsum("ng,ngi,ngj->nij", self.weights, apart, apart)
+        return np.asarray(np.einsum("ng,ngij->nij", self.weights, within) + between)
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianMixture(Saved):
+    """A mixture of G Gaussians of d entries; G = 1 is one Gaussian."""
+
+    _saved: ClassVar[dict[str, str]] = {
+        "weights": "numbers g",
+        "means": "numbers g d",
+        "covariances": "numbers g d d",
+    }
+
+    weights: _Array  # (G,)
+    means: _Array  # (G, d)
+    covariances: _Array  # (G, d, d)
+    cache: PatternCache = field(default_factory=PatternCache, repr=False)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        vars(self)["cache"] = PatternCache()
+
+    def condition(
+        self,
+        rows: _Array,
+        affine: Affine | None,
+        covariance: bool,
+        spectra: bool = False,
+        *,
+        n_threads: int | None,
+    ) -> Conditional:
+        """Distributions of samples (n, d) with NaN for what is missing, or of features of them."""
+        ell = rows.shape[1] if affine is None else affine.B.shape[1]
+        parts = len(self.weights)
+        means = np.empty((len(rows), parts, ell))
+        weights = np.ones((len(rows), parts))
+        pattern = np.empty(len(rows), dtype=np.intp)
+        variances: list[_Array] = []
+        covariances: list[_Array] = []
+        missing: list[int] = []
+        gaussians: list[tuple[list[PrefixGaussian], int]] = []
+        for entries, members in patterns_of(~np.isnan(rows)):
+            t = entries.known
+            chosen = rows[np.ix_(members, entries.order[:t])]
+            models = self.models(entries, affine, n_threads=n_threads)
+            innovations = [model.innovations(chosen, t) for model in models]
+            pairs = list(zip(models, innovations, strict=True))
+            for g, (model, e) in enumerate(pairs):
+                means[members, g] = model.means(e, t)[:, 0]
+            if parts > 1:
+                densities = [model.log_densities(e, t)[:, 0] for model, e in pairs]
+                weights[members] = self.posterior(np.stack(densities, axis=-1))
+            pattern[members] = len(missing)
+            missing.append(entries.missing)
+            gaussians.append((models, t))
+            variances.append(np.stack([model.variance_table[t] for model in models]))
+            if covariance:
+                covariances.append(np.stack([model.covariances(t)[0] for model in models]))
+        q = len(missing)
+        return Conditional(
+            weights,
+            means,
+            np.stack(variances) if q else np.empty((0, parts, ell)),
+            np.stack(covariances) if q and covariance else None,
+            pattern,
+            np.array(missing, dtype=np.intp),
+            spectra_of(gaussians) if q and spectra else None,
+            gaussians,
+        )
+
+    def after(
+        self,
+        rows: _Array,
+        at: NDArray[np.int64],
+        affine: Affine | None,
+        covariance: bool,
+        spectra: bool = False,
+        *,
+        n_threads: int | None,
+    ) -> Conditional:
+        """The same of samples (n, d) after each of p numbers of entries, sample by sample."""
+        models = self.prefix_models(affine, n_threads=n_threads)
+        innovations = [model.innovations(rows, int(at[-1])) for model in models]
+        pairs = list(zip(models, innovations, strict=True))
+        means = [model.means(e, at) for model, e in pairs]
+        n, p, parts, ell = len(rows), len(at), len(models), means[0].shape[2]
+        weights = np.ones((n, p, 1))
+        if parts > 1:
+            densities = [model.log_densities(e, at) for model, e in pairs]
+            weights = self.posterior(np.stack(densities, axis=-1))
+        return Conditional(
+            weights.reshape(n * p, parts),
+            np.stack(means, axis=2).reshape(n * p, parts, ell),
+            np.stack([model.variance_table[at] for model in models], axis=1),
+            np.stack([m.covariances(at) for m in models], axis=1) if covariance else None,
+            np.tile(np.arange(p), n),
+            np.asarray(rows.shape[1] - at, dtype=np.intp),
+            spectra_of([(models, int(t)) for t in at]) if spectra else None,
+            [(models, int(t)) for t in at],
+        )
+
+    def posterior(self, densities: _Array) -> _Array:
+        """p(g | z) of log densities of z, the parts along the last axis."""
+        logs = np.log(self.weights) + densities
+        shares = np.exp(logs - logs.max(axis=-1, keepdims=True))
+        return np.asarray(shares / shares.sum(axis=-1, keepdims=True))
+
+    def prefix_models(
+        self, affine: Affine | None = None, *, n_threads: int | None
+    ) -> list[PrefixGaussian]:
+        """The parts, with the columns in their order."""
+        every = Pattern(np.ones(self.means.shape[1], dtype=bool))
+        return self.models(every, affine, n_threads=n_threads)
+
+    def models(
+        self, pattern: Pattern, affine: Affine | None, *, n_threads: int | None
+    ) -> list[PrefixGaussian]:
+        """The parts, with the columns in a pattern's order, of samples or of features of them.
+
+        Raises
+        ------
+        numpy.linalg.LinAlgError
+            If a covariance is not positive definite.
+        """
+        key = b"" if affine is None else affine.key
+        return self.cache.get(pattern, key, lambda: self._factorised(pattern, affine, n_threads))
+
+    def _factorised(
+        self, pattern: Pattern, affine: Affine | None, n_threads: int | None
+    ) -> list[PrefixGaussian]:
+        if affine is not None and pattern.is_prefix:
+            plain = self.models(pattern, None, n_threads=n_threads)
+            means = [affine(mean[None])[0] for mean in self.means]
+            return [m.with_features(affine.B, y) for m, y in zip(plain, means, strict=True)]
+        features = None if affine is None else (affine.B, affine.b)
+        threads = _threads.resolve(n_threads)
+        models = [
+            PrefixGaussian.of(mean, R, features, pattern.permutation, threads)
+            for mean, R in zip(self.means, self.covariances, strict=True)
+        ]
+        if any(model is None for model in models):
+            raise np.linalg.LinAlgError(
+                "ridge: expected one that makes covariances positive definite, got a smaller one"
+            )
+        return [model for model in models if model is not None]
+
+    def _check_loaded(self) -> None:
+        fits(len(self.weights) and self.weights.min() >= 0, "GaussianMixture.weights")

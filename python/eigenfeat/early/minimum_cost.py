@@ -1,0 +1,605 @@
+"""Early decisions of least expected cost: the cost of waiting against its expected savings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from eigenfeat._base.labels import check_two_labels
+from eigenfeat._base.saved import fits
+from eigenfeat._base.threads import count_cores
+from eigenfeat._base.types import Estimator, Labels
+from eigenfeat._base.validation import MOST, real_array, show, warn_caller
+from eigenfeat.early.decisions import EarlyLabels
+from eigenfeat.early.series import (
+    Layout,
+    fold_masks,
+    ignore_single_sample_warning,
+    pushed_value,
+    training_rows,
+    whole_rows,
+)
+from eigenfeat.early.series_classifier import RowClassifier
+from eigenfeat.early.stages import (
+    CannotFitError,
+    HeldOut,
+    fitted_stages,
+    held_out_stages,
+    onset_of,
+    stage_probabilities,
+)
+from eigenfeat.early.stopping import fitted_policy, stops_of_prices
+from eigenfeat.signals.convolutions import ConvolutionClassifier
+
+__all__ = ["CostDecision", "CostDecisions", "CostStream", "MinimumCostClassifier"]
+
+_Array = NDArray[np.float64]
+
+PRICES = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0)
+_REPEATED = 150  # series below which the folds of policies are repeated
+_REPEATS = 3
+
+
+@dataclass(frozen=True, eq=False)
+class CostDecisions(EarlyLabels):
+    """Labels, times and expected costs of the decisions for n series.
+
+    Attributes
+    ----------
+    label, time : (n,) arrays
+        As in `EarlyLabels`.
+    cost : (n,) array
+        Expected cost of misclassification and delay at the time of decision, by the classifier's
+        probabilities.
+    """
+
+    cost: _Array
+
+
+@dataclass(frozen=True)
+class CostDecision:
+    """Label of a series, number of values used, and expected cost at that time."""
+
+    label: Any
+    time: int
+    cost: float
+
+
+class MinimumCostClassifier(RowClassifier):
+    """Decide each series when waiting is expected to cost more than it saves.
+
+    Use it where a delay has a cost. Set `delay_cost` first, then `classifier`, a dict of
+    candidates. User guide: :doc:`/guide/early_costs`.
+
+    At each of several times a classifier gives probabilities p_t. A series is decided as the class
+    of least expected cost at the first t with ``E[value later - cost now | p_t] >= 0``, which is
+    learned by backward induction on held-out series.
+
+    Parameters
+    ----------
+    classifier : estimator, dict of str to estimator, or None, default=None
+        Classifier with `predict_proba` or `decision_function`, whose scores are calibrated out of
+        folds; cloned for each time. A dict: candidates, of which the best on held-out folds is
+        used. None: ``ConvolutionClassifier(intervals=True, random_state=0)``.
+    delay_cost : float, (T,) array-like or "harmonic", default=0.5
+        Cost of waiting: for the whole series, shorter times in proportion; or that of deciding
+        after 1, ..., T values. "harmonic": the number with the largest held-out harmonic mean of
+        accuracy and 1 - earliness.
+    misclassification_cost : float, (G, G) array-like or None, default=None
+        Cost of a wrong label; a table by the true class, then the decided one, classes sorted.
+        None: 1.
+    times : ascending integers in 1..T or None, default=None
+        Times of decision; T is always included. None: up to `n_times`, equally spaced.
+    n_times : int, default=20
+        Maximum number of times if `times` is None.
+    n_folds : int >= 2, default=5
+        Folds that hold out series, stratified by class. `ConvolutionClassifier` uses leave-one-out
+        scores, `GEMClassifier` those of its own folds.
+
+    Attributes
+    ----------
+    classes_ : (G,) array
+        Labels, sorted.
+    onset_ : int
+        Number of leading values that are the same in all training series, which are left out.
+    classifiers_, times_ : list of estimators, (p,) array of int
+        Times of decision, and the classifier of each, of the values from `onset_` on.
+    costs_ : (p, G, G) array
+        Costs by time, true class and decided class.
+    delay_cost_ : float or array
+        The cost given or chosen.
+    harmonic_mean_ : float
+        With "harmonic", that of held-out folds at the chosen cost.
+    best_candidate_, candidate_scores_ : str, dict of str to float
+        With candidates, the chosen one, and harmonic means or negative costs of all.
+    n_channels_, n_timepoints_, n_features_in_ : int
+        Channels, values of the longest series, and their product.
+
+    See Also
+    --------
+    ReliableClassifier : A promise instead of a cost.
+    eigenfeat.signals.ConvolutionClassifier : The default; computed once for all times.
+
+    References
+    ----------
+    F. A. Longstaff, E. S. Schwartz, Review of Financial Studies 14, 2001. J. M. Bilski, A.
+    Jastrzebska, "CALIMERA: a new early time series classification method", 2023.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+    >>> from eigenfeat.early import MinimumCostClassifier
+    >>> random = np.random.default_rng(0)
+    >>> y = np.repeat([0, 1], 40)
+    >>> X = np.outer(2 * y - 1, np.arange(10)) / 3 + random.standard_normal((80, 10))
+    >>> lda = LinearDiscriminantAnalysis()
+    >>> slow = MinimumCostClassifier(lda, delay_cost=0.01).fit(X, y).predict_early(X)
+    >>> fast = MinimumCostClassifier(lda, delay_cost=2.0).fit(X, y).predict_early(X)
+    >>> bool(fast.time.mean() < slow.time.mean())
+    True
+    """
+
+    _saved: ClassVar[dict[str, str]] = {
+        "classes_": "labels k",
+        "onset_": "count",
+        "times_": "whole p",
+        "costs_": "numbers p k k",
+        "n_channels_": "count",
+        "n_timepoints_": "count",
+        "_start": "numbers t c",
+        "_policy": "of Policy",
+    }
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "classifier": [HasMethods(["fit"]), dict, None],
+        "delay_cost": [Real, "array-like", StrOptions({"harmonic"})],
+        "misclassification_cost": [Real, "array-like", None],
+        "times": ["array-like", None],
+        "n_times": [Interval(Integral, 1, MOST, closed="both")],
+        "n_folds": [Interval(Integral, 2, MOST, closed="both")],
+    }
+
+    n_channels_: int
+    n_timepoints_: int
+
+    def __init__(
+        self,
+        classifier: Estimator | dict[str, Estimator] | None = None,
+        delay_cost: ArrayLike = 0.5,
+        misclassification_cost: ArrayLike | None = None,
+        *,
+        times: ArrayLike | None = None,
+        n_times: int = 20,
+        n_folds: int = 5,
+    ) -> None:
+        self.classifier = classifier
+        self.delay_cost = delay_cost
+        self.misclassification_cost = misclassification_cost
+        self.times = times
+        self.n_times = n_times
+        self.n_folds = n_folds
+
+    def _training_rows(self, X: ArrayLike, y: ArrayLike) -> tuple[_Array, Labels]:
+        """Series (n, channels, T) without missing values, and labels."""
+        checked, labels, layout = training_rows(self, X, y)
+        self.n_channels_, self.n_timepoints_ = layout.channels, layout.length
+        rows = checked.rows.reshape(-1, layout.length, layout.channels)
+        known = ~np.isnan(rows)
+        counts = known.sum(axis=0)
+        total = np.where(known, rows, 0.0).sum(axis=0)
+        start = np.where(counts > 0, total / np.maximum(counts, 1), np.nan)
+        self._start = np.nan_to_num(_carried(start[None])[0])
+        return self._filled(rows), labels
+
+    @ignore_single_sample_warning()
+    def _learn(self, X: _Array, y: Labels, codes: NDArray[np.intp]) -> None:
+        check_two_labels(self.classes_)
+        if len(codes) == len(self.classes_):
+            raise ValueError("y: expected a class of two samples or more, got one sample of each")
+        for name in ("harmonic_mean_", "best_candidate_", "candidate_scores_"):
+            self.__dict__.pop(name, None)
+        count_cores()
+        self.onset_ = onset_of(X)
+        if self.onset_ == X.shape[2]:
+            raise ValueError("X: expected series that differ at some time, got the same in all")
+        X = np.ascontiguousarray(X[:, :, self.onset_ :])
+        chosen, held_out = self._chosen(X, y, codes)
+        if held_out.skipped and self.times is not None:
+            left_out = np.setdiff1d(self._chosen_times(), held_out.times + self.onset_)
+            warn_caller(
+                f"times: left out {left_out.tolist()}, which the classifier cannot take: "
+                f"{held_out.skipped}",
+                UserWarning,
+            )
+        self.times_ = held_out.times + self.onset_
+        self.costs_ = self._tables(self.delay_cost_, self.times_)
+        probabilities, rows = held_out.stacked()
+        paid = _paid(self.costs_, probabilities, codes[rows])
+        self._policy = fitted_policy(probabilities, paid)
+        self.classifiers_ = fitted_stages(chosen, X, y, held_out)
+
+    def _labels(self, rows: _Array) -> Labels:
+        last = len(self.times_) - 1
+        return self.classes_[(self._stage(last, rows) @ self.costs_[last]).argmin(axis=1)]
+
+    def predict_early(self, X: ArrayLike) -> CostDecisions:
+        """Decide series at the least expected cost.
+
+        Parameters
+        ----------
+        X : (m, T) or (m, channels, T) array-like, or list of series
+            Complete series; at each time only the values up to it are used. A shorter one is
+            decided at its own end. Only arrays with channels and lists may have missing values.
+
+        Returns
+        -------
+        CostDecisions
+            Labels, times and expected costs.
+        """
+        series, ends = self._series(X)
+        code = np.zeros(len(series), dtype=np.intp)
+        time = np.zeros(len(series), dtype=np.int64)
+        cost = np.zeros(len(series))
+        waiting = np.ones(len(series), dtype=bool)
+        together = 2  # times whose probabilities are computed at once; most decisions are early
+        begin = 0
+        while begin < len(self.times_) and waiting.any():
+            group = slice(begin, begin + together)
+            asked = np.flatnonzero(waiting)
+            by_time = self._stages(group, series[asked])
+            for k, probabilities in enumerate(by_time, begin):
+                t = self.times_[k]
+                left, probability = asked[waiting[asked]], probabilities[waiting[asked]]
+                expected = probability @ self.costs_[k]
+                code[left] = expected.argmin(axis=1)
+                cost[left] = expected[np.arange(len(left)), code[left]]
+                stop = self._stops(k, probability) | (ends[left] <= t)
+                time[left[stop]] = np.minimum(t, ends[left[stop]])
+                waiting[left[stop]] = False
+            begin, together = begin + together, 2 * together
+        return CostDecisions(self.classes_[code], time, cost)
+
+    def stream(self) -> CostStream:
+        """Open a stream for one series that arrives value by value.
+
+        Returns
+        -------
+        CostStream
+            Its `push` returns None until there is a decision, as `predict_early` makes it.
+        """
+        return CostStream(self)
+
+    def _series(self, X: Any) -> tuple[_Array, NDArray[np.int64]]:
+        """Series (n, channels, T) without missing values, and their numbers of samples."""
+        check_is_fitted(self)
+        count_cores()  # before a classifier inside asks
+        layout = Layout(self.n_channels_, self.n_timepoints_)
+        checked = whole_rows(self, X, layout)
+        rows = checked.rows.reshape(-1, layout.length, layout.channels)
+        return self._filled(rows), checked.ends // layout.channels
+
+    def _checked(self, X: Any) -> _Array:
+        return self._series(X)[0]
+
+    def _filled(self, rows: _Array) -> _Array:
+        """(n, channels, t) of (n, t, channels): missing values by the last known, or the mean."""
+        if np.isnan(rows).any():
+            rows = _carried(rows)
+            rows = np.where(np.isnan(rows), self._start[: rows.shape[1]], rows)
+        return np.ascontiguousarray(rows.swapaxes(1, 2))
+
+    def _stages(self, which: slice, series: _Array) -> _Array:
+        """Probabilities (p, n, G) at some times, of series (n, channels, T)."""
+        onset = self.onset_
+        return stage_probabilities(
+            self.classifiers_[which],
+            series[:, :, onset:],
+            self.times_[which] - onset,
+            self.classes_,
+        )
+
+    def _stage(self, k: int, series: _Array) -> _Array:
+        return np.asarray(self._stages(slice(k, k + 1), series)[0])
+
+    def _stops(self, k: int, probability: _Array) -> NDArray[np.bool_]:
+        """Whether waiting at the k-th time saves nothing."""
+        if k == len(self.times_) - 1:
+            return np.ones(len(probability), dtype=bool)
+        return np.asarray(self._policy.saving(k, probability) <= 0)
+
+    def _candidates(self) -> dict[str, Any]:
+        if self.classifier is None:
+            return {"default": ConvolutionClassifier(intervals=True, random_state=0)}
+        if not isinstance(self.classifier, dict):
+            candidates = {"classifier": self.classifier}
+        else:
+            candidates = self.classifier
+        if candidates and all(
+            isinstance(name, str)
+            and hasattr(one, "fit")
+            and (hasattr(one, "predict_proba") or hasattr(one, "decision_function"))
+            for name, one in candidates.items()
+        ):
+            return candidates
+        raise ValueError(
+            "classifier: expected a classifier with predict_proba or decision_function, or names "
+            f"with such, at least one, got {show(self.classifier)}"
+        )
+
+    def _chosen(self, X: _Array, y: NDArray[Any], codes: NDArray[np.intp]) -> tuple[Any, HeldOut]:
+        """The classifier, and what it says of series that it has not seen."""
+        candidates = self._candidates()
+        times = self._chosen_times() - self.onset_
+        self.delay_cost_ = self.delay_cost
+        prices = PRICES if isinstance(self.delay_cost, str) else (self.delay_cost,)
+        best: tuple[float, str, Any, HeldOut] | None = None
+        scores, failure = {}, None
+        for name, candidate in candidates.items():
+            try:
+                held_out = held_out_stages(candidate, X, y, self.classes_, times, self.n_folds)
+            except CannotFitError as error:
+                scores[name], failure = float("nan"), failure or error
+                continue
+            price, score = self.delay_cost, 0.0
+            if len(prices) > 1 or len(candidates) > 1:
+                price, score = self._tried(prices, held_out, codes, y)
+            scores[name] = score
+            if best is None or score > best[0]:
+                best = score, name, price, held_out
+        if best is None:
+            assert failure is not None
+            raise failure
+        score, name, self.delay_cost_, held_out = best
+        if len(prices) > 1:
+            self.harmonic_mean_ = score
+        if isinstance(self.classifier, dict):
+            self.best_candidate_, self.candidate_scores_ = name, scores
+        return candidates[name], held_out
+
+    def _chosen_times(self) -> NDArray[np.int64]:
+        """Times of decision, without those at which all series are still the same."""
+        d = self.n_timepoints_
+        if self.times is not None:
+            at = np.atleast_1d(np.asarray(self.times))
+            whole = at.ndim == 1 and at.size and at.dtype.kind in "iu"
+            if not whole or at[0] < 1 or at[-1] > d or np.any(np.diff(at) <= 0):
+                raise ValueError(f"times: expected ascending integers in 1..{d}, got {at}")
+            times = np.union1d(at, [d]).astype(np.int64)
+            return times[times > self.onset_]
+        count = min(int(self.n_times), d - self.onset_)
+        share = np.arange(1, count + 1) / count
+        later = np.maximum(np.ceil(share * (d - self.onset_) - 1e-9), 1)
+        return np.unique(self.onset_ + later).astype(np.int64)
+
+    def _tables(self, delay_cost: Any, times: NDArray[np.int64]) -> _Array:
+        d, k = self.n_timepoints_, len(self.classes_)
+        return cost_tables(delay_cost, self.misclassification_cost, times, d, k)
+
+    def _tried(
+        self, prices: Any, held_out: HeldOut, codes: NDArray[np.intp], y: NDArray[Any]
+    ) -> tuple[Any, float]:
+        """The price whose decisions do best, by policies of other folds, and how well.
+
+        The folds of few series are repeated, as one order of few series says little.
+        """
+        probabilities, rows = held_out.stacked()
+        times = held_out.times + self.onset_
+        truth = codes[rows]
+        tables = np.stack([self._tables(price, times) for price in prices])
+        paid = np.stack([_paid(one, probabilities, truth) for one in tables], axis=2)
+        decided = np.stack(
+            [
+                [(p @ table).argmin(axis=1) for table, p in zip(one, probabilities, strict=True)]
+                for one in tables
+            ],
+            axis=2,
+        )
+        repeats = _REPEATS if len(y) < _REPEATED else 1
+        right = np.zeros(len(prices))
+        time = np.zeros(len(prices))
+        cost = np.zeros(len(prices))
+        counted = 0
+        every = np.arange(len(prices))
+        for repeat in range(repeats):
+            for fold in fold_masks(y, self.n_folds, repeat):
+                out = fold[rows]
+                if not out.any() or out.all():
+                    continue
+                stop = stops_of_prices(
+                    [p[~out] for p in probabilities], [p[out] for p in probabilities], paid[:, ~out]
+                )
+                some = np.arange(len(stop))[:, None]
+                right += (decided[:, out][stop, some, every] == truth[out, None]).sum(axis=0)
+                time += times[stop].sum(axis=0)
+                cost += paid[:, out][stop, some, every].sum(axis=0)
+                counted += len(stop)
+        if len(prices) == 1:
+            return prices[0], -float(cost[0] / counted)
+        right, saved = right / counted, 1 - time / (counted * self.n_timepoints_)
+        means = 2 * right * saved / np.maximum(right + saved, 1e-300)
+        best = int(np.argmax(means))
+        return prices[best], float(means[best])
+
+    def _check_loaded(self) -> None:
+        p, k, policy = len(self.times_), len(self.classes_), self._policy
+        sound = len(self.classifiers_) == p > 0
+        sound = sound and all(hasattr(one, "predict_proba") for one in self.classifiers_)
+        fits(sound, "MinimumCostClassifier.classifiers_")
+        shape = (self.n_timepoints_, self.n_channels_)
+        fits(self._start.shape == shape, "MinimumCostClassifier._start")
+        fits(self.n_features_in_ == shape[0] * shape[1], "MinimumCostClassifier.n_features_in_")
+        fits(self.times_[-1] == self.n_timepoints_, "MinimumCostClassifier.times_")
+        fits(
+            self.times_[0] > self.onset_ and np.all(self.times_[1:] > self.times_[:-1]),
+            "MinimumCostClassifier.times_",
+        )
+        sound = len(policy.fitted) == len(policy.regressions) == p - 1
+        fits(sound, "MinimumCostClassifier._policy")
+        for one, (coefficients, _) in zip(policy.regressions, policy.fitted, strict=True):
+            fits(one.known.shape == (len(coefficients), k + 2), "MinimumCostClassifier._policy")
+
+
+class CostStream:
+    """Decide one series that arrives value by value: see `MinimumCostClassifier.stream`.
+
+    Parameters
+    ----------
+    model : MinimumCostClassifier
+        Fitted model.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+    >>> from eigenfeat.early import MinimumCostClassifier
+    >>> y = np.repeat([0, 1], 50)
+    >>> X = np.random.default_rng(0).standard_normal((100, 8)) + 3 * y[:, None]
+    >>> model = MinimumCostClassifier(LinearDiscriminantAnalysis(), delay_cost=0.2).fit(X, y)
+    >>> stream = model.stream()
+    >>> [decision and decision.label.item() for decision in map(stream.push, [1.4, -1.0, -1.0])]
+    [None, 0, 0]
+    """
+
+    def __init__(self, model: MinimumCostClassifier) -> None:
+        check_is_fitted(model)
+        self._model = model
+        self.reset()
+
+    @property
+    def seen(self) -> int:
+        """Number of values up to and including the one that decided the series."""
+        return self._seen
+
+    @property
+    def decision(self) -> CostDecision | None:
+        """The decision, once there is one."""
+        return self._decision
+
+    def push(self, value: ArrayLike, *, time: int | None = None) -> CostDecision | None:
+        """Push the next value.
+
+        Parameters
+        ----------
+        value, time
+            As in `Stream.push`.
+
+        Returns
+        -------
+        CostDecision or None
+            The decision, from the deciding value on; None before.
+
+        Raises
+        ------
+        ValueError
+            As in `Stream.push`; then nothing is pushed.
+        """
+        length = self._model.n_timepoints_
+        given = pushed_value(value, self._model.n_channels_, decided=self._decision is not None)
+        if self._decision is not None:
+            return self._decision
+        at = self._seen + 1 if time is None else time
+        if not isinstance(at, Integral) or isinstance(at, bool) or not self._seen < at <= length:
+            raise ValueError(
+                f"time: expected an integer in {self._seen + 1}..{length}, got {show(time)}"
+            )
+        times = self._model.times_
+        for k in np.flatnonzero((times > self._seen) & (times < at)):  # skipped samples are missing
+            if self._decide(int(k), int(times[k])) is not None:
+                return self._decision
+        self._seen = int(at)
+        self._samples[self._seen - 1] = given
+        k = int(np.searchsorted(times, self._seen))
+        return self._decide(k, self._seen) if times[k] == self._seen else None
+
+    def finish(self) -> CostDecision:
+        """Decide the series, which has ended, from its known values."""
+        if self._decision is None:
+            if np.isnan(self._samples).all():
+                raise ValueError("finish: expected at least one known sample, got none")
+            k = int(np.searchsorted(self._model.times_, self._seen))
+            self._decide(k, self._seen, ended=True)
+        assert self._decision is not None
+        return self._decision
+
+    def reset(self) -> None:
+        """Start a new series."""
+        shape = self._model.n_timepoints_, self._model.n_channels_
+        self._samples = np.full(shape, np.nan)
+        self._seen, self._decision = 0, None
+
+    _samples: _Array
+    _seen: int
+    _decision: CostDecision | None
+
+    def _decide(self, k: int, seen: int, *, ended: bool = False) -> CostDecision | None:
+        """Decide at the k-th time, if waiting saves nothing, or the series has ended."""
+        model = self._model
+        probability = model._stage(k, model._filled(self._samples[None]))
+        if ended or model._stops(k, probability)[0]:
+            expected = (probability @ model.costs_[k])[0]
+            code = int(expected.argmin())
+            self._seen = seen
+            self._decision = CostDecision(model.classes_[code], seen, float(expected[code]))
+        return self._decision
+
+
+def _paid(tables: _Array, probabilities: list[_Array], codes: NDArray[np.intp]) -> _Array:
+    """(p, n): what deciding at each time would have cost."""
+    return np.stack(
+        [
+            table[codes, (p @ table).argmin(axis=1)]
+            for table, p in zip(tables, probabilities, strict=True)
+        ]
+    )
+
+
+def _carried(rows: _Array) -> _Array:
+    """Series (n, t, channels) with the last known sample in place of missing ones."""
+    place = np.where(np.isnan(rows), 0, np.arange(rows.shape[1])[:, None])
+    last = np.maximum.accumulate(place, axis=1)
+    return np.take_along_axis(rows, last, axis=1)
+
+
+# ---- costs
+
+
+def cost_tables(
+    delay_cost: ArrayLike,
+    misclassification_cost: ArrayLike | None,
+    times: NDArray[np.int64],
+    d: int,
+    n_classes: int,
+) -> _Array:
+    """(p, G, G): costs by time, true class and decided class, of series of d samples."""
+    delay = real_array(delay_cost, "delay_cost", np.dtype(float))
+    if delay.shape not in ((), (d,)):
+        raise ValueError(f"delay_cost: expected a number or shape ({d},), got shape {delay.shape}")
+    by_time = delay * times / d if delay.ndim == 0 else delay[times - 1]
+    wrong = _misclassification(misclassification_cost, n_classes)
+    return wrong + _finite(by_time, "delay_cost")[:, None, None]
+
+
+def _misclassification(given: Any, n_classes: int) -> _Array:
+    table = real_array(1.0 if given is None else given, "misclassification_cost", np.dtype(float))
+    if table.ndim == 0:
+        table = np.where(np.eye(n_classes) > 0, 0.0, table)
+    if table.shape != (n_classes, n_classes):
+        raise ValueError(
+            f"misclassification_cost: expected a number or shape {(n_classes, n_classes)}, got "
+            f"{table.shape}"
+        )
+    return np.asarray(_finite(table, "misclassification_cost"))
+
+
+def _finite(values: Any, name: str) -> _Array:
+    array = np.asarray(values, dtype=float)
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name}: expected finite costs, got {show(array[~np.isfinite(array)])}")
+    return array

@@ -1,0 +1,744 @@
+"""`ReliableClassifier`: classify incomplete samples where the complete ones get the same label."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin, clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from eigenfeat._base.labels import check_two_labels
+from eigenfeat._base.saved import fits
+from eigenfeat._base.types import Estimator, Labels, RandomState
+from eigenfeat._base.validation import MOST, show, warn_caller
+from eigenfeat.early.calibration import NotCertifiedError, calibrate
+from eigenfeat.early.completion import GaussianCompletion, filled
+from eigenfeat.early.decisions import Decisions, EarlyDecisions, EarlyRun
+from eigenfeat.early.discriminants import (
+    Affine,
+    ClassCodes,
+    Discriminants,
+    Linear,
+    Local,
+    Opaque,
+    Quadratic,
+    affine_of,
+    discriminants_of,
+)
+from eigenfeat.early.rules import (
+    CorrectedRule,
+    Correction,
+    FittedModel,
+    PairwiseRule,
+    Rule,
+)
+from eigenfeat.early.sampling import Sampled, SampledRule, largest_bound, samples_of
+from eigenfeat.early.series import (
+    Layout,
+    Rows,
+    decision_times,
+    fold_masks,
+    ignore_single_sample_warning,
+    known_rows,
+    spread_over_classes,
+    spread_steps,
+    taus_of,
+    training_rows,
+    whole_rows,
+)
+from eigenfeat.early.set_rules import SETS, SetRule
+from eigenfeat.early.streams import Stream, Streams
+from eigenfeat.samples.estimator import (
+    BaseEstimator,
+    progress_bar,
+    unchanged_on_error,
+    validate_data,
+)
+
+__all__ = ["ReliableClassifier"]
+
+_Array = NDArray[np.float64]
+_Model = TypeVar("_Model", bound="ReliableClassifier")
+
+CONFIDENCE = 0.9  # of corrections with correct=True
+
+# A tau between two of them is corrected as the smaller one, which may be decided much later.
+GRID = (1e-12, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999)
+MAX_TIMES = 48  # at which held-out rows are evaluated
+MAX_SAMPLED_TIMES = 16  # by rules that sample
+MAX_ROWS = 3000
+MAX_PREDICTIONS = 4e6  # of rules that sample
+TIMES_AT_ONCE = 8
+LONG = 90.0  # seconds from which on a warning has an estimate
+
+# Attributes of the correction and the calibration.
+_CORRECTED = (
+    "reliability_",
+    "calibration_",
+    "correction_",
+    "decision_times_",
+)
+
+
+class ReliableClassifier(ClassifierMixin, BaseEstimator):
+    """Classify incomplete samples where the complete ones would be classified the same.
+
+    A sample is decided as class c if, given its known entries, the complete sample would be
+    classified as c with probability at least `reliability` (:doc:`/guide/early_promises`). Use it
+    where each early decision needs a promise. Choose `classifier` and `reliability` first; the
+    other defaults follow. User guide: :doc:`/guide/early`.
+
+    Parameters
+    ----------
+    classifier : estimator
+        Any with `fit` and `predict`, also in ``FrozenEstimator``. Linear and quadratic
+        discriminants need no sampling.
+    completion : completion or None, default=None
+        `GaussianCompletion`, which None means, or `MixtureCompletion`.
+    rule : str or Sampled, default="auto"
+        "auto" means "pairwise" for linear discriminants, "quadratic" for quadratic ones, and
+        "sampled" for other classifiers. ``Sampled(n_samples=...)`` sets the number of completions.
+        "mahalanobis", "box" and "chebyshev" are more cautious.
+    reliability : float in (0, 1), default=0.95
+        Required probability that the complete sample has the same label.
+    features : transformer or None, default=None
+        Linear map of samples to the features that are classified, such as LDG or PCA.
+    correct : bool, float in (0, 1) or "average", default=True
+        Whether held-out samples correct the rule, so that it does not rely on the completion's
+        model. A number is the confidence over training sets; True is 0.9; "average" holds on
+        average. A `reliability` of 0.95 needs 45 held-out samples, 0.99 needs 230.
+    held_out : int >= 2 or float in (0, 1), default=5
+        Samples that correct the rule: so many folds, or a share excluded from the fit.
+    random_state : int, RandomState or None, default=0
+        For "sampled", and for drawing a share of `held_out`.
+    n_threads : int or None, default=None
+        Number of threads; None uses all OpenMP threads. Results do not depend on it.
+    verbose : int, default=0
+        1 shows a progress bar of the held-out samples on stderr.
+
+    Attributes
+    ----------
+    classes_ : (G,) array
+        Labels.
+    classifier_, completion_, features_, fitted_ : estimators, object
+        The fitted parts; `features_` may be None. `fitted_` has all of them, for streams and files.
+    rule_, n_samples_, largest_reliability_ : str, int, float
+        The rule, its maximum number of completions, and the largest reliability that they allow.
+    reliability_ : float
+        The reliability that is promised, if the rule is corrected or calibrated.
+    decision_times_ : (p,) array of int
+        Numbers of values after which series are decided.
+    correction_, calibration_ : Correction, Calibration
+        ``correction_.least_known(tau)`` entries must be known; the result of `calibrate`.
+    n_features_in_, n_channels_, n_timepoints_ : int
+        ``n_channels_ * n_timepoints_``, channels and length of the series.
+
+    See Also
+    --------
+    ReliableClassifierCV : Chooses classifier, completion and reliability by cross-validation.
+    MinimumCostClassifier : Weighs the cost of waiting, without a promise about single decisions.
+
+    References
+    ----------
+    N. Parrish, thesis, University of Washington, 2012, chapter 5.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+    >>> from eigenfeat import ReliableClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = ReliableClassifier(LinearDiscriminantAnalysis()).fit(X, y)
+    >>> model.decide([[5.0, 3.4, 1.4, np.nan], [6.0, 2.9, np.nan, np.nan]]).labels
+    array([0, None], dtype=object)
+    """
+
+    _saved: ClassVar[dict[str, str]] = {
+        "classes_": "labels k",
+        "classifier_": "estimator",
+        "completion_": "of GaussianCompletion MixtureCompletion",
+        "features_": "estimator?",
+        "rule_": "text",
+        "fitted_": "of FittedModel",
+        "n_channels_": "count",
+        "n_timepoints_": "count",
+        "correction_": "of Correction?",
+        "decision_times_": "whole p?",
+        "n_samples_": "count?",
+        "largest_reliability_": "number?",
+        "reliability_": "number?",
+        "calibration_": "of Calibration?",
+    }
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "classifier": [HasMethods(["fit", "predict"])],
+        "completion": [HasMethods(["fit", "condition"]), None],
+        "rule": [StrOptions({"auto", "pairwise", *SETS, "sampled"}), Sampled],
+        "reliability": [Interval(Real, 0, 1, closed="neither")],
+        "features": [HasMethods(["fit", "transform"]), None],
+        "correct": ["boolean", Interval(Real, 0, 1, closed="neither"), StrOptions({"average"})],
+        "held_out": [
+            Interval(Integral, 2, MOST, closed="both"),
+            Interval(Real, 0, 1, closed="neither"),
+        ],
+        "random_state": ["random_state"],
+        "n_threads": [Interval(Integral, 1, None, closed="left"), None],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        classifier: Estimator,
+        completion: Estimator | None = None,
+        rule: str | Sampled = "auto",
+        reliability: float = 0.95,
+        *,
+        features: Estimator | None = None,
+        correct: bool | float | str = True,
+        held_out: int | float = 5,
+        random_state: RandomState = 0,
+        n_threads: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.classifier = classifier
+        self.completion = completion
+        self.rule = rule
+        self.reliability = reliability
+        self.features = features
+        self.correct = correct
+        self.held_out = held_out
+        self.random_state = random_state
+        self.n_threads = n_threads
+        self.verbose = verbose
+
+    # ---- fit
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> ReliableClassifier:
+        """Fit completion, features and classifier, and correct the rule.
+
+        Parameters
+        ----------
+        X : (n, d) or (n, channels, times) array-like, or list of series
+            Complete samples, or series: one of shape (times,) or (channels, times) each, of any
+            lengths; a shorter one is complete at its end. Missing values of series (NaN) are filled
+            by the completion. Samples must be filled by the caller:
+            ``GaussianCompletion().fit(X).transform(X)``.
+        y : (n,) array-like
+            Labels.
+
+        Returns
+        -------
+        ReliableClassifier
+            The estimator itself.
+        """
+        return self._fit_subset(X, y, slice(None))
+
+    def _fit_subset(self, X: Any, y: Any, subset: Any) -> ReliableClassifier:
+        """Fit to some of the samples, whose series are laid out as all of them would be."""
+        self._validate_params()
+        with unchanged_on_error(self):
+            rows, y, layout = training_rows(self, X, y)
+            rows, y = rows.take(subset), y[subset]
+            check_classification_targets(y)
+            check_two_labels(np.unique(y))
+            for name in _CORRECTED:
+                self.__dict__.pop(name, None)
+            held_out = None
+            if self.correct is not False and isinstance(self.held_out, float):
+                mask = self._held_out_mask(len(y))
+                held_out, rows, y = rows.take(mask), rows.take(~mask), y[~mask]
+            self._fit_parts(rows, y, layout)
+            if self.correct is not False:
+                self._correct(rows, y, held_out)
+        return self
+
+    def _held_out_mask(self, n: int) -> NDArray[np.bool_]:
+        """(n,): a random share of the samples."""
+        m = round(self.held_out * n)
+        if not 1 <= m <= n - 2:
+            raise ValueError(
+                "held_out: expected a share that leaves samples on both sides, got "
+                f"{self.held_out} of {n} samples"
+            )
+        mask = np.zeros(n, dtype=bool)
+        mask[check_random_state(self.random_state).permutation(n)[:m]] = True
+        return mask
+
+    def _fit_parts(self, rows: Rows, y: Labels, layout: Layout) -> None:
+        """Fit everything but the correction to samples that are checked; NaN is missing."""
+        model = self.fitted_ = _fit_model(self, rows, y, layout)
+        self.n_features_in_ = layout.width
+        self.n_channels_, self.n_timepoints_ = layout.channels, layout.length
+        self.completion_, self.features_ = model.completion, model.features
+        self.classifier_, self.classes_, self.rule_ = (
+            model.classifier,
+            model.classes,
+            model.rule_name,
+        )
+        sampled = model.rule if isinstance(model.rule, SampledRule) else None
+        self.n_samples_ = 0 if sampled is None else sampled.n_samples
+        self.largest_reliability_ = 1.0 if sampled is None else largest_bound(sampled.n_samples)
+
+    def _correct(self, rows: Rows, y: Labels, held_out: Rows | None) -> None:
+        """Correct the rule by folds, or by rows that were held out from the fit."""
+        model = self.fitted_
+        self.correction_, steps = correct_rule(self, rows, y, held_out)
+        self.reliability_ = float(self.reliability)
+        self.fitted_ = replace(model, rule=CorrectedRule(model.rule, self.correction_))
+        self.decision_times_ = np.append(steps, model.layout.length)
+
+    # ---- use
+
+    def predict(self, X: ArrayLike) -> Labels:
+        """Predict the labels of complete samples.
+
+        Parameters
+        ----------
+        X : (n, d) or (n, channels, times) array-like, or list of series
+            Complete samples, unlike `decide`, or series that have ended. Missing values of series
+            are filled by their conditional means.
+
+        Returns
+        -------
+        (n,) array
+        """
+        model = self._model()
+        rows = model.transform(filled(model.completion, whole_rows(self, X, model.layout).rows))
+        return np.asarray(model.classifier.predict(rows))
+
+    def decide(self, X: ArrayLike, reliability: ArrayLike | None = None) -> Decisions:
+        """Decide samples where the rule allows it.
+
+        Parameters
+        ----------
+        X : (n, d) or (n, channels, times) array-like, or list of series
+            Samples, or the known values of series so far; NaN is missing.
+        reliability : float or (n,) array-like, optional
+            tau in (0, 1); that of the estimator by default.
+
+        Returns
+        -------
+        Decisions
+            Labels and reliabilities.
+        """
+        model, rows = self._model(), self._rows(X)
+        tau = taus_of(self, reliability, len(rows))
+        out, missing = model.decide(rows, tau)
+        return Decisions(out.decided, self.classes_[out.best], out.reliability, missing)
+
+    def reliabilities(self, X: ArrayLike) -> _Array:
+        """Return the largest tau at which each sample would be decided now.
+
+        Parameters
+        ----------
+        X : (n, d) or (n, channels, times) array-like, or list of series
+            As in `decide`.
+
+        Returns
+        -------
+        (n,) array
+            0 where a sample would not be decided at any tau; 1 for complete samples.
+        """
+        return self._model().largest_tau(self._rows(X))
+
+    def predict_early(
+        self,
+        X: ArrayLike,
+        reliability: ArrayLike | None = None,
+        *,
+        steps: ArrayLike | None = None,
+        trace: bool = False,
+    ) -> EarlyDecisions:
+        """Decide time series as early as possible, and every series at its end.
+
+        Parameters
+        ----------
+        X : (n, d) or (n, channels, times) array-like, or list of series
+            Series. At each time only the values up to it are used; at its own end each series is
+            decided. Only arrays with channels and lists may have missing values.
+        reliability : float or (n,) array-like, optional
+            tau; that of the estimator by default.
+        steps : ascending integers in ``1..n_timepoints_``, optional
+            Times of decision; the end is always included. By default `decision_times_`, for which a
+            correction holds, and every time where the rule is not corrected.
+        trace : bool, default=False
+            Whether to return classes and largest taus at all times.
+
+        Returns
+        -------
+        EarlyDecisions
+            Labels, times and reliabilities.
+        """
+        model = self._model()
+        series = whole_rows(self, X, layout := model.layout)
+        tau = taus_of(self, reliability, len(series.rows))
+        at = decision_times(self, steps, layout.length)
+        times = np.union1d(at[at > 0], [layout.length]).astype(np.int64) * layout.channels
+        if not trace:
+            least = model.rule.least_known(float(tau.min(initial=1.0)))
+            times = times[np.searchsorted(times[:-1], least) :]
+        return EarlyRun(model, series, tau, times, trace).run()
+
+    def stream(self, reliability: float | None = None, *, steps: ArrayLike | None = None) -> Stream:
+        """Open a stream for one series that arrives value by value.
+
+        Parameters
+        ----------
+        reliability : float, optional
+            tau; that of the estimator by default.
+        steps : ascending integers in 1..d, optional
+            Numbers of values after which the series may be decided; by default as in
+            `predict_early`.
+
+        Returns
+        -------
+        Stream
+            Its `push` returns None until there is a decision.
+        """
+        return Stream(self, reliability, steps=steps)
+
+    def streams(
+        self, n_series: int, reliability: ArrayLike | None = None, *, steps: ArrayLike | None = None
+    ) -> Streams:
+        """Open streams for many series that arrive value by value.
+
+        Parameters
+        ----------
+        n_series : int
+            Number of series.
+        reliability : float or (n_series,) array-like, optional
+            tau; that of the estimator by default.
+        steps : ascending integers in 1..d, optional
+            As in `stream`.
+
+        Returns
+        -------
+        Streams
+            Their `push` returns the indices of the series that it decides.
+        """
+        return Streams(self, n_series, reliability, steps=steps)
+
+    def calibrate(self: _Model, X: ArrayLike, y: ArrayLike | None = None, **options: Any) -> _Model:
+        """Set the default tau to the smallest one whose agreement held-out samples certify.
+
+        Sets `reliability_` and `calibration_`, which the next fit removes. It replaces the
+        correction that `fit` learns.
+
+        Parameters
+        ----------
+        X : (n, d) array-like
+            Complete samples that were not used for fitting.
+        y : (n,) array-like, optional
+            Labels, for the accuracy in the result.
+        **options
+            Further arguments of the function `calibrate`, such as
+            ``agreement=0.95, confidence=0.9``.
+
+        Returns
+        -------
+        ReliableClassifier
+            The estimator itself.
+
+        Raises
+        ------
+        NotCertifiedError
+            If no tau is certified; the estimator is then unchanged.
+        """
+        check_is_fitted(self)
+        calibration = calibrate(self, X, y, **options)
+        if calibration.chosen < 0:
+            raise NotCertifiedError(calibration)
+        self.__dict__ = dict(vars(self.uncorrected()))
+        self.reliability_, self.calibration_ = calibration.reliability, calibration
+        return self
+
+    def uncorrected(self: _Model) -> _Model:
+        """Return a copy that uses the rule alone, without the correction of `fit`.
+
+        Returns
+        -------
+        ReliableClassifier
+            Copy that shares the fitted parts; its default tau is `reliability`.
+        """
+        check_is_fitted(self)
+        plain = copy.copy(self)
+        for name in _CORRECTED:
+            plain.__dict__.pop(name, None)
+        rule = self.fitted_.rule
+        plain.fitted_ = replace(self.fitted_, rule=getattr(rule, "rule", rule))
+        return plain
+
+    def _model(self) -> FittedModel:
+        """The fitted model, with the present number of threads."""
+        check_is_fitted(self)
+        return replace(self.fitted_, n_threads=self.n_threads)
+
+    def _rows(self, X: Any) -> _Array:
+        check_is_fitted(self)
+        if (rows := known_rows(X, self.fitted_.layout)) is not None:
+            return rows
+        options = {"dtype": np.float64, "order": "C", "ensure_all_finite": "allow-nan"}
+        return np.asarray(validate_data(self, X, reset=False, **options))
+
+    def _check_loaded(self) -> None:
+        layout = self.fitted_.layout
+        fits(self.n_features_in_ == layout.width, "Layout")
+        fits((self.n_channels_, self.n_timepoints_) == (layout.channels, layout.length), "Layout")
+        fits(np.array_equal(self.classes_, self.fitted_.classes), "ReliableClassifier.classes_")
+
+
+# ---- the parts of a fit, in their order
+
+
+def _fit_model(estimator: ReliableClassifier, rows: Rows, y: Labels, layout: Layout) -> FittedModel:
+    """Fit completion, features and classifier to samples, and make the rule; NaN is missing."""
+    completion = GaussianCompletion(n_threads=estimator.n_threads)
+    if estimator.completion is not None:
+        completion = clone(estimator.completion)
+    with ignore_single_sample_warning():
+        completion = completion.fit(rows.rows, y)
+        X = filled(completion, rows.rows)
+        features = None if estimator.features is None else clone(estimator.features).fit(X, y)
+        affine = affine_of(features, X.shape[1])
+        inputs = X if features is None else features.transform(X)
+        classifier = clone(estimator.classifier).fit(inputs, y)
+    classes = np.asarray(getattr(classifier, "classes_", np.unique(y)))
+    if classes.ndim != 1 or not np.all(classes[:-1] < classes[1:]):
+        raise ValueError(f"classifier: expected ascending classes_, got {show(classes.tolist())}")
+    name = "sampled" if isinstance(estimator.rule, Sampled) else estimator.rule
+    discriminants = _discriminants(name, classifier, classes, inputs)
+    name = name if name != "auto" else _default_rule(discriminants)
+    scores = None
+    if isinstance(discriminants, Linear) and name in ("pairwise", "chebyshev", "mahalanobis"):
+        scores = _scores_of(discriminants, affine)
+    return FittedModel(
+        layout=layout,
+        classes=classes,
+        classifier=classifier,
+        completion=completion,
+        features=features,
+        rule_name=name,
+        affine=affine,
+        scores=scores,
+        discriminants=discriminants,
+        rule=_rule(estimator, name, ClassCodes(classes, classifier)),
+        n_threads=estimator.n_threads,
+    )
+
+
+def _discriminants(
+    name: str, classifier: Any, classes: NDArray[Any], inputs: _Array
+) -> Discriminants:
+    """The classifier's discriminants, where the rule needs any; ValueError where it takes none."""
+    if name == "sampled":
+        return Opaque(len(classes))
+    plain = classifier.estimator if isinstance(classifier, FrozenEstimator) else classifier
+    try:
+        functions = discriminants_of(plain, inputs)
+    except ValueError:
+        if name != "auto":
+            raise
+        return Opaque(len(classes))
+    of_linear = name in ("pairwise", "mahalanobis") and not isinstance(functions, Linear)
+    if of_linear or (name == "box" and isinstance(functions, Quadratic)):
+        takes = "linear discriminants" if of_linear else "discriminants that are sums over columns"
+        raise ValueError(
+            f"rule: expected 'quadratic', 'chebyshev' or 'sampled', got {name!r}, which takes "
+            f"{takes}, with {show(classifier)}"
+        )
+    return functions
+
+
+def _default_rule(discriminants: Discriminants) -> str:
+    """The rule that decides earliest of those whose promise is about the complete row's label."""
+    if isinstance(discriminants, Local | Opaque):  # another row has other neighbours
+        return "sampled"
+    return "pairwise" if isinstance(discriminants, Linear) else "quadratic"
+
+
+def _scores_of(discriminants: Linear, affine: Affine | None) -> Affine:
+    """Linear discriminants as a map of samples.
+
+    About their mean, so that what scores have in common takes no digits from differences.
+    """
+    slopes = discriminants.slopes - discriminants.slopes.mean(axis=0)
+    offsets = discriminants.offsets - discriminants.offsets.mean()
+    if affine is None:
+        return Affine(np.ascontiguousarray(slopes.T), offsets)
+    return affine.then(slopes, offsets)
+
+
+def _rule(estimator: ReliableClassifier, name: str, predict: ClassCodes) -> Rule:
+    if name in SETS:
+        return SetRule(SETS[name])
+    if name == "pairwise":
+        return PairwiseRule()
+    sampled = estimator.rule if isinstance(estimator.rule, Sampled) else Sampled()
+    seed = int(check_random_state(estimator.random_state).randint(2**31 - 1))
+    return SampledRule(predict, samples_of(sampled, float(estimator.reliability)), seed)
+
+
+# ---- the correction by held-out samples
+
+# Every held-out sample is evaluated by a rule that was fitted without it, at several times and
+# reliabilities. Its `stable_from` is the number of known entries from which on the rule is never
+# wrong about it: the label that it would decide is always that of the complete sample. A new
+# sample's number is as likely to have any rank among those of n held-out samples
+# (exchangeability), so that the share of samples whose number is at most the j-th smallest is at
+# least j / (n + 1) on average: the argument of conformal prediction (Vovk, Gammerman and Shafer
+# 2005), here across folds (Vovk 2015), whose models are not quite the one that is used. With a
+# confidence, the share is Clopper and Pearson's lower bound for j of n, which held-out samples of
+# one fixed model would exceed with that confidence (a tolerance limit, Wilks 1941). A sample waits
+# until that share reaches tau.
+
+
+def correct_rule(
+    estimator: ReliableClassifier, rows: Rows, y: Labels, held_out: Rows | None
+) -> tuple[Correction, NDArray[np.int64]]:
+    """Learn the correction of a fitted rule, and at which numbers of values it was evaluated.
+
+    From folds of the samples of the fit, or from others that were held out of it.
+    """
+    model, tau = estimator.fitted_, float(estimator.reliability)
+    confidence = CONFIDENCE if estimator.correct is True else estimator.correct
+    confidence = 0.0 if isinstance(confidence, str) else float(confidence)  # on average
+    n_folds = int(estimator.held_out) if held_out is None else 0
+    n, d = (rows if held_out is None else held_out).rows.shape
+    grid = np.union1d(GRID, [tau])
+    if model.rule.cost > 1:  # others take more samples; these serve looser and stricter ones
+        grid = np.array([grid[0], tau])
+    channels, length = model.layout.channels, model.layout.length
+    n_rows, n_times = _sizes(model.rule.cost, n, length, _least_rows(tau, confidence))
+    steps = spread_steps(length, n_times)
+    times = steps * channels
+    parts: list[NDArray[np.bool_]] = []
+    total = n_rows * len(times)
+    with progress_bar(total, "ReliableClassifier", estimator.verbose) as bar:
+        done = _Progress(bar, total, n_folds)
+        if len(times) and held_out is not None:
+            own = held_out.take(slice(0, n_rows))
+            parts.append(_wrong_decisions(model, own, grid, times, done))
+        elif len(times):
+            for other, own in _fold_models(estimator, rows, y, n_rows, n_folds):
+                parts.append(_wrong_decisions(other, own, grid, times, done))
+    if not parts:
+        if len(times):  # a row of one entry has no beginning
+            warn_caller(
+                "correct: expected folds that the classifier can be fitted to, got none; rows are "
+                "decided when they are complete",
+                UserWarning,
+            )
+        none = np.empty((len(grid), 0), np.int64)
+        return Correction(grid, none, d, confidence), steps
+    wrong = np.concatenate(parts, axis=1)
+    stable_from = np.sort(_stable_from(wrong, times, d), axis=1)
+    return Correction(grid, stable_from, d, confidence), steps
+
+
+def _fold_models(
+    estimator: ReliableClassifier, rows: Rows, y: Labels, n_rows: int, n_folds: int
+) -> Iterator[tuple[FittedModel, Rows]]:
+    """For each fold the model without it, and samples of it, at most so many over all folds."""
+    chosen, layout = spread_over_classes(y, n_rows), estimator.fitted_.layout
+    for fold in fold_masks(y, n_folds):
+        own = np.flatnonzero(fold & chosen)
+        if not len(own):
+            continue
+        try:
+            model = _fit_model(clone(estimator), rows.take(~fold), y[~fold], layout)
+        except ValueError:  # such as a class that is too small without the fold
+            continue
+        yield model, rows.take(own)
+
+
+def _wrong_decisions(
+    model: FittedModel,
+    rows: Rows,
+    grid: _Array,
+    times: NDArray[np.int64],
+    done: Callable[[int], None],
+) -> NDArray[np.bool_]:
+    """(p, m, times): by reliability, whether samples outside the fit would be decided wrongly.
+
+    Where the rule would decide a sample as the complete one, it need not be asked whether it does.
+    Labels are compared first, and the rule evaluates the others.
+    """
+    full = filled(model.completion, rows.rows)
+    final = model.predict_codes(full)
+    shown = np.where(rows.have_gaps[:, None], rows.rows, full)
+    running = times < rows.ends[:, None]
+    wrong = np.zeros((len(grid), *running.shape), dtype=bool)
+    for begin in range(0, len(times), TIMES_AT_ONCE):
+        at = slice(begin, min(begin + TIMES_AT_ONCE, len(times)))
+        rule_input = model.prefix_input(shown, times[at])
+        best = model.rule.best_classes(rule_input)
+        other = best.reshape(len(final), -1) != final[:, None]
+        row, time = np.nonzero(other & running[:, at])
+        if len(row):
+            items = row * (at.stop - at.start) + time
+            decided = model.rule.evaluate_grid(rule_input.take(items), grid, best[items])
+            for k, of_tau in enumerate(decided):
+                wrong[k, row, begin + time] = of_tau
+        done(other.size)
+    return wrong
+
+
+class _Progress:
+    """Moves a bar, and warns once where the evaluation of held-out samples will take minutes."""
+
+    def __init__(self, bar: Callable[[str, int], None], total: int, n_folds: int) -> None:
+        self.bar = bar
+        self.total = total
+        self.n_folds = n_folds
+        self.done, self.warned = 0, False
+        self.started = time.perf_counter()
+
+    def __call__(self, steps: int) -> None:
+        self.done += steps
+        self.bar(f"held-out samples at all times: {self.done} of {self.total}", steps)
+        spent = time.perf_counter() - self.started
+        left = spent * (self.total - self.done) / self.done
+        if not self.warned and left > LONG:
+            self.warned = True
+            less = "correct=False, " + ("fewer folds, " if self.n_folds > 2 else "")
+            warn_caller(
+                f"fit: expected a fast classifier, got one that needs some {left / 60:.0f} more "
+                f"minutes to label completions of held-out samples; {less}a faster classifier or "
+                "a smaller reliability takes less",
+                UserWarning,
+            )
+
+
+def _stable_from(wrong: NDArray[np.bool_], times: NDArray[np.int64], d: int) -> NDArray[np.int64]:
+    """Entries from which on rows (..., times) are not decided wrongly; d if wrong at the last."""
+    last = wrong.shape[-1] - wrong[..., ::-1].argmax(axis=-1)  # the time after the last wrong one
+    return np.where(wrong.any(axis=-1), np.append(times, d)[last], 0)
+
+
+def _sizes(cost: int, n: int, length: int, least: int) -> tuple[int, int]:
+    """How many samples to evaluate, and at how many times."""
+    times = min(length - 1, MAX_TIMES)
+    if cost > 1:  # some millions of predictions, but rows enough to support what is promised
+        times = min(times, MAX_SAMPLED_TIMES)
+        rows = max(100, int(MAX_PREDICTIONS / (cost * max(times, 1))))
+        return min(n, rows if n < least else max(rows, 2 * least)), times
+    return min(n, MAX_ROWS), times
+
+
+def _least_rows(tau: float, confidence: float) -> int:
+    """How many samples can support tau, if all of them agree."""
+    if confidence > 0:
+        return int(np.ceil(np.log1p(-confidence) / np.log(tau)))
+    return int(np.ceil(tau / (1 - tau)))

@@ -1,0 +1,558 @@
+"""How a fitted model decides: what its rule receives, rules, and the rule that is corrected.
+
+`FittedModel` conditions samples on their known entries and hands the rule a `RuleInput`, the
+discriminants and the conditional distribution of their arguments. A rule returns for every sample a
+class, whether it is decided at a reliability tau, and the largest such tau: the pairwise rule here,
+rules by sets in `set_rules`, the rule that draws completions in `sampling`.
+
+Rounding must not decide a sample. With u = eps / 2 a sum of m products, in any order, is off by at
+most about (m + 2) u times the sum of the products' magnitudes (Higham, Accuracy and Stability of
+Numerical Algorithms, 2nd ed., section 3.1). Scores, slopes and congruences S^T V S are sums in one
+or two stages of d products each; `rounding_share` is four times what two stages need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any, ClassVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaincinv, ndtr
+
+from eigenfeat._base import threads as _threads
+from eigenfeat._base.saved import Saved, fits
+from eigenfeat._base.threads import cached_property
+from eigenfeat.early.completion import Completion, Conditional, filled
+from eigenfeat.early.discriminants import (
+    Affine,
+    ClassCodes,
+    Discriminants,
+    Quadratic,
+)
+from eigenfeat.early.series import Layout, blocks
+from eigenfeat.regions.dominance import SeparableClasses
+
+__all__ = [
+    "SLACK",
+    "CorrectedRule",
+    "Correction",
+    "FittedModel",
+    "PairwiseRule",
+    "Rule",
+    "RuleInput",
+    "RuleOutput",
+    "Shared",
+    "lower_bounds",
+    "pair_variances",
+    "rounding_of_quadratics",
+    "rounding_share",
+    "square_roots",
+]
+
+_Array = NDArray[np.float64]
+_Codes = NDArray[np.intp]
+
+EPS = float(np.finfo(float).eps)
+LARGEST = 1e300  # an error past it is as good as infinite
+SLACK = 1e-12  # shares are compared with tau
+MAX_CACHED = 64  # reliabilities whose least numbers of entries are cached
+
+
+@dataclass(frozen=True, eq=False)
+class Shared:
+    """What the inputs of all rows with the same known entries have in common, computed once."""
+
+    pair_variances: _Array | None = None  # (parts, k, k), of differences of scores
+    # Of a single Gaussian's sets, by kind and tau.
+    radii: dict[tuple[object, float], _Array] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class RuleInput:
+    """Discriminants and the conditional distribution of their arguments."""
+
+    discriminants: Discriminants
+    conditional: Conditional  # of features; with `by_scores` of linear discriminants' own scores
+    n_features: int
+    by_scores: bool
+    n_threads: int
+    shared: Shared | None = None
+
+    def part(self, g: int, rows: _Codes) -> RuleInput:
+        """Some of the rows as if they were of part g of the mixture; the same functions."""
+        functions = self.discriminants if self.by_scores else self.functions.take(rows)
+        conditional = self.conditional.part(g, rows)
+        return replace(self, conditional=conditional, discriminants=functions, shared=None)
+
+    @cached_property
+    def mean(self) -> _Array:
+        """The conditional mean."""
+        return self.conditional.mean
+
+    @cached_property
+    def functions(self) -> Discriminants:
+        """The discriminants; local ones are those about the mean."""
+        return self.discriminants if self.by_scores else self.discriminants.about(self.mean)
+
+    @cached_property
+    def scores(self) -> _Array:
+        """(n, k), at the conditional mean."""
+        return self.mean if self.by_scores else self.functions.scores(self.mean)
+
+    @cached_property
+    def magnitudes(self) -> _Array:
+        """(n, k): sums of the magnitudes that the scores are added up from."""
+        return self.functions.magnitudes(self.mean)
+
+    @cached_property
+    def pulls(self) -> _Array:
+        """(n, k, d), of quadratic discriminants: minus their gradients at the conditional mean."""
+        return cast("Quadratic", self.functions).pulls(self.mean)
+
+    @cached_property
+    def separable(self) -> SeparableClasses | None:
+        """What the dominance kernels take, if they do."""
+        return None if self.by_scores else self.functions.separable()
+
+    @cached_property
+    def roots(self) -> _Array:
+        """(q, d, d): square roots of one Gaussian's covariances, by pattern."""
+        assert self.conditional.covariances is not None
+        return square_roots(self.conditional.covariances[:, 0])
+
+    def take(self, items: _Codes) -> RuleInput:
+        """Some of the rows."""
+        return replace(self, conditional=self.conditional.take(items))
+
+
+@dataclass(frozen=True, eq=False)
+class RuleOutput:
+    """What a rule answers for n rows."""
+
+    best: _Codes  # the class that a row is, or would be, decided as
+    decided: NDArray[np.bool_]
+    reliability: _Array  # lower bound of the probability of that class; 0 where a rule gives none
+
+
+class Rule(Saved):
+    """Base class of rules."""
+
+    _saved: ClassVar[dict[str, str]] = {}
+
+    cost = 1  # how many complete rows are classified for each that is evaluated
+
+    def decide(self, rule_input: RuleInput, tau: _Array, whole: bool = False) -> RuleOutput:
+        """Decide at tau (n,).
+
+        Tests that end once it is known whether they reach tau go on if the `whole` bound is wanted.
+        """
+        bound, best = self.largest_tau(rule_input)
+        return RuleOutput(best, bound >= tau, bound)
+
+    def largest_tau(self, rule_input: RuleInput) -> tuple[_Array, _Codes]:
+        """The largest tau at which each row would be decided (0: never), and as which class."""
+        raise NotImplementedError
+
+    def best_classes(self, rule_input: RuleInput) -> _Codes:
+        """(n,): the classes that rows are, or would be, decided as, at every tau."""
+        raise NotImplementedError
+
+    def certified_tau(self, rule_input: RuleInput, output: RuleOutput, items: _Codes) -> _Array:
+        """The largest tau at which some of the rows that `decide` decided are certified."""
+        return output.reliability[items]
+
+    def evaluate_grid(
+        self, rule_input: RuleInput, grid: _Array, best: _Codes
+    ) -> Iterator[NDArray[np.bool_]]:
+        """Which rows are decided, as their `best_classes`, at each tau of an ascending grid."""
+        largest, _ = self.largest_tau(rule_input)
+        for tau in grid:
+            yield largest >= tau
+
+    def least_known(self, tau: float) -> int:
+        """No row is decided at tau with fewer known entries."""
+        return 0
+
+
+def pair_variances(covariance: _Array, best: _Codes) -> _Array:
+    """(n, k): variances of s_best - s_h, with what rounding may have taken."""
+    rows = np.arange(len(best))
+    diagonal = np.einsum("nkk->nk", covariance)
+    own = diagonal[rows, best][:, None]
+    variance = own + diagonal - 2.0 * covariance[rows, best]
+    rounding = 4 * covariance.shape[1] * EPS * (own + diagonal)
+    same = np.arange(covariance.shape[1]) == best[:, None]
+    return np.where(same, 0.0, np.maximum(variance, 0) + rounding)
+
+
+def square_roots(covariances: _Array) -> _Array:
+    """S with S S^T = R, of a stack."""
+    values, vectors = np.linalg.eigh(covariances)
+    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0))[..., None, :])
+
+
+# ---- the pairwise rule
+
+
+class PairwiseRule(Rule):
+    """P(g(X) = c | z) >= 1 - sum_h P(f_c(X) < f_h(X) | z), Boole's inequality.
+
+    Differences of linear discriminants have exact normal tails; under a mixture each tail is the
+    mixture's.
+
+    The right choice for linear discriminants: on 21 sets the earliest rule at an agreement of .9.
+    """
+
+    def largest_tau(self, rule_input: RuleInput) -> tuple[_Array, _Codes]:
+        """As `Rule.largest_tau`."""
+        conditional, best = rule_input.conditional, self.best_classes(rule_input)
+        shared = rule_input.shared
+        if shared is not None and shared.pair_variances is not None:
+            variances = shared.pair_variances[:, best].swapaxes(0, 1)
+        else:
+            assert conditional.covariances is not None
+            parts = conditional.covariances.swapaxes(0, 1)
+            variances = np.stack(
+                [pair_variances(part[conditional.pattern], best) for part in parts], axis=1
+            )
+        rows = np.arange(len(best))
+        behind = conditional.means - conditional.means[rows, :, best][:, :, None]
+        random = variances > 0
+        deviations = np.sqrt(np.where(random, variances, 1.0))
+        # Nothing is random: the class with the larger score, and on a tie the best one.
+        tails = np.where(random, ndtr(behind / deviations), behind > 0)
+        rivals = np.arange(behind.shape[2]) != best[:, None, None]
+        tails = (tails * rivals).sum(axis=2)
+        total = np.zeros(len(best))
+        for g in range(tails.shape[1]):
+            total += conditional.weights[:, g] * tails[:, g]
+        return np.maximum(1.0 - total, 0.0), best
+
+    def best_classes(self, rule_input: RuleInput) -> _Codes:
+        """As `Rule.best_classes`."""
+        return np.asarray(rule_input.scores.argmax(axis=1))
+
+
+# ---- the corrected rule
+
+
+@dataclass(frozen=True, eq=False)
+class Correction(Saved):
+    """From how many known entries on held-out samples are never decided wrongly.
+
+    Attributes
+    ----------
+    tau : (p,) array
+        Reliabilities at which the rule was tried, ascending.
+    stable_from : (p, n) array of int
+        By reliability, ascending: numbers of known entries; d for samples that are wrong up to the
+        last time.
+    length : int
+        How many entries complete samples have, d.
+    confidence : float
+        Of the bounds; 0 for shares on average.
+    """
+
+    _saved: ClassVar[dict[str, str]] = {
+        "tau": "numbers p",
+        "stable_from": "whole p n",
+        "length": "count",
+        "confidence": "number",
+    }
+
+    tau: _Array
+    stable_from: NDArray[np.int64]
+    length: int
+    confidence: float
+
+    @property
+    def n(self) -> int:
+        """How many samples were held out."""
+        return int(self.stable_from.shape[1])
+
+    def share(self, tau: _Array, known: _Codes) -> _Array:
+        """(m,): the supported agreement at tau (m,) with so many known entries (m,)."""
+        at = np.maximum(np.searchsorted(self.tau, tau, side="right") - 1, 0)
+        return self._share_at(at, known)
+
+    def cap(self, reliability: _Array, known: _Codes) -> _Array:
+        """(m,): the largest tau up to a rule's `reliability` that `share` supports; 0 if none."""
+        out = np.zeros(len(known))
+        upper = np.append(self.tau[1:], 1.0)
+        for k, (low, high) in enumerate(zip(self.tau, upper, strict=True)):
+            share = self._share_at(np.full(len(known), k), known) + SLACK
+            largest = np.minimum(np.minimum(reliability, high), share)
+            reached = np.where(largest >= low, np.minimum(largest, reliability), 0.0)
+            out = np.maximum(out, reached)
+        return np.where(known >= self.length, reliability, out)
+
+    def least_known(self, tau: float) -> int:
+        """From how many known entries on samples may be decided at tau."""
+        least = self._least.get(tau)
+        if least is None:
+            counts = np.arange(self.length)
+            enough = self.share(np.full(self.length, tau), counts) >= tau - SLACK
+            least = int(enough.argmax()) if enough.any() else self.length
+            if len(self._least) >= MAX_CACHED:
+                self._least.clear()
+            self._least[tau] = least
+        return least
+
+    @cached_property
+    def _least(self) -> dict[float, int]:
+        return {}
+
+    def _share_at(self, at: _Codes, known: _Codes) -> _Array:
+        stable = np.empty(len(known), dtype=np.intp)
+        for k in np.unique(at):
+            some = at == k
+            stable[some] = np.searchsorted(self.stable_from[k], known[some], side="right")
+        return binomial_share(stable, self.n, self.confidence)
+
+    def _check_loaded(self) -> None:
+        tau, stable = self.tau, self.stable_from
+        sound = len(tau) > 0 and tau[0] > 0 and tau[-1] < 1 and np.all(np.diff(tau) > 0)
+        fits(sound and np.all(stable[:, 1:] >= stable[:, :-1]), "Correction")
+        inside = not stable.size or (stable.min() >= 0 and stable.max() <= self.length)
+        fits(inside, "Correction.stable_from")
+        fits(self.length >= 1 and 0 <= self.confidence < 1, "Correction")
+
+
+class CorrectedRule(Rule):
+    """A rule that waits as long as held-out samples do not support it."""
+
+    _saved: ClassVar[dict[str, str]] = {
+        "rule": "of SetRule PairwiseRule SampledRule",
+        "correction": "of Correction",
+    }
+
+    def __init__(self, rule: Rule, correction: Correction) -> None:
+        self.rule = rule
+        self.correction = correction
+
+    @property
+    def cost(self) -> int:  # type: ignore[override]
+        """As of `Rule`."""
+        return self.rule.cost
+
+    def decide(self, rule_input: RuleInput, tau: _Array, whole: bool = False) -> RuleOutput:
+        """As `Rule.decide`."""
+        output = self.rule.decide(rule_input, tau, whole)
+        if not whole and not output.decided.any():
+            return output
+        known = self._known(rule_input)
+        supported = self.correction.share(tau, known) >= tau - SLACK
+        decided = output.decided & (supported | (known >= self.correction.length))
+        return RuleOutput(output.best, decided, self.correction.cap(output.reliability, known))
+
+    def largest_tau(self, rule_input: RuleInput) -> tuple[_Array, _Codes]:
+        """As `Rule.largest_tau`."""
+        largest, best = self.rule.largest_tau(rule_input)
+        return self.correction.cap(largest, self._known(rule_input)), best
+
+    def certified_tau(self, rule_input: RuleInput, output: RuleOutput, items: _Codes) -> _Array:
+        """As `Rule.certified_tau`."""
+        largest = self.rule.certified_tau(rule_input, output, items)
+        capped = self.correction.cap(largest, self._known(rule_input)[items])
+        return np.maximum(capped, output.reliability[items])
+
+    def best_classes(self, rule_input: RuleInput) -> _Codes:
+        """As `Rule.best_classes`."""
+        return self.rule.best_classes(rule_input)
+
+    def least_known(self, tau: float) -> int:
+        """As `Rule.least_known`."""
+        return self.correction.least_known(tau)
+
+    def _known(self, rule_input: RuleInput) -> _Codes:
+        conditional = rule_input.conditional
+        return self.correction.length - conditional.missing[conditional.pattern]
+
+
+@lru_cache(maxsize=64)
+def lower_bounds(n: int, risk: float) -> _Array:
+    """(n + 1,): Clopper and Pearson's lower bounds for 0, ..., n successes; wrong with `risk`."""
+    won = np.arange(1, n + 1)
+    return np.append(0.0, betaincinv(won, n - won + 1, risk))
+
+
+def binomial_share(count: NDArray[np.intp], n: int, confidence: float) -> _Array:
+    """The share that `count` of n held-out rows support: a lower bound, or the mean.
+
+    The mean is over a new row's rank among them, with a confidence of 0.
+    """
+    if confidence > 0 and n:
+        return lower_bounds(n, 1.0 - confidence)[count]
+    return np.asarray(count / (n + 1))
+
+
+# ---- the fitted model
+
+
+@dataclass(frozen=True, eq=False)
+class FittedModel(Saved):
+    """Everything that `ReliableClassifier.fit` learns; immutable, shared by streams and files."""
+
+    _saved: ClassVar[dict[str, str]] = {
+        "layout": "of Layout",
+        "classes": "labels k",
+        "classifier": "estimator",
+        "completion": "of GaussianCompletion MixtureCompletion",
+        "features": "estimator?",
+        "rule_name": "text",
+        "affine": "of Affine?",
+        "scores": "of Affine?",
+        "discriminants": "of Linear Gaussians Local Quadratic Opaque",
+        "rule": "of SetRule PairwiseRule SampledRule CorrectedRule",
+        "n_threads": "count?",
+    }
+
+    layout: Layout
+    classes: NDArray[Any]
+    classifier: Any
+    completion: Completion
+    features: Any
+    rule_name: str
+    affine: Affine | None  # the features as a map of rows
+    # Linear discriminants as a map of rows. Conditional distributions are then those of scores.
+    scores: Affine | None
+    discriminants: Discriminants
+    rule: Rule
+    n_threads: int | None
+
+    @property
+    def conditioned_map(self) -> Affine | None:
+        """The map whose conditional distributions the rule receives: scores, or features."""
+        return self.affine if self.scores is None else self.scores
+
+    @property
+    def needs_covariance(self) -> bool:
+        """Whether the rule takes conditional covariances."""
+        return self.rule_name in ("pairwise", "mahalanobis", "chebyshev")
+
+    @property
+    def needs_spectra(self) -> bool:
+        """Whether it takes their spectra."""
+        return self.rule_name == "quadratic"
+
+    @property
+    def width(self) -> int:
+        """Number of features."""
+        return self.layout.width if self.affine is None else self.affine.B.shape[1]
+
+    # ---- complete rows
+
+    def transform(self, rows: _Array) -> _Array:
+        """What the classifier receives of complete rows."""
+        return rows if self.features is None else self.features.transform(rows)
+
+    def predict_codes(self, rows: _Array) -> NDArray[np.intp]:
+        """Class indices of complete rows."""
+        return ClassCodes(self.classes, self.classifier)(self.transform(rows))
+
+    # ---- incomplete rows
+
+    def rule_input(self, rows: _Array) -> RuleInput:
+        """What the rule receives of rows; NaN is missing."""
+        return self.input_of(self.completion.mixture_.condition(rows, **self._wanted))
+
+    def prefix_input(self, rows: _Array, times: NDArray[np.int64]) -> RuleInput:
+        """The same for every row after every number of entries, row by row."""
+        if np.isnan(rows).any():  # each with a pattern of its own
+            later = np.arange(rows.shape[1]) >= times[:, None]
+            seen = np.where(later, np.nan, rows[:, None]).reshape(-1, rows.shape[1])
+            return self.rule_input(seen)
+        return self.input_of(self.completion.mixture_.after(rows, times, **self._wanted))
+
+    @property
+    def _wanted(self) -> dict[str, Any]:
+        """What is asked of conditional distributions."""
+        return {
+            "affine": self.conditioned_map,
+            "covariance": self.needs_covariance,
+            "spectra": self.needs_spectra,
+            "n_threads": self.completion.n_threads,
+        }
+
+    def input_of(self, conditional: Conditional, shared: Shared | None = None) -> RuleInput:
+        """The same from conditional distributions."""
+        threads = _threads.resolve(self.n_threads)
+        by_scores = self.scores is not None
+        return RuleInput(self.discriminants, conditional, self.width, by_scores, threads, shared)
+
+    def incomplete_parts(self, missing: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
+        """Numbers of the incomplete rows, in parts of bounded memory."""
+        rows = np.flatnonzero(missing > 0)
+        for part in blocks(len(rows), self.numbers_per_row()):
+            yield rows[part]
+
+    def numbers_per_row(self) -> int:
+        """About how many numbers a row takes while it is evaluated."""
+        k, parts = self.discriminants.count, len(self.completion.mixture_.weights)
+        if self.scores is not None:
+            return k * (parts * k + 4)
+        return self.width * (parts * (self.width if self.needs_covariance else 1) + 4 * k)
+
+    def final_decisions(self, rows: _Array) -> tuple[NDArray[np.intp], _Array]:
+        """Classes of series at their end, and the largest tau of each: 1 if nothing is missing."""
+        if not len(rows):
+            return np.empty(0, dtype=np.intp), np.empty(0)
+        codes = self.predict_codes(filled(self.completion, rows))
+        tau = np.ones(len(rows))
+        for part in self.incomplete_parts(np.isnan(rows).sum(axis=1)):
+            largest, best = self.rule.largest_tau(self.rule_input(rows[part]))
+            tau[part] = np.where(best == codes[part], largest, 0.0)
+        return codes, tau
+
+    def decide(self, rows: _Array, tau: _Array) -> tuple[RuleOutput, NDArray[np.intp]]:
+        """Decide rows at tau (n,), and count their missing entries."""
+        missing = np.isnan(rows).sum(axis=1)
+        codes, complete = np.zeros(len(rows), dtype=np.intp), missing == 0
+        if complete.any():
+            codes[complete] = self.predict_codes(rows[complete])
+        out = RuleOutput(codes, complete.copy(), complete.astype(float))
+        for part in self.incomplete_parts(missing):
+            one = self.rule.decide(self.rule_input(rows[part]), tau[part], whole=True)
+            out.best[part], out.decided[part] = one.best, one.decided
+            out.reliability[part] = one.reliability
+        return out, missing
+
+    def largest_tau(self, rows: _Array) -> _Array:
+        """(n,): the largest tau at which each row would be decided; 1 for complete rows."""
+        missing = np.isnan(rows).sum(axis=1)
+        out = (missing == 0).astype(float)
+        for part in self.incomplete_parts(missing):
+            out[part] = self.rule.largest_tau(self.rule_input(rows[part]))[0]
+        return out
+
+    def _check_loaded(self) -> None:
+        d, functions = self.layout.width, self.discriminants
+        affine, scores, rule = self.affine, self.scores, self.rule
+        width = d if affine is None else affine.B.shape[1]
+        length = getattr(getattr(rule, "correction", None), "length", d)
+        fits(length == d, "FittedModel.rule")
+        fits(affine is None or affine.B.shape[0] == d, "FittedModel.affine")
+        fits(functions.width in (None, width), "FittedModel.discriminants")
+        fits(functions.count == len(self.classes), "FittedModel.discriminants")
+        fits(scores is None or scores.B.shape == (d, functions.count), "FittedModel.scores")
+        fits(self.completion.n_features_in_ == d, "FittedModel.completion")
+        fits(np.array_equal(self.classifier.classes_, self.classes), "FittedModel.classifier")
+
+
+# ---- rounding
+
+
+def rounding_share(d: int) -> float:
+    """Relative to magnitudes, of what is summed over d features."""
+    return 4.0 * (d + 16) * EPS
+
+
+def rounding_of_quadratics(curved: _Array, sloped: _Array, reach: _Array, d: int) -> _Array:
+    """Of ``y^T V y + 2 g^T y``, |y| <= reach; `curved`, `sloped`: sizes of V's and g's terms."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        terms = np.where(curved > 0, curved * reach * reach, 0.0)
+        terms = terms + np.where(sloped > 0, 2.0 * sloped * reach, 0.0)
+    return np.asarray(np.minimum(rounding_share(d) * terms, LARGEST))

@@ -1,0 +1,234 @@
+r"""Scores of early decisions: reliability, accuracy and earliness.
+
+With :math:`t_i` the time at which series i is decided, :math:`\hat g(z_i)` its label at that time,
+:math:`\hat g(x_i)` the label of the complete series and :math:`g_i` the true label (Parrish 2012,
+section 5.6.1, for the first three):
+
+============== ===================================================================================
+reliability    share of :math:`\hat g(z_i) = \hat g(x_i)`
+mean time      mean of :math:`t_i`, 1 to d
+accuracy       share of :math:`\hat g(z_i) = g_i`
+earliness      mean of :math:`t_i / d`: 1 is the latest possible
+harmonic mean  of accuracy and 1 - earliness: :math:`2 a (1 - e) / (a + 1 - e)`; 0 where both are 0
+============== ===================================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from eigenfeat._base.validation import check_rows, check_whole, real_array, show
+from eigenfeat.early.decisions import EarlyDecisions, EarlyLabels
+from eigenfeat.early.series import series_of
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+__all__ = [
+    "EarlyCurve",
+    "EarlyScores",
+    "checked_taus",
+    "early_scores",
+    "reliability_curve",
+    "runs",
+]
+
+_Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class EarlyScores:
+    """Scores of one run; the module defines them.
+
+    Attributes
+    ----------
+    n : int
+        Number of series.
+    reliability : float or None
+        None where the labels of complete series were not given.
+    accuracy : float or None
+        None where the true labels were not given.
+    mean_time : float
+    earliness : float
+    harmonic_mean : float or None
+        None without accuracy.
+    """
+
+    n: int
+    reliability: float | None
+    accuracy: float | None
+    mean_time: float
+    earliness: float
+    harmonic_mean: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class EarlyCurve:
+    """Scores at several required reliabilities.
+
+    Attributes
+    ----------
+    tau : (p,) array
+        Ascending.
+    reliability, accuracy, mean_time, earliness, harmonic_mean : (p,) arrays
+        Scores at each tau; the module defines them.
+    complete_accuracy : float
+        Accuracy of the labels of complete series.
+    """
+
+    tau: _Array
+    reliability: _Array
+    accuracy: _Array
+    mean_time: _Array
+    earliness: _Array
+    harmonic_mean: _Array
+    complete_accuracy: float
+
+    def __len__(self) -> int:
+        return len(self.tau)
+
+
+def early_scores(
+    early: EarlyLabels,
+    n_samples: int,
+    *,
+    complete: ArrayLike | None = None,
+    y: ArrayLike | None = None,
+) -> EarlyScores:
+    """Score early decisions.
+
+    Parameters
+    ----------
+    early : EarlyDecisions, EarlyLabels, or anything with `label` and `time`
+        Result of an early classifier's `predict_early`.
+    n_samples : int
+        Number of values of a complete series, d.
+    complete : (n,) array-like, optional
+        Labels of the complete series, from `predict`.
+    y : (n,) array-like, optional
+        True labels.
+
+    Returns
+    -------
+    EarlyScores
+
+    Raises
+    ------
+    ValueError
+        If there are no series, lengths differ, or a time is not in 1..d.
+    """
+    d = check_whole(n_samples, "n_samples", at_least=1)
+    if not hasattr(early, "label") or not hasattr(early, "time"):
+        raise ValueError(f"early: expected what predict_early returned, got {show(early)}")
+    label, time = np.asarray(early.label), np.asarray(early.time)
+    if label.ndim != 1 or not len(label) or time.shape != label.shape:
+        raise ValueError(
+            f"early: expected as many labels as times, at least one, got {label.shape} and "
+            f"{time.shape}"
+        )
+    if time.min() < 1 or time.max() > d:
+        raise ValueError(f"early: expected times in 1..{d}, got {time.min()}..{time.max()}")
+    accuracy = None if y is None else _agreement(label, y, "y")
+    earliness = float(time.mean()) / d
+    right, saved = accuracy or 0.0, 1.0 - earliness
+    mean = 2.0 * right * saved / (right + saved) if right + saved > 0 else 0.0
+    return EarlyScores(
+        n=len(label),
+        reliability=None if complete is None else _agreement(label, complete, "complete"),
+        accuracy=accuracy,
+        mean_time=float(time.mean()),
+        earliness=earliness,
+        harmonic_mean=None if accuracy is None else mean,
+    )
+
+
+def reliability_curve(
+    model: BaseEstimator, X: ArrayLike, y: ArrayLike, tau: ArrayLike
+) -> EarlyCurve:
+    """Score a fitted `ReliableClassifier` at several reliabilities.
+
+    For many reliabilities every sample is evaluated only once at each time, and decided at the
+    first time at which its largest tau reaches the required one.
+
+    Parameters
+    ----------
+    model : ReliableClassifier
+        Fitted model.
+    X : (n, d) array-like
+        Complete series.
+    y : (n,) array-like
+        True labels.
+    tau : (p,) array-like
+        Ascending numbers in (0, 1).
+
+    Returns
+    -------
+    EarlyCurve
+
+    Raises
+    ------
+    ValueError
+        If reliabilities are invalid, or series and labels do not match.
+    """
+    if not hasattr(model, "predict_early"):
+        raise ValueError(f"model: expected a ReliableClassifier, got {show(model)}")
+    check_is_fitted(model)
+    asked = checked_taus(tau)
+    if series_of(X) is None:
+        check_rows(X)
+    complete = np.asarray(model.predict(X))
+    scores = [
+        early_scores(run, model.n_timepoints_, complete=complete, y=y)
+        for run in runs(model, X, asked)
+    ]
+    figures = ("reliability", "accuracy", "mean_time", "earliness", "harmonic_mean")
+    columns = {name: np.array([getattr(one, name) for one in scores]) for name in figures}
+    return EarlyCurve(asked, complete_accuracy=_agreement(complete, y, "y"), **columns)
+
+
+def _agreement(label: NDArray[Any], others: Any, name: str) -> float:
+    labels = np.asarray(others)
+    if labels.shape != label.shape:
+        raise ValueError(f"{name}: expected {len(label)} labels, got shape {labels.shape}")
+    return float(np.mean(label == labels))
+
+
+FEW = 8  # reliabilities up to which runs of their own, which stop at decisions, cost less
+
+
+def checked_taus(tau: ArrayLike, name: str = "tau") -> _Array:
+    """Ascending numbers in (0, 1), at least one."""
+    asked = np.atleast_1d(real_array(tau, name, np.dtype(np.float64)))
+    good = asked.ndim == 1 and asked.size and bool(np.all((asked > 0) & (asked < 1)))
+    if not good or np.any(np.diff(asked) <= 0):
+        raise ValueError(f"{name}: expected ascending numbers in (0, 1), got {show(tau)}")
+    return asked
+
+
+def runs(
+    model: BaseEstimator, X: ArrayLike, tau: _Array, steps: ArrayLike | None = None
+) -> Iterator[EarlyDecisions | EarlyLabels]:
+    """What `predict_early` says of the samples at each reliability, one after the other."""
+    # What folds show of a corrected rule differs from tau to tau, up or down.
+    if len(tau) <= FEW or hasattr(model, "correction_"):
+        for value in tau:
+            yield model.predict_early(X, float(value), steps=steps)
+        return
+    traced = model.predict_early(X, float(tau[-1]), steps=steps, trace=True)
+    for value in tau:
+        yield _first(traced, float(value))
+
+
+def _first(traced: EarlyDecisions, tau: float) -> EarlyLabels:
+    """Labels and times at the first time at which the largest reliability reaches tau."""
+    assert traced.trace_label is not None
+    assert traced.trace_reliability is not None
+    first = (traced.trace_reliability >= tau).argmax(axis=1)
+    rows = np.arange(len(first))
+    return EarlyLabels(traced.trace_label[rows, first], traced.steps[first])

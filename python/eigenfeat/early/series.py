@@ -1,0 +1,344 @@
+"""Series of several channels and unequal lengths as rows, their times, and folds of them.
+
+Everything inside works on rows of ``channels * length`` entries in the order of time: all channels
+of the first value, then all of the second. So the first t samples are the first ``t * channels``
+entries, and one Cholesky factor serves all times.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import column_or_1d
+
+from eigenfeat._base.labels import plain_labels
+from eigenfeat._base.saved import Saved, fits
+from eigenfeat._base.types import Codes, Labels
+from eigenfeat._base.validation import plain_rows, real_array, show
+from eigenfeat.samples.estimator import validate_data
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+    from sklearn.base import BaseEstimator
+
+__all__ = [
+    "BLOCK_NUMBERS",
+    "Layout",
+    "Rows",
+    "blocks",
+    "complete_rows",
+    "decision_times",
+    "fold_masks",
+    "ignore_single_sample_warning",
+    "known_rows",
+    "labelled_complete_rows",
+    "pushed_value",
+    "series_of",
+    "spread_over_classes",
+    "spread_steps",
+    "taus_of",
+    "training_rows",
+    "whole_rows",
+]
+
+_Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Layout(Saved):
+    """How series lie in rows: complete at their own ends, and padded with their last values."""
+
+    _saved: ClassVar[dict[str, str]] = {"channels": "count", "length": "count"}
+
+    channels: int  # numbers in a sample
+    length: int  # samples in a row
+
+    @property
+    def width(self) -> int:
+        """Entries of a row."""
+        return self.channels * self.length
+
+    def row_of(self, name: str, one: _Array, *, ended: bool) -> _Array:
+        """(width,) of a series (channels, times); NaN is missing."""
+        channels, samples = one.shape
+        if channels != self.channels:
+            raise ValueError(f"{name}: expected {_channels_text(self.channels)}, got {channels}")
+        if samples > self.length:
+            raise ValueError(f"{name}: expected at most {self.length} samples, got {samples}")
+        row = np.full((self.length, channels), np.nan)
+        row[:samples] = one.T
+        if ended:
+            self.pad(row, samples)
+        return row.reshape(-1)
+
+    def pad(self, row: _Array, samples: int) -> None:
+        """Fill a row (length, channels) after so many values with each channel's last one."""
+        for values in row.T:
+            known = np.flatnonzero(~np.isnan(values[:samples]))
+            values[samples:] = values[known[-1]] if len(known) else np.nan
+
+    def _check_loaded(self) -> None:
+        fits(self.channels >= 1 and self.length >= 1, "Layout")
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows of series, NaN where something is missing, and where each series ends."""
+
+    rows: _Array  # (n, width)
+    ends: NDArray[np.int64]  # (n,), in entries
+
+    def take(self, which: Codes | NDArray[np.bool_] | slice) -> Rows:
+        """Some of them."""
+        return Rows(self.rows[which], self.ends[which])
+
+    @property
+    def have_gaps(self) -> NDArray[np.bool_]:
+        """(n,): which series lack entries before their end."""
+        before = np.arange(self.rows.shape[1]) < self.ends[:, None]
+        return np.asarray((np.isnan(self.rows) & before).any(axis=1))
+
+
+def training_rows(
+    estimator: BaseEstimator, X: ArrayLike, y: ArrayLike | None
+) -> tuple[Rows, Labels, Layout]:
+    """Rows, labels and layout to fit on; sets `n_features_in_`."""
+    series = series_of(X)
+    if series is None:
+        rows, labels = labelled_complete_rows(estimator, X, y)
+        return _complete(rows), labels, Layout(1, rows.shape[1])
+    if y is None:
+        raise ValueError("y: expected labels, got None")
+    labels = column_or_1d(plain_labels(y))
+    if len(labels) != len(series) or len(series) < 2:
+        raise ValueError(
+            "X: expected at least two series and as many labels, got "
+            f"{len(series)} and {len(labels)}"
+        )
+    layout = Layout(len(series[0]), max(one.shape[1] for one in series))
+    laid_out = _laid_out(series, layout, ended=True)
+    empty = np.isnan(laid_out.rows).all(axis=1)
+    if empty.any():
+        raise ValueError(f"X: expected known samples, got none in series {int(empty.argmax())}")
+    estimator.n_features_in_ = layout.width
+    estimator.__dict__.pop("feature_names_in_", None)
+    return laid_out, labels, layout
+
+
+def whole_rows(estimator: BaseEstimator, X: ArrayLike, layout: Layout) -> Rows:
+    """Rows of series that have ended."""
+    series = series_of(X)
+    if series is None:
+        return _complete(complete_rows(estimator, X))
+    return _laid_out(series, layout, ended=True)
+
+
+def pushed_value(value: ArrayLike, channels: int, *, decided: bool) -> _Array:
+    """A sample (channels,) that is pushed to a stream; NaN is a missing value.
+
+    Raises
+    ------
+    ValueError
+        If it has another shape, or is infinite and the stream not decided yet.
+    """
+    given = real_array(value, "value", np.dtype(np.float64))
+    shape = () if channels == 1 else (channels,)
+    if given.shape != shape:
+        wanted = "a number" if channels == 1 else f"shape {shape}"
+        raise ValueError(f"value: expected {wanted}, got shape {given.shape}")
+    if not decided and np.isinf(given).any():
+        raise ValueError(f"value: expected finite numbers or NaN, got {given}")
+    return given.reshape(channels)
+
+
+def known_rows(X: ArrayLike, layout: Layout) -> _Array | None:
+    """Rows of what is known of series so far; None if X are rows already."""
+    series = series_of(X)
+    return None if series is None else _laid_out(series, layout, ended=False).rows
+
+
+def _complete(rows: _Array) -> Rows:
+    return Rows(rows, np.full(len(rows), rows.shape[1], dtype=np.int64))
+
+
+def _laid_out(series: list[_Array], layout: Layout, *, ended: bool) -> Rows:
+    rows = [layout.row_of(f"X[{i}]", one, ended=ended) for i, one in enumerate(series)]
+    ends = np.array([one.shape[1] for one in series], dtype=np.int64) * layout.channels
+    return Rows(np.array(rows).reshape(len(series), layout.width), ends)
+
+
+def series_of(X: Any) -> list[_Array] | None:
+    """Series (channels, times), if X is an array of them or a list of unequal lengths."""
+    if not _are_series(X):
+        return None
+    out = []
+    for i, given in enumerate(X):
+        one = real_array(
+            plain_rows(given, f"X[{i}]", missing=True), f"X[{i}]", np.dtype(np.float64)
+        )
+        one = one[None] if one.ndim == 1 else one
+        if one.ndim != 2 or not one.size:
+            raise ValueError(f"X[{i}]: expected shape (channels, samples), got {np.shape(given)}")
+        if np.isinf(one).any():
+            raise ValueError(f"X[{i}]: expected finite samples, or NaN, got {show(np.inf)}")
+        out.append(one)
+    if not out:
+        raise ValueError("X: expected at least one series, got none")
+    return out
+
+
+def _are_series(X: Any) -> bool:
+    """An array of three dimensions; a list of arrays of two, or of one and of unequal lengths."""
+    if isinstance(X, np.ndarray) and X.dtype != object:
+        return X.ndim == 3
+    if not isinstance(X, (list, tuple, np.ndarray)) or not len(X) or np.ndim(X[0]) == 0:
+        return getattr(X, "ndim", 0) == 3
+    shapes = {_shape(one) for one in X}
+    dimensions = {len(shape) for shape in shapes}
+    return dimensions == {2} or (dimensions <= {1, 2} and len(shapes) > 1)
+
+
+def _shape(one: Any) -> tuple[int, ...]:
+    try:
+        return np.shape(one)
+    except ValueError:  # channels of unequal lengths
+        return (0, 0)
+
+
+def _channels_text(channels: int) -> str:
+    return "one channel" if channels == 1 else f"{channels} channels"
+
+
+# ---- rows that have to be complete
+
+_DECIDE = "; decide takes incomplete samples"
+_FIT = (
+    "; leave such rows out of fit, or fill them in with GaussianCompletion().fit(X).transform(X), "
+    f"which learns from incomplete rows, too{_DECIDE}"
+)
+
+
+def complete_rows(estimator: BaseEstimator, X: ArrayLike) -> _Array:
+    """Rows for a fitted estimator; ValueError, with advice, at the first NaN or infinity."""
+    options = {"dtype": np.float64, "order": "C", "ensure_all_finite": False}
+    rows = validate_data(estimator, X, reset=False, **options)
+    return _finite(estimator, rows, _DECIDE)
+
+
+def labelled_complete_rows(
+    estimator: BaseEstimator, X: ArrayLike, y: ArrayLike | None
+) -> tuple[_Array, Labels]:
+    """Rows and labels to fit on; ValueError, with advice, at the first NaN or infinity."""
+    options = {"dtype": np.float64, "order": "C", "ensure_all_finite": False}
+    rows, labels = validate_data(estimator, X, y, ensure_min_samples=2, **options)
+    return _finite(estimator, rows, _FIT), labels
+
+
+def _finite(estimator: Any, X: Any, advice: str) -> _Array:
+    rows = np.asarray(X)
+    if not np.isfinite(rows).all():
+        i, j = np.argwhere(~np.isfinite(rows))[0].tolist()
+        names = getattr(estimator, "feature_names_in_", None)
+        column = f"column {j}" if names is None else f"column {j} ({names[j]!r})"
+        if np.isnan(rows[i, j]):
+            raise ValueError(f"X: expected complete samples, got NaN in row {i}, {column}{advice}")
+        raise ValueError(f"X: expected finite rows, got {rows[i, j]} in row {i}, {column}")
+    return rows
+
+
+# ---- times and reliabilities
+
+
+def spread_steps(length: int, most: int) -> NDArray[np.int64]:
+    """At most so many numbers of samples in 1..length - 1, evenly spread; none for one sample."""
+    if length < 2:
+        return np.empty(0, dtype=np.int64)
+    at = np.linspace(1, length - 1, min(length - 1, most))
+    return np.unique(at.round().astype(np.int64))
+
+
+def decision_times(model: BaseEstimator, steps: ArrayLike | None, length: int) -> NDArray[np.int64]:
+    """Numbers of samples, ascending in 0..length, at which to decide.
+
+    None: those of a fitted model's correction, or 1, 2, ..., length.
+    """
+    steps = getattr(model, "decision_times_", None) if steps is None else steps
+    if steps is None:
+        return np.arange(1, length + 1)
+    at = np.atleast_1d(np.asarray(steps))
+    whole = at.ndim == 1 and at.size and at.dtype.kind in "iu"
+    if not whole or at[0] < 0 or at[-1] > length or np.any(np.diff(at) <= 0):
+        raise ValueError(f"steps: expected ascending integers in 0..{length}, got {show(steps)}")
+    return at.astype(np.int64)
+
+
+def taus_of(model: BaseEstimator, reliability: ArrayLike | None, n: int) -> NDArray[np.float64]:
+    """(n,): a tau in (0, 1) for each row; None means that of a fitted model."""
+    given = (
+        getattr(model, "reliability_", model.reliability) if reliability is None else reliability
+    )
+    tau = real_array(given, "reliability", np.dtype(np.float64))
+    if tau.ndim > 1 or (tau.ndim == 1 and len(tau) != n):
+        raise ValueError(f"reliability: expected a number or shape ({n},), got {tau.shape}")
+    if not np.all((tau > 0) & (tau < 1)):
+        raise ValueError(f"reliability: expected numbers in (0, 1), got {show(given)}")
+    return np.ascontiguousarray(np.broadcast_to(tau, (n,)))
+
+
+# ---- folds and blocks
+
+
+def fold_masks(y: Labels, n_folds: int, repeat: int = 0) -> Iterator[NDArray[np.bool_]]:
+    """Which rows each fold leaves out; folds that leave out none or all are skipped.
+
+    Rows of each class are dealt to the folds in turn, and the classes start at different folds. The
+    only row of a class is never left out, so that all classes are in what is left. Repeats other
+    than 0 deal the rows in other orders.
+    """
+    _, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
+    order = np.arange(len(codes))
+    if repeat:
+        order = np.random.default_rng(repeat).permutation(len(codes))
+    turn = np.empty(len(codes), dtype=np.intp)
+    turn[order[np.argsort(codes[order], kind="stable")]] = np.arange(len(codes))
+    turn[(counts == 1)[codes]] = -1
+    for fold in range(min(n_folds, len(codes))):
+        mask = (turn >= 0) & (turn % n_folds == fold)
+        if mask.any() and not mask.all():
+            yield mask
+
+
+@contextmanager
+def ignore_single_sample_warning() -> Iterator[None]:
+    """Without the warning of scikit-learn's shrinkage for a class of one row, in every fit."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Only one sample available", UserWarning)
+        yield
+
+
+def spread_over_classes(y: Labels, rows: int) -> NDArray[np.bool_]:
+    """Which rows to take, of each class its first ones in the same proportion."""
+    _, codes = np.unique(y, return_inverse=True)
+    rank = np.empty(len(codes))
+    for g in range(int(codes.max()) + 1):
+        members = np.flatnonzero(codes == g)
+        rank[members] = np.arange(len(members)) / len(members)
+    chosen = np.zeros(len(codes), dtype=bool)
+    chosen[np.argsort(rank, kind="stable")[:rows]] = True
+    return chosen
+
+
+BLOCK_NUMBERS = 2**22  # about 32 MB
+
+
+def blocks(n: int, numbers_per_row: int) -> Iterator[slice]:
+    """Slices of n rows, each with some BLOCK_NUMBERS numbers at most."""
+    width = max(1, BLOCK_NUMBERS // max(1, numbers_per_row))
+    for start in range(0, n, width):
+        yield slice(start, min(start + width, n))

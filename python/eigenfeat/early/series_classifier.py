@@ -1,0 +1,122 @@
+"""What classifiers of complete rows share: checked rows, sorted classes, and labels by method."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from eigenfeat._base.threads import count_cores
+from eigenfeat._base.types import Labels, Rows
+from eigenfeat.early.series import Layout, series_of, training_rows, whole_rows
+from eigenfeat.samples.estimator import BaseEstimator, unchanged_on_error, validate_data
+
+__all__ = ["RowClassifier", "SeriesClassifier"]
+
+_Array = NDArray[np.float64]
+_Classifier = TypeVar("_Classifier", bound="RowClassifier")
+
+
+class RowClassifier(ClassifierMixin, BaseEstimator):
+    """A classifier of finite samples; a subclass says what `_learn` and `_labels` do."""
+
+    classes_: NDArray[Any]
+    n_features_in_: int
+
+    def fit(self: _Classifier, X: ArrayLike, y: ArrayLike) -> _Classifier:
+        """Fit to complete samples.
+
+        Parameters
+        ----------
+        X : (n, d) array-like
+            Finite samples, such as complete series.
+        y : (n,) array-like
+            Labels.
+
+        Returns
+        -------
+        object
+            The estimator itself. If an error is raised, it is unchanged.
+        """
+        self._validate_params()
+        with unchanged_on_error(self):
+            rows, labels = self._training_rows(X, y)
+            check_classification_targets(labels)
+            self.classes_, codes = np.unique(labels, return_inverse=True)
+            self._learn(rows, labels, codes)
+        return self
+
+    def predict(self, X: ArrayLike) -> Labels:
+        """Predict the labels of complete samples.
+
+        Parameters
+        ----------
+        X : (m, d) array-like
+            Finite samples.
+
+        Returns
+        -------
+        (m,) array
+        """
+        return self._labels(self._checked(X))
+
+    def _learn(self, X: _Array, y: Labels, codes: NDArray[np.intp]) -> None:
+        raise NotImplementedError
+
+    def _labels(self, rows: _Array) -> Labels:
+        raise NotImplementedError
+
+    def _training_rows(self, X: ArrayLike, y: ArrayLike) -> tuple[_Array, Labels]:
+        rows, labels = validate_data(self, X, y, dtype=np.float64, order="C")
+        return rows, labels
+
+    def _checked(self, X: Rows) -> _Array:
+        check_is_fitted(self)
+        count_cores()  # before a classifier inside asks
+        return np.asarray(validate_data(self, X, dtype=np.float64, order="C", reset=False))
+
+
+class SeriesClassifier(RowClassifier):
+    """A classifier of series of one channel, which may end at different times.
+
+    A series that is shorter than the longest of `fit` is complete at its own end, and is padded
+    with its last value, as in `ReliableClassifier`.
+    """
+
+    def _training_rows(self, X: ArrayLike, y: ArrayLike) -> tuple[_Array, Labels]:
+        if series_of(X) is None:
+            return super()._training_rows(X, y)
+        series, labels, layout = training_rows(self, X, y)
+        if layout.channels > 1:
+            raise ValueError(
+                f"X: expected series of one channel, got {layout.channels} channels, which "
+                "ReliableClassifier takes"
+            )
+        return _without_gaps(series.rows), labels
+
+    def _series(self, X: Any) -> tuple[_Array, NDArray[np.int64]]:
+        """Complete samples of series that have ended, and after how many values each did."""
+        if series_of(X) is None:
+            rows = super()._checked(X)
+            return rows, np.full(len(rows), self.n_features_in_, dtype=np.int64)
+        check_is_fitted(self)
+        count_cores()  # before a classifier inside asks
+        series = whole_rows(self, X, Layout(1, self.n_features_in_))
+        return _without_gaps(series.rows), series.ends
+
+    def _checked(self, X: Any) -> _Array:
+        return self._series(X)[0]
+
+
+def _without_gaps(rows: _Array) -> _Array:
+    if np.isnan(rows).any():
+        i, j = np.argwhere(np.isnan(rows))[0].tolist()
+        raise ValueError(
+            f"X: expected series without missing samples, got NaN in series {i}, sample {j}; "
+            "ReliableClassifier takes such series"
+        )
+    return rows

@@ -1,0 +1,285 @@
+"""Classifiers at several times: fits, and probabilities of series that were not fitted to.
+
+Series are arrays (n, channels, d). A classifier at a time t is fitted to ``X[:, :, :t]``. Its
+probabilities of training series come out of folds, from those of a pool of views (`GEMClassifier`)
+where it has some, or from the leave-one-out scores of `ConvolutionClassifier`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import softmax
+from sklearn.base import ClassifierMixin, clone
+from sklearn.dummy import DummyClassifier
+from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
+
+from eigenfeat._base.types import Labels
+from eigenfeat._base.validation import show
+from eigenfeat.early.series import fold_masks
+from eigenfeat.moments.class_moments import is_rounding
+from eigenfeat.samples.estimator import BaseEstimator
+from eigenfeat.signals.convolutions import (
+    ConvolutionClassifier,
+    fit_prefixes,
+    logit_factor,
+    prefix_probabilities,
+)
+
+__all__ = [
+    "CannotFitError",
+    "HeldOut",
+    "ScoredClassifier",
+    "fitted_stages",
+    "held_out_stages",
+    "onset_of",
+    "stage_probabilities",
+]
+
+_Array = NDArray[np.float64]
+_Times = NDArray[np.int64]
+
+# What classifiers raise where they cannot be fitted to beginnings.
+_FAILURES = (ValueError, ArithmeticError, LookupError)
+_REPEATED = 150  # series below which folds are repeated
+_MOST_REPEATS = 3
+
+
+class CannotFitError(ValueError):
+    """A classifier cannot be fitted to the series outside of any fold."""
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """What a classifier says at each time of training series that it was not fitted to."""
+
+    times: _Times  # those that the classifier can take
+    probabilities: _Array  # (R, p, n, G) by repeat of the folds; NaN for series never left out
+    skipped: str = ""  # why times were left out, if any were
+    models: list[Any] | None = None  # of all series, where these are fitted anyway
+    # (p,): scores times this are logits, for classifiers without `predict_proba`.
+    factors: _Array | None = None
+
+    def stacked(self) -> tuple[list[_Array], NDArray[np.intp]]:
+        """Probabilities (m, G) by time, repeats below each other, and which series they are of."""
+        repeats, p, n, _ = self.probabilities.shape
+        rows = np.tile(np.arange(n), repeats)
+        flat = self.probabilities.swapaxes(0, 1).reshape(p, repeats * n, -1)
+        known = ~np.isnan(flat).any(axis=(0, 2))
+        return list(flat[:, known]), rows[known]
+
+
+class ScoredClassifier(ClassifierMixin, BaseEstimator):
+    """A fitted classifier without `predict_proba`: its scores times `factor` are logits."""
+
+    _saved: ClassVar[dict[str, str]] = {"classes_": "labels k"}
+
+    def __init__(self, classifier: Any, factor: float = 1.0) -> None:
+        self.classifier = classifier
+        self.factor = factor
+        self.classes_ = classifier.classes_
+
+    def predict_proba(self, X: Any) -> _Array:
+        """Probabilities (n, G)."""
+        return np.asarray(softmax(self.factor * _scores(self.classifier, X), axis=1))
+
+    def predict(self, X: Any) -> Labels:
+        """The labels (n,)."""
+        return np.asarray(self.classes_[_scores(self.classifier, X).argmax(axis=1)])
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def __sklearn_tags__(self) -> Any:
+        return get_tags(self.classifier)
+
+
+def onset_of(X: _Array) -> int:
+    """Number of leading samples in which all series (n, channels, d) are the same, to rounding."""
+    half_range = X.max(axis=0) / 2 - X.min(axis=0) / 2
+    varies = ~is_rounding(half_range, np.abs(X).max(initial=0.0), len(X)).all(axis=0)
+    return int(varies.argmax()) if varies.any() else X.shape[2]
+
+
+def held_out_stages(
+    candidate: Any, X: _Array, y: Labels, classes: Labels, times: _Times, n_folds: int
+) -> HeldOut:
+    """Probabilities of training series (n, channels, d) by classifiers not fitted to them.
+
+    Times are ascending, the last of them d. CannotFitError if no fold can be fitted.
+    """
+    models: list[Any] = []
+    try:
+        if isinstance(candidate, ConvolutionClassifier):
+            models = list(fit_prefixes(candidate, X, y, times))
+            own = [softmax(one.factor_ * one.loo_scores_, axis=1) for one in models]
+        elif hasattr(candidate, "out_of_fold_proba_"):  # a pool of views has folds of its own
+            whole = _fitted(candidate, X, y)
+            if getattr(whole, "out_of_fold_proba_", None) is not None:
+                models = [*(_fitted(candidate, X[:, :, :t], y) for t in times[:-1]), whole]
+                own = [np.array(one.out_of_fold_proba_, dtype=float) for one in models]
+    except _FAILURES as error:
+        raise _cannot_fit(candidate, str(error)) from error
+    if not models:
+        return _out_of_folds(candidate, X, y, classes, times, n_folds)
+    codes, probabilities = np.searchsorted(classes, y), np.stack(own)
+    probabilities[:, np.bincount(codes)[codes] == 1] = np.nan  # without it there is no such class
+    return HeldOut(times, probabilities[None], models=models)
+
+
+def fitted_stages(candidate: Any, X: _Array, y: Labels, held_out: HeldOut) -> list[Any]:
+    """Classifiers with `predict_proba`, fitted to all series up to each of `held_out.times`."""
+    if held_out.models is not None:
+        return held_out.models
+    models = [_fitted(candidate, X[:, :, :t], y) for t in held_out.times]
+    if held_out.factors is None:
+        return models
+    return [
+        model if hasattr(model, "predict_proba") else ScoredClassifier(model, float(factor))
+        for model, factor in zip(models, held_out.factors, strict=True)
+    ]
+
+
+def stage_probabilities(models: Sequence[Any], X: _Array, times: _Times, classes: Labels) -> _Array:
+    """Probabilities (p, n, G) of series (n, channels, d) after each of several times.
+
+    Convolution features are computed once for all of them.
+    """
+    first = models[0]
+    if isinstance(first, ConvolutionClassifier) and _shared(models):
+        return prefix_probabilities(models, X, times)
+    return np.stack(
+        [_probability(model, X[:, :, :t], classes) for model, t in zip(models, times, strict=True)]
+    )
+
+
+def _shared(models: Sequence[ConvolutionClassifier]) -> bool:
+    """Whether features are the same; those of files may be copies."""
+    first = models[0].features_
+    return all(
+        one.features_ is first or np.array_equal(one.features_.thresholds_, first.thresholds_)
+        for one in models
+    )
+
+
+def _out_of_folds(
+    candidate: Any, X: _Array, y: Labels, classes: Labels, times: _Times, n_folds: int
+) -> HeldOut:
+    """By folds; on few series, by folds of several orders.
+
+    A fold that cannot be fitted to whole series is left out, and so is a time that the classifier
+    cannot take in one of the others.
+    """
+    of_scores = not hasattr(candidate, "predict_proba")
+    repeats = 1 if len(y) >= _REPEATED else min(_MOST_REPEATS, 1 + _REPEATED // len(y))
+    out = np.full((repeats, len(times), len(y), len(classes)), np.nan)
+    usable = np.ones(len(times), dtype=bool)
+    failure, skipped, folds = "", "", 0
+    every = ((r, fold) for r in range(repeats) for fold in fold_masks(y, n_folds, r))
+    for repeat, held_out in every:
+        for k in range(len(times) - 1, -1, -1):  # whole series first: a fold may have too few
+            if not usable[k]:
+                continue
+            t = int(times[k])
+            try:
+                model = _fitted(candidate, X[~held_out][:, :, :t], y[~held_out])
+                value = _class_scores if of_scores else _probability
+                values = value(model, X[held_out][:, :, :t], classes)
+            except _FAILURES as error:
+                failure = f"{error} (by the first {t} samples)"
+                if k == len(times) - 1:
+                    break
+                usable[k], skipped = False, skipped or failure
+                continue
+            out[repeat, k, held_out] = values
+            folds += k == len(times) - 1
+    if not folds:
+        raise _cannot_fit(candidate, failure)
+    out, left = out[:, usable], times[usable]
+    if not of_scores:
+        return HeldOut(left, out, skipped)
+    codes, factors = np.searchsorted(classes, y), np.ones(len(left))
+    for k in range(len(left)):
+        known = ~np.isnan(out[:, k]).any(axis=2)
+        truth = np.broadcast_to(codes, known.shape)[known]
+        scale = float(np.std(out[:, k][known])) or 1.0
+        factors[k] = logit_factor(out[:, k][known] / scale, truth) / scale
+        out[:, k] = softmax(factors[k] * out[:, k], axis=2)
+    return HeldOut(left, out, skipped, factors=factors)
+
+
+def _fitted(candidate: Any, X: _Array, y: Labels) -> Any:
+    """A clone fitted; class frequencies where these series do not differ."""
+    if onset_of(X) == X.shape[2]:
+        return DummyClassifier(strategy="prior").fit(_flat(X), y)
+    return clone(candidate).fit(_input(candidate, X), y)
+
+
+def _probability(model: Any, X: _Array, classes: Labels) -> _Array:
+    """(n, G), of all classes, also those that a fold had none of."""
+    out = np.zeros((len(X), len(classes)))
+    probabilities = np.nan_to_num(np.asarray(model.predict_proba(_input(model, X)), dtype=float))
+    out[:, np.searchsorted(classes, model.classes_)] = probabilities
+    total = out.sum(axis=1, keepdims=True)
+    return np.where(total > 0, out / np.where(total > 0, total, 1.0), 1 / out.shape[1])
+
+
+def _class_scores(model: Any, X: _Array, classes: Labels) -> _Array:
+    """(n, G) scores; a class that a fold had none of has the least."""
+    if isinstance(model, DummyClassifier):
+        return np.zeros((len(X), len(classes)))
+    scores = _scores(model, _input(model, X))
+    out = np.repeat(scores.min(axis=1, keepdims=True), len(classes), axis=1)
+    out[:, np.searchsorted(classes, model.classes_)] = scores
+    return out
+
+
+def _scores(model: Any, X: Any) -> _Array:
+    """(n, G) of `decision_function`."""
+    scores = np.asarray(model.decision_function(X), dtype=float)
+    if scores.ndim == 1:
+        scores = np.column_stack([-scores, scores]) / 2
+    if scores.shape[1:] != (len(model.classes_),):
+        raise ValueError(
+            f"classifier: expected one score for each of {len(model.classes_)} classes, got "
+            f"{scores.shape[1]} of {show(model)}"
+        )
+    return scores
+
+
+def _input(model: Any, X: _Array) -> _Array:
+    """Series of one channel as rows; of several as they are for models that take them."""
+    if X.shape[1] > 1 and _takes_series(model):
+        return X
+    return _flat(X)
+
+
+def _flat(X: _Array) -> _Array:
+    """Rows in the order of time: all channels of the first value, then all of the second."""
+    if X.shape[1] == 1:
+        return X[:, 0]
+    return np.ascontiguousarray(X.swapaxes(1, 2)).reshape(len(X), -1)
+
+
+def _takes_series(model: Any) -> bool:
+    """Whether the model, or a pipeline's first step, takes arrays of three dimensions."""
+    first = model.steps[0][1] if isinstance(model, Pipeline) else model
+    if hasattr(first, "get_tag"):  # aeon's
+        return bool(first.get_tag("capability:multivariate", False, raise_error=False))
+    try:
+        tags = get_tags(first)
+    except (AttributeError, TypeError):  # an estimator without tags
+        return False
+    return bool(tags.input_tags.three_d_array or (tags.no_validation and first is not model))
+
+
+def _cannot_fit(candidate: Any, failure: str) -> CannotFitError:
+    return CannotFitError(
+        "classifier: expected one that can be fitted to the series outside a fold, got "
+        f"{show(candidate)}: {failure}"
+    )

@@ -1,0 +1,675 @@
+"""Early decisions of series that arrive one value at a time."""
+
+from __future__ import annotations
+
+import copy
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from eigenfeat._base.threads import ProcessLock
+from eigenfeat._base.validation import check_whole, real_array, show
+from eigenfeat.early.chi_squares import spectra_of
+from eigenfeat.early.completion import Conditional
+from eigenfeat.early.decisions import StreamDecision
+from eigenfeat.early.rules import FittedModel, PairwiseRule, RuleInput, Shared, pair_variances
+from eigenfeat.early.series import decision_times, pushed_value, taus_of
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+    from eigenfeat.regions.prefix_gaussian import PrefixGaussian
+
+__all__ = ["Stream", "StreamTables", "Streams", "stream_tables"]
+
+_Array = NDArray[np.float64]
+_Codes = NDArray[np.intp]
+
+_Given = ArrayLike | None
+
+_NONE = np.empty(0, dtype=np.intp)
+_NOTHING = _NONE, _NONE, np.empty(0)
+_REBUILT = "_lock", "_plan"  # where streams are loaded
+
+MAX_NUMBERS = 2**22  # of all times' covariances; more are computed time by time
+
+
+# ---- what all streams of a fitted model share
+
+
+class Plan:
+    """What all streams of a fitted model share: its Gaussians, and spreads at every time."""
+
+    def __init__(self, model: FittedModel) -> None:
+        completion = model.completion
+        self.models: list[PrefixGaussian] = completion.mixture_.prefix_models(
+            model.conditioned_map, n_threads=completion.n_threads
+        )
+        self.start = np.stack([one.feature_mean for one in self.models])
+        numbers = (model.layout.width + 1) * len(self.models) * self.start.shape[1] ** 2
+        self._keeps = not model.needs_covariance or numbers <= MAX_NUMBERS
+        self._after: dict[int, tuple[dict[str, Any], Shared]] = {}
+
+    def after(self, model: FittedModel, t: int) -> tuple[dict[str, Any], Shared]:
+        """What conditionals and rule inputs have in common after t entries."""
+        if (found := self._after.get(t)) is not None:
+            return found
+        gaussians, covariances = self.models, None
+        if model.needs_covariance:
+            covariances = np.stack([one.covariances(t) for one in gaussians], axis=1)
+        common = {
+            "variances": np.stack([one.variance_table[t] for one in gaussians])[None],
+            "covariances": covariances,
+            "missing": np.array([model.layout.width - t], dtype=np.intp),
+            "spectra": spectra_of([(gaussians, t)]) if model.needs_spectra else None,
+            "gaussians": [(gaussians, t)],
+        }
+        shared = Shared()
+        if self._keeps and covariances is not None and model.scores is not None:
+            shared = Shared(np.stack([_all_pairs(one) for one in covariances[0]]))
+        if self._keeps:
+            self._after[t] = common, shared
+        return common, shared
+
+    def rule_input(
+        self, model: FittedModel, entries: int, means: _Array, densities: _Array
+    ) -> RuleInput:
+        """What the rule receives: of (parts, m, ell) means, after so many entries."""
+        m, alone = means.shape[1], len(means) == 1
+        common, shared = self.after(model, entries)
+        conditional = Conditional(
+            weights=np.ones((m, 1)) if alone else model.completion.mixture_.posterior(densities.T),
+            means=np.ascontiguousarray(means.transpose(1, 0, 2)),
+            pattern=np.zeros(m, dtype=np.intp),
+            **common,
+        )
+        return model.input_of(conditional, shared)
+
+
+@dataclass(eq=False, slots=True)
+class Update:
+    """One more sample of some series that have received as many, and those that it decides."""
+
+    time: int
+    rows: NDArray[np.intp]
+    entries: slice
+    samples: _Array
+    gaps: NDArray[np.bool_]
+    innovations: _Array
+    means: _Array
+    densities: _Array
+    items: NDArray[np.intp]
+    code: NDArray[np.intp]
+    reliability: _Array
+
+
+def _all_pairs(covariance: _Array) -> _Array:
+    """(k, k) variances of differences of scores."""
+    k = len(covariance)
+    return pair_variances(np.repeat(covariance[None], k, axis=0), np.arange(k))
+
+
+_PLANS: WeakKeyDictionary[Any, Plan] = WeakKeyDictionary()
+_PLANS_LOCK = ProcessLock()
+
+
+def plan_of(model: FittedModel) -> Plan:
+    """The model's plan, by its rule, which every fit makes anew."""
+    with _PLANS_LOCK():
+        plan = _PLANS.get(model.rule)
+    if plan is None:
+        plan = Plan(model)
+        with _PLANS_LOCK():
+            plan = _PLANS.setdefault(model.rule, plan)
+    return plan
+
+
+# ---- streams
+
+
+class Streams:
+    """Decide many series that arrive value by value, each at its own time.
+
+    A sample costs O(t + ell) for the conditional mean and the rule's check. A series with missing
+    samples needs a Cholesky factor, O(d^3), at each time of decision, unless another series missed
+    the same. Methods may be called from several threads; every push is atomic, and after an error
+    the streams are unchanged. Streams can be pickled at any time. Fitting the model again does not
+    change streams that were opened before.
+
+    Parameters
+    ----------
+    model : ReliableClassifier
+        Fitted model.
+    n_series : int >= 1
+        Number of series.
+    reliability : float or (n_series,) array-like, optional
+        tau; the model's by default.
+    steps : ascending integers in ``1..n_timepoints_``, optional
+        Numbers of values after which series may be decided, always including the last; by default
+        as in `ReliableClassifier.predict_early`.
+
+    Raises
+    ------
+    ValueError
+        If parameters are invalid.
+
+    See Also
+    --------
+    ReliableClassifier.predict_early : The same for complete series.
+    """
+
+    def __init__(
+        self,
+        model: BaseEstimator,
+        n_series: int,
+        reliability: _Given = None,
+        *,
+        steps: _Given = None,
+    ) -> None:
+        check_is_fitted(model)
+        n = check_whole(n_series, "n_series", at_least=1)
+        self._tau = taus_of(model, reliability, n)
+        self._model = fitted = replace(model.fitted_, n_threads=model.n_threads)
+        self._layout, d, length = fitted.layout, fitted.layout.width, fitted.layout.length
+        self._decision_steps = np.zeros(length + 1, dtype=bool)
+        self._decision_steps[decision_times(model, steps, length)] = True
+        self._plan = plan = plan_of(fitted)
+        parts = len(plan.models)
+        self._rows = np.full((n, d), np.nan)
+        self._gaps = np.zeros(n, dtype=bool)
+        self._innovations = np.zeros((parts, n, d))
+        self._means = np.repeat(plan.start[:, None], n, axis=1)
+        self._densities = np.zeros((parts, n))
+        self._seen = np.zeros(n, dtype=np.int64)
+        self._time = np.zeros(n, dtype=np.int64)
+        self._code = np.full(n, -1, dtype=np.intp)
+        self._reliability = np.zeros(n)
+        self._lock = threading.RLock()
+
+    def __len__(self) -> int:
+        return len(self._seen)
+
+    def __getstate__(self) -> dict[str, Any]:
+        with self._lock:
+            state = {name: value for name, value in vars(self).items() if name not in _REBUILT}
+            return {name: copy.copy(value) for name, value in state.items()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._plan = plan_of(self._model)
+        self._lock = threading.RLock()
+
+    @property
+    def decided(self) -> NDArray[np.bool_]:
+        """(n,): which series are decided."""
+        with self._lock:
+            return np.asarray(self._code >= 0)
+
+    @property
+    def labels(self) -> NDArray[np.object_]:
+        """(n,) array of objects: the labels, None where undecided."""
+        with self._lock:
+            out = self._model.classes[np.maximum(self._code, 0)].astype(object)
+            out[self._code < 0] = None
+            return out
+
+    @property
+    def time(self) -> NDArray[np.int64]:
+        """(n,): number of values used for each decision; 0 where undecided."""
+        with self._lock:
+            return self._time.copy()
+
+    @property
+    def reliability(self) -> _Array:
+        """(n,): the largest tau at the time of decision; 0 where undecided."""
+        with self._lock:
+            return self._reliability.copy()
+
+    def decision(self, number: int) -> StreamDecision | None:
+        """The decision of one series, once there is one."""
+        with self._lock:
+            if self._code[number] < 0:
+                return None
+            label = self._model.classes[self._code[number]]
+            return StreamDecision(label, int(self._time[number]), float(self._reliability[number]))
+
+    @property
+    def seen(self) -> NDArray[np.int64]:
+        """(n,): number of samples that each series has received."""
+        with self._lock:
+            return self._seen.copy()
+
+    def push(self, values: ArrayLike, at: _Given = None, *, time: _Given = None) -> _Codes:
+        """Push one more sample to each of some series.
+
+        Parameters
+        ----------
+        values : (m,) or (m, channels) array-like
+            Samples; NaN is missing and counts as one time step. Samples of decided series are
+            ignored.
+        at : (m,) array-like of int, optional
+            Distinct indices of series; all by default.
+        time : int or (m,) array-like of int, optional
+            Numbers of the samples, starting at 1; skipped ones are missing. The next by default.
+
+        Returns
+        -------
+        (k,) array of int
+            Indices of the series decided by this call, ascending.
+
+        Raises
+        ------
+        ValueError
+            If samples are infinite or do not match, or times go back or past the last one; then
+            nothing is pushed.
+        """
+        with self._lock:
+            where = self._numbers(at)
+            return self._take(where, self._samples(values, where), time)
+
+    def push_one(self, number: int, sample: _Array, time: int | None) -> StreamDecision | None:
+        """Push a sample (channels,) to one series unless it is decided; return its decision."""
+        with self._lock:
+            if self._code[number] < 0:
+                self._take(np.array([number]), sample[None], time)
+            return self.decision(number)
+
+    def _take(self, where: _Codes, given: _Array, time: Any) -> _Codes:
+        """Push samples (m, channels) of the right shape."""
+        n = len(where)
+        waiting = (self._code[where] < 0).nonzero()[0]
+        if len(waiting) < n:
+            where, given = where[waiting], given[waiting]
+        times = self._times(time, waiting, where, n)
+        if np.isinf(given).any():
+            k, j = np.argwhere(np.isinf(given))[0]
+            raise ValueError(
+                f"values: expected finite numbers or NaN, got {given[k, j]} for series {where[k]}"
+            )
+        updates = [
+            self._update_of(int(t), where[k], given[k]) for t, k in _by(times, self._seen[where])
+        ]
+        # Nothing fails from here on.
+        decided = [self._apply(one) for one in updates]
+        return decided[0] if len(decided) == 1 else np.sort(np.concatenate([_NONE, *decided]))
+
+    def finish(self, at: _Given = None) -> _Codes:
+        """Decide series that have ended, from their known values.
+
+        The values after the end are each channel's last one.
+
+        Parameters
+        ----------
+        at : (m,) array-like of int, optional
+            Distinct indices of series; all by default.
+
+        Returns
+        -------
+        (k,) array of int
+            Indices of the series decided by this call, ascending.
+
+        Raises
+        ------
+        ValueError
+            If a series has no sample yet; then nothing is decided.
+        """
+        with self._lock:
+            where = self._numbers(at)
+            where = np.sort(where[self._code[where] < 0])
+            rows = self._rows[where]
+            known = ~np.isnan(rows).all(axis=1)
+            if not known.all():
+                raise ValueError(
+                    "finish: expected at least one known sample, got none for series "
+                    f"{where[int(known.argmin())]}"
+                )
+            for row, seen in zip(rows, self._seen[where], strict=True):
+                self._layout.pad(row.reshape(-1, self._layout.channels), int(seen))
+            code, reliability = self._model.final_decisions(rows)
+            self._decide(where, code, reliability, self._seen[where])
+            return where
+
+    def outlook(self) -> tuple[NDArray[Any], _Array]:
+        """Return the label that each series would get now, and the largest tau for it.
+
+        Returns
+        -------
+        label, reliability : (n,) arrays
+            For decided series, those of the decision.
+        """
+        with self._lock:
+            code, reliability = self._code.copy(), self._reliability.copy()
+            waiting = np.flatnonzero(code < 0)
+            for t, k in _by(self._seen[waiting]):
+                rows = waiting[k]
+                for some, rule_input in self._inputs(
+                    int(t),
+                    self._gaps[rows],
+                    self._rows[rows],
+                    self._means[:, rows],
+                    self._densities[:, rows],
+                ):
+                    largest, best = self._model.rule.largest_tau(rule_input)
+                    reliability[rows[some]], code[rows[some]] = largest, best
+            return self._model.classes[code], reliability
+
+    def reset(self, at: _Given = None) -> None:
+        """Restart some or all series.
+
+        Parameters
+        ----------
+        at : (m,) array-like of int, optional
+            Distinct indices of series; all by default.
+        """
+        with self._lock:
+            where = self._numbers(at)
+            self._rows[where], self._gaps[where] = np.nan, False
+            self._means[:, where] = self._plan.start[:, None]
+            self._densities[:, where] = 0.0
+            self._seen[where] = self._time[where] = 0
+            self._code[where] = -1
+            self._reliability[where] = 0.0
+
+    def _numbers(self, at: Any) -> _Codes:
+        n = len(self)
+        if at is None:
+            return np.arange(n)
+        where = np.asarray(at)
+        whole = where.ndim == 1 and (where.dtype.kind in "iu" or not where.size)
+        good = whole and (not where.size or (where.min() >= 0 and where.max() < n))
+        if not good or len(np.unique(where)) != len(where):
+            raise ValueError(f"at: expected distinct integers in 0..{n - 1}, got {show(at)}")
+        return where.astype(np.intp)
+
+    def _samples(self, values: Any, where: _Codes) -> _Array:
+        """(m, channels)."""
+        given = real_array(values, "values", np.dtype(np.float64))
+        channels = self._layout.channels
+        shape = where.shape if channels == 1 else (len(where), channels)
+        if given.shape != shape:
+            raise ValueError(f"values: expected shape {shape}, got {given.shape}")
+        return given.reshape(len(where), channels)
+
+    def _times(self, time: Any, waiting: _Codes, where: _Codes, n: int) -> NDArray[np.int64]:
+        """(m,): how many samples there are with the new ones, of series that wait."""
+        seen = self._seen[where]
+        if time is None:
+            return seen + 1
+        times = np.asarray(time)
+        if times.dtype.kind not in "iu" or times.shape not in ((), (n,)):
+            raise ValueError(f"time: expected an integer, or {n} of them, got {show(time)}")
+        times = np.broadcast_to(times, (n,))[waiting].astype(np.int64)
+        wrong = (times <= seen) | (times > self._layout.length)
+        if wrong.any():
+            k = int(wrong.argmax())
+            raise ValueError(
+                f"time: expected {seen[k] + 1}..{self._layout.length} for series {where[k]}, "
+                f"got {times[k]}"
+            )
+        return times
+
+    def _update_of(self, time: int, rows: _Codes, samples: _Array) -> Update:
+        """The update by a sample of series that have received as many; nothing changes yet."""
+        channels, seen = self._layout.channels, int(self._seen[rows[0]])
+        entries = slice((time - 1) * channels, time * channels)
+        one_alone = len(self) == 1
+        whole = self._rows.copy() if one_alone else self._rows[rows]
+        whole[:, entries] = samples
+        absent = np.isnan(samples)
+        gaps = self._gaps[rows] | absent.any(axis=1)
+        if time > seen + 1:
+            gaps[:] = True
+        if one_alone:  # innovations not yet applied are overwritten, and read by nobody
+            innovations = self._innovations
+            means, densities = self._means.copy(), self._densities.copy()
+        else:
+            innovations = np.ascontiguousarray(self._innovations[:, rows])
+            means = np.ascontiguousarray(self._means[:, rows])
+            densities = np.ascontiguousarray(self._densities[:, rows])
+        if not gaps.all():  # means of series with gaps are not used any more
+            given = np.where(absent, 0.0, samples)
+            for j in range(channels):
+                t, sample = entries.start + j, np.ascontiguousarray(given[:, j])
+                for g, one in enumerate(self._plan.models):
+                    one.step(t, sample, innovations[g], means[g], densities[g])
+        items, code, reliability = self._evaluate(time, rows, gaps, whole, means, densities)
+        return Update(
+            time, rows, entries, samples, gaps, innovations, means, densities,
+            items, code, reliability,
+        )  # fmt: skip
+
+    def _apply(self, one: Update) -> _Codes:
+        rows = one.rows
+        self._rows[rows, one.entries], self._gaps[rows] = one.samples, one.gaps
+        if one.innovations is self._innovations:
+            self._means, self._densities = one.means, one.densities
+        else:
+            self._innovations[:, rows, one.entries] = one.innovations[:, :, one.entries]
+            self._means[:, rows], self._densities[:, rows] = one.means, one.densities
+        self._seen[rows] = one.time
+        decided = rows[one.items]
+        self._decide(decided, one.code, one.reliability, one.time)
+        return decided
+
+    def _decide(self, where: _Codes, code: _Codes, reliability: _Array, time: Any) -> None:
+        self._code[where], self._reliability[where], self._time[where] = code, reliability, time
+
+    def _evaluate(
+        self,
+        time: int,
+        rows: _Codes,
+        gaps: NDArray[np.bool_],
+        whole: _Array,
+        means: _Array,
+        densities: _Array,
+    ) -> tuple[_Codes, _Codes, _Array]:
+        """Which of some series are decided now, their classes, and the largest taus."""
+        fitted, n = self._model, len(rows)
+        if time == self._layout.length:
+            return np.arange(n), *fitted.final_decisions(whole)
+        if not self._decision_steps[time]:
+            return _NOTHING
+        tau = self._tau[rows]
+        if time * self._layout.channels < fitted.rule.least_known(float(tau.min())):
+            return _NOTHING
+        code, reliability = np.full(n, -1, dtype=np.intp), np.zeros(n)
+        for some, rule_input in self._inputs(time, gaps, whole, means, densities):
+            output = fitted.rule.decide(rule_input, tau[some])
+            at = output.decided.nonzero()[0]
+            if len(at):
+                code[some[at]] = output.best[at]
+                reliability[some[at]] = fitted.rule.certified_tau(rule_input, output, at)
+        items = (code >= 0).nonzero()[0]
+        return items, code[items], reliability[items]
+
+    def _inputs(
+        self,
+        seen: int,
+        gaps: NDArray[np.bool_],
+        rows: _Array,
+        means: _Array,
+        densities: _Array,
+    ) -> Iterator[tuple[_Codes, RuleInput]]:
+        """Some of the series, and their rule inputs: by their means, or by patterns."""
+        entries, plan = seen * self._layout.channels, self._plan
+        if not gaps.any():
+            yield np.arange(len(gaps)), plan.rule_input(self._model, entries, means, densities)
+            return
+        plain = (~gaps).nonzero()[0]
+        if len(plain):
+            yield plain, plan.rule_input(self._model, entries, means[:, plain], densities[:, plain])
+        for part in self._model.incomplete_parts(gaps.astype(np.intp)):
+            yield part, self._model.rule_input(rows[part])
+
+
+def _by(*keys: NDArray[np.int64]) -> Iterator[tuple[np.int64, _Codes]]:
+    """Distinct values of the first key, with numbers of those that have all keys in common."""
+    if not len(keys[0]):
+        return
+    if len(keys[0]) == 1 or all((key == key[0]).all() for key in keys):
+        yield keys[0][0], np.arange(len(keys[0]))
+        return
+    distinct, which = np.unique(np.stack(keys, axis=1), axis=0, return_inverse=True)
+    for k, values in enumerate(distinct):
+        yield values[0], np.flatnonzero(which.reshape(-1) == k)
+
+
+class Stream:
+    """Decide one series that arrives value by value: see `Streams`.
+
+    Parameters
+    ----------
+    model : ReliableClassifier
+        Fitted model.
+    reliability : float, optional
+        tau; the model's by default.
+    steps : ascending integers in ``1..n_timepoints_``, optional
+        Numbers of values after which the series may be decided.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+    >>> from eigenfeat.early import ReliableClassifier
+    >>> y = np.repeat([0, 1], 50)
+    >>> X = np.random.default_rng(0).standard_normal((100, 8)) + 3 * y[:, None]
+    >>> stream = ReliableClassifier(LinearDiscriminantAnalysis()).fit(X, y).stream()
+    >>> [decision and decision.label.item() for decision in map(stream.push, [0.1, 0.2, -0.4])]
+    [None, 0, 0]
+    """
+
+    def __init__(
+        self,
+        model: BaseEstimator,
+        reliability: float | None = None,
+        *,
+        steps: ArrayLike | None = None,
+    ) -> None:
+        self._streams = Streams(model, 1, reliability, steps=steps)
+        self._channels = int(model.n_channels_)
+
+    @property
+    def seen(self) -> int:
+        """Number of values up to and including the one that decided the series."""
+        return int(self._streams.seen[0])
+
+    @property
+    def decision(self) -> StreamDecision | None:
+        """The decision, once there is one."""
+        return self._streams.decision(0)
+
+    def push(self, value: ArrayLike, *, time: int | None = None) -> StreamDecision | None:
+        """Push the next value.
+
+        Parameters
+        ----------
+        value : float or (channels,) array-like
+            Sample; NaN is missing and counts as one time step. Ignored once the series is decided.
+        time : int, optional
+            Number of the sample, starting at 1; skipped values are missing. The next by default.
+
+        Returns
+        -------
+        StreamDecision or None
+            The decision, from the deciding value on; None before.
+
+        Raises
+        ------
+        ValueError
+            If the sample is infinite or of another shape, or its time has passed; then nothing is
+            pushed.
+        """
+        given = pushed_value(value, self._channels, decided=self.decision is not None)
+        return self._streams.push_one(0, given, time)
+
+    def finish(self) -> StreamDecision:
+        """Decide the series, which has ended, from its known values: see `Streams.finish`."""
+        self._streams.finish()
+        decision = self.decision
+        assert decision is not None
+        return decision
+
+    def outlook(self) -> StreamDecision:
+        """Return the label that the series would get now, and the largest tau for it."""
+        label, reliability = self._streams.outlook()
+        return StreamDecision(label[0], self.seen, float(reliability[0]))
+
+    def reset(self) -> None:
+        """Start a new series."""
+        self._streams.reset()
+
+
+# ---- streams for programs without Python
+
+
+@dataclass(frozen=True, eq=False)
+class StreamTables:
+    """Arrays of the rule of pairs with linear discriminants, by which streams are decided.
+
+    Entries of a row are in the order of time: all channels of the first value, then of the second.
+    The completion has one part, or one for each class.
+    """
+
+    classes: NDArray[Any]
+    channels: int
+    length: int  # samples in a complete series
+    tau: float
+    times: NDArray[np.int64]  # (p,): numbers of samples, below `length`, after which to decide
+    weights: _Array  # (parts,)
+    means: _Array  # (parts, d), of rows
+    factors: _Array  # (parts, d, d): Cholesky factors of the covariances
+    gains: _Array  # (parts, d, k): what a unit of each entry's innovation adds to the scores
+    scores: _Array  # (parts, k): their means before the first value
+    deviations: _Array  # (p, parts, k, k), of differences of scores; 0 where nothing is random
+
+
+def stream_tables(
+    model: BaseEstimator, reliability: ArrayLike | None = None, steps: ArrayLike | None = None
+) -> StreamTables:
+    """Return what a fitted classifier decides streams by; ValueError if its rule is another one.
+
+    Arguments are those of `Stream`.
+    """
+    check_is_fitted(model)
+    tau = float(taus_of(model, reliability, 1)[0])
+    fitted = model.fitted_
+    times = decision_times(model, steps, fitted.layout.length)
+    rule = getattr(fitted.rule, "rule", fitted.rule)
+    if not isinstance(rule, PairwiseRule):
+        raise ValueError(
+            "model: expected the rule 'pairwise' with linear discriminants (such as "
+            "LinearDiscriminantAnalysis or LogisticRegression), got the rule "
+            f"{fitted.rule_name!r} with {show(fitted.classifier)}"
+        )
+    assert fitted.scores is not None
+    entries = times * fitted.layout.channels
+    times = times[
+        (times > 0) & (times < fitted.layout.length) & (entries >= fitted.rule.least_known(tau))
+    ]
+    mixture = fitted.completion.mixture_
+    gaussians = mixture.prefix_models(fitted.scores, n_threads=fitted.completion.n_threads)
+    k = fitted.discriminants.count
+    deviations = np.zeros((len(times), len(gaussians), k, k))
+    for g, one in enumerate(gaussians):
+        for i, t in enumerate(times):
+            covariance = one.covariances(int(t) * fitted.layout.channels)[0]
+            deviations[i, g] = np.sqrt(_all_pairs(covariance))
+    return StreamTables(
+        classes=fitted.classes,
+        channels=fitted.layout.channels,
+        length=fitted.layout.length,
+        tau=tau,
+        times=times,
+        weights=np.asarray(mixture.weights, dtype=np.float64),
+        means=np.stack([one.mean for one in gaussians]),
+        factors=np.stack([np.tril(one.factor) for one in gaussians]),
+        gains=np.stack([one.gains for one in gaussians]),
+        scores=np.stack([one.feature_mean for one in gaussians]),
+        deviations=deviations,
+    )

@@ -1,0 +1,128 @@
+"""NumPy's arrays in files, which are mapped into memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numpy.lib.format import open_memmap
+
+from eigenfeat._base.types import DType
+from eigenfeat.io.errors import BadRowError, OptionError, damage_named
+from eigenfeat.io.source import (
+    Choice,
+    Chunk,
+    Options,
+    Source,
+    kind_of,
+    kind_of_floats,
+    labels_of_array,
+)
+
+__all__ = ["ArraySource"]
+
+_PIECE_BYTES = 16 << 20
+_PROBED_LABELS = 1 << 16
+_MOST_UNFILLED = 1 << 20  # columns of an array without rows, whose width no bytes bear out
+
+_Array = npt.NDArray[Any]
+_Open = Callable[[], _Array]  # a map is made anew for each piece: pages that were read are let go
+
+
+def _mapped(path: Path) -> _Open:
+    def opened() -> _Array:
+        with damage_named(path, "an array in NumPy's format"):
+            mapped: _Array = open_memmap(path, mode="r")  # type: ignore[no-untyped-call, unused-ignore]
+            return mapped
+
+    return opened
+
+
+class ArraySource(Source):
+    """A matrix of an .npy file, and its labels: a column, or another file."""
+
+    format = "npy"
+    named = False
+
+    def __init__(self, path: Path, options: Options, n_files: int, first: Source | None) -> None:
+        self.path, self._X = path, _mapped(path)
+        X = self._X()
+        if X.ndim != 2 or X.dtype.kind not in "biuf":
+            raise ValueError(
+                f"{path}: expected a matrix of real numbers (rows, columns), got shape "
+                f"{X.shape}, dtype {X.dtype}"
+            )
+        self.n_rows, width = X.shape
+        if not self.n_rows and width > _MOST_UNFILLED:
+            raise ValueError(f"{path}: expected rows of these columns, got shape {X.shape}")
+        self._y, self._labels_path = self._label_array(options, n_files)
+        self.names = [str(j) for j in range(width)]
+        self.types, self.kinds = [X.dtype.name] * width, ["number"] * width
+        self.choice = Choice.of(path, self.names, options, target=self._y is None)
+        small = X.dtype.kind == "f" and X.dtype.itemsize <= 4
+        self.dtype = np.dtype(np.float32 if small else np.float64)
+        fortran = X.flags.f_contiguous and not X.flags.c_contiguous
+        self.facts = {"shape": [*X.shape], "order": "Fortran" if fortran else "C"}
+        if first is not None:
+            self.label_kind = first.label_kind
+        elif self._y is not None:
+            self.label_kind = kind_of(self._y().dtype, options.labels)
+        elif self.choice.target is not None:
+            first_labels = X[:_PROBED_LABELS, self.choice.target]
+            self.label_kind = kind_of_floats(first_labels, options.labels)
+
+    def _label_array(self, options: Options, n_files: int) -> tuple[_Open | None, Path]:
+        """The labels, if they are no column, and the file that they are in."""
+        if not (isinstance(options.target, str) and options.target.endswith(".npy")):
+            return None, self.path
+        if n_files > 1:
+            raise OptionError("target", "expected a column, got a file, and more than one of rows")
+        path = Path(options.target)
+        labels = _mapped(path)
+        y = labels()
+        if y.shape != (self.n_rows,):
+            raise ValueError(
+                f"{path}: expected {self.n_rows} labels, one per sample of {self.path}, "
+                f"got shape {y.shape}"
+            )
+        if y.dtype.kind not in "biufUS":
+            raise ValueError(f"{path}: expected labels that are numbers or strings, got {y.dtype}")
+        return labels, path
+
+    @property
+    def target_name(self) -> str:
+        """Name of the target column."""
+        return super().target_name if self._y is None else self._labels_path.name
+
+    def chunks(self, skip: int) -> Iterator[Chunk]:
+        """Yield pieces of the array."""
+        n, chosen = self.n_rows or 0, self.choice.features
+        columns: Any = slice(chosen[0], chosen[-1] + 1)
+        if tuple(chosen) != tuple(range(chosen[0], chosen[-1] + 1)):
+            columns = list(chosen)  # copies; a slice is copied once, into its block
+        row_bytes = max(len(self.names) * self._X().dtype.itemsize, 1)
+        size = max(_PIECE_BYTES // row_bytes, 1)
+        for start in range(skip, n, size):
+            part = slice(start, min(start + size, n))
+            X = self._X()[part]
+            y = unlabelled = given = None
+            if self.label_kind not in (None, "none"):
+                given = X[:, self.choice.target] if self._y is None else self._y()[part]
+                y, unlabelled = labels_of_array(given, str(self.label_kind))
+            yield Chunk(start, len(X), X[:, columns], y, unlabelled, None, given, part.stop / n)
+
+    def complaint(
+        self, row: int, column: int | None, value: Any, dtype: DType, *, missing: bool
+    ) -> BadRowError:
+        """Say what is wrong with a row."""
+        fault = super().complaint(row, column, value, dtype, missing=missing)
+        if column is None and self._y is not None:
+            return BadRowError(self._labels_path, "row", row, None, str(fault).split(": ", 2)[2])
+        return fault
+
+    def files(self) -> list[Path]:
+        """The file, and that of the labels."""
+        return [*dict.fromkeys([self.path, self._labels_path])]

@@ -1,0 +1,306 @@
+"""Parquet and Arrow IPC files, and columns of Arrow's as features and labels."""
+
+from __future__ import annotations
+
+import json
+import re
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from eigenfeat._base.validation import show
+from eigenfeat.io.errors import arrow, damage_named
+from eigenfeat.io.source import (
+    NUMBER,
+    Choice,
+    Chunk,
+    Mask,
+    Options,
+    Source,
+    kind_of,
+    kind_of_texts,
+    labels_of_array,
+    typed_labels,
+)
+
+__all__ = ["IpcSource", "ParquetSource", "TableSource"]
+
+_BATCH_BYTES = 64e6
+_COLUMN_BUFFERS = 64e6
+_WHOLE_GROUP = 16e6  # bytes of a row group that are read at once
+_INDEX = re.compile(r"__index_level_\d+__|__null_dask_index__")
+_Piece = tuple[int, int, dict[int, Any], "Mask | None", "float | None"]
+
+
+class TableSource(Source):
+    """Base class for files that pyarrow reads as columns.
+
+    Parts of a path such as ``year=2024/`` are columns, too, the same in all samples of the file.
+    """
+
+    def __init__(self, path: Path, options: Options, keys: Mapping[str, str]) -> None:
+        arrow(str(path))
+        self.path, self._options, self._keys, self.facts = path, options, keys, {}
+
+    @abstractmethod
+    def _pieces(self, wanted: list[int], skip: int) -> Iterator[_Piece]:
+        """Start, number, arrays by column, bad ones, and place in the file of some samples."""
+
+    def _set_columns(self, names: Sequence[str], indexes: frozenset[int] = frozenset()) -> None:
+        """Choose among the columns of the file and those of its path."""
+        self._stored = len(names)
+        self.names = [*names, *self._keys]
+        self.choice = Choice.of(self.path, self.names, self._options, indexes=indexes)
+
+    def _set_types(
+        self, types: Sequence[str], kinds: Sequence[str], label_kind: str | None, like: Any
+    ) -> None:
+        """Types and kinds of the columns of the file, and of labels where `like` has none."""
+        words = [re.match(NUMBER, text) is None for text in self._keys.values()]
+        self.types = [*types, *("string" if word else "double" for word in words)]
+        self.kinds = [*kinds, *("text" if word else "number" for word in words)]
+        for j in self.choice.features:
+            if self.kinds[j] == "other" and not self._options.any_type:
+                name = self.names[j]
+                raise ValueError(
+                    f"{self.path}: column {name!r}: expected numbers or text, got "
+                    f"{show(self.types[j])[1:-1]}; leave it out with drop (--drop {name})"
+                )
+        goal = self.choice.target
+        if goal is not None and goal >= self._stored:
+            label_kind = kind_of_texts([self._keys[self.names[goal]]], self._options.labels)
+        if goal is not None:
+            self.label_kind = getattr(like, "label_kind", None) or label_kind
+
+    def chunks(self, skip: int) -> Iterator[Chunk]:
+        """Yield chunks from the one on that holds sample `skip`."""
+        pa, goal, features = arrow(str(self.path)), self.choice.target, self.choice.features
+        wanted = [j for j in (*features, goal) if j is not None and j < self._stored]
+        for start, n, arrays, bad, fraction in self._pieces(wanted, skip):
+            for j in range(self._stored, len(self.names)):
+                text = self._keys[self.names[j]]
+                number = self.kinds[j] == "number" and j != goal
+                arrays[j] = pa.repeat(float(text) if number else text, n)
+            columns = [self._values(arrays[j], self.kinds[j]) for j in features]
+            y = wrong = given = None
+            if goal is not None and self.label_kind == "none":
+                y = np.zeros(n)
+            elif goal is not None:
+                given = _decoded(arrays[goal])
+                try:
+                    y, wrong = self._labels(given)
+                except ValueError as error:
+                    raise ValueError(f"{self.path}: column {self.target_name!r}: {error}") from None
+            yield Chunk(start, n, columns, y, wrong, bad, given, fraction)
+
+    def _values(self, column: Any, kind: str) -> npt.NDArray[Any]:
+        """A column as numbers, NaN where they are missing, or as objects if it is text."""
+        column = _decoded(column)
+        if kind in ("number", "bool") and str(column.type) not in _PLAIN:
+            column = column.cast("float64")  # booleans, decimals, and columns of nulls
+        values: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
+        return values
+
+    def _labels(self, column: Any) -> tuple[npt.NDArray[Any], Mask | None]:
+        """Labels as the type of the first ones, and which are none."""
+        kind = str(self.label_kind)
+        if not column.null_count and str(column.type) in _PLAIN:
+            return labels_of_array(column.to_numpy(), kind)
+        if _kind(column.type) not in ("number", "bool") or str(column.type) == "null":
+            column = column.cast("string")
+        encoded = column.dictionary_encode()
+        different = [*encoded.dictionary.to_pylist(), None]
+        codes = encoded.indices.fill_null(len(different) - 1).to_numpy(zero_copy_only=False)
+        return typed_labels(different, codes, kind)
+
+
+class _StoredTable(TableSource):
+    """Base class for files with Arrow schemas."""
+
+    def _set_schema(self, schema: Any, first: Source | None) -> None:
+        types = schema.types
+        self._set_columns([str(name) for name in schema.names], _index_columns(schema))
+        floats = {str(types[j]) for j in self.choice.features if j < self._stored}
+        small = floats and floats <= {"float", "halffloat"}
+        self.dtype = np.dtype(np.float32 if small else np.float64)
+        # Samples that are decoded at a time; every column of a batch costs some 10 us.
+        rows = _BATCH_BYTES / (self.n_features * self.dtype.itemsize)
+        self._batch_rows = int(np.clip(rows, 1024, 1 << 18))
+        goal, label_kind = self.choice.target, None
+        if goal is not None and goal < self._stored:
+            label_kind = self._stored_label_kind(types[goal])
+        kinds = [_kind(kind) for kind in types]
+        self._set_types([str(kind) for kind in types], kinds, label_kind, first)
+
+    def _stored_label_kind(self, kind: Any) -> str:
+        types = arrow(str(self.path)).types
+        while types.is_dictionary(kind):
+            kind = kind.value_type
+        if _kind(kind) == "other":
+            raise ValueError(
+                f"{self.path}: column {self.target_name!r}: expected labels that are numbers or "
+                f"text, got {show(str(kind))[1:-1]}"
+            )
+        if types.is_null(kind) or _kind(kind) not in ("number", "bool"):
+            return kind_of(np.dtype(str), self._options.labels)
+        if types.is_decimal(kind):
+            return kind_of(np.dtype(float if kind.scale > 0 else int), self._options.labels)
+        return kind_of(np.dtype(kind.to_pandas_dtype()), self._options.labels)
+
+
+class ParquetSource(_StoredTable):
+    """A Parquet file, decoded in batches with all threads, from any row group on."""
+
+    format = "parquet"
+    _largest = 0  # bytes of a row group at most
+
+    def __init__(
+        self, path: Path, options: Options, keys: Mapping[str, str], first: Source | None
+    ) -> None:
+        super().__init__(path, options, keys)
+        with self._open() as file:
+            metadata = file.metadata
+            groups = [metadata.row_group(g) for g in range(metadata.num_row_groups)]
+            sizes = [group.num_rows for group in groups]
+            self.n_rows = sum(sizes)
+            if min(sizes, default=0) < 0 or self.n_rows != metadata.num_rows:
+                raise ValueError(
+                    f"{path}: it is damaged: expected {metadata.num_rows} rows in its row groups, "
+                    f"got {self.n_rows}"
+                )
+            self._starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+            # Of a group, not of its columns: asked for a damaged one, pyarrow ends the process.
+            self._largest = max((group.total_byte_size for group in groups), default=0)
+            schema = file.schema_arrow
+        self.facts = {"row_groups": len(sizes)}
+        self._set_schema(schema, first)
+
+    @contextmanager
+    def _open(self, columns: int = 1) -> Iterator[Any]:
+        """Open the file, to read so many columns."""
+        from pyarrow import parquet
+
+        # A buffer for each column, or else whole column chunks of a row group are read at once. A
+        # damaged page may claim 2 GB, and a buffer would grow to it: small groups go without.
+        buffer_size = int(np.clip(_COLUMN_BUFFERS / columns, 1 << 14, 1 << 18))
+        if self._largest <= _WHOLE_GROUP:
+            buffer_size = 0
+        with open(self.path, "rb"):  # for Python's own error where it cannot be opened
+            pass
+        with damage_named(self.path, "a Parquet file"):
+            file = parquet.ParquetFile(self.path, buffer_size=buffer_size, pre_buffer=False)
+        with file, damage_named(self.path):
+            yield file
+
+    def _pieces(self, wanted: list[int], skip: int) -> Iterator[_Piece]:
+        asked = {self.names[j] for j in wanted}
+        read = [j for j in range(self._stored) if self.names[j] in asked]  # some occur twice
+        names = [*dict.fromkeys(self.names[j] for j in read)]
+        first = int(np.searchsorted(self._starts, skip, side="right")) - 1
+        with self._open(max(len(wanted), 1)) as file:
+            for group in range(first, len(self._starts) - 1):
+                done, size = int(self._starts[group]), int(self._starts[group + 1])
+                for batch in file.iter_batches(self._batch_rows, [group], names):
+                    batch.validate(full=True)
+                    n = batch.num_rows
+                    part = (done + n) / max(int(self._starts[-1]), 1)
+                    yield done, n, dict(zip(read, batch.columns, strict=True)), None, part
+                    done += n
+                if done != size:
+                    raise ValueError(
+                        f"{self.path}: it is damaged: expected {size} rows up to row group "
+                        f"{group}, got {done}"
+                    )
+
+
+class IpcSource(_StoredTable):
+    """An Arrow IPC file or stream (Feather is the former)."""
+
+    format = "arrow"
+
+    def __init__(
+        self, path: Path, options: Options, keys: Mapping[str, str], first: Source | None
+    ) -> None:
+        super().__init__(path, options, keys)
+        with self._open(None) as (schema, n_batches, _):
+            self.facts = {} if n_batches is None else {"record_batches": n_batches}
+        self._set_schema(schema, first)
+
+    @contextmanager
+    def _open(self, columns: list[int] | None) -> Iterator[tuple[Any, int | None, Any]]:
+        """Schema, number of batches (None: not known), and the batches."""
+        pa = arrow(str(self.path))
+        from pyarrow import ipc
+
+        options = ipc.IpcReadOptions(included_fields=columns)
+        with open(self.path, "rb") as raw:
+            stream = raw.read(6) != b"ARROW1"
+        with damage_named(self.path), pa.memory_map(str(self.path)) as mapped:
+            with damage_named(self.path, "an Arrow IPC file"):
+                reader = (ipc.open_stream if stream else ipc.open_file)(mapped, options=options)
+            if stream:
+                yield reader.schema, None, reader
+            else:
+                count = reader.num_record_batches
+                yield reader.schema, count, map(reader.get_batch, range(count))
+
+    def _pieces(self, wanted: list[int], skip: int) -> Iterator[_Piece]:
+        read, size, start = sorted(wanted), self._batch_rows, 0
+        with self._open(read) as (_, count, batches):
+            for number, batch in enumerate(batches, 1):
+                batch.validate(full=True)
+                part = number / count if count else None
+                for first in range(0, batch.num_rows, size):
+                    piece = batch.slice(first, size)
+                    if start + piece.num_rows > skip:
+                        columns = dict(zip(read, piece.columns, strict=True))
+                        yield start, piece.num_rows, columns, None, part
+                    start += piece.num_rows
+
+
+# ---- types of Arrow ------------------------------------------------------------------------------
+
+
+def _kind(kind: Any) -> str:
+    """What a column of an Arrow type is to a model."""
+    from pyarrow import types
+
+    while types.is_dictionary(kind):
+        kind = kind.value_type
+    if types.is_boolean(kind):
+        return "bool"
+    numbers = (types.is_integer, types.is_floating, types.is_decimal, types.is_null)
+    if any(is_one(kind) for is_one in numbers):
+        return "number"
+    if str(kind) in ("string", "large_string", "string_view"):
+        return "text"
+    return "date" if types.is_temporal(kind) else "other"
+
+
+def _index_columns(schema: Any) -> frozenset[int]:
+    """Columns that number the rows of a data frame: pandas' indexes, as it notes, and Dask's."""
+    try:
+        note = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
+        named = {name for name in note.get("index_columns", ()) if isinstance(name, str)}
+    except (ValueError, AttributeError, TypeError, RecursionError):
+        named = set()
+    return frozenset(
+        j for j, name in enumerate(schema.names) if name in named or _INDEX.fullmatch(name)
+    )
+
+
+def _decoded(column: Any) -> Any:
+    from pyarrow import types
+
+    while types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    return column
+
+
+_PLAIN = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
+_PLAIN |= {"float", "double", "halffloat"}

@@ -1,0 +1,332 @@
+"""Fitted classifiers and features as ONNX models, for runtimes without Python.
+
+The models use plain operators (MatMul, Relu, Sqrt, Sin, Mul, Concat, Softmax, Gather), so any
+runtime for opset 17 can run them. Needs the extra ``onnx``: ``pip install "eigenfeat[onnx]"``.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.kernel_approximation import RBFSampler
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.validation import check_is_fitted
+
+from eigenfeat._base.saved_files import replacing
+from eigenfeat._base.validation import check_path, show
+from eigenfeat.expansion.features import as_layer, check_powers
+from eigenfeat.gem.classifier import GEMClassifier
+from eigenfeat.gem.ensemble import GEMEnsemble
+from eigenfeat.gem.gem import GEM
+from eigenfeat.gem.search import GEMClassifierCV
+from eigenfeat.io.onnx_graph import Graph
+from eigenfeat.io.onnx_pool import pool
+from eigenfeat.ldg.direct import DirectLDA
+from eigenfeat.ldg.fisher import PCAFisher, RegularizedFisher
+from eigenfeat.ldg.gsvd import GSVDDiscriminant
+from eigenfeat.ldg.linear import LDG
+from eigenfeat.ldg.local_fisher import LocalFisher
+from eigenfeat.ldg.margin_criterion import MaximumMarginCriterion
+from eigenfeat.ldg.metric_learning import ITML, NCA, TransferITML
+from eigenfeat.ldg.pooled import PooledFisher, PooledPCA
+from eigenfeat.ldg.transfer import TransferLDG
+from eigenfeat.linear.logistic import MultinomialLogit
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
+    from sklearn.base import BaseEstimator
+
+    from eigenfeat.expansion.features import Layer
+
+__all__ = ["to_onnx"]
+
+
+def to_onnx(
+    model: BaseEstimator, path: str | os.PathLike[str] | None = None, *, dtype: str = "float32"
+) -> ModelProto:
+    """Translate a fitted model to ONNX.
+
+    Parameters
+    ----------
+    model : estimator
+        `GEMClassifier` of columns of numbers (any views, depth, expansion), `GEMClassifierCV`,
+        `GEMEnsemble`, `MultinomialLogit`, `GEM`, `LDG` and the other linear reductions of
+        `eigenfeat.ldg`, or a scikit-learn pipeline of `GEM`, linear reductions, `StandardScaler`
+        and `RBFSampler` steps and one of these, or scikit-learn's LogisticRegression or
+        LinearDiscriminantAnalysis, as last step. `to_c` exports early classifiers.
+    path : str or path-like, optional
+        File to which the model is also written; an existing file is replaced once the new one is
+        complete.
+    dtype : {"float32", "float64"}
+        Type of the samples and of all numbers. `GEMClassifier` itself stores its features in
+        float32, so float64 gives slightly different probabilities, not better ones.
+
+    Returns
+    -------
+    onnx.ModelProto
+        One input ``X`` (n, d). A classifier has the outputs ``label`` (n,), integers, booleans or
+        strings, and ``probabilities`` (n, k); a transformer ``features`` (n, columns).
+
+    Raises
+    ------
+    ImportError
+        If onnx is not installed.
+    ValueError
+        If the model is of another kind, or its labels are neither whole numbers nor strings.
+    NotFittedError
+        If the model is not fitted.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from eigenfeat import GEMClassifier
+    >>> from eigenfeat.io.onnx import to_onnx
+    >>> X, y = load_iris(return_X_y=True)
+    >>> to_onnx(GEMClassifier().fit(X, y)).graph.output[1].name  # doctest: +SKIP
+    'probabilities'
+    """
+    if not isinstance(dtype, str) or dtype not in ("float32", "float64"):
+        raise ValueError(f"dtype: expected 'float32' or 'float64', got {show(dtype)}")
+    if path is not None:
+        check_path(path)
+    if not hasattr(model, "fit") or isinstance(model, type):
+        raise ValueError(f"model: expected a fitted estimator, got {show(model)}")
+    graph = Graph(dtype)
+    check_is_fitted(model)
+    _refuse_completion(model)
+    _translate(graph, model)
+    made = graph.model(model)
+    if path is not None:
+        with replacing(path) as file:
+            file.write(made.SerializeToString(deterministic=True))
+    return made
+
+
+def _refuse_completion(model: Any) -> None:
+    """ValueError for models that encode or complete samples, which these operators cannot."""
+    encoder = getattr(model, "columns_", None)
+    if encoder is not None:
+        names = ", ".join(map(repr, encoder.encoders_))
+        raise ValueError(
+            "model: expected one that was fitted to columns of numbers, got one that encodes "
+            f"categories ({names}) or leaves columns out; encode them first, with scikit-learn's "
+            "OneHotEncoder say, and fit to the numbers"
+        )
+    if hasattr(model, "predict_early"):
+        raise ValueError(
+            "model: expected one of complete samples, got an early classifier, which to_c exports"
+        )
+    if hasattr(model, "completion_"):
+        raise ValueError(
+            "model: expected one that was fitted to complete rows, got one that completes missing "
+            "entries; complete the rows first, and fit to them"
+        )
+    parts = [getattr(model, "best_estimator_", None), *getattr(model, "members_", ())]
+    parts += [step for _, step in getattr(model, "steps", ())]
+    for part in parts:
+        if part is not None:
+            _refuse_completion(part)
+
+
+# ---- models --------------------------------------------------------------------------------------
+
+
+def _translate(graph: Graph, model: Any) -> None:
+    """Fill the graph, from the samples to the outputs."""
+    rows, last = _to_last(graph, model, "X")
+    if _one_of(last, _CLASSIFIERS) is not None:
+        _classify(graph, last, rows)
+        return
+    features = _features(graph, last, rows)
+    graph.node("Identity", features, output="features")
+    graph.output("features", graph.number, ["n", None])
+
+
+def _to_last(graph: Graph, model: Any, rows: str) -> tuple[str, Any]:
+    """What the last step of a pipeline reads, and that step; of all else, itself."""
+    if not isinstance(model, Pipeline):
+        return rows, model
+    *steps, last = [step for _, step in model.steps if step not in (None, "passthrough")]
+    for step in steps:
+        rows = _features(graph, step, rows)
+    return rows, last
+
+
+def _one_of(model: Any, table: dict[type, Any]) -> Any:
+    return next((entry for kind, entry in table.items() if isinstance(model, kind)), None)
+
+
+def _features(graph: Graph, step: Any, rows: str) -> str:
+    translate = _one_of(step, _TRANSFORMERS)
+    if translate is None:
+        known = [kind.__name__ for kind in (*_TRANSFORMERS, *_CLASSIFIERS)]
+        raise ValueError(f"model: expected one of {', '.join(known)}, got {show(step)}")
+    output: str = translate(graph, step, rows)
+    return output
+
+
+def _classify(graph: Graph, model: Any, rows: str) -> None:
+    scores = _one_of(model, _CLASSIFIERS)(graph, model, rows)
+    classes, kind = _labels(graph, model.classes_)
+    graph.node("Softmax", scores, output="probabilities", axis=1)
+    best = graph.node("ArgMax", scores, axis=1, keepdims=0)
+    graph.node("Gather", classes, best, output="label", axis=0)
+    graph.output("label", kind, ["n"])
+    graph.output("probabilities", graph.number, ["n", len(model.classes_)])
+
+
+def _labels(graph: Graph, classes: NDArray[Any]) -> tuple[str, int]:
+    """The classes as a constant, and their type."""
+    proto = graph.onnx.TensorProto
+    if classes.dtype.kind in "iu" and int(classes.max()) < 2**63:
+        return graph.constant(classes.astype(np.int64)), proto.INT64
+    if classes.dtype.kind == "b":
+        return graph.constant(classes), proto.BOOL
+    if all(isinstance(label, str) for label in classes.tolist()):
+        return graph.constant(classes.astype(object)), proto.STRING
+    raise ValueError(f"classes: expected whole numbers or strings, got {show(classes.tolist())}")
+
+
+def _gem(graph: Graph, model: GEM, rows: str) -> str:
+    offset = model.offset_ if model.offset_.any() else None
+    projections = graph.affine(rows, model.directions_, offset)
+    expanded = _expanded(graph, projections, as_layer(model).expansion, model.powers)
+    return graph.node("Concat", *([rows] if model.include_input else []), *expanded, axis=1)
+
+
+def _reduced(graph: Graph, model: Any, rows: str) -> str:
+    """``((samples - mean) / scale) @ components^T``."""
+    centred = graph.node("Sub", rows, graph.constant(np.asarray(model.mean_, dtype=float)))
+    components = model.components_ / getattr(model, "scale_", 1.0)
+    return graph.affine(centred, np.asarray(components, dtype=float).T, None)
+
+
+def _standardised(graph: Graph, model: StandardScaler, rows: str) -> str:
+    if model.mean_ is not None and model.with_mean:
+        rows = graph.node("Sub", rows, graph.constant(model.mean_))
+    if model.scale_ is not None and model.with_std:
+        rows = graph.node("Div", rows, graph.constant(model.scale_))
+    return rows
+
+
+def _fourier(graph: Graph, model: RBFSampler, rows: str) -> str:
+    """``sqrt(2 / D) cos(samples W + b)``, as a sine: onnxruntime 1.23 has no cosine in float64."""
+    angles = graph.affine(rows, model.random_weights_, model.random_offset_ + math.pi / 2)
+    amplitude = graph.scalar(math.sqrt(2.0 / len(model.random_offset_)))
+    return graph.node("Mul", graph.node("Sin", angles), amplitude)
+
+
+def _logit(graph: Graph, model: Any, rows: str) -> str:
+    if len(model.classes_) > 2 and getattr(model, "solver", None) == "liblinear":
+        raise ValueError("solver: expected a multinomial one with more than two classes")
+    coef, intercept = _all_classes(model)
+    return graph.affine(rows, coef.T, intercept)
+
+
+def _all_classes(model: Any) -> tuple[Any, Any]:
+    """Weights (k, p) and intercept (k,)."""
+    coef, intercept = model.coef_, np.broadcast_to(model.intercept_, len(model.coef_))
+    if len(coef) == 1:  # the first of two classes has the score 0
+        coef = np.vstack([np.zeros_like(coef), coef])
+        intercept = np.concatenate([np.zeros(1), intercept])
+    return coef, intercept
+
+
+def _gem_classifier(graph: Graph, model: GEMClassifier, rows: str) -> str:
+    if hasattr(model, "statistics_"):
+        coef, intercept = _all_classes(model.logit_)
+        given = graph, model.views_, model.statistics_, coef, rows
+        logits = pool(*given, lambda layer, inputs: _layer(graph, layer, inputs))
+        return graph.node("Add", logits, graph.constant(intercept))
+    features = rows
+    for layer in model.layers_:
+        inputs = features
+        features = _layer(graph, layer, features)
+    if model.logit_.n_features_in_ > model.layers_[-1].width:  # with the last layer's input
+        features = graph.node("Concat", inputs, features, axis=1)
+    return _logit(graph, model.logit_, features)
+
+
+def _layer(graph: Graph, layer: Layer, rows: str) -> str:
+    projections = graph.affine(rows, layer.directions, layer.offset)
+    expanded = _expanded(graph, projections, layer.expansion, layer.powers)
+    return graph.node("Concat", *expanded, axis=1)
+
+
+def _gem_ensemble(graph: Graph, model: GEMEnsemble, rows: str) -> str:
+    """The mean of the members' logits."""
+    read = [_to_last(graph, member, rows) for member in model.members_]
+    logits = [_gem_classifier(graph, member, features) for features, member in read]
+    total = graph.node("Sum", *logits)
+    return graph.node("Div", total, graph.scalar(float(len(model.members_))))
+
+
+def _best(graph: Graph, model: GEMClassifierCV, rows: str) -> str:
+    check_is_fitted(model, "best_estimator_")
+    return _gem_classifier(graph, model.best_estimator_, rows)
+
+
+def _expanded(graph: Graph, rows: str, expansion: str, powers: Sequence[int]) -> list[str]:
+    """Expansions of projections, in the order of `eigenfeat.expansion.features.expand`."""
+    exponents = check_powers(powers)
+    if expansion == "none":
+        return [rows]
+    if expansion == "polynomial":
+        return [_power(graph, rows, a) for a in exponents]
+    half_waves = [graph.node("Relu", rows), graph.node("Relu", graph.node("Neg", rows))]
+    if expansion == "half_wave":
+        return [_half_power(graph, half, a) for half in half_waves for a in exponents]
+    shifted = [_shifted(graph, half) for half in half_waves]
+    return [_power(graph, half, a) for half in shifted for a in exponents]
+
+
+def _power(graph: Graph, rows: str, exponent: int) -> str:
+    """``rows^exponent`` for 1, 2, 3."""
+    power = rows
+    for _ in range(exponent - 1):
+        power = graph.node("Mul", power, rows)
+    return power
+
+
+def _half_power(graph: Graph, rows: str, exponent: int) -> str:
+    """``rows^(exponent / 2)`` for 1, 2, 3."""
+    if exponent == 2:
+        return rows
+    root = graph.node("Sqrt", rows)
+    return root if exponent == 1 else graph.node("Mul", rows, root)
+
+
+def _shifted(graph: Graph, rows: str) -> str:
+    """``sqrt(1 + samples) - 1``, without its cancellation."""
+    one = graph.scalar(1.0)
+    root = graph.node("Sqrt", graph.node("Add", rows, one))
+    return graph.node("Div", rows, graph.node("Add", root, one))
+
+
+_Translation = Callable[[Graph, Any, str], str]
+_REDUCTIONS = (
+    *(LDG, RegularizedFisher, PCAFisher, DirectLDA, GSVDDiscriminant, MaximumMarginCriterion),
+    *(LocalFisher, ITML, NCA, PooledPCA, PooledFisher, TransferITML, TransferLDG),
+)
+_TRANSFORMERS: dict[type, _Translation] = {
+    GEM: _gem,
+    **dict.fromkeys(_REDUCTIONS, _reduced),
+    StandardScaler: _standardised,
+    RBFSampler: _fourier,
+}
+_CLASSIFIERS: dict[type, _Translation] = {
+    GEMClassifier: _gem_classifier,
+    GEMEnsemble: _gem_ensemble,
+    GEMClassifierCV: _best,
+    MultinomialLogit: _logit,
+    LogisticRegression: _logit,
+    LinearDiscriminantAnalysis: _logit,
+}

@@ -1,0 +1,235 @@
+"""Pools of views as operators of ONNX.
+
+Splines, ranks and bins are piecewise polynomials of one column. With the ramps ``min(max((x - b) /
+h, 0), 1)`` of its intervals [b, b + h], a continuous one is linear in their powers, and a step at b
+is the comparison ``x >= b``. So each view is a few elementwise operators and one matrix product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import factorial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.interpolate import BSpline
+
+from eigenfeat.gem.pool import View
+from eigenfeat.gem.views import Interactions, Kernel, TableStatistics
+from eigenfeat.io.onnx_graph import Graph
+
+__all__ = ["pool"]
+
+_Array = NDArray[np.float64]
+
+
+def pool(
+    graph: Graph,
+    views: list[View],
+    statistics: TableStatistics,
+    coef: _Array,
+    rows: str,
+    gem: Callable[[Any, str], str],
+) -> str:
+    """Sum of the views' logits, without the intercept.
+
+    `coef` (k, p) has the features of the views with weight side by side; `gem` translates a layer.
+    """
+    parts, at, ranks = [], 0, ""
+    for view in views:
+        if view.weight == 0:
+            continue
+        W = np.asarray(coef[:, at : at + view.n_features].T, dtype=np.float64)
+        at += view.n_features
+        if view.name in ("gem_ranks", "kernel") and not ranks:
+            ranks = _ranks(graph, statistics, rows)
+        if view.name == "columns":
+            some = np.flatnonzero(statistics.scale > 0)
+            parts.append(graph.affine(_standardised(graph, statistics, some, rows), W, None))
+        elif view.name == "splines":
+            parts += _splines(graph, statistics, W, rows)
+        elif view.name == "gem":
+            parts.append(graph.affine(gem(view.learned[0], rows), W, None))
+        elif view.name == "gem_ranks":
+            parts.append(graph.affine(gem(view.learned[0], ranks), W, None))
+        elif view.name == "kernel":
+            parts.append(_kernel(graph, view.learned, W, ranks))
+        else:
+            parts += _interactions(graph, view.learned, statistics, W, rows)
+    return graph.node("Sum", *parts)
+
+
+def _of_columns(graph: Graph, some: Any, rows: str) -> str:
+    return graph.node("Gather", rows, graph.constant(np.asarray(some, dtype=np.int64)), axis=1)
+
+
+def _standardised(graph: Graph, stat: TableStatistics, some: Any, rows: str) -> str:
+    shifted = graph.node("Sub", _of_columns(graph, some, rows), graph.constant(stat.mean[some]))
+    scaled = graph.node("Div", shifted, graph.constant(stat.scale[some]))
+    return _clip(graph, scaled, -1e6, 1e6)
+
+
+def _clip(graph: Graph, values: str, low: float, high: float) -> str:
+    bounds = (graph.constant(np.array(bound)) for bound in (low, high))
+    return graph.node("Clip", values, *bounds)
+
+
+def _ramps(graph: Graph, values: str, starts: _Array, widths: _Array) -> str:
+    shifted = graph.node("Sub", values, graph.constant(starts))
+    return _clip(graph, graph.node("Div", shifted, graph.constant(widths)), 0.0, 1.0)
+
+
+def _at_least(graph: Graph, values: str, bounds: _Array) -> str:
+    """1 where a value is at least its bound, otherwise 0."""
+    return _cast(graph, graph.node("GreaterOrEqual", values, graph.constant(bounds)))
+
+
+def _cast(graph: Graph, flags: str) -> str:
+    return graph.node("Cast", flags, to=graph.number)
+
+
+def _splines(graph: Graph, stat: TableStatistics, W: _Array, rows: str) -> list[str]:
+    columns: list[int] = []
+    starts: list[float] = []
+    widths: list[float] = []
+    powers: list[list[_Array]] = [[], [], []]
+    constant, at = np.zeros(W.shape[1]), 0
+    for j, basis in zip(stat.numeric, stat.splines, strict=True):
+        width = basis.c.shape[1]
+        spline = BSpline(basis.t, basis.c @ W[at : at + width], basis.k)
+        at += width
+        knots = np.unique(basis.t[basis.k : -basis.k])
+        constant += spline(knots[0])
+        for b, h in zip(knots[:-1], np.diff(knots), strict=True):
+            columns.append(int(j))
+            starts.append(b)
+            widths.append(h)
+            for power in range(1, 4):  # of Taylor's expansion at the interval's start
+                powers[power - 1].append(spline(b, nu=power) * h**power / factorial(power))
+    parts = []
+    if columns:
+        values = _of_columns(graph, columns, rows)
+        ramp = _ramps(graph, values, np.array(starts), np.array(widths))
+        raised = ramp
+        for coefficients in powers:
+            parts.append(graph.affine(raised, np.array(coefficients), None))
+            raised = graph.node("Mul", raised, ramp)
+        parts.append(graph.constant(constant))
+    if len(stat.others):
+        parts.append(graph.affine(_standardised(graph, stat, stat.others, rows), W[at:], None))
+    return parts
+
+
+def _ranks(graph: Graph, stat: TableStatistics, rows: str) -> str:
+    """Ranks of the columns with spread, as `Table.ranks`."""
+    some = np.flatnonzero(stat.scale > 0)
+    flags = stat.indicator[some]
+    parts = []
+    if flags.any():
+        pairs = some[flags]
+        low, high = stat.quantiles[0, pairs], stat.quantiles[-1, pairs]
+        shifted = graph.node("Sub", _of_columns(graph, pairs, rows), graph.constant(low))
+        width = np.where(high > low, high - low, np.inf)
+        parts.append(graph.node("Div", shifted, graph.constant(width)))
+    if not flags.all():
+        parts.append(_distribution(graph, stat.quantiles[:, some[~flags]], some[~flags], rows))
+    together = graph.node("Concat", *parts, axis=1) if len(parts) > 1 else parts[0]
+    order = np.concatenate([np.flatnonzero(flags), np.flatnonzero(~flags)])
+    return _of_columns(graph, np.argsort(order), together)
+
+
+def _distribution(graph: Graph, quantiles: _Array, some: Any, rows: str) -> str:
+    """Scaled values of distribution functions; at a step, the mean of both sides."""
+    d, at = quantiles.shape[1], np.linspace(0.0, 1.0, len(quantiles))
+    parts = []
+    for q in quantiles.T:
+        values, first, count = np.unique(q, return_index=True, return_counts=True)
+        parts.append((values, at[first], at[first + count - 1]))
+    most = max(len(values) for values, _, _ in parts)
+    starts, rises, jumps = np.zeros((d, most)), np.zeros((d, most)), np.zeros((d, most))
+    widths = np.ones((d, most))
+    for j, (values, below, above) in enumerate(parts):
+        m = len(values)
+        starts[j, :m] = values
+        widths[j, : m - 1] = np.diff(values)
+        rises[j, : m - 1] = below[1:] - above[:-1]
+        jumps[j, :m] = above - below
+    axis = graph.constant(np.array([2], dtype=np.int64))
+    x = graph.node("Unsqueeze", _of_columns(graph, some, rows), axis)
+    terms = [
+        graph.node("Mul", _ramps(graph, x, starts, widths), graph.constant(rises)),
+        graph.node("Mul", _at_least(graph, x, starts), graph.constant(jumps / 2)),
+        graph.node(
+            "Mul",
+            _cast(graph, graph.node("Greater", x, graph.constant(starts))),
+            graph.constant(jumps / 2),
+        ),
+    ]
+    ranks = graph.node("ReduceSum", graph.node("Sum", *terms), axis, keepdims=0)
+    centred = graph.node("Sub", ranks, graph.scalar(0.5))
+    return graph.node("Mul", centred, graph.scalar(float(np.sqrt(12.0))))
+
+
+def _kernel(graph: Graph, kernel: Kernel, W: _Array, ranks: str) -> str:
+    landmarks = kernel.landmarks.astype(np.float64)
+    axis = graph.constant(np.array([1], dtype=np.int64))
+    own = graph.node("ReduceSum", graph.node("Mul", ranks, ranks), axis, keepdims=1)
+    cross = graph.affine(ranks, -2.0 * landmarks.T, (landmarks**2).sum(axis=1))
+    squares = graph.node("Relu", graph.node("Add", cross, own))
+    similar = graph.node("Exp", graph.node("Mul", squares, graph.scalar(-kernel.gamma)))
+    return graph.affine(similar, kernel.whitening.astype(np.float64) @ W, None)
+
+
+def _interactions(
+    graph: Graph, learned: Interactions, stat: TableStatistics, W: _Array, rows: str
+) -> list[str]:
+    k, at, parts = W.shape[1], 0, []
+    columns: list[int] = []
+    bounds: list[_Array] = []
+    rises: list[_Array] = []
+    constant = np.zeros(k)
+
+    def steps(column: int, edges: _Array) -> None:  # of a weight for each bin
+        nonlocal at, constant
+        values = W[at : at + len(edges) + 1]
+        at += len(edges) + 1
+        constant = constant + values[0]
+        columns.extend([column] * len(edges))
+        bounds.append(edges)
+        rises.append(np.diff(values, axis=0))
+
+    for j, edges in zip(stat.numeric, stat.fine_edges, strict=True):
+        steps(int(j), edges)
+    bins = stat.bin_edges
+    for column, edges in bins:
+        steps(column, edges)
+    if columns:
+        steep = _at_least(graph, _of_columns(graph, columns, rows), np.concatenate(bounds))
+        parts.append(graph.affine(steep, np.vstack(rises), constant))
+    if len(learned.pairs):
+        owner = np.repeat(np.arange(len(bins)), [len(edges) for _, edges in bins])
+        inputs = [column for column, edges in bins for _ in edges]
+        above = _at_least(
+            graph, _of_columns(graph, inputs, rows), np.concatenate([e for _, e in bins])
+        )
+        counts = np.asarray(learned.counts, dtype=np.float64)
+        codes = np.zeros((len(owner), len(learned.pairs)))
+        starts: list[float] = []
+        table: list[_Array] = []
+        for p, ((i, j), cells) in enumerate(zip(learned.pairs, learned.cells, strict=True)):
+            codes[owner == i, p] += counts[j]
+            codes[owner == j, p] += 1.0
+            starts.append(float(sum(len(one) for one in table)))
+            values = np.zeros((int(counts[i] * counts[j]), k))
+            values[cells] = W[at : at + len(cells)]
+            at += len(cells)
+            table.append(values)
+        place = graph.node("Cast", graph.affine(above, codes, np.array(starts)), to=_INT64)
+        cells_of = graph.node("Gather", graph.constant(np.vstack(table)), place, axis=0)
+        axis = graph.constant(np.array([1], dtype=np.int64))
+        parts.append(graph.node("ReduceSum", cells_of, axis, keepdims=0))
+    return parts
+
+
+_INT64 = 7  # as ONNX counts types

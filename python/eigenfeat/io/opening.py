@@ -1,0 +1,286 @@
+"""Opening files of samples by their names."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import numpy as np
+import numpy.typing as npt
+
+from eigenfeat._base.validation import check_count, check_dtype, show
+from eigenfeat.io.arrays import ArraySource
+from eigenfeat.io.columnar import IpcSource, ParquetSource
+from eigenfeat.io.delimited import DelimitedSource
+from eigenfeat.io.errors import OptionError
+from eigenfeat.io.rows import FileRows
+from eigenfeat.io.source import Options, Source
+from eigenfeat.io.svmlight import SvmlightSource, settle
+
+__all__ = ["FORMATS", "described", "format_of", "listed_files", "open_rows"]
+
+FORMATS = {
+    "csv": (".csv", ".tsv"),
+    "parquet": (".parquet", ".pq"),
+    "arrow": (".arrow", ".feather", ".ipc"),
+    "npy": (".npy",),
+    "svmlight": (".svm", ".svmlight", ".libsvm"),
+}
+
+
+def open_rows(
+    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    target: str | int | os.PathLike[str] | None = None,
+    *,
+    columns: Sequence[str | int] | None = None,
+    drop: Sequence[str | int] = (),
+    dtype: npt.DTypeLike | None = None,
+    block_rows: int | None = None,
+    missing: bool = False,
+    skip_bad: bool = False,
+    mark_bad: bool = False,
+    labels: str = "auto",
+    format: str | None = None,
+    delimiter: str | None = None,
+    header: bool | None = None,
+    encoding: str | None = None,
+    decimal: str = ".",
+    comment: str | None = None,
+    n_features: int | None = None,
+    zero_based: bool | None = None,
+) -> FileRows:
+    r"""Open one file, or several with the same columns, as blocks of samples.
+
+    User guide: :doc:`/guide/large_data`.
+
+    Parameters
+    ----------
+    path : path, or list of paths
+        Files, folders (all their files of a known format; subfolders such as ``year=2024`` are
+        columns) or patterns such as ``"part-*.csv"``. CSV (.csv, .tsv, also .gz), Parquet
+        (.parquet, .pq), Arrow IPC and Feather (.arrow, .feather, .ipc), NumPy (.npy), svmlight
+        (.svm, .svmlight, .libsvm, also .gz; sparse).
+    target : str or int, optional
+        Column of labels, by name or number; for NumPy files, also another file of labels (.npy).
+        svmlight files have labels without it.
+    columns, drop : sequences of str or int
+        The feature columns, in this order, or the columns to leave out. By default, all columns
+        except the target, and those that pandas or Dask wrote as an index, are features.
+    dtype : {None, float32, float64}
+        Type of the features. The default is float32 if all features in the files are, else float64.
+    block_rows : int, optional
+        Number of samples in a block. The default makes blocks of about 32 MB.
+    missing : bool, default=False
+        Whether empty cells, NA and NaN are missing values, which are NaN in the blocks.
+    skip_bad : bool, default=False
+        Whether to skip lines with infinity, text instead of numbers, a wrong number of fields or no
+        label, and lines with missing values unless `missing`. Otherwise they raise an error.
+    mark_bad : bool, default=False
+        Whether such lines remain in place, as zeros, so that predictions match the lines of the
+        files. The labels of blocks are then True for such lines, and False for others.
+    labels : {"auto", "int", "float", "bool", "str", "none"}
+        Type of the labels. "auto" infers it from the first labels; "none" ignores labels.
+    format : {"csv", "parquet", "arrow", "npy", "svmlight"}, optional
+        File format; by default inferred from the file name.
+    delimiter, header, encoding, decimal, comment
+        For CSV files: the separator ("," by default, tab in .tsv); whether there are names (by
+        default if the first line looks like it); the encoding (UTF-8); the decimal point; and what
+        begins lines that are left out (nothing).
+    n_features, zero_based
+        For svmlight files: number of columns, and whether they are counted from 0. By default, a
+        first pass over all files determines both.
+
+    Returns
+    -------
+    FileRows
+
+    Raises
+    ------
+    OSError
+        If a file cannot be read.
+    OptionError
+        If an argument is invalid or names a missing column; a subclass of ValueError.
+    ValueError
+        If the columns of the files differ, or a file is damaged.
+    ImportError
+        If pyarrow is required but missing.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from eigenfeat import FisherLDA, open_rows
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "samples.csv"
+    >>> _ = file.write_text("a,b,kind\n1,2,x\n3,5,x\n5,6,y\n7,9,y\n")
+    >>> rows = open_rows(file, target="kind")
+    >>> FisherLDA().fit(rows).score(rows)
+    1.0
+    """
+    given = locals().copy()
+    del given["path"]
+    return FileRows(_checked(given), partial(_sources, listed_files(path, format)))
+
+
+def _checked(given: dict[str, Any]) -> Options:
+    """The options; OptionError, or ValueError, for a value that is not possible."""
+    for name in ("columns", "drop"):
+        value = given[name]
+        if value is not None and (isinstance(value, (str, dict)) or not np.iterable(value)):
+            raise OptionError(name, f"expected a list of names or numbers, got {show(value)}")
+        given[name] = None if value is None else tuple(value)
+    for name in ("n_features", "block_rows"):
+        if given[name] is not None:
+            given[name] = check_count(given[name], name, at_least=1)
+    target, dtype = given["target"], check_dtype(given["dtype"])
+    if not isinstance(target, (str, int, np.integer, os.PathLike, type(None))):
+        raise OptionError("target", f"expected a column by name or number, got {show(target)}")
+    given["target"] = os.fspath(target) if isinstance(target, os.PathLike) else target
+    given |= {"drop": given["drop"] or (), "dtype": None if dtype is None else dtype.name}
+    options = Options(**given)
+    if options.labels == "none" and options.target is not None:
+        raise OptionError("labels", "expected another kind with a target, got 'none'")
+    if options.skip_bad and options.mark_bad:
+        raise OptionError("mark_bad", "expected False with skip_bad, got True")
+    return options
+
+
+# ---- files ---------------------------------------------------------------------------------------
+
+
+def format_of(path: Path) -> str | None:
+    """Format of a file by its name; None if it is not known."""
+    packed = path.suffix == ".gz"
+    suffix = path.with_suffix("").suffix if packed else path.suffix
+    names = (name for name, suffixes in FORMATS.items() if suffix.lower() in suffixes)
+    name = next(names, None)
+    return None if packed and name not in ("csv", "svmlight") else name
+
+
+def listed_files(
+    path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], format: str | None = None
+) -> list[tuple[Path, dict[str, str]]]:
+    """All files that a path, or a list of paths, folders and patterns, names.
+
+    Each with the columns that its folders are, such as ``year=2024``.
+    """
+    if isinstance(path, (str, os.PathLike)):
+        path = [path]
+    given: list[Any] = list(path) if np.iterable(path) and not isinstance(path, dict) else [None]
+    if not all(isinstance(name, (str, os.PathLike)) for name in given):
+        raise TypeError(f"path: expected a path or a list of paths, got {show(path)}")
+    files = [file for name in given for file in _files(Path(name), format)]
+    if not files:
+        raise ValueError("path: expected at least one file, got none")
+    return files
+
+
+def _files(path: Path, format: str | None) -> list[tuple[Path, dict[str, str]]]:
+    if path.is_dir():
+        inside = _inside(path, format, {})
+        if not inside:
+            raise ValueError(f"{path}: expected a folder with files of {', '.join(FORMATS)}")
+        keys = [set(one) for _, one in inside]
+        if any(one != keys[0] for one in keys):
+            raise ValueError(
+                f"{path}: expected files in folders of the same names, as year=2024, got "
+                f"{show(sorted(keys[0]))} and {show(sorted(next(k for k in keys if k != keys[0])))}"
+            )
+        return inside
+    if not path.exists() and glob.has_magic(str(path)):
+        matches = sorted(Path(name) for name in glob.glob(str(path)))
+        if not matches:
+            raise FileNotFoundError(2, "No file matches", str(path))
+        return [(match, {}) for match in matches]
+    return [(path, {})]
+
+
+def _inside(
+    folder: Path, format: str | None, keys: dict[str, str]
+) -> list[tuple[Path, dict[str, str]]]:
+    """Files of a folder, and of those of its folders that are called NAME=VALUE, as Hive's are."""
+    files: list[tuple[Path, dict[str, str]]] = []
+    for path in sorted(folder.iterdir()):
+        name, equals, value = path.name.partition("=")
+        if path.is_dir() and equals and name:
+            files += _inside(path, format, keys | {unquote(name): unquote(value)})
+        elif path.is_file() and path.name[0] not in "._" and (format or format_of(path)):
+            files.append((path, keys))
+    return files
+
+
+def _open_source(
+    path: Path, keys: dict[str, str], options: Options, n_files: int, first: Source | None
+) -> Source:
+    """Open one of `n_files` files; types and label kind are those of the first one, if given."""
+    name = options.format or format_of(path)
+    if name not in FORMATS:
+        endings = " ".join(suffix for suffixes in FORMATS.values() for suffix in suffixes)
+        raise ValueError(
+            f"{path}: expected a name that ends in one of {endings}, or the option format "
+            f"({', '.join(FORMATS)})"
+        )
+    if name == "csv":
+        return DelimitedSource(path, options, keys, first)
+    if name in ("parquet", "arrow"):
+        return (ParquetSource if name == "parquet" else IpcSource)(path, options, keys, first)
+    if name == "svmlight":
+        return SvmlightSource(path, options)
+    return ArraySource(path, options, n_files, first)
+
+
+def _sources(files: list[tuple[Path, dict[str, str]]], options: Options) -> list[Source]:
+    """All files; what they are is decided by the first, but for the columns of svmlight files."""
+    first, later = _open_source(*files[0], options, len(files), None), options
+    if first.named:  # columns of other files may come in another order
+        later = replace(options, columns=tuple(first.feature_names), drop=())
+    sources = [first]
+    for path, keys in files[1:]:
+        try:
+            sources.append(_open_source(path, keys, later, len(files), first))
+        except OptionError as error:
+            if later is options or error.option != "columns":
+                raise
+            sources.append(_open_source(path, keys, options, len(files), first))
+    if any(source.sparse for source in sources):
+        settle([source for source in sources if isinstance(source, SvmlightSource)], options)
+    for source in sources[1:]:
+        same = source.sparse == first.sparse
+        if not same or (not first.sparse and source.feature_names != first.feature_names):
+            raise ValueError(
+                f"{source.path}: expected the feature columns of {first.path} "
+                f"({_columns(first)}), got {_columns(source)}"
+            )
+    return sources
+
+
+def _columns(source: Source) -> str:
+    if source.sparse:
+        return f"{source.n_features} of sparse samples"
+    return show(source.feature_names)
+
+
+def described(path: str | Path, **options: Any) -> dict[str, Any]:
+    """What a file of samples says of itself: format, samples (None: not without reading), columns.
+
+    Options are those of `open_rows`.
+    """
+    given = Options(**options, any_type=True)
+    source = _open_source(Path(path), {}, given, 1, None)
+    if isinstance(source, SvmlightSource):
+        settle([source], given)
+    summary = {
+        "kind": "rows",
+        "format": given.format or format_of(Path(path)),
+        "rows": source.n_rows,
+        "n_columns": len(source.names) or source.n_features,
+        **source.facts,
+    }
+    if not source.named and len({*source.types}) == 1:
+        return summary | {"type": source.types[0]}
+    columns = zip(source.names, source.types, strict=True)
+    return summary | {"columns": [{"name": name, "type": kind} for name, kind in columns]}

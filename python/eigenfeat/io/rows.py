@@ -1,0 +1,500 @@
+"""Samples of one file or many as `RowBlocks`, in blocks that depend on files and options alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from eigenfeat._base.types import DType, Floats
+from eigenfeat._base.validation import show
+from eigenfeat.io.errors import BadRowError
+from eigenfeat.io.source import Chunk, Mask, Options, Source
+from eigenfeat.samples.blocks import Block, RowBlocks, joined
+from eigenfeat.samples.columns import TableColumns, count_categories
+
+__all__ = ["FileRows", "Position", "read_ahead"]
+
+_BLOCK_BYTES = 32e6
+_MEMORY_BYTES = 64e6  # of samples that estimators of blocks read into memory at once
+_SPARSE_ROWS = 16384
+_CACHED_ROWS = 2048  # whose columns are copied side by side before the next ones
+_Open = Callable[[Options], Sequence[Source]]
+_Item = TypeVar("_Item")
+_END = object()
+
+
+@dataclass(frozen=True)
+class Position:
+    """Position in the files between two blocks, from which reading can continue.
+
+    Attributes
+    ----------
+    file : int
+        Index of the file.
+    row : int
+        Number of rows of the file, bad ones included, before this position.
+    rows, skipped : int
+        Numbers of rows returned and of bad rows skipped before this position, in all files.
+    fraction : float or None
+        Part of all bytes before this position, from 0 to 1, if known.
+    """
+
+    file: int = 0
+    row: int = 0
+    rows: int = 0
+    skipped: int = 0
+    fraction: float | None = field(default=None, compare=False)
+
+
+class FileRows(RowBlocks):
+    """Rows of files in blocks of a fixed number of rows; created by `open_rows`.
+
+    A thread reads the next block while one is in use. Memory is that of about four blocks. Every
+    iteration starts from the beginning.
+
+    Attributes
+    ----------
+    sources : list of Source
+        One source for each file.
+    dtype : numpy.dtype
+        Type of the features.
+    block_rows : int
+        Number of rows in every block except the last.
+    n_skipped : int or None
+        Number of bad rows skipped in the latest complete pass.
+    memory : float
+        Bytes of all rows up to which a classifier reads them into memory, as it would an array.
+    """
+
+    n_skipped: int | None = None
+    memory: float = _MEMORY_BYTES
+
+    def __init__(
+        self,
+        options: Options,
+        open_sources: _Open,
+        encoder: TableColumns | None = None,
+        plain: FileRows | None = None,
+    ) -> None:
+        self._open_sources, self.sources = open_sources, [*open_sources(options)]
+        self.options, self._encoder, self._plain = options, encoder, plain
+        dtype = np.result_type(*(source.dtype for source in self.sources))
+        if encoder is not None:
+            dtype = np.dtype(np.float64)
+        self.dtype: DType = np.dtype(options.dtype) if options.dtype else dtype
+        rows = _BLOCK_BYTES / (self.n_features * self.dtype.itemsize) // 512 * 512
+        rows = _SPARSE_ROWS if self.sources[0].sparse else int(np.clip(rows, 16, 1 << 20))
+        self.block_rows = options.block_rows or rows
+        self._n_rows: int | None = None
+        self._gathered: Block | None = None
+
+    # ---- columns -----------------------------------------------------------------------------
+
+    @property
+    def feature_names(self) -> list[str]:
+        """Names of the features; numbers, as strings, if the files have no names."""
+        if self._encoder is not None:
+            return [str(name) for name in self._encoder.feature_names_]
+        return list(self.sources[0].feature_names)
+
+    @property
+    def encoder(self) -> TableColumns | None:
+        """What makes features of the columns, if some of these are text."""
+        return self._encoder
+
+    @property
+    def column_names(self) -> tuple[str, ...] | None:
+        """Names of the columns in the files that are read, or left out by a fit; None without."""
+        if not self.sources[0].named:
+            return None
+        return tuple(self.feature_names if self._encoder is None else self._encoder.names_)
+
+    @property
+    def layout(self) -> dict[str, Any] | None:
+        """What a model has to remember of files without names, to find its columns in others."""
+        source = self.sources[0] if self._plain is None else self._plain.sources[0]
+        if source.named:
+            return None
+        if source.sparse:
+            return {"zero_based": bool(source.facts["zero_based"])}
+        return {"columns": [*source.choice.features], "n_columns": len(source.names)}
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        if self._encoder is not None:
+            return len(self._encoder.feature_names_)
+        return self.sources[0].n_features
+
+    @property
+    def n_rows(self) -> int:
+        """Number of good rows; needs a pass if the files do not store it."""
+        if self._n_rows is None:
+            known = [source.n_rows for source in self.sources]
+            if None in known or self.options.skip_bad:
+                self._n_rows = self.reduce(len, lambda a, b: a + b)
+            else:
+                self._n_rows = sum(n for n in known if n is not None)
+        return self._n_rows
+
+    def prepared_for(self, estimator: Any, *, fitted: bool) -> FileRows:
+        """The same rows as an estimator reads them.
+
+        Empty cells are missing values if it takes these. The columns are those that it was fitted
+        to, found by their names or, in files without names, by their places. Columns of text become
+        numbers if it takes them: as in its fit, or after a first pass, which counts categories.
+
+        Raises
+        ------
+        ValueError
+            If columns of the fitted estimator are not in the files.
+        """
+        encodes = not fitted and getattr(estimator, "categorical_features", None) == "from_dtype"
+        if self._plain is not None:
+            return self if encodes else self._plain.prepared_for(estimator, fitted=fitted)
+        changed: dict[str, Any] = {
+            "missing": self.options.missing or takes_missing(estimator, fitted)
+        }
+        encoder = getattr(estimator, "columns_", None) if fitted else None
+        if fitted:
+            changed |= self._columns_of(estimator, encoder)
+        rows = self._changed(changed, encoder)
+        if fitted and encoder is None and rows.n_features != estimator.n_features_in_:
+            raise ValueError(_other_width(rows.sources[0], estimator.n_features_in_))
+        return rows._encoded_rows() if encodes else rows
+
+    def _changed(self, changed: dict[str, Any], encoder: TableColumns | None = None) -> FileRows:
+        options = replace(self.options, **changed)
+        if options == self.options and encoder is None:
+            return self
+        plain = None if encoder is None else self
+        rows = FileRows(options, self._open_sources, encoder, plain)
+        rows.memory = self.memory
+        return rows
+
+    def _encoded_rows(self) -> FileRows:
+        """The same rows with categories in place of text, if there is any; needs a pass."""
+        source = self.sources[0]
+        places = [] if source.sparse else [*source.choice.features]
+        kinds = [
+            {"text": "category", "date": "date"}.get(source.kinds[j], "number") for j in places
+        ]
+        if {*kinds} <= {"number"}:
+            return self
+        coded = [j for j, kind in zip(places, kinds, strict=True) if kind == "category"]
+        counts = dict(zip((source.names[j] for j in coded), self._counts(coded), strict=True))
+        encoder = TableColumns().fit_counts([*source.feature_names], kinds, counts)
+        used = [places[at] for at in encoder.used]
+        changed: dict[str, Any] = {"columns": tuple(map(self._named, used)), "drop": ()}
+        changed["categories"] = tuple(self._named(j) for j in coded if j in used)
+        return self._changed(changed, encoder)
+
+    def _named(self, place: int) -> str | int:
+        """The name of a column, by which other files have it as well, or else its place."""
+        return self.sources[0].names[place] if self.sources[0].named else place
+
+    def _counts(self, places: list[int]) -> list[Counter[str | None]]:
+        """Number of rows of each category of some columns, which alone are read."""
+        if not places:
+            return []
+        changed: dict[str, Any] = {"columns": tuple(map(self._named, places)), "drop": ()}
+        if self.sources[0].format == "csv":
+            changed["header"] = self.sources[0].named
+        counts: list[Counter[str | None]] = [Counter() for _ in places]
+        for source in self._open_sources(replace(self.options, target=None, **changed)):
+            for chunk in source.chunks(0):
+                for count, values in zip(counts, chunk.X, strict=True):
+                    count_categories(count, values if chunk.bad is None else values[~chunk.bad])
+        return counts
+
+    def _columns_of(self, estimator: Any, encoder: TableColumns | None) -> dict[str, Any]:
+        """Options that choose the columns that an estimator was fitted to."""
+        source, options = self.sources[0], self.options
+        changed: dict[str, Any] = {}
+        classes = getattr(estimator, "classes_", None)
+        if options.labels == "auto" and getattr(classes, "dtype", np.dtype(float)).kind in "OU":
+            changed["labels"] = "str"  # "1" is not 1 to a model that knows "1" and "a"
+        layout = getattr(estimator, "file_layout_", None) or {}
+        if encoder is not None and (source.sparse or source.format == "npy"):
+            raise ValueError(
+                f"{source.path}: expected a table with the columns of the fit, some of which are "
+                f"categories, got {'sparse samples' if source.sparse else 'an array'}"
+            )
+        if source.sparse:
+            if options.zero_based is None:
+                changed["zero_based"] = layout.get("zero_based")
+            changed["n_features"] = options.n_features or int(estimator.n_features_in_)
+            return changed
+        known = [str(name) for name in getattr(estimator, "feature_names_in_", ())]
+        places = layout.get("columns")
+        same = layout.get("n_columns") == len(source.names)
+        if options.columns is not None and {*self.feature_names} != {*known}:
+            changed["columns"] = options.columns
+        elif known:
+            used = known if encoder is None else [known[at] for at in encoder.used]
+            changed |= self._found(used)
+        elif (
+            places is not None and same and not options.drop and source.choice.target not in places
+        ):
+            changed["columns"] = tuple(places)
+        if encoder is not None:
+            columns = changed.get("columns", tuple(source.choice.features))
+            if len(columns) == len(encoder.names_):  # the columns left out are among them
+                columns = tuple(columns[at] for at in encoder.used)
+            if len(columns) != len(encoder.used):
+                raise ValueError(_other_width(source, len(encoder.names_)))
+            kinds = [encoder.kinds_[at] for at in encoder.used]
+            coded = [one for one, kind in zip(columns, kinds, strict=True) if kind == "category"]
+            changed |= {"columns": columns, "drop": (), "categories": tuple(coded)}
+        return changed
+
+    def _found(self, known: list[str]) -> dict[str, Any]:
+        """Options that choose columns by their names."""
+        source = self.sources[0]
+        if {*known} <= {*getattr(source, "first_fields", ())} and self.options.header is None:
+            return {"columns": tuple(known), "header": True}
+        missing = [name for name in known if name not in {*source.names}]
+        if not missing:
+            return {"columns": tuple(known)}
+        if not source.named:
+            return {}
+        others = [name for name in source.feature_names if name not in {*known}]
+        more = f"; it has {show(others, 100)[1:-1]}" if others else ""
+        raise ValueError(
+            f"{source.path}: expected the columns that the model was fitted to, of which "
+            f"{len(missing)} are not there: {show(missing, 200)[1:-1]}{more}; columns (--columns) "
+            "names others in their place"
+        )
+
+    def check_numbers(self) -> None:
+        """ValueError that names a feature column of text or dates."""
+        source, coded = self.sources[0], {*self.options.categories}
+        for j in () if source.sparse else source.choice.features:
+            name, kind = source.names[j], source.kinds[j]
+            if kind in ("text", "date") and name not in coded and j not in coded:
+                raise ValueError(
+                    f"{source.path}: column {name!r}: expected numbers, got "
+                    f"{'text' if kind == 'text' else 'dates'}; leave it out with drop "
+                    f"(--drop {name}) or name the columns of numbers in columns (--columns)"
+                )
+
+    # ---- blocks ------------------------------------------------------------------------------
+
+    def __iter__(self) -> Iterator[Block]:
+        return (block for block, _ in self.blocks())
+
+    def blocks(self, after: Position | None = None) -> Iterator[tuple[Block, Position]]:
+        """Iterate over the blocks, each with the position after it.
+
+        Parameters
+        ----------
+        after : Position, optional
+            Position returned with a block of the same files and options; iteration continues with
+            the next block. By default, it starts from the beginning.
+
+        Raises
+        ------
+        BadRowError
+            At a row with infinity, text instead of a number, too few or too many fields, or no
+            label, unless `skip_bad` or `mark_bad` is set; and at one with a missing value, unless
+            `missing` is.
+        ValueError
+            If a feature column is text.
+        OSError
+            If a file cannot be read.
+        """
+        self.check_numbers()
+        return read_ahead(self._blocks(Position() if after is None else after))
+
+    def _blocks(self, start: Position) -> Iterator[tuple[Block, Position]]:
+        number, done, rows, skipped = start.file, start.row, start.rows, start.skipped
+        parts: list[Block] = []
+        filled = 0
+        sizes = [source.path.stat().st_size for source in self.sources]
+        fraction: float | None = None
+        for number in range(start.file, len(self.sources)):
+            source = self.sources[number]
+            done = start.row if number == start.file else 0
+            for chunk in source.chunks(done):
+                if chunk.start + chunk.n <= done:
+                    continue
+                X, y, places, error = self._good(source, chunk, done)
+                if chunk.fraction is not None:
+                    before = sum(sizes[:number]) + chunk.fraction * sizes[number]
+                    fraction = before / max(sum(sizes), 1)
+                first = 0
+                while first < len(places):
+                    last = min(first + self.block_rows - filled, len(places))
+                    labels = None if y is None else y[first:last]
+                    parts.append(Block(X[first:last], labels, None, rows))
+                    rows, filled = rows + last - first, filled + last - first
+                    first = last
+                    if filled == self.block_rows:
+                        end = int(places[last - 1]) + 1
+                        bad = end - max(done, chunk.start) - last
+                        yield joined(parts), Position(number, end, rows, skipped + bad, fraction)
+                        parts, filled = [], 0
+                if error is not None:
+                    raise error
+                skipped += chunk.start + chunk.n - max(done, chunk.start) - len(places)
+                done = chunk.start + chunk.n
+        self._n_rows, self.n_skipped = rows, skipped
+        if filled:
+            yield joined(parts), Position(number, done, rows, skipped, fraction)
+
+    def _good(
+        self, source: Source, chunk: Chunk, first: int
+    ) -> tuple[Any, Any, npt.NDArray[np.intp], BadRowError | None]:
+        """Features, labels and numbers of the good samples from number `first` on.
+
+        If bad ones are errors, those before the first of them, and its error; if they are marked,
+        all samples, and which are bad in place of the labels.
+        """
+        X, y, missing = self._features(chunk), chunk.y, self.options.missing
+        wrong = np.zeros(chunk.n, dtype=bool)
+        if chunk.bad is not None:
+            wrong |= chunk.bad
+        places = np.arange(max(first - chunk.start, 0), chunk.n)
+        if chunk.unlabelled is not None and not self.options.mark_bad:
+            wrong |= chunk.unlabelled
+        if not source.sparse and (finite := _finite_rows(X, missing=missing)) is not None:
+            wrong |= ~finite
+        if self.options.mark_bad:
+            if wrong.any() and not source.sparse:  # where they are empty
+                X = np.where(wrong[:, None], X.dtype.type(0), X)
+            return X[places], wrong[places], places + chunk.start, None
+        error, good = None, places[~wrong[places]]
+        if len(good) < len(places) and not self.options.skip_bad:
+            row = int(places[np.argmax(wrong[places])])
+            error, good = self._complaint(source, chunk, row, X[row]), places[places < row]
+        if len(good) < chunk.n:
+            X, y = X[good], None if y is None else y[good]
+        return X, y, good + chunk.start, error
+
+    def _features(self, chunk: Chunk) -> Any:
+        """The features of a chunk as one matrix."""
+        if self.encoder is not None:
+            return self.encoder.encoded(chunk.X)
+        with np.errstate(over="ignore", invalid="ignore"):  # NaN that signals
+            if isinstance(chunk.X, list):
+                X = np.empty((chunk.n, len(chunk.X)), self.dtype)
+                for start in range(0, chunk.n, _CACHED_ROWS):
+                    part = slice(start, start + _CACHED_ROWS)
+                    for j, column in enumerate(chunk.X):
+                        X[part, j] = column[part]
+                return X
+            return chunk.X.astype(self.dtype, copy=False)
+
+    def _complaint(self, source: Source, chunk: Chunk, row: int, x: Any) -> BadRowError:
+        """The error of a sample."""
+        column, value = None, None
+        if not source.sparse:
+            flags = np.isinf(x) if self.options.missing else ~np.isfinite(x)
+            if flags.any() or (chunk.bad is not None and chunk.bad[row]):
+                column = int(np.argmax(flags))
+                value = x[column]
+        if column is not None and self.encoder is not None:
+            column = self.encoder.used.index(int(self.encoder.groups_[column]))
+        if column is None and chunk.y is not None:
+            value = chunk.y[row] if chunk.given is None else chunk.given[row]
+            value = value.as_py() if hasattr(value, "as_py") else value
+        return source.complaint(
+            chunk.start + row, column, value, self.dtype, missing=self.options.missing
+        )
+
+    def in_memory(self) -> Block | None:
+        """All rows as one block, if they take at most `memory` bytes and are not sparse."""
+        if self._gathered is not None:
+            return self._gathered
+        return None if self.sources[0].sparse else self.gathered(self.memory)
+
+    def gathered(
+        self, limit: float, advance: Callable[[int, float | None], object] | None = None
+    ) -> Block | None:
+        """All rows as one block, be it of none; None if they take more than `limit` bytes.
+
+        `in_memory` returns the same block from then on.
+        """
+        known = [source.n_rows for source in self.sources if source.n_rows is not None]
+        least = sum(known) * self.n_features * self.dtype.itemsize
+        if least > limit and not self.options.skip_bad and not self.sources[0].sparse:
+            return None
+        parts, size = [], 0
+        for block, position in self.blocks():
+            size += block.X.data.nbytes
+            if size > limit:
+                return None
+            parts.append(block)
+            if advance is not None:
+                advance(len(block), position.fraction)
+        none = Block(np.empty((0, self.n_features)), np.empty(0))
+        whole = joined(parts) if parts else none
+        if advance is not None:
+            self._gathered = whole
+        return whole
+
+    def identity(self) -> dict[str, object]:
+        """Everything the blocks depend on: paths, sizes and times of the files, and the options."""
+        files = []
+        for path in (path for source in self.sources for path in source.files()):
+            status = path.stat()
+            files.append(
+                {"path": str(path.resolve()), "bytes": status.st_size, "time": status.st_mtime_ns}
+            )
+        options = {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in asdict(self.options).items()
+        }
+        options |= {"dtype": self.dtype.name, "block_rows": self.block_rows}
+        return {"files": files, "options": options}
+
+
+def read_ahead(items: Iterator[_Item]) -> Iterator[_Item]:
+    """The same items, each made by another thread while the one before it is in use.
+
+    Closing the iterator waits for the item that is being made, and closes `items`.
+    """
+    with closing(items), ThreadPoolExecutor(1, "eigenfeat-read-ahead") as pool:  # type: ignore[type-var]
+        ahead = pool.submit(next, items, _END)
+        while (item := ahead.result()) is not _END:
+            ahead = pool.submit(next, items, _END)
+            yield item  # type: ignore[misc]
+            del item  # its memory may be wanted for the next but one
+
+
+def _other_width(source: Source, width: int) -> str:
+    return (
+        f"{source.path}: expected the {width} columns that the model was fitted to, got "
+        f"{source.n_features}; columns (--columns) or drop (--drop) chooses them"
+    )
+
+
+def takes_missing(estimator: Any, fitted: bool) -> bool:
+    """Whether an estimator takes NaN for missing values, if fitted after a fit to some."""
+    from sklearn.utils import get_tags
+
+    from eigenfeat.samples.out_of_core import completes
+
+    try:
+        allowed = bool(get_tags(estimator).input_tags.allow_nan)
+    except (AttributeError, TypeError, ValueError):
+        return False
+    return allowed and (not fitted or completes(estimator))
+
+
+def _finite_rows(X: Floats, *, missing: bool = False) -> Mask | None:
+    """Mask of the rows that are finite, or NaN where `missing` allows it; None if all are."""
+    # A sum that is finite has no other terms, and takes no array of flags.
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = X.sum()
+    if np.isfinite(total):
+        return None
+    good: Mask = np.all(~np.isinf(X) if missing else np.isfinite(X), axis=1)
+    return None if good.all() else good

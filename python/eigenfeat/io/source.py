@@ -1,0 +1,346 @@
+"""One file of samples: the options that it is read with, its columns, and its samples in chunks."""
+
+from __future__ import annotations
+
+import codecs
+import difflib
+import math
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from eigenfeat._base.types import DType, Labels
+from eigenfeat._base.validation import show
+from eigenfeat.io.errors import MISSING_LABEL, BadRowError, OptionError, unfit
+
+__all__ = [
+    *("LABEL_KINDS", "Choice", "Chunk", "Options", "Source", "kind_of", "kind_of_floats"),
+    *("kind_of_texts", "labels_of_array", "typed_labels"),
+]
+
+Mask = npt.NDArray[np.bool_]
+LABEL_KINDS = ("auto", "int", "float", "bool", "str", "none")
+_TYPES: dict[str, Any] = {
+    "int": np.int64,
+    "uint": np.uint64,
+    "float": np.float64,
+    "bool": np.bool_,
+}
+_Typed = tuple[Labels, "Mask | None"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """Arguments of `open_rows`, checked.
+
+    ``missing`` says whether empty cells are NaN or bad, ``categories`` which columns, by names or
+    places, are text to the model that reads them.
+    """
+
+    target: str | int | None = None
+    columns: tuple[str | int, ...] | None = None
+    drop: tuple[str | int, ...] = ()
+    skip_bad: bool = False
+    mark_bad: bool = False
+    missing: bool = False
+    labels: str = "auto"
+    format: str | None = None
+    delimiter: str | None = None
+    header: bool | None = None
+    encoding: str | None = None
+    decimal: str = "."
+    comment: str | None = None
+    n_features: int | None = None
+    zero_based: bool | None = None
+    dtype: str | None = None
+    block_rows: int | None = None
+    categories: tuple[str | int, ...] = ()
+    any_type: bool = False  # columns may be no numbers, and without names: nobody reads them
+
+    def __post_init__(self) -> None:
+        """OptionError for a value that no file can be read with."""
+        types: dict[str, list[type]] = {
+            "bool": [bool, np.bool_],
+            "str": [str],
+            "None": [type(None)],
+        }
+        for one in fields(self):
+            value, wanted = getattr(self, one.name), str(one.type).split(" | ")
+            allowed = [kind for name in wanted for kind in types.get(name, [object])]
+            if not isinstance(value, tuple(allowed)):
+                raise OptionError(one.name, f"expected {one.type}, got {show(value)}")
+        delimiter, comment = self.delimiter, self.comment
+        if self.labels not in LABEL_KINDS:
+            kinds = ", ".join(LABEL_KINDS)
+            raise OptionError("labels", f"expected one of {kinds}, got {show(self.labels)}")
+        if delimiter is not None and len(delimiter) != 1:
+            raise OptionError("delimiter", f"expected one character, got {show(delimiter)}")
+        # Other characters end the text or the line, or are around fields.
+        if delimiter is not None and (not delimiter.isascii() or delimiter in '\0\n\r"'):
+            what = f"expected a character of ASCII that can separate, got {show(delimiter)}"
+            raise OptionError("delimiter", what)
+        if self.decimal not in (".", ","):
+            raise OptionError("decimal", f"expected '.' or ',', got {show(self.decimal)}")
+        if comment is not None and (not comment or '"' in comment or not comment.isprintable()):
+            raise OptionError("comment", f"expected what begins a line, got {show(comment)}")
+        try:
+            codecs.getincrementaldecoder(self.encoding or "utf-8")()
+        except (LookupError, ValueError):
+            what = f"expected a codec of Python's, got {show(self.encoding)}"
+            raise OptionError("encoding", what) from None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Places of the feature columns and of the target column among all columns of a file."""
+
+    features: Sequence[int]
+    target: int | None
+
+    @classmethod
+    def of(
+        cls,
+        path: Path,
+        names: Sequence[str],
+        options: Options,
+        *,
+        indexes: frozenset[int] = frozenset(),
+        target: bool = True,
+    ) -> Choice:
+        """Find the columns that the options name; OptionError if one is not there, or twice.
+
+        Columns in `indexes` number the samples: they are features only if they are asked for.
+        """
+        places: dict[str, list[int]] = {}
+        for j, name in enumerate(names):
+            places.setdefault(name, []).append(j)
+
+        def all_of(column: str | int, option: str) -> list[int]:
+            if isinstance(column, str) and column in places:
+                return places[column]
+            try:
+                return [range(len(names))[int(column)]]
+            except (ValueError, IndexError):
+                raise OptionError(option, _no_such(path, names, column)) from None
+
+        def one(column: str | int, option: str) -> int:
+            place, *others = all_of(column, option)
+            if others:
+                what = f"the number of a column of {path}, in which {show(column)} occurs"
+                raise OptionError(option, f"expected {what} {1 + len(others)} times")
+            return place
+
+        goal = one(options.target, "target") if target and options.target is not None else None
+        left_out = {place for column in options.drop for place in all_of(column, "drop")} | {goal}
+        if options.columns is not None:
+            chosen = [one(column, "columns") for column in options.columns]
+            if len({*chosen} - left_out) < len(chosen):
+                what = "expected distinct columns without the target and those dropped"
+                raise OptionError("columns", f"{what}, got {list(options.columns)!r}")
+        else:
+            chosen = [j for j in range(len(names)) if j not in left_out | indexes]
+            wrong = [j for j in chosen if not names[j].strip() or len(places[names[j]]) > 1]
+            if wrong and not options.any_type:
+                raise ValueError(
+                    f"{path}: expected distinct column names, got "
+                    f"{show([names[j] for j in wrong[:4]])} for the columns {show(wrong)[1:-1]}; "
+                    "name the features in columns (--columns), or leave these out with drop "
+                    f"(--drop {','.join(map(str, wrong[:4]))})"
+                )
+        if not chosen:
+            what = f"{path}: expected at least one feature column, got none"
+            if options.columns is None and not options.drop:
+                raise ValueError(what)
+            raise OptionError("drop" if options.columns is None else "columns", what)
+        return cls(tuple(chosen), goal)
+
+
+def _no_such(path: Path, names: Sequence[str], column: str | int) -> str:
+    near = difflib.get_close_matches(str(column), names, 1)
+    hint = f" (did you mean {near[0]!r}?)" if near else ""
+    few = ", ".join(names) if len(names) <= 8 else f"{', '.join(names[:3])}, ..., {names[-1]}"
+    return f"expected a column of {path} ({few}), got {column!r}{hint}"
+
+
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """Consecutive samples of a file.
+
+    Attributes
+    ----------
+    start : int
+        Number of the first sample in the file, from 0; bad ones are counted.
+    n : int
+        Number of samples.
+    X : list of (n,) arrays, (n, d) array, or sparse matrix
+        Features: NaN where a number is missing; a list of columns may have objects, which are text.
+    y : (n,) array or None
+        Labels.
+    unlabelled, bad : (n,) arrays of bool, or None
+        Samples without a label of the right type, and those that cannot be read; None: none.
+    given : array of NumPy or Arrow, or None
+        Labels as they are in the file.
+    fraction : float or None
+        Part of the file up to the end of the chunk, if known.
+    """
+
+    start: int
+    n: int
+    X: Any
+    y: Labels | None = None
+    unlabelled: Mask | None = None
+    bad: Mask | None = None
+    given: Any = None
+    fraction: float | None = None
+
+
+class Source(ABC):
+    """One file: its columns, and its samples in chunks. Holds no file open between two passes."""
+
+    format: ClassVar[str]
+    sparse: ClassVar[bool] = False
+    unit: ClassVar[str] = "row"  # what errors count
+
+    path: Path
+    named: bool = True  # whether the file names its columns
+    names: Sequence[str]  # of all columns
+    types: Sequence[str]  # theirs, for people
+    kinds: Sequence[str]  # "number", "bool", "text", "date" or "other"
+    choice: Choice
+    dtype: DType  # that the features have in the file: float32 or float64
+    label_kind: str | None = None  # of LABEL_KINDS, or "uint"; None without labels
+    n_rows: int | None = None  # where the file says so
+    facts: dict[str, object]  # what else the format knows of the file, for people
+
+    @property
+    def feature_names(self) -> Sequence[str]:
+        """Names of the features."""
+        return [self.names[index] for index in self.choice.features]
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return len(self.choice.features)
+
+    @property
+    def target_name(self) -> str:
+        """Name of the target column."""
+        return "y" if self.choice.target is None else self.names[self.choice.target]
+
+    @abstractmethod
+    def chunks(self, skip: int) -> Iterator[Chunk]:
+        """Chunks from the one on that holds sample `skip`, or from an earlier one on."""
+
+    def complaint(
+        self, row: int, column: int | None, value: Any, dtype: DType, *, missing: bool
+    ) -> BadRowError:
+        """Say what is wrong with a sample, at a feature or (None) at the label, of this value.
+
+        `missing` says whether missing values are allowed.
+        """
+        if column is None:
+            absent = value is None or value != value or value == ""
+            what = MISSING_LABEL if absent else unfit(value, str(self.label_kind))
+            return BadRowError(self.path, self.unit, row, self.target_name, what)
+        what = "expected a finite number, got NaN or a missing value"
+        if value == value:
+            what = unfit(value, dtype)
+        return BadRowError(self.path, self.unit, row, self.feature_names[column], what)
+
+    def files(self) -> list[Path]:
+        """All files that features and labels come from."""
+        return [self.path]
+
+
+# ---- labels --------------------------------------------------------------------------------------
+
+NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+_WHOLE = r"^[+-]?[0-9]{1,4000}$"
+_MOST_CHARACTERS = 1000  # of a label: arrays of text are as wide as the longest
+
+
+def kind_of(dtype: DType, asked: str) -> str:
+    """Kind of the labels of an array."""
+    own = {"b": "bool", "i": "int", "u": "uint" if dtype.itemsize == 8 else "int", "f": "float"}
+    kind = own.get(dtype.kind, "str")
+    return kind if asked == "auto" or (asked == "int" and kind == "uint") else asked
+
+
+def kind_of_texts(texts: Iterable[str], asked: str) -> str:
+    """Kind of labels whose first texts, without blanks around them, are given."""
+    known = [*texts]
+    kinds = {"auto": ("int", "uint", "float", "bool"), "int": ("int", "uint")}.get(asked, ())
+    for kind in kinds if known else ():
+        if all(_as_label(text, kind) is not None for text in known):
+            return kind
+        if kind == "uint" and all(re.match(_WHOLE, text) for text in known):
+            break  # whole numbers of more than 64 bits, which floats would confuse
+    return "str" if asked == "auto" else asked
+
+
+def kind_of_floats(values: Labels, asked: str) -> str:
+    """Kind of the first labels in a matrix of floats, in which whole numbers are integers."""
+    if asked != "auto" or values.dtype.kind != "f":
+        return kind_of(values.dtype, asked)
+    finite = bool(len(values)) and bool(np.isfinite(values).all())
+    return "int" if finite and np.array_equal(values, np.rint(values)) else "float"
+
+
+def _as_label(value: Any, kind: str) -> Any:
+    """A label of this kind; None if the value is missing or of another kind."""
+    text = value.strip() if isinstance(value, str) else ""
+    if value is None or value != value or (isinstance(value, str) and not text):
+        return None
+    if kind == "str":
+        return text or str(value)
+    if text and kind == "bool":
+        return {"true": True, "1": True, "false": False, "0": False}.get(text.lower())
+    if text:
+        if not re.match(NUMBER if kind == "float" else _WHOLE, text):
+            return None
+        value = float(text) if kind == "float" else int(text)
+    if kind == "bool":
+        return bool(value) if value in (0, 1) else None
+    if kind == "float":
+        return float(value) if math.isfinite(value) else None
+    low, high = (0, 2**64) if kind == "uint" else (-(2**63), 2**63)
+    return int(value) if low <= value < high and value == int(value) else None
+
+
+def typed_labels(different: Sequence[Any], codes: npt.NDArray[Any], kind: str) -> _Typed:
+    """Labels as the kind's type, and which of them are none of it (None: all are).
+
+    The labels are those of `different` at `codes`. ValueError if one is a long text.
+    """
+    longest = max((len(value) for value in different if isinstance(value, str)), default=0)
+    if longest > _MOST_CHARACTERS:
+        raise ValueError(
+            f"expected labels of at most {_MOST_CHARACTERS:,} characters, got one of {longest:,}, "
+            "or a quote that is not closed"
+        )
+    labels = [_as_label(value, kind) for value in different]
+    none = "" if kind == "str" else 0
+    filled = [none if label is None else label for label in labels] or [none]
+    wrong: Mask = np.array([label is None for label in labels] or [True], dtype=bool)[codes]
+    values = np.array(filled, dtype=_TYPES.get(kind, np.str_))[codes]
+    return values, wrong if wrong.any() else None
+
+
+def labels_of_array(values: Labels, kind: str) -> _Typed:
+    """The labels of an array of numbers or text."""
+    values = np.ascontiguousarray(values)
+    if kind != "str" and values.dtype.kind in "biuf":
+        with np.errstate(invalid="ignore"):
+            same = values.astype(_TYPES[kind])
+        if np.array_equal(same, values) and np.isfinite(values).all():
+            return same, None
+    different, codes = np.unique(values, return_inverse=True)
+    if different.dtype.kind == "S":
+        different = different.astype(str)
+    return typed_labels(different.tolist(), codes, kind)

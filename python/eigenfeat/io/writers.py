@@ -1,0 +1,151 @@
+"""Columns into files, block by block: CSV, Parquet and NumPy's format."""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager, suppress
+from itertools import chain
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+import numpy.typing as npt
+from numpy.lib import format as npy
+
+from eigenfeat._base.saved_files import naming, taking_the_place_of
+from eigenfeat._base.types import DType
+from eigenfeat.io.errors import arrow
+
+__all__ = ["SUFFIXES", "missing_in", "open_writer"]
+
+SUFFIXES = (".csv", ".parquet", ".npy")
+_Missing = npt.NDArray[np.bool_] | None
+_Rows = tuple[tuple[npt.NDArray[Any], ...], _Missing]
+_Writing = Generator[None, _Rows | None, None]  # sent rows, and None when all are there
+
+
+@contextmanager
+def open_writer(path: Path, names: list[str]) -> Iterator[Callable[..., None]]:
+    """What writes rows to a file whose format its name says; of ``-``, CSV to standard output.
+
+    It is called with columns, or matrices of columns, side by side. Rows whose flag in `missing` is
+    set are empty: without text, null, or NaN. A file is new until it is complete, and then replaces
+    an existing one; devices and pipes are written through.
+    """
+    kinds = {".csv": _to_csv, ".parquet": _to_parquet, ".npy": _to_npy}
+    if str(path) == "-":
+        with naming("standard output"):
+            yield from _written(_csv_lines(_shown(sys.stdout), names))
+            sys.stdout.flush()
+    elif path.exists() and not path.is_file() and not path.is_dir():
+        with naming(str(path)), open(path, "w", newline="", encoding="utf-8") as stream:
+            yield from _written(_csv_lines(stream, names))
+    elif path.suffix.lower() not in kinds:
+        raise ValueError(f"{path}: expected a name that ends in one of {' '.join(SUFFIXES)}")
+    else:
+        with taking_the_place_of(path) as new:
+            yield from _written(kinds[path.suffix.lower()](new, names))
+
+
+def _written(writing: _Writing) -> Iterator[Callable[..., None]]:
+    """What sends rows to a writer, which ends once the caller has, and is closed anyhow."""
+    next(writing)
+    try:
+        yield lambda *columns, missing=None: writing.send((columns, missing))
+        with suppress(StopIteration):
+            writing.send(None)
+    finally:
+        writing.close()
+
+
+def _csv_lines(stream: Any, names: list[str]) -> _Writing:
+    """Lines of fields; numbers have enough digits to be read back exactly."""
+    lines = csv.writer(stream, lineterminator="\n")
+    lines.writerow(names)
+    while (given := (yield)) is not None:
+        columns, missing = given
+        # Shortest digits are those of the column's own type: float32 has fewer.
+        texts = [(c[:, None] if c.ndim == 1 else c).astype(str) for c in columns]
+        for text in texts:
+            if missing is not None:
+                text[missing] = ""
+        lines.writerows(chain(*row) for row in zip(*(t.tolist() for t in texts), strict=True))
+
+
+def _shown(stream: TextIO) -> Any:
+    """A terminal, which characters that control it do not reach; any other stream as it is."""
+    if not stream.isatty():
+        return stream
+
+    class Shown:
+        def write(self, text: str) -> int:
+            plain = (c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)
+            return stream.write("".join(plain))
+
+    return Shown()
+
+
+def _to_csv(path: Path, names: list[str]) -> _Writing:
+    with open(path, "x", newline="", encoding="utf-8") as file:
+        yield from _csv_lines(file, names)
+
+
+def _to_npy(path: Path, names: list[str]) -> _Writing:
+    """One column, or one matrix; the header, whose length does not change, is written again."""
+    n, dtype, rest = 0, np.dtype(np.float64), (len(names),)
+
+    def header() -> bytes:
+        out = io.BytesIO()
+        about = {"descr": dtype.str, "fortran_order": False, "shape": (n, *rest)}
+        npy.write_array_header_1_0(out, about)  # type: ignore[no-untyped-call, unused-ignore]
+        return out.getvalue()
+
+    with open(path, "xb") as file:
+        while (given := (yield)) is not None:
+            (rows,), missing = given
+            if missing is not None:
+                rows = np.array(rows)
+                rows[missing] = missing_in(rows.dtype)
+            if not n:
+                rest, dtype = rows.shape[1:], rows.dtype.newbyteorder("<")
+                file.write(header())
+            file.write(np.asarray(rows, dtype=dtype, order="C").tobytes())
+            n += len(rows)
+        file.seek(0)
+        file.write(header())
+
+
+def _to_parquet(path: Path, names: list[str]) -> _Writing:
+    """A row group a block; types are those of the first rows."""
+    pa = arrow(str(path))
+    from pyarrow import parquet
+
+    file: Any = None
+    try:
+        given = yield
+        while given is not None or file is None:
+            columns, missing = given or ((np.empty((0, len(names))),), None)
+            parts = [c[:, None] if c.ndim == 1 else c for c in columns]
+            arrays = (np.ascontiguousarray(column) for part in parts for column in part.T)
+            single = (pa.array(array, mask=missing) for array in arrays)
+            table = pa.table(dict(zip(names, single, strict=True)))
+            file = file or parquet.ParquetWriter(path, table.schema)
+            file.write_table(table)
+            given = None if given is None else (yield)
+    finally:
+        if file is not None:
+            file.close()
+
+
+def missing_in(dtype: DType) -> float | str:
+    """Missing value of a type in .npy files; ValueError if it has none."""
+    known: dict[str, float | str] = {"f": np.nan, "U": ""}
+    written = known.get(dtype.kind)
+    if written is None:
+        raise ValueError(
+            f"expected numbers with a fraction, or text, for rows to be empty: {dtype}"
+        )
+    return written

@@ -1,0 +1,604 @@
+"""Samples that need not fit into memory, in blocks that every pass reads alike."""
+
+from __future__ import annotations
+
+import operator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from numpy.typing import ArrayLike
+
+from eigenfeat._base import threads
+from eigenfeat._base.labels import LabelTable, plain_labels
+from eigenfeat._base.types import Codes, DType, Floats, Labels, Rows
+from eigenfeat._base.validation import (
+    check_rows,
+    check_unmasked,
+    check_weights,
+    plain_rows,
+    show,
+    weights_in,
+)
+from eigenfeat.expansion.features import (
+    CoreRows,
+    Layer,
+    core_rows,
+    hidden_features,
+    layer_features,
+    row_blocks,
+    take_rows,
+)
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    from scipy.sparse import csr_array
+
+    from eigenfeat.expansion.features import ExpandedRows
+    from eigenfeat.samples.columns import TableColumns
+    from eigenfeat.samples.completion import GaussianRows
+
+    _Blocks: TypeAlias = "RowBlocks | Iterator[Any] | Callable[[], Iterable[Any]]"
+
+__all__ = [
+    "ArrayBlocks",
+    "Block",
+    "Checksum",
+    "GeneratedBlocks",
+    "RowBlocks",
+    "RowTransform",
+    "as_blocks",
+    "check_finite",
+    "check_known",
+    "check_no_list",
+    "is_blocks",
+    "is_mapped",
+    "joined",
+    "merge_read",
+    "read",
+]
+
+_BLOCK_BYTES = 64e6
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """A block of consecutive samples.
+
+    Attributes
+    ----------
+    X : (m, d) array or sparse matrix
+    y : (m,) array, or None
+        Labels, if known.
+    weight : (m,) array, or None
+        Weights of the samples; None means 1.
+    start : int
+        Index of the first sample among all samples.
+    missing : (m, d) array of bool, or None
+        Which entries of `X` were missing and have been completed; None if none was.
+    """
+
+    X: Any
+    y: Any = None
+    weight: npt.NDArray[np.float64] | None = None
+    start: int = 0
+    missing: npt.NDArray[np.bool_] | None = None
+
+    def __len__(self) -> int:
+        return int(self.X.shape[0])
+
+    def take(self, rows: Codes | slice) -> Block:
+        """Select samples by their indices within the block."""
+        y = None if self.y is None else np.asarray(self.y)[rows]
+        weight = None if self.weight is None else np.asarray(self.weight)[rows]
+        missing = None if self.missing is None else self.missing[rows]
+        return Block(take_rows(self.X, rows), y, weight, self.start, missing)
+
+    def core(self, constant: bool) -> CoreRows:
+        """Rows for the core's linear model, optionally with a last feature of ones."""
+        return core_rows(self.X, constant)
+
+    def scores(self, W: npt.NDArray[np.float64], constant: bool, n_threads: int | None) -> Floats:
+        """Logits (m, k) for the weights W (p, k), in the type of the samples."""
+        weights = np.ascontiguousarray(W, dtype=_floating(self.X))
+        return self.core(constant).scores(weights, threads.resolve(n_threads))
+
+    def products(
+        self, residuals: Floats, constant: bool, n_threads: int | None
+    ) -> npt.NDArray[np.float64]:
+        """``Phi^T residuals``, (p, k)."""
+        residuals = np.ascontiguousarray(residuals, dtype=_floating(self.X))
+        return self.core(constant).products(residuals, threads.resolve(n_threads))
+
+
+class RowBlocks(ABC):
+    """Rows in fixed blocks, which estimators accept in `fit` instead of arrays.
+
+    Subclasses define how to iterate over blocks; distributed ones also define `reduce`. At most one
+    block of samples is held in memory, except for the samples selected by `take`.
+    """
+
+    @abstractmethod
+    def __iter__(self) -> Iterator[Block]:
+        """Go through all blocks, in order; again from the first one at every call."""
+
+    @property
+    def n_rows(self) -> int:
+        """Number of samples; needs a pass over the blocks if it is not known."""
+        return self.reduce(len, operator.add)
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return int(next(iter(self)).X.shape[1])
+
+    @property
+    def column_names(self) -> tuple[str, ...] | None:
+        """Names of the columns; None if they have none."""
+        return None
+
+    @property
+    def layout(self) -> dict[str, Any] | None:
+        """What a fitted model remembers of samples without names, to find its columns in others."""
+        return None
+
+    @property
+    def encoder(self) -> TableColumns | None:
+        """What has made the columns of those of a table with categories, if they are encoded."""
+        return None
+
+    def in_memory(self) -> Block | None:
+        """All samples as one block, where they are few; None where they stay in blocks."""
+        return None
+
+    def prepared_for(self, estimator: Any, *, fitted: bool) -> RowBlocks:
+        """The same samples as an estimator reads them, before or after its fit.
+
+        Rows of files have their columns in the order of the fit, and missing values where the
+        estimator takes these.
+        """
+        return self
+
+    def reduce(
+        self,
+        function: Callable[..., _Result],
+        merge: Callable[[_Result, _Result], _Result],
+        *arguments: object,
+    ) -> _Result:
+        """Apply a function to every block and merge the results.
+
+        Parameters
+        ----------
+        function : callable
+            ``function(block, *arguments)``. It must be importable, so that another process can call
+            it, and without side effects, so that a lost result can be computed again.
+        merge : callable
+            ``merge(a, b)`` of two results; it may change and return `a`. The order of merging
+            depends only on the blocks.
+        *arguments
+            Arguments sent to the processes that hold the blocks.
+
+        Raises
+        ------
+        ValueError
+            If there are no blocks.
+        """
+        total: _Result | None = None
+        solution = False
+        for block in self:
+            result = function(block, *arguments)
+            del block  # or two would be there while the next is made
+            total = merge(total, result) if solution else result  # type: ignore[arg-type]
+            solution = True
+        if not solution:
+            raise ValueError("X: expected at least one block of rows, got none")
+        return total  # type: ignore[return-value]
+
+    def take(self, rows: npt.NDArray[np.intp]) -> Block:
+        """Select samples by ascending indices among all samples, as one block."""
+        wanted = np.asarray(rows, dtype=np.int64)
+        parts = []
+        for block in self:
+            first, last = np.searchsorted(wanted, [block.start, block.start + len(block)])
+            if last > first:
+                parts.append(block.take(wanted[first:last] - block.start))
+        return joined(parts)
+
+
+class ArrayBlocks(RowBlocks):
+    """Blocks of samples of an array, a memory-mapped file or a CSR matrix.
+
+    Parameters
+    ----------
+    X : (n, d) array-like, memmap or sparse matrix
+    y, sample_weight : (n,) array-like, optional
+    block_rows : int, optional
+        Number of samples in a block. The default makes blocks of about 64 MB.
+    """
+
+    def __init__(
+        self,
+        X: Floats | csr_array,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        block_rows: int | None = None,
+    ) -> None:
+        X = plain_rows(X, missing=True)
+        self.X = X.tocsr() if hasattr(X, "tocsr") else X
+        if not hasattr(self.X, "dtype"):  # a list, a data frame
+            self.X = np.asarray(X)
+        if len(self.X.shape) != 2:
+            raise ValueError(f"X: expected a matrix of samples, got {show(X)}")
+        n = int(self.X.shape[0])
+        self.y = _labels(y, n, "y")
+        self.sample_weight = _column(sample_weight, n, "sample_weight")
+        self.block_rows = _block_rows(self.X) if block_rows is None else _whole(block_rows)
+        if self.block_rows < 1:
+            raise ValueError(f"block_rows: expected an integer from 1, got {show(block_rows)}")
+
+    def relabelled(self, y: ArrayLike, name: str) -> ArrayBlocks:
+        """The same samples and weights with other labels; error messages call them `name`."""
+        labels = _labels(y, self.n_rows, name)
+        return ArrayBlocks(self.X, labels, self.sample_weight, self.block_rows)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of samples."""
+        return int(self.X.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return int(self.X.shape[1])
+
+    def __iter__(self) -> Iterator[Block]:
+        for start in range(0, self.n_rows, self.block_rows):
+            part = slice(start, start + self.block_rows)
+            yield Block(
+                self.X[part],
+                None if self.y is None else self.y[part],
+                None if self.sample_weight is None else self.sample_weight[part],
+                start,
+            )
+
+
+class GeneratedBlocks(RowBlocks):
+    """Blocks from a list, another iterable, or a function that generates them.
+
+    Parameters
+    ----------
+    source : iterable, or callable that returns one
+        Items are samples `X`, or tuples ``(X, y)`` or ``(X, y, sample_weight)``. An iterator, such
+        as a called generator, allows one pass. That is enough for moments; methods that need
+        another pass raise an error.
+    """
+
+    def __init__(self, source: Iterable[Any] | Callable[[], Iterable[Any]]) -> None:
+        self.source = source
+        self._started = False
+
+    def __iter__(self) -> Iterator[Block]:
+        once = isinstance(self.source, Iterator)
+        if once and self._started:
+            raise ValueError(
+                "X: expected blocks that can be gone through again (GeneratedBlocks of a list, "
+                "or a function that returns an iterator of them), got an iterator, which has ended"
+            )
+        self._started = True
+        start = 0
+        for item in self.source() if callable(self.source) else self.source:
+            block = _block_of(item, start)
+            del item
+            start += len(block)
+            yield block
+            del block
+
+
+def is_blocks(X: object) -> TypeGuard[_Blocks]:
+    """Whether `X` is rows in blocks: `RowBlocks`, an iterator, or a function that returns one."""
+    return isinstance(X, (RowBlocks, Iterator)) or (callable(X) and not hasattr(X, "shape"))
+
+
+def check_no_list(X: object) -> None:
+    """Raise ValueError for a list of blocks, with a hint to the right class."""
+    if not isinstance(X, (list, tuple)) or not X:
+        return
+    first = X[0][0] if isinstance(X[0], tuple) and 2 <= len(X[0]) <= 3 else X[0]
+    if len(getattr(first, "shape", ())) == 2:
+        raise ValueError(
+            f"X: expected samples or RowBlocks, got a {type(X).__name__} of {len(X)} blocks: "
+            "eigenfeat.samples.GeneratedBlocks(X) goes through them (of a function that makes them "
+            "anew, too); for anything else write a RowBlocks of your own"
+        )
+
+
+def as_blocks(X: Rows | _Blocks) -> RowBlocks:
+    """Rows of any kind as `RowBlocks`: those as they are, others in the wrapper that fits."""
+    if isinstance(X, RowBlocks):
+        return X
+    return GeneratedBlocks(X) if is_blocks(X) else ArrayBlocks(X)
+
+
+def is_mapped(X: object) -> TypeGuard[npt.NDArray[Any]]:
+    """Whether rows are a memory-mapped array of real numbers, to be read block by block."""
+    return (
+        isinstance(X, np.memmap)
+        and getattr(X, "_mmap", None) is not None
+        and X.ndim == 2
+        and X.dtype.kind in "biuf"
+        and X.size > 0
+    )
+
+
+def joined(parts: list[Block]) -> Block:
+    """Several blocks as one."""
+    if not parts:
+        raise ValueError("rows: expected at least one sample, got none")
+    y, weight = (_concatenated([getattr(part, name) for part in parts]) for name in ("y", "weight"))
+    return Block(_stacked([part.X for part in parts]), y, weight, parts[0].start)
+
+
+def _concatenated(columns: list[Any]) -> Any:
+    if any(column is None for column in columns):
+        return None
+    return np.concatenate([np.asarray(column) for column in columns])
+
+
+def _stacked(parts: list[Any]) -> Any:
+    if not hasattr(parts[0], "tocsr"):
+        return np.concatenate([np.asarray(part) for part in parts])
+    from scipy import sparse  # of sparse rows only
+
+    return sparse.vstack(parts, format="csr")
+
+
+def _block_of(item: Any, start: int) -> Block:
+    parts = item if isinstance(item, tuple) else (item,)
+    if not 1 <= len(parts) <= 3:
+        raise ValueError(f"X: expected blocks (X, y) or (X, y, weight), got {show(item)}")
+    rows = plain_rows(parts[0], missing=True)
+    rows = rows if hasattr(rows, "shape") else np.asarray(rows)
+    if len(rows.shape) != 2:
+        raise ValueError(f"X: expected blocks that are matrices, got shape {rows.shape}")
+    y, weight = [*parts[1:], None, None][:2]
+    n = int(rows.shape[0])
+    return Block(rows, _labels(y, n, "y", start), _column(weight, n, "sample_weight"), start)
+
+
+def _floating(X: Any) -> Any:
+    return np.float32 if X.dtype == np.float32 else np.float64
+
+
+def _labels(y: Any, n: int, name: str, start: int = 0) -> Any:
+    return _column(plain_labels(y, name, start), n, name)
+
+
+def _column(values: Any, n: int, name: str) -> Any:
+    if values is None:
+        return None
+    values = check_unmasked(values, name)
+    column = values if hasattr(values, "shape") else np.asarray(values)
+    if column.shape != (n,):
+        raise ValueError(f"{name}: expected {n} values, one per sample, got shape {column.shape}")
+    return column
+
+
+def _whole(value: Any) -> int:
+    """The integer that a number stands for; 0, which is refused, for anything else."""
+    try:
+        return int(value)
+    except (TypeError, ValueError, OverflowError):
+        return 0
+
+
+def _block_rows(X: Any) -> int:
+    width = X.nnz / max(X.shape[0], 1) * 3 if hasattr(X, "nnz") else X.shape[1]
+    itemsize = 4 if X.dtype == np.float32 else 8  # once they are floating point
+    row_bytes = max(float(width) * itemsize, 1.0)
+    return int(np.clip(_BLOCK_BYTES / row_bytes // 512 * 512, 512, 1 << 20))
+
+
+# ---- from blocks of raw samples to checked features, identically in every pass -------------------
+
+
+_WORDS = 2**64
+_SMALL = ("uint8", "int8", "uint16", "int16", "bool")
+
+
+@dataclass(frozen=True, eq=False)
+class RowTransform:
+    """Options for reading blocks; sent with every pass."""
+
+    n_features: int | None = None  # columns that every block must have; None in the first pass
+    small: bool = False  # integers of up to 16 bits become float32, which holds them, not float64
+    classes: Labels | None = None  # (k,) sorted: labels of blocks become their indices
+    layers: tuple[Layer, ...] = ()  # what rows are projected on; none leaves them as they are
+    # Whether the last of the layers is formed, too, as for the layer that comes after it; otherwise
+    # its features are `ExpandedRows`, with the columns of what it projects if `include_input`.
+    hidden: bool = False
+    include_input: bool = False
+    centre: npt.NDArray[np.float64] | None = None  # (d,) what is subtracted from dense rows
+    mask: npt.NDArray[np.uint8] | None = None  # rows that are read, packed: one bit a row
+    n_threads: int | None = None
+    allows_missing: bool = False  # whether NaN in dense rows is a missing entry
+    completion: GaussianRows | None = None  # what missing entries are completed by
+    weight_unit: float = 1.0  # the power of two that weights are divided by
+
+    def checked(self, block: Block) -> Block:
+        """The block with rows in floating point, and weights that are finite and nonnegative."""
+        X = self._rows(block)
+        n, d = X.shape
+        if self.n_features not in (None, d):
+            raise ValueError(
+                f"X: expected {self.n_features} columns, got {d} in the block from row "
+                f"{block.start} on"
+            )
+        weight = check_weights(block.weight, n, block.start)
+        if weight is not None:
+            weight = weights_in(weight, self.weight_unit)
+        return Block(X, block.y, weight, block.start)
+
+    def weighted(self, block: Block) -> Block:
+        """The rows of a checked block that have weight and are not masked."""
+        keep = np.ones(len(block), dtype=bool)
+        if block.weight is not None:
+            keep &= block.weight > 0
+        if self.mask is not None:
+            first, skip = block.start // 8, block.start % 8
+            bits = np.unpackbits(self.mask[first : (block.start + len(block) + 7) // 8])
+            keep &= bits[skip : skip + len(block)].astype(bool)
+        return block if keep.all() else block.take(keep)
+
+    def completed(self, block: Block) -> Block:
+        """The block with missing entries filled in, if there is what completes them."""
+        if self.completion is None or not isinstance(block.X, np.ndarray):
+            return block
+        missing = np.isnan(block.X)
+        if not missing.any():
+            return block
+        X = self.completion.filled(block.X, self.n_threads)
+        return Block(X, block.y, block.weight, block.start, missing)
+
+    def features(self, block: Block) -> Iterator[Block]:
+        """Feature rows of kept rows, piece by piece, so that projections stay small."""
+        if len(block) == 0:
+            return
+        block = self.completed(block)
+        if self.classes is not None:
+            y = LabelTable.of(self.classes).encode(block.y, len(block), block.start)[0]
+            block = replace(block, y=y)
+        if not self.layers:
+            yield replace(block, X=self.whole(block.X))
+        elif self.hidden:
+            for rows, X in hidden_features(block.X, self.layers, self.n_threads):
+                yield _part(block, rows, X)
+        else:
+            width = 4 * max([block.X.shape[1], *(len(layer.offset) for layer in self.layers)])
+            for rows in row_blocks(len(block), width):
+                yield _part(block, rows, self.whole(block.X[rows]))
+
+    def whole(self, X: Floats | csr_array) -> Floats | csr_array | ExpandedRows:
+        """Features of checked rows, all at once."""
+        if self.layers:
+            return layer_features(X, self.layers, self.include_input, self.n_threads)
+        if self.centre is None:
+            return X
+        return np.subtract(X, self.centre, out=np.empty_like(X), casting="same_kind")
+
+    def dtype(self, rows: DType) -> DType:
+        """Type of the features of rows of this type."""
+        return np.dtype(np.float32) if self.layers else rows
+
+    def _rows(self, block: Block) -> Any:
+        dtype = getattr(block.X, "dtype", None)
+        wanted = np.dtype(np.float32) if self.small and dtype in _SMALL else None
+        try:
+            rows = check_rows(block.X, dtype=wanted)
+        except ValueError as error:
+            raise ValueError(f"{error} (in the block from row {block.start} on)") from None
+        if isinstance(rows, np.ndarray):
+            return rows
+        csr = block.X.tocsr()
+        return csr if csr.dtype == rows.dtype else csr.astype(rows.dtype)
+
+
+@dataclass(frozen=True)
+class Checksum:
+    """What shows that a pass has read the same rows as another: their number, and their bits.
+
+    The sum of the rows' words does not depend on how rows are cut into blocks, nor on their order.
+    """
+
+    n_rows: int
+    words: int
+
+    @classmethod
+    def of(cls, X: Floats | csr_array) -> Checksum:
+        """Of checked rows."""
+        parts = [X] if isinstance(X, np.ndarray) else [X.data, X.indices]
+        return cls(X.shape[0], sum(map(_words, parts)) % _WORDS)
+
+    def __add__(self, other: Checksum) -> Checksum:
+        return Checksum(self.n_rows + other.n_rows, (self.words + other.words) % _WORDS)
+
+
+def read(
+    block: Block,
+    reading: RowTransform,
+    function: Callable[..., _Result],
+    merge: Callable[[_Result, _Result], _Result],
+    *arguments: object,
+) -> tuple[Checksum, _Result | None]:
+    """What a function gives for the feature rows of one block, and a checksum.
+
+    ``function(piece, *arguments)`` gets pieces of feature rows, and their results are merged; None
+    where no row of the block is kept.
+    """
+    checked = reading.checked(block)
+    total: _Result | None = None
+    for piece in reading.features(reading.weighted(checked)):
+        total = _either(merge, total, function(piece, *arguments))
+        del piece  # or two would be there while the next is made
+    return Checksum.of(checked.X), total
+
+
+def merge_read(
+    merge: Callable[[_Result, _Result], _Result],
+    a: tuple[Checksum, _Result | None],
+    b: tuple[Checksum, _Result | None],
+) -> tuple[Checksum, _Result | None]:
+    """Both; `merge` merges the results."""
+    return a[0] + b[0], _either(merge, a[1], b[1])
+
+
+def check_finite(X: Floats | csr_array, start: int) -> None:
+    """ValueError that names row and column of what is not finite; rows are counted from `start`."""
+    values: Floats = X if isinstance(X, np.ndarray) else X.data
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = values.sum()
+    if np.isfinite(total) or np.isfinite(values).all():
+        return
+    if isinstance(X, np.ndarray):
+        row, column = np.argwhere(~np.isfinite(X))[0].tolist()
+        value = X[row, column]
+    else:
+        at = int(np.argmin(np.isfinite(values)))
+        row, column = int(np.searchsorted(X.indptr, at, side="right")) - 1, int(X.indices[at])
+        value = values[at]
+    raise ValueError(
+        f"X: expected finite numbers, got {show(value)} in row {start + row}, column {column}"
+    )
+
+
+def check_known(X: Floats, start: int = 0) -> None:
+    """ValueError that names row and column of the first entry that is infinite."""
+    at = np.argwhere(np.isinf(X))
+    if len(at):
+        row, column = at[0].tolist()
+        raise ValueError(
+            f"X: expected finite numbers, or NaN for missing entries, got {show(X[row, column])} "
+            f"in row {start + row}, column {column}"
+        )
+
+
+def _either(merge: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+    if a is None or b is None:
+        return b if a is None else a
+    return merge(a, b)
+
+
+def _part(block: Block, rows: slice, X: Any) -> Block:
+    weight = None if block.weight is None else block.weight[rows]
+    return Block(X, None if block.y is None else block.y[rows], weight, block.start + rows.start)
+
+
+def _words(array: npt.NDArray[Any]) -> int:
+    size = array.dtype.itemsize
+    words = np.ascontiguousarray(array).view(f"u{size}")
+    # The sum wraps in its own type; shifted to the top, so do sums of such sums.
+    return int(words.sum(dtype=words.dtype)) << (64 - 8 * size)

@@ -1,0 +1,373 @@
+r"""A Gaussian of rows, estimated from incomplete ones, and what it expects of missing entries.
+
+Given the known part of a row, its missing part is Gaussian with
+
+.. math::
+
+    m = \mu_M - P_{MM}^{-1} P_{MO} (x_O - \mu_O), \qquad R = P_{MM}^{-1},
+
+where P is the inverse of the covariance, M the missing and O the known columns. The same in terms
+of the covariance is used where more than half of a row is missing. With the completed row
+:math:`\hat x`, the expected products are :math:`E[x x^T | x_O] = \hat x \hat x^T + R`, R being 0
+outside of M. Mean and covariance come from expectation-maximisation (Dempster, Laird and Rubin
+1977; Little and Rubin, "Statistical analysis with missing data", 2002, section 11.2), in which each
+step replaces the products of rows by their expectations. Entries are assumed to be missing at
+random: whether one is missing may depend on known entries, but not on its own value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from eigenfeat._base import threads as _threads
+from eigenfeat._base.saved import Saved, fits
+from eigenfeat._base.threads import cached_property
+from eigenfeat._base.types import Codes, Floats, Labels
+from eigenfeat._base.validation import FLOATS, has_missing, warn_caller
+from eigenfeat.expansion.features import expand
+from eigenfeat.moments.class_moments import ClassMoments
+from eigenfeat.moments.columns import ledoit_wolf
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+__all__ = [
+    "ALLOW_NAN",
+    "GaussianRows",
+    "complete",
+    "completed",
+    "known_entries",
+    "refuse_missing",
+    "sampled",
+]
+
+_Array = npt.NDArray[np.float64]
+_Mask = npt.NDArray[np.bool_]
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
+
+_STACK = 1 << 20  # numbers in a stack of matrices that are solved together
+_PIECE = 1 << 22  # entries that are completed together
+_RIDGE = 1e-6  # of the mean variance
+
+# How scikit-learn's validation checks rows that may have missing entries.
+ALLOW_NAN: dict[str, object] = {
+    "accept_sparse": "csr",
+    "dtype": FLOATS,
+    "order": "C",
+    "ensure_all_finite": "allow-nan",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianRows(Saved):
+    """A Gaussian of rows.
+
+    Attributes
+    ----------
+    mean, scale : (d,) arrays
+        Means and standard deviations of the columns' known entries, the unit of `covariance`; a
+        column that is constant has deviation 0.
+    shift : (d,) array
+        The Gaussian's mean less `mean`, in standard units.
+    covariance : (d, d) array
+        Covariance in standard units, positive definite.
+    n_iter : int
+        Iterations of expectation-maximisation.
+    """
+
+    _saved: ClassVar[dict[str, str]] = {
+        "mean": "numbers d",
+        "scale": "numbers d",
+        "shift": "numbers d",
+        "covariance": "numbers d d",
+        "n_iter": "count",
+    }
+
+    mean: _Array
+    scale: _Array
+    shift: _Array
+    covariance: _Array
+    n_iter: int
+
+    @classmethod
+    def fit(
+        cls,
+        X: Floats,
+        weight: _Array | None = None,
+        *,
+        max_iter: int = 100,
+        tol: float = 1e-3,
+        n_threads: int | None = None,
+    ) -> GaussianRows:
+        """Estimate mean and covariance of rows X (n, d), NaN where an entry is missing.
+
+        Ledoit and Wolf's shrinkage, in standard units, keeps the covariance well conditioned with
+        few rows. Iterations stop when neither mean nor covariance moves by more than `tol`.
+
+        Only ratios of weights matter, as in all of GEM, so that the weights cannot say how many
+        rows they stand for: shrinkage takes Kish's effective number, ``(sum w)^2 / sum w^2``. With
+        rows repeated w times it would be ``sum w``, which `GaussianCompletion` takes, where a
+        weight is a number of rows.
+
+        Raises
+        ------
+        ValueError
+            If a column has no known entry.
+        """
+        known = known_entries(X)
+        shares = np.ones(len(X)) if weight is None else np.asarray(weight, dtype=np.float64)
+        mean, scale = _columns(X, known, shares)
+        some = sampled(*X.shape)
+        Z, shares = _standard(X[some], mean, scale), shares[some] / shares[some].sum()
+        shift, covariance = _gaussian(
+            np.where(np.isnan(Z), 0.0, Z), shares, np.diag(np.isnan(Z).mean(axis=0))
+        )
+        one = np.zeros(len(Z), dtype=np.int32)
+        for n_iter in range(1, max_iter + 1):
+            current = cls(mean, scale, shift, covariance, n_iter)
+            filled, spread = current._expected(Z, one, shares, 1, n_threads)
+            shift, covariance = _gaussian(filled, shares, spread[0])
+            moved = max(
+                np.linalg.norm(covariance - current.covariance) / np.linalg.norm(covariance),
+                np.linalg.norm(shift - current.shift) / np.sqrt(len(shift)),
+            )
+            if moved <= tol:
+                break
+        return cls(mean, scale, shift, covariance, n_iter)
+
+    def filled(self, X: Floats, n_threads: int | None = None) -> Floats:
+        """The rows with conditional means in place of NaN, in the type of `X`."""
+        missing = np.isnan(X)
+        rows = np.flatnonzero(missing.any(axis=1))
+        if not len(rows):
+            return X
+        out = X.copy()
+        for some in _pieces(rows, X.shape[1]):
+            Z = _standard(X[some], self.mean, self.scale)
+            standard, _ = self._expected(Z, None, None, 0, n_threads)
+            whole = (standard * self.scale + self.mean).astype(X.dtype)
+            out[some] = np.where(missing[some], whole, X[some])
+        return out
+
+    def spread(
+        self,
+        missing: _Mask,
+        codes: Codes,
+        k: int,
+        weight: _Array | None = None,
+        n_threads: int | None = None,
+    ) -> _Array:
+        """Sums (k, d, d) of the conditional covariances R by class, times the weights of the rows.
+
+        Parameters
+        ----------
+        missing : (n, d) array of bool
+            Which entries are missing; the covariances do not depend on the others.
+        codes : (n,) array of integers
+            Classes of the rows, 0, ..., k - 1.
+        k : int
+        weight : (n,) array, optional
+        n_threads : int, optional
+        """
+        sums = np.zeros((k, *self.covariance.shape))
+        for some in _pieces(np.flatnonzero(missing.any(axis=1)), missing.shape[1]):
+            Z = np.where(missing[some], np.nan, 0.0)
+            shares = np.ones(len(some)) if weight is None else np.asarray(weight, np.float64)[some]
+            sums += self._expected(Z, np.asarray(codes)[some], shares, k, n_threads)[1]
+        return sums * np.outer(self.scale, self.scale)
+
+    @cached_property
+    def _precision(self) -> _Array:
+        inverse = np.linalg.inv(self.covariance)
+        return np.asarray((inverse + inverse.T) / 2)
+
+    def _expected(
+        self, Z: _Array, codes: Any, shares: Any, k: int, n_threads: int | None
+    ) -> tuple[_Array, _Array]:
+        """Completed standardised rows, and sums of R by class; no sums for k = 0."""
+        known = ~np.isnan(Z)
+        centred = np.where(known, Z - self.shift, 0.0)
+        towards = expand(centred, self._precision, expansion="none", n_threads=n_threads)
+        out, sums = np.where(known, Z, 0.0), np.zeros((k, Z.shape[1], Z.shape[1]))
+
+        def work(rows: npt.NDArray[np.intp]) -> tuple[Any, _Array, _Array]:
+            return self._conditional(known[rows], centred[rows], towards[rows])
+
+        stacks = list(_stacks(known))
+        # The order of the sums is that of the stacks, whatever the number of threads.
+        for rows, (columns, means, R) in zip(
+            stacks, _in_turn(work, stacks, n_threads), strict=True
+        ):
+            out[rows[:, None], columns] = means
+            if k:
+                places = codes[rows][:, None, None], columns[:, :, None], columns[:, None, :]
+                np.add.at(sums, places, shares[rows][:, None, None] * R)
+        return out, sums
+
+    def _conditional(
+        self, known: _Mask, centred: _Array, towards: _Array
+    ) -> tuple[npt.NDArray[np.intp], _Array, _Array]:
+        """Missing columns (s, m), their means (s, m) and covariances (s, m, m), of s rows."""
+        d = known.shape[1]
+        order = np.argsort(known, axis=1, kind="stable")
+        m = d - int(known[0].sum())
+        M, O = order[:, :m], order[:, m:]  # noqa: E741, the letter of the formula
+        if m <= d - m:
+            R = np.linalg.inv(self._precision[M[:, :, None], M[:, None, :]])
+            gradients = np.take_along_axis(towards, M, axis=1)
+            means = -(R @ gradients[:, :, None])[:, :, 0]
+        else:
+            across = self.covariance[O[:, :, None], M[:, None, :]]
+            gains = np.linalg.solve(self.covariance[O[:, :, None], O[:, None, :]], across)
+            deviations = np.take_along_axis(centred, O, axis=1)
+            means = (np.swapaxes(gains, 1, 2) @ deviations[:, :, None])[:, :, 0]
+            R = self.covariance[M[:, :, None], M[:, None, :]] - np.swapaxes(across, 1, 2) @ gains
+        return M, self.shift[M] + means, (R + np.swapaxes(R, 1, 2)) / 2
+
+    def _check_loaded(self) -> None:
+        fits((self.scale >= 0).all(), "GaussianRows.scale")
+
+
+def _in_turn(
+    work: Callable[[_Item], _Result], items: list[_Item], n_threads: int | None
+) -> Iterator[_Result]:
+    """Results in the order of the items; no more are held than there are threads."""
+    workers = min(_threads.resolve(n_threads), len(items))
+    if workers <= 1:
+        yield from map(work, items)
+        return
+    with ThreadPoolExecutor(workers) as pool:
+        for first in range(0, len(items), workers):
+            yield from pool.map(work, items[first : first + workers])
+
+
+def _stacks(known: _Mask) -> Iterator[npt.NDArray[np.intp]]:
+    """Incomplete rows with as many missing entries each, in stacks of bounded size."""
+    d = known.shape[1]
+    counts = d - known.sum(axis=1)
+    for m in np.unique(counts[counts > 0]).tolist():
+        rows = np.flatnonzero(counts == m)
+        size = max(1, _STACK // max(m * m, (d - m) * max(d - m, m) if 2 * m > d else 0))
+        for first in range(0, len(rows), size):
+            yield rows[first : first + size]
+
+
+def _columns(X: npt.NDArray[Any], known: _Mask, shares: _Array) -> tuple[_Array, _Array]:
+    """Means and standard deviations of known entries; exactly 0 where these are all the same."""
+    low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
+    origin = (low / 2 + high / 2).astype(np.float64)
+    centred = np.where(known, X - origin, 0.0)
+    total = shares @ known
+    total = np.where(total > 0, total, 1.0)
+    mean = shares @ centred / total
+    squares = shares @ np.where(known, centred - mean, 0.0) ** 2
+    scale = np.where(low == high, 0.0, np.sqrt(squares / total))
+    return np.where(low == high, low, origin + mean), scale
+
+
+def _standard(X: npt.NDArray[Any], mean: _Array, scale: _Array) -> _Array:
+    unit = np.where(scale > 0, scale, 1.0)
+    return np.asarray((X - mean) / unit, dtype=np.float64)
+
+
+def _gaussian(Z: _Array, shares: _Array, spread: _Array) -> tuple[_Array, _Array]:
+    """Mean and covariance of rows, plus `spread`, shrunk towards its mean variance, plus a ridge.
+
+    Ledoit and Wolf (2004), with Kish's effective number of rows where they have weights (see
+    `GaussianRows.fit`).
+    """
+    d = Z.shape[1]
+    moments = ClassMoments([0]).update(Z, np.zeros(len(Z), dtype=np.int64), shares)
+    mean, S = moments.mean(0), moments.covariance(0) + spread
+    variance = np.trace(S) / d
+    if not variance > 0:  # every column is constant
+        return mean, np.eye(d)
+    share = ledoit_wolf(Z - mean, S, shares)
+    S *= 1.0 - share
+    S[np.diag_indices(d)] += (share + _RIDGE) * variance
+    return mean, S
+
+
+def _pieces(rows: npt.NDArray[np.intp], d: int) -> Iterator[npt.NDArray[np.intp]]:
+    size = max(1, _PIECE // d)
+    for first in range(0, len(rows), size):
+        yield rows[first : first + size]
+
+
+def known_entries(X: Floats) -> _Mask:
+    """Which entries (n, d) are not missing; ValueError if a column has none."""
+    known = ~np.isnan(X)
+    empty = np.flatnonzero(~known.any(axis=0))
+    if len(empty):
+        raise ValueError(
+            f"X: expected a known entry in every column, got NaN only in column {empty[0]}"
+        )
+    return known
+
+
+def sampled(n: int, d: int) -> npt.NDArray[np.intp]:
+    """Numbers of the rows that a Gaussian is estimated from: all, or so many at even distances."""
+    most = max(2000, 5 * d)
+    return np.arange(n) if n <= most else np.arange(most) * n // most
+
+
+def completed(
+    X: Floats | csr_array, y: Labels, weight: _Array | None, n_threads: int | None
+) -> tuple[Floats | csr_array, _Mask | None, GaussianRows | None]:
+    """Training rows without NaN, which entries were missing, and the Gaussian; None where none was.
+
+    Warns of classes of which a column has no known entry. ValueError if that is so of all samples,
+    or rows with NaN are sparse.
+    """
+    if not has_missing(X):
+        return X, None, None
+    missing = np.isnan(X)
+    gaussian = GaussianRows.fit(X, weight, n_threads=n_threads)
+    for label in np.unique(y).tolist():
+        lacking = np.flatnonzero(missing[y == label].all(axis=0))
+        if len(lacking):
+            warn_caller(
+                f"X: no sample of class {label!r} has an entry in column {lacking[0]}; what is "
+                "expected there rests on the samples of other classes",
+                UserWarning,
+            )
+    return gaussian.filled(X, n_threads), missing, gaussian
+
+
+def complete(
+    gaussian: GaussianRows | None, X: Floats | csr_array, n_threads: int | None
+) -> Floats | csr_array:
+    """Rows to predict or transform, completed by the Gaussian of the training rows.
+
+    ValueError if entries are missing, and the training rows were complete.
+    """
+    if not has_missing(X):
+        return X
+    if gaussian is None:
+        raise ValueError(
+            f"X: expected complete samples, as those of fit, got NaN in {_first_missing(X)}; "
+            "fit to samples with missing entries, too, or complete samples first, for example by "
+            "eigenfeat.early.GaussianCompletion"
+        )
+    return gaussian.filled(X, n_threads)
+
+
+def refuse_missing(X: Floats | csr_array) -> None:
+    """ValueError if rows have NaN, which only `fit` can learn to complete."""
+    if has_missing(X):
+        raise ValueError(
+            f"X: expected complete samples in partial_fit, got NaN in {_first_missing(X)}; fit "
+            "takes samples with missing entries, in blocks as well"
+        )
+
+
+def _first_missing(X: Any) -> str:
+    row, column = np.argwhere(np.isnan(X))[0].tolist()
+    return f"row {row}, column {column}"

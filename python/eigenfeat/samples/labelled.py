@@ -1,0 +1,448 @@
+"""Labelled rows, which every fit goes through: in memory, or in blocks after a first pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.multiclass import check_classification_targets
+
+from eigenfeat._base.labels import LabelTable
+from eigenfeat._base.threads import cached_property
+from eigenfeat._base.types import Codes, DType, Floats, Labels
+from eigenfeat._base.validation import check_some_weight, has_missing, weight_unit
+from eigenfeat.expansion.features import CoreRows, ExpandedRows
+from eigenfeat.moments.class_moments import ClassMoments
+from eigenfeat.samples import reductions
+from eigenfeat.samples.blocks import Block, RowBlocks, RowTransform, merge_read, read
+from eigenfeat.samples.completion import GaussianRows, completed, sampled
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+    from scipy.sparse import csr_array
+
+    from eigenfeat.expansion.features import Layer
+    from eigenfeat.samples.reductions import BlockScan, Piece
+
+__all__ = [
+    "BlockRows",
+    "CachedBlock",
+    "LabelledRows",
+    "MemoryRows",
+    "labelled_moments",
+    "scan_blocks",
+]
+
+_Result = TypeVar("_Result")
+
+
+class CachedBlock(Block):
+    """A block that later passes read again: what the core reads is made once."""
+
+    def core(self, constant: bool) -> CoreRows:
+        """See `Block.core`."""
+        cores: dict[bool, CoreRows] = self.__dict__.setdefault("_cores", {})
+        if constant not in cores:
+            cores[constant] = super().core(constant)
+        return cores[constant]
+
+    def scores(self, W: npt.NDArray[np.float64], constant: bool, n_threads: int | None) -> Floats:
+        """See `Block.scores`; those of the same weights are computed once."""
+        cached = self.__dict__.get("_scores")
+        if cached is None or cached[0] is not W:
+            cached = W, super().scores(W, constant, n_threads)
+            self.__dict__["_scores"] = cached
+        return cached[1]
+
+
+@dataclass(frozen=True, eq=False)
+class MemoryRows:
+    """Checked rows in memory: passes cost no reading, and what they make of rows is kept."""
+
+    block: Block  # features; labels as int32 indices
+    labels: Labels  # (k,) sorted
+    reading: RowTransform  # of what is not in `block` yet: layers that hide, for every pass
+    gaussian: GaussianRows | None = None  # what missing entries have been completed by
+
+    in_memory: ClassVar[Literal[True]] = True
+
+    @classmethod
+    def of(
+        cls,
+        X: Floats | csr_array | ExpandedRows,
+        y: ArrayLike,
+        weight: npt.NDArray[np.float64] | None,
+        n_threads: int | None,
+        missing: npt.NDArray[np.bool_] | None = None,
+        completion: GaussianRows | None = None,
+    ) -> MemoryRows:
+        """Rows, labels and weights that are checked, the weights positive or None.
+
+        Rows are complete; `missing` (n, d) tells which entries `completion` has filled in.
+        """
+        labels, codes = np.unique(y, return_inverse=True)
+        block = CachedBlock(X, codes.astype(np.int32), weight, missing=missing)
+        return cls(block, labels, RowTransform(n_threads=n_threads), completion)
+
+    @classmethod
+    def completed(
+        cls,
+        X: Floats | csr_array,
+        y: Labels,
+        weight: npt.NDArray[np.float64] | None,
+        n_threads: int | None,
+    ) -> MemoryRows:
+        """The same of rows that may have missing entries; see `completion.completed`."""
+        if not has_missing(X):
+            return cls.of(X, y, weight, n_threads)
+        rows, missing, gaussian = completed(X, y, weight, n_threads)
+        return cls.of(rows, y, weight, n_threads, missing, gaussian)
+
+    @classmethod
+    def of_features(cls, rows: MemoryRows, X: Floats | csr_array | ExpandedRows) -> MemoryRows:
+        """Labels and weights of some rows, with other features, which are complete."""
+        block = CachedBlock(X, rows.block.y, rows.block.weight)
+        return cls(block, rows.labels, RowTransform(n_threads=rows.n_threads))
+
+    def relabelled(self, y: Labels) -> MemoryRows:
+        """The same rows with other labels, which are checked here."""
+        LabelTable().encode(y, self.n_rows)
+        block = self.block
+        return MemoryRows.of(
+            block.X, y, block.weight, self.n_threads, block.missing, self.completion
+        )
+
+    @property
+    def classes(self) -> Labels:
+        """Labels (k,), sorted."""
+        return self.labels
+
+    @property
+    def codes(self) -> npt.NDArray[np.int32]:
+        """Indices (n,) of the labels."""
+        return np.asarray(self.block.y)
+
+    @property
+    def completion(self) -> GaussianRows | None:
+        """What the entries that were missing have been completed by."""
+        return self.gaussian
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.block)
+
+    @property
+    def n_features(self) -> int:
+        """Columns of the rows."""
+        return int(self.block.X.shape[1])
+
+    @property
+    def n_threads(self) -> int | None:
+        """Threads of a pass."""
+        return self.reading.n_threads
+
+    @property
+    def dtype(self) -> DType:
+        """Type of the features."""
+        return np.dtype(self.block.X.dtype)
+
+    @property
+    def dense(self) -> bool:
+        """Whether the features are an array."""
+        return isinstance(self.block.X, np.ndarray)
+
+    @property
+    def sparse(self) -> bool:
+        """Whether the features are a sparse matrix."""
+        return not isinstance(self.block.X, np.ndarray | ExpandedRows)
+
+    def in_float32(self) -> MemoryRows:
+        """The same rows of an array, rounded."""
+        block = self.block
+        return replace(self, block=CachedBlock(block.X.astype(np.float32), block.y, block.weight))
+
+    def read_as(self, reading: RowTransform) -> MemoryRows:
+        """The same rows, read in another way: at once, but for layers that hide."""
+        if reading.hidden:
+            return replace(self, reading=reading)
+        return self._holding(reading.whole(self.block.X))
+
+    def _holding(self, X: Floats | csr_array | ExpandedRows) -> MemoryRows:
+        return replace(self, block=CachedBlock(X, self.block.y, self.block.weight))
+
+    def narrowed(
+        self, layer: Layer, mask: npt.NDArray[np.bool_], include_input: bool
+    ) -> MemoryRows:
+        """Projected rows with some of the last layer's directions, which make `layer`."""
+        rows = self.block.X
+        projections = rows.projections if mask.all() else rows.projections[:, mask]
+        return self._holding(layer.features(projections, rows.X if include_input else None))
+
+    def subset(self, rows: Codes) -> MemoryRows:
+        """Some of the rows, by their numbers."""
+        part = self.block.take(rows)
+        block_in_memory = CachedBlock(part.X, part.y, part.weight, missing=part.missing)
+        return replace(self, block=block_in_memory)
+
+    def take(self, rows: Codes) -> Block:
+        """The rows with these numbers, in this order; labels as indices."""
+        return self.block.take(rows)
+
+    def together(self) -> Block:
+        """All rows."""
+        return self.block
+
+    def reduce(
+        self,
+        function: Callable[..., _Result],
+        merge: Callable[[_Result, _Result], _Result],
+        *arguments: object,
+    ) -> _Result:
+        """Call the function on all rows."""
+        return function(self.block, *arguments)
+
+    def moments(self) -> ClassMoments:
+        """Moments of the classes: piece after piece, which gives the bits of all rows at once."""
+        if not self.reading.hidden:
+            how = self.labels, self.n_threads, self.completion
+            return labelled_moments(self.block, *how)
+        result = ClassMoments()
+        for piece in self.reading.features(self.block):
+            labels = self.labels[piece.y]
+            result.update(piece.X, labels, piece.weight, n_threads=self.n_threads)
+        return result
+
+
+@dataclass(frozen=True, eq=False)
+class BlockRows:
+    """Blocks of labelled rows, how they are read, and what the first pass over them has found.
+
+    Rows without weight are left out. Those that are left are numbered from 0: `codes` and the
+    arguments of `take` and `subset` go by these numbers.
+    """
+
+    blocks: RowBlocks
+    reading: RowTransform
+    scan: BlockScan
+    rows: npt.NDArray[np.int64] | None = None  # numbers of the rows of a subset; None for all
+
+    in_memory: ClassVar[Literal[False]] = False
+
+    @property
+    def classes(self) -> Labels:
+        """Labels (k,), sorted."""
+        return self.scan.table.classes
+
+    @cached_property
+    def codes(self) -> Codes:
+        """Indices of the labels, in an integer type that just holds them."""
+        table = LabelTable.of(self.classes)
+        narrow = np.min_scalar_type(max(len(table) - 1, 0))
+        parts = []
+        for piece in self.scan.pieces:
+            indices = np.array([table.index(label) for label in piece.labels], dtype=narrow)
+            parts.append(indices[piece.codes])
+        codes = np.concatenate(parts)
+        return codes if self.rows is None else codes[self.rows]
+
+    @property
+    def weighted(self) -> npt.NDArray[np.bool_] | None:
+        """Mask of the rows with weight; None if all have."""
+        pieces = self.scan.pieces
+        if all(piece.weighted is None for piece in pieces):
+            return None
+        return np.concatenate(
+            [np.ones(p.n_rows, bool) if p.weighted is None else p.weighted for p in pieces]
+        )
+
+    @property
+    def completion(self) -> GaussianRows | None:
+        """What missing entries are completed by."""
+        return self.reading.completion
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows, without those that have no weight."""
+        if self.rows is not None:
+            return len(self.rows)
+        return sum(len(piece.codes) for piece in self.scan.pieces)
+
+    @property
+    def n_features(self) -> int:
+        """Columns of the raw rows."""
+        return self.scan.n_features
+
+    @property
+    def n_threads(self) -> int | None:
+        """Threads of a pass."""
+        return self.reading.n_threads
+
+    @property
+    def dense(self) -> bool:
+        """Whether the features are arrays: not sparse, and not projected."""
+        return not (self.scan.sparse or self.reading.layers)
+
+    @property
+    def sparse(self) -> bool:
+        """Whether the features are sparse matrices, not projected."""
+        return bool(self.scan.sparse) and not self.reading.layers
+
+    @property
+    def dtype(self) -> DType:
+        """Type of the features."""
+        return self.reading.dtype(self.scan.dtype)
+
+    def read_as(self, reading: RowTransform) -> BlockRows:
+        """The same rows, read in another way."""
+        return replace(self, reading=reading)
+
+    def narrowed(self, layer: Layer, mask: npt.NDArray[np.bool_], include_input: bool) -> BlockRows:
+        """As `MemoryRows.narrowed`: passes project on these directions alone."""
+        layers = (*self.reading.layers[:-1], layer)
+        return self.read_as(replace(self.reading, layers=layers, include_input=include_input))
+
+    def moments(self) -> ClassMoments:
+        """Moments of the classes; of all rows, once, from the first pass if it took them."""
+        result = self.scan.moments
+        if result is None or self.rows is not None or self.reading.layers:
+            how = self.classes, self.n_threads, self.completion
+            return self.reduce(labelled_moments, reductions.merge_moments, *how)
+        self.scan.moments = None
+        return result
+
+    def subset(self, rows: Codes) -> BlockRows:
+        """Some of the rows, by their numbers, ascending."""
+        numbers = np.asarray(rows, dtype=np.int64)
+        mask = np.zeros(self.scan.checksum.n_rows, dtype=bool)
+        mask[self._global(numbers)] = True
+        chosen = numbers if self.rows is None else self.rows[numbers]
+        reading = replace(self.reading, mask=np.packbits(mask))
+        return replace(self, reading=reading, rows=chosen)
+
+    def reduce(
+        self,
+        function: Callable[..., _Result],
+        merge: Callable[[_Result, _Result], _Result],
+        *arguments: object,
+    ) -> _Result:
+        """Merge ``function(piece, *arguments)`` over pieces of feature rows.
+
+        Raises
+        ------
+        ValueError
+            If the rows are not those of the first pass.
+        """
+        checksum, result = self.blocks.reduce(
+            read, partial(merge_read, merge), self.reading, function, merge, *arguments
+        )
+        expected = self.scan.checksum
+        if checksum != expected or result is None:
+            count = checksum.n_rows
+            what = f"{count} with other values" if count == expected.n_rows else f"{count}"
+            raise ValueError(
+                f"X: expected the {expected.n_rows} samples of the first pass in every pass, got "
+                f"{what}: the blocks have changed"
+            )
+        return result
+
+    def take(self, rows: Codes) -> Block:
+        """The rows with these numbers, in this order, checked and completed; labels as indices."""
+        numbers = np.asarray(rows, dtype=np.int64)
+        order = np.argsort(rows, kind="stable")
+        block = self.reading.checked(self.blocks.take(self._global(numbers[order])))
+        block = self.reading.completed(block)
+        if len(block) != len(numbers):
+            raise ValueError(f"X: expected {len(numbers)} samples by number, got {len(block)}")
+        codes = self.codes[numbers].astype(np.int32)
+        if (order[1:] > order[:-1]).all():
+            return Block(block.X, codes, block.weight)
+        back = np.argsort(order)
+        return Block(block.X[back], codes, None if block.weight is None else block.weight[back])
+
+    def together(self) -> Block:
+        """All feature rows, brought here."""
+        raw = self.take(np.arange(self.n_rows))
+        return Block(self.reading.whole(raw.X), raw.y, raw.weight)
+
+    def _global(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        chosen = rows if self.rows is None else self.rows[rows]
+        mask = self.weighted
+        return chosen if mask is None else np.flatnonzero(mask)[chosen]
+
+
+LabelledRows: TypeAlias = MemoryRows | BlockRows
+"""Rows with labels and positive weights, numbered from 0, and how they are read."""
+
+
+def scan_blocks(
+    blocks: RowBlocks,
+    *,
+    small: bool = False,
+    moments: bool = False,
+    n_threads: int | None = None,
+    allows_missing: bool = False,
+) -> BlockRows:
+    """Go through blocks of labelled rows; if entries are missing, again to learn to complete them.
+
+    `small` is as in `RowTransform`; `moments` takes those of the classes in the same pass; with
+    `allows_missing` NaN is a missing entry, and not an error.
+
+    Raises
+    ------
+    ValueError
+        If rows, labels or weights are invalid; the message gives the row, counted over all blocks.
+    """
+    reading = RowTransform(small=small, n_threads=n_threads, allows_missing=allows_missing)
+    result = blocks.reduce(reductions.scan, reductions.merge_scans, reading, moments)
+    result.pieces.sort(key=lambda piece: piece.start)
+    _check_order(result.pieces)
+    if result.checksum.n_rows == 0:
+        raise ValueError("X: expected at least one sample, got none")
+    check_some_weight(len(result.table) > 0)
+    classes, unit = result.table.classes, weight_unit(result.heaviest)
+    check_classification_targets(np.repeat(classes, 3))
+    if result.weight is not None:
+        result.weight /= unit
+    known = replace(reading, n_features=result.n_features, classes=classes, weight_unit=unit)
+    rows = BlockRows(blocks, known, result)
+    if not result.missing:
+        return rows
+    result.moments = None  # blocks without NaN have some
+    some = rows.take(sampled(rows.n_rows, rows.n_features))
+    gaussian = GaussianRows.fit(some.X, some.weight, n_threads=n_threads)
+    return rows.read_as(replace(known, completion=gaussian))
+
+
+def _check_order(pieces: list[Piece]) -> None:
+    expected = 0
+    for piece in pieces:
+        if piece.start != expected:
+            raise ValueError(
+                f"X: expected a block that starts at row {expected}, got one at {piece.start}"
+            )
+        expected += piece.n_rows
+
+
+def labelled_moments(
+    block: Block,
+    classes: Labels,
+    n_threads: int | None = None,
+    completion: GaussianRows | None = None,
+) -> ClassMoments:
+    """Class moments of feature rows whose labels are indices of `classes`.
+
+    Entries that `completion` has filled in count with their conditional covariances.
+    """
+    result = ClassMoments()
+    result.update(block.X, classes[block.y], block.weight, n_threads=n_threads)
+    if block.missing is not None and completion is not None:
+        present, codes = np.unique(block.y, return_inverse=True)
+        spread = completion.spread(block.missing, codes, len(present), block.weight, n_threads)
+        for code, scatter in zip(present, spread, strict=True):
+            result.add_scatter(classes[code], scatter)
+    return result

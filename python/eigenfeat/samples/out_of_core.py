@@ -1,0 +1,241 @@
+"""Predictions and scores of samples that need not fit into memory, block by block."""
+
+from __future__ import annotations
+
+import copy
+import operator
+from collections.abc import Callable, Iterator
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import log_softmax, softmax
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from eigenfeat._base.types import Floats, Labels, Rows
+from eigenfeat._base.validation import check_some_weight, check_weights
+from eigenfeat.samples import reductions
+from eigenfeat.samples.blocks import (
+    ArrayBlocks,
+    Block,
+    RowBlocks,
+    RowTransform,
+    as_blocks,
+    check_finite,
+    check_known,
+    check_no_list,
+    is_blocks,
+    is_mapped,
+)
+from eigenfeat.samples.estimator import given_blocks
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from eigenfeat.moments.class_moments import ClassMoments
+
+__all__ = [
+    "BlockScores",
+    "FromLogits",
+    "all_targets",
+    "completes",
+    "over_blocks",
+    "pooled_moments",
+    "without_names",
+]
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+def without_names(estimator: Any) -> Any:
+    """A shallow copy for the rows of blocks, whose columns have been found by name and encoded."""
+    result = copy.copy(estimator)
+    result.__dict__.pop("feature_names_in_", None)
+    encoder = result.__dict__.pop("columns_", None)
+    if encoder is not None:
+        result.n_features_in_ = len(encoder.feature_names_)
+    if hasattr(result, "best_estimator_"):
+        result.best_estimator_ = without_names(result.best_estimator_)
+    if hasattr(result, "members_"):
+        result.members_ = [without_names(member) for member in result.members_]
+    return result
+
+
+def pooled_moments(
+    blocks: RowBlocks, *, label: Hashable = 0, n_threads: int | None = None
+) -> ClassMoments:
+    """Moments of all rows of blocks as one class, ignoring labels."""
+    reading = RowTransform(n_threads=n_threads)
+    result = blocks.reduce(reductions.pooled_moments, reductions.merge_pooled, reading, label)
+    if result is None:
+        raise ValueError("X: expected at least one sample of positive weight, got none")
+    return result
+
+
+def all_targets(blocks: RowBlocks) -> tuple[Labels, NDArray[np.float64] | None]:
+    """Targets (n,) of all rows that have weight, and the weights."""
+    parts = blocks.reduce(reductions.targets, operator.add)
+    parts.sort(key=lambda part: part[0])
+    weights = [weight for _, _, weight in parts]
+    if any(weight is None for weight in weights):
+        if not all(weight is None for weight in weights):
+            start = next(start for start, _, weight in parts if weight is None)
+            raise ValueError(
+                "sample_weight: expected weights with all blocks or none, got none in the block "
+                f"from row {start} on"
+            )
+        return np.concatenate([y for _, y, _ in parts]), None
+    return np.concatenate([y for _, y, _ in parts]), np.concatenate(weights)
+
+
+def over_blocks(method: _Method) -> _Method:
+    """Extend a method of rows to blocks, and to memory-mapped arrays block by block.
+
+    For blocks, it returns an iterator over the results of the blocks; for a memory-mapped array,
+    one result, as for any array.
+    """
+
+    @wraps(method)
+    def wrapped(self: Any, X: Any) -> Any:
+        if type(X) is np.ndarray:
+            return method(self, X)
+        check_no_list(X)
+        if is_blocks(X):
+            check_is_fitted(self)
+            blocks = as_blocks(X).prepared_for(self, fitted=True)
+            plain = without_names(self)
+            return (_of_block(method, plain, block.X) for block in _checked(plain, blocks))
+        if is_mapped(X):
+            check_is_fitted(self)
+            return _filled(method, self, ArrayBlocks(X))
+        return method(self, X)
+
+    return cast("_Method", wrapped)
+
+
+class BlockScores:
+    """Accuracy of a classifier, also for samples in blocks; must precede `ClassifierMixin`."""
+
+    n_features_in_: int
+
+    def predict(self, X: Rows) -> Labels:
+        """Predicted labels, (n,)."""
+        raise NotImplementedError
+
+    def score(
+        self,
+        X: Rows | RowBlocks,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> float:
+        """Accuracy: fraction of samples with a correct prediction, by weight.
+
+        Parameters
+        ----------
+        X : (n, d) array-like, sparse matrix or RowBlocks
+            Finite samples. Blocks are read once.
+        y : (n,) array-like
+            Labels; None with blocks, which contain labels and weights.
+        sample_weight : (n,) array-like, optional
+            Nonnegative weights of the samples.
+
+        Returns
+        -------
+        float
+        """
+        blocks = None if is_mapped(X) else given_blocks(X, y, sample_weight, estimator=None)
+        if blocks is None:
+            if y is None:
+                raise ValueError("y: expected the labels of the samples, got None")
+            return float(ClassifierMixin.score(self, X, y, sample_weight))
+        check_is_fitted(self)
+        blocks = blocks.prepared_for(self, fitted=True)
+        right, total = blocks.reduce(right_rows, reductions.add, without_names(self))
+        check_some_weight(total > 0)
+        return float(right / total)
+
+
+class FromLogits(BlockScores):
+    """Probabilities and labels of a classifier from its `decision_function`."""
+
+    classes_: Labels
+
+    def decision_function(self, X: Rows) -> Floats:
+        """Logits (n, k), or (n,) of the second class over the first."""
+        raise NotImplementedError
+
+    @over_blocks
+    def predict_log_proba(self, X: Rows | RowBlocks) -> Floats:
+        """Logarithms of the class probabilities, (n, k)."""
+        return np.asarray(log_softmax(self._all_scores(X), axis=1))
+
+    @over_blocks
+    def predict_proba(self, X: Rows | RowBlocks) -> Floats:
+        """Class probabilities, (n, k)."""
+        return np.asarray(softmax(self._all_scores(X), axis=1))
+
+    @over_blocks
+    def predict(self, X: Rows | RowBlocks) -> Labels:
+        """Most probable labels, (n,)."""
+        scores = self._all_scores(X)
+        return self.classes_[scores.argmax(axis=1)]
+
+    def _all_scores(self, X: Any) -> Floats:
+        scores = self.decision_function(X)
+        return scores if scores.ndim == 2 else np.column_stack([np.zeros_like(scores), scores])
+
+
+def right_rows(block: Block, classifier: ClassifierMixin) -> tuple[float, float]:
+    """Weight of a block's rows whose labels are predicted, and of all; merged by `add`."""
+    if block.y is None:
+        raise ValueError(f"y: expected the labels of the samples from {block.start} on, got None")
+    if len(block) == 0:
+        return 0.0, 0.0
+    right = np.asarray(classifier.predict(_checked_block(classifier, block).X) == block.y)
+    weight = check_weights(block.weight, len(block), block.start)
+    if weight is None:
+        return float(right.sum()), float(len(block))
+    return float(weight @ right), float(weight.sum())
+
+
+def _checked(estimator: Any, blocks: RowBlocks) -> Iterator[Block]:
+    return (_checked_block(estimator, block) for block in blocks)
+
+
+def _checked_block(estimator: Any, block: Block) -> Block:
+    reading = RowTransform(n_features=estimator.n_features_in_, small=True)
+    checked = reading.checked(Block(block.X, start=block.start))
+    if isinstance(checked.X, np.ndarray) and completes(estimator):
+        check_known(checked.X, block.start)
+    else:
+        check_finite(checked.X, block.start)
+    # A slice of a memory-mapped array would be taken for one.
+    return Block(np.asarray(block.X) if is_mapped(block.X) else block.X, start=block.start)
+
+
+def completes(estimator: Any) -> bool:
+    """Whether an estimator, or what it has chosen or is made of, completes rows."""
+    parts = [estimator, getattr(estimator, "best_estimator_", None)]
+    parts += getattr(estimator, "members_", [])
+    return any(hasattr(part, "completion_") for part in parts)
+
+
+def _of_block(method: Callable[..., Any], estimator: Any, X: Any) -> Any:
+    """Result of a method for a block, which may have no rows."""
+    if X.shape[0]:
+        return method(estimator, X)
+    return method(estimator, np.zeros((1, X.shape[1]), dtype=getattr(X, "dtype", float)))[:0]
+
+
+def _filled(method: Callable[..., Any], estimator: Any, blocks: ArrayBlocks) -> Any:
+    out = None
+    if blocks.n_features != estimator.n_features_in_:
+        return method(estimator, blocks.X[:1])  # raises what it does for any array
+    for block in _checked(estimator, blocks):
+        result = np.asarray(method(estimator, block.X))
+        if out is None:
+            out = np.empty((blocks.n_rows, *result.shape[1:]), dtype=result.dtype)
+        out[block.start : block.start + len(result)] = result
+    return out

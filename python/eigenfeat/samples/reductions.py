@@ -1,0 +1,226 @@
+"""The sums over rows that fits are made of, as plain functions for any engine that can reduce.
+
+Each is a pair: what one block of rows gives, and how two such results merge. Merging is associative
+and commutative to rounding, so that any tree will do; `RowBlocks.reduce`, Dask, Spark's
+``treeReduce`` or Ray call them alike. They have no effects, and a result that was lost with its
+worker can be computed again.
+
+They take blocks of raw rows. Sums over feature rows, as `BlockRows` reads them, are with what needs
+them: `labelled_moments` and those of `linear.logit_problem`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from numpy.typing import ArrayLike
+
+from eigenfeat._base.labels import LabelTable
+from eigenfeat._base.types import Codes, DType, Labels
+from eigenfeat._base.validation import check_weights
+from eigenfeat.moments.class_moments import ClassMoments
+from eigenfeat.samples.blocks import Checksum, RowTransform, check_finite, check_known
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from numpy.typing import DTypeLike
+
+    from eigenfeat.samples.blocks import Block
+
+__all__ = [
+    "BlockScan",
+    "Piece",
+    "add",
+    "merge_moments",
+    "merge_pooled",
+    "merge_scans",
+    "moments",
+    "pooled_moments",
+    "scan",
+    "sliced_moments",
+    "targets",
+]
+
+_Array = npt.NDArray[np.float64]
+
+
+def moments(
+    block: Block,
+    classes: ArrayLike | None = None,
+    dtype: DTypeLike | None = None,
+    n_threads: int | None = None,
+) -> ClassMoments:
+    """Class moments (Karampatziakis and Mineiro 2014, eq. 2) of one block of labelled rows."""
+    if block.y is None:
+        raise ValueError(f"y: expected the labels of the samples from {block.start} on, got None")
+    result = ClassMoments(classes, dtype)
+    return result.update(block.X, block.y, block.weight, n_threads=n_threads)
+
+
+def merge_moments(a: ClassMoments, b: ClassMoments) -> ClassMoments:
+    """Moments of the rows of both; changes and returns `a`."""
+    return a.merge(b)
+
+
+def pooled_moments(block: Block, reading: RowTransform, label: Hashable = 0) -> ClassMoments | None:
+    """Moments of the rows of one block, checked, as if all were of one class; None for no rows."""
+    return _grouped_moments(block, reading, lambda rows: np.full(len(rows), label))
+
+
+def merge_pooled(a: ClassMoments | None, b: ClassMoments | None) -> ClassMoments | None:
+    """Moments of the rows of both; changes and returns `a`, if there is one."""
+    if a is None or b is None:
+        return b if a is None else a
+    return a.merge(b)
+
+
+def sliced_moments(block: Block, reading: RowTransform, edges: _Array) -> ClassMoments | None:
+    """Moments of the slices of a continuous target, whose lower ends but the first are given."""
+
+    def slices(rows: Block) -> Labels:
+        return np.searchsorted(edges, np.asarray(rows.y, dtype=np.float64), side="right")
+
+    return _grouped_moments(block, reading, slices)
+
+
+def _grouped_moments(
+    block: Block, reading: RowTransform, labels_of: Callable[[Block], Labels]
+) -> ClassMoments | None:
+    checked = reading.checked(block)
+    check_finite(checked.X, block.start)
+    rows = reading.weighted(checked)
+    if len(rows) == 0:
+        return None
+    return ClassMoments().update(rows.X, labels_of(rows), rows.weight, n_threads=reading.n_threads)
+
+
+def targets(block: Block) -> list[tuple[int, Labels, _Array | None]]:
+    """First row, targets and weights of the rows of one block that have weight; lists add up."""
+    if block.y is None:
+        raise ValueError(f"y: expected the targets of the samples from {block.start} on, got None")
+    y, weight = np.asarray(block.y), check_weights(block.weight, len(block), block.start)
+    if weight is None:
+        return [(block.start, y, None)]
+    return [(block.start, y[weight > 0], weight[weight > 0])]
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Labels of one block."""
+
+    start: int
+    n_rows: int
+    codes: Codes  # (m,) into `labels`, of the samples that have weight
+    labels: tuple[Hashable, ...]
+    weighted: npt.NDArray[np.bool_] | None  # mask of the block's rows; None for all of them
+
+
+@dataclass(eq=False)
+class BlockScan:
+    """Result of a first pass over rows."""
+
+    n_features: int
+    dtype: DType  # float32 if all rows are, else float64
+    sparse: bool  # whether some rows are
+    checksum: Checksum
+    table: LabelTable  # labels of rows with weight
+    weight: float | None  # sum of the weights; None where no row came with one
+    heaviest: float  # largest weight; 0 where no row came with one
+    pieces: list[Piece] = field(default_factory=list)  # one a block, in any order
+    moments: ClassMoments | None = None
+    missing: bool = False  # whether entries of some rows are
+
+
+def scan(block: Block, reading: RowTransform, with_moments: bool = False) -> BlockScan:
+    """Check one block of raw rows; note its labels and, if asked for, the moments of its classes.
+
+    Raises
+    ------
+    ValueError
+        If rows are not finite numbers (says which row and column), or labels are missing.
+    """
+    checked = reading.checked(block)
+    missing = _is_incomplete(checked.X, block.start) if reading.allows_missing else False
+    if not missing:
+        check_finite(checked.X, block.start)
+    if block.y is None:
+        raise ValueError(f"y: expected the labels of the samples from {block.start} on, got None")
+    n = len(checked)
+    keep = None if checked.weight is None else checked.weight > 0
+    rows = reading.weighted(checked)
+    codes, table = LabelTable().encode(rows.y, len(rows), block.start)
+    result = None
+    if with_moments and len(rows) and not missing:
+        result = ClassMoments().update(rows.X, rows.y, rows.weight, n_threads=reading.n_threads)
+    narrow = codes.astype(np.min_scalar_type(max(len(table) - 1, 0)))
+    piece = Piece(
+        block.start, n, narrow, table.labels, None if keep is None or keep.all() else keep
+    )
+    return BlockScan(
+        checked.X.shape[1],
+        checked.X.dtype,
+        not isinstance(checked.X, np.ndarray),
+        Checksum.of(checked.X),
+        table,
+        None if checked.weight is None else float(checked.weight.sum()),
+        0.0 if checked.weight is None else float(checked.weight.max(initial=0.0)),
+        [piece],
+        result,
+        missing,
+    )
+
+
+def merge_scans(a: BlockScan, b: BlockScan) -> BlockScan:
+    """The scan of the rows of both; changes and returns `a`."""
+    if a.n_features != b.n_features:
+        first, later = sorted([a, b], key=lambda part: min(p.start for p in part.pieces))
+        start = min(piece.start for piece in later.pieces)
+        raise ValueError(
+            f"X: expected {first.n_features} columns, got {later.n_features} in the block from row "
+            f"{start} on"
+        )
+    if (a.weight is None) != (b.weight is None):
+        without = a if a.weight is None else b
+        start = min(piece.start for piece in without.pieces)
+        raise ValueError(
+            "sample_weight: expected weights with all blocks or none, got none in the block from "
+            f"row {start} on"
+        )
+    if b.table.dtype is not None:
+        a.table = a.table.joined(b.table.labels, b.table.dtype, "y")
+    a.dtype = np.result_type(a.dtype, b.dtype)
+    a.sparse |= b.sparse
+    a.missing |= b.missing
+    a.checksum += b.checksum
+    a.weight = None if a.weight is None or b.weight is None else a.weight + b.weight
+    a.heaviest = max(a.heaviest, b.heaviest)
+    a.pieces += b.pieces
+    if a.moments is None or b.moments is None:
+        a.moments = a.moments or b.moments
+    else:
+        a.moments.merge(b.moments)
+    return a
+
+
+def add(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Sums of numbers and of arrays; arrays of `a` are changed."""
+    for ours, theirs in zip(a, b, strict=True):
+        if isinstance(ours, np.ndarray):
+            ours += theirs
+    return tuple(
+        ours if isinstance(ours, np.ndarray) else ours + theirs
+        for ours, theirs in zip(a, b, strict=True)
+    )
+
+
+def _is_incomplete(X: Any, start: int) -> bool:
+    """Whether dense rows have NaN; ValueError if they have, and infinity, too."""
+    if not isinstance(X, np.ndarray) or not np.isnan(X).any():
+        return False
+    check_known(X, start)
+    return True

@@ -1,0 +1,344 @@
+"""Groups of samples from targets that are no classes: continuous ones, and several at a time.
+
+Karampatziakis and Mineiro (2014), section 5: features for a continuous target are extracted after
+discretising it, for the extraction only; several targets are first contracted with a vector ``u``.
+What comes out are integer labels that `GEM` and `ClassMoments` take in place of classes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numpy.typing import ArrayLike
+
+from eigenfeat._base.types import Seed, Weights
+from eigenfeat._base.validation import (
+    check_some_weight,
+    check_vector,
+    check_weights,
+    check_whole,
+    physical_memory,
+    random_generator,
+    real_array,
+)
+from eigenfeat.moments.class_moments import is_rounding
+from eigenfeat.moments.columns import signed
+
+__all__ = [
+    "assign_bins",
+    "bin_edges",
+    "discretize_target",
+    "supervised_contractions",
+    "target_groups",
+]
+
+_Array = npt.NDArray[np.float64]
+_MOST_COMPONENTS = 20  # their products are some 200 columns
+
+
+def discretize_target(
+    y: ArrayLike,
+    n_bins: int = 10,
+    *,
+    contraction: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    random_state: Seed = None,
+) -> npt.NDArray[np.int64]:
+    """Divide targets into bins of about equal weight, for use as class labels.
+
+    The bins depend only on the order of `y`: a strictly increasing function gives the same bins.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,) or (n, q)
+        Finite targets. Several outputs are contracted to one, ``y @ u``, before binning.
+    n_bins : int >= 2, default=10
+        Maximum number of bins. Equal targets share a bin, so there may be fewer. If `y` has at most
+        `n_bins` distinct values, each value is a bin.
+    contraction : array-like of shape (q,), optional
+        The vector u, applied to the outputs in their own units. By default a random unit vector,
+        applied to the outputs divided by their standard deviations.
+    sample_weight : array-like of shape (n,), optional
+        Weights >= 0; a sample of weight 2 counts as two samples. All 1 by default.
+    random_state : int, RandomState, Generator or None
+        Seed for the random vector.
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+        Bins 0, 1, ... in the order of the targets, without empty bins.
+
+    Raises
+    ------
+    ValueError
+        If a target is not finite, the (contracted) target is constant over the samples with weight,
+        or a length does not match.
+
+    See Also
+    --------
+    target_groups : Several groupings of targets with several outputs.
+
+    References
+    ----------
+    N. Karampatziakis and P. Mineiro, "Discriminative Features via Generalized Eigenvectors",
+    ICML 2014, section 5.
+
+    Examples
+    --------
+    >>> from eigenfeat.samples.targets import discretize_target
+    >>> discretize_target([0.3, 9.0, 2.5, 2.5, 0.1, 4.0], n_bins=3)
+    array([0, 2, 1, 1, 0, 2])
+    """
+    outputs = _outputs(y)
+    weights = check_weights(sample_weight, len(outputs))
+    u = _vector(contraction, outputs, weights, random_state)
+    return _binned(_contracted(outputs, u), n_bins, weights)
+
+
+def target_groups(
+    y: ArrayLike,
+    n_bins: int = 10,
+    n_contractions: int = 5,
+    random_state: Seed = None,
+    *,
+    sample_weight: Weights = None,
+    contractions: ArrayLike | None = None,
+) -> npt.NDArray[np.int64]:
+    """Group the samples several times, by bins of random contractions of the targets.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,) or (n, q)
+        Finite targets.
+    n_bins : int >= 2, default=10
+        Maximum number of bins of a grouping.
+    n_contractions : int >= 1, default=5
+        Number of random unit vectors. A single output always has one grouping.
+    random_state : int, RandomState, Generator or None
+        Seed for the vectors.
+    sample_weight : array-like of shape (n,), optional
+        Weights >= 0.
+    contractions : array-like of shape (g, q), optional
+        Vectors to use instead of random ones, such as those of `supervised_contractions`.
+
+    Returns
+    -------
+    ndarray of int64, shape (g, n)
+        One grouping per row, each as in `discretize_target`.
+
+    Raises
+    ------
+    ValueError
+        As `discretize_target`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from eigenfeat.samples.targets import target_groups
+    >>> Y = np.random.default_rng(0).standard_normal((100, 3))
+    >>> target_groups(Y, n_bins=4, n_contractions=6, random_state=0).shape
+    (6, 100)
+    """
+    outputs = _outputs(y)
+    weights = check_weights(sample_weight, len(outputs))
+    n_groups = check_whole(n_contractions, "n_contractions", at_least=1)
+    if contractions is not None:
+        given = real_array(contractions, "contractions", np.dtype(np.float64))
+        if given.ndim != 2 or not len(given):
+            raise ValueError(f"contractions: expected shape (g, q), got {given.shape}")
+        chosen = [_vector(u, outputs, weights, None) for u in given]
+        return np.stack([_binned(_contracted(outputs, u), n_bins, weights) for u in chosen])
+    if n_groups * outputs.nbytes // outputs.shape[1] > physical_memory():
+        raise MemoryError(
+            f"n_contractions: expected groups of {len(outputs)} samples that fit into memory, "
+            f"got {n_groups}"
+        )
+    if outputs.shape[1] == 1:
+        return _binned(outputs[:, 0], n_bins, weights)[None]
+    source = random_generator(random_state)
+    vectors = [_vector(None, outputs, weights, source) for _ in range(n_groups)]
+    return np.stack([_binned(_contracted(outputs, u), n_bins, weights) for u in vectors])
+
+
+def supervised_contractions(
+    X: ArrayLike, y: ArrayLike, n_contractions: int = 5, *, sample_weight: ArrayLike | None = None
+) -> npt.NDArray[np.float64]:
+    """Vectors u for which ``y @ u`` is predicted best by first and second moments of the samples.
+
+    Outputs are regressed on leading principal components of the samples and their products, with a
+    small ridge. The vectors u maximise the explained fraction of variance,
+    ``Cov(fitted) u = lambda Cov(y) u``. GEM uses second moments conditioned on the bins of
+    ``y @ u``, so it can separate the bins of these contractions.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d)
+        Finite samples. At most 20 principal components are used.
+    y : array-like of shape (n, q)
+        Finite targets.
+    n_contractions : int >= 1, default=5
+        Maximum number of vectors; no more than there are outputs.
+    sample_weight : array-like of shape (n,), optional
+        Weights >= 0.
+
+    Returns
+    -------
+    ndarray of shape (g, q)
+        Vectors in the units of the outputs, best first; ``y @ u`` has variance 1.
+
+    Raises
+    ------
+    ValueError
+        If samples and targets do not match, are not finite, or no output varies.
+
+    References
+    ----------
+    N. Karampatziakis and P. Mineiro (ICML 2014), section 5: "any sensible, data-dependent way of
+    picking a good set of vectors u".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from eigenfeat.samples.targets import supervised_contractions
+    >>> X, noise = np.random.default_rng(0).standard_normal((2, 500, 3))
+    >>> Y = np.column_stack([X[:, 0] ** 2 + noise[:, 0], noise[:, 1]])
+    >>> u = supervised_contractions(X, Y, 1)[0]
+    >>> bool(abs(u[0]) > 5 * abs(u[1]))
+    True
+    """
+    outputs = _outputs(y)
+    rows = np.asarray(real_array(X, "X"), dtype=np.float64)
+    if rows.ndim != 2 or len(rows) != len(outputs) or not np.isfinite(rows).all():
+        raise ValueError(f"X: expected {len(outputs)} finite samples, got shape {rows.shape}")
+    count = check_whole(n_contractions, "n_contractions", at_least=1)
+    weights = check_weights(sample_weight, len(outputs))
+    share = np.ones(len(rows)) if weights is None else np.asarray(weights, dtype=np.float64)
+    deviation = _deviations(outputs, weights)
+    varying = np.flatnonzero(deviation > 0)
+    if not len(varying):
+        raise ValueError("y: expected an output that varies, got none")
+    share = share / share.sum()
+    targets = outputs[:, varying] / deviation[varying]
+    targets = targets - share @ targets
+    features = _with_products(rows, share)
+    gram = (features.T * share) @ features
+    gram[np.diag_indices_from(gram)] += 1e-2 + len(gram) / max(len(rows), 1)
+    cross = (features.T * share) @ targets
+    explained = cross.T @ np.linalg.solve(gram, cross)
+    total = (targets.T * share) @ targets
+    total[np.diag_indices_from(total)] += 1e-6
+    root = np.linalg.inv(np.linalg.cholesky(total))
+    vectors = root.T @ np.linalg.eigh(root @ explained @ root.T)[1][:, ::-1][:, :count]
+    vectors = signed(vectors)
+    out = np.zeros((vectors.shape[1], outputs.shape[1]))
+    out[:, varying] = vectors.T / deviation[varying]
+    return out
+
+
+def _with_products(rows: _Array, share: _Array) -> _Array:
+    """Leading components of standardised rows, their products, all of variance 1 or 0."""
+    standard = _standardised(rows, share)
+    gram = (standard.T * share) @ standard
+    values, vectors = np.linalg.eigh(gram)
+    nonzero = values[::-1][:_MOST_COMPONENTS] > 1e-9 * max(values[-1], 1e-300)
+    components = standard @ vectors[:, ::-1][:, :_MOST_COMPONENTS][:, nonzero]
+    first, second = np.triu_indices(components.shape[1])
+    return _standardised(
+        np.hstack([components, components[:, first] * components[:, second]]), share
+    )
+
+
+def _standardised(rows: _Array, share: _Array) -> _Array:
+    mean = share @ rows
+    apart = rows - mean
+    size = np.sqrt(share @ apart**2)
+    constant = is_rounding(size, np.abs(rows).max(axis=0, initial=0.0), len(rows))
+    return apart / np.where(constant, np.inf, size)
+
+
+def bin_edges(y: _Array, n_bins: int, sample_weight: _Array | None = None) -> _Array:
+    """Lower ends of all bins but the first, ascending: at most ``n_bins - 1`` values out of `y`.
+
+    Between two distinct values there may be an edge; the one for the quantile ``j / n_bins`` is
+    where the weight below comes nearest to that share, so that no edge is off by more than half the
+    weight of a tie. Values without weight are left out.
+    """
+    n_bins = check_whole(n_bins, "n_bins", at_least=2)
+    if sample_weight is not None:
+        y, sample_weight = y[sample_weight > 0], sample_weight[sample_weight > 0]
+    values, codes = np.unique(y, return_inverse=True)
+    if len(values) < 2:
+        got = f"the constant {values[0]:g}" if len(values) else "no samples with weight"
+        got = "1 sample" if len(y) == 1 else got
+        raise ValueError(f"y: expected at least two distinct values, got {got}")
+    if len(values) <= n_bins:
+        return values[1:]
+    below = np.concatenate([[0.0], np.cumsum(np.bincount(codes, sample_weight))])
+    shares = below[-1] * np.arange(1, n_bins) / n_bins
+    above = np.searchsorted(below, shares)  # the first edge at or after the share
+    nearer = np.where(below[above] - shares < shares - below[above - 1], above, above - 1)
+    inner = np.unique(nearer[(nearer > 0) & (nearer < len(values))])
+    edges: _Array = values[inner]
+    return edges
+
+
+def assign_bins(y: _Array, edges: _Array) -> npt.NDArray[np.int64]:
+    """Bins of `y`, shape (n,), between the `edges`: how many of them are not above each value."""
+    return np.searchsorted(edges, y, side="right").astype(np.int64, copy=False)
+
+
+def _binned(y: _Array, n_bins: int, weights: _Array | None) -> npt.NDArray[np.int64]:
+    return assign_bins(y, bin_edges(y, n_bins, weights))
+
+
+def _outputs(y: Any) -> _Array:
+    """`y` as an (n, q) array of finite float64."""
+    array = real_array(y, "y")
+    if array.ndim not in (1, 2) or not array.size:
+        raise ValueError(f"y: expected shape (n,) or (n, q), not empty, got {array.shape}")
+    outputs = np.asarray(array, dtype=np.float64).reshape(len(array), -1)
+    finite = np.isfinite(outputs)
+    if not finite.all():
+        row, column = np.argwhere(~finite)[0]
+        raise ValueError(f"y: expected finite numbers, got {outputs[row, column]} in row {row}")
+    return outputs
+
+
+def _contracted(outputs: _Array, u: _Array) -> _Array:
+    """``outputs @ u``, summed in the same order for every row, so that ties stay ties."""
+    y = np.zeros(len(outputs))
+    for column, factor in zip(outputs.T, u, strict=True):
+        y += column * factor
+    if not np.isfinite(y).all():
+        raise ValueError("y: expected finite contractions, got an overflow")
+    return y
+
+
+def _vector(contraction: Any, outputs: _Array, weights: _Array | None, random_state: Any) -> _Array:
+    """Return the (q,) vector: the one given, 1 for a single output, or a random one."""
+    q = outputs.shape[1]
+    if contraction is not None:
+        u = check_vector(contraction, q, "contraction", positive=False)
+        if not u.any():
+            raise ValueError("contraction: expected a vector that is not zero, got zeros")
+        return u
+    if q == 1:
+        return np.ones(1)
+    deviation = _deviations(outputs, weights)
+    drawn = np.asarray(random_generator(random_state).standard_normal(q))
+    # An output that does not vary has no say.
+    return np.divide(drawn / np.linalg.norm(drawn), deviation, out=np.zeros(q), where=deviation > 0)
+
+
+def _deviations(outputs: _Array, weights: _Array | None) -> _Array:
+    """Return the (q,) standard deviations, 0 where only rounding varies."""
+    check_some_weight(weights is None or bool(weights.any()))
+    largest = np.abs(outputs).max(axis=0)
+    size = np.where(largest > 0, largest, 1.0)
+    scaled = outputs / size  # squares neither overflow nor vanish
+    centre = np.average(scaled, axis=0, weights=weights)
+    deviation = np.sqrt(np.average((scaled - centre) ** 2, axis=0, weights=weights))
+    constant = is_rounding(deviation, 1.0 * (largest > 0), len(outputs))
+    return np.where(constant, 0.0, deviation * size)

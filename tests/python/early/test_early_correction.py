@@ -1,0 +1,274 @@
+"""What `fit` learns out of folds: corrected rules keep their promise where the model is wrong."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import binom
+from sklearn.base import clone
+from sklearn.decomposition import PCA
+from sklearn.discriminant_analysis import (
+    LinearDiscriminantAnalysis,
+    QuadraticDiscriminantAnalysis,
+)
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+
+from eigenfeat.demo.early import signals
+from eigenfeat.early import (
+    GaussianCompletion,
+    MixtureCompletion,
+    ReliableClassifier,
+    Sampled,
+)
+from eigenfeat.early.reliable import correct_rule
+from eigenfeat.early.rules import Correction, lower_bounds
+from eigenfeat.early.series import training_rows
+
+
+def walks(random, n, d=30):
+    """Random walks that drift by class."""
+    y = random.integers(0, 2, n)
+    drift = np.where(y == 1, 0.8, -0.8)[:, None] * np.linspace(0, 1, d)
+    return random.standard_normal((n, d)).cumsum(axis=1) / 3 + drift, y
+
+
+def lda(**options):
+    """A model that is too sure of itself, with little more rows than columns to learn from."""
+    completion = GaussianCompletion(shrinkage=0)
+    return ReliableClassifier(LinearDiscriminantAnalysis(), completion, **options)
+
+
+def test_shares_are_ranks():
+    stable_from = np.array([[0, 2, 5, 9], [0, 0, 2, 5]])
+    found = Correction(np.array([1e-12, 0.9]), stable_from, 10, 0.0)
+    assert found.n == 4
+    tau, known = np.array([0.5, 0.5, 0.95, 0.95]), np.array([1, 5, 1, 5])
+    assert_allclose(found.share(tau, known), np.array([1, 3, 2, 4]) / 5)
+    assert found.least_known(0.2) == 0
+    assert found.least_known(0.6) == 5
+    assert found.least_known(0.9) == 10  # 4 rows show no more than 0.8
+    bound = Correction(found.tau, stable_from, 10, 0.8)
+    assert_allclose(bound.share(tau, known), lower_bounds(4, 0.2)[[1, 3, 2, 4]])
+    assert_allclose(
+        found.cap(np.array([0.7, 0.7, 0.5, 0.0]), np.array([1, 5, 5, 5])), [0.2, 0.6, 0.5, 0]
+    )
+    assert_allclose(found.cap(np.array([0.7, 1.0]), np.array([10, 10])), [0.7, 1.0])
+
+
+@pytest.mark.parametrize(
+    "tau", [0.9, *(pytest.param(tau, marks=pytest.mark.long) for tau in (0.8, 0.95))]
+)
+def test_the_correction_restores_a_promise_that_the_model_breaks(tau):
+    """On average over training sets, as conformal prediction has it."""
+    raw, corrected, early = [], [], []
+    for seed in range(15):
+        random = np.random.default_rng(seed)
+        X, y = walks(random, 60)
+        fresh, _ = walks(random, 300)
+        model = lda(reliability=tau, correct="average").fit(X, y)
+        complete = model.predict(fresh)
+        found = model.predict_early(fresh)
+        corrected.append(np.mean(found.label == complete))
+        early.append(found.time.mean())
+        raw.append(np.mean(model.uncorrected().predict_early(fresh).label == complete))
+    assert np.mean(raw) < tau - 0.02
+    error = np.std(corrected) / np.sqrt(len(corrected))
+    assert np.mean(corrected) >= tau - 2 * error - 1e-3
+    assert np.mean(early) < 29.5
+
+
+def test_with_a_confidence_the_promise_holds_that_often():
+    kept = 0
+    for seed in range(24):
+        random = np.random.default_rng([seed, 9])
+        X, y = walks(random, 60)
+        fresh, _ = walks(random, 600)
+        model = lda(reliability=0.9).fit(X, y)
+        kept += np.mean(model.predict_early(fresh).label == model.predict(fresh)) >= 0.9
+    assert kept >= 24 * 0.9 - 2 * np.sqrt(24 * 0.09)
+
+
+def test_where_the_model_is_right_nothing_is_lost(rng):
+    y = rng.integers(0, 2, 1200)
+    X = rng.standard_normal((1200, 12)) + 0.8 * y[:, None]
+    model = lda(reliability=0.9).fit(X[:400], y[:400])
+    found, raw = model.predict_early(X[400:]), model.uncorrected().predict_early(X[400:])
+    assert found.time.mean() <= raw.time.mean() + 1
+    assert model.reliability_ == 0.9
+    assert model.correction_.n == 400
+
+
+def test_a_looser_reliability_is_not_later(rng):
+    """At reliabilities other than the one that was given to `fit`, too."""
+    X, y = signals(200, np.random.default_rng(0))
+    fresh, _ = signals(100, np.random.default_rng(1))
+    classifier = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
+    model = ReliableClassifier(classifier, MixtureCompletion(), reliability=0.95).fit(X, y)
+    times = [model.predict_early(fresh, reliability=tau).time.mean() for tau in (0.6, 0.75, 0.8)]
+    assert times == sorted(times)
+
+
+@pytest.mark.parametrize("rule", ["pairwise", "quadratic", Sampled(64)], ids=str)
+def test_all_ways_of_asking_agree(rng, rule):
+    X, y = walks(rng, 40, 20)
+    model = lda(rule=rule, reliability=0.8).fit(X, y)
+    fresh, _ = walks(rng, 30, 20)
+    early = model.predict_early(fresh)
+    gate = model.correction_.least_known(0.8)
+    assert gate > 1 or rule != "pairwise"
+    assert np.all(early.time >= gate)
+    for t in (2, max(gate - 1, 1), max(gate, 1), 19):
+        rows = fresh.copy()
+        rows[:, t:] = np.nan
+        found = model.decide(rows)
+        assert_array_equal(found.decided & (early.time >= t), early.time == t)
+        # Held-out rows may support a larger tau with fewer known entries than 0.8.
+        assert np.all(found.decided <= (found.reliability >= 0.8))
+        largest = model.reliabilities(rows)
+        assert np.all(largest[found.decided] >= 0.8 - 1e-6)
+        assert np.all(largest <= model.uncorrected().reliabilities(rows) + 1e-12)
+    same = clone(model).fit(X, y)
+    assert_array_equal(same.correction_.stable_from, model.correction_.stable_from)
+    plain = clone(model).set_params(correct=False).fit(X, y)
+    assert not hasattr(plain, "correction_")
+    assert_array_equal(
+        plain.predict_early(fresh).time, model.uncorrected().predict_early(fresh).time
+    )
+
+
+RULES = {
+    "pairwise": lda,
+    "quadratic": lambda **options: ReliableClassifier(GaussianNB(), **options),
+    "mixture": lambda **options: ReliableClassifier(
+        QuadraticDiscriminantAnalysis(reg_param=0.1),
+        MixtureCompletion(),
+        features=PCA(3),
+        rule="quadratic",
+        **options,
+    ),
+    "sampled": lambda **options: lda(rule=Sampled(64), **options),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "correct"), [*((name, True) for name in RULES), ("pairwise", "average")]
+)
+def test_it_is_that_of_all_decisions(rng, name, correct):
+    """Of held-out samples only those of other labels are evaluated; here all are, one by one."""
+    X, y = walks(rng, 90, 12)
+    held_out, held_out_y = X[:60], y[:60]
+    X, y = X[60:], y[60:]
+    tau, times = 0.7, np.arange(1, 12)
+    plain = RULES[name](reliability=tau, correct=False).fit(X, y)
+    model = RULES[name](reliability=tau, correct=correct, held_out=2).fit(X, y)
+    rows, _, _ = training_rows(plain, held_out, held_out_y)
+    correction, steps = correct_rule(plain.set_params(correct=correct), None, None, rows)
+    assert_array_equal(steps, times)
+    assert_array_equal(correction.tau, model.correction_.tau)
+    final = plain.predict(held_out)
+    at = int(np.searchsorted(correction.tau, tau))
+    wrong = np.empty((60, 11), dtype=bool)
+    for t in times:
+        now = plain.decide(np.where(np.arange(12) < t, held_out, np.nan), tau)
+        wrong[:, t - 1] = now.decided & (now.label != final)
+    stable = np.where(wrong.any(axis=1), 12 - wrong[:, ::-1].argmax(axis=1), 0)
+    assert_array_equal(correction.stable_from[at], np.sort(stable))
+    assert wrong.any()
+
+
+def test_few_rows_wait(rng):
+    X, y = walks(rng, 30, 8)
+    model = lda(reliability=0.99).fit(X, y)  # 99 rows are the fewest that can show 0.99
+    assert model.correction_.least_known(0.99) == 8
+    assert_array_equal(model.predict_early(X).time, 8)
+    qda = QuadraticDiscriminantAnalysis()
+    some = np.r_[np.flatnonzero(y == 0)[:2], np.flatnonzero(y == 1)[:2]]
+    with pytest.warns(UserWarning, match="correct: expected folds"):
+        alone = ReliableClassifier(qda, features=PCA(1)).fit(X[some], y[some])
+    assert alone.correction_.n == 0
+    assert_array_equal(alone.predict_early(X).time, 8)
+
+
+# ---- samples that are held out from the fit ------------------------------------------------------
+
+
+def waves(random, n, d=12):
+    """Walks that turn back: the first samples mislead a Gaussian about the last ones."""
+    y = random.integers(0, 2, n)
+    X = random.standard_t(3, (n, d)).cumsum(axis=1) / 3 + y[:, None] * np.linspace(0, 2, d)
+    X[:, d // 2 :] += np.where(np.abs(X[:, [1]]) > 0.6, -2.0, 1.0) * X[:, : d - d // 2]
+    return X, y
+
+
+@pytest.mark.parametrize(
+    ("rule", "tau"), [("quadratic", 0.9), pytest.param("pairwise", 0.8, marks=pytest.mark.long)]
+)
+def test_the_promise_of_held_out_samples_holds_as_often_as_it_says(rule, tau):
+    """With 30 rows to fit on, models of folds would differ much from that of all rows."""
+    kept, early, runs = 0, [], 20
+    for seed in range(runs):
+        random = np.random.default_rng([seed, 8])
+        X, y = waves(random, 90)
+        fresh, _ = waves(random, 400)
+        model = ReliableClassifier(
+            LinearDiscriminantAnalysis(),
+            rule=rule,
+            reliability=tau,
+            correct=0.8,
+            held_out=2 / 3,
+            random_state=seed,
+        ).fit(X, y)
+        assert model.correction_.n == 60
+        found = model.predict_early(fresh)
+        kept += np.mean(found.label == model.predict(fresh)) >= tau
+        early.append(found.time.mean())
+    assert binom.cdf(kept, runs, 0.8) >= 1e-3
+    assert np.mean(early) < 11.8
+
+
+def test_what_is_held_out_is_not_fitted(rng):
+    X, y = waves(rng, 80, 6)
+    options = {"rule": Sampled(64), "reliability": 0.8, "held_out": 0.4}
+    model = ReliableClassifier(KNeighborsClassifier(1), **options).fit(X, y)
+
+    def fitted_to(**changes):
+        found = clone(model).set_params(**changes).fit(X, y)
+        return found.classifier_.kneighbors(X)[0][:, 0] == 0
+
+    assert fitted_to().sum() == 48
+    assert model.correction_.n == 32
+    assert_array_equal(fitted_to(), fitted_to())
+    assert not np.array_equal(fitted_to(random_state=3), fitted_to())
+    assert fitted_to(correct=False).all()
+
+
+@pytest.mark.parametrize(("rule", "held_out"), [("pairwise", 5), ("mahalanobis", 0.5)])
+def test_decision_times_are_those_of_the_correction(rng, rule, held_out):
+    """Between the decision times of the folds nothing is known of the rule."""
+    X, y = waves(rng, 120, 70)
+    options = {"rule": rule, "reliability": 0.7, "held_out": held_out}
+    model = ReliableClassifier(LinearDiscriminantAnalysis(), **options).fit(X[:80], y[:80])
+    assert len(model.decision_times_) == 49
+    assert model.decision_times_[-1] == 70
+    early = model.predict_early(X[80:])
+    assert np.isin(early.time, model.decision_times_).all()
+    assert len(np.unique(early.time)) > 1
+    streams = model.streams(40)
+    for column in X[80:].T:
+        streams.push(column)
+    assert_array_equal(streams.time, early.time)
+    anywhere = model.predict_early(X[80:], steps=np.arange(1, 71))
+    assert np.all(anywhere.time <= early.time)
+    raw = model.uncorrected()
+    assert not hasattr(raw, "decision_times_")
+    assert len(raw.predict_early(X[80:], trace=True).steps) == 70
+
+
+def test_channels_have_common_decision_times(rng):
+    X, y = waves(rng, 100, 120)
+    series = np.stack([X[:, ::2], X[:, 1::2]], axis=1)
+    model = ReliableClassifier(LinearDiscriminantAnalysis(), reliability=0.8).fit(series, y)
+    assert model.decision_times_[-1] == model.n_timepoints_ == 60
+    assert np.isin(model.predict_early(series).time, model.decision_times_).all()

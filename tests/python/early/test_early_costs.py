@@ -1,0 +1,256 @@
+"""What waiting costs: the decision of least expected cost."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+
+from eigenfeat.demo.early import signals
+from eigenfeat.early import (
+    MinimumCostClassifier,
+    early_scores,
+    interval_summaries,
+)
+from eigenfeat.early.minimum_cost import cost_tables
+from eigenfeat.early.stopping import fitted_policy
+from eigenfeat.rayleigh import QuadraticDiscriminant
+
+
+def shown_late(random, n, at=6, d=10, share=0.5):
+    """Half of the series show their class at the first sample, the others at sample `at`."""
+    y = random.integers(0, 2, n)
+    X = 0.3 * random.standard_normal((n, d))
+    early = random.random(n) < share
+    X[early, 0] += 4.0 * y[early] - 2
+    X[~early, at - 1] += 4.0 * y[~early] - 2
+    return X, y, early
+
+
+def paid(model, X, y, delay):
+    found = model.predict_early(X)
+    return np.mean((found.label != y) + delay * found.time / X.shape[1])
+
+
+@pytest.mark.parametrize("delay", [0.05, 0.4, 3.0])
+def test_decisions_are_as_late_as_the_delay_cost_allows(delay):
+    random = np.random.default_rng(1)
+    X, y, _ = shown_late(random, 300)
+    fresh, truth, early = shown_late(random, 2000)
+    model = MinimumCostClassifier(GaussianNB(), delay, times=[1, 3, 6, 10]).fit(X, y)
+    found = model.predict_early(fresh)
+    if delay == 3.0:  # waiting for 5 samples costs more than it can save
+        assert_array_equal(found.time, 1)
+    else:
+        assert np.mean(found.time[early] == 1) > 0.7
+        assert np.mean(found.time[~early] == 6) > 0.9
+    # No fixed time costs less.
+    for k, t in enumerate(model.times_):
+        fixed = model.classifiers_[k].predict(fresh[:, :t]) != truth
+        assert paid(model, fresh, truth, delay) <= np.mean(fixed) + delay * t / 10 + 0.01
+    assert_allclose(found.cost.mean(), paid(model, fresh, truth, delay), atol=0.05)
+
+
+def test_backward_induction_is_the_optimum_of_a_known_problem():
+    """Two kinds of rows at the first time; the value of waiting is known for each."""
+    random = np.random.default_rng(2)
+    kind = random.integers(0, 2, 2000)
+    first = np.where(kind[:, None] == 0, [0.5, 0.5], [0.9, 0.1])
+    later = np.tile([0.99, 0.01], (2000, 1))
+    wrong = np.stack([random.random(2000) < np.where(kind == 0, 0.5, 0.1), np.zeros(2000)])
+    for delay, wait in ((0.05, [True, True]), (0.2, [True, False]), (0.7, [False, False])):
+        costs = wrong + np.array([[0.0], [delay]])
+        policy = fitted_policy([first, later], costs)
+        assert_array_equal(policy.saving(0, first) > 0, np.array(wait)[kind])
+        expected = np.where(kind == 0, 0.5, 0.1) - delay
+        assert_allclose(policy.saving(0, first), expected, atol=0.05)
+
+
+def test_costs_of_wrong_labels_move_them():
+    random = np.random.default_rng(3)
+    X, y, _ = shown_late(random, 300, share=0.3)
+    dear = np.array([[0.0, 1.0], [30.0, 0.0]])  # calling a 1 a 0
+    even = MinimumCostClassifier(GaussianNB(), 0.1).fit(X, y)
+    careful = MinimumCostClassifier(GaussianNB(), 0.1, dear).fit(X, y)
+    fresh, truth, _ = shown_late(random, 1000)
+    assert np.sum(careful.predict(fresh) == 0) <= np.sum(even.predict(fresh) == 0)
+    missed = [np.sum((m.predict_early(fresh).label == 0) & (truth == 1)) for m in (even, careful)]
+    assert missed[1] <= missed[0]
+    assert careful.predict_early(fresh).time.mean() != even.predict_early(fresh).time.mean()
+
+
+def test_tables_of_costs():
+    times = np.array([1, 3, 5])
+    by_number = cost_tables(2.0, None, times, 5, 2)
+    assert_allclose(by_number[:, 0, 0], [0.4, 1.2, 2.0])
+    assert_allclose(by_number[:, 0, 1], [1.4, 2.2, 3.0])
+    by_time = cost_tables(np.arange(5.0), 5.0, times, 5, 2)
+    assert_allclose(by_time[:, 1, 1], [0, 2, 4])
+    assert_allclose(by_time[:, 1, 0], [5, 7, 9])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"delay_cost": [1.0, 2.0]}, r"delay_cost: expected a number or shape \(10,\)"),
+        ({"delay_cost": np.full(10, np.nan)}, r"delay_cost: expected finite costs"),
+        ({"misclassification_cost": np.eye(3)}, r"misclassification_cost: expected a number or"),
+        ({"times": [3, 2]}, r"times: expected ascending integers"),
+        ({"times": [11]}, r"times: expected ascending integers in 1\.\.10"),
+    ],
+)
+def test_bad_costs_leave_the_model_as_it_was(options, message, rng):
+    X, y, _ = shown_late(rng, 60)
+    model = MinimumCostClassifier(GaussianNB(), n_times=2, n_folds=2).fit(X, y)
+    before = model.predict_early(X)
+    kept = dict(vars(model))
+    model.set_params(**options)
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, y)
+    for name in options:
+        model.set_params(**{name: kept[name]})
+    assert_array_equal(model.predict_early(X).time, before.time)
+
+
+def test_the_price_with_the_largest_harmonic_mean(rng):
+    X, y, _ = shown_late(rng, 200)
+    fresh, truth, _ = shown_late(rng, 500)
+    model = MinimumCostClassifier(GaussianNB(), "harmonic").fit(X, y)
+    score = early_scores(model.predict_early(fresh), 10, y=truth).harmonic_mean
+    assert abs(score - model.harmonic_mean_) < 0.1
+    for price in (0.02, 5.0):
+        other = MinimumCostClassifier(GaussianNB(), price).fit(X, y).predict_early(fresh)
+        assert score >= early_scores(other, 10, y=truth).harmonic_mean - 0.02
+
+
+@pytest.mark.parametrize("delay", [0.1, "harmonic"])
+def test_the_best_candidate_out_of_folds_is_taken(delay):
+    random = np.random.default_rng(3)
+    X, y, _ = shown_late(random, 200)
+    noise = FunctionTransformer(lambda rows: rows[:, :1] * 0 + np.arange(len(rows))[:, None])
+    candidates = {
+        "blind": make_pipeline(noise, GaussianNB()),
+        "bayes": GaussianNB(),
+        "fails": KNeighborsClassifier(10_000),
+    }
+    model = MinimumCostClassifier(candidates, delay, n_times=4).fit(X, y)
+    assert model.best_candidate_ == "bayes"
+    assert list(model.candidate_scores_) == list(candidates)
+    assert np.isnan(model.candidate_scores_["fails"])
+    assert model.candidate_scores_["bayes"] > model.candidate_scores_["blind"]
+    alone = MinimumCostClassifier(GaussianNB(), delay, n_times=4).fit(X, y)
+    assert not hasattr(alone, "best_candidate_")
+    assert_array_equal(alone.predict_early(X).time, model.predict_early(X).time)
+    if delay == "harmonic":
+        assert model.harmonic_mean_ == model.candidate_scores_["bayes"] == alone.harmonic_mean_
+    else:
+        assert -1.1 < model.candidate_scores_["bayes"] < 0
+    again = model.set_params(classifier=GaussianNB()).fit(X, y)
+    assert not hasattr(again, "best_candidate_")
+
+
+@pytest.mark.parametrize("t", [1, 4, 11])
+def test_interval_summaries_are_those_of_loops(t):
+    X = np.random.default_rng(t).standard_normal((5, t)) * 3 + 100
+    expected = [X, X[:, 1:] - X[:, :-1]]
+    for width in (4, 8):
+        starts = range(0, t - width + 1, width // 2)
+        parts = [X[:, b : b + width] for b in starts]
+        if parts:
+            place = np.arange(width)
+            expected += [
+                np.stack([part.mean(axis=1) for part in parts], axis=1),
+                np.stack([part.std(axis=1) for part in parts], axis=1),
+                np.stack([np.polyfit(place, part.T, 1)[0] for part in parts], axis=1),
+            ]
+    assert_allclose(interval_summaries(X), np.hstack(expected), rtol=1e-10, atol=1e-12)
+    with pytest.raises(ValueError, match="NaN"):
+        interval_summaries(np.full((2, 3), np.nan))
+
+
+def test_interval_summaries_of_channels_stand_side_by_side(rng):
+    X = rng.standard_normal((5, 3, 20))
+    found = interval_summaries(X)
+    expected = np.hstack([interval_summaries(X[:, c]) for c in range(3)])
+    np.testing.assert_array_equal(found, expected)
+    with pytest.raises(ValueError, match="X: expected series of shape"):
+        interval_summaries(X[None])
+
+
+def test_candidates_have_to_be_classifiers():
+    random = np.random.default_rng(3)
+    X, y, _ = shown_late(random, 40)
+    for given in ({}, StandardScaler(), {"a": StandardScaler()}, {1: GaussianNB()}):
+        with pytest.raises(ValueError, match="classifier: expected a classifier with predict_pro"):
+            MinimumCostClassifier(given).fit(X, y)
+    with pytest.raises(
+        ValueError, match="classifier: expected one that can be fitted to the series"
+    ):
+        MinimumCostClassifier({"a": KNeighborsClassifier(10_000)}).fit(X, y)
+
+
+# ---- series that begin alike ---------------------------------------------------------------------
+
+
+def lda():
+    return LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
+
+
+IDLE = 12
+
+
+def idle_series(n=90, seed=0, idle=IDLE, value=0.0):
+    X, y = signals(n, np.random.default_rng(seed))
+    X[:, :idle] = value
+    return X, y
+
+
+@pytest.mark.parametrize("classifier", [LinearDiscriminantAnalysis(), QuadraticDiscriminant()])
+def test_idle_beginnings(classifier):
+    X, y = idle_series()
+    N, t = idle_series(40, 1)
+    early = MinimumCostClassifier(classifier, delay_cost=0.5, n_times=6, n_folds=2).fit(X, y)
+    assert early.onset_ == IDLE
+    assert early.times_[0] > IDLE
+    assert len(early.times_) == 6
+    found = early.predict_early(N)
+    assert np.mean(found.label == t) > 0.7
+    assert (found.time > IDLE).all()
+
+
+def test_the_offset_of_what_is_idle_does_not_matter():
+    X, y = idle_series(value=-1e6)
+    X[:, :IDLE] *= 1 + np.random.default_rng(2).choice([0.0, 2.0**-52], (len(X), IDLE))
+    by_time = np.arange(1, 61) / 100
+    early = MinimumCostClassifier(lda(), by_time, n_times=3, n_folds=2).fit(X, y)
+    assert early.onset_ == IDLE
+    wanted = MinimumCostClassifier(lda(), by_time[IDLE:], n_times=3, n_folds=2)
+    wanted.fit(X[:, IDLE:], y)
+    assert_array_equal(early.times_, wanted.times_ + IDLE)
+    found = early.predict_early(X)
+    assert_array_equal(found.label, wanted.predict_early(X[:, IDLE:]).label)
+
+
+def test_given_times_before_the_onset_are_left_out():
+    X, y = idle_series()
+    early = MinimumCostClassifier(lda(), times=[4, 12, 13, 40]).fit(X, y)
+    assert early.times_.tolist() == [13, 40, X.shape[1]]
+
+
+def test_beginnings_that_differ_in_one_idle_series():
+    X, y = idle_series()
+    X[0, :IDLE] = 1.0  # alike in every fold but one
+    early = MinimumCostClassifier(LinearDiscriminantAnalysis(), times=[5, 30]).fit(X, y)
+    assert early.onset_ == 0
+    assert np.mean(early.predict_early(X).label == y) > 0.7
+
+
+def test_series_that_never_differ():
+    X, y = idle_series()
+    with pytest.raises(ValueError, match=r"^X: expected series that differ at some time, got the"):
+        MinimumCostClassifier().fit(np.ones_like(X), y)

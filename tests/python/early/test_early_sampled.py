@@ -1,0 +1,291 @@
+"""The sampled rule: any classifier, and a bound that holds however early the test stops."""
+
+from __future__ import annotations
+
+import re
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from right_models import agreement, right_model
+from scipy.stats import binom, norm
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.discriminant_analysis import (
+    LinearDiscriminantAnalysis,
+    QuadraticDiscriminantAnalysis,
+)
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+import eigenfeat as ef
+from eigenfeat.early import (
+    GaussianCompletion,
+    LocalQDA,
+    MixtureCompletion,
+    ReliableClassifier,
+    Sampled,
+    reliable,
+    sampling,
+)
+from eigenfeat.early.discriminants import Opaque
+from eigenfeat.early.sampling import SampledRule
+
+D = 10
+CLASSIFIERS = {
+    "bayes": GaussianNB(),
+    "qda": QuadraticDiscriminantAnalysis(reg_param=0.1),
+    "local": LocalQDA(8),
+    "gem": ef.GEMClassifier(views="gem"),
+    "pipeline": make_pipeline(StandardScaler(), LinearDiscriminantAnalysis()),
+    "forest": RandomForestClassifier(4, random_state=0),
+    "svc": SVC(),
+}
+
+
+def walks(random, n, d=D):
+    y = random.integers(0, 3, n)
+    X = random.standard_normal((n, d)).cumsum(axis=1) / 2 + y[:, None] * np.linspace(0, 3, d)
+    return X, np.array(["down", "flat", "up"])[y]
+
+
+@pytest.mark.parametrize("share", [0.5, 0.97])
+def test_the_largest_bound_of_all_stages_holds(share, monkeypatch):
+    """Over seeds, a bound of any stage is too large in a share RISK of the rows at most."""
+    monkeypatch.setattr("eigenfeat.early.sampling.RISK", 0.1)
+    known = GaussianCompletion(shrinkage=0, ridge=1e-9).fit([[-1.0, -1], [1, -1], [-1, 1], [1, 1]])
+    classifier = Threshold(norm.isf(share))
+    model = ReliableClassifier(classifier, known, rule=Sampled(256), correct=False)
+    model.fit(np.array([[-1.0, -1], [1, -1], [-1, 1], [1, 1]]), [0, 0, 1, 1])
+    rule, too_large, n = model.fitted_.rule, 0, 500
+    rule_input = model.fitted_.rule_input(np.array([[0.0, np.nan]]))
+    conditional = rule_input.conditional
+    truth = 1 - norm.cdf(
+        (classifier.at - conditional.mean[0, 1]) / np.sqrt(conditional.variance[0, 1])
+    )
+    for seed in range(n):
+        fresh = SampledRule(rule.predict, rule.n_samples, seed)
+        too_large += fresh.largest_tau(rule_input)[0][0] > truth
+    assert binom.sf(too_large - 1, n, 0.1) > 1e-3
+    assert too_large > 0  # and is not much too small
+
+
+class Threshold(ClassifierMixin, BaseEstimator):
+    """1 where the second column is larger."""
+
+    def __init__(self, at=0.0):
+        self.at = at
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return self.classes_[(X[:, 1] > self.at).astype(int)]
+
+
+@pytest.mark.parametrize(
+    ("name", "correlation", "mixture"),
+    [
+        ("qda", 0.8, True),
+        pytest.param("bayes", 0.0, True, marks=pytest.mark.long),
+        pytest.param("local", 0.0, False, marks=pytest.mark.long),
+        pytest.param("gem", 0.8, True, marks=pytest.mark.long),
+    ],
+)
+def test_tau_holds_where_the_model_is_right(correlation, mixture, name):
+    """`bench/early_simulated.py` has the large version."""
+    random = np.random.default_rng([int(100 * correlation), mixture, len(name), 7])
+    completion, X, y, draw = right_model(random, correlation, mixture)
+    fresh = draw(300)
+    masks = [np.arange(X.shape[1]) < 3, random.permutation(X.shape[1]) < 5]
+    model = ReliableClassifier(CLASSIFIERS[name], completion, rule=Sampled(512), correct=False).fit(
+        X[:500], y[:500]
+    )
+    model.completion_ = completion
+    decided = 0
+    for mask in masks:
+        for tau in (0.5, 0.8, 0.95):
+            realised, count = agreement(model, fresh, mask, tau)
+            assert binom.cdf(round(realised * count), count, tau) >= 1e-3, (tau, realised, count)
+            decided += count
+    assert decided > 0
+
+
+@pytest.mark.parametrize("name", ["local", "gem", "forest"])
+def test_any_classifier_in_all_ways_of_asking(rng, name):
+    X, y = walks(rng, 90)
+    model = ReliableClassifier(
+        CLASSIFIERS[name], rule=Sampled(64), reliability=0.7, correct=False
+    ).fit(X, y)
+    rows, _ = walks(rng, 12)
+    early = model.predict_early(rows, trace=True)
+    assert_array_equal(early.label[early.time == D], model.predict(rows)[early.time == D])
+    assert early.time.mean() < D
+    for t in (2, 7):
+        seen = rows.copy()
+        seen[:, t:] = np.nan
+        found = model.decide(seen)
+        assert_array_equal(found.decided & (early.time >= t), early.time == t)
+        assert_array_equal(found.reliability, model.reliabilities(seen))
+        assert_array_equal(found.decided, found.reliability >= 0.7)
+        assert_array_equal(found.reliability, early.trace_reliability[:, t - 1])
+    holes = np.where(rng.uniform(size=rows.shape) < 0.4, np.nan, rows)
+    assert model.decide(holes).decided.any()
+    again = clone(model).fit(X, y)
+    assert_array_equal(again.reliabilities(holes), model.reliabilities(holes))
+
+
+def test_auto_is_sampled_where_there_are_no_discriminants(rng):
+    X, y = walks(rng, 60)
+    for name in ("gem", "pipeline", "forest", "svc"):
+        model = ReliableClassifier(CLASSIFIERS[name], correct=False).fit(X, y)
+        assert model.rule_ == "sampled"
+        assert isinstance(model.fitted_.discriminants, Opaque)
+    assert ReliableClassifier(LogisticRegression(), correct=False).fit(X, y).rule_ == "pairwise"
+    assert ReliableClassifier(LocalQDA(4), correct=False).fit(X, y).rule_ == "sampled"
+    frozen = FrozenEstimator(CLASSIFIERS["forest"].fit(X, y))
+    assert ReliableClassifier(frozen, correct=False).fit(X, y).rule_ == "sampled"
+
+
+def test_the_test_stops_early_and_decides_the_same(rng):
+    X, y = walks(rng, 90)
+    rows, _ = walks(rng, 30)
+    model = ReliableClassifier(
+        CLASSIFIERS["pipeline"], MixtureCompletion(), Sampled(512), correct=False
+    ).fit(X, y)
+    rule_input = model.fitted_.prefix_input(rows, np.array([2, 5, 8]))
+    asked = []
+
+    def counted(inputs):
+        asked.append(len(inputs))
+        return plain(inputs)
+
+    rule = model.fitted_.rule
+    plain, rule.predict = rule.predict, counted
+    for tau in (0.3, 0.97):
+        taus = np.full(90, tau)
+        asked.clear()
+        whole = model.fitted_.rule.decide(rule_input, taus, whole=True)
+        most = sum(asked)
+        assert 90 * (512 + 17) <= most <= 90 * (512 + 32)
+        asked.clear()
+        stopped = model.fitted_.rule.decide(rule_input, taus)
+        assert sum(asked) < 0.7 * most
+        assert_array_equal(stopped.decided, whole.decided)
+        assert_array_equal(stopped.best, whole.best)
+    grid = np.array([1e-12, 0.5, 0.9, 0.97])
+    best = rule.best_classes(rule_input)
+    for tau, decided in zip(grid, rule.evaluate_grid(rule_input, grid, best), strict=True):
+        assert_array_equal(
+            decided,
+            rule.decide(rule_input, np.full(90, tau)).decided | (tau < 0.1),
+        )
+
+
+def test_errors(rng):
+    X, y = walks(rng, 60)
+    with pytest.raises(ValueError, match="classifier: expected predict to return some of"):
+        ReliableClassifier(LinearRegression(), rule="sampled", correct=False).fit(
+            X, (y == "up").astype(int)
+        ).decide(np.where(X > 0, X, np.nan))
+
+    class Odd(Threshold):
+        def predict(self, X):
+            return np.zeros((len(X), 2))
+
+    model = ReliableClassifier(Odd(), rule="sampled", correct=False).fit(X, y)
+    with pytest.raises(ValueError, match="classifier: expected predict to return 17 labels"):
+        model.decide([[np.nan] * D])
+    with pytest.raises(ValueError, match="'classifier' parameter"):
+        ReliableClassifier(StandardScaler()).fit(X, y)
+
+
+# ---- how many samples ----------------------------------------------------------------------------
+
+
+def ramps(random, n):
+    y = random.integers(0, 2, n)
+    return random.standard_normal((n, 6)) + 6 * y[:, None], y
+
+
+def lda(rule, **options):
+    return ReliableClassifier(LinearDiscriminantAnalysis(), rule=rule, **options)
+
+
+def test_what_can_be_reached(rng):
+    X, y = ramps(rng, 60)
+    model = lda(Sampled(8192), reliability=0.999, correct=False).fit(X, y)
+    reach = (0.01 / 9) ** (1 / 8192)
+    assert model.largest_reliability_ == pytest.approx(reach, abs=1e-12)
+    seen = X[:4].copy()
+    seen[:, 4:] = np.nan
+    assert model.reliabilities(seen).max() == pytest.approx(reach, abs=1e-12)
+    assert model.decide(seen).decided.all()
+    assert not model.decide(seen, model.largest_reliability_ + 1e-6).decided.any()
+    exact = lda("pairwise", reliability=0.999, correct=False).fit(X, y)
+    assert (exact.n_samples_, exact.largest_reliability_) == (0, 1.0)
+
+
+@pytest.mark.parametrize("tau", [0.5, 0.999])
+def test_auto_reaches_what_is_asked(rng, tau):
+    X, y = ramps(rng, 60)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = lda("sampled", reliability=tau, correct=False).fit(X, y)
+    assert model.largest_reliability_ >= (1 + tau) / 2
+    assert model.n_samples_ >= 1024
+
+
+def test_too_few_samples_warn(rng):
+    X, y = ramps(rng, 60)
+    with pytest.warns(UserWarning, match=r"n_samples: expected at least 1024 for .* got 256"):
+        model = lda(Sampled(256), reliability=0.99, correct=False).fit(X, y)
+    assert model.largest_reliability_ < 0.99
+    assert np.all(model.predict_early(X).time == 6)
+    with pytest.warns(UserWarning, match="n_samples: expected a smaller reliability"):
+        lda("sampled", reliability=1 - 1e-9, correct=False).fit(X[:20], y[:20])
+    for given in (1000, "many", 0):
+        with pytest.raises(ValueError, match=r"n_samples: expected a power of two in 2\.\.104857"):
+            Sampled(n_samples=given)
+
+
+def test_rows_enough_to_show_what_is_promised(rng):
+    """The more samples, the fewer rows are held out, but not fewer than can show tau."""
+    X, y = ramps(rng, 500)
+    model = lda(Sampled(2048), reliability=0.99, held_out=2).fit(X, y)
+    assert model.correction_.n >= 460
+    assert model.correction_.least_known(0.99) < 6
+
+
+# ---- classifiers that take long ------------------------------------------------------------------
+
+
+def slow(**options):
+    X, y = walks(np.random.default_rng(0), 36)
+    model = ReliableClassifier(KNeighborsClassifier(5), rule="sampled", held_out=2, **options)
+    return model.fit(X, y)
+
+
+def test_batches_of_several_times_are_those_one_by_one(monkeypatch):
+    N, _ = walks(np.random.default_rng(1), 30)
+    found = slow().predict_early(N)
+    monkeypatch.setattr(sampling, "BLOCK_NUMBERS", 1)
+    again = slow().predict_early(N)
+    assert_array_equal(found.time, again.time)
+    assert_array_equal(found.reliability, again.reliability)
+
+
+def test_progress_and_minutes_are_announced(capsys, monkeypatch):
+    slow(verbose=1)
+    assert re.search(r"samples at all times: (\d+) of \1\b", capsys.readouterr().err)
+    monkeypatch.setattr(reliable, "LONG", 0.0)
+    with pytest.warns(UserWarning, match=r"^fit: expected a fast classifier, got one that needs"):
+        slow()
+    assert capsys.readouterr().err == ""

@@ -1,0 +1,245 @@
+"""Series of several channels, of unequal lengths, and with samples that are missing."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+import eigenfeat as ef
+from eigenfeat.early import MixtureCompletion, ReliableClassifier, Sampled
+
+T, CHANNELS = 9, 3
+
+
+def sensors(random, n, samples=T):
+    """(n, channels, samples) that part on the way, and labels."""
+    y = random.integers(0, 3, n)
+    X = random.standard_normal((n, CHANNELS, samples)).cumsum(axis=2) / 2
+    X += y[:, None, None] * np.linspace(0, 2, samples) * np.array([1.0, -0.5, 0.2])[:, None]
+    return X, np.array(["down", "flat", "up"])[y]
+
+
+def lda(**options):
+    options = {"correct": False, "reliability": 0.8, **options}
+    return ReliableClassifier(LinearDiscriminantAnalysis(), **options)
+
+
+def same_as_streams(model, series, early):
+    """Sample by sample, and series that end before the others finished."""
+    streams = model.streams(len(series))
+    for t in range(model.n_timepoints_):
+        at = np.array([i for i, one in enumerate(series) if one.shape[1] > t])
+        streams.push(np.array([series[i][:, t] for i in at]), at)
+        streams.finish([i for i in at if series[i].shape[1] == t + 1])
+    assert_array_equal(streams.time, early.time)
+    running = early.time < [one.shape[1] for one in series]
+    assert_array_equal(streams.labels[running], early.label[running])
+    assert_allclose(streams.reliability[running], early.reliability[running], atol=1e-6)
+    # With its last sample a series may be decided before it has ended.
+    same = ~running & np.isclose(streams.reliability, early.reliability, atol=1e-6)
+    assert_array_equal(streams.labels[same], early.label[same])
+    assert np.all(streams.reliability[~running & ~same] < early.reliability[~running & ~same])
+
+
+@pytest.mark.parametrize(
+    "model",
+    [lda(completion=MixtureCompletion()), lda(rule=Sampled(64)), lda(correct="average")],
+    ids=["mixture", "sampled", "corrected"],
+)
+def test_channels(rng, model):
+    X, y = sensors(rng, 150)
+    model = clone(model).fit(X[:110], y[:110])
+    assert (model.n_channels_, model.n_timepoints_, model.n_features_in_) == (3, T, 27)
+    series = X[110:]
+    early = model.predict_early(series)
+    assert early.steps[-1] == T
+    assert early.time.max() <= T
+    assert early.time.mean() < T - 0.5
+    same_as_streams(model, series, early)
+    for t in (2, 5, 8):
+        found = model.decide(series[:, :, :t])
+        assert_array_equal(found.missing, (T - t) * CHANNELS)
+        assert_array_equal(found.decided & (early.time >= t), early.time == t)
+        holes = series.copy()
+        holes[:, :, t:] = np.nan
+        assert_array_equal(model.reliabilities(holes), found.reliability)
+        # What the classifier sees: the first sample's channels, then the second's.
+        rows = holes.transpose(0, 2, 1).reshape(len(series), -1)
+        assert_array_equal(model.reliabilities(rows), found.reliability)
+    assert_array_equal(early.label[early.time == T], model.predict(series)[early.time == T])
+    looked = model.predict_early(series, steps=[3, 6])
+    assert set(looked.time) <= {3, 6, T}
+    curve = ef.early.reliability_curve(model, series, y[110:], [0.7, 0.9])
+    assert np.all(curve.earliness <= 1)
+
+
+def unequal(random, X):
+    return [one[:, : random.integers(4, T + 1)] for one in X]
+
+
+def test_unequal_lengths(rng):
+    X, y = sensors(rng, 160)
+    series = unequal(rng, X)
+    model = lda(correct="average").fit(series[:110], y[:110])
+    assert (model.n_channels_, model.n_timepoints_) == (CHANNELS, T)
+    fresh = series[110:]
+    lengths = np.array([one.shape[1] for one in fresh])
+    early = model.predict_early(fresh, trace=True)
+    assert np.all(early.time <= lengths)
+    last = early.time == lengths
+    assert_array_equal(early.label[last], model.predict(fresh)[last])
+    assert_array_equal(early.reliability[last], 1.0)  # a series that has ended is complete
+    held = [np.pad(one, ((0, 0), (0, T - one.shape[1])), mode="edge") for one in fresh]
+    assert_array_equal(model.predict(fresh), model.predict(held))
+    plain = model.predict_early(fresh)
+    assert_array_equal(plain.time, early.time)
+    same_as_streams(model, fresh, plain)
+    so_far = model.decide([one[:, :3] for one in fresh])
+    assert np.all(so_far.missing >= (T - 3) * CHANNELS)
+
+
+def test_missing_samples(rng):
+    X, y = sensors(rng, 220)
+    holes = X.copy()
+    holes[rng.uniform(size=X.shape) < 0.1] = np.nan
+    model = lda(reliability=0.9).fit(holes[:160], y[:160])
+    filled = model.completion_.transform(holes[:160].transpose(0, 2, 1).reshape(160, -1))
+    expected = LinearDiscriminantAnalysis().fit(filled, y[:160])
+    assert_allclose(model.classifier_.coef_, expected.coef_)
+    fresh = holes[160:]
+    early = model.predict_early(fresh)
+    same_as_streams(model, fresh, early)
+    whole = ~np.isnan(fresh).any(axis=(1, 2))
+    assert not whole.all()
+    unsure = (early.time == T) & ~whole
+    assert np.all(early.reliability[(early.time == T) & whole] == 1)
+    assert np.mean(early.reliability[unsure] < 0.999) > 0.5
+    # Decisions are those of what is known at the time.
+    for i in range(20):
+        seen = fresh[i, :, : early.time[i]]
+        found = model.decide([seen, X[0]])
+        assert found.decided[0] or early.time[i] == T
+        if early.time[i] < T:
+            assert found.label[0] == early.label[i]
+    corrected = clone(model).set_params(correct="average").fit(holes[:160], y[:160])
+    assert corrected.correction_.n == 160
+
+
+def test_a_missing_sample_is_waited_out_or_named_by_its_time(rng):
+    X, y = sensors(rng, 120)
+    model = lda(reliability=0.999).fit(X[:, :1], y)
+    row = X[7, 0]
+    one, other = model.stream(), model.stream()
+    for value in (row[0], np.nan, np.nan, row[3]):
+        assert one.push(value) is None
+    other.push(row[0])
+    other.push(row[3], time=4)
+    assert one.seen == other.seen == 4
+    assert one.outlook() == other.outlook()
+    known = np.full((1, T), np.nan)
+    known[0, [0, 3]] = row[[0, 3]]
+    assert one.outlook().reliability == model.reliabilities(known)[0]
+    before = pickle.dumps(one)
+    for time, got in ((4, 4), (0, 0), (T + 1, T + 1)):
+        with pytest.raises(ValueError, match=f"time: expected 5..{T} for series 0, got {got}"):
+            one.push(0.1, time=time)
+    with pytest.raises(ValueError, match="time: expected an integer"):
+        one.push(0.1, time=5.5)
+    assert pickle.dumps(one) == before
+    decision = one.finish()
+    assert decision.time == 4
+    one.reset()
+    assert [one.push(value) for value in row[:3]] == [None] * 3
+    assert one.outlook().reliability == pytest.approx(
+        model.reliabilities(np.r_[row[:3], np.full(T - 3, np.nan)][None])[0]
+    )
+    with pytest.raises(ValueError, match="finish: expected at least one known sample"):
+        model.stream().finish()
+
+
+def test_nothing_known_is_the_prior(rng):
+    X, y = sensors(rng, 200)
+    model = lda(reliability=0.9).fit(X, y)
+    nothing = np.full((2, CHANNELS, T), np.nan)
+    found = model.decide(nothing)
+    assert not found.decided.any()
+    stream = model.stream()
+    for _ in range(T - 1):
+        assert stream.push([np.nan] * CHANNELS) is None
+    end = stream.push([np.nan] * CHANNELS)
+    assert end.label == model.predict(nothing)[0]
+    assert end.reliability == found.reliability[0] < 0.9
+
+
+def test_misuse_leaves_everything_as_it_was(rng):
+    X, y = sensors(rng, 60)
+    model = lda().fit(X, y)
+    before = model.reliabilities(X[:, :, :4])
+    ragged = [X[0], X[1, :2], X[2]]
+    for call in (model.predict, model.predict_early, model.decide, model.reliabilities):
+        with pytest.raises(ValueError, match=r"X\[1\]: expected 3 channels, got 2"):
+            call(ragged)
+        with pytest.raises(ValueError, match=rf"X\[2\]: expected at most {T} samples, got {T + 2}"):
+            call([X[0], X[1], np.zeros((3, T + 2))])
+        with pytest.raises(ValueError, match=r"X\[1\]: expected finite samples, or NaN, got inf"):
+            call([X[0], np.where(X[1] > 0, np.inf, X[1]), X[2][:, :3]])
+        with pytest.raises(ValueError, match="features"):
+            call(X[0])  # one series is no table
+    for X_bad, y_bad, message in (
+        (ragged, y[:3], r"X\[1\]: expected 3 channels, got 2"),
+        (X, y[:5], "X: expected at least two series and as many labels, got 60 and 5"),
+        (np.where(np.arange(60)[:, None, None] == 4, np.nan, X), y, "X: expected known samples"),
+        ([X[0], X[1][:, :0]], y[:2], r"X\[1\]: expected shape \(channels, samples\)"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            model.fit(X_bad, y_bad)
+    never = X.copy()
+    never[:, 1, 4] = np.nan
+    with pytest.raises(
+        ValueError, match="X: expected a known entry in every column, got NaN only in column 13"
+    ):
+        model.fit(never, y)
+    assert_array_equal(model.reliabilities(X[:, :, :4]), before)
+    streams = model.streams(2)
+    streams.push(X[:2, :, 0])
+    state = pickle.dumps(streams)
+    for values in ([0.1, 0.2], X[:2, :2, 1], np.full((2, 3), np.inf)):
+        with pytest.raises(ValueError, match="values: expected"):
+            streams.push(values)
+    assert pickle.dumps(streams) == state
+    with pytest.raises(ValueError, match=r"value: expected shape \(3,\), got shape \(\)"):
+        model.stream().push(0.1)
+
+
+class Failing(LinearDiscriminantAnalysis):
+    """A classifier that fails on demand."""
+
+    fails = False
+
+    def predict(self, X):
+        if Failing.fails:
+            raise RuntimeError("out of order")
+        return super().predict(X)
+
+
+def test_a_stream_is_as_it_was_after_an_error_in_the_middle(rng):
+    X, y = sensors(rng, 80)
+    model = ReliableClassifier(Failing(), rule=Sampled(64), correct=False, reliability=0.8).fit(
+        X, y
+    )
+    streams = model.streams(4)
+    streams.push(X[:4, :, 0])
+    streams.push(X[:2, :, 1], [0, 1])  # at two times, so that a push has two steps
+    state = pickle.dumps(streams)
+    Failing.fails = True
+    with pytest.raises(RuntimeError, match="out of order"):
+        streams.push(X[:4, :, 2])
+    Failing.fails = False
+    assert pickle.dumps(streams) == state
+    streams.push(X[:4, :, 2])
+    assert_array_equal(streams.seen[~streams.decided][:1], [3][: (~streams.decided).sum()])

@@ -1,0 +1,240 @@
+"""Streams against decisions of complete series, in any order, from any thread, and pickled."""
+
+from __future__ import annotations
+
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.decomposition import PCA
+from sklearn.discriminant_analysis import (
+    LinearDiscriminantAnalysis,
+    QuadraticDiscriminantAnalysis,
+)
+
+from eigenfeat.early import (
+    LocalQDA,
+    MixtureCompletion,
+    ReliableClassifier,
+    Sampled,
+    Stream,
+    Streams,
+)
+
+D = 14
+
+
+@pytest.fixture
+def series(rng):
+    """Three classes that part on the way, as labels that are words."""
+    y = rng.integers(0, 3, 130)
+    X = rng.standard_normal((130, D)).cumsum(axis=1) / 3 + y[:, None] * np.linspace(0, 2, D)
+    return X, np.array(["down", "flat", "up"])[y]
+
+
+def model_of(kind):
+    lda, qda = LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+    return {
+        "pairwise": lambda: ReliableClassifier(lda()),
+        "mixture": lambda: ReliableClassifier(lda(), MixtureCompletion()),
+        "features": lambda: ReliableClassifier(lda(), features=PCA(4)),
+        "box": lambda: ReliableClassifier(LocalQDA(8), rule="box", reliability=0.5),
+        "qda": lambda: ReliableClassifier(qda(reg_param=0.1), features=PCA(3), reliability=0.5),
+        "sampled": lambda: ReliableClassifier(lda(), rule=Sampled(64), reliability=0.8),
+    }[kind]()
+
+
+KINDS = ("pairwise", "mixture", "features", "box", "qda", "sampled")
+
+
+@pytest.fixture
+def fitted(series):
+    X, y = series
+    return ReliableClassifier(LinearDiscriminantAnalysis()).fit(X[:100], y[:100]), X[100:]
+
+
+def agree(streams, early):
+    assert streams.decided.all()
+    assert_array_equal(streams.time, early.time)
+    assert_array_equal(streams.labels, early.label)
+    # Innovations come from another order of the same sums.
+    assert_allclose(streams.reliability, early.reliability, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_samples_one_by_one_are_the_whole_series(series, kind):
+    X, y = series
+    model = model_of(kind).fit(X[:100], y[:100])
+    rows = X[100:]
+    early = model.predict_early(rows)
+    streams = model.streams(len(rows))
+    for t in range(D):
+        fresh = streams.push(rows[:, t])
+        assert_array_equal(fresh, np.flatnonzero(early.time == t + 1))
+    agree(streams, early)
+    assert 1 < early.time.mean() < D
+    assert len(streams) == len(rows)
+
+
+def test_times_to_look_at_and_a_reliability_each(fitted, rng):
+    model, rows = fitted
+    tau = rng.uniform(0.5, 0.99, len(rows))
+    steps = [2, 5, 9]
+    streams = model.streams(len(rows), tau, steps=steps)
+    for t in range(D):
+        streams.push(rows[:, t])
+    agree(streams, model.predict_early(rows, tau, steps=steps))
+    assert set(streams.time) <= {2, 5, 9, D}
+
+
+def test_one_series(fitted):
+    model, rows = fitted
+    early = model.predict_early(rows[:10], 0.9)
+    for i, row in enumerate(rows[:10]):
+        stream = model.stream(0.9)
+        answers = [stream.push(value) for value in row]
+        first = answers[early.time[i] - 1]
+        assert answers[: early.time[i] - 1] == [None] * (early.time[i] - 1)
+        assert answers[early.time[i] - 1 :] == [first] * (D + 1 - early.time[i])
+        assert (first.label, first.time) == (early.label[i], early.time[i])
+        assert first.reliability == pytest.approx(early.reliability[i])
+        assert stream.decision == first
+        assert stream.seen == first.time
+        stream.reset()
+        assert stream.decision is None
+        assert [stream.push(value) for value in row] == answers
+
+
+def test_outlook_is_the_trace(fitted):
+    model, rows = fitted
+    traced = model.predict_early(rows, 0.999, trace=True)
+    streams = model.streams(len(rows), 0.999)
+    for t in range(6):
+        streams.push(rows[:, t])
+        label, reliability = streams.outlook()
+        waiting = ~streams.decided
+        assert_array_equal(label[waiting], traced.trace_label[waiting, t])
+        assert_allclose(reliability[waiting], traced.trace_reliability[waiting, t], atol=1e-9)
+        assert_array_equal(label[~waiting], streams.labels[~waiting])
+    before = Stream(model).outlook()  # nothing is known
+    known = model.decide(np.full((1, D), np.nan))
+    assert (before.label, before.time) == (known.label[0], 0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "correct"),
+    [("pairwise", True), ("mixture", False), ("mahalanobis", False), ("box", True)],
+)
+def test_one_series_is_as_one_of_many(series, kind, correct):
+    X, y = series
+    completion = MixtureCompletion() if kind == "mixture" else None
+    rule = "pairwise" if kind == "mixture" else kind
+    lda = LinearDiscriminantAnalysis()
+    model = ReliableClassifier(lda, completion, rule, 0.9, correct=correct).fit(X[:100], y[:100])
+    rows = X[100:112]
+    many = model.streams(len(rows))
+    for t in range(D):
+        many.push(rows[:, t])
+    for i, row in enumerate(rows):
+        stream = model.stream()
+        decision = [stream.push(value) for value in row][-1]
+        assert (decision.label, decision.time) == (many.labels[i], many.time[i])
+        # Bisection ends where all rows are close enough.
+        assert decision.reliability == pytest.approx(many.reliability[i], rel=1e-6)
+
+
+def test_a_step_whose_rule_fails_changes_nothing(series, monkeypatch):
+    X, y = series
+    model = model_of("mixture").set_params(correct=False, reliability=0.999).fit(X[:100], y[:100])
+    row = next(row for row in X[100:] if model.predict_early(row[None]).time[0] > 6)
+    broken, whole = model.stream(), model.stream()
+    for value in row[:3]:
+        broken.push(value)
+        whole.push(value)
+    with monkeypatch.context() as patch:
+        patch.setattr(type(model.fitted_.rule), "decide", fails)
+        with pytest.raises(MemoryError):
+            broken.push(row[3] + 100.0)
+    assert broken.seen == 3
+    for value in row[3:]:
+        assert broken.push(value) == whole.push(value)
+        assert broken.outlook() == whole.outlook()
+
+
+def fails(*_):
+    raise MemoryError
+
+
+@pytest.mark.parametrize("kind", ["pairwise", "mixture"])
+def test_pickled_half_way(series, kind):
+    X, y = series
+    model = model_of(kind).fit(X[:100], y[:100])
+    rows = X[100:]
+    streams = model.streams(len(rows))
+    for t in range(4):
+        streams.push(rows[:, t])
+    again = pickle.loads(pickle.dumps(streams))
+    assert_array_equal(again.labels, streams.labels)
+    for t in range(4, D):
+        streams.push(rows[:, t])
+        again.push(rows[:, t])
+    agree(again, model.predict_early(rows))
+    agree(streams, model.predict_early(rows))
+    one = pickle.loads(pickle.dumps(model.stream()))
+    assert one.push(rows[0, 0]) == model.stream().push(rows[0, 0])
+
+
+def test_a_model_fitted_again_leaves_open_streams_alone(series):
+    X, y = series
+    model = ReliableClassifier(LinearDiscriminantAnalysis()).fit(X[:100], y[:100])
+    early = model.predict_early(X[100:])
+    streams = model.streams(30)
+    for t in range(D):
+        if t == 3:
+            model.fit(-X[:100, :9], y[:100])
+        streams.push(X[100:, t])
+    agree(streams, early)
+
+
+def test_many_threads_push_into_streams_of_one_model_and_into_one_stream(fitted):
+    model, rows = fitted
+    early = model.predict_early(rows)
+
+    def run(i):
+        stream = model.stream()
+        return next(filter(None, map(stream.push, rows[i])))
+
+    shared = model.streams(len(rows))
+
+    def feed(i):
+        for value in rows[i]:
+            shared.push([value], [i])
+
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(run, range(len(rows))))
+        list(pool.map(feed, range(len(rows))))
+    assert [one.time for one in found] == list(early.time)
+    assert [one.label for one in found] == list(early.label)
+    agree(shared, early)
+
+
+@pytest.mark.parametrize(
+    ("values", "at", "message"),
+    [
+        ([1.0], None, r"values: expected shape \(3,\), got \(1,\)"),
+        ([1.0, np.inf], [0, 2], "values: expected finite numbers or NaN, got inf for series 2"),
+        ([1.0], [3], r"at: expected distinct integers in 0..2, got \[3\]"),
+        ([1.0, 2.0], [1, 1], "at: expected distinct integers"),
+    ],
+)
+def test_misuse_pushes_nothing(fitted, values, at, message):
+    model, _ = fitted
+    streams = Streams(model, 3)
+    streams.push([0.1, 0.2, 0.3])
+    before = pickle.dumps(streams)
+    with pytest.raises(ValueError, match=message):
+        streams.push(values, at)
+    assert pickle.dumps(streams) == before
+    assert_array_equal(streams.seen, [1, 1, 1])

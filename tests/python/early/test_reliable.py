@@ -1,0 +1,294 @@
+"""Sets, rules and `ReliableClassifier`: what is promised against what is realised."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import chi2, norm
+from sklearn.base import clone
+from sklearn.decomposition import PCA
+from sklearn.discriminant_analysis import (
+    LinearDiscriminantAnalysis,
+    QuadraticDiscriminantAnalysis,
+)
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression, Perceptron, RidgeClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.svm import SVC, LinearSVC
+
+from eigenfeat import MultinomialLogit
+from eigenfeat.early import (
+    LocalQDA,
+    MixtureCompletion,
+    ReliableClassifier,
+    Sampled,
+)
+from eigenfeat.early.discriminants import Linear, discriminants_of
+from eigenfeat.early.set_rules import SETS, degrees_of, radius_of
+
+RULES = ("pairwise", "chebyshev", "mahalanobis", "quadratic", "box", "sampled")
+FIRST_RULES = [
+    rule if rule in ("pairwise", "quadratic") else pytest.param(rule, marks=pytest.mark.long)
+    for rule in RULES
+]
+CLASSIFIERS = {
+    "lda": LinearDiscriminantAnalysis(),
+    "logit": MultinomialLogit(),
+    "qda": QuadraticDiscriminantAnalysis(reg_param=0.1),
+    "bayes": GaussianNB(),
+    "local": LocalQDA(32),
+}
+
+
+# Classifiers that a rule takes, where these are not all.
+TAKEN = {"pairwise": ("lda",), "mahalanobis": ("lda",), "box": ("lda", "bayes")}
+
+
+@pytest.fixture(scope="module")
+def series():
+    """Function: Gaussian series of k classes of one covariance, n rows of d."""
+    random = np.random.default_rng(7)
+
+    def draw(n, d=12, k=3, apart=0.6):
+        means = np.random.default_rng(k).standard_normal((k, d)) * apart
+        root = np.linalg.cholesky(0.9 ** np.abs(np.subtract.outer(np.arange(d), np.arange(d))))
+        y = random.integers(0, k, n)
+        return means[y] + random.standard_normal((n, d)) @ root.T, y
+
+    return draw
+
+
+def with_samples(rule, n):
+    return Sampled(n) if rule == "sampled" else rule
+
+
+def punched(X, share=0.4, seed=0):
+    rows = X.copy()
+    rows[np.random.default_rng(seed).random(X.shape) < share] = np.nan
+    return rows
+
+
+def test_radii_are_the_inverse_of_reliabilities():
+    tau = np.array([0.001, 0.3, 0.9, 0.999])
+    for kind in SETS.values():
+        for degrees in (1, 5, 200):
+            assert_allclose(kind.reliability(kind.radius(tau, degrees), degrees), tau, rtol=1e-8)
+        assert_array_equal(kind.radius(tau, 0), 0.0)
+        assert_array_equal(kind.reliability(tau, 0), 1.0)
+    assert_allclose(SETS["quadratic"].radius(0.9, 4) ** 2, chi2.ppf(0.9, 4))
+    assert_allclose(SETS["chebyshev"].radius(0.9, 4) ** 2, 40)
+    assert_allclose(SETS["box"].radius(0.9, 4), norm.ppf((1 + 0.9**0.25) / 2))
+
+
+@pytest.mark.parametrize(("k", "t"), [(2, 3), (3, 3), (3, 11), (6, 9)])
+def test_the_radius_of_linear_discriminants_has_degrees_of_score_differences(series, k, t):
+    """Only differences of scores decide: min(missing, classes - 1) degrees, not d."""
+    X, y = series(200, k=k)
+    rows = X[:5].copy()
+    rows[:, t:] = np.nan
+    for name in ("chebyshev", "mahalanobis"):
+        model = ReliableClassifier(LinearDiscriminantAnalysis(), rule=name, correct=False).fit(X, y)
+        rule_input = model.fitted_.rule_input(rows)
+        degrees = min(12 - t, k - 1)
+        assert_array_equal(degrees_of(rule_input, SETS[name]), degrees)
+        expected = np.sqrt(degrees / 0.1 if name == "chebyshev" else chi2.ppf(0.9, degrees))
+        assert_allclose(radius_of(rule_input, SETS[name], np.full(5, 0.9)), expected)
+        # The covariance of centred scores has that rank, and the set has its probability.
+        covariance = rule_input.conditional.covariances[0, 0]
+        values, vectors = np.linalg.eigh(covariance)
+        large = values > 1e-9 * values[-1]
+        assert large.sum() == degrees
+        draws = np.random.default_rng(0).multivariate_normal(np.zeros(k), covariance, 20000)
+        square = ((draws @ vectors[:, large]) ** 2 / values[large]).sum(axis=1)
+        share = (square <= expected**2).mean()
+        assert share >= 0.9 - 3 * np.sqrt(0.09 / 20000)
+
+
+@pytest.mark.parametrize(
+    ("name", "rule"),
+    [
+        *(("lda", rule) for rule in RULES),
+        *(("bayes", rule) for rule in ("quadratic", "chebyshev", "box")),
+        *(("qda", "quadratic"), ("local", "box"), ("local", "sampled")),
+    ],
+)
+def test_what_is_decided_agrees_at_least_as_often_as_promised(series, name, rule):
+    X, y = series(300)
+    T, _ = series(30 if rule == "sampled" or name == "local" else 100)
+    tau = 0.8
+    if rule == "sampled" and name == "local":
+        T = T[:2]
+    model = ReliableClassifier(
+        CLASSIFIERS[name],
+        MixtureCompletion(),
+        rule=with_samples(rule, 256),
+        reliability=tau,
+        correct=False,
+    ).fit(X, y)
+    rows = punched(T)
+    full = model.predict(T)
+    found = model.decide(rows)
+    slack = 3 * np.sqrt(tau * (1 - tau) / max(found.decided.sum(), 1))
+    if found.decided.any():
+        assert (found.label == full)[found.decided].mean() >= tau - slack
+    assert np.all(found.decided == (found.reliability >= tau))
+    # The largest tau decides the same, and is where decisions turn.
+    largest = model.reliabilities(rows)
+    assert np.all((largest >= tau - 1e-5) >= found.decided)
+    assert np.all((largest >= tau + 1e-5) <= found.decided)
+    assert set(found.labels[~found.decided]) <= {None}
+    assert_array_equal(found.labels[found.decided], found.label[found.decided])
+
+
+@pytest.mark.parametrize("rule", FIRST_RULES)
+def test_early_decisions_are_those_of_the_prefixes(series, rule):
+    X, y = series(200)
+    T, _ = series(12)
+    for name in TAKEN.get(rule, ("lda", "bayes", "qda")):
+        model = ReliableClassifier(CLASSIFIERS[name], rule=with_samples(rule, 64), reliability=0.7)
+        model.fit(X, y)
+        early = model.predict_early(T, trace=True)
+        assert_array_equal(early.steps, np.arange(1, 13))
+        for t in range(1, 13):
+            rows = T.copy()
+            rows[:, t:] = np.nan
+            found = model.decide(rows)
+            assert_allclose(early.trace_reliability[:, t - 1], model.reliabilities(rows), atol=2e-6)
+            assert_array_equal(early.trace_label[:, t - 1], found.label)
+            assert_array_equal(found.decided & (early.time >= t), early.time == t)
+            assert_array_equal(early.label[early.time == t], found.label[early.time == t])
+        assert np.all(early.reliability >= 0.7 - 1e-6)
+        plain = model.predict_early(T)
+        assert plain.trace_label is None
+        assert_array_equal(plain.time, early.time)
+        few = model.predict_early(T, steps=[4, 8])
+        assert set(few.time) <= {4, 8, 12}
+        at_four = early.trace_reliability[:, 3] >= 0.7
+        assert_array_equal(few.time == 4, at_four)
+
+
+def test_two_classes_and_linear_discriminants_are_exact(series, rng):
+    X, y = series(400, k=2)
+    model = ReliableClassifier(LinearDiscriminantAnalysis()).fit(X, y)
+    assert model.rule_ == "pairwise"
+    rows = punched(series(20, k=2)[0])
+    known = model.completion_.condition(rows, covariance=True)
+    label, largest = model.decide(rows).label, model.reliabilities(rows)
+    for i in range(20):
+        draws = rng.multivariate_normal(known.mean[i], known.covariance[i], 20000)
+        share = (model.predict(draws) == label[i]).mean()
+        assert abs(share - largest[i]) <= 4 * np.sqrt(0.25 / 20000)
+
+
+def test_rules_that_do_not_take_a_classifier_name_others(series):
+    X, y = series(100)
+    for name, rule in (("bayes", "pairwise"), ("qda", "mahalanobis"), ("qda", "box")):
+        with pytest.raises(ValueError, match=rf"^rule: expected 'quadratic'.*got '{rule}'"):
+            ReliableClassifier(CLASSIFIERS[name], rule=rule).fit(X, y)
+
+
+def test_complete_rows_are_decided_as_predicted(series):
+    X, y = series(200)
+    T, _ = series(20)
+    for name in ("lda", "logit", "qda", "local"):
+        classifier = CLASSIFIERS[name]
+        model = ReliableClassifier(classifier, reliability=0.9, correct=name == "lda").fit(X, y)
+        found = model.decide(T)
+        assert_array_equal(found.labels, model.predict(T), err_msg=name)
+        assert_array_equal(found.reliability, 1.0)
+        assert_array_equal(found.missing, 0)
+        rows = T.copy()
+        rows[3] = np.nan
+        mixed = model.decide(rows)
+        assert mixed.missing[3] == 12
+        assert_array_equal(mixed.label[4:], found.label[4:])
+        assert_array_equal(model.predict(T), classifier.fit(X, y).predict(T))
+
+
+@pytest.mark.parametrize(("name", "rule"), [("lda", "pairwise"), ("bayes", "quadratic")])
+def test_features(series, name, rule):
+    X, y = series(120)
+    rows = punched(series(20)[0], 0.2)
+    model = ReliableClassifier(CLASSIFIERS[name], rule=rule, features=PCA(4), reliability=0.5)
+    model.fit(X, y)
+    reduced = model.features_.transform(X)
+    assert_array_equal(model.predict(X), clone(model.classifier).fit(reduced, y).predict(reduced))
+    assert model.decide(rows).decided.any()
+    frozen = FrozenEstimator(PCA(4).fit(X))
+    classifier = FrozenEstimator(LocalQDA(8).fit(frozen.transform(X), y))
+    model = ReliableClassifier(classifier, features=frozen).fit(X[:50], y[:50])
+    assert_array_equal(model.predict(X), classifier.predict(frozen.transform(X)))
+
+
+def test_threads_and_tau_by_row(series):
+    X, y = series(150)
+    rows = punched(series(60)[0])
+    for name in ("lda", "local", "qda"):
+        options = {"reliability": 0.9, "rule": Sampled(64) if name == "local" else "auto"}
+        options["correct"] = name == "lda"
+        expected = ReliableClassifier(CLASSIFIERS[name], n_threads=1, **options).fit(X, y)
+        first = expected.reliabilities(rows)
+        other = ReliableClassifier(CLASSIFIERS[name], n_threads=2, **options).fit(X, y)
+        assert other.reliabilities(rows).tobytes() == first.tobytes()
+        taus = np.linspace(0.01, 0.99, 60)
+        found = expected.decide(rows, taus)
+        assert np.all((first >= taus - 1e-5) >= found.decided)
+
+
+def test_errors_of_decisions(series):
+    X, y = series(100)
+    model = ReliableClassifier(LinearDiscriminantAnalysis()).fit(X, y)
+    with pytest.raises(ValueError, match="reliability: expected numbers in"):
+        model.decide(X, 1.5)
+    with pytest.raises(ValueError, match="reliability: expected a number or shape"):
+        model.decide(X, [0.5, 0.6])
+    with pytest.raises(ValueError, match="NaN"):
+        model.predict(punched(X))
+    with pytest.raises(ValueError, match="NaN"):
+        model.predict_early(punched(X))
+    with pytest.raises(ValueError, match="infinity"):
+        model.decide(np.where(X > 1, np.inf, X))
+    with pytest.raises(ValueError, match="steps: expected ascending"):
+        model.predict_early(X, steps=[3, 2])
+
+
+# ---- linear classifiers --------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(
+    "classifier",
+    [
+        LogisticRegression(),
+        Perceptron(),
+        RidgeClassifier(fit_intercept=False),
+        LinearSVC(multi_class="crammer_singer"),
+        SVC(kernel="linear"),
+        MultinomialLogit(),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+def test_discriminants_of_linear_classifiers_are_read(rng, classifier):
+    for k, d in ((2, 1), (2, 5), (3, 2), (4, 5)):
+        codes = np.arange(20 * k) % k
+        X = np.abs(rng.standard_normal((len(codes), d)))
+        X[np.arange(len(codes)), codes % d] += 3 + codes // d
+        model = clone(classifier).fit(X, np.array(["u", "v", "w", "x"])[codes])
+        if isinstance(model, SVC) and k > 2:  # one for each pair, which vote
+            with pytest.raises(ValueError, match=r"^classifier: expected one with linear or q"):
+                discriminants_of(model, X)
+            continue
+        found = discriminants_of(model, X)
+        assert isinstance(found, Linear)
+        assert found.slopes.shape == (k, d)
+        predicted = model.classes_[found.scores(X).argmax(axis=1)]
+        assert np.mean(predicted == model.predict(X)) > 0.98  # ties
+
+
+def test_series_of_one_entry_have_nothing_to_correct(rng):
+    y = np.arange(60) % 3
+    X = rng.standard_normal((60, 1)) + 2 * y[:, None]
+    model = ReliableClassifier(LinearDiscriminantAnalysis(), rule="sampled").fit(X, y)
+    assert_array_equal(model.predict_early(X).time, 1)
+    assert model.score(X, y) > 0.6

@@ -1,0 +1,159 @@
+"""Where the model is right, what is decided at tau agrees with the complete row as often."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from right_models import agreement, right_model
+from scipy.stats import binom, chi2
+from sklearn.discriminant_analysis import (
+    LinearDiscriminantAnalysis,
+    QuadraticDiscriminantAnalysis,
+)
+from sklearn.frozen import FrozenEstimator
+from sklearn.naive_bayes import GaussianNB
+
+from eigenfeat.early import GaussianCompletion, ReliableClassifier
+from eigenfeat.early.chi_squares import (
+    bounded_quantile,
+    bounded_tail,
+    fresh_quantile,
+    moments_of,
+    quantile,
+    tail,
+)
+
+
+def one_factor(random, n, d, share):
+    """Rows of unit variances, all of whose entries but the first share one latent variable."""
+    rows = np.sqrt(share) * random.standard_normal((n, 1))
+    rows = rows + np.sqrt(1 - share) * random.standard_normal((n, d))
+    rows[:, 0] = random.standard_normal(n)
+    return rows
+
+
+@pytest.fixture(scope="module")
+def latent():
+    """Naive Bayes whose log odds are 2 (2.7 x_0 + 0.02 sum_i x_i), rows, and rows to decide."""
+    random, d = np.random.default_rng(5), 101
+    means = np.outer([-1.0, 1.0], np.r_[2.7, np.full(d - 1, 0.02)])
+    y = np.arange(200) % 2
+    classifier = GaussianNB().fit(means[y] + random.standard_normal((len(y), d)), y)
+    classifier.theta_, classifier.var_ = means, np.ones_like(means)
+    X = one_factor(random, 20000, d, 0.8)
+    return classifier, X, one_factor(random, 10000, d, 0.8)
+
+
+@pytest.mark.parametrize("rule", ["auto", "box"])
+def test_a_hundred_missing_entries_that_share_a_latent_variable(latent, rule):
+    classifier, X, fresh = latent
+    model = ReliableClassifier(
+        FrozenEstimator(classifier), GaussianCompletion(shrinkage=0), rule=rule, correct=False
+    ).fit(X, classifier.predict(X))
+    seen = np.arange(X.shape[1]) == 0
+    for tau in (0.9, 0.99, 0.999):
+        realised, count = agreement(model, fresh, seen, tau)
+        assert realised >= tau - 2 * np.sqrt(tau * (1 - tau) / max(count, 1)), tau
+        assert count > 20 or rule == "box"
+
+
+CLASSIFIERS = {
+    "linear": LinearDiscriminantAnalysis(),
+    "bayes": GaussianNB(),
+    "qda": QuadraticDiscriminantAnalysis(reg_param=0.1),
+}
+TAUS = (0.5, 0.9, 0.99, 0.999)
+
+
+OFTEN = [("linear", True, 0.8), ("bayes", False, 0.8), ("qda", True, 0.8)]
+CASES = [(name, *case) for name in CLASSIFIERS for case in product((False, True), (0.0, 0.8))]
+
+
+@pytest.mark.parametrize(
+    ("name", "mixture", "correlation"),
+    [case if case in OFTEN else pytest.param(*case, marks=pytest.mark.long) for case in CASES],
+)
+def test_tau_holds_where_the_model_is_right(name, mixture, correlation):
+    random = np.random.default_rng([int(100 * correlation), mixture, len(name)])
+    completion, X, y, draw = right_model(random, correlation, mixture)
+    fresh = draw(100 if mixture else 400)
+    d = X.shape[1]
+    masks = [np.arange(d) < 3, random.permutation(d) < 5]
+    decided = {}
+    rules = {"linear": ("pairwise", "mahalanobis", "box"), "bayes": ("box",), "qda": ()}[name]
+    for rule in ("quadratic", *rules):
+        model = ReliableClassifier(CLASSIFIERS[name], completion, rule=rule, correct=False)
+        model.fit(X, y)
+        for mask in masks:
+            for tau in TAUS:
+                realised, count = agreement(model, fresh, mask, tau)
+                # Some 250 figures: two standard errors are passed by chance in some.
+                chance = binom.cdf(round(realised * count), count, tau)
+                assert chance >= 1e-3, (rule, mask, tau, realised, count)
+                decided[rule] = decided.get(rule, 0) + count
+    assert min(decided.values()) > 0
+
+
+def test_weighted_chi_squares(rng):
+    levels = np.array([1 - 1e-6, 0.999, 0.9, 0.7, 0.5, 0.4, 0.3, 0.1, 1e-2, 1e-3, 1e-6, 1e-12])
+    for m in (1, 2, 5, 100, 1000):
+        weights = np.full((len(levels), m), 3.0)
+        beyond = chi2.sf(quantile(weights, levels) / 3, m)
+        assert np.all(beyond <= levels * (1 + 1e-6))
+        assert_allclose(beyond, levels, rtol=2e-6)
+        assert_allclose(tail(weights, 3 * chi2.isf(levels, m)), levels, rtol=1e-6)
+    for weights in (
+        np.r_[80.2, np.full(99, 0.2)],
+        10.0 ** -np.arange(10),
+        rng.exponential(size=30),
+        np.r_[1.0, 1e-9, 0.0],
+    ):
+        draws = (rng.standard_normal((30000, len(weights))) ** 2) @ weights
+        several = np.repeat(weights[None], 5, axis=0)
+        wanted = np.array([0.99, 0.5, 0.1, 0.01, 0.001])
+        found = quantile(several, wanted)
+        share = (draws[:, None] > found).mean(axis=0)
+        assert np.all(np.abs(share - wanted) <= 4 * np.sqrt(wanted * (1 - wanted) / len(draws)))
+        assert_allclose(tail(several, found), wanted, rtol=1e-6)
+        # Laurent and Massart's are never below.
+        moments = moments_of(weights)
+        assert np.all(bounded_quantile(moments, wanted) >= found)
+        assert_allclose(bounded_tail(moments, bounded_quantile(moments, wanted)), wanted)
+    assert_array_equal(quantile(np.zeros((2, 3)), np.array([0.1, 0.9])), 0.0)
+    assert_array_equal(tail(np.zeros((1, 3)), np.ones(1)), 0.0)
+
+
+def pairs_beyond(weights, x):
+    """P(Q > x) where every weight is there twice: a sum of exponentials (partial fractions)."""
+    apart = weights[:, None] - weights
+    np.fill_diagonal(apart, 1.0)
+    share = weights ** (len(weights) - 1) / apart.prod(axis=1)
+    return share @ np.exp(-0.5 * x / weights[:, None])
+
+
+@pytest.mark.parametrize("weights", [[1.0], [1.0, 0.02], [3.0, 1.0, 0.2, 0.05]])
+def test_quantiles_have_their_levels(weights):
+    twice = np.repeat(weights, 2)
+    levels = np.geomspace(0.9, 1e-9, 40)
+    found = fresh_quantile(np.repeat(twice[None], len(levels), axis=0), levels)
+    truth = pairs_beyond(np.array(weights), found)
+    assert np.all(truth <= levels * (1 + 1e-6))
+    assert_allclose(truth, levels, rtol=1e-5)
+
+
+def test_many_features_take_the_bound(monkeypatch, latent):
+    """Without eigenvalues the radius is larger, and the promise holds as well."""
+    classifier, X, fresh = latent
+    monkeypatch.setattr("eigenfeat.early.chi_squares.MANY_FEATURES", 50)
+    model = ReliableClassifier(
+        FrozenEstimator(classifier),
+        GaussianCompletion(shrinkage=0),
+        rule="quadratic",
+        correct=False,
+    ).fit(X, classifier.predict(X))
+    realised, count = agreement(model, fresh[:4000], np.arange(X.shape[1]) == 0, 0.9)
+    assert realised >= 0.9
+    assert count > 20

@@ -1,0 +1,298 @@
+"""What cannot be read is named: file, row or line, column, and what was expected there."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from table_files import arrow_modules, csv_text, table_of, write_table
+
+from eigenfeat import open_rows
+from eigenfeat.exceptions import BadRowError
+
+
+def read(path, *arguments, **options):
+    return list(open_rows(path, *arguments, **options))
+
+
+def message(path, text):
+    return "^" + re.escape(f"{path}: {text}") + "$"
+
+
+GOOD = ["1,2,a", "3,4,b", "5,6,a"]
+LINES = {
+    "1,2": "line 4: expected 3 fields, got 2",
+    "1,zwei,a": "line 4, column 'v': expected a number, got 'zwei'",
+    "0x1,2,a": "line 4, column 'u': expected a number, got '0x1'",
+    ",2,a": "line 4, column 'u': expected a number, got a missing value",
+    "1,nan,a": "line 4, column 'v': expected a number, got a missing value",
+    "-inf,2,a": "line 4, column 'u': expected a finite float64 number, got '-inf'",
+    "1,1e999,a": "line 4, column 'v': expected a finite float64 number, got '1e999'",
+    "1,2,": "line 4, column 'kind': expected a label, got a missing value",
+}
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_csv_lines(tmp_path, line):
+    arrow_modules()
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join(["u,v,kind", *GOOD[:2], line, GOOD[2]]) + "\n")
+    with pytest.raises(BadRowError, match=message(path, LINES[line])):
+        read(path, "kind")
+    found = open_rows(path, "kind", skip_bad=True)
+    assert found.n_rows == 3
+    [(block, position)] = found.blocks()
+    assert block.X.tolist() == [[1, 2], [3, 4], [5, 6]]
+    assert block.y.tolist() == ["a", "b", "a"]
+    assert (position.rows, position.skipped) == (3, 1)
+
+
+def test_csv_float32_overflow(tmp_path):
+    arrow_modules()
+    path = tmp_path / "a.csv"
+    path.write_text("u,kind\n1,a\n-1e39,b\n")
+    text = "line 3, column 'u': expected a finite float32 number, got '-1e39'"
+    with pytest.raises(BadRowError, match=message(path, text)):
+        read(path, "kind", dtype="float32")
+    assert read(path, "kind")[0].X.tolist() == [[1], [-1e39]]
+
+
+@pytest.mark.parametrize(
+    ("labels", "bad", "text"),
+    [
+        (["1", "2"], "1.5", "expected an int label like those before, got '1.5'"),
+        (["0.5", "2"], "one", "expected a float label like those before, got 'one'"),
+        (["true", "false"], "maybe", "expected a bool label like those before, got 'maybe'"),
+    ],
+)
+def test_csv_labels_of_another_kind(tmp_path, labels, bad, text, monkeypatch):
+    arrow_modules()
+    from eigenfeat.io import delimited
+
+    monkeypatch.setattr(delimited, "_FIRST_BYTES", 60)
+    path = tmp_path / "a.csv"
+    path.write_text("u,kind\n" + "".join(f"1,{label}\n" for label in [*labels * 15, bad]))
+    with pytest.raises(BadRowError, match=message(path, f"line 32, column 'kind': {text}")):
+        read(path, "kind")
+    kept = read(path, "kind", skip_bad=True)
+    assert sum(len(block) for block in kept) == 30
+    found = read(path, "kind", labels="str")[0].y.tolist()
+    assert found == [*labels * 15, bad]
+
+
+def test_many_bad_csv_lines_are_counted_wherever_reading_starts(tmp_path, rng, monkeypatch):
+    arrow_modules()
+    from eigenfeat.io import delimited
+
+    monkeypatch.setattr(delimited, "_BLOCK_BYTES", 2000)
+    X = rng.standard_normal((3000, 3))
+    lines = csv_text(X, np.arange(3000) % 2).splitlines()
+    wrong = rng.choice(3000, 400, replace=False)
+    for i, text in zip(
+        wrong, ["1,2", "a,b,c,1", "1,,3,0", "1,2,3,", "1,nan,3,1"] * 80, strict=True
+    ):
+        lines[i + 1] = text
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join(lines))
+    found = open_rows(path, "kind", skip_bad=True, block_rows=100)
+    good = np.setdiff1d(np.arange(3000), wrong)
+    whole = list(found.blocks())
+    np.testing.assert_array_equal(np.concatenate([b.X for b, _ in whole]), X[good])
+    assert [len(b) for b, _ in whole] == [100] * 26
+    assert whole[-1][1].rows == 2600
+    for index in range(0, 25, 4):
+        rest = list(found.blocks(whole[index][1]))
+        assert [position for _, position in rest] == [p for _, p in whole[index + 1 :]]
+        np.testing.assert_array_equal(rest[0][0].X, whole[index + 1][0].X)
+    assert whole[-1][1].skipped == 400 - sum(wrong > good[-1])
+
+
+def test_text_columns_are_named(tmp_path):
+    arrow_modules()
+    X, y = np.arange(6.0).reshape(3, 2), ["a", "b", "a"]
+    text = "column 'kind': expected numbers, got {}; leave it out with drop (--drop kind) or name "
+    text += "the columns of numbers in columns (--columns)"
+    (tmp_path / "a.csv").write_text(csv_text(X, y))
+    with pytest.raises(ValueError, match=message(tmp_path / "a.csv", text.format("text"))):
+        read(tmp_path / "a.csv")
+    for name in ("a.parquet", "a.feather"):
+        write_table(tmp_path / name, table_of(X, y))
+        with pytest.raises(ValueError, match=message(tmp_path / name, text.format("text"))):
+            read(tmp_path / name)
+        assert read(tmp_path / name, drop=["kind"])[0].X.tolist() == X.tolist()
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "stream.arrow"])
+def test_columnar_rows(tmp_path, name):
+    pa = arrow_modules()
+    X = np.arange(2000.0).reshape(1000, 2)
+    labels = [None if i in (611, 940) else i % 3 for i in range(1000)]
+    X[[7, 612], 1] = np.nan, np.inf
+    table = table_of(X, labels)
+    column = pa.array([None if i == 999 else float(v) for i, v in enumerate(X[:, 0])])
+    table = table.set_column(0, "x0", column)
+    path = tmp_path / name
+    write_table(path, table)
+    for options, text in (
+        ({}, "row 7, column 'x1': expected a finite number, got NaN or a missing value"),
+        ({"drop": ["x1"]}, "row 611, column 'kind': expected a label, got a missing value"),
+    ):
+        with pytest.raises(BadRowError, match=message(path, text)):
+            read(path, "kind", **options)
+    with pytest.raises(BadRowError, match=r"row 999, column 'x0': expected a finite number"):
+        read(path, columns=["x0"])
+    write_table(path, table.slice(8))
+    text = "row 604, column 'x1': expected a finite float64 number, got inf"
+    with pytest.raises(BadRowError, match=message(path, text)):
+        read(path, drop=["kind"])
+    write_table(path, table)
+    found = open_rows(path, "kind", skip_bad=True, block_rows=100)
+    whole = list(found.blocks())
+    assert (whole[-1][1].rows, whole[-1][1].skipped) == (995, 5)
+    np.testing.assert_array_equal(
+        np.concatenate([b.X for b, _ in whole]), np.delete(X, [7, 611, 612, 940, 999], axis=0)
+    )
+    assert [p for _, p in found.blocks(whole[5][1])] == [p for _, p in whole[6:]]
+
+
+def test_numpy_rows(tmp_path):
+    X = np.arange(2000.0).reshape(1000, 2)
+    y = np.where(np.arange(1000) == 500, np.nan, np.arange(1000) % 3)
+    X[300, 1] = -np.inf
+    np.save(tmp_path / "X.npy", X)
+    np.save(tmp_path / "y.npy", y)
+    path = tmp_path / "X.npy"
+    text = "row 300, column '1': expected a finite float64 number, got -inf"
+    with pytest.raises(BadRowError, match=message(path, text)):
+        read(path, tmp_path / "y.npy", block_rows=64)
+    text = "row 500: expected a label, got a missing value"
+    with pytest.raises(BadRowError, match=message(tmp_path / "y.npy", text)):
+        read(path, tmp_path / "y.npy", columns=[0])
+    found = open_rows(path, tmp_path / "y.npy", skip_bad=True, block_rows=64)
+    whole = list(found.blocks())
+    assert (whole[-1][1].rows, whole[-1][1].skipped) == (998, 2)
+    np.testing.assert_array_equal(
+        np.concatenate([b.X for b, _ in whole]), np.delete(X, [300, 500], axis=0)
+    )
+    np.save(path, np.array([[1e39, 0]]))
+    with pytest.raises(BadRowError, match=r"row 0, column '0': expected a finite float32 number"):
+        read(path, dtype="float32")
+
+
+def test_numpy_labels_that_are_not_whole(tmp_path):
+    column = np.zeros(70000)
+    column[69999] = 0.5
+    path = tmp_path / "a.npy"
+    np.save(path, np.column_stack([np.ones(70000), column]))
+    text = "row 69999, column '1': expected an int label like those before, got 0.5"
+    with pytest.raises(BadRowError, match=message(path, text)):
+        read(path, 1)
+    assert {len(b.y) for b in read(path, 1, labels="float")} == {70000}
+
+
+SVMLIGHT = {
+    "1 2": "line 3: expected LABEL COLUMN:NUMBER ..., got '1 2' (",
+    "1 2:x": "line 3: expected LABEL COLUMN:NUMBER ..., got '1 2:x' (could not convert string",
+    "1 2:nan": "line 3: expected a finite float64 number, got nan",
+    "1 -2:3": "line 3: expected LABEL COLUMN:NUMBER ..., got '1 -2:3' (Invalid index -2",
+    "1 3:1 2:1": "line 3: expected LABEL COLUMN:NUMBER ..., got '1 3:1 2:1' (Feature indices",
+    "cat 2:3": "line 3: expected LABEL COLUMN:NUMBER ..., got 'cat 2:3' (could not convert",
+    "nan 1:1": "line 3: expected a label, got a missing value",
+    "1 0:3": "line 3: expected columns from 1, got 0: zero_based=True (--zero-based) reads it",
+    "1 5:3": "line 3: expected columns up to 4, got 5: n_features is too small",
+    "1.5 1:3": "line 3, column 'label': expected an int label like those before, got 1.5",
+}
+
+
+@pytest.mark.parametrize("line", SVMLIGHT)
+def test_svmlight_lines(tmp_path, line):
+    path = tmp_path / "a.svm"
+    path.write_text(f"1 1:2 # first\n2 4:1\n{line}\n1 1:2\n")
+    options = {"n_features": 4, "labels": "int"}
+    with pytest.raises(BadRowError, match="^" + re.escape(f"{path}: {SVMLIGHT[line]}")):
+        read(path, **options)
+    found = open_rows(path, skip_bad=True, **options)
+    [(block, position)] = found.blocks()
+    assert block.X.toarray().tolist() == [[2, 0, 0, 0], [0, 0, 0, 1], [2, 0, 0, 0]]
+    assert block.y.tolist() == [1, 2, 1]
+    assert position.skipped == 1
+
+
+def test_files_that_are_not_what_their_names_say(tmp_path):
+    arrow_modules()
+    for name in ("a.parquet", "a.arrow", "a.npy"):
+        (tmp_path / name).write_bytes(b"none of that" * 10)
+        with pytest.raises(ValueError, match=f"^{re.escape(str(tmp_path / name))}: expected an? "):
+            read(tmp_path / name)
+    (tmp_path / "a.csv").write_text("\n\n")
+    with pytest.raises(
+        ValueError, match=message(tmp_path / "a.csv", "expected rows, got an empty file")
+    ):
+        read(tmp_path / "a.csv")
+    (tmp_path / "a.csv").write_text("u,kind\n")
+    with pytest.raises(ValueError, match=r"a\.csv: expected rows, got a header alone$"):
+        read(tmp_path / "a.csv")
+    (tmp_path / "a.csv").write_bytes("u,kind\n1,\u00e9\n".encode("latin-1"))
+    with pytest.raises(
+        ValueError, match=r"a\.csv: line 2: expected text in UTF-8, got b'1,\\xe9'; set encoding"
+    ):
+        open_rows(tmp_path / "a.csv", "kind")
+    (tmp_path / "a.csv").write_bytes(b"u,kind\n" + b"1,a\n" * 300_000 + b"1,\xe9\n")
+    with pytest.raises(ValueError, match=r"a\.csv: line 300002: expected text in UTF-8, got b'1,"):
+        read(tmp_path / "a.csv", "kind")
+    write_table(tmp_path / "a.parquet", table_of(np.ones((500, 2)), np.arange(500)))
+    damaged = bytearray((tmp_path / "a.parquet").read_bytes())
+    damaged[10:60] = b"\xff" * 50
+    (tmp_path / "a.parquet").write_bytes(damaged)
+    with pytest.raises(ValueError, match=r"a\.parquet: it is damaged: "):
+        read(tmp_path / "a.parquet", "kind")
+    np.save(tmp_path / "a.npy", np.ones((100, 3)))
+    (tmp_path / "a.npy").write_bytes((tmp_path / "a.npy").read_bytes()[:-8])
+    with pytest.raises(ValueError, match=r"a\.npy: .* got mmap length is greater than file size$"):
+        read(tmp_path / "a.npy")
+    for shape in ((3,), (2, 2, 2)):
+        np.save(tmp_path / "a.npy", np.ones(shape))
+        with pytest.raises(ValueError, match=r"a\.npy: expected a matrix of real numbers"):
+            read(tmp_path / "a.npy")
+
+
+def test_arguments_that_do_not_fit(tmp_path):
+    arrow_modules()
+    (tmp_path / "a.csv").write_text("size,kind\n1,a\n2,b\n")
+    (tmp_path / "b.csv").write_text("weight,kind\n1,a\n2,b\n")
+    path = tmp_path / "a.csv"
+    listed = re.escape(f"expected a column of {path} (size, kind)")
+    for options, text in (
+        ({"target": "knid"}, rf"^target: {listed}, got 'knid' \(did you mean 'kind'\?\)$"),
+        ({"target": None, "drop": ["x"]}, rf"^drop: {listed}, got 'x'$"),
+        ({"target": None, "columns": [2]}, rf"^columns: {listed}, got 2$"),
+        ({"target": "kind", "columns": ["kind"]}, r"^columns: expected distinct columns without"),
+        ({"target": "kind", "drop": ["size"]}, r"expected at least one feature column, got none$"),
+        (
+            {"labels": "date"},
+            r"^labels: expected one of auto, int, float, bool, str, none, got 'date'$",
+        ),
+        ({"labels": "none"}, r"^labels: expected another kind with a target, got 'none'$"),
+        ({"block_rows": 0}, r"^block_rows: expected an integer >= 1, got 0$"),
+        ({"dtype": "int32"}, r"^dtype: expected None, float32 or float64, got 'int32'$"),
+        (
+            {"delimiter": "\u00e9"},
+            r"^delimiter: expected a character of ASCII that can sep.*, got '.'$",
+        ),
+        ({"delimiter": "\n"}, r"^delimiter: expected a character of ASCII that can separate, got"),
+        ({"delimiter": ";;"}, r"^delimiter: expected one character, got ';;'$"),
+        ({"format": "xls"}, r"expected a name that ends in one of \.csv"),
+    ):
+        with pytest.raises(ValueError, match=text):
+            open_rows(path, **{"target": "kind", **options})
+    text = r"b\.csv: expected the feature columns of .*a\.csv \(\['size'\]\), got \['weight'\]$"
+    with pytest.raises(ValueError, match=text):
+        open_rows(tmp_path, "kind")
+    with pytest.raises(FileNotFoundError, match="none"):
+        open_rows(tmp_path / "none.csv")
+    with pytest.raises(FileNotFoundError, match="none"):
+        open_rows(tmp_path / "none*.csv")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ValueError, match=r"empty: expected a folder with files of csv, parquet"):
+        open_rows(tmp_path / "empty")

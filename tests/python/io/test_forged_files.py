@@ -1,0 +1,445 @@
+"""Model files that were damaged, or changed on purpose with every checksum as it should be.
+
+`EIGENFEAT_FUZZ=1000000` makes so many damaged files; `EIGENFEAT_FUZZ_SEED` draws others.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import time
+import tracemalloc
+import zipfile
+from contextlib import suppress
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from fitted_models import FRAME, MODELS, outputs
+from saved_files import (
+    array_at,
+    change_array,
+    change_schema,
+    change_value,
+    contents_of,
+    inside,
+    members,
+    npy,
+    refusal,
+    rewrite,
+    saved,
+    value,
+)
+from sklearn.base import BaseEstimator
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+
+import eigenfeat as ef
+from eigenfeat.io.saving import SCHEMA, _nodes
+
+CASES = int(os.environ.get("EIGENFEAT_FUZZ", 280))
+SEED = int(os.environ.get("EIGENFEAT_FUZZ_SEED", 0))
+FUZZED = (
+    *("GEM", "GEMClassifier, deep", "GEMEnsemble", "MulticlassSVM, sparse"),
+    *("ReliableClassifier, LDA", "FixedTime", "KernelLDG"),
+)
+
+
+def same_outputs(path, expected):
+    found = outputs(ef.load(path))
+    return all(np.array_equal(found[name], part) for name, part in expected.items())
+
+
+# ---- damage --------------------------------------------------------------------------------------
+
+
+def damaged(whole, rng):
+    """The file with something flipped, cut, put in, taken out, copied, exchanged or zeroed."""
+    data = bytearray(whole)
+    at, to = sorted(rng.integers(0, len(data), 2).tolist())
+    some = int(rng.integers(1, 40))
+    way = rng.integers(0, 9)
+    if way <= 2:
+        data[at] ^= 1 << int(rng.integers(0, 8))
+    elif way == 3:
+        data[at] = int(rng.integers(0, 256))
+    elif way == 4:
+        del data[at:]
+    elif way == 5:
+        data[at:at] = rng.bytes(some)
+    elif way == 6:
+        del data[at : at + some]
+    elif way == 7:
+        data[at : at + some] = data[to : to + some]
+    else:
+        data[at : at + some] = bytes(len(data[at : at + some]))
+    return bytes(data)
+
+
+@pytest.mark.parametrize("name", FUZZED)
+def test_damaged_files_are_refused_or_predict_the_same(tmp_path, name):
+    path = saved(tmp_path, name)
+    whole, rng = path.read_bytes(), np.random.default_rng([SEED, FUZZED.index(name)])
+    expected, unclear = outputs(ef.load(path)), []
+    for _ in range(CASES // len(FUZZED)):
+        path.write_bytes(damaged(whole, rng))
+        text = refusal(path)
+        if text is None:
+            assert same_outputs(path, expected)
+        elif not text.startswith(f"{path}: ") or "\n" in text or len(text) > 500:
+            unclear.append(text)
+    assert unclear == []
+
+
+def test_every_truncation_is_refused(tmp_path):
+    path = saved(tmp_path, "GEM")
+    whole = path.read_bytes()
+    for length in [*range(0, len(whole), 97), len(whole) - 1]:
+        path.write_bytes(whole[:length])
+        assert "not an eigenfeat file" in refusal(path)
+
+
+# ---- archives ------------------------------------------------------------------------------------
+
+
+def test_bombs_are_refused(tmp_path):
+    """In the archive, and in that of a sparse matrix within it."""
+    path = saved(tmp_path, "LDG")
+    rewrite(path, members(path) | {"bomb.npy": npy(np.zeros(2**23))}, zipfile.ZIP_DEFLATED)
+    tracemalloc.start()
+    assert "is compressed or encrypted" in refusal(path)
+    assert tracemalloc.get_traced_memory()[1] < 2**20
+    tracemalloc.stop()
+    model = ef.ldg.KernelLDG(n_components=1, gamma=1.0, n_neighbors=2)
+    model.fit(sp.csr_array(np.eye(12)[:, :6] + 1), np.arange(12) % 2)
+    ef.save(model, path)
+    (name,) = (name for name in members(path) if name.endswith(".npz"))
+    bomb = tmp_path / "bomb"
+    rewrite(bomb, {"data.npy": npy(np.zeros(2**23))}, zipfile.ZIP_DEFLATED)
+    rewrite(path, members(path) | {name: bomb.read_bytes()})
+    tracemalloc.start()
+    assert "is compressed or encrypted" in refusal(path)
+    assert tracemalloc.get_traced_memory()[1] < 2**23
+    tracemalloc.stop()
+
+
+def test_one_member_is_not_read_again_and_again(tmp_path):
+    path = saved(tmp_path, "LDG")
+    member, _ = array_at(path, "mean_")
+    node = {"__class__": "ndarray", "__module__": "numpy", "__loader__": "NdArrayNode"}
+    node |= {"type": "numpy", "file": member}
+    many = [node | {"__id__": 10**6 + i} for i in range(1000)]
+    listed = {"__class__": "list", "__module__": "builtins", "__loader__": "ListNode"}
+    change_value(path, "gamma", to=listed | {"content": many})
+    assert "belongs to two objects" in refusal(path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"[" * 10**6,
+        b"1" * 10**6,
+        b"\xff\xfe",
+        b"null",
+        b"",
+        b'{"__loader__": "ObjectNode"}',
+        b'{"protocol": 2}',
+    ],
+    ids=lambda text: text[:8].decode("latin-1"),
+)
+def test_schemas_that_are_none(tmp_path, text):
+    path = saved(tmp_path, "LDG")
+    rewrite(path, members(path) | {SCHEMA: text})
+    started = time.perf_counter()
+    assert refusal(path).startswith(f"{path}: ")
+    assert time.perf_counter() - started < 5
+
+
+# ---- types ---------------------------------------------------------------------------------------
+
+
+def described(name, loader="ObjectNode", **more):
+    module, _, name = name.rpartition(".")
+    return {"__class__": name, "__module__": module, "__loader__": loader} | more
+
+
+NOTHING = described("builtins.dict", "DictNode", content={}) | {
+    "key_types": described("builtins.list", "ListNode", content=[])
+}
+ARGUMENTS = described("builtins.tuple", "TupleNode", content=[value("echo")])
+
+
+@pytest.mark.parametrize(
+    ("node", "name"),
+    [
+        (described("os.system", "FunctionNode"), "os.system"),
+        (described("subprocess.Popen", "ConstructorFromReduceNode", content=ARGUMENTS), "Popen"),
+        (described("sklearn.tree._tree.Tree", content=NOTHING), "sklearn.tree._tree.Tree"),
+        (described("eigenfeat.cli.main.main", "ObjectNode"), "eigenfeat.cli.main.main"),
+        (
+            described("eigenfeat._base.threads.Lazy", content=NOTHING),
+            "eigenfeat._base.threads.Lazy",
+        ),
+        (described("eigenfeat.no.Such", content=NOTHING), "eigenfeat.no.Such"),
+        (described("eigenfeat.gem.gem.np.GEM", content=NOTHING), "eigenfeat.gem.gem.np.GEM"),
+    ],
+    ids=lambda node: str(node)[:50],
+)
+def test_types_that_are_not_trusted_are_named(tmp_path, node, name):
+    path = saved(tmp_path, "LDG")
+    change_value(path, "gamma", to=node)
+    text = refusal(path)
+    assert "not trusted" in text
+    assert name in text
+
+
+def test_names_of_types_do_not_reach_a_terminal_raw(tmp_path):
+    path = saved(tmp_path, "LDG")
+    many = [described(f"a.b\x1b[31m\n{i}", content=NOTHING) for i in range(99)]
+    listed = {"__class__": "list", "__module__": "builtins", "__loader__": "ListNode"}
+    change_value(path, "gamma", to=listed | {"content": many})
+    text = refusal(path)
+    assert text.isprintable()
+    assert "and 79 more; if its source is trusted" in text
+    assert len(text) < 2500
+
+
+GEM = "eigenfeat.gem.gem.GEM"
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        described(GEM, "ConstructorFromReduceNode", content=ARGUMENTS),
+        described(GEM, "TypeNode"),
+        described(GEM, "ListNode", content=[]),
+        described(GEM, "MethodNode", content={"obj": described(GEM), "func": "fit"}),
+        described("scipy.sparse._csr.csr_array", "ConstructorFromReduceNode", content=ARGUMENTS),
+        described("scipy.sparse._csr.csr_array", content=NOTHING),
+        described("numpy.dtype", "ConstructorFromReduceNode", content=ARGUMENTS),
+        described("sklearn.calibration._CalibratedClassifier", "ListNode", content=[]),
+    ],
+    ids=lambda node: f"{node['__class__']} as {node['__loader__']}",
+)
+def test_trusted_names_are_objects_and_nothing_else(tmp_path, node):
+    path = saved(tmp_path, "LDG")
+    change_value(path, "gamma", to=node)
+    assert f"{node['__class__']} as a {node['__loader__']}" in refusal(path)
+
+
+def test_older_protocols_are_no_way_around(tmp_path):
+    path = saved(tmp_path, "LDG")
+    module = {"module_path": "os", "function": "system"}
+    change_value(path, "gamma", to=described("os.system", "FunctionNode", content=module))
+    for protocol in (0, 1, -1, 99, "2", True, None):
+        change_schema(path, lambda schema, p=protocol: schema.update(protocol=p))
+        assert refusal(path) is not None
+
+
+# ---- what does not fit ---------------------------------------------------------------------------
+
+CODES = [np.array([2**63 - 1]), np.array([-1]), np.array([3])]
+WHERE = {
+    "LocalQDA": ("_codes",),
+    "ReliableClassifier, local": ("classifier_", "_codes"),
+    "ECTS": ("_codes",),
+}
+
+
+@pytest.mark.parametrize(("name", "code"), list(zip(WHERE, CODES, strict=True)), ids=str)
+def test_class_codes_out_of_range_are_refused_before_they_are_used(tmp_path, name, code):
+    path = saved(tmp_path, name)
+    steps = WHERE[name]
+    change_array(path, *steps, to=lambda codes: np.concatenate([codes[1:], code]))
+    assert "_codes does not fit" in refusal(path)
+    change_array(path, *steps, to=lambda codes: codes[:, None])
+    assert "_codes does not fit" in refusal(path)
+
+
+def test_class_codes_of_nearest_neighbours_are_checked(tmp_path):
+    path = tmp_path / "model"
+    for algorithm in ("brute", "kd_tree"):
+        model = make_pipeline(ef.LDG(n_components=2), KNeighborsClassifier(1, algorithm=algorithm))
+        ef.save(model.fit(FRAME, np.arange(90) % 3), path)
+        change_array(path, "steps", 1, 1, "_y", to=lambda codes: codes + 2**40)
+        assert "KNeighborsClassifier._y does not fit" in refusal(path)
+
+
+def shorter(array):
+    return array[..., :-1]
+
+
+def not_a_number(array):
+    array.reshape(-1)[0] = np.nan
+    return array
+
+
+def as_integers(array):
+    return array.astype("i8")
+
+
+def wider(array):
+    return array[None]
+
+
+def as_objects(array):
+    return npy(array.astype(object), allow_pickle=True)
+
+
+SHAPES = {
+    "MultinomialLogit": ("coef_",),
+    "GEM": ("_solution", "directions"),
+    "LDG": ("components_",),
+    "LocalQDA": ("_rows",),
+    "ECTS": ("_columns",),
+    "QuadraticDiscriminant": ("_solution", "whiteners"),
+    "GaussianCompletion": ("mixture_", "covariances"),
+    "ReliableClassifier, LDA": ("fitted_", "affine", "B"),
+}
+
+
+@pytest.mark.parametrize("name", [name for name in SHAPES if "LDA" not in name])
+@pytest.mark.parametrize("change", [shorter, not_a_number, as_integers, wider, as_objects])
+def test_shapes_and_numbers_are_checked(tmp_path, name, change):
+    path = saved(tmp_path, name)
+    _, array = array_at(path, *SHAPES[name])
+    changed = change(array.copy())
+    change_array(path, *SHAPES[name], to=changed)
+    text = refusal(path)
+    assert "does not fit" in text or (change is as_objects and "dtype object" in text)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda state: state.update(unheard_of=value(1)),
+        lambda state: state.update(_hidden=value(1)),
+        lambda state: state.update(fit=value(1)),
+        lambda state: state.update(include_input=value(True)),
+        lambda state: state.pop("layers_"),
+        lambda state: state.pop("hidden_ridge"),
+        lambda state: state.update(n_features_in_=value(12)),
+        lambda state: state.update(layers_=value([])),
+        lambda state: state["layers_"]["content"].reverse(),
+        lambda state: state["layers_"]["content"].pop(),
+        lambda state: state["layers_"]["content"].append(value(3)),
+        lambda state: inside(state["layers_"], 1).update(expansion=value("none")),
+        lambda state: inside(state["layers_"], 1).update(powers=value([1])),
+        lambda state: inside(state["layers_"], 1).update(more=value(1)),
+        lambda state: inside(state["layers_"], 1).pop("pairs"),
+        lambda state: inside(state["layers_"], 1).update(
+            offset=inside(state["layers_"], 1)["directions"]
+        ),
+        lambda state: contents_of(state["logit_"]).update(n_features_in_=value(3)),
+        lambda state: contents_of(state["logit_"]).pop("coef_"),
+        lambda state: state.update(logit_=state["layers_"]["content"][0]),
+        lambda state: state.update(classes_=value(["a", "b", "c"])),
+    ],
+)
+def test_attributes_that_do_not_fit_are_refused(tmp_path, change):
+    path = saved(tmp_path, "GEMClassifier, deep")
+
+    def rekeyed(schema):
+        change(contents_of(schema))
+        text = described("builtins.str", "TypeNode")
+        for node in _nodes(schema):
+            if node["__loader__"] == "DictNode":
+                node["key_types"]["content"] = [text] * len(node["content"])
+
+    change_schema(path, rekeyed)
+    assert refusal(path).startswith(f"{path}: ")
+
+
+def test_sparse_rows_are_checked(tmp_path):
+    model = ef.ldg.KernelLDG(n_components=1, gamma=1.0, n_neighbors=2)
+    model.fit(sp.csr_array(np.eye(12)[:, :6] + 1), np.arange(12) % 2)
+    path, inner = tmp_path / "model", tmp_path / "inner"
+    ef.save(model, path)
+    (name,) = (name for name in members(path) if name.endswith(".npz"))
+    whole = members(path)
+    inner.write_bytes(whole[name])
+    parts = members(inner)
+    for part, bad in {
+        "indices": [np.full(72, 9, np.int32), np.full(72, -1, np.int32), np.zeros(71)],
+        "indptr": [np.arange(0, 130, 10, np.int32), np.full(13, 72, np.int32)],
+        "shape": [np.array([12, 2]), np.array([10**15, 6]), np.array([-1, 6])],
+    }.items():
+        for array in bad:
+            rewrite(inner, parts | {f"{part}.npy": npy(array)})
+            rewrite(path, whole | {name: inner.read_bytes()})
+            assert refusal(path) is not None, (part, array)
+
+
+def test_sparse_directions_are_checked(tmp_path):
+    path = saved(tmp_path, "GEM, wide")
+    rows = ("_solution", "directions", "by_column", 0)
+    change_array(path, *rows, "indices", to=lambda indices: indices + 10**6)
+    assert refusal(path) is not None
+
+
+def negative(array):
+    return -1 - array
+
+
+def large(array):
+    return array + 10**6
+
+
+def some_of(names):
+    """Files of a few models in every run, of all others in long ones."""
+    return [n if n in FUZZED else pytest.param(n, marks=pytest.mark.long) for n in names]
+
+
+@pytest.mark.parametrize("name", some_of(MODELS))
+def test_arrays_that_do_not_fit_never_crash(tmp_path, name):
+    """Files of nonsense are refused, or their predictions are numbers or an error of Python's."""
+    path = saved(tmp_path, name)
+    contents, rng = members(path), np.random.default_rng(5)
+    arrays = [member for member in contents if member.endswith(".npy")]
+    for member in rng.permutation(arrays)[:4]:
+        array = np.load(io.BytesIO(contents[member]))
+        changes = (shorter, negative, large) if array.dtype.kind in "iuf" else (shorter,)
+        for change in changes if array.shape else ():
+            rewrite(path, contents | {member: npy(change(array.copy()))})
+            use_if_loaded(path)
+
+
+def use_if_loaded(path):
+    """Whatever loads predicts something, or says in Python why not."""
+    text = refusal(path)
+    if text is not None:
+        assert text.startswith(f"{path}: ")
+        return
+    with np.errstate(all="ignore"), suppress(ValueError, IndexError, np.linalg.LinAlgError):
+        outputs(ef.load(path))
+
+
+NOT_OURS = ("moments", "moments of few", "Pipeline")
+SLOW = ("QDA", "SVC", "1-NN", "local", "features", "sampled")
+
+
+@pytest.mark.parametrize(
+    "name", some_of(n for n in MODELS if n not in NOT_OURS and n.partition(", ")[2] not in SLOW)
+)
+def test_attributes_of_other_types_never_crash(tmp_path, name):
+    """Each fitted attribute in turn is a number, text or missing."""
+    path = saved(tmp_path, name)
+    model, whole = ef.load(path), path.read_bytes()
+    parameters = model.get_params(deep=False) if isinstance(model, BaseEstimator) else {}
+    for attribute in [key for key in json_attributes(path) if key not in parameters]:
+        for other in (None, "text"):
+            path.write_bytes(whole)
+            change_value(path, attribute, to=other)
+            use_if_loaded(path)
+
+
+def json_attributes(path):
+    return list(contents_of(json.loads(members(path)[SCHEMA])))
+
+
+def test_parameters_of_garbage_end_in_clear_errors(tmp_path):
+    path = saved(tmp_path, "GEM")
+    change_value(path, "expansion", to="planet")
+    with pytest.raises(ValueError, match="expansion"):
+        ef.load(path).transform(FRAME)

@@ -1,0 +1,215 @@
+"""ONNX models predict in onnxruntime what ours predict, to the rounding of their type."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+from flat_gem import gem_classifier
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_digits
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.exceptions import NotFittedError
+from sklearn.kernel_approximation import RBFSampler
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+import eigenfeat as ef
+from eigenfeat import ldg
+from eigenfeat.early import ReliableClassifier
+from eigenfeat.io.onnx import to_onnx
+
+onnx = pytest.importorskip("onnx", reason="onnx is not installed: the extra onnx")
+runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+
+X, y = load_digits(return_X_y=True)
+X = X.astype(np.float32)
+NAMES = np.array(
+    ["null", "eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun"]
+)
+TRAIN, TEST = slice(0, 500), slice(500, 1000)
+SMALL = {"n_directions": 3, "pairs": "hypercube"}
+
+CLASSIFIERS = {
+    "default": lambda: ef.GEMClassifier(),
+    "columns": lambda: gem_classifier(["columns", "splines"]),
+    "ranks": lambda: gem_classifier(["gem_ranks", "kernel"]),
+    "interactions": lambda: gem_classifier("interactions"),
+    "gem": lambda: gem_classifier(),
+    "half waves": lambda: gem_classifier(expansion="half_wave", powers=(3, 1), **SMALL),
+    "without constant": lambda: gem_classifier(constant=False, scale="columns", **SMALL),
+    "deep with input": lambda: gem_classifier(
+        depth=2, hidden_directions=4, include_input=True, **SMALL
+    ),
+    "deeper": lambda: gem_classifier(depth=3, hidden_directions=3, **SMALL),
+    "ensemble of pipelines": lambda: ef.GEMEnsemble(
+        make_pipeline(
+            StandardScaler(with_std=False),
+            RBFSampler(gamma=5e-4, n_components=80),
+            gem_classifier(**SMALL),
+        ),
+        n_members=2,
+    ),
+    "search": lambda: ef.GEMClassifierCV(gem_classifier(**SMALL), {"logit__penalty": [0.1, 0.3]}),
+    "logit": lambda: ef.MultinomialLogit(penalty=0.3),
+    "scikit-learn": lambda: make_pipeline(
+        StandardScaler(with_std=False),
+        "passthrough",
+        ef.GEM(include_input=True, powers=[2], **SMALL),
+        LogisticRegression(C=0.01),
+    ),
+}
+FITTED = {}
+
+
+def fitted(name):
+    if name not in FITTED:
+        FITTED[name] = CLASSIFIERS[name]().fit(X[TRAIN], NAMES[y[TRAIN]])
+    return FITTED[name]
+
+
+def run(made, rows):
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = 1
+    session = runtime.InferenceSession(
+        made.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
+    names = [output.name for output in session.get_outputs()]
+    return dict(zip(names, session.run(None, {"X": rows}), strict=True))
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_classifiers(name):
+    model = fitted(name)
+    expected, labels = model.predict_proba(X[TEST]), model.predict(X[TEST])
+    top = np.sort(expected, axis=1)
+    clear = top[:, -1] - top[:, -2] > 1e-4
+    assert clear.mean() > 0.98
+    for dtype in ("float32", "float64"):
+        made = to_onnx(model, dtype=dtype)
+        # The newest onnxruntime for Python 3.10 and for Intel's macOS has none in float64.
+        assert "Cos" not in {node.op_type for node in made.graph.node}
+        found = run(made, X[TEST].astype(dtype))
+        assert list(found) == ["label", "probabilities"]
+        assert found["probabilities"].dtype == dtype
+        assert_allclose(found["probabilities"], expected, rtol=0, atol=5e-5)
+        assert np.abs(found["probabilities"] - expected).mean() < 2e-6
+        assert_allclose(found["probabilities"].sum(axis=1), 1, atol=1e-5)
+        assert_array_equal(found["label"][clear], labels[clear])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"include_input": True, "powers": (2,)},
+        {"expansion": "shifted", "constant": False},
+        {"expansion": "polynomial"},
+        {"expansion": "none"},
+    ],
+)
+def test_features(options):
+    model = ef.GEM(**SMALL, **options).fit(X[TRAIN], y[TRAIN])
+    found = run(to_onnx(model), X[TEST])
+    assert list(found) == ["features"]
+    expected = model.transform(X[TEST])
+    scale = np.abs(X[TEST]).max() * np.abs(model.directions_).sum(axis=0).max()
+    atol = 30 * np.finfo(np.float32).eps * scale * max(1.0, np.abs(expected).max() / scale)
+    roots = np.sqrt(atol) if options == {} else 0.0  # of what rounds to either side of 0
+    assert_allclose(found["features"], expected, rtol=3e-5, atol=max(atol, roots))
+
+
+@pytest.mark.parametrize(
+    ("labels", "kind"),
+    [
+        (np.array([-3, 7], dtype=np.int16), np.int64),
+        (np.array([False, True]), np.bool_),
+        (np.array(["a", "b"], dtype=object), np.object_),
+        (np.array([0, 2**63 - 1], dtype=np.uint64), np.int64),
+    ],
+)
+def test_two_classes_of_any_labels(labels, kind):
+    rows, few = X[y < 2], labels[y[y < 2]]
+    model = gem_classifier(n_directions=2).fit(rows, few)
+    found = run(to_onnx(model), rows)
+    assert found["label"].dtype == kind
+    assert found["label"].tolist() == model.predict(rows).tolist()
+    assert found["probabilities"].shape == (len(rows), 2)
+    assert_allclose(found["probabilities"], model.predict_proba(rows), atol=1e-5)
+    for n in (1, 0, 5):
+        assert run(to_onnx(model), rows[:n])["label"].shape == (n,)
+
+
+def test_what_the_model_says_of_itself(tmp_path):
+    model = fitted("half waves")
+    path = tmp_path / "model.onnx"
+    made = to_onnx(model, path)
+    onnx.checker.check_model(onnx.load(path), full_check=True)
+    assert onnx.load(path) == made
+    assert (made.producer_name, made.producer_version) == ("eigenfeat", ef.__version__)
+    assert made.opset_import[0].version == 17
+    assert {p.key: p.value for p in made.metadata_props} == {"estimator": "GEMClassifier"}
+    assert made.graph.input[0].type.tensor_type.shape.dim[0].dim_param == "n"
+    assert made.graph.input[0].type.tensor_type.shape.dim[1].dim_value == 64
+    to_onnx(model, tmp_path / "again.onnx")
+    assert (tmp_path / "again.onnx").read_bytes() == path.read_bytes()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["again.onnx", "model.onnx"]
+
+
+def test_names_of_columns_are_exported():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(X[TRAIN, 20:24], columns=["a", "b", "ü", "d"])
+    model = ef.MultinomialLogit().fit(frame, y[TRAIN])
+    props = {p.key: p.value for p in to_onnx(model).metadata_props}
+    assert props == {"estimator": "MultinomialLogit", "feature_names": "a\nb\nü\nd"}
+
+
+REDUCTIONS = {
+    "LDG": ldg.LDG(n_components=6, gamma=0.5, n_neighbors=4),
+    "Fisher": ldg.RegularizedFisher(),
+    "pooled": ldg.PooledPCA(n_components=5),
+}
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_linear_reductions(name):
+    dtype = "float32" if len(name) % 2 else "float64"
+    model = REDUCTIONS[name].fit(X[:400].astype(float), y[:400])
+    found = run(to_onnx(model, dtype=dtype), X.astype(dtype))["features"]
+    expected = model.transform(X.astype(float))
+    size = np.abs(X / getattr(model, "scale_", 1.0)).max() * np.abs(model.components_).sum(1).max()
+    assert_allclose(found, expected, rtol=0, atol=100 * np.finfo(dtype).eps * size)
+
+
+def test_reductions_before_classifiers():
+    rows = X.astype(np.float64)
+    model = make_pipeline(ldg.LDG(n_components=6), LinearDiscriminantAnalysis())
+    model.fit(rows[TRAIN], y[TRAIN])
+    found = run(to_onnx(model, dtype="float64"), rows)
+    assert_array_equal(found["label"], model.predict(rows))
+    assert_allclose(found["probabilities"], model.predict_proba(rows), atol=1e-9)
+
+
+def test_errors(tmp_path, monkeypatch):
+    with pytest.raises(NotFittedError):
+        to_onnx(ef.GEMClassifier())
+    with pytest.raises(ValueError, match="dtype: expected 'float32' or 'float64', got 'float16'"):
+        to_onnx(fitted("logit"), dtype="float16")
+    tree = DecisionTreeClassifier().fit(X[TRAIN], y[TRAIN])
+    for model in (tree, make_pipeline(ef.GEM(**SMALL), tree).fit(X[TRAIN], y[TRAIN])):
+        with pytest.raises(ValueError, match=r"model: expected one of GEM, .* got DecisionTree"):
+            to_onnx(model, tmp_path / "model")
+    early = ReliableClassifier(LinearDiscriminantAnalysis()).fit(X[TRAIN, :20], y[TRAIN] % 2)
+    with pytest.raises(ValueError, match="got an early classifier, which to_c exports"):
+        to_onnx(early, tmp_path / "model")
+    real = ef.MultinomialLogit().fit(X[TRAIN], y[TRAIN])
+    real.classes_ = real.classes_ + 0.5
+    with pytest.raises(ValueError, match="classes: expected whole numbers or strings, got"):
+        to_onnx(real)
+    assert list(tmp_path.iterdir()) == []
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    with pytest.raises(ImportError, match=r'pip install "eigenfeat\[onnx\]"'):
+        to_onnx(fitted("logit"))

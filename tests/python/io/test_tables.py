@@ -1,0 +1,355 @@
+"""Files as rows in blocks: every format hands out the rows that were written, from anywhere."""
+
+from __future__ import annotations
+
+import datetime
+import threading
+
+import numpy as np
+import pytest
+from table_files import FORMATS, arrow_modules, csv_text, write_rows, write_table
+
+from eigenfeat import ClassMoments, open_rows
+from eigenfeat.io.rows import read_ahead
+
+
+@pytest.fixture
+def rows(rng):
+    X = rng.standard_normal((1000, 6)).astype(np.float32)
+    X[X < -0.5] = 0
+    return X, rng.integers(0, 3, 1000)
+
+
+def needs_arrow(name):
+    if not name.endswith(("npy", "svm", "svm.gz")):
+        arrow_modules()
+
+
+def dense(X):
+    return X.toarray() if hasattr(X, "toarray") else X
+
+
+def collected(found):
+    blocks = list(found)
+    return (
+        np.concatenate([dense(block.X) for block in blocks]),
+        np.concatenate([block.y for block in blocks]),
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [*((name, np.float32) for name in FORMATS), ("rows.csv", float), ("rows.parquet", float)],
+)
+def test_every_format_hands_out_what_was_written(tmp_path, rows, name, dtype):
+    needs_arrow(name)
+    X, y = rows[0].astype(dtype), rows[1]
+    path, options = write_rows(tmp_path, name, X, y)
+    found = open_rows(path, block_rows=170, **options)
+    assert found.dtype == dtype
+    assert found.n_features == 6
+    assert found.n_rows == 1000
+    assert [len(block) for block in found] == [170] * 5 + [150]
+    assert [block.start for block in found] == [0, 170, 340, 510, 680, 850]
+    for _ in range(2):
+        back, labels = collected(found)
+        assert back.dtype == dtype
+        np.testing.assert_array_equal(back, X)
+        np.testing.assert_array_equal(labels, y)
+        assert labels.dtype == np.int64
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_reading_goes_on_from_any_block(tmp_path, rows, name):
+    needs_arrow(name)
+    size = 100 if name.endswith((".parquet", ".feather", ".arrow")) else 170  # 100 divides batches
+    path, options = write_rows(tmp_path, name, *rows)
+    found = open_rows(path, block_rows=size, **options)
+    whole = list(found.blocks())
+    fractions = [position.fraction for _, position in whole]
+    if fractions[0] is not None:
+        assert fractions == sorted(fractions)
+    for index, (_, position) in enumerate(whole):
+        assert position.rows == min(size * (index + 1), 1000)
+        rest = list(open_rows(path, block_rows=size, **options).blocks(position))
+        assert len(rest) == len(whole) - index - 1
+        for (block, after), (same, there) in zip(rest, whole[index + 1 :], strict=True):
+            assert (after, block.start) == (there, same.start)
+            np.testing.assert_array_equal(dense(block.X), dense(same.X))
+            np.testing.assert_array_equal(block.y, same.y)
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.svm"])
+def test_text_is_read_in_pieces_of_whole_lines(tmp_path, rows, name, monkeypatch):
+    needs_arrow(name)
+    from eigenfeat.io import delimited, svmlight
+
+    path, options = write_rows(tmp_path, name, *rows)
+    at_once = [position for _, position in open_rows(path, block_rows=170, **options).blocks()]
+    monkeypatch.setattr(delimited, "_BLOCK_BYTES", 1000)
+    monkeypatch.setattr(svmlight, "_PIECE_BYTES", 1000)
+    found = open_rows(path, block_rows=170, **options)
+    back, labels = collected(found)
+    np.testing.assert_array_equal(back, rows[0])
+    np.testing.assert_array_equal(labels, rows[1])
+    positions = [position for _, position in found.blocks()]
+    # A place that was noted with pieces of another size is a place all the same.
+    assert positions == at_once
+    np.testing.assert_array_equal(
+        next(found.blocks(at_once[2]))[0].y, next(found.blocks(positions[2]))[0].y
+    )
+
+
+def test_several_files_are_one(tmp_path, rows):
+    X, y = rows
+    for i in range(3):
+        part = slice(400 * i, 400 * (i + 1))
+        (tmp_path / f"part{i}.csv").write_text(csv_text(X[part], y[part]))
+    (tmp_path / "_SUCCESS").write_text("")
+    (tmp_path / "notes.md").write_text("not rows")
+    parts = sorted(tmp_path.glob("*.csv"))
+    for path in (parts, tmp_path, str(tmp_path / "part*.csv")):
+        found = open_rows(path, "kind", dtype=X.dtype, block_rows=170)
+        assert [len(block) for block in found] == [170] * 5 + [150]
+        np.testing.assert_array_equal(collected(found)[0], X)
+        whole = list(found.blocks())
+        assert whole[-1][1].file == 2
+        for index, (_, position) in enumerate(whole[:-1]):
+            block, _ = next(found.blocks(position))
+            np.testing.assert_array_equal(block.X, whole[index + 1][0].X)
+
+
+def test_sparse_files_are_as_wide_as_the_widest(tmp_path):
+    (tmp_path / "a.svm").write_text("1 1:2\n0 3:4\n")
+    (tmp_path / "b.svm").write_text("1 7:1\n")
+    X, y = collected(open_rows(tmp_path))
+    assert X.tolist() == [[2, 0, 0, 0, 0, 0, 0], [0, 0, 4, 0, 0, 0, 0], [0, 0, 0, 0, 0, 0, 1]]
+    assert y.tolist() == [1, 0, 1]
+    assert open_rows(tmp_path / "a.svm", n_features=9).n_features == 9
+    (tmp_path / "a.svm").write_text("1 0:2\n")
+    assert collected(open_rows(tmp_path / "a.svm"))[0].tolist() == [[2]]
+
+
+def test_svmlight_comments_queries_and_empty_lines(tmp_path):
+    path = tmp_path / "a.svm"
+    path.write_text("# a comment\n+1 qid:3 1:2 3:-4e-1 # why: 5\n\n  \n-1\n2 2:.5")
+    X, y = collected(open_rows(path))
+    assert X.tolist() == [[2, 0, -0.4], [0, 0, 0], [0, 0.5, 0]]
+    assert y.tolist() == [1, -1, 2]
+
+
+def test_columns_are_chosen_by_name_or_number(tmp_path, rows):
+    arrow_modules()
+    X, y = rows
+    path, _ = write_rows(tmp_path, "rows.parquet", X, y)
+    for options, wanted in (
+        ({"target": "kind"}, [0, 1, 2, 3, 4, 5]),
+        ({"target": -1, "drop": ["x1", 4]}, [0, 2, 3, 5]),
+        ({"target": "6", "columns": ["x5", "0"]}, [5, 0]),
+    ):
+        found = open_rows(path, **options)
+        np.testing.assert_array_equal(collected(found)[0], X[:, wanted])
+        assert found.feature_names == [f"x{j}" for j in wanted]
+    blocks = list(open_rows(path, drop=["kind"]))
+    assert [block.y for block in blocks] == [None] * len(blocks)
+    np.save(tmp_path / "both.npy", np.column_stack([y, X]))
+    back, labels = collected(open_rows(tmp_path / "both.npy", target=0, drop=[2]))
+    np.testing.assert_array_equal(back, X[:, [0, 2, 3, 4, 5]])
+    assert labels.dtype == np.int64
+    np.testing.assert_array_equal(labels, y)
+
+
+LABELS = {
+    "int": [3, -1, 3, 7],
+    "float": [0.5, 1.5, 0.5, -2.0],
+    "bool": [True, False, True, True],
+    "str": ["b", "ä", "b, c", "long name"],
+    "date": [datetime.date(2024, 1, day) for day in (1, 2, 1, 3)],
+}
+
+
+@pytest.mark.parametrize("kind", LABELS)
+@pytest.mark.parametrize("name", ["rows.csv", "rows.parquet", "dictionary.arrow"])
+def test_labels_of_every_kind(tmp_path, name, kind):
+    pa = arrow_modules()
+    table = pa.table({"x": [1.0, 2, 3, 4], "kind": LABELS[kind]})
+    if name.endswith("csv"):
+        pa.csv.write_csv(table, tmp_path / name)
+    elif name.startswith("dictionary"):
+        column = table.column("kind").dictionary_encode()
+        write_table(tmp_path / name, table.set_column(1, "kind", column))
+    else:
+        write_table(tmp_path / name, table)
+    wanted = LABELS[kind] if kind != "date" else [str(day) for day in LABELS[kind]]
+    found = open_rows(tmp_path / name, "kind", block_rows=3)
+    labels = collected(found)[1]
+    assert labels.tolist() == wanted
+    assert type(labels.tolist()[0]) is type(wanted[0])
+    moments = ClassMoments()
+    for block in found:
+        moments.update(block.X, block.y)
+    assert moments.classes_.tolist() == sorted(set(wanted))
+
+
+def test_labels_of_several_lines(tmp_path):
+    arrow_modules()
+    (tmp_path / "a.csv").write_text('x,kind\n1,"u\n\nv"\n2, w \n3,"u\n\nv"\n', newline="")
+    labels = collected(open_rows(tmp_path / "a.csv", "kind", block_rows=2))[1]
+    assert labels.tolist() == ["u\n\nv", "w", "u\n\nv"]
+
+
+@pytest.mark.parametrize("kind", ["int", "float", "bool", "str"])
+def test_labels_in_numpy_files(tmp_path, kind):
+    np.save(tmp_path / "y.npy", np.array(LABELS[kind]))
+    np.save(tmp_path / "X.npy", np.ones((4, 1)))
+    labels = collected(open_rows(tmp_path / "X.npy", tmp_path / "y.npy"))[1]
+    assert labels.tolist() == LABELS[kind]
+    texts = collected(open_rows(tmp_path / "X.npy", tmp_path / "y.npy", labels="str"))[1]
+    assert texts.tolist() == [str(label) for label in LABELS[kind]]
+
+
+def test_numbers_of_every_type_become_floats(tmp_path):
+    pa = arrow_modules()
+    kinds = ["int8", "uint8", "int32", "uint64", "float16", "float32", "float64", "bool"]
+    columns = {kind: np.array([0, 1, 1], dtype=kind) for kind in kinds}
+    write_table(tmp_path / "a.parquet", pa.table(columns))
+    X = next(iter(open_rows(tmp_path / "a.parquet"))).X
+    np.testing.assert_array_equal(X, np.array([0, 1, 1])[:, None] * np.ones(len(kinds)))
+    for dtype in (*kinds, ">f4", ">i2"):
+        np.save(tmp_path / "a.npy", np.array([[0, 1], [1, 1]], dtype=dtype))
+        found = open_rows(tmp_path / "a.npy")
+        assert found.dtype == (np.float32 if np.dtype(dtype).str[1:] in ("f2", "f4") else float)
+        assert next(iter(found)).X.tolist() == [[0, 1], [1, 1]]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("a,b\n1,2\n3,4\n", ["a", "b"]),
+        ("1,2\n3,4\n", ["0", "1"]),
+        ("\ufeff\n\r\na,b\r\n1,2\r\n\r\n3,4", ["a", "b"]),
+        ('"a","b"\n"1"," 2 "\n+3,4.e0\n', ["a", "b"]),
+        ("id,1990\n1,2\n3,4\n", ["id", "1990"]),
+    ],
+)
+def test_csv_in_many_spellings(tmp_path, text, names):
+    arrow_modules()
+    (tmp_path / "a.csv").write_text(text, encoding="utf-8", newline="")
+    found = open_rows(tmp_path / "a.csv")
+    assert found.feature_names == names
+    assert next(iter(found)).X.tolist() == [[1, 2], [3, 4]]
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "kinds"),
+    [
+        ("a,b\n0x1,1\n0x2,2\n", ["a", "b"], ["text", "number"]),  # to pyarrow, a number
+        ("a,b\n1,2,3\n2020-01-01,5\n", ["a", "b"], ["date", "number"]),
+        ("a,b\n12:30,tRuE\n,0\n", ["a", "b"], ["text", "bool"]),
+        ("a,b", ["a", "b"], ["number", "number"]),
+        ("a\n1,2\n", ["a"], ["number"]),
+    ],
+)
+def test_columns_of_csv_files_have_kinds(tmp_path, text, names, kinds):
+    arrow_modules()
+    (tmp_path / "a.csv").write_text(text)
+    source = open_rows(tmp_path / "a.csv", delimiter=",").sources[0]
+    assert [*source.names] == names
+    assert [*source.kinds] == kinds
+
+
+def test_types_are_those_of_whole_lines(tmp_path, monkeypatch):
+    """However many bytes the first look at a file takes, even where these end within a line."""
+    arrow_modules()
+    from eigenfeat.io import delimited
+
+    path = tmp_path / "a.csv"
+    lines = '1.25,"x, ""y""\nz",true,yes\n-3,"u\n\nv",false,"no"\n'
+    path.write_text("a long name,n,b,kind\n" + lines * 5)
+    for size in range(1, 140, 3):
+        monkeypatch.setattr(delimited, "_FIRST_BYTES", size)
+        rows = open_rows(path, "kind", drop=["n"])
+        assert rows.sources[0].kinds[:3] == ["number", "text", "bool"]
+        assert rows.sources[0].named
+        X, y = collected(rows)
+        assert X.tolist() == [[1.25, 1], [-3, 0]] * 5
+        assert y.tolist() == ["yes", "no"] * 5
+
+
+def test_text_that_begins_late_in_a_file(tmp_path):
+    """Labels and columns that look like numbers for hundreds of kilobytes."""
+    arrow_modules()
+    path, n = tmp_path / "a.csv", 60_000
+    path.write_text("u,v,kind\n" + "1,2,3\n" * n + "1,word,three\n" * (n // 2))
+    rows = open_rows(path, "kind", drop=["v"])
+    assert {*collected(rows)[1].tolist()} == {"3", "three"}
+    path.write_text("u,v,kind\n" + "1,2,a\n" * n + "1,word,a\n" * (n + 1))
+    assert open_rows(path, "kind").sources[0].kinds[:2] == ["number", "text"]
+
+
+def test_types_of_cells_that_grow_in_utf_8(tmp_path):
+    """All first cells count, also those that take more bytes once they are recoded."""
+    arrow_modules()
+    path = tmp_path / "a.csv"
+    path.write_text("u,v\né,2.5\né,2.5\n2.5,2.5\n2.5,é", encoding="latin-1")
+    source = open_rows(path, encoding="latin-1").sources[0]
+    assert [*source.kinds] == ["number", "number"]  # text is less than a half
+
+
+def test_cells_that_are_none_late_in_a_file(tmp_path, monkeypatch):
+    """Numbers before and behind are the same as without such a cell."""
+    arrow_modules()
+    from eigenfeat.io import delimited
+
+    monkeypatch.setattr(delimited, "_BLOCK_BYTES", 300)
+    X = np.random.default_rng(0).standard_normal((400, 3)).astype(np.float32)
+    lines = csv_text(X).splitlines()
+    (tmp_path / "a.csv").write_text("\n".join(lines))
+    lines[317] = "1,word,2"
+    lines[350] = "+1, 2 ,3"
+    (tmp_path / "b.csv").write_text("\n".join(lines))
+    good, bad = (
+        open_rows(tmp_path / name, dtype="float32", skip_bad=True, block_rows=64)
+        for name in ("a.csv", "b.csv")
+    )
+    expected = np.concatenate([block.X for block in good])
+    np.testing.assert_array_equal(expected, X)
+    expected[349] = [1, 2, 3]
+    for _ in range(2):
+        found = np.concatenate([block.X for block in bad])
+        np.testing.assert_array_equal(found, np.delete(expected, 316, axis=0))
+        assert bad.n_skipped == 1
+
+
+def test_a_csv_header_can_be_said_outright(tmp_path):
+    arrow_modules()
+    (tmp_path / "a.csv").write_text("1990;1991\n3;4\n")
+    assert open_rows(tmp_path / "a.csv", header=True, delimiter=";").n_rows == 1
+    assert open_rows(tmp_path / "a.csv", header=False, delimiter=";").n_rows == 2
+
+
+def test_reading_ahead_ends_with_its_reader():
+    before = threading.active_count()
+    ended = []
+
+    def numbers():
+        try:
+            yield from range(1000)
+        finally:
+            ended.append(True)
+
+    ahead = read_ahead(numbers())
+    assert [next(ahead), next(ahead)] == [0, 1]
+    ahead.close()
+    assert ended == [True]
+    assert threading.active_count() == before
+    assert list(read_ahead(number for number in range(5))) == [0, 1, 2, 3, 4]
+
+    def failing():
+        yield 1
+        raise KeyError("told on")
+
+    found = read_ahead(failing())
+    assert next(found) == 1
+    with pytest.raises(KeyError, match="told on"):
+        next(found)

@@ -1,0 +1,313 @@
+"""What a file is, is decided once: names, header, index, types of labels; models remember it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from every_estimator import ESTIMATORS
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from table_files import arrow_modules, write_table
+
+import eigenfeat as ef
+from eigenfeat import GEMClassifier, open_rows
+from eigenfeat.exceptions import BadRowError
+from eigenfeat.io import OptionError, delimited
+
+arrow_modules()
+
+
+def labels_of(rows):
+    return [label for block in rows for label in block.y.tolist()]
+
+
+def matrix_of(rows):
+    return np.concatenate([block.X for block in rows])
+
+
+@pytest.fixture
+def table(rng):
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    X = rng.normal(size=(200, 3)) * [1, 10, 100]
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    return frame.assign(kind=np.where(X[:, 0] + X[:, 1] / 10 > 0, "p", "q"))
+
+
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [
+        *(("GEM", "csv"), ("GEMClassifierCV", "csv"), ("GEMEnsemble", "parquet")),
+        *(("MultinomialLogit", "feather"), ("FisherLDA", "csv"), ("PartitionedReducer", "csv")),
+    ],
+)
+def test_models_find_their_columns_by_name(tmp_path, table, name, form):
+    def write(frame, name):
+        path = tmp_path / f"{name}.{form}"
+        getattr(frame, f"to_{form}")(path, **({} if form == "feather" else {"index": False}))
+        return path
+
+    table["d"] = table["a"] * table["b"]
+    first, second = write(table, "one"), write(table[["c", "kind", "a", "d", "b"]], "two")
+    model = ESTIMATORS[name]().fit(open_rows(first, "kind"))
+    assert model.feature_names_in_.tolist() == ["a", "b", "c", "d"]
+    method = "predict" if hasattr(model, "predict") else "transform"
+    expected, found = (
+        np.concatenate(list(getattr(model, method)(open_rows(path)))) for path in (first, second)
+    )
+    np.testing.assert_array_equal(found, expected)
+    in_memory = getattr(model, method)(table[["a", "b", "c", "d"]])
+    if method == "predict":
+        np.testing.assert_array_equal(found, in_memory)
+    else:
+        np.testing.assert_allclose(found, in_memory, rtol=1e-9, atol=1e-12)
+    lacking = write(table.drop(columns="b").assign(e=1.0), "three")
+    with pytest.raises(ValueError, match="1 are not there: 'b'; it has 'e'"):
+        list(getattr(model, method)(open_rows(lacking, "kind")))
+
+
+def test_parts_may_have_their_columns_in_another_order(tmp_path, table):
+    table[:100].to_csv(tmp_path / "1.csv", index=False)
+    table[100:][["kind", "c", "b", "a"]].to_csv(tmp_path / "2.csv", index=False)
+    rows = open_rows(tmp_path, "kind")
+    np.testing.assert_array_equal(matrix_of(rows), table[["a", "b", "c"]])
+    assert labels_of(rows) == table["kind"].tolist()
+
+
+def test_svmlight_columns_are_counted_as_in_the_fit(tmp_path):
+    (tmp_path / "fit.svm").write_text("1 0:5 1:1\n0 1:1 3:7\n" * 20)
+    (tmp_path / "new.svm").write_text("1 1:1 3:7\n" * 3)
+    model = GEMClassifier().fit(open_rows(tmp_path / "fit.svm"))
+    assert np.concatenate(list(model.predict(open_rows(tmp_path / "new.svm")))).tolist() == [0] * 3
+
+
+@pytest.mark.parametrize("index", [None, "case", ("u", "v")])
+def test_an_index_is_no_feature(tmp_path, table, index, rng):
+    pd = pytest.importorskip("pandas")
+    table = table.iloc[rng.permutation(200)]
+    if isinstance(index, tuple):
+        numbers = [np.arange(200), np.arange(200) % 7]
+        table = table.set_index(pd.MultiIndex.from_arrays(numbers, names=index))
+    elif index:
+        table = table.rename_axis(index)
+    table.to_parquet(tmp_path / "rows.parquet")
+    assert open_rows(tmp_path / "rows.parquet", "kind").feature_names == ["a", "b", "c"]
+    if index == "case":  # but for who asks
+        assert open_rows(tmp_path / "rows.parquet", "kind", columns=["case"]).n_features == 1
+
+
+@pytest.mark.parametrize(("names", "target"), [([0, 1, 2], "kind"), ([700.5, 701.0, 701.5], -1)])
+def test_numbers_above_numbers_are_names(tmp_path, table, names, target):
+    table.columns = [*names, "kind"]
+    table.to_csv(tmp_path / "rows.csv", index=False)
+    rows = open_rows(tmp_path / "rows.csv", target)
+    assert rows.feature_names == [str(name) for name in names]
+    assert labels_of(rows) == table["kind"].tolist()
+    table.to_csv(tmp_path / "rows.csv", index=False, header=False)
+    assert open_rows(tmp_path / "rows.csv", -1).n_rows == 200
+
+
+def test_labels_stay_exact(tmp_path):
+    big = ["11898508762506083287", "11898508762506083288"]
+    long = ["118985087625060832870", "118985087625060832871"]
+    for labels, kind in ((big, int), (long, str), (["-9223372036854775808", "7"], int)):
+        (tmp_path / "rows.csv").write_text("a,y\n" + "".join(f"1,{y}\n" for y in labels))
+        assert labels_of(open_rows(tmp_path / "rows.csv", "y")) == [kind(y) for y in labels]
+    (tmp_path / "rows.svm").write_text("9007199254740993 1:1\n9007199254740992 1:2\n")
+    assert labels_of(open_rows(tmp_path / "rows.svm")) == [9007199254740993, 9007199254740992]
+
+
+def test_decimals_and_dictionaries_of_numbers(tmp_path):
+    from decimal import Decimal
+
+    pa = arrow_modules()
+    columns = {
+        "a": pa.array([Decimal("1.50"), None, Decimal("-2.25")], pa.decimal128(9, 2)),
+        "b": pa.array([5, 7, 5]).dictionary_encode(),
+        "y": pa.array([Decimal(3), Decimal(4), Decimal(3)], pa.decimal128(20, 0)),
+    }
+    pa.parquet.write_table(pa.table(columns), tmp_path / "rows.parquet")
+    rows = open_rows(tmp_path / "rows.parquet", "y", missing=True)
+    np.testing.assert_array_equal(matrix_of(rows), [[1.5, 5], [np.nan, 7], [-2.25, 5]])
+    assert labels_of(rows) == [3, 4, 3]
+
+
+def test_folders_of_hive_are_columns(tmp_path, table):
+    for year, part in (("2023", table[:80]), ("2024", table[80:])):
+        (tmp_path / f"year={year}").mkdir()
+        part.to_parquet(tmp_path / f"year={year}" / "part.parquet", index=False)
+    rows = open_rows(tmp_path, "kind")
+    assert rows.feature_names == ["a", "b", "c", "year"]
+    np.testing.assert_array_equal(matrix_of(rows)[:, 3], [2023] * 80 + [2024] * 120)
+    assert labels_of(open_rows(tmp_path, "year", drop=["kind"])) == [2023] * 80 + [2024] * 120
+
+
+def test_empty_cells_are_missing_where_the_estimator_takes_them(tmp_path, table, rng):
+    holes = table.copy()
+    holes.loc[rng.random(200) < 0.2, "b"] = np.nan
+    holes.to_csv(tmp_path / "rows.csv", index=False)
+    holes.to_parquet(tmp_path / "rows.parquet", index=False)
+    line = int(np.argmax(holes["b"].isna())) + 2
+    for name in ("rows.csv", "rows.parquet"):
+        rows = open_rows(tmp_path / name, "kind")
+        model = GEMClassifier().fit(rows)
+        assert model.score(rows) == pytest.approx(
+            model.score(holes[["a", "b", "c"]], table["kind"])
+        )
+        place = f"line {line}" if name.endswith("csv") else f"row {line - 2}"
+        for read in (
+            lambda rows=rows: list(rows),
+            lambda rows=rows: ef.MultinomialLogit().fit(rows),
+        ):
+            with pytest.raises(BadRowError, match=f"{place}, column 'b': .*missing value"):
+                read()
+        assert sum(map(len, open_rows(tmp_path / name, "kind", skip_bad=True))) == len(
+            holes.dropna()
+        )
+    complete = GEMClassifier().fit(table[["a", "b", "c"]], table["kind"])
+    with pytest.raises(BadRowError, match=f"line {line}, column 'b'"):
+        complete.score(open_rows(tmp_path / "rows.csv", "kind"))
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "rows"),
+    [
+        ("a;b\n1,5;2\n3;4,25\n", {"delimiter": ";", "decimal": ","}, [[1.5, 2], [3, 4.25]]),
+        ("# x\na,b\n1,2\n# 3,4\n5,6\n", {"comment": "#"}, [[1, 2], [5, 6]]),
+        ("a,b\r1,2\r3,4\r", {}, [[1, 2], [3, 4]]),
+        ("a,n\n1,é\n2,ü\n", {"encoding": "latin-1", "drop": ["n"]}, [[1], [2]]),
+        ("a,n\n1,é\n2,ü\n", {"encoding": "utf-16", "columns": ["a"]}, [[1], [2]]),
+        ('a,n\n1,"x\ny, z"\n2,"u ""v"""\n', {"columns": ["a"]}, [[1], [2]]),
+        ("a,b,,\n1,2,,\n3,4,,\n", {"columns": ["a", "b"]}, [[1, 2], [3, 4]]),
+    ],
+)
+def test_options_of_csv_files(tmp_path, text, options, rows):
+    encoding = options.get("encoding", "utf-8")
+    (tmp_path / "rows.csv").write_text(text, encoding=encoding, newline="")
+    assert matrix_of(open_rows(tmp_path / "rows.csv", **options)).tolist() == rows
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "error"),
+    [
+        ("a;b\n1;2\n", {}, r"^delimiter: .*delimiter=';' \(--delimiter ';'\)"),
+        ("a,b\n1,2\n", {"encoding": "klingon"}, "^encoding: expected a codec"),
+        ("a,b\n1,2\n", {"decimal": ","}, "^decimal: expected another than the delimiter"),
+        ("a,b\n1,2\n", {"comment": '"'}, "^comment: expected what begins a line"),
+        (",a\n0,2\n1,3\n", {}, r"got \[''\] for the columns 0; .*--drop 0"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_by_its_option(tmp_path, text, options, error):
+    (tmp_path / "rows.csv").write_text(text)
+    with pytest.raises(ValueError, match=error):
+        open_rows(tmp_path / "rows.csv", **options)
+    if error.startswith("^"):
+        with pytest.raises(OptionError):
+            open_rows(tmp_path / "rows.csv", **options)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ('a,y\n1,"u\n2,w\n3,v\n', 2),
+        ('a,y\n1,u\n2,"w\n3,"v"\n4,w\n', 3),
+        ('a,n,y\n1,"x,u\n2,"z,w\n3,z,u\n', 2),
+    ],
+)
+def test_a_quote_that_is_not_closed_is_named(tmp_path, text, line):
+    (tmp_path / "rows.csv").write_text(text)
+    for options in ({}, {"skip_bad": True}):
+        with pytest.raises(ValueError, match=rf"rows\.csv: line {line}: expected quoted fields"):
+            list(open_rows(tmp_path / "rows.csv", "y", columns=["a"], **options))
+
+
+def test_long_rows_and_labels(tmp_path):
+    d = 12_000
+    with open(tmp_path / "wide.csv", "w") as file:  # lines beyond a megabyte
+        file.write(",".join(f"c{j}" for j in range(d)) + "\n")
+        for i in range(3):
+            file.write(",".join(["0.1" + 100 * "0"] * (d - 1)) + f",{i}\n")
+    rows = open_rows(tmp_path / "wide.csv", f"c{d - 1}")
+    assert labels_of(rows) == [0, 1, 2]
+    assert rows.n_features == d - 1
+    pa = arrow_modules()
+    table = pa.table({"a": [1.0, 2.0], "y": ["u", "v" * 400_000]})
+    pa.parquet.write_table(table, tmp_path / "rows.parquet")
+    with pytest.raises(ValueError, match=r"column 'y': expected labels of at most 1,000 char"):
+        list(open_rows(tmp_path / "rows.parquet", "y"))
+
+
+def test_one_line_of_gigabytes(tmp_path, monkeypatch):
+    import gzip
+
+    monkeypatch.setattr(delimited, "_MOST_BYTES", 1 << 20)
+    with gzip.open(tmp_path / "rows.csv.gz", "wb", 1) as file:
+        file.write(b"1" * (1 << 21))
+    with pytest.raises(ValueError, match=r"line 1: expected rows of at most 1,048,576 bytes"):
+        open_rows(tmp_path / "rows.csv.gz")
+
+
+FIELDS = st.one_of(
+    st.floats(allow_nan=False).map(repr),
+    st.integers(-(10**20), 10**20).map(str),
+    st.sampled_from(["", " ", "+1", "+.5", "1.", "-0", "1e5", "1E-3", "nan", "NA", "inf", "-INF"]),
+    st.sampled_from(
+        ['"1"', '" 2 "', '"3\n"', "１２", "1_0", "0x1", "x", '"a,b"', " 7", "8\t", "1e400"]
+    ),
+)
+
+
+@settings(max_examples=10, deadline=None)
+@given(lines=st.lists(st.lists(FIELDS, min_size=1, max_size=4), min_size=1, max_size=6))
+def test_what_is_read_strictly_is_read_leniently(tmp_path_factory, lines):
+    """With the same values; and strict reading returns all rows, or an error."""
+    path = tmp_path_factory.mktemp("rows") / "rows.csv"
+    good = ["1,2,u"] * 3
+    wanted = [",".join([*line, "v"]) for line in lines]
+    path.write_text("\n".join(["a,b,kind", *good, *wanted]) + "\n", newline="")
+    options = {"target": "kind", "missing": True, "block_rows": 5}
+    for columns in (["a", "b"], ["a"]):
+        lenient = open_rows(path, columns=columns, skip_bad=True, **options)
+        marked = open_rows(path, columns=columns, mark_bad=True, **options | {"target": None})
+        found = matrix_of(lenient)
+        assert len(found) + lenient.n_skipped == len(good) + len(lines)
+        assert sum(map(len, marked)) == len(good) + len(lines)
+        bad = np.concatenate([block.y for block in marked])
+        np.testing.assert_array_equal(matrix_of(marked)[~bad], found)
+        # Line by line, each on its own: the typed parser and the lenient one agree.
+        rows = []
+        for line in [*good, *wanted]:
+            path.write_text("\n".join(["a,b,kind", "1,2,u", line]) + "\n", newline="")
+            try:
+                rows.append(matrix_of(open_rows(path, columns=columns, **options))[1])
+            except BadRowError:
+                continue
+        np.testing.assert_array_equal(np.array(rows).reshape(-1, len(columns)), found)
+        path.write_text("\n".join(["a,b,kind", *good, *wanted]) + "\n", newline="")
+
+
+def test_names_that_occur_twice_block_only_those_who_ask_for_them(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("a,b,a,,kind\n1,2,3,4,p\n5,6,7,8,q\n")
+    with pytest.raises(ValueError, match=r"distinct column names, got .*--drop 0,2,3"):
+        open_rows(path, "kind")
+    with pytest.raises(OptionError, match=r"columns: .* in which 'a' occurs 2 times"):
+        open_rows(path, "kind", columns=["a"])
+    assert matrix_of(open_rows(path, "kind", columns=["b"])).tolist() == [[2], [6]]
+    assert matrix_of(open_rows(path, "kind", columns=[2, 3])).tolist() == [[3, 4], [7, 8]]
+    assert matrix_of(open_rows(path, "kind", drop=["a", 3])).tolist() == [[2], [6]]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("form", ["csv", "parquet", "arrow"])
+def test_many_columns_in_another_order(tmp_path, form):
+    X = np.arange(60_000.0).reshape(2, -1)
+    names = [f"column{j}" for j in range(X.shape[1])]
+    path = tmp_path / f"rows.{form}"
+    if form == "csv":
+        lines = [",".join(names), *(",".join(map(str, row)) for row in X.tolist())]
+        path.write_text("\n".join(lines) + "\n")
+    else:
+        pa = arrow_modules()
+        write_table(path, pa.table(dict(zip(names, X.T, strict=True))))
+    rows = open_rows(path, columns=names[::-1])
+    np.testing.assert_array_equal(matrix_of(rows), X[:, ::-1])

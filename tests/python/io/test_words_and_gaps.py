@@ -1,0 +1,290 @@
+"""Files with words, booleans and empty cells: as frames of the same table."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from command_line import run
+from table_files import arrow_modules
+
+import eigenfeat as ef
+from eigenfeat import GEMClassifier, GEMClassifierCV, GEMEnsemble, open_rows
+from eigenfeat.exceptions import BadRowError
+from eigenfeat.io.onnx import to_onnx
+from eigenfeat.samples.columns import TableColumns
+
+arrow_modules()
+pd = pytest.importorskip("pandas", reason="pandas is not installed")
+
+
+def classifier():
+    """A pool of two views, whose fits are quick."""
+    return GEMClassifier(views=["columns", "gem"])
+
+
+@pytest.fixture(scope="module")
+def credit():
+    """A table of 300 loans; the label needs a word and a number."""
+    random = np.random.RandomState(0)
+    n = 300
+    age = random.randint(18, 80, n).astype(float)
+    job = random.choice(["clerk", "smith", "nurse"], n)
+    frame = pd.DataFrame(
+        {
+            "age": np.where(random.rand(n) < 0.1, np.nan, age),
+            "job": pd.Series(job).where(random.rand(n) > 0.1, None),
+            "owner": random.rand(n) < 0.5,
+            "town": random.choice(["Ulm", "Bern", "Graz", "Linz"], n),
+            "debts": random.randint(0, 5, n),
+        }
+    )
+    frame.loc[7, "town"] = "Metz"  # once
+    return frame.assign(kind=np.where((job == "smith") ^ (age > 50), "bad", "good"))
+
+
+def written(frame, path):
+    if path.suffix == ".parquet":
+        frame.to_parquet(path, index=False)
+    elif path.suffix == ".feather":
+        frame.reset_index(drop=True).to_feather(path)
+    else:
+        frame.to_csv(path, index=False)
+    return path
+
+
+def predicted(model, rows, method="predict_proba"):
+    return np.concatenate(list(getattr(model, method)(rows)))
+
+
+def assert_same_columns(one, other):
+    assert one.names_ == other.names_
+    assert one.kinds_ == other.kinds_
+    assert one.feature_names_.tolist() == other.feature_names_.tolist()
+    assert one.groups_.tolist() == other.groups_.tolist()
+
+
+# ---- the same as a frame -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["csv.gz", "tsv", "parquet"])
+def test_a_file_gives_what_its_frame_gives(tmp_path, credit, form):
+    path = tmp_path / f"credit.{form}"
+    if form == "tsv":
+        credit.to_csv(path, sep="\t", index=False)
+    else:
+        written(credit, path)
+    X = credit.drop(columns="kind")
+    expected = classifier().fit(X, credit["kind"])
+    model = classifier().fit(open_rows(path, "kind"))
+    assert_same_columns(model.columns_, expected.columns_)
+    assert (model.n_features_in_, model.feature_names_in_.tolist()) == (5, list(X))
+    np.testing.assert_array_equal(
+        predicted(model, open_rows(path, "kind")), expected.predict_proba(X)
+    )
+    np.testing.assert_array_equal(model.predict_proba(X), expected.predict_proba(X))
+    assert model.score(open_rows(path, "kind")) == expected.score(X, credit["kind"])
+
+
+def test_larger_files_are_read_block_by_block(tmp_path, credit):
+    path = written(credit, tmp_path / "credit.csv")
+    rows = open_rows(path, "kind", block_rows=70)
+    rows.memory = 0.0
+    model = GEMClassifier().fit(rows)
+    assert [view.name for view in model.views_] == ["gem"]
+    X = credit.drop(columns="kind")
+    expected = GEMClassifier(views="gem").fit(X, credit["kind"])
+    assert_same_columns(model.columns_, expected.columns_)
+    np.testing.assert_allclose(model.predict_proba(X), expected.predict_proba(X), atol=0.02)
+    found = predicted(model, open_rows(path, "kind", block_rows=31))
+    np.testing.assert_allclose(found, model.predict_proba(X), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "memory"),
+    [
+        (GEMClassifierCV(classifier(), {"logit__penalty": [0.03, 0.3]}), 64e6),
+        (GEMEnsemble(n_members=2), 0.0),
+    ],
+    ids=["search", "ensemble"],
+)
+def test_relatives(tmp_path, credit, estimator, memory):
+    path = written(credit, tmp_path / "credit.csv")
+    rows = open_rows(path, "kind")
+    rows.memory = memory
+    model = estimator.fit(rows)
+    X = credit.drop(columns="kind")
+    found = predicted(model, open_rows(path, "kind")) if memory else model.predict_proba(X)
+    np.testing.assert_allclose(found, model.predict_proba(X), atol=1e-6)
+    assert model.score(open_rows(path, "kind")) == model.score(X, credit["kind"]) > 0.7
+    ef.save(model, tmp_path / "model.efm")
+    again = ef.load(tmp_path / "model.efm")
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
+def test_counts_are_all_that_the_encoder_needs():
+    random = np.random.RandomState(1)
+    words = np.array([f"w{i}" for i in range(400)], dtype=object)
+    values = random.choice(words, 3000, p=random.dirichlet(np.full(400, 0.3)))
+    values[random.rand(3000) < 0.1] = None
+    from sklearn.preprocessing import OneHotEncoder
+
+    expected = OneHotEncoder(
+        min_frequency=2, max_categories=255, handle_unknown="ignore", sparse_output=False
+    ).fit(values[:, None])
+    columns = TableColumns().fit(pd.DataFrame({"word": values}))
+    found = columns.encoders_["word"]
+    assert found.categories_[0].tolist() == expected.categories_[0].tolist()
+    assert found.infrequent_categories_[0].tolist() == expected.infrequent_categories_[0].tolist()
+    probe = np.array([*words, None, "new"], dtype=object)
+    np.testing.assert_array_equal(
+        columns.transform(pd.DataFrame({"word": probe})), expected.transform(probe[:, None])
+    )
+
+
+# ---- later files ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def model(tmp_path, credit):
+    return classifier().fit(open_rows(written(credit, tmp_path / "fit.csv"), "kind"))
+
+
+def test_unknown_categories_and_gaps_in_words(tmp_path, credit, model):
+    new = credit[:4].drop(columns="kind").assign(job=["pilot", None, " nurse ", "clerk"])
+    found = predicted(model, open_rows(written(new, tmp_path / "new.csv")))
+    np.testing.assert_array_equal(found, model.predict_proba(new))
+    assert np.isfinite(found).all()
+
+
+def test_columns_are_found_by_name_and_others_ignored(tmp_path, credit, model):
+    new = credit[["town", "kind", "job", "debts", "owner", "age"]].assign(more="x")
+    found = predicted(model, open_rows(written(new, tmp_path / "new.csv")))
+    np.testing.assert_array_equal(found, model.predict_proba(credit.drop(columns="kind")))
+    lacking = written(new.drop(columns="job"), tmp_path / "less.csv")
+    with pytest.raises(ValueError, match=r"1 are not there: 'job'"):
+        model.predict(open_rows(lacking))
+
+
+def test_types_may_change_where_the_values_do_not(tmp_path, credit):
+    codes = credit.assign(town=credit["town"].map({"Ulm": "7", "Bern": "8"}).fillna("x"))
+    fitted = classifier().fit(open_rows(written(codes, tmp_path / "fit.csv"), "kind"))
+    some = codes[codes["town"] != "x"].drop(columns="kind")  # numbers alone
+    found = predicted(fitted, open_rows(written(some, tmp_path / "new.csv")))
+    np.testing.assert_array_equal(found, fitted.predict_proba(some))
+    typed = some.assign(town=some["town"].astype(int))
+    found = predicted(fitted, open_rows(written(typed, tmp_path / "new.parquet")))
+    np.testing.assert_array_equal(found, fitted.predict_proba(some))
+
+
+def test_words_in_a_column_of_numbers(tmp_path, credit, model):
+    new = credit.drop(columns="kind").astype({"age": object})
+    new.loc[5, "age"] = "old"
+    with pytest.raises(BadRowError, match=r"line 7, column 'age': expected a number, got 'old'"):
+        predicted(model, open_rows(written(new, tmp_path / "new.csv")))
+    new["age"] = "old"
+    with pytest.raises(ValueError, match="column 'age': expected numbers, got text"):
+        predicted(model, open_rows(written(new, tmp_path / "new.csv")))
+
+
+def test_gaps_in_numbers_that_the_fit_had_not(tmp_path, credit):
+    whole = credit[credit["age"].notna()]
+    model = classifier().fit(open_rows(written(whole, tmp_path / "fit.csv"), "kind"))
+    new = written(credit.drop(columns="kind"), tmp_path / "new.csv")
+    with pytest.raises(BadRowError, match="column 'age': expected a number, got a missing value"):
+        predicted(model, open_rows(new))
+
+
+def test_arrays_are_no_tables(tmp_path, model):
+    np.save(tmp_path / "X.npy", np.zeros((3, 5)))
+    with pytest.raises(ValueError, match=r"X\.npy: expected a table with the columns of the fit"):
+        model.predict(open_rows(tmp_path / "X.npy"))
+
+
+def test_files_without_names(tmp_path, credit):
+    credit.to_csv(tmp_path / "fit.csv", index=False, header=False)
+    rows = open_rows(tmp_path / "fit.csv", 5, header=False)
+    model = classifier().fit(rows)
+    assert not hasattr(model, "feature_names_in_")
+    assert model.columns_.kinds_ == ["number", "category", "number", "category", "number"]
+    X = credit.drop(columns="kind")
+    expected = classifier().fit(X, credit["kind"]).predict_proba(X)
+    np.testing.assert_array_equal(predicted(model, rows), expected)
+    X.to_csv(tmp_path / "new.csv", index=False, header=False)
+    found = predicted(model, open_rows(tmp_path / "new.csv", header=False))
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_dates_and_identifiers_are_left_out(tmp_path, credit):
+    more = credit.assign(
+        id=[f"customer {i}" for i in range(300)], since=pd.date_range("2020-01-01", periods=300)
+    )
+    more = more[["id", "age", "since", "job", "owner", "town", "debts", "kind"]]
+    for form in ("csv", "parquet"):
+        path = written(more, tmp_path / f"fit.{form}")
+        with pytest.warns(UserWarning, match=r"dates \('since'\) and .* differ \('id'\)"):
+            model = classifier().fit(open_rows(path, "kind"))
+        expected = classifier().fit(credit.drop(columns="kind"), credit["kind"])
+        found = predicted(model, open_rows(path, "kind"))
+        np.testing.assert_array_equal(found, expected.predict_proba(credit.drop(columns="kind")))
+        bare = written(credit, tmp_path / f"new.{form}")  # columns left out need not be there
+        np.testing.assert_array_equal(predicted(model, open_rows(bare)), found)
+
+
+def test_words_are_refused_without_categories(tmp_path, credit):
+    path = written(credit, tmp_path / "credit.csv")
+    for estimator in (GEMClassifier(categorical_features=None), ef.GEM(), ef.MultinomialLogit()):
+        with pytest.raises(ValueError, match="column 'job': expected numbers, got text"):
+            estimator.fit(open_rows(path, "kind"))
+
+
+def test_bad_rows_beside_words(tmp_path, credit):
+    text = written(credit, tmp_path / "credit.csv").read_text().splitlines()
+    text[5] = "old,clerk,True,Ulm,1,bad"
+    text.insert(9, "1,clerk,True")
+    (tmp_path / "bad.csv").write_text("\n".join(text) + "\n")
+    with pytest.raises(BadRowError, match=r"line 6, column 'age': expected a number, got 'old'"):
+        classifier().fit(open_rows(tmp_path / "bad.csv", "kind"))
+    rows = open_rows(tmp_path / "bad.csv", "kind", skip_bad=True)
+    model = classifier().fit(rows)
+    good = credit.drop(index=4).drop(columns="kind")
+    expected = classifier().fit(good, credit["kind"].drop(index=4))
+    np.testing.assert_array_equal(model.predict_proba(good), expected.predict_proba(good))
+
+
+# ---- the command line ----------------------------------------------------------------------------
+
+
+def test_every_command_on_a_table_with_words(tmp_path, credit, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    written(credit[:200], tmp_path / "train.csv")
+    written(credit[200:], tmp_path / "test.csv")
+    assert run("fit", "train.csv", "--target", "kind", "-o", "m.eigenfeat")[0] == 0
+    X, y = credit.drop(columns="kind"), credit["kind"]
+    expected = GEMClassifier(random_state=0).fit(X[:200], y[:200])
+    assert run("predict", "m.eigenfeat", "test.csv", "--proba", "-o", "found.csv")[0] == 0
+    found = pd.read_csv("found.csv")
+    np.testing.assert_array_equal(found["prediction"], expected.predict(X[200:]))
+    chances = expected.predict_proba(X[200:])
+    np.testing.assert_allclose(found[["p_bad", "p_good"]], chances, rtol=1e-12)
+    status, out, _ = run("evaluate", "m.eigenfeat", "test.csv", "--target", "kind")
+    assert status == 0
+    assert f"accuracy {expected.score(X[200:], y[200:]):.4f}" in out
+    status, out, _ = run("inspect", "m.eigenfeat", "--json")
+    assert status == 0
+    assert '"job": ["clerk", "nurse", "smith", "None"]' in out
+    given = ("train.csv", "--target", "kind", "-o")
+    assert run("fit", *given, "b.eigenfeat", "--memory", "0")[0] == 0
+    assert run("evaluate", "b.eigenfeat", "test.csv", "--target", "kind")[0] == 0
+    assert run("search", *given, "s.eigenfeat", "--grid", "penalty=0.03,0.3")[0] == 0
+    assert run("evaluate", "s.eigenfeat", "test.csv", "--target", "kind")[0] == 0
+    status, _, err = run("fit", *given, "g.eigenfeat", "--features")
+    assert status == 1
+    assert err.startswith("eigenfeat: train.csv: column 'job': expected numbers, got text")
+
+
+def test_onnx_says_what_is_not_possible(credit):
+    pytest.importorskip("onnx", reason="onnx is not installed")
+    X = credit[["job", "debts"]].dropna()
+    model = GEMClassifier(views="gem").fit(X, credit["kind"][X.index])
+    with pytest.raises(ValueError, match=r"got one that encodes categories \('job'\)"):
+        to_onnx(model)

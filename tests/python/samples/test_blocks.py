@@ -1,0 +1,118 @@
+"""Rows in blocks: every kind goes through the same rows, and reduces them alike."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from eigenfeat import ClassMoments
+from eigenfeat.samples import reductions
+from eigenfeat.samples.blocks import ArrayBlocks, GeneratedBlocks, as_blocks, is_blocks
+
+
+@pytest.fixture
+def rows():
+    random = np.random.RandomState(0)
+    return random.randn(1000, 5), np.arange(1000) % 3, random.rand(1000)
+
+
+def generated(rows, size):
+    X, y, w = rows
+    return [(X[i : i + size], y[i : i + size], w[i : i + size]) for i in range(0, len(X), size)]
+
+
+@pytest.mark.parametrize("size", [1, 300, 5000])
+def test_moments_of_blocks_are_those_of_all_rows(rows, size):
+    X, y, w = rows
+    whole = ClassMoments().update(X, y, w)
+    for blocks in (
+        ArrayBlocks(X, y, w, block_rows=size),
+        ArrayBlocks(sp.csr_matrix(X), y, w, block_rows=size),
+        GeneratedBlocks(generated(rows, size)),
+    ):
+        found = blocks.reduce(reductions.moments, reductions.merge_moments)
+        for c in range(3):
+            np.testing.assert_allclose(found.covariance(c), whole.covariance(c), atol=1e-13)
+            np.testing.assert_allclose(found.mean(c), whole.mean(c), atol=1e-14)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix, sp.csr_array])
+def test_rows_are_taken_by_number(rows, kind):
+    X, y, w = rows
+    wanted = np.array([0, 5, 299, 300, 301, 999])
+    for blocks in (
+        ArrayBlocks(kind(X), y, w, block_rows=300),
+        GeneratedBlocks(lambda: iter(generated((kind(X), y, w), 300)))
+        if kind is np.asarray
+        else ArrayBlocks(kind(X), y, w, block_rows=7),
+    ):
+        block = blocks.take(wanted)
+        dense = block.X if kind is np.asarray else block.X.toarray()
+        np.testing.assert_array_equal(dense, X[wanted])
+        np.testing.assert_array_equal(block.y, y[wanted])
+        np.testing.assert_array_equal(block.weight, w[wanted])
+
+
+def test_a_function_is_called_anew_for_every_pass_and_an_iterator_ends(rows):
+    again = as_blocks(lambda: iter(generated(rows, 100)))
+    assert again.n_rows == again.n_rows == 1000
+    once = as_blocks(iter(generated(rows, 100)))
+    assert once.n_rows == 1000
+    with pytest.raises(ValueError, match=r"X: expected blocks that can be gone through again"):
+        once.reduce(len, lambda a, b: a + b)
+
+
+def test_bad_blocks_are_refused(rows):
+    X, y, _ = rows
+    with pytest.raises(
+        ValueError, match=r"y: expected 1000 values, one per sample, got .*\(999,\)"
+    ):
+        ArrayBlocks(X, y[1:])
+    with pytest.raises(ValueError, match=r"block_rows: expected an integer from 1, got 0"):
+        ArrayBlocks(X, y, block_rows=0)
+    with pytest.raises(ValueError, match=r"X: expected a matrix of samples"):
+        ArrayBlocks(y)
+    with pytest.raises(ValueError, match=r"expected blocks \(X, y\)"):
+        GeneratedBlocks([(X, y, y, y)]).reduce(len, lambda a, b: a + b)
+    with pytest.raises(ValueError, match=r"at least one block"):
+        GeneratedBlocks([]).reduce(len, lambda a, b: a + b)
+    with pytest.raises(ValueError, match=r"labels of the samples from 0 on"):
+        ArrayBlocks(X).reduce(reductions.moments, reductions.merge_moments)
+
+
+def test_lists_and_frames_are_rows(rows):
+    X, y, _ = rows
+    pandas = pytest.importorskip("pandas")
+    for kind in (X.tolist(), pandas.DataFrame(X)):
+        block = next(iter(ArrayBlocks(kind, y.tolist(), block_rows=7)))
+        np.testing.assert_array_equal(block.X, X[:7])
+        np.testing.assert_array_equal(block.y, y[:7])
+
+
+def test_no_more_than_one_generated_block_is_alive():
+    alive = []
+
+    class Watched(np.ndarray):
+        def __del__(self):
+            alive.remove(1)
+
+    def blocks():
+        for _ in range(5):
+            assert not alive
+            rows = np.zeros((10, 2)).view(Watched)
+            alive.append(1)
+            yield (rows, np.arange(10))
+            del rows
+
+    assert GeneratedBlocks(blocks).reduce(len, lambda a, b: a + b) == 50
+
+
+def test_arrays_are_not_taken_for_blocks(rows):
+    X, y, _ = rows
+    assert not is_blocks(X)
+    assert not is_blocks(X.tolist())
+    assert not is_blocks(sp.csr_matrix(X))
+    assert is_blocks(ArrayBlocks(X, y))
+    assert is_blocks(iter([(X, y)]))
+    assert is_blocks(lambda: [(X, y)])

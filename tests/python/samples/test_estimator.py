@@ -1,0 +1,64 @@
+"""Links to documentation in the HTML representation, and messages to the logger."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import re
+from pathlib import Path
+
+import pytest
+from every_estimator import ESTIMATORS, X, Y
+from flat_gem import gem_classifier
+
+import eigenfeat as ef
+from eigenfeat.samples import estimator as shared
+
+API = Path(__file__).parents[3] / "docs" / "api"
+
+
+def pages():
+    found, module = set(), ""
+    for page in API.glob("*.rst"):
+        for line in page.read_text().splitlines():
+            if line.startswith(".. currentmodule:: "):
+                module = line.split()[-1]
+            elif re.fullmatch(r"   [\w.]+", line):
+                found.add(f"{module}.{line.strip()}")
+    return found
+
+
+@pytest.mark.parametrize("name", [name for name in ESTIMATORS if "," not in name])
+def test_links_lead_to_a_page_that_exists(name, monkeypatch):
+    model = ESTIMATORS[name]()
+    assert model._get_doc_link() == ""
+    assert "<a " not in model._repr_html_().partition("sk-estimator-doc-link")[0]
+    monkeypatch.setattr(shared, "DOCUMENTATION_URL", "https://docs.example/")
+    link = model._get_doc_link()
+    page = re.fullmatch(r"https://docs\.example/api/generated/([\w.]+)\.html", link)
+    assert page is not None
+    assert link in model._repr_html_()
+    if API.is_dir():
+        assert page[1] in pages()
+    home, _, own = page[1].rpartition(".")
+    assert getattr(importlib.import_module(home), own) is type(model)
+
+
+def test_messages_go_to_the_logger_and_with_verbose_to_stderr(caplog, capsys):
+    with caplog.at_level(logging.INFO, logger="eigenfeat"):
+        gem_classifier(n_directions=1).fit(X, Y)
+        gem_classifier("auto", n_directions=1).fit(X, Y)
+    messages = [record.getMessage() for record in caplog.records if record.name == "eigenfeat"]
+    assert any(text.startswith("GEM: directions: ") for text in messages)
+    assert any(text.startswith("GEMClassifier: logit: ") for text in messages)
+    assert any(text.startswith("GEMClassifier: view kernel: weight ") for text in messages)
+    assert capsys.readouterr() == ("", "")
+    caplog.clear()
+    gem_classifier("auto", n_directions=1, verbose=1).fit(X, Y)
+    assert caplog.records == []  # nobody has asked for messages of this level
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith("[GEM] moments: ")
+    with caplog.at_level(logging.INFO, logger="eigenfeat"):
+        ef.GEMClassifierCV(grid={"logit__penalty": [0.1, 1.0]}).fit(X, Y)
+    assert any("penalty=0.1: " in record.getMessage() for record in caplog.records)

@@ -1,0 +1,164 @@
+"""Bins of continuous targets: order, balance, ties, weights, contractions, errors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from eigenfeat.samples.targets import assign_bins, bin_edges, discretize_target, target_groups
+
+integers = st.lists(st.integers(-40, 40), min_size=2, max_size=60).filter(lambda y: len(set(y)) > 1)
+n_bins = st.integers(2, 12)
+quick = settings(max_examples=60, deadline=None)
+
+
+# ---- properties ----------------------------------------------------------------------------------
+
+
+@quick
+@given(integers, n_bins)
+def test_increasing_functions_of_the_target_give_the_same_bins(y, b):
+    y = np.array(y, dtype=float)
+    bins = discretize_target(y, b)
+    for same in (y**3, 3 * y - 7, np.exp(y / 10), np.arctan(y)):
+        assert discretize_target(same, b).tolist() == bins.tolist()
+
+
+@quick
+@given(integers, n_bins)
+def test_bins_are_ordered_whole_and_none_is_empty(y, b):
+    y = np.array(y)
+    bins = discretize_target(y, b)
+    assert bins.dtype == np.int64
+    assert np.unique(bins).tolist() == list(range(bins.max() + 1))
+    assert 1 <= bins.max() < b
+    assert all(len(set(bins[y == value])) == 1 for value in y)
+    order = np.argsort(y, kind="stable")
+    assert np.all(np.diff(bins[order]) >= 0)
+
+
+@quick
+@given(integers, n_bins)
+def test_sizes_are_balanced_up_to_ties(y, b):
+    _, ties = np.unique(y, return_counts=True)
+    sizes = np.bincount(discretize_target(y, b))
+    if len(ties) <= b:
+        assert sizes.tolist() == ties.tolist()
+    else:
+        assert sizes.max() <= len(y) / b + ties.max()
+
+
+@quick
+@given(st.integers(2, 200), n_bins, st.integers(0, 9))
+def test_without_ties_sizes_differ_by_one_at_most(n, b, seed):
+    y = np.random.default_rng(seed).permutation(n)
+    sizes = np.bincount(discretize_target(y, b))
+    assert len(sizes) == min(n, b)
+    assert np.ptp(sizes) <= 1
+
+
+@quick
+@given(integers, n_bins, st.integers(0, 9))
+def test_a_weight_counts_as_so_many_rows(y, b, seed):
+    y = np.array(y)
+    weights = np.random.default_rng(seed).integers(0, 4, len(y))
+    repeated = np.repeat(y, weights)
+    if len(np.unique(repeated)) > 1:
+        bins = discretize_target(y, b, sample_weight=weights)
+        expected = discretize_target(repeated, b)
+        assert np.repeat(bins, weights).tolist() == expected.tolist()
+
+
+# ---- examples ------------------------------------------------------------------------------------
+
+
+def test_a_heavy_tie_takes_several_quantiles():
+    y = np.concatenate([np.zeros(60), np.arange(1, 41)])
+    assert np.bincount(discretize_target(y, 10)).tolist() == [60, 10, 10, 10, 10]
+
+
+def test_edges_are_values_and_sort_new_targets():
+    edges = bin_edges(np.array([1.0, 2.0, 3.0, 4.0]), 2)
+    assert edges.tolist() == [3.0]
+    assert assign_bins(np.array([-9.0, 2.9, 3.0, 99.0]), edges).tolist() == [0, 0, 1, 1]
+
+
+def test_one_column_is_a_single_output(rng):
+    y = rng.standard_normal(30)
+    assert discretize_target(y[:, None], 4).tolist() == discretize_target(y, 4).tolist()
+
+
+def test_a_given_contraction_is_applied_as_it_is(rng):
+    Y, u = rng.standard_normal((50, 3)) * [1.0, 10.0, 100.0], [1.0, -2.0, 0.5]
+    assert discretize_target(Y, 5, contraction=u).tolist() == discretize_target(Y @ u, 5).tolist()
+
+
+def test_random_contractions_do_not_depend_on_units_and_follow_the_seed(rng):
+    Y = rng.standard_normal((80, 3))
+    first = discretize_target(Y, 6, random_state=1)
+    assert discretize_target(Y * [1e-3, 1.0, 1e6] + 4, 6, random_state=1).tolist() == first.tolist()
+    assert discretize_target(Y, 6, random_state=1).tolist() == first.tolist()
+    assert discretize_target(Y, 6, random_state=2).tolist() != first.tolist()
+
+
+def test_equal_rows_stay_together_under_contraction(rng):
+    Y = rng.standard_normal((7, 5))[rng.integers(0, 7, 999)]
+    groups = target_groups(Y, n_bins=3, n_contractions=4, random_state=0)
+    _, which = np.unique(Y, axis=0, return_inverse=True)
+    for bins in groups:
+        assert all(len(set(bins[which == w])) == 1 for w in range(7))
+
+
+def test_a_constant_output_has_no_say(rng):
+    y = rng.standard_normal(40)
+    bins = discretize_target(np.column_stack([y, np.full(40, 0.1)]), 4, random_state=0)
+    expected = discretize_target(y, 4)
+    assert bins.tolist() in (expected.tolist(), (3 - expected).tolist())
+
+
+def test_huge_outputs_do_not_overflow(rng):
+    Y = rng.standard_normal((40, 2)) * 1e200
+    assert discretize_target(Y, 4, random_state=0).max() == 3
+
+
+def test_groups_are_contractions_one_a_row(rng):
+    Y = rng.standard_normal((60, 4))
+    groups = target_groups(Y, 5, 3, np.random.RandomState(7))
+    source = np.random.RandomState(7)
+    expected = [discretize_target(Y, 5, random_state=source) for _ in range(3)]
+    assert groups.tolist() == np.array(expected).tolist()
+    assert target_groups(Y[:, 0], 5, 3).tolist() == [discretize_target(Y[:, 0], 5).tolist()]
+
+
+# ---- errors --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("y", "arguments", "message"),
+    [
+        ([1.0, np.nan, 2.0], {}, "y: expected finite numbers, got nan in row 1"),
+        ([[1.0, 2.0], [np.inf, 1.0]], {}, "y: expected finite numbers, got inf in row 1"),
+        ([2.0, 2.0, 2.0], {}, "y: expected at least two distinct values, got the constant 2"),
+        ([[1.0, 2.0]] * 3, {}, "y: expected at least two distinct values"),
+        ([], {}, r"y: expected shape \(n,\) or \(n, q\), not empty"),
+        ([[[1.0]]], {}, r"y: expected shape \(n,\) or \(n, q\)"),
+        (["a", "b"], {}, "y: expected an array of real numbers"),
+        ([1, 2, 3], {"n_bins": 1}, "n_bins: expected an integer >= 2, got 1"),
+        ([[1, 2], [3, 1]], {"contraction": [1.0]}, r"contraction: expected shape \(2,\)"),
+        ([[1, 2], [3, 1]], {"contraction": [0, 0]}, "contraction: expected a vector that is not"),
+        ([1, 2, 3], {"sample_weight": [1.0, 2.0]}, r"sample_weight: expected shape \(3,\)"),
+        ([1, 2, 3], {"sample_weight": [1, 0, 0]}, "distinct values, got 1 sample"),
+        ([1, 2, 3], {"sample_weight": [0, 0, 0]}, "got no samples with weight"),
+        ([[1, 2], [3, 1]], {"sample_weight": [0, 0]}, "sample_weight: expected at least one"),
+    ],
+)
+def test_errors_say_what_was_expected(y, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        discretize_target(y, **arguments)
+
+
+def test_groups_check_their_number():
+    with pytest.raises(ValueError, match="n_contractions: expected an integer >= 1, got 0"):
+        target_groups([[1, 2], [3, 1]], n_contractions=0)
