@@ -6,7 +6,7 @@ from eigenfeat.gem.ensemble import GEMEnsemble as GEMEnsemble
 from eigenfeat.gem.gem import GEM as GEM
 from eigenfeat.gem.regressor import GEMRegressor as GEMRegressor
 from eigenfeat.gem.search import GEMClassifierCV as GEMClassifierCV
-from eigenfeat.io import open_rows as open_rows
+from eigenfeat.io.opening import open_rows as open_rows
 from eigenfeat.io.saving import load as load
 from eigenfeat.io.saving import save as save
 from eigenfeat.ldg.linear import LDG as LDG

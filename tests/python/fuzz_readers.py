@@ -65,7 +65,7 @@ def options_of(reader: str, name: str, rng: np.random.Generator, labels: str) ->
 def read(reader: str, path: Path, options: dict[str, object]) -> None:
     """Read a file as a user, or `eigenfeat inspect`, does."""
     import eigenfeat as ef
-    from eigenfeat.io import described
+    from eigenfeat.io.opening import described
 
     if reader == "model":
         ef.load(path)

@@ -16,7 +16,7 @@ from eigenfeat._base.extras import require
 from eigenfeat._base.validation import show
 from eigenfeat.cli.files import check_output, check_some, opened_with_model
 from eigenfeat.cli.output import Output, UsageError
-from eigenfeat.io import FileRows
+from eigenfeat.io.rows import FileRows
 from eigenfeat.report.evidence import N_NEIGHBORS, features_of, neighbour_labels
 from eigenfeat.samples.out_of_core import without_names
 

@@ -14,8 +14,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from eigenfeat.cli.output import UsageError
-from eigenfeat.io import FileRows, listed_files, open_rows
-from eigenfeat.io.opening import format_of
+from eigenfeat.io.opening import format_of, listed_files, open_rows
+from eigenfeat.io.rows import FileRows
 from eigenfeat.io.saving import load
 
 __all__ = ["STANDARD", "check_output", "check_some", "opened_with_model", "rows_of"]

@@ -14,8 +14,7 @@ from eigenfeat._base.saved_files import META, FileFormatError, read_arrays
 from eigenfeat._base.validation import show
 from eigenfeat.cli.moments import KIND, read_checkpoint
 from eigenfeat.cli.output import Output
-from eigenfeat.io import described
-from eigenfeat.io.opening import format_of
+from eigenfeat.io.opening import described, format_of
 from eigenfeat.io.saving import SCHEMA, load
 from eigenfeat.moments.class_moments import ClassMoments
 

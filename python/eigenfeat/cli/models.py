@@ -21,7 +21,7 @@ from eigenfeat.cli.inspect import plain
 from eigenfeat.cli.kinds import full_name, grid_values, suited, unfitted
 from eigenfeat.cli.output import Output, UsageError
 from eigenfeat.gem.search import GEMClassifierCV
-from eigenfeat.io import FileRows
+from eigenfeat.io.rows import FileRows
 from eigenfeat.io.saving import save
 from eigenfeat.io.writers import SUFFIXES, open_writer
 from eigenfeat.moments.class_moments import ClassMoments

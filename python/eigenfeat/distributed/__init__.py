@@ -2,8 +2,8 @@
 
 Rows stay on their workers. Only the results of `eigenfeat.samples.reductions` for the partitions
 are sent, and merged in a tree whose shape depends on the partitions alone: runs agree bit for bit,
-for any workers, and if workers are lost during a run. The current scheduler of Dask does the work: that
-of the current `distributed.Client`, or threads.
+for any workers, and if workers are lost during a run. The current scheduler of Dask does the work:
+that of the current `distributed.Client`, or threads.
 
 The estimators are subclasses of those of the same names in `eigenfeat`, with the same parameters.
 Fitted attributes are ordinary arrays, and the methods also accept NumPy and SciPy rows. Dask

@@ -1,11 +1,7 @@
 from eigenfeat.io.c_header import to_c as to_c
 from eigenfeat.io.errors import BadRowError as BadRowError
-from eigenfeat.io.errors import OptionError as OptionError
 from eigenfeat.io.onnx import to_onnx as to_onnx
-from eigenfeat.io.opening import described as described
-from eigenfeat.io.opening import listed_files as listed_files
 from eigenfeat.io.opening import open_rows as open_rows
 from eigenfeat.io.rows import FileRows as FileRows
-from eigenfeat.io.rows import Position as Position
 from eigenfeat.io.saving import load as load
 from eigenfeat.io.saving import save as save

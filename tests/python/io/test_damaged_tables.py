@@ -16,7 +16,7 @@ import pytest
 from table_files import arrow_modules, write_rows, write_table
 
 import eigenfeat as ef
-from eigenfeat.io import described
+from eigenfeat.io.opening import described
 
 READ = """
 import sys

@@ -12,7 +12,8 @@ from table_files import arrow_modules, write_table
 import eigenfeat as ef
 from eigenfeat import GEMClassifier, open_rows
 from eigenfeat.exceptions import BadRowError
-from eigenfeat.io import OptionError, delimited
+from eigenfeat.io import delimited
+from eigenfeat.io.errors import OptionError
 
 arrow_modules()
 
