@@ -7,7 +7,6 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-from eigenfeat._base.extras import MissingExtraError, require
 from eigenfeat.cli.output import UsageError, report_error
 
 DESCRIPTION = """\
@@ -71,7 +70,6 @@ def main(arguments=None):
     """Run one experiment and return the exit status."""
     try:
         options = _parser().parse_args(arguments)
-        require("matplotlib", "pictures")
         from threadpoolctl import threadpool_limits
 
         from bench.papers import measuring, protocol, runner
@@ -87,7 +85,7 @@ def main(arguments=None):
         with threadpool_limits(options.threads if options.together else None):
             outcomes = runner.reproduce(task, *where, context, **chosen)
         return int(any(outcome.failure for outcome in outcomes))
-    except (KeyboardInterrupt, OSError, MissingExtraError, UsageError) as error:
+    except (KeyboardInterrupt, OSError, ImportError, UsageError) as error:
         return report_error(error, False)
 
 

@@ -13,7 +13,6 @@ from sklearn.model_selection import ParameterGrid, PredefinedSplit, StratifiedSh
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bench.papers.protocol import Scores
-from eigenfeat._base.extras import require
 from eigenfeat.expansion.features import expand
 
 HELD_OUT = 1 / 6  # share of the training rows to choose hyperparameters on
@@ -101,7 +100,6 @@ standardised_logistic = partial(
 
 def lightgbm(context, **parameters):
     """LightGBM's boosted trees, which the extra "bench" installs."""
-    require("lightgbm", "the peer LightGBM")
     return _lightgbm(context, n_jobs=context.threads, **parameters)
 
 

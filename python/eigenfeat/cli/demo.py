@@ -6,7 +6,6 @@ import time
 from types import SimpleNamespace
 from typing import Any
 
-from eigenfeat._base.extras import require
 from eigenfeat._base.saved_files import taking_the_place_of
 
 __all__ = ["demo"]
@@ -14,7 +13,6 @@ __all__ = ["demo"]
 
 def demo(options: SimpleNamespace) -> int:
     """Compare representations of digits, or follow early decisions."""
-    require("matplotlib", "pictures")
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 

@@ -12,7 +12,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.metrics import classification_report, confusion_matrix
 
-from eigenfeat._base.extras import require
 from eigenfeat._base.validation import show
 from eigenfeat.cli.files import check_output, check_some, opened_with_model
 from eigenfeat.cli.output import Output, UsageError
@@ -160,7 +159,6 @@ def report(options: SimpleNamespace) -> int:
     """Write the page."""
     output, started = Output("report", options.json, options.progress), time.perf_counter()
     check_output(options.output)
-    require("matplotlib", "reports")
     model, rows = opened_with_model(options, labelled=True)
     check_output(options.output, options.model, rows)
     X, y, n = some_rows(rows, options.max_rows, output)

@@ -13,7 +13,6 @@ from typing import Any
 import click
 from click.shell_completion import shell_complete
 
-from eigenfeat._base.extras import MissingExtraError
 from eigenfeat._base.version import __version__
 from eigenfeat.cli import options as opt
 from eigenfeat.cli.output import UsageError, report_error
@@ -326,14 +325,14 @@ def report() -> None:
 
     Accuracy with its standard error, confusion, calibration, spectra, directions as images where
     columns are pixels, what predictions rest on, times of early decisions, parameters and versions.
-    The page needs no network. Needs matplotlib: pip install 'eigenfeat[plot]'. Rows whose labels
+    The page needs no network. Rows whose labels
     the model does not know are counted and left out. Use rows that had no part in the fit.
     """
 
 
 # ---- how commands end ----------------------------------------------------------------------------
 
-_EXPECTED = (OSError, MissingExtraError, ValueError, ArithmeticError, ImportError, MemoryError)
+_EXPECTED = (OSError, ValueError, ArithmeticError, ImportError, MemoryError)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

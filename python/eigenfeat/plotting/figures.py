@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeGuard
 
 import numpy as np
 
-from eigenfeat._base.extras import require
 from eigenfeat._base.validation import show
 
 if TYPE_CHECKING:
@@ -35,7 +34,6 @@ def class_style(number: int) -> tuple[str, str]:
 
 def new_figure(width: float, height: float) -> Figure:
     """A figure of that size in inches, without pyplot."""
-    require("matplotlib", "pictures")
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), dpi=110, layout="constrained")
@@ -45,7 +43,6 @@ def axes_or_new(ax: Axes | None, width: float, height: float) -> Axes:
     """`ax`, or new axes on a figure of that size."""
     if ax is None:
         return new_figure(width, height).subplots()
-    require("matplotlib", "pictures")
     from matplotlib.axes import Axes
 
     if not isinstance(ax, Axes):

@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 from sklearn.base import is_regressor
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._base.extras import require
 from eigenfeat._base.saved_files import replacing
 from eigenfeat._base.types import Rows
 from eigenfeat._base.validation import check_path, show
@@ -66,8 +65,6 @@ def write_report(
     ------
     ValueError
         If the model is not fitted, or samples, labels or parameters are invalid.
-    MissingExtraError
-        If Matplotlib is not installed (``pip install "eigenfeat[plot]"``).
     OSError
         If the file cannot be written; an existing file is then unchanged.
 
@@ -83,7 +80,6 @@ def write_report(
     """
     if path is not None:
         check_path(path)
-    require("matplotlib", "reports")
     if title is not None and not isinstance(title, str):
         raise ValueError(f"title: expected text or None, got {show(title)}")
     if not hasattr(model, "fit") or not hasattr(model, "get_params"):
