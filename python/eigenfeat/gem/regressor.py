@@ -192,7 +192,7 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         y : (n,) or (n, q) array-like
             Finite targets.
         sample_weight : (n,) array-like, optional
-            Nonnegative weights of the samples.
+            Nonnegative weights of the samples. A constant factor changes nothing.
 
         Returns
         -------
@@ -207,6 +207,8 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             rows, labels, weight = weighted_rows(
                 rows, np.asarray(labels, dtype=np.float64), sample_weight
             )
+            if weight is not None:
+                weight = weight / weight.mean()
             one_class = np.zeros(len(rows), dtype=np.int32)
             rows, _, gaussian = completed(rows, one_class, weight, self.n_threads)
             keep_completion(self, gaussian)
@@ -317,7 +319,7 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return np.hstack([np.empty((len(inputs), 0)), *parts]).astype(np.float64, copy=False)
 
     def _regress(self, features: _Array, outputs: _Array, weight: Any) -> None:
-        """Weighted ridge regression; a row of weight 2 counts as two in every sum."""
+        """Fit a weighted ridge regression; leave-one-out omits the whole weight of a sample."""
         weight = np.ones(len(features)) if weight is None else weight
         share = weight / weight.sum()
         centre, middle = share @ features, share @ outputs
@@ -332,7 +334,7 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
         def error(penalty: float) -> float:
             fitted = scores @ (sums / (values + penalty)[:, None])
-            leverage = (1.0 + scores**2 @ (1.0 / (values + penalty))) / weight.sum()
+            leverage = share * (1.0 + scores**2 @ (1.0 / (values + penalty)))
             left = (targets - fitted) / np.maximum(1.0 - leverage, 1e-10)[:, None]
             return float(share @ left**2 @ worth) / max(1, int(np.count_nonzero(worth)))
 

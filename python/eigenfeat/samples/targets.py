@@ -36,6 +36,7 @@ __all__ = [
 
 _Array = npt.NDArray[np.float64]
 _MOST_COMPONENTS = 20  # their products are some 200 columns
+_MIN_VARIANCE = 1e-6  # of a combination of outputs, relative to the largest one
 
 
 def discretize_target(
@@ -179,7 +180,7 @@ def supervised_contractions(
     y : array-like of shape (n, q)
         Finite targets.
     n_contractions : int >= 1, default=5
-        Maximum number of vectors; no more than there are outputs.
+        Maximum number of vectors; no more than there are linearly independent outputs.
     sample_weight : array-like of shape (n,), optional
         Weights >= 0.
 
@@ -227,10 +228,10 @@ def supervised_contractions(
     gram[np.diag_indices_from(gram)] += 1e-2 + len(gram) / max(len(rows), 1)
     cross = (features.T * share) @ targets
     explained = cross.T @ np.linalg.solve(gram, cross)
-    total = (targets.T * share) @ targets
-    total[np.diag_indices_from(total)] += 1e-6
-    root = np.linalg.inv(np.linalg.cholesky(total))
-    vectors = root.T @ np.linalg.eigh(root @ explained @ root.T)[1][:, ::-1][:, :count]
+    values, axes = np.linalg.eigh((targets.T * share) @ targets)
+    independent = values > _MIN_VARIANCE * values[-1]
+    whitener = axes[:, independent] / np.sqrt(values[independent])
+    vectors = whitener @ np.linalg.eigh(whitener.T @ explained @ whitener)[1][:, ::-1][:, :count]
     vectors = signed(vectors)
     out = np.zeros((vectors.shape[1], outputs.shape[1]))
     out[:, varying] = vectors.T / deviation[varying]

@@ -23,12 +23,12 @@ SOLVED = "fits with weights and with repeated rows agree to the tolerance of the
 WEIGHTS = {
     f"check_sample_weight_equivalence_on_{kind}_data": SOLVED for kind in ("dense", "sparse")
 }
+HELD_OUT = "samples are held out one by one, and copies fall on both sides of a split"
 OF_LOSSES = "a weight is a factor of a row's hinge loss, and components are of rows without weights"
 DECLARED = {
     "GEMClassifier": WEIGHTS,
-    "GEMClassifierCV": dict.fromkeys(
-        WEIGHTS, "rows are held out one by one, and repeated rows fall on both sides"
-    ),
+    "GEMClassifierCV": dict.fromkeys(WEIGHTS, HELD_OUT),
+    "GEMRegressor": {"check_sample_weight_equivalence_on_dense_data": HELD_OUT},
     "JointGEMClassifier": dict.fromkeys(WEIGHTS, "steps take samples in a random order"),
     "GEMEnsemble": WEIGHTS,
     "MultinomialLogit": WEIGHTS,

@@ -80,6 +80,15 @@ def test_supervised_contractions_find_what_can_be_predicted(rng):
     assert abs(signal) > 0.9
 
 
+@pytest.mark.parametrize("factor", [-1.0, 1.0, 2.0])
+def test_outputs_that_depend_on_each_other(rng, factor):
+    X, y = quadratic(rng, 400)
+    assert supervised_contractions(X, np.column_stack([y, factor * y])).shape == (1, 2)
+    found = GEMRegressor().fit(X, np.column_stack([y, factor * y])).predict(X)
+    assert_allclose(found[:, 1], factor * found[:, 0], atol=1e-6)
+    assert np.corrcoef(found[:, 0], y)[0, 1] > 0.9
+
+
 def test_contractions_that_are_given(rng):
     Y = rng.standard_normal((50, 3))
     groups = target_groups(Y, 4, contractions=[[1.0, 0.0, 0.0], [0.0, 1.0, 1.0]])
