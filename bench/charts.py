@@ -1,16 +1,14 @@
 """Draw the charts of the documentation from the CSV files beside the scripts that measure them.
 
-    python bench/charts.py [--only ranks missing ...] [--output docs/images]
+    python bench/charts.py [--only ranks early ...] [--output docs/images]
 
 | chart | file | measured by |
 |---|---|---|
 | ranks | bench/tables.csv | bench/tables.py |
 | mnist | bench/papers/mnist.csv | python -m bench.papers mnist |
-| missing | bench/missing.csv | bench/missing.py |
 | early | bench/peers/early.csv | bench/early.py |
 | reliability | bench/early_reliability.csv | bench/early_reliability.py |
 | speed | bench/speed.csv | bench/run.py |
-| classes | bench/classes.csv | bench/classes.py |
 | files | bench/files.csv | bench/files.py |
 
 Text is dark on white, and large enough for a picture of 360 pixels' width.
@@ -97,29 +95,6 @@ def mnist(ax: Axes) -> None:
     _scatter(ax, table["train_seconds"], table["errors"], table["ours"].astype(bool).to_dict())
 
 
-def missing(ax: Axes) -> None:
-    """Mean accuracy over the tables, by the share of missing entries."""
-    table = pd.read_csv(BENCH / "missing.csv")
-    mean = table.pivot_table(index="missing", columns="model", values="accuracy")
-    shown = {
-        "GEM": ("GEMClassifier, NaN as it is", OURS),
-        "GEM after regressions": ("after regressions", SECOND),
-        "boosted trees": ("boosted trees", PEER),
-        "Fisher": ("FisherLDA", "#8a6d00"),
-        "GEM after means": ("after means", "#7a3d9a"),
-    }
-    for model, (label, color) in shown.items():
-        ax.plot(100 * mean.index, mean[model], "o-", color=color, label=label, linewidth=2)
-    ax.set(
-        xlabel="% of the entries missing",
-        ylabel="accuracy %, mean of 9 tables",
-        title="Missing entries",
-        xticks=[10, 30, 50],
-        ylim=(78, 92),
-    )
-    ax.legend(frameon=False, fontsize=10.5, loc="lower left")
-
-
 def early(ax: Axes) -> None:
     """Mean accuracy against mean earliness over the sets that all classifiers have."""
     table = pd.read_csv(BENCH / "peers" / "early.csv").replace({"classifier": EARLY_NAMES})
@@ -185,28 +160,6 @@ def speed(ax: Axes) -> None:
     ax.grid(axis="y", visible=False)
     ax.set_xlim(0, 9)
     ax.figure.legend(frameon=False, loc="outside upper right", ncols=3, fontsize=10.5)
-
-
-def classes(ax: Axes) -> None:
-    """Seconds of a fit with many classes, with the errors above the bars."""
-    table = pd.read_csv(BENCH / "classes.csv")
-    names = list(dict.fromkeys(table["table"]))
-    for number, (solver, color) in enumerate({"L-BFGS": PEER, "closed form": OURS}.items()):
-        some = table[table["solver"] == solver].set_index("table").loc[names]
-        at = np.arange(len(names)) + 0.38 * (number - 0.5)
-        ax.bar(at, some["seconds"], 0.36, color=color, label=solver)
-        for place, seconds, error in zip(at, some["seconds"], some["error"], strict=True):
-            ax.text(place, seconds + 0.5, f"{100 * error:.1f}%", ha="center", fontsize=11)
-    counts = table.drop_duplicates("table").set_index("table")["classes"]
-    ax.set(
-        xticks=range(len(names)),
-        xticklabels=[f"{name}\n{counts[name]:,} classes" for name in names],
-        ylabel="seconds of a fit",
-        ylim=(0, 42),
-        title="Many classes: time, and test errors",
-    )
-    ax.grid(axis="x", visible=False)
-    ax.legend(frameon=False, loc="upper left")
 
 
 def files(ax: Axes) -> None:
@@ -287,11 +240,9 @@ PLACES += [(4, 13, "left"), (4, -13, "left"), (-4, 13, "right"), (-4, -13, "righ
 CHARTS: dict[str, Callable[[Axes], None]] = {
     "ranks": ranks,
     "mnist": mnist,
-    "missing": missing,
     "early": early,
     "reliability": reliability,
     "speed": speed,
-    "classes": classes,
     "files": files,
 }
 

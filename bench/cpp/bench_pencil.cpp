@@ -1,6 +1,6 @@
 // solve_pencils by its three solvers over the sizes that `automatic` chooses among, beside one
 // thread's d x d x d gemm (the floor). choose_solver's constants are fitted to the times of
-// bench/solver_choice.py.
+// bench/solver_costs.py.
 //
 // "flops" by the header's counts: full 9 d^3, subset 3 d^3, krylov 4 d^2 a column: useful to
 // compare a solver with the floor, not one solver with another.

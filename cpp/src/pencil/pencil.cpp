@@ -89,7 +89,7 @@ void check_solution(const PencilSolution<T>& s, index_t n, index_t m, index_t d)
 }
 
 // The cost model of choose_solver. Seconds times 10^10 of one pencil on one core (Emerald Rapids), fitted to
-// bench/solver_choice.py for d from 50 to 2,000; only their ratios matter.
+// bench/solver_costs.py for d from 50 to 2,000; only their ratios matter.
 struct SolverCosts {
   Tier tier;
   double full_d3, full_d2;  // full: full_d3 d^3 + full_d2 d^2

@@ -100,7 +100,6 @@ class Threshold(ClassifierMixin, BaseEstimator):
     ],
 )
 def test_tau_holds_where_the_model_is_right(correlation, mixture, name):
-    """`bench/early_simulated.py` has the large version."""
     random = np.random.default_rng([int(100 * correlation), mixture, len(name), 7])
     completion, X, y, draw = right_model(random, correlation, mixture)
     fresh = draw(300)

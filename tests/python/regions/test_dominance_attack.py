@@ -1,7 +1,4 @@
-"""The dominance process and the rules on top of them against long double.
-
-`bench/trust_region_attack.py --what dominance` and `--what rules` do the same at length.
-"""
+"""The dominance process and the rules on top of it, compared with long double."""
 
 from __future__ import annotations
 

@@ -190,7 +190,7 @@ def test_errors(change, message):
             function(**arguments)
 
 
-# ---- every family against long double; `bench/trust_region_attack.py` does it a million times ----
+# ---- every family against long double ------------------------------------------------------------
 
 
 EPS = np.finfo(float).eps
