@@ -218,7 +218,7 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
         Parameters
         ----------
         X : (n, d) array-like, sparse matrix or RowBlocks
-            Samples; NaN is a missing entry. Blocks and memory-mapped arrays are read again for
+            Samples; NaN is a missing entry. Blocks are read again for
             every layer and in every iteration of the logit; neither samples nor projections are
             kept in memory. Files (`open_rows`) whose features take at most 64 MB are read into
             memory.
@@ -360,15 +360,21 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
     ) -> tuple[LabelledRows, LabelledRows]:
         """Likewise of blocks; whether the first pass takes the moments, too."""
         self._check_block_parameters()
-        first_pass = partial(scan_blocks, small=True, n_threads=self.n_threads, allows_missing=True)
+        first_pass = partial(
+            scan_blocks,
+            small=True,
+            n_threads=self.n_threads,
+            allows_missing=True,
+            class_weight=self.class_weight,
+        )
         if events is None:
             rows = groups = first_pass(blocks, moments=moments)
-        elif isinstance(blocks, ArrayBlocks):
+        elif isinstance(blocks, ArrayBlocks) and self.class_weight is None:
             groups = first_pass(blocks.relabelled(events, "events"), moments=True)
             rows = first_pass(blocks)
         else:
             raise ValueError(
-                "events: expected None with blocks of rows but ArrayBlocks, got "
+                "events: expected None with class_weight or blocks other than ArrayBlocks, got "
                 f"{type(events).__name__} with {type(blocks).__name__}"
             )
         check_two_labels(rows.classes)
@@ -376,11 +382,6 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
         return rows, groups
 
     def _check_block_parameters(self) -> None:
-        if self.class_weight is not None:
-            raise ValueError(
-                "class_weight: expected None with blocks of rows, whose weights can say the same, "
-                f"got {self.class_weight!r}"
-            )
         if self.n_clusters > 1:
             raise ValueError(f"n_clusters: expected 1 with blocks of rows, got {self.n_clusters}")
 

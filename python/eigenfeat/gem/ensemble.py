@@ -138,9 +138,8 @@ class GEMEnsemble(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimator
         Parameters
         ----------
         X, y, sample_weight, events
-            As in :meth:`GEMClassifier.fit`. A pipeline does not accept blocks; it accepts
-            memory-mapped arrays as its first step does. Weights and events are passed to its
-            classifier.
+            As in :meth:`GEMClassifier.fit`. A pipeline does not accept blocks. Weights and
+            events are passed to its classifier.
 
         Returns
         -------

@@ -97,7 +97,7 @@ class GEM(Verbose, FittedDirections, LazySolution, TransformerMixin, BaseEstimat
         Whether the features are preceded by the input features.
     solver : {"auto", "full", "subset", "tridiagonal", "krylov", "randomized"}, default="auto"
         See :func:`eigenfeat.generalized_eigh`. "randomized" forms no d x d matrix; "auto" uses it
-        for sparse and memory-mapped samples with more than 20,000 columns.
+        for sparse samples with more than 20,000 columns.
     random_state, n_threads, verbose : default=0, None, 0
         Seed for `scale` and random pairs; number of threads, all by default; 1 prints progress.
 

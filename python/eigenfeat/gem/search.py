@@ -178,7 +178,7 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : (n, d) array-like, sparse matrix or RowBlocks
-            Finite samples. Blocks and memory-mapped arrays are read many times, as by
+            Finite samples. Blocks are read many times, as by
             `GEMClassifier`, and once more to score each path of penalties.
         y : (n,) array-like
             Labels; None with blocks, which contain labels and weights.

@@ -140,7 +140,7 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Whether columns are divided by their standard deviations first. Constant columns become 0.
     solver : {"auto", "exact", "randomized"}, default="auto"
         "randomized" never makes sparse samples dense; with more than 2,000 samples it needs a given
-        `n_neighbors`. "auto" uses it for sparse and memory-mapped samples of more than 20,000
+        `n_neighbors`. "auto" uses it for sparse samples of more than 20,000
         columns.
     random_state : int, RandomState instance or None, default=None
         For folds and the start of Krylov subspaces.

@@ -85,9 +85,9 @@ class PartitionedReducer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
 
     Notes
     -----
-    Sparse samples become dense a part at a time, unless the reducer takes sparse ones. Blocks and
-    memory-mapped arrays are read once for each part and once before; the columns of the part are
-    held in memory, n times `part_size` numbers.
+    Sparse samples become dense a part at a time, unless the reducer takes sparse ones. Blocks
+    are read once for each part and once before; the columns of the part are held in memory, n
+    times `part_size` numbers.
 
     References
     ----------

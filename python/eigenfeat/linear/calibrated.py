@@ -343,7 +343,7 @@ class CalibratedLeastSquares(Iterative, LinearClassifier):
         Parameters
         ----------
         X : (n, p) array-like, sparse matrix, ExpandedRows or RowBlocks
-            Finite features. Blocks and memory-mapped arrays are read three times per step.
+            Finite features. Blocks are read three times per step.
         y : (n,) array-like
             Labels; None with blocks, which contain labels and weights.
         sample_weight : (n,) array-like, optional

@@ -369,7 +369,7 @@ class MultinomialLogit(Iterative, LinearClassifier):
         Parameters
         ----------
         X : (n, p) array-like, sparse matrix, ExpandedRows or RowBlocks
-            Finite features. Blocks and memory-mapped arrays are read in every iteration; memory
+            Finite features. Blocks are read in every iteration; memory
             grows with the number of samples by only one to four bytes per sample.
         y : (n,) array-like
             Labels; None with blocks, which contain labels and weights.

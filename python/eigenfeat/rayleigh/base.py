@@ -224,7 +224,7 @@ class UnsupervisedRayleigh(RayleighTransformer):
         Parameters
         ----------
         X : (n, d) array-like, sparse matrix or RowBlocks
-            Finite samples. Blocks and memory-mapped arrays are read once.
+            Finite samples. Blocks are read once.
         y : ignored
         sample_weight : (n,) array-like, optional
             Nonnegative weights of the samples; None with blocks, which contain weights.
@@ -309,7 +309,7 @@ class OfMomentsOfClasses(OfMoments):
         Parameters
         ----------
         X : (n, d) array-like, sparse matrix or RowBlocks
-            Samples; NaN is a missing entry. Blocks and memory-mapped arrays are read once, twice
+            Samples; NaN is a missing entry. Blocks are read once, twice
             for a continuous target (then without missing entries), and three times with missing
             entries.
         y : (n,) array-like

@@ -19,6 +19,7 @@ from eigenfeat._base.validation import (
     check_rows,
     check_unmasked,
     check_weights,
+    physical_memory,
     plain_rows,
     show,
     weights_in,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from eigenfeat.samples.columns import TableColumns
     from eigenfeat.samples.completion import GaussianRows
 
+    _Weights: TypeAlias = "npt.NDArray[np.float64] | None"
     _Blocks: TypeAlias = "RowBlocks | Iterator[Any] | Callable[[], Iterable[Any]]"
 
 __all__ = [
@@ -56,13 +58,14 @@ __all__ = [
     "check_known",
     "check_no_list",
     "is_blocks",
-    "is_mapped",
     "joined",
     "merge_read",
     "read",
+    "stays_on_disk",
 ]
 
 _BLOCK_BYTES = 64e6
+_MEMORY_SHARE = 0.5  # of the machine's memory, which a memory-mapped array may take as an array
 _Result = TypeVar("_Result")
 
 
@@ -324,14 +327,16 @@ def as_blocks(X: Rows | _Blocks) -> RowBlocks:
     return GeneratedBlocks(X) if is_blocks(X) else ArrayBlocks(X)
 
 
-def is_mapped(X: object) -> TypeGuard[npt.NDArray[Any]]:
-    """Whether rows are a memory-mapped array of real numbers, to be read block by block."""
+def stays_on_disk(X: object) -> TypeGuard[npt.NDArray[Any]]:
+    """Whether samples are a memory-mapped array that is read block by block, not as an array.
+
+    That is so if its numbers, as floating point, take more than half of the machine's memory.
+    """
     return (
         isinstance(X, np.memmap)
-        and getattr(X, "_mmap", None) is not None
         and X.ndim == 2
         and X.dtype.kind in "biuf"
-        and X.size > 0
+        and X.size * np.dtype(_floating(X)).itemsize > _MEMORY_SHARE * physical_memory()
     )
 
 
@@ -428,6 +433,7 @@ class RowTransform:
     allows_missing: bool = False  # whether NaN in dense rows is a missing entry
     completion: GaussianRows | None = None  # what missing entries are completed by
     weight_unit: float = 1.0  # the power of two that weights are divided by
+    class_factors: npt.NDArray[np.float64] | None = None  # (k,) that weights are multiplied by
 
     def checked(self, block: Block) -> Block:
         """The block with rows in floating point, and weights that are finite and nonnegative."""
@@ -454,6 +460,13 @@ class RowTransform:
             keep &= bits[skip : skip + len(block)].astype(bool)
         return block if keep.all() else block.take(keep)
 
+    def class_weighted(self, codes: Codes, weight: _Weights) -> _Weights:
+        """Weights times the factors of the classes, if there are any."""
+        if self.class_factors is None:
+            return weight
+        factors = self.class_factors[codes]
+        return factors if weight is None else factors * weight
+
     def completed(self, block: Block) -> Block:
         """The block with missing entries filled in, if there is what completes them."""
         if self.completion is None or not isinstance(block.X, np.ndarray):
@@ -471,7 +484,7 @@ class RowTransform:
         block = self.completed(block)
         if self.classes is not None:
             y = LabelTable.of(self.classes).encode(block.y, len(block), block.start)[0]
-            block = replace(block, y=y)
+            block = replace(block, y=y, weight=self.class_weighted(y, block.weight))
         if not self.layers:
             yield replace(block, X=self.whole(block.X))
         elif self.hidden:

@@ -6,7 +6,6 @@ estimators here have none either.
 
 from __future__ import annotations
 
-import inspect
 import logging
 import math
 import sys
@@ -18,42 +17,30 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 import sklearn.base
-from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.utils import validation
-from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length, column_or_1d
+from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from eigenfeat._base.labels import plain_labels
-from eigenfeat._base.types import Labels
 from eigenfeat._base.validation import (
     FLOATS,
-    check_some_weight,
-    check_unmasked,
     is_table,
     naming_text,
     plain_rows,
-    refuse_complex,
-    usual_weights,
 )
-from eigenfeat.expansion.features import take_rows
 from eigenfeat.samples.blocks import (
     ArrayBlocks,
     RowBlocks,
     as_blocks,
     check_no_list,
     is_blocks,
-    is_mapped,
+    stays_on_disk,
 )
 from eigenfeat.samples.columns import TableColumns, has_categories
+from eigenfeat.samples.weights import class_weighted, row_weights, weighted_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
-
-    from scipy.sparse import csr_array
-
-    from eigenfeat._base.types import Floats, Targets, Weights
-    from eigenfeat.expansion.features import ExpandedRows
+    from eigenfeat._base.types import Targets, Weights
     from eigenfeat.samples.completion import GaussianRows
 
 __all__ = [
@@ -212,7 +199,7 @@ def given_blocks(
     estimator: Any,
     labelled: bool = True,
 ) -> RowBlocks | None:
-    """Rows as blocks if they came so, or are in a memory-mapped array; else None.
+    """Samples as blocks if they came so, or are a memory map beyond `stays_on_disk`; else None.
 
     They are as `estimator`, unless None, reads them in its fit. An array without labels is left to
     it where there have to be some.
@@ -232,7 +219,7 @@ def given_blocks(
                 )
         blocks = as_blocks(X)
         return blocks if estimator is None else blocks.prepared_for(estimator, fitted=False)
-    if not is_mapped(X) or (labelled and y is None):
+    if not stays_on_disk(X) or (labelled and y is None):
         return None
     if y is not None:
         y = plain_labels(y)
@@ -270,18 +257,16 @@ def validate_columns(
     return validation.check_X_y(encoded, plain_labels(y, what=what), **options)
 
 
-WIDE = 20_000  # features beyond which sparse or memory-mapped rows are taken as they are
+WIDE = 20_000  # features beyond which sparse rows are taken as they are
 
 
-def is_wide(X: object, solver: str) -> bool:
+def is_wide(X: Any, solver: str) -> bool:
     """Whether rows, checked or not, are to be solved without matrices of d x d."""
     if not isinstance(solver, str):  # an error of the parameter's own, later
         return False
-    shape: Any = getattr(X, "shape", ())
-    if solver == "randomized" or len(shape) != 2:
+    if solver == "randomized" or not sparse.issparse(X):
         return solver == "randomized"
-    on_disk = isinstance(X, np.memmap) or isinstance(getattr(X, "base", None), np.memmap)
-    return solver == "auto" and shape[1] > WIDE and (sparse.issparse(X) or on_disk)
+    return solver == "auto" and X.shape[1] > WIDE
 
 
 class StoppedError(Exception):
@@ -389,83 +374,3 @@ def progress_bar(total: int, name: str, verbose: Any) -> Iterator[Callable[[str,
     with Progress(*columns, TextColumn("{task.description}"), console=console) as progress:
         task = progress.add_task(name, total=total)
         yield lambda text, steps: progress.update(task, advance=steps, description=text)
-
-
-# ---- sample weights ------------------------------------------------------------------------------
-
-
-_Rows = TypeVar("_Rows", bound="Floats | csr_array | ExpandedRows | NDArray[np.intp]")
-_Labels = TypeVar("_Labels", bound="Targets")
-# Newer scikit-learn refuses weights that are all 0 in words of its own.
-_ALLOW = "allow_all_zero_weights"
-_ZEROS: dict[str, Any] = (
-    {_ALLOW: True} if _ALLOW in inspect.signature(_check_sample_weight).parameters else {}
-)
-
-
-def row_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64]:
-    """Weights (n,) of rows, checked and of a usual size, see `usual_weights`; ones for None.
-
-    ValueError if weights are negative, not finite, too few or too many, or all 0.
-    """
-    given = check_unmasked(sample_weight, "sample_weight")
-    refuse_complex(getattr(given, "dtype", None), "sample_weight")
-    result: NDArray[np.float64] = _check_sample_weight(
-        given,
-        np.empty((n, 0)),
-        dtype=np.float64,
-        ensure_non_negative=True,
-        **_ZEROS,
-    )
-    check_some_weight(not len(result) or bool(result.any()))
-    return usual_weights(result)
-
-
-def weighted_rows(
-    X: _Rows, y: _Labels, sample_weight: ArrayLike | None
-) -> tuple[_Rows, _Labels, NDArray[np.float64] | None]:
-    """Check weights and leave out the rows that have none; no weights if none are given.
-
-    ValueError if weights are negative, not finite, too few or too many, or none is positive.
-    """
-    if sample_weight is None:
-        return X, y, None
-    weight = row_weights(sample_weight, X.shape[0])
-    positive = weight > 0
-    if positive.all():
-        return X, y, weight
-    some = cast("_Rows", take_rows(X, positive))
-    return some, cast("_Labels", None if y is None else np.asarray(y)[positive]), weight[positive]
-
-
-def class_weighted(
-    class_weight: dict[Hashable, float] | str | None, y: Labels, weight: NDArray[np.float64] | None
-) -> NDArray[np.float64] | None:
-    """Weights (n,) of rows times those of their classes; as they are where these are None.
-
-    A dict has factors by label, 1 for those that are not there. "balanced" stands for
-    ``W / (k W_c)``, with W the weight of all rows and W_c that of class c's. ValueError if a factor
-    is not positive and finite, or there are no rows of a label.
-    """
-    if class_weight is None:
-        return weight
-    classes, codes = np.unique(y, return_inverse=True)
-    if isinstance(class_weight, str):
-        sums = np.bincount(codes, weight)
-        factors = sums.sum() / (len(classes) * sums)
-    else:
-        unknown = [label for label in class_weight if label not in classes.tolist()]
-        if unknown:
-            raise ValueError(f"class_weight: expected labels of y, got {unknown[0]!r}")
-        factors = compute_class_weight(class_weight, classes=classes, y=y)
-    if not (np.isfinite(factors) & (factors > 0)).all():
-        raise ValueError(f"class_weight: expected positive weights, got {class_weight!r}")
-    result = factors[codes]
-    with np.errstate(over="ignore", under="ignore"):
-        product = result if weight is None else result * weight
-    if not (np.isfinite(product) & (product > 0)).all():
-        raise ValueError(
-            "class_weight: expected factors whose products with sample_weight fit float64, got "
-            f"{class_weight!r}"
-        )
-    return usual_weights(product)

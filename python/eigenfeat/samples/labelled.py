@@ -13,13 +13,14 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from eigenfeat._base.labels import LabelTable
 from eigenfeat._base.threads import cached_property
-from eigenfeat._base.types import Codes, DType, Floats, Labels
+from eigenfeat._base.types import ClassWeight, Codes, DType, Floats, Labels
 from eigenfeat._base.validation import check_some_weight, has_missing, weight_unit
 from eigenfeat.expansion.features import CoreRows, ExpandedRows
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.samples import reductions
 from eigenfeat.samples.blocks import Block, RowBlocks, RowTransform, merge_read, read
 from eigenfeat.samples.completion import GaussianRows, completed, sampled
+from eigenfeat.samples.weights import class_factors
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -359,10 +360,11 @@ class BlockRows:
         if len(block) != len(numbers):
             raise ValueError(f"X: expected {len(numbers)} samples by number, got {len(block)}")
         codes = self.codes[numbers].astype(np.int32)
+        weight = self.reading.class_weighted(codes[order], block.weight)
         if (order[1:] > order[:-1]).all():
-            return Block(block.X, codes, block.weight)
+            return Block(block.X, codes, weight)
         back = np.argsort(order)
-        return Block(block.X[back], codes, None if block.weight is None else block.weight[back])
+        return Block(block.X[back], codes, None if weight is None else weight[back])
 
     def together(self) -> Block:
         """All feature rows, brought here."""
@@ -386,11 +388,20 @@ def scan_blocks(
     moments: bool = False,
     n_threads: int | None = None,
     allows_missing: bool = False,
+    class_weight: ClassWeight = None,
 ) -> BlockRows:
     """Go through blocks of labelled rows; if entries are missing, again to learn to complete them.
 
-    `small` is as in `RowTransform`; `moments` takes those of the classes in the same pass; with
-    `allows_missing` NaN is a missing entry, and not an error.
+    Parameters
+    ----------
+    small
+        As in `RowTransform`.
+    moments
+        Whether the first pass accumulates the moments of the classes; not with `class_weight`.
+    allows_missing
+        Whether NaN is a missing entry, and not an error.
+    class_weight
+        Factors of the sample weights by class, see `weights.class_factors`.
 
     Raises
     ------
@@ -398,6 +409,7 @@ def scan_blocks(
         If rows, labels or weights are invalid; the message gives the row, counted over all blocks.
     """
     reading = RowTransform(small=small, n_threads=n_threads, allows_missing=allows_missing)
+    moments = moments and class_weight is None
     result = blocks.reduce(reductions.scan, reductions.merge_scans, reading, moments)
     result.pieces.sort(key=lambda piece: piece.start)
     _check_order(result.pieces)
@@ -409,6 +421,12 @@ def scan_blocks(
     if result.weight is not None:
         result.weight /= unit
     known = replace(reading, n_features=result.n_features, classes=classes, weight_unit=unit)
+    if class_weight is not None:
+        sums = _class_sums(result.pieces, classes) / unit
+        factors = class_factors(class_weight, classes, sums)
+        factors = factors / weight_unit(float(factors.max()) * (result.heaviest / unit or 1.0))
+        result.weight = float(factors @ sums)
+        known = replace(known, class_factors=factors)
     rows = BlockRows(blocks, known, result)
     if not result.missing:
         return rows
@@ -416,6 +434,14 @@ def scan_blocks(
     some = rows.take(sampled(rows.n_rows, rows.n_features))
     gaussian = GaussianRows.fit(some.X, some.weight, n_threads=n_threads)
     return rows.read_as(replace(known, completion=gaussian))
+
+
+def _class_sums(pieces: list[Piece], classes: Labels) -> npt.NDArray[np.float64]:
+    """Total weight (k,) of each class."""
+    table, sums = LabelTable.of(classes), np.zeros(len(classes))
+    for piece in pieces:
+        sums[[table.index(label) for label in piece.labels]] += piece.weights
+    return sums
 
 
 def _check_order(pieces: list[Piece]) -> None:

@@ -27,7 +27,7 @@ from eigenfeat.samples.blocks import (
     check_known,
     check_no_list,
     is_blocks,
-    is_mapped,
+    stays_on_disk,
 )
 from eigenfeat.samples.estimator import given_blocks
 
@@ -91,7 +91,7 @@ def all_targets(blocks: RowBlocks) -> tuple[Labels, NDArray[np.float64] | None]:
 
 
 def over_blocks(method: _Method) -> _Method:
-    """Extend a method of rows to blocks, and to memory-mapped arrays block by block.
+    """Extend a method of samples to blocks, and to memory-mapped arrays that exceed memory.
 
     For blocks, it returns an iterator over the results of the blocks; for a memory-mapped array,
     one result, as for any array.
@@ -107,7 +107,7 @@ def over_blocks(method: _Method) -> _Method:
             blocks = as_blocks(X).prepared_for(self, fitted=True)
             plain = without_names(self)
             return (_of_block(method, plain, block.X) for block in _checked(plain, blocks))
-        if is_mapped(X):
+        if stays_on_disk(X):
             check_is_fitted(self)
             return _filled(method, self, ArrayBlocks(X))
         return method(self, X)
@@ -145,7 +145,7 @@ class BlockScores:
         -------
         float
         """
-        blocks = None if is_mapped(X) else given_blocks(X, y, sample_weight, estimator=None)
+        blocks = None if stays_on_disk(X) else given_blocks(X, y, sample_weight, estimator=None)
         if blocks is None:
             if y is None:
                 raise ValueError("y: expected the labels of the samples, got None")
@@ -212,7 +212,7 @@ def _checked_block(estimator: Any, block: Block) -> Block:
     else:
         check_finite(checked.X, block.start)
     # A slice of a memory-mapped array would be taken for one.
-    return Block(np.asarray(block.X) if is_mapped(block.X) else block.X, start=block.start)
+    return Block(np.asarray(block.X) if stays_on_disk(block.X) else block.X, start=block.start)
 
 
 def completes(estimator: Any) -> bool:

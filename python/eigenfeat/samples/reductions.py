@@ -118,6 +118,7 @@ class Piece:
     codes: Codes  # (m,) into `labels`, of the samples that have weight
     labels: tuple[Hashable, ...]
     weighted: npt.NDArray[np.bool_] | None  # mask of the block's rows; None for all of them
+    weights: _Array  # sums of the samples' weights by label
 
 
 @dataclass(eq=False)
@@ -158,9 +159,9 @@ def scan(block: Block, reading: RowTransform, with_moments: bool = False) -> Blo
     if with_moments and len(rows) and not missing:
         result = ClassMoments().update(rows.X, rows.y, rows.weight, n_threads=reading.n_threads)
     narrow = codes.astype(np.min_scalar_type(max(len(table) - 1, 0)))
-    piece = Piece(
-        block.start, n, narrow, table.labels, None if keep is None or keep.all() else keep
-    )
+    weights = np.bincount(codes, rows.weight, len(table)).astype(np.float64)
+    keep = None if keep is None or keep.all() else keep
+    piece = Piece(block.start, n, narrow, table.labels, keep, weights)
     return BlockScan(
         checked.X.shape[1],
         checked.X.dtype,

@@ -64,9 +64,19 @@ def test_bad_weights_are_named(factors, message):
         GEMClassifier(views="gem", class_weight=factors).fit(X, Y)
 
 
-def test_blocks_and_grids_refuse_them():
-    model = GEMClassifier(views="gem", class_weight="balanced")
-    with pytest.raises(ValueError, match="class_weight: expected None with blocks of rows"):
-        model.fit(ArrayBlocks(X, Y))
+@pytest.mark.parametrize("factors", ["balanced", {"benign": 3.0}])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_blocks_accept_them(factors, weighted):
+    weight = np.random.default_rng(0).integers(0, 4, len(Y)) if weighted else None
+    options = {"n_directions": 2, "depth": 2, "class_weight": factors, "temperature": 1.0}
+    memory = gem_classifier(**options, tol=1e-8).fit(X, Y, weight)
+    blocks = ArrayBlocks(X, Y, weight, block_rows=70)
+    found = gem_classifier(**options, tol=1e-8).fit(blocks)
+    assert_allclose(found.predict_proba(X), memory.predict_proba(X), atol=1e-4)
+    with pytest.raises(ValueError, match="class_weight: expected labels of y, got 'neither'"):
+        gem_classifier(class_weight={"neither": 2.0}).fit(blocks)
+
+
+def test_grids_refuse_them():
     with pytest.raises(ValueError, match="grid: expected class_weight in the estimator"):
         GEMClassifierCV(grid={"class_weight": ["balanced", None]}).fit(X, Y)

@@ -118,7 +118,8 @@ def test_memory_is_by_the_part(tmp_path):
     reducer = MaximumMarginCriterion(2)
     PartitionedReducer(reducer, part_size=size).fit(X[:, :400], np.arange(n) % 2)
     tracemalloc.start()
-    PartitionedReducer(reducer, part_size=size).fit(mapped, np.arange(n) % 2)
+    blocks = ef.samples.ArrayBlocks(mapped, np.arange(n) % 2)
+    PartitionedReducer(reducer, part_size=size).fit(blocks)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     # A block of bytes; a part in float64 with what the reducer makes of it; ranges of columns.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from block_support import FarBlocks, mapped
+from block_support import FarBlocks
 from logit_problems import problem
 
 from eigenfeat import CalibratedLeastSquares, MultinomialLogit
@@ -96,7 +96,7 @@ def test_a_path_and_a_warm_start_go_by_blocks(digits):
     assert again.n_iter_[0] <= 2
 
 
-def test_threads_change_no_bit_and_mapped_rows_are_blocks(digits, tmp_path):
+def test_threads_change_no_bit(digits):
     X, y = digits
     fits = [
         CalibratedLeastSquares(n_threads=n).fit(ArrayBlocks(X, y, block_rows=200))
@@ -105,9 +105,6 @@ def test_threads_change_no_bit_and_mapped_rows_are_blocks(digits, tmp_path):
     for other in fits[1:]:
         np.testing.assert_array_equal(other.coef_, fits[0].coef_)
         np.testing.assert_array_equal(other.calibration_.weights, fits[0].calibration_.weights)
-    on_disk = CalibratedLeastSquares().fit(mapped(tmp_path / "X", X), y)
-    whole = CalibratedLeastSquares().fit(ArrayBlocks(X, y))
-    np.testing.assert_array_equal(on_disk.coef_, whole.coef_)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -15,6 +15,7 @@ from sklearn.exceptions import NotFittedError
 
 from eigenfeat import GEM, GEMClassifier
 from eigenfeat.samples import ArrayBlocks, GeneratedBlocks
+from eigenfeat.samples import blocks as sample_blocks
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +89,8 @@ def test_the_classifier_of_blocks_is_that_of_all_rows(digits, weight, number, op
 
 
 @pytest.mark.parametrize("dtype", [np.int16, np.float32])
-def test_memory_mapped_rows_are_fitted_and_predicted_by_blocks(tmp_path, digits, dtype):
+def test_memory_maps_beyond_memory_are_fitted_by_blocks(tmp_path, digits, dtype, monkeypatch):
+    monkeypatch.setattr(sample_blocks, "physical_memory", lambda: 0)
     X, y = mapped(tmp_path / "rows", digits[0].astype(dtype)), digits[1]
     memory = gem_classifier(n_directions=3).fit(np.array(X), y)
     found = gem_classifier(n_directions=3).fit(X, y)
@@ -106,18 +108,20 @@ def test_memory_mapped_rows_are_fitted_and_predicted_by_blocks(tmp_path, digits,
     )
 
 
-def test_memory_mapped_rows_may_have_events(tmp_path, digits):
-    X, y = mapped(tmp_path / "rows", digits[0]), digits[1]
+def test_blocks_may_have_events(digits):
+    X, y = digits
     events = y % 3
     memory = gem_classifier(n_directions=1, hidden_directions=1, depth=2).fit(
         digits[0], y, events=events
     )
-    found = gem_classifier(n_directions=1, hidden_directions=1, depth=2).fit(X, y, events=events)
+    found = gem_classifier(n_directions=1, hidden_directions=1, depth=2).fit(
+        ArrayBlocks(X, y), events=events
+    )
     np.testing.assert_array_equal(found.layers_[1].pairs, memory.layers_[1].pairs)
     assert objective_gap(memory.logit_, found.logit_) < 1e-4
     with pytest.raises(ValueError, match=r"events: expected 900 values, one per sample"):
-        found.fit(X, y, events=events[1:])
-    with pytest.raises(ValueError, match=r"events: expected None with blocks of rows"):
+        found.fit(ArrayBlocks(X, y), events=events[1:])
+    with pytest.raises(ValueError, match=r"events: expected None with class_weight or blocks"):
         found.fit(GeneratedBlocks([(X, y)]), events=events)
 
 
@@ -133,7 +137,8 @@ def test_a_block_without_rows_has_results_without_rows(digits, form):
         assert parts[1].dtype == parts[0].dtype
 
 
-def test_bad_rows_of_blocks_are_named_in_predictions(tmp_path, digits):
+def test_bad_rows_of_blocks_are_named_in_predictions(tmp_path, digits, monkeypatch):
+    monkeypatch.setattr(sample_blocks, "physical_memory", lambda: 0)
     X, y = digits
     model = gem_classifier(n_directions=2).fit(X, y)
     bad = X.copy()
@@ -155,6 +160,8 @@ SCRIPT = """
 import threading
 import numpy as np
 from eigenfeat import GEM, GEMClassifier, MultinomialLogit
+from eigenfeat.samples import ArrayBlocks
+from eigenfeat.samples import blocks as sample_blocks
 path, dtype, n, d = {arguments}
 
 
@@ -174,8 +181,8 @@ seen, ended, thread = [own_bytes()], threading.Event(), threading.Thread(target=
 thread.start()
 logit = MultinomialLogit(tol=0.05, temperature="auto")
 gem = GEM(n_directions=1)
-model = GEMClassifier(views="gem", gem=gem, logit=logit, n_threads=2).fit(X, y)
-right = np.mean(model.predict(X) == y)
+model = GEMClassifier(views="gem", gem=gem, logit=logit, n_threads=2).fit(ArrayBlocks(X, y))
+right = np.mean(np.concatenate(list(model.predict(ArrayBlocks(X)))) == y)
 ended.set()
 thread.join()
 print(right, max(seen) - seen[0])

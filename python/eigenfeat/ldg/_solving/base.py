@@ -119,7 +119,7 @@ class ClassReducer(Reducer):
         Parameters
         ----------
         X : (n, d) array-like or RowBlocks
-            Finite samples. Blocks and memory-mapped arrays are read four times; estimators that
+            Finite samples. Blocks are read four times; estimators that
             compare samples with each other do not accept them.
         y : (n,) array-like
             Labels of at least two classes; None with blocks, which have their own labels.
@@ -179,7 +179,7 @@ class WeightedReducer(ClassReducer):
         Parameters
         ----------
         X : (n, d) array-like or RowBlocks
-            Finite samples. Blocks and memory-mapped arrays are read four times.
+            Finite samples. Blocks are read four times.
         y : (n,) array-like
             Labels of at least two classes; None with blocks, which have their own labels.
         sample_weight : (n,) array-like, optional

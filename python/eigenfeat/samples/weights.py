@@ -1,0 +1,119 @@
+"""Weights of samples and of classes."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import _check_sample_weight
+
+from eigenfeat._base.types import Labels
+from eigenfeat._base.validation import (
+    check_some_weight,
+    check_unmasked,
+    refuse_complex,
+    usual_weights,
+)
+from eigenfeat.expansion.features import take_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from scipy.sparse import csr_array
+
+    from eigenfeat._base.types import Floats, Targets
+    from eigenfeat.expansion.features import ExpandedRows
+
+__all__ = ["class_factors", "class_weighted", "row_weights", "weighted_rows"]
+
+_Rows = TypeVar("_Rows", bound="Floats | csr_array | ExpandedRows | NDArray[np.intp]")
+_Labels = TypeVar("_Labels", bound="Targets")
+# Newer scikit-learn refuses weights that are all 0 in words of its own.
+_ALLOW = "allow_all_zero_weights"
+_ZEROS: dict[str, Any] = (
+    {_ALLOW: True} if _ALLOW in inspect.signature(_check_sample_weight).parameters else {}
+)
+
+
+def row_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64]:
+    """Weights (n,) of rows, checked and of a usual size, see `usual_weights`; ones for None.
+
+    ValueError if weights are negative, not finite, too few or too many, or all 0.
+    """
+    given = check_unmasked(sample_weight, "sample_weight")
+    refuse_complex(getattr(given, "dtype", None), "sample_weight")
+    result: NDArray[np.float64] = _check_sample_weight(
+        given,
+        np.empty((n, 0)),
+        dtype=np.float64,
+        ensure_non_negative=True,
+        **_ZEROS,
+    )
+    check_some_weight(not len(result) or bool(result.any()))
+    return usual_weights(result)
+
+
+def weighted_rows(
+    X: _Rows, y: _Labels, sample_weight: ArrayLike | None
+) -> tuple[_Rows, _Labels, NDArray[np.float64] | None]:
+    """Check weights and leave out the rows that have none; no weights if none are given.
+
+    ValueError if weights are negative, not finite, too few or too many, or none is positive.
+    """
+    if sample_weight is None:
+        return X, y, None
+    weight = row_weights(sample_weight, X.shape[0])
+    positive = weight > 0
+    if positive.all():
+        return X, y, weight
+    some = cast("_Rows", take_rows(X, positive))
+    return some, cast("_Labels", None if y is None else np.asarray(y)[positive]), weight[positive]
+
+
+def class_factors(
+    class_weight: dict[Hashable, float] | str, classes: Labels, sums: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Factors (k,) of the sample weights by class; `sums` are the classes' total weights W_c.
+
+    A dict has factors by label; labels that it lacks have factor 1. "balanced" stands for
+    ``W / (k W_c)``, with W the weight of all samples.
+
+    Raises
+    ------
+    ValueError
+        If a factor is not positive and finite, or a label of the dict is not among the classes.
+    """
+    if isinstance(class_weight, str):
+        factors = sums.sum() / (len(classes) * sums)
+    else:
+        known = classes.tolist()
+        unknown = [label for label in class_weight if label not in known]
+        if unknown:
+            raise ValueError(f"class_weight: expected labels of y, got {unknown[0]!r}")
+        factors = np.array([class_weight.get(label, 1.0) for label in known], dtype=np.float64)
+    if not (np.isfinite(factors) & (factors > 0)).all():
+        raise ValueError(f"class_weight: expected positive weights, got {class_weight!r}")
+    return factors
+
+
+def class_weighted(
+    class_weight: dict[Hashable, float] | str | None, y: Labels, weight: NDArray[np.float64] | None
+) -> NDArray[np.float64] | None:
+    """Weights (n,) of samples times the factors of their classes; see `class_factors`.
+
+    Without `class_weight` the weights are returned as they are.
+    """
+    if class_weight is None:
+        return weight
+    classes, codes = np.unique(y, return_inverse=True)
+    result = class_factors(class_weight, classes, np.bincount(codes, weight).astype(float))[codes]
+    with np.errstate(over="ignore", under="ignore"):
+        product = result if weight is None else result * weight
+    if not (np.isfinite(product) & (product > 0)).all():
+        raise ValueError(
+            "class_weight: expected factors whose products with sample_weight fit float64, got "
+            f"{class_weight!r}"
+        )
+    return usual_weights(product)

@@ -1,0 +1,65 @@
+"""An array gives the same results whether it is in memory, read-only or mapped from a file."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from block_support import mapped
+from every_estimator import ESTIMATORS, Y, good_rows, new
+from sklearn.ensemble import VotingClassifier
+
+from eigenfeat import GEMClassifier
+
+
+def read_only(path, X):
+    X = X.copy()
+    X.flags.writeable = False
+    return X
+
+
+def from_file(path, X):
+    np.save(path, X)
+    return np.load(path, mmap_mode="r")
+
+
+def view_of_file(path, X):
+    """Every second row of a file, without its last column."""
+    wide = np.column_stack([X, np.zeros(len(X))])
+    return from_file(path, np.repeat(wide, 2, axis=0))[::2, :-1]
+
+
+def answers(model, X):
+    names = ("transform", "predict", "predict_proba", "decision_function", "score_samples")
+    return {name: getattr(model, name)(X) for name in names if hasattr(model, name)}
+
+
+def seeded(name):
+    estimator, more = new(name)
+    seeds = [key for key in estimator.get_params() if key.endswith("random_state")]
+    return estimator.set_params(**dict.fromkeys(seeds, 0)), more
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_every_estimator(name, tmp_path):
+    X = good_rows(name)
+    estimator, more = seeded(name)
+    expected = answers(estimator.fit(X, Y, **more), X)
+    for form in (read_only, mapped, from_file, view_of_file):
+        same, labels = form(tmp_path / f"{form.__name__}.npy", X), read_only(None, Y)
+        found = answers(seeded(name)[0].fit(same, labels, **more), same)
+        for method, values in expected.items():
+            np.testing.assert_array_equal(found[method], values)
+
+
+@pytest.mark.parametrize("class_weight", [None, "balanced"])
+def test_workers_of_joblib(class_weight):
+    """joblib hands workers arrays beyond a megabyte as memory maps."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((3000, 60))
+    y = (np.abs(X[:, 0]) > 1) ^ (X[:, 1] > 0)
+    model = GEMClassifier(["columns", "splines"], class_weight=class_weight, n_threads=1)
+    one, two = (
+        VotingClassifier([("model", model)], voting="soft", n_jobs=n).fit(X, y) for n in (1, 2)
+    )
+    np.testing.assert_array_equal(one.predict_proba(X[:100]), two.predict_proba(X[:100]))
