@@ -35,6 +35,7 @@ def moments(options: SimpleNamespace) -> int:
             part.unlink(missing_ok=True)
     if options.output == checkpoint.path:
         raise UsageError(f"--checkpoint: expected another file than the output {options.output}")
+    rows.check_features()
     names = None if rows.column_names is None else [*rows.column_names]
     total, position = ClassMoments(dtype=rows.dtype, feature_names=names), None
     exists = checkpoint.path.exists()

@@ -64,13 +64,6 @@ class TableSource(Source):
         words = [re.match(NUMBER, text) is None for text in self._keys.values()]
         self.types = [*types, *("string" if word else "double" for word in words)]
         self.kinds = [*kinds, *("text" if word else "number" for word in words)]
-        for j in self.choice.features:
-            if self.kinds[j] == "other" and not self._options.any_type:
-                name = self.names[j]
-                raise ValueError(
-                    f"{self.path}: column {name!r}: expected numbers or text, got "
-                    f"{show(self.types[j])[1:-1]}; leave it out with drop (--drop {name})"
-                )
         goal = self.choice.target
         if goal is not None and goal >= self._stored:
             label_kind = kind_of_texts([self._keys[self.names[goal]]], self._options.labels)

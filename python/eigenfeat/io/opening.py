@@ -236,7 +236,7 @@ def _open_source(
 def _sources(files: list[tuple[Path, dict[str, str]]], options: Options) -> list[Source]:
     """All files; what they are is decided by the first, but for the columns of svmlight files."""
     first, later = _open_source(*files[0], options, len(files), None), options
-    if first.named:  # columns of other files may come in another order
+    if first.named and not first.choice.unclear:  # columns of other files may come in another order
         later = replace(options, columns=tuple(first.feature_names), drop=())
     sources = [first]
     for path, keys in files[1:]:
@@ -269,7 +269,7 @@ def described(path: str | Path, **options: Any) -> dict[str, Any]:
 
     Options are those of `open_rows`.
     """
-    given = Options(**options, any_type=True)
+    given = Options(**options)
     source = _open_source(Path(path), {}, given, 1, None)
     if isinstance(source, SvmlightSource):
         settle([source], given)

@@ -182,6 +182,7 @@ class FileRows(RowBlocks):
     def _encoded_rows(self) -> FileRows:
         """The same rows with categories in place of text, if there is any; needs a pass."""
         source = self.sources[0]
+        source.check_features()
         places = [] if source.sparse else [*source.choice.features]
         kinds = [
             {"text": "category", "date": "date"}.get(source.kinds[j], "number") for j in places
@@ -273,9 +274,10 @@ class FileRows(RowBlocks):
             "names others in their place"
         )
 
-    def check_numbers(self) -> None:
-        """ValueError that names a feature column of text or dates."""
+    def check_features(self) -> None:
+        """ValueError that names a feature column without a name, or of text or dates."""
         source, coded = self.sources[0], {*self.options.categories}
+        source.check_features()
         for j in () if source.sparse else source.choice.features:
             name, kind = source.names[j], source.kinds[j]
             if kind in ("text", "date") and name not in coded and j not in coded:
@@ -310,7 +312,7 @@ class FileRows(RowBlocks):
         OSError
             If a file cannot be read.
         """
-        self.check_numbers()
+        self.check_features()
         return read_ahead(self._blocks(Position() if after is None else after))
 
     def _blocks(self, start: Position) -> Iterator[tuple[Block, Position]]:

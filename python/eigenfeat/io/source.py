@@ -61,7 +61,6 @@ class Options:
     dtype: str | None = None
     block_rows: int | None = None
     categories: tuple[str | int, ...] = ()
-    any_type: bool = False  # columns may be no numbers, and without names: nobody reads them
 
     def __post_init__(self) -> None:
         """OptionError for a value that no file can be read with."""
@@ -98,10 +97,14 @@ class Options:
 
 @dataclass(frozen=True)
 class Choice:
-    """Places of the feature columns and of the target column among all columns of a file."""
+    """Places of the feature columns and of the target column among all columns of a file.
+
+    ``unclear`` has the features that were not asked for and have no name of their own.
+    """
 
     features: Sequence[int]
     target: int | None
+    unclear: tuple[int, ...] = ()
 
     @classmethod
     def of(
@@ -143,22 +146,16 @@ class Choice:
             if len({*chosen} - left_out) < len(chosen):
                 what = "expected distinct columns without the target and those dropped"
                 raise OptionError("columns", f"{what}, got {list(options.columns)!r}")
+            unclear: list[int] = []
         else:
             chosen = [j for j in range(len(names)) if j not in left_out | indexes]
-            wrong = [j for j in chosen if not names[j].strip() or len(places[names[j]]) > 1]
-            if wrong and not options.any_type:
-                raise ValueError(
-                    f"{path}: expected distinct column names, got "
-                    f"{show([names[j] for j in wrong[:4]])} for the columns {show(wrong)[1:-1]}; "
-                    "name the features in columns (--columns), or leave these out with drop "
-                    f"(--drop {','.join(map(str, wrong[:4]))})"
-                )
+            unclear = [j for j in chosen if not names[j].strip() or len(places[names[j]]) > 1]
         if not chosen:
             what = f"{path}: expected at least one feature column, got none"
             if options.columns is None and not options.drop:
                 raise ValueError(what)
             raise OptionError("drop" if options.columns is None else "columns", what)
-        return cls(tuple(chosen), goal)
+        return cls(tuple(chosen), goal, tuple(unclear))
 
 
 def _no_such(path: Path, names: Sequence[str], column: str | int) -> str:
@@ -227,6 +224,26 @@ class Source(ABC):
     def n_features(self) -> int:
         """Number of features."""
         return len(self.choice.features)
+
+    def check_features(self) -> None:
+        """ValueError for features without a name of their own, or of a type that no model takes.
+
+        Files may have such columns: only reading them as features is an error.
+        """
+        names, wrong = self.names, self.choice.unclear
+        if wrong:
+            raise ValueError(
+                f"{self.path}: expected distinct column names, got "
+                f"{show([names[j] for j in wrong[:4]])} for the columns {show([*wrong])[1:-1]}; "
+                "name the features in columns (--columns), or leave these out with drop "
+                f"(--drop {','.join(map(str, wrong[:4]))})"
+            )
+        for j in () if self.sparse else self.choice.features:
+            if self.kinds[j] == "other":
+                raise ValueError(
+                    f"{self.path}: column {names[j]!r}: expected numbers or text, got "
+                    f"{show(self.types[j])[1:-1]}; leave it out with drop (--drop {names[j]})"
+                )
 
     @property
     def target_name(self) -> str:
