@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import Any
 
+from eigenfeat._base.saved_files import naming
 from eigenfeat.cli.output import UsageError
 from eigenfeat.io.opening import format_of, listed_files, open_rows
 from eigenfeat.io.rows import FileRows
@@ -39,7 +40,7 @@ def standard_input(options: SimpleNamespace, *, reads: bool) -> Iterator[None]:
     with TemporaryDirectory() as folder:
         ending = {"svmlight": "svm"}.get(options.format, options.format)
         path = Path(folder) / f"standard-input.{ending}"
-        with open(path, "wb") as file:
+        with naming(str(path)), open(path, "wb") as file:
             shutil.copyfileobj(sys.stdin.buffer, file, 2**20)
         options.data, options.named = [str(path)], ["standard input"]
         yield

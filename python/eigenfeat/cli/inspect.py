@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import textwrap
 import zipfile
+from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,7 +22,8 @@ from eigenfeat.moments.class_moments import ClassMoments
 
 __all__ = ["inspect", "plain"]
 
-_MOST = 20  # columns, classes or parameters that are listed
+_MOST = 12  # columns, classes or lines of parameters that are listed
+_WIDTH = 92  # characters of a line of parameters
 
 
 def inspect(options: SimpleNamespace) -> int:
@@ -129,24 +132,35 @@ def plain(value: Any) -> Any:
 
 
 def _lines(described: dict[str, Any]) -> list[str]:
+    """Text that fits on a screen: long lists are cut short."""
     lines = [f"{described.pop('file')}: {described.pop('bytes'):,} bytes"]
     for name, value in described.items():
         title = name.removeprefix("n_").replace("_", " ")
         entries: list[str] = []
         if name == "columns":
             entries = [f"{c['name']}: {c['type']}" for c in value]
+        elif name == "categories":
+            title = "columns of categories"
+            entries = [f"{key}: {len(all_)} ({_listed(all_, 50)})" for key, all_ in value.items()]
         elif name == "classes" and value and isinstance(value[0], dict):
             title = f"{len(value)} classes"
             entries = [f"{c['label']!r}: weight {c['weight']:,.12g}" for c in value]
         elif isinstance(value, dict):
-            entries = [f"{key}: {entry}" for key, entry in value.items()]
+            text = ", ".join(f"{key}={entry}" for key, entry in value.items())
+            entries = textwrap.wrap(text, _WIDTH, break_long_words=False, break_on_hyphens=False)
         elif isinstance(value, list):
             title = f"{len(value)} classes" if name == "classes" else title
-            lines.append(f"  {title}: {show(value, 300)[1:-1]}")
+            lines.append(f"  {title}: {_listed(value, 3 * _WIDTH)}")
         elif value is not None:
             lines.append(f"  {title}: {value:,}" if type(value) is int else f"  {title}: {value}")
         if entries:
-            most = len(entries) if name == "parameters" else _MOST
-            more = [f"... and {len(entries) - most} more"] if len(entries) > most else []
-            lines += [f"  {title}:", *(f"    {entry}" for entry in [*entries[:most], *more])]
+            more = [f"... and {len(entries) - _MOST} more"] if len(entries) > _MOST else []
+            shown = (one if len(one) <= _WIDTH else f"{one[: _WIDTH - 3]}..." for one in entries)
+            lines += [f"  {title}:", *(f"    {one}" for one in [*islice(shown, _MOST), *more])]
     return lines
+
+
+def _listed(values: list[Any], width: int) -> str:
+    """Values separated by commas, the last ones left out beyond `width` characters."""
+    text = ", ".join(map(repr, values[:width]))
+    return text if len(text) <= width else f"{text[: width - 3]}..."

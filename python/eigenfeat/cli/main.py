@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -13,9 +14,16 @@ from typing import Any
 import click
 from click.shell_completion import shell_complete
 
+from eigenfeat._base.saved_files import naming
 from eigenfeat._base.version import __version__
 from eigenfeat.cli import options as opt
-from eigenfeat.cli.output import UsageError, report_error
+from eigenfeat.cli.output import (
+    STANDARD_OUTPUT,
+    UsageError,
+    discard_output,
+    report_error,
+    show_warning,
+)
 
 __all__ = ["main", "program"]
 
@@ -342,13 +350,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if asked := os.environ.get(_COMPLETE):
             return shell_complete(program, {}, "eigenfeat", _COMPLETE, asked)
-        # As `program.main` does, but that Ctrl-C and closed pipes are left to what follows.
-        with program.make_context("eigenfeat", given) as context:
-            return int(program.invoke(context) or 0)
+        with warnings.catch_warnings(), naming(STANDARD_OUTPUT):
+            warnings.showwarning = show_warning
+            # As `program.main` does, but that Ctrl-C and closed pipes are left to what follows.
+            with program.make_context("eigenfeat", given) as context:
+                return int(program.invoke(context) or 0)
     except click.exceptions.Exit as end:
         return int(end.exit_code)
-    except BrokenPipeError:  # who reads the output has seen enough, such as head
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # the reader of the output has seen enough, as head has
+        discard_output()
         return 0
     except click.ClickException as error:
         return report_error(UsageError(" ".join(error.format_message().split())), as_json)

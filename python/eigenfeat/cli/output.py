@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
 import time
@@ -13,11 +14,12 @@ from types import FrameType
 from typing import Any, TextIO
 
 __all__ = [
-    *("Advance", "InterruptedRunError", "Interrupts", "Output", "UsageError"),
-    *("printable", "report_error"),
+    *("STANDARD_OUTPUT", "Advance", "InterruptedRunError", "Interrupts", "Output", "UsageError"),
+    *("discard_output", "printable", "report_error", "show_warning"),
 ]
 
 FAILURE, USAGE = 1, 2
+STANDARD_OUTPUT = "standard output"
 _SECONDS = 5.0  # between two lines of progress
 
 
@@ -49,10 +51,35 @@ def report_error(error: BaseException, as_json: bool, advice: str = "") -> int:
         kind, status = "interrupted", getattr(error, "status", 130)
         message = f"interrupted{f': {error}' if str(error) else ''}"
     if as_json:
-        _print_json({"status": "error", "kind": kind, "error": message, "exit": status})
-    else:
-        print(f"eigenfeat: {printable(message, lines=False)}", file=sys.stderr)
+        try:
+            _print_json({"status": "error", "kind": kind, "error": message, "exit": status})
+            return int(status)
+        except OSError:  # as of a full disk: standard error may have room
+            discard_output()
+    elif isinstance(error, OSError) and error.filename == STANDARD_OUTPUT:
+        discard_output()
+    with suppress(OSError):
+        print(f"eigenfeat: {printable(message, lines=False)}", file=sys.stderr, flush=True)
     return int(status)
+
+
+def discard_output() -> None:
+    """Discard what standard output still holds, which Python would try to write at its end."""
+    with suppress(OSError), open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())
+
+
+def show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """Print a warning as one line, without the place in the code that `warnings` would show."""
+    with suppress(OSError):
+        print(f"warning: {printable(str(message), lines=False)}", file=sys.stderr, flush=True)
 
 
 def printable(text: str, *, lines: bool = True) -> str:

@@ -242,7 +242,7 @@ def test_inspecting_a_model(files, capsys):
     assert (found["layers"], found["logit"]) == (1, "MultinomialLogit")
     assert found["bytes"] == (files / "model.efm").stat().st_size
     text = run(capsys, "inspect", files / "model.efm")[1]
-    for line in ("kind: model", "3 classes: 'ant', 'bee', 'moth'", "gem__ridge: None"):
+    for line in ("kind: model", "3 classes: 'ant', 'bee', 'moth'", "gem__ridge=None"):
         assert line in text
     damaged = bytearray((files / "model.efm").read_bytes())
     damaged[len(damaged) // 2] ^= 1
@@ -250,6 +250,23 @@ def test_inspecting_a_model(files, capsys):
     status, _, err = run(capsys, "inspect", files / "model.efm")
     assert (status, len(err.splitlines())) == (1, 1)
     assert err.startswith(f"eigenfeat: {files / 'model.efm'}: ")
+
+
+def test_the_description_of_many_columns_and_categories_fits_on_a_screen(tmp_path, capsys):
+    names = [f"column {j}" for j in range(60)]
+    words = [f"a word of some length with number {i}" for i in range(30)]
+    lines = [",".join([*(words[(i + j) % 30] for j in range(60)), str(i % 2)]) for i in range(90)]
+    path = tmp_path / "rows.csv"
+    path.write_text("\n".join([",".join([*names, "kind"]), *lines]) + "\n")
+    model = GEMClassifier(views="gem").fit(open_rows(path, "kind", columns=names[:15]))
+    eigenfeat.save(model, tmp_path / "m.efm")
+    for name in ("m.efm", "rows.csv"):
+        text = run(capsys, "inspect", tmp_path / name)[1]
+        assert len(text.splitlines()) <= 50
+        assert max(map(len, text.splitlines())) <= 300
+    assert "    column 0: 30 ('a word of" in run(capsys, "inspect", tmp_path / "m.efm")[1]
+    found = json.loads(run(capsys, "inspect", tmp_path / "m.efm", "--json")[1])
+    assert found["categories"]["column 14"] == sorted(words)
 
 
 def test_inspecting_moments_and_others(files, problem, capsys):

@@ -241,3 +241,33 @@ def test_outputs_are_checked_before_samples_are_read(files, command, place, monk
     assert status == 1
     assert err.splitlines()[-1].startswith(f"eigenfeat: {place.split('/')[0]}: "), err
     assert sorted(files.iterdir()) == before
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
+@pytest.mark.parametrize(
+    ("command", "error"),
+    [
+        (("inspect", "rows.csv"), "standard output: No space left on device"),
+        (("inspect", "rows.csv", "--json"), "standard output: No space left on device"),
+        (("--help",), "standard output: No space left on device"),
+        (("inspect", "none.csv", "--json"), "none.csv: No such file or directory"),
+    ],
+)
+def test_standard_output_without_room(files, command, error):
+    with open("/dev/full", "w") as full:
+        program = [sys.executable, "-m", "eigenfeat", *command]
+        done = subprocess.run(
+            program, stdout=full, stderr=subprocess.PIPE, text=True, cwd=files, check=False
+        )
+    assert (done.returncode, done.stderr) == (1, f"eigenfeat: {error}\n")
+
+
+@pytest.mark.filterwarnings("default")
+def test_warnings_are_one_line_without_code(files, monkeypatch):
+    monkeypatch.chdir(files)
+    lines = (files / "rows.csv").read_text().splitlines()
+    days = [f"2020-01-{i % 28 + 1:02},{line}" for i, line in enumerate(lines)]
+    (files / "days.csv").write_text("\n".join(["day," + lines[0], *days[1:]]) + "\n")
+    status, _, err = run("fit", "days.csv", "--target", "kind", "-o", "out.efm")
+    assert status == 0
+    assert re.fullmatch(r"warning: X: columns of dates \('day'\) are left out; .*\n", err)
