@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from eigenfeat._base.validation import show
 from eigenfeat.expansion.features import Layer
-from eigenfeat.gem.classifier import with_gaps
+from eigenfeat.gem.classifier import GEMClassifier, with_gaps
 from eigenfeat.samples.completion import complete
 
 if TYPE_CHECKING:
     from eigenfeat._base.types import Labels, Rows
-    from eigenfeat.gem.classifier import GEMClassifier
 
 __all__ = ["Contributions", "contributions"]
 
@@ -75,7 +75,7 @@ def contributions(model: GEMClassifier, X: Rows, background: Rows | None = None)
     Raises
     ------
     ValueError
-        If samples are invalid.
+        If the model is no `GEMClassifier`, or samples are invalid.
 
     See Also
     --------
@@ -93,6 +93,8 @@ def contributions(model: GEMClassifier, X: Rows, background: Rows | None = None)
     >>> found.by_view[0].sum(axis=0).argmax()  # the class of the first sample
     np.int64(0)
     """
+    if not isinstance(model, GEMClassifier):
+        raise ValueError(f"model: expected a fitted GEMClassifier, got {show(model)}")
     check_is_fitted(model, "logit_")
     k = len(model.classes_)
     parts = _parts(model, X)

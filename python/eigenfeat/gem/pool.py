@@ -496,6 +496,9 @@ def fit_pool(
             return None
     candidates, others = _candidates(names, rows, table, first, extractor, seed, cells)
     left |= others
+    if not candidates:
+        reasons = "; ".join(f"{name}: {why}" for name, why in left.items())
+        raise ValueError(f"views: expected one that these samples allow, got {reasons}")
     trials, codes, weight, held = _tried(
         candidates, rows, logit, count if count > 1 else _ONE_OF, seed, paths, stop, one=count == 1
     )

@@ -186,6 +186,8 @@ def _classify(graph: Graph, model: Any, rows: str) -> None:
 def _labels(graph: Graph, classes: NDArray[Any]) -> tuple[str, int]:
     """The classes as a constant, and their type."""
     proto = graph.onnx.TensorProto
+    if classes.dtype.kind == "f" and (np.abs(classes) < 2**53).all() and not (classes % 1).any():
+        return graph.constant(classes.astype(np.int64)), proto.INT64
     if classes.dtype.kind in "iu" and int(classes.max()) < 2**63:
         return graph.constant(classes.astype(np.int64)), proto.INT64
     if classes.dtype.kind == "b":

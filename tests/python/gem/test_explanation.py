@@ -6,7 +6,7 @@ import pytest
 from flat_gem import gem_classifier
 from sklearn.datasets import load_breast_cancer, load_wine
 
-from eigenfeat import GEMClassifier
+from eigenfeat import GEMClassifier, MultinomialLogit
 from eigenfeat.gem import contributions
 
 
@@ -62,3 +62,9 @@ def test_two_classes_in_a_frame_with_gaps():
     found = assert_sums(model, frame)
     assert found.by_view.shape == (200, len(found.views), 2)
     np.testing.assert_allclose(found.by_view.sum(axis=2), 0, atol=1e-9)
+
+
+def test_other_models_are_refused():
+    X, y = load_wine(return_X_y=True)
+    with pytest.raises(ValueError, match="model: expected a fitted GEMClassifier, got Multinomial"):
+        contributions(MultinomialLogit().fit(X, y), X)

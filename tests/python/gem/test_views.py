@@ -352,6 +352,13 @@ def test_views_that_cannot_be_had_are_refused_by_name_or_left_out():
     assert note["splines"] == "no numeric column"
 
 
+@pytest.mark.parametrize("n", [50, 6_000])
+def test_views_none_of_which_applies_are_refused_with_the_reason(rng, n):
+    X = rng.standard_normal((n, 1))
+    with pytest.raises(ValueError, match=r"views: expected one .* got interactions: too many"):
+        GEMClassifier(views=["interactions"]).fit(X, np.arange(n) % 2)
+
+
 def test_the_pool_does_not_depend_on_the_order_of_views():
     X, y = load_wine(return_X_y=True)
     a = GEMClassifier(["columns", "gem", "kernel"]).fit(X, y)

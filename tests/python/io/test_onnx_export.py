@@ -193,6 +193,14 @@ def test_reductions_before_classifiers():
     assert_allclose(found["probabilities"], model.predict_proba(rows), atol=1e-9)
 
 
+def test_labels_that_are_whole_floats():
+    rows = X.astype(np.float64)
+    model = ef.MultinomialLogit().fit(rows[TRAIN], y[TRAIN].astype(float))
+    found = run(to_onnx(model, dtype="float64"), rows)
+    assert found["label"].dtype == np.int64
+    assert_array_equal(found["label"], model.predict(rows))
+
+
 def test_errors(tmp_path, monkeypatch):
     with pytest.raises(NotFittedError):
         to_onnx(ef.GEMClassifier())
