@@ -287,19 +287,20 @@ def _score(model, domains, known):
 
 
 def _transfer(method, estimator, peer=False, **parameters):
-    build = partial(choosing.made, where=(f"eigenfeat.ldg.{estimator}",), **parameters)
+    build = partial(choosing.made, where=(estimator,), **parameters)
     return Method(method, build, peer=peer)
 
 
+BASELINES = "bench.papers.baselines.domains"
 REDUCED = (
-    _transfer("TransferLDG", "TransferLDG", n_components=MOST_DIMENSIONS),
-    _transfer("pooled PCA", "PooledPCA", n_components=MOST_DIMENSIONS),
-    _transfer("pooled FDA", "PooledFisher", ridge=RIDGE),
+    _transfer("TransferLDG", "eigenfeat.ldg.TransferLDG", n_components=MOST_DIMENSIONS),
+    _transfer("pooled PCA", f"{BASELINES}.PooledPCA", n_components=MOST_DIMENSIONS),
+    _transfer("pooled FDA", f"{BASELINES}.PooledFisher", ridge=RIDGE),
 )
 TRANSFER_METHODS = (
     *REDUCED,
-    _transfer("ITML", "TransferITML", peer=True, n_components=MOST_DIMENSIONS),
-    _transfer("ITML, whole metric", "TransferITML", peer=True),
+    _transfer("ITML", f"{BASELINES}.TransferITML", peer=True, n_components=MOST_DIMENSIONS),
+    _transfer("ITML, whole metric", f"{BASELINES}.TransferITML", peer=True),
 )
 
 

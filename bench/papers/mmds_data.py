@@ -13,8 +13,9 @@ from sklearn.kernel_approximation import RBFSampler
 from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.pipeline import make_pipeline
 
+from bench.papers.baselines.autoencoder import Autoencoder
 from bench.papers.protocol import Rows, read_arrays, read_rows, some_of_each, subsample
-from eigenfeat.maxmargin import Autoencoder, MulticlassSVM
+from eigenfeat.maxmargin import MulticlassSVM
 
 SEED = 0
 QUICK_TEST_ROWS, QUICK_TRAIN_ROWS = 2_000, 1_000

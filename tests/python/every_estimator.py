@@ -50,8 +50,6 @@ ESTIMATORS = {
     "KernelLDG": lambda: ldg.KernelLDG(kernel="rbf", **LDG),
     "KernelLDG, chi2": lambda: ldg.KernelLDG(kernel="chi2", **LDG),
     "TransferLDG": ldg.TransferLDG,
-    "PooledPCA": ldg.PooledPCA,
-    "PooledFisher": ldg.PooledFisher,
     "RegularizedFisher": ldg.RegularizedFisher,
     "PCAFisher": ldg.PCAFisher,
     "DirectLDA": ldg.DirectLDA,
@@ -59,10 +57,7 @@ ESTIMATORS = {
     "MaximumMarginCriterion": ldg.MaximumMarginCriterion,
     "LocalFisher": ldg.LocalFisher,
     "ITML": lambda: ldg.ITML(n_pairs=20, max_iter=50, tol=0.5),
-    "TransferITML": lambda: ldg.TransferITML(n_pairs=20, max_iter=50, tol=0.5),
-    "PartitionedReducer": lambda: ldg.PartitionedReducer(ldg.LDG(**LDG), part_size=2),
     "NCA": lambda: ldg.NCA(max_iter=3),
-    "Autoencoder": lambda: ef.maxmargin.Autoencoder(n_components=2, max_iter=3),
     "MulticlassSVM": ef.MulticlassSVM,
     "MulticlassSVM, warm": lambda: ef.MulticlassSVM(warm_start=True),
     "MaxMarginShift": lambda: ef.MaxMarginShift(PCA(2), sigma2=0.5),
@@ -97,7 +92,7 @@ TAKE_SPARSE = [
 def new(name):
     """An estimator, and what else `fit` gets."""
     estimator = ESTIMATORS[name]()
-    domains = name in ("TransferITML", "TransferLDG", "PooledPCA", "PooledFisher")
+    domains = name == "TransferLDG"
     return estimator, {"sample_domain": DOMAINS} if domains else {}
 
 

@@ -35,8 +35,7 @@ from eigenfeat.ldg.gsvd import GSVDDiscriminant
 from eigenfeat.ldg.linear import LDG
 from eigenfeat.ldg.local_fisher import LocalFisher
 from eigenfeat.ldg.margin_criterion import MaximumMarginCriterion
-from eigenfeat.ldg.metric_learning import ITML, NCA, TransferITML
-from eigenfeat.ldg.pooled import PooledFisher, PooledPCA
+from eigenfeat.ldg.metric_learning import ITML, NCA
 from eigenfeat.ldg.transfer import TransferLDG
 from eigenfeat.linear.logistic import MultinomialLogit
 
@@ -316,7 +315,7 @@ def _shifted(graph: Graph, rows: str) -> str:
 _Translation = Callable[[Graph, Any, str], str]
 _REDUCTIONS = (
     *(LDG, RegularizedFisher, PCAFisher, DirectLDA, GSVDDiscriminant, MaximumMarginCriterion),
-    *(LocalFisher, ITML, NCA, PooledPCA, PooledFisher, TransferITML, TransferLDG),
+    *(LocalFisher, ITML, NCA, TransferLDG),
 )
 _TRANSFORMERS: dict[type, _Translation] = {
     GEM: _gem,

@@ -9,9 +9,5 @@ from eigenfeat.ldg.local_fisher import LocalFisher as LocalFisher
 from eigenfeat.ldg.margin_criterion import MaximumMarginCriterion as MaximumMarginCriterion
 from eigenfeat.ldg.metric_learning import ITML as ITML
 from eigenfeat.ldg.metric_learning import NCA as NCA
-from eigenfeat.ldg.metric_learning import TransferITML as TransferITML
-from eigenfeat.ldg.partitioned import PartitionedReducer as PartitionedReducer
-from eigenfeat.ldg.pooled import PooledFisher as PooledFisher
-from eigenfeat.ldg.pooled import PooledPCA as PooledPCA
 from eigenfeat.ldg.sparse import SparseLDG as SparseLDG
 from eigenfeat.ldg.transfer import TransferLDG as TransferLDG

@@ -25,13 +25,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import NeighborhoodComponentsAnalysis
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.multiclass import check_classification_targets
 
-from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.types import Codes, RandomState, Targets
 from eigenfeat._base.validation import MOST
 from eigenfeat.ldg._solving.base import ClassReducer
-from eigenfeat.ldg._solving.domains import DomainScaler
 from eigenfeat.ldg._solving.metrics import (
     check_quantiles,
     features_of,
@@ -41,98 +38,23 @@ from eigenfeat.ldg._solving.metrics import (
     ranked_by_information,
 )
 from eigenfeat.ldg._solving.scatters import Array, ClassRows, Reduction, Span, count_components
-from eigenfeat.ldg.pooled import PooledReducer
 from eigenfeat.samples.estimator import Iterative, StoppedError, with_steps
 
 if TYPE_CHECKING:
     from eigenfeat.samples.blocks import RowBlocks
 
-__all__ = ["ITML", "NCA", "TransferITML", "ranked_by_information"]
+__all__ = [
+    "ITML",
+    "NCA",
+    "features_of",
+    "learnt_metric",
+    "pair_count",
+    "pairs_of",
+    "ranked_by_information",
+]
 
 
-class _MetricLearner(Iterative):
-    """Parameters of ITML, and the metric of given pairs."""
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "slack": [Interval(Real, 0, None, closed="neither")],
-        "n_pairs": [Interval(Integral, 1, MOST, closed="both"), None],
-        "quantiles": ["array-like"],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state"],
-    }
-
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        slack: float = 1.0,
-        n_pairs: int | None = None,
-        quantiles: tuple[float, float] = (0.05, 0.95),
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        random_state: RandomState = 0,
-    ) -> None:
-        self.n_components = n_components
-        self.slack = slack
-        self.n_pairs = n_pairs
-        self.quantiles = quantiles
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
-
-    def _learnt(
-        self,
-        X: Array,
-        codes: NDArray[np.intp],
-        pairs: tuple[NDArray[np.intp], NDArray[np.intp]],
-        quantiles: tuple[float, float],
-    ) -> Reduction:
-        """Features of the metric of some pairs of rows, as many as the model is to keep.
-
-        Outside what the rows span the metric is the identity, and rows do not differ. So it is
-        learnt inside if they are fewer than columns, and features from outside come last.
-        """
-        n, d = X.shape
-        m = count_components(self.n_components, d, "number of columns")
-        basis = Span.of(X).basis if n < d else None
-        rows = X if basis is None else X @ basis
-        gaps, same, bounds = pairs_of(rows, codes, *pairs, quantiles)
-        metric, sweeps, _ = learnt_metric(
-            gaps,
-            same,
-            bounds,
-            slack=self.slack,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            stops=self._step_done,
-        )
-        if sweeps > self.max_iter:
-            warnings.warn(
-                f"{type(self).__name__}: {self.max_iter} sweeps were not enough; "
-                "raise max_iter or tol",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
-        directions = features_of(metric)
-        r = len(metric)
-        selected = (
-            ranked_by_information(rows @ directions, codes, min(m, r)) if m < d else np.arange(r)
-        )
-        directions = directions[:, selected]
-        if basis is not None:
-            outside = np.linalg.qr(basis, mode="complete")[0][:, r:m]
-            directions = np.hstack([basis @ directions, outside])
-            metric = np.eye(d) + basis @ (metric - np.eye(r)) @ basis.T
-        result = {
-            "metric_": metric,
-            "bounds_": np.array(bounds),
-            "n_iter_": min(sweeps, self.max_iter),
-        }
-        return Reduction(directions, result)
-
-
-class ITML(_MetricLearner, ClassReducer):
+class ITML(Iterative, ClassReducer):
     """Information-theoretic metric learning (2.11) with features ranked by mutual information.
 
     Use it for a Mahalanobis metric from pairs of samples, with up to some hundred columns. Tune
@@ -185,7 +107,6 @@ class ITML(_MetricLearner, ClassReducer):
     See Also
     --------
     LDG : Faster; any number of features.
-    TransferITML : Two domains.
     NCA : By gradients.
 
     References
@@ -207,9 +128,33 @@ class ITML(_MetricLearner, ClassReducer):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **ClassReducer._parameter_constraints,
-        **_MetricLearner._parameter_constraints,
+        "slack": [Interval(Real, 0, None, closed="neither")],
+        "n_pairs": [Interval(Integral, 1, MOST, closed="both"), None],
+        "quantiles": ["array-like"],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
     }
     _in_blocks = False
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        slack: float = 1.0,
+        n_pairs: int | None = None,
+        quantiles: tuple[float, float] = (0.05, 0.95),
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        random_state: RandomState = 0,
+    ) -> None:
+        self.n_components = n_components
+        self.slack = slack
+        self.n_pairs = n_pairs
+        self.quantiles = quantiles
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
 
     @with_steps
     def fit(self, X: ArrayLike | RowBlocks, y: Targets = None) -> ITML:
@@ -239,122 +184,54 @@ class ITML(_MetricLearner, ClassReducer):
         result.attributes["bounds_"] *= rows.unit**2
         return result
 
+    def _learnt(
+        self,
+        X: Array,
+        codes: NDArray[np.intp],
+        pairs: tuple[NDArray[np.intp], NDArray[np.intp]],
+        quantiles: tuple[float, float],
+    ) -> Reduction:
+        """Features of the metric of some pairs of rows, as many as the model is to keep.
 
-class TransferITML(_MetricLearner, PooledReducer):
-    """ITML between two domains: pairs of a target sample and a source sample alone bound distances.
-
-    Use it for a metric between two domains. Tune `slack`. User guide: :doc:`/guide/reduction`.
-
-    Distances across the domains become small between samples of one class, and large between
-    samples of two. Each domain is standardised separately, the target by its labelled samples.
-    Without a target this is `ITML` of the standardised source.
-
-    Parameters
-    ----------
-    n_components : int or None, default=None
-        Features to keep, best first by mutual information of the pooled samples with their labels;
-        None keeps all, which is the whole metric.
-    slack, tol, max_iter
-        As in `ITML`.
-    n_pairs : int or None, default=None
-        Number of random pairs; None uses 20 k (k - 1) for k classes, at least 200.
-    quantiles : pair of float, default=(0.05, 0.95)
-        Quantiles of the pairs' squared distances that give the bounds u and v.
-    random_state : int, RandomState or None, default=0
-        For drawing the pairs.
-
-    Attributes
-    ----------
-    components_ : (ell, d) array
-        Rows of ``Lambda^(1/2) L^T``, for standardised samples; 0 for columns that are constant
-        in either domain. Distances between features are those of the metric.
-    metric_ : (d', d') array
-        M, for the d' columns that vary in both domains.
-    bounds_ : (2,) array
-        u and v, in the units of the standardised samples.
-    n_iter_ : int
-        Number of sweeps.
-    classes_ : (k,) array
-        Labels, sorted.
-    mean_, scale_, source_mean_, source_scale_, n_features_in_
-        As in `PooledPCA`.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than two classes, or samples, domains or parameters are invalid.
-
-    Warns
-    -----
-    ConvergenceWarning
-        If the multipliers have not converged after `max_iter` sweeps.
-
-    See Also
-    --------
-    TransferLDG : Local means across domains.
-    ITML : One domain.
-
-    References
-    ----------
-    K. Saenko, B. Kulis, M. Fritz and T. Darrell, "Adapting visual category models to new domains",
-    ECCV 2010. N. Parrish, thesis, University of Washington, 2012, equation 4.1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from eigenfeat.ldg import TransferITML
-    >>> rng = np.random.default_rng(0)
-    >>> ys, yt = np.repeat([0, 1], 30), np.repeat([0, 1], 4)
-    >>> Xs = rng.standard_normal((60, 5)) + 3 * ys[:, None]
-    >>> Xt = rng.standard_normal((8, 5)) + 2 * yt[:, None] - 1
-    >>> TransferITML(n_components=1).fit_transfer(Xs, ys, Xt, yt).transform(Xt).shape
-    (8, 1)
-    """
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PooledReducer._parameter_constraints,
-        **_MetricLearner._parameter_constraints,
-    }
-
-    classes_: NDArray[Any]
-
-    @with_steps
-    def fit(
-        self, X: ArrayLike, y: Targets = None, sample_domain: ArrayLike | None = None
-    ) -> TransferITML:
-        """Standardise each domain separately, and learn the metric.
-
-        Parameters
-        ----------
-        X : (n, d) array-like
-            Finite samples of both domains.
-        y : (n,) array-like
-            Labels of at least two classes.
-        sample_domain : (n,) array-like of integers, optional
-            Above 0 for samples of the source, below 0 for samples of the target. By default there
-            is only one domain.
-
-        Returns
-        -------
-        TransferITML
-            The estimator itself. If an error is raised, it is unchanged.
+        Outside what the rows span the metric is the identity, and rows do not differ. So it is
+        learnt inside if they are fewer than columns, and features from outside come last.
         """
-        return super().fit(X, y, sample_domain)
-
-    def _learn(self, X: NDArray[Any], y: Any, source: NDArray[np.bool_]) -> None:
-        quantiles = check_quantiles(self.quantiles)
-        check_classification_targets(y)
-        classes, codes = np.unique(y, return_inverse=True)
-        check_two_labels(classes)
-        scaler = DomainScaler.learn(X, source)
-        rows = scaler.apply(X, source)[:, scaler.varying]
-        count = pair_count(self.n_pairs, len(classes), rows.shape[1])
-        random = check_random_state(self.random_state)
-        domains = np.flatnonzero(source), np.flatnonzero(~source if not source.all() else source)
-        first, second = (part[random.randint(len(part), size=count)] for part in domains)
-        result = self._learnt(rows, codes, (first, second), quantiles)
-        self._keep_scaled(result, scaler)
-        self.classes_ = classes
+        n, d = X.shape
+        m = count_components(self.n_components, d, "number of columns")
+        basis = Span.of(X).basis if n < d else None
+        rows = X if basis is None else X @ basis
+        gaps, same, bounds = pairs_of(rows, codes, *pairs, quantiles)
+        metric, sweeps, _ = learnt_metric(
+            gaps,
+            same,
+            bounds,
+            slack=self.slack,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            stops=self._step_done,
+        )
+        if sweeps > self.max_iter:
+            warnings.warn(
+                f"ITML: {self.max_iter} sweeps were not enough; raise max_iter or tol",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        directions = features_of(metric)
+        r = len(metric)
+        selected = (
+            ranked_by_information(rows @ directions, codes, min(m, r)) if m < d else np.arange(r)
+        )
+        directions = directions[:, selected]
+        if basis is not None:
+            outside = np.linalg.qr(basis, mode="complete")[0][:, r:m]
+            directions = np.hstack([basis @ directions, outside])
+            metric = np.eye(d) + basis @ (metric - np.eye(r)) @ basis.T
+        result = {
+            "metric_": metric,
+            "bounds_": np.array(bounds),
+            "n_iter_": min(sweeps, self.max_iter),
+        }
+        return Reduction(directions, result)
 
 
 class NCA(Iterative, ClassReducer):

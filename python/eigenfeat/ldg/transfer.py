@@ -17,16 +17,20 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.labels import check_two_labels
+from eigenfeat._base.saved import fits
 from eigenfeat._base.threads import cached_property, one_blas_thread
-from eigenfeat._base.validation import MOST, check_number, random_generator, show
+from eigenfeat._base.types import Floats, Targets
+from eigenfeat._base.validation import FLOATS, MOST, check_number, random_generator, show
 from eigenfeat.expansion.features import expand
+from eigenfeat.ldg._solving.base import Reducer
 from eigenfeat.ldg._solving.coordinates import smallest_eigenpairs
-from eigenfeat.ldg._solving.domains import DomainScaler
+from eigenfeat.ldg._solving.domains import DomainScaler, domain_rows, split_domains, stack_domains
 from eigenfeat.ldg._solving.scatters import Array, Reduction, Span, count_components
 from eigenfeat.ldg._solving.selection import (
     NEIGHBORS,
@@ -34,7 +38,6 @@ from eigenfeat.ldg._solving.selection import (
     stratified_folds,
     useful_counts,
 )
-from eigenfeat.ldg.pooled import PooledReducer
 from eigenfeat.neighbours.local_means import (
     N_VOTES,
     LocalScatters,
@@ -42,6 +45,7 @@ from eigenfeat.neighbours.local_means import (
     majority,
     scatters_of_neighbours,
 )
+from eigenfeat.samples.estimator import unchanged_on_error, validate_data
 
 __all__ = ["TransferLDG"]
 
@@ -150,7 +154,7 @@ class TwoDomains:
         return [np.sort(order[part::n_folds]) for part in range(n_folds)]
 
 
-class TransferLDG(PooledReducer):
+class TransferLDG(Reducer):
     """LDG for transfer learning, from a source domain to a target domain with few labels.
 
     Use it where one domain has many labels and the other few. Everything but `n_components` is
@@ -195,8 +199,16 @@ class TransferLDG(PooledReducer):
         their accuracies.
     classes_, priors_ : (k,) arrays
         The source's labels, sorted, and their frequencies.
-    mean_, scale_, source_mean_, source_scale_, n_features_in_
-        As in `PooledPCA`.
+    mean_ : (d,) array
+        Means of the target's columns.
+    scale_ : (d,) array
+        Standard deviations of the target's columns; infinite for columns left out.
+    source_mean_ : (d,) array
+        Means of the source's columns.
+    source_scale_ : (d,) array
+        Standard deviations of the source's columns; infinite for columns left out.
+    n_features_in_ : int
+        d.
 
     Raises
     ------
@@ -206,8 +218,6 @@ class TransferLDG(PooledReducer):
 
     See Also
     --------
-    PooledFisher : Pools both domains.
-    TransferITML : A metric across domains.
     LDG : One domain.
 
     References
@@ -226,8 +236,10 @@ class TransferLDG(PooledReducer):
     (8, 1)
     """
 
+    _saved: ClassVar[dict[str, str]] = Reducer._saved | {"_scaler": "of DomainScaler"}
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PooledReducer._parameter_constraints,
+        **Reducer._parameter_constraints,
         "n_neighbors": [Interval(Integral, 1, MOST, closed="both"), StrOptions({"cv"})],
         "alpha": [Interval(Real, 0, 1, closed="both"), StrOptions({"cv"}), "array-like"],
         "gamma": [Interval(Real, 0, None, closed="left"), StrOptions({"cv"}), "array-like"],
@@ -235,6 +247,10 @@ class TransferLDG(PooledReducer):
         "standardize": ["boolean"],
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
     }
+
+    scale_: Array
+    source_mean_: Array
+    source_scale_: Array
 
     def __init__(
         self,
@@ -255,7 +271,115 @@ class TransferLDG(PooledReducer):
         self.standardize = standardize
         self.n_threads = n_threads
 
-    def _learn(self, X: NDArray[Any], y: Any, source: NDArray[np.bool_]) -> None:
+    def fit(
+        self,
+        X: ArrayLike,
+        y: Targets = None,
+        sample_domain: ArrayLike | None = None,
+    ) -> TransferLDG:
+        """Find the components of samples of both domains.
+
+        Parameters
+        ----------
+        X : (n, d) array-like
+            Finite samples of both domains.
+        y : (n,) array-like
+            Labels.
+        sample_domain : (n,) array-like of integers, optional
+            Above 0 for samples of the source, below 0 for samples of the target. By default there
+            is only one domain.
+
+        Returns
+        -------
+        TransferLDG
+            The estimator itself. If an error is raised, it is unchanged.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If samples, labels, domains or parameters are invalid, no column varies in both domains,
+            or samples are sparse.
+        """
+        with unchanged_on_error(self):
+            self._validate_params()
+            rows, labels = validate_data(self, X, y, dtype=FLOATS, ensure_min_samples=2)
+            self._fit_checked(rows, labels, split_domains(rows, labels, sample_domain))
+        return self
+
+    def fit_transfer(
+        self, Xs: ArrayLike, ys: ArrayLike, Xt: ArrayLike, yt: ArrayLike
+    ) -> TransferLDG:
+        """Find the components from separate arrays of source and target samples.
+
+        Parameters
+        ----------
+        Xs : (ns, d) array-like
+            Samples of the source.
+        ys : (ns,) array-like
+            Labels of the source.
+        Xt : (nt, d) array-like
+            Samples of the target.
+        yt : (nt,) array-like
+            Labels of the target.
+
+        Returns
+        -------
+        TransferLDG
+            The estimator itself.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As `fit`.
+        """
+        return self.fit(*stack_domains(Xs, ys, Xt, yt))
+
+    def transform(  # type: ignore[override]  # not of blocks
+        self, X: ArrayLike, sample_domain: ArrayLike | None = None
+    ) -> Floats:
+        """Standardise samples with the means and scales of their domain, and project them.
+
+        Parameters
+        ----------
+        X : (n, d) array-like
+            Finite samples.
+        sample_domain : (n,) array-like of integers, optional
+            As in `fit`, but one domain may be missing. By default all samples are of the target.
+
+        Returns
+        -------
+        (n, ell) array of float32 or float64, as `X`
+
+        Raises
+        ------
+        ValueError, TypeError
+            If samples or domains are invalid, or samples are sparse.
+        """
+        check_is_fitted(self)
+        rows = validate_data(self, X, dtype=FLOATS, order="C", reset=False)
+        if sample_domain is None:
+            source = np.zeros(len(rows), dtype=bool)
+        else:
+            source = domain_rows(sample_domain, len(rows))
+        return self._projected(self._scaler.apply(rows, source).astype(rows.dtype, copy=False))
+
+    def fit_transform(
+        self, X: ArrayLike, y: ArrayLike | None = None, sample_domain: ArrayLike | None = None
+    ) -> Floats:
+        """Fit, and transform the same samples, each standardised as in its domain.
+
+        Parameters
+        ----------
+        X, y, sample_domain
+            As in `fit`.
+
+        Returns
+        -------
+        (n, ell) array of float32 or float64, as `X`
+        """
+        return self.fit(X, y, sample_domain).transform(X, sample_domain)
+
+    def _fit_checked(self, X: NDArray[Any], y: Any, source: NDArray[np.bool_]) -> None:
         check_classification_targets(y)
         classes, codes = _encode(y, source)
         scaler = DomainScaler.learn(X, source) if self.standardize else _as_they_are(X.shape[1])
@@ -277,6 +401,15 @@ class TransferLDG(PooledReducer):
         self._keep_scaled(result, scaler)
         self.classes_ = classes
         self.priors_ = np.bincount(codes[source]) / np.count_nonzero(source)
+
+    def _keep_scaled(self, result: Reduction, scaler: DomainScaler) -> None:
+        """Keep directions for the standardised columns that vary, and the units of both domains."""
+        directions = np.zeros((len(scaler.varying), result.directions.shape[1]))
+        directions[scaler.varying] = result.directions
+        self._keep(Reduction(directions, result.attributes), scaler.means[1])
+        self._scaler = scaler
+        self.source_mean_, self.source_scale_ = scaler.means[0], scaler.scales[0]
+        self.scale_ = scaler.scales[1]
 
     def _neighbours(
         self, rows: Array, codes: NDArray[np.int64], coordinates: Array
@@ -316,6 +449,9 @@ class TransferLDG(PooledReducer):
             "cv_results_": choice.results,
         }
         return Reduction(directions, attributes)
+
+    def _check_loaded(self) -> None:
+        fits(self._scaler.varying.shape == (self.n_features_in_,), f"{type(self).__name__}._scaler")
 
 
 class _Choice:

@@ -1,4 +1,3 @@
-from eigenfeat.maxmargin.autoencoder import Autoencoder as Autoencoder
 from eigenfeat.maxmargin.max_margin_pca import MaxMarginPCA as MaxMarginPCA
 from eigenfeat.maxmargin.shifting import MaxMarginShift as MaxMarginShift
 from eigenfeat.maxmargin.svm import MulticlassSVM as MulticlassSVM

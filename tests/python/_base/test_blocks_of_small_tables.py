@@ -22,7 +22,7 @@ TO_THE_END = {"GEMClassifier, gem": {"logit": LOGIT}, "MultinomialLogit": {"tol"
 BLOCKS = ["GEM", "GEMClassifier, gem", "ClassComponents", "MultinomialLogit", "FisherLDA"]
 BLOCKS += ["CalibratedLeastSquares", "QuadraticDiscriminant", "SlicedInverseRegression"]
 BLOCKS += ["RayleighPCA", "VanishingComponents", "RegularizedFisher", "PCAFisher", "DirectLDA"]
-BLOCKS += ["GSVDDiscriminant", "MaximumMarginCriterion", "PartitionedReducer"]
+BLOCKS += ["GSVDDiscriminant", "MaximumMarginCriterion"]
 BATCHES = [name for name in BLOCKS if hasattr(DEFAULTS[name](), "partial_fit")]
 # How many directions there are is decided by what is more than the rounding of the samples' type.
 OF_RANK = {"ClassComponents", "RayleighPCA", "PCAFisher", "GSVDDiscriminant"}

@@ -25,7 +25,7 @@ TOO_SMALL = (
     r"|classifier: expected one that can be fitted to the series outside a fold"
     r"|number of samples must be more than the number"
 )
-OF_DOMAINS = ("TransferITML", "TransferLDG", "PooledPCA", "PooledFisher")
+OF_DOMAINS = ("TransferLDG",)
 
 
 def table(sizes):

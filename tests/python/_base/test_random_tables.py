@@ -21,16 +21,16 @@ from eigenfeat import MultinomialLogit
 
 SLOW = {"GEMClassifier", "GEMClassifierCV", "GEMEnsemble", "MinimumCostClassifier"}
 SLOW |= {"ReliableClassifier", "ReliableClassifierCV", "ConvolutionClassifier"}
-SLOW |= {"MaxMarginPCA", "ITML", "TransferITML", "NCA", "Autoencoder", "MaxMarginShift", "LDG"}
+SLOW |= {"MaxMarginPCA", "ITML", "NCA", "MaxMarginShift", "LDG"}
 SLOW |= {"SparseLDG"}
 SLOWEST = {"MaxMarginPCA", "ITML"}  # a second and more for a table
-OF_DOMAINS = {"TransferITML", "TransferLDG", "PooledPCA", "PooledFisher"}
+OF_DOMAINS = {"TransferLDG"}
 # Columns are samples of a series, have parts that are drawn, or weights that start at random.
 OF_ORDER = {"ECTS", "FixedTime", "MinimumCostClassifier", "ReliableClassifier"}
 OF_ORDER |= {"ReliableClassifierCV", "ConvolutionFeatures", "ConvolutionClassifier"}
-OF_ORDER |= {"PartitionedReducer", "Autoencoder", "GaussianCompletion", "MixtureCompletion"}
+OF_ORDER |= {"GaussianCompletion", "MixtureCompletion"}
 # A parameter is in the units of the columns.
-OF_UNITS = {"MulticlassSVM", "KernelLDG", "Autoencoder", "ReliableClassifierCV"}
+OF_UNITS = {"MulticlassSVM", "KernelLDG", "ReliableClassifierCV"}
 OF_UNITS |= {"MaxMarginShift", "MaxMarginPCA"}
 # It is solved in the units of the columns, where rounding of the largest may be all of others; and
 # filters of channels without power in a class have equal ratios, of which rounding chooses.

@@ -127,20 +127,6 @@ def test_an_estimator_stays_as_it_was(name):
     assert failures >= 12
 
 
-def test_an_autoencoder_that_runs_out_of_memory_stays_new(monkeypatch):
-    """Bad samples are found before it has set anything: what comes later is to be tested."""
-
-    def fail(*_):
-        raise MemoryError("no room")
-
-    monkeypatch.setattr(maxmargin.Autoencoder, "_scaled", fail)
-    autoencoder = maxmargin.Autoencoder(2)
-    before = dict(vars(autoencoder))
-    with pytest.raises(MemoryError):
-        autoencoder.fit(X)
-    assert vars(autoencoder) == before
-
-
 HASTY = {
     "MultinomialLogit": lambda: ef.MultinomialLogit(max_iter=1, tol=1e-12),
     "GEMClassifier": lambda: gem_classifier(**SMALL_GEM, tol=1e-14),
@@ -152,7 +138,6 @@ HASTY = {
     "MaxMarginShift": lambda: ef.MaxMarginShift(
         PCA(2), sigma2=0.5, svm=ef.MulticlassSVM(max_iter=1, tol=1e-12)
     ),
-    "Autoencoder": lambda: ef.maxmargin.Autoencoder(n_components=2, max_iter=1),
     "GaussianCompletion": lambda: early.GaussianCompletion(max_iter=1, tol=1e-12),
     "MixtureCompletion": lambda: early.MixtureCompletion(max_iter=1, tol=1e-12),
     "LocalQDA": lambda: early.LocalQDA(n_neighbors=50),

@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import eigenfeat
 from eigenfeat import MaxMarginShift, _core
 from eigenfeat._base import threads as _threads
-from eigenfeat.maxmargin import Autoencoder, MaxMarginPCA
+from eigenfeat.maxmargin import MaxMarginPCA
 
 CROWD = """
 from concurrent.futures import ThreadPoolExecutor
@@ -248,7 +248,6 @@ OF_SCIPY = {
         lambda: MaxMarginShift(PCA(2), sigma2=0.5, moves="joint"),
         lambda: MaxMarginPCA(2, sigma2=0.5, max_iter=2),
     ),
-    "eigenfeat.maxmargin.autoencoder": (lambda: Autoencoder(2, max_iter=2),),
 }
 
 

@@ -170,7 +170,6 @@ def test_names_of_columns_are_exported():
 REDUCTIONS = {
     "LDG": ldg.LDG(n_components=6, gamma=0.5, n_neighbors=4),
     "Fisher": ldg.RegularizedFisher(),
-    "pooled": ldg.PooledPCA(n_components=5),
 }
 
 

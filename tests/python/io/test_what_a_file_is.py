@@ -39,7 +39,7 @@ def table(rng):
     ("name", "form"),
     [
         *(("GEM", "csv"), ("GEMClassifierCV", "csv"), ("GEMEnsemble", "parquet")),
-        *(("MultinomialLogit", "feather"), ("FisherLDA", "csv"), ("PartitionedReducer", "csv")),
+        *(("MultinomialLogit", "feather"), ("FisherLDA", "csv")),
     ],
 )
 def test_models_find_their_columns_by_name(tmp_path, table, name, form):

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import mutual_info_classif
 from sklearn.neighbors import KNeighborsClassifier, NeighborhoodComponentsAnalysis
 
-from eigenfeat.ldg import ITML, NCA, TransferITML
+from eigenfeat.ldg import ITML, NCA
 from eigenfeat.ldg._solving.metrics import (
     _information,
     learnt_metric,
@@ -65,47 +65,18 @@ def test_blocks_of_pairs_are_projected_as_one_after_the_other(rng, pairs, column
     assert_array_equal(with_blocks[0], with_blocks[0].T)
 
 
-def two_domains(rng):
-    ys, yt = np.repeat([2, 5, 6], 15), np.repeat([2, 5, 6], 3)
-    means = rng.standard_normal((7, 6))
-    Xs = 3 * rng.standard_normal((45, 6)) + 5 * means[ys] + 10
-    Xt = rng.standard_normal((9, 6)) + 2 * means[yt] - 4
-    return np.column_stack([Xs, np.ones(45)]), ys, np.column_stack([Xt, rng.random(9)]), yt
+def test_sweeps_that_do_not_suffice_warn():
+    X, y = load_iris(return_X_y=True)
+    with pytest.warns(ConvergenceWarning, match="ITML: 3 sweeps were not enough"):
+        ITML(n_pairs=40, tol=1e-300, max_iter=3).fit(X, y)
 
 
-def test_across_domains_all_pairs_are_of_a_target_row_and_a_source_row(rng):
-    Xs, ys, Xt, yt = two_domains(rng)
-    model = TransferITML(n_pairs=40, tol=1e-300, max_iter=3)
-    with pytest.warns(ConvergenceWarning, match="TransferITML: 3 sweeps were not enough"):
-        model.fit_transfer(Xs, ys, Xt, yt)
-    source, target = ((X - X.mean(axis=0))[:, :6] / X.std(axis=0)[:6] for X in (Xs, Xt))
-    random = np.random.RandomState(0)
-    i, j = (random.randint(n, size=40) for n in (45, 9))
-    gaps, same = source[i] - target[j], ys[i] == yt[j]
-    bounds = np.quantile((gaps**2).sum(axis=1), [0.05, 0.95])
-    metric, _ = projected_one_by_one(gaps, same, bounds, 1.0, 3)
-    assert_allclose(model.bounds_, bounds, rtol=1e-12)
-    assert_allclose(model.metric_, metric, atol=1e-11 * np.abs(metric).max())
-    assert_array_equal(model.components_[:, 6], 0)  # a column that is constant in the source
-    there, here = model.transform(Xs, sample_domain=np.ones(45)), model.transform(Xt)
-    found = ((there[i] - here[j]) ** 2).sum(axis=1)
-    assert_allclose(found, np.einsum("ij,jk,ik->i", gaps, metric, gaps), rtol=1e-9)
-
-
-def test_across_domains_few_features_are_the_metrics(rng):
-    Xs, ys, Xt, yt = two_domains(rng)
-    whole, few = (TransferITML(m).fit_transfer(Xs, ys, Xt, yt) for m in (None, 2))
-    assert whole.components_.shape == (6, 7)
-    for row in few.components_:
-        assert np.abs(whole.components_ - row).max(axis=1).min() < 1e-12
-    alone = TransferITML(2).fit(Xs[:, :6], ys)  # one domain: pairs of its rows
-    assert_allclose(alone.mean_, Xs[:, :6].mean(axis=0))
-    with pytest.raises(ValueError, match="at least two classes"):
-        TransferITML().fit_transfer(Xs, np.ones(45), Xt, np.ones(9))
-    with pytest.raises(ValueError, match="n_components: expected at most 6"):
-        TransferITML(7).fit_transfer(Xs, ys, Xt, yt)
+def test_pairs_beyond_memory_and_features_beyond_columns():
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match="n_components: expected at most 4"):
+        ITML(7).fit(X, y)
     with pytest.raises(MemoryError, match="n_pairs"):
-        TransferITML(n_pairs=2**31 - 1).fit_transfer(Xs, ys, Xt, yt)
+        ITML(n_pairs=2**31 - 1).fit(X, y)
 
 
 def test_features_are_the_metrics_and_do_not_depend_on_units():

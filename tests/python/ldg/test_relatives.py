@@ -26,8 +26,6 @@ from eigenfeat.ldg import (
     LocalFisher,
     MaximumMarginCriterion,
     PCAFisher,
-    PooledFisher,
-    PooledPCA,
     RegularizedFisher,
 )
 
@@ -40,8 +38,6 @@ MEMBERS = {
     "local": LocalFisher(2),
     "local_orthonormal": LocalFisher(2, embedding_type="orthonormalized"),
     "local_pca": LocalFisher(2, pca_components="auto", ridge=0.1),
-    "pooled_pca": PooledPCA(2),
-    "pooled_fisher": PooledFisher(2),
 }
 
 
@@ -187,54 +183,6 @@ def test_pca_local_fisher(rng):
     assert LocalFisher(pca_components="auto", ridge=0.01).fit(X, y).pca_components_ <= 9
 
 
-# ---- both domains --------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("shape", [(60, 5), (12, 30)])
-def test_pooled(rng, shape):
-    X, y = make(rng, *shape)
-    source = np.arange(len(X)) % 5 < 3
-    X[~source] = 4 * X[~source] - 7
-    parts = [X[source], X[~source]]
-    parts = [(part - part.mean(axis=0)) / part.std(axis=0) for part in parts]
-    Z = np.empty_like(X)
-    Z[source], Z[~source] = parts
-    domain = np.where(source, 2, -1)
-    pca = PooledPCA(3).fit(X, sample_domain=domain)
-    reference = PCA(3, svd_solver="full").fit(Z)
-    same_directions(pca.components_, reference.components_)
-    assert_allclose(pca.eigenvalues_, reference.singular_values_**2 / len(Z), rtol=1e-10)
-    fisher = PooledFisher(2, ridge=0.1).fit(X, y, sample_domain=domain)
-    S_b, S_w = scatters(Z, y)
-    same_directions(fisher.components_, leading(S_b, ridged(S_w, 0.1), 2)[1])
-    for model in (pca, fisher):
-        expected = Z @ model.components_.T
-        assert_allclose(model.transform(X, sample_domain=domain), expected, atol=1e-9)
-        assert_allclose(model.transform(X[~source]), expected[~source], atol=1e-9)
-        assert_allclose(
-            model.transform(X[source], np.ones(source.sum())), expected[source], atol=1e-9
-        )
-        twin = type(model)(**model.get_params())
-        twin.fit_transfer(X[source], y[source], X[~source], y[~source])
-        same_directions(twin.components_, model.components_, atol=1e-9)
-        fitted = twin.fit_transform(X, y, sample_domain=domain)
-        assert_allclose(fitted, model.transform(X, domain), atol=1e-9)
-
-
-def test_pooled_leaves_out_columns_constant_in_a_domain(rng):
-    X, y = make(rng, 40, 5)
-    domain = np.where(np.arange(40) < 30, 1, -1)
-    X[30:, 2] = 0.1
-    for model in (PooledPCA(2), PooledFisher(2, ridge=0.1)):
-        model.fit(X, y, sample_domain=domain)
-        assert np.all(model.components_[:, 2] == 0)
-        without = type(model)(**model.get_params()).fit(np.delete(X, 2, 1), y, sample_domain=domain)
-        assert_allclose(np.delete(model.components_, 2, 1), without.components_, atol=1e-12)
-        far = X.copy()
-        far[:, 2] = 1e9
-        assert_allclose(model.transform(far), model.transform(X))
-
-
 # ---- hard rows -----------------------------------------------------------------------------------
 
 
@@ -317,7 +265,7 @@ def test_local_fisher_keeps_no_matrix_of_rows_by_rows(rng):
 def test_singular_scatter_without_a_ridge(rng):
     X, y = make(rng, 30, 6)
     X[:, 5] = X[:, 0] - X[:, 1]
-    for model in (RegularizedFisher(ridge=0), LocalFisher(ridge=0), PooledFisher(ridge=0)):
+    for model in (RegularizedFisher(ridge=0), LocalFisher(ridge=0)):
         with pytest.raises(SingularDenominatorError, match=r"ridge: .* would do") as caught:
             model.fit(X, y)
         ridge = float(str(caught.value).partition("; ridge=")[2].split()[0])
@@ -347,7 +295,7 @@ def test_copies_in_float32_differ_by_rounding_alone(kind, unit):
 # ---- how many components there are ---------------------------------------------------------------
 
 
-FISHERS = (RegularizedFisher, PCAFisher, DirectLDA, GSVDDiscriminant, PooledFisher)
+FISHERS = (RegularizedFisher, PCAFisher, DirectLDA, GSVDDiscriminant)
 
 
 @pytest.fixture
@@ -378,7 +326,7 @@ def test_how_many_components_fishers_have(rows, member):
 
 def test_one_row_a_class_but_for_one(rng):
     X, y = rng.standard_normal((4, 9)), [0, 1, 2, 2]
-    for member in (*FISHERS, MaximumMarginCriterion, LocalFisher, PooledPCA):
+    for member in (*FISHERS, MaximumMarginCriterion, LocalFisher):
         model = member().fit(X, y)
         assert np.isfinite(model.transform(X)).all()
     assert PCAFisher().fit(X, y).pca_components_ == 1

@@ -20,7 +20,6 @@ from sklearn.svm import LinearSVC
 from svm_reference import class_weights
 
 from eigenfeat.maxmargin import (
-    Autoencoder,
     MaxMarginPCA,
     MaxMarginShift,
     MulticlassSVM,
@@ -167,32 +166,6 @@ def test_the_only_row_of_a_class_is_in_no_fold(digits):
 def test_rows_that_are_all_equal(model):
     X, y = np.full((20, 3), 0.1), np.arange(20) % 2
     assert np.ptp(model.fit(X, y).transform(X)) < 1e-15
-
-
-@pytest.mark.parametrize("tied", [True, False])
-def test_the_autoencoders_gradient_and_optimum(rng, tied):
-    from eigenfeat.maxmargin.autoencoder import _objective, _parts
-
-    X = rng.uniform(0.1, 0.9, (30, 6))
-    shapes = [(3, 6), (3,), (6,)] + ([] if tied else [(6, 3)])
-    flat = rng.standard_normal(sum(int(np.prod(s)) for s in shapes))
-    value, gradient = _objective(X, _parts(flat, shapes), 0.01)
-    steps = 1e-6 * np.eye(len(flat))
-    slopes = [
-        (
-            _objective(X, _parts(flat + e, shapes), 0.01)[0]
-            - _objective(X, _parts(flat - e, shapes), 0.01)[0]
-        )
-        / 2e-6
-        for e in steps
-    ]
-    assert_allclose(gradient, slopes, atol=1e-7 * abs(value) + 1e-7)
-    line = np.outer(rng.standard_normal(50), rng.standard_normal(6))
-    model = Autoencoder(1, tied=tied, alpha=0, max_iter=500).fit(line)
-    assert model.encoder_.shape == (1, 6) == model.decoder_.T.shape
-    assert np.array_equal(model.decoder_, model.encoder_.T) == tied
-    error = model.inverse_transform(model.transform(line)) - line
-    assert np.linalg.norm(error) < 0.35 * np.linalg.norm(line - line.mean(axis=0))
 
 
 def test_choosing_a_scale_does_not_warn_of_fits_that_only_compare():

@@ -27,8 +27,6 @@ MODELS = {
     ),
     "NCA": lambda: ldg.NCA(2, max_iter=20),
     "ITML": lambda: ldg.ITML(2, max_iter=20),
-    "TransferITML": lambda: ldg.TransferITML(2, max_iter=20),
-    "Autoencoder": lambda: ef.maxmargin.Autoencoder(2, max_iter=12),
 }
 STEPS = {
     "MultinomialLogit": lambda model: int(model.n_iter_[0]),
@@ -42,8 +40,6 @@ STEPS = {
     "GEMEnsemble of pipelines": lambda model: len(model.members_),
     "NCA": lambda model: model.n_iter_,
     "ITML": lambda model: model.n_iter_,
-    "TransferITML": lambda model: model.n_iter_,
-    "Autoencoder": lambda model: model.n_iter_,
 }
 try:
     import sklearn.callback

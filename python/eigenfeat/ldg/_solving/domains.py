@@ -23,16 +23,14 @@ __all__ = ["DomainScaler", "domain_rows", "split_domains", "stack_domains"]
 _EXPECTED = "numbers above 0 (source) or below 0 (target)"
 
 
-def split_domains(
-    X: Floats, y: Labels | None, sample_domain: ArrayLike | None
-) -> NDArray[np.bool_]:
+def split_domains(X: Floats, y: Labels, sample_domain: ArrayLike | None) -> NDArray[np.bool_]:
     """Tell the rows of the source from those of the target.
 
     Parameters
     ----------
     X : (n, d) array
         Rows, of which only the number is looked at.
-    y : (n,) array or None
+    y : (n,) array
         Labels, of which only the number is looked at.
     sample_domain : (n,) array-like of integers, or None
         Above 0: source. Below 0: target. None: all rows are the source's.
@@ -49,7 +47,7 @@ def split_domains(
         another length than `X`.
     """
     n = len(X)
-    if y is not None and len(y) != n:
+    if len(y) != n:
         raise ValueError(f"y: expected {n} labels, one per sample, got {len(y)}")
     if sample_domain is None:
         return np.ones(n, dtype=bool)
@@ -81,21 +79,25 @@ def domain_rows(sample_domain: ArrayLike, n: int) -> NDArray[np.bool_]:
 
 
 def stack_domains(
-    Xs: ArrayLike, ys: ArrayLike | None, Xt: ArrayLike, yt: ArrayLike | None
-) -> tuple[RealArray, Labels | None, NDArray[np.int64]]:
+    Xs: ArrayLike, ys: ArrayLike, Xt: ArrayLike, yt: ArrayLike
+) -> tuple[RealArray, Labels, NDArray[np.int64]]:
     """Put the rows of both domains together, those of the source first.
 
     Parameters
     ----------
-    Xs, Xt : (ns, d) and (nt, d) array-like
-        Rows of the source and of the target. Data frames lose their columns' names.
-    ys, yt : (ns,) and (nt,) array-like, or None for both
-        Labels.
+    Xs : (ns, d) array-like
+        Samples of the source. Data frames lose their columns' names.
+    ys : (ns,) array-like
+        Labels of the source.
+    Xt : (nt, d) array-like
+        Samples of the target.
+    yt : (nt,) array-like
+        Labels of the target.
 
     Returns
     -------
     X, y, sample_domain
-        What `fit` takes: (ns + nt, d) rows, (ns + nt,) labels or None, and 1 or -1 for each row.
+        Arguments of `fit`: samples (ns + nt, d), labels (ns + nt,), and 1 or -1 for each sample.
 
     Raises
     ------
@@ -107,7 +109,7 @@ def stack_domains(
     if rows[1].shape[1] != rows[0].shape[1]:
         raise ValueError(f"Xt: expected {rows[0].shape[1]} columns, got {rows[1].shape[1]}")
     counts = [len(part) for part in rows]
-    y = None if ys is None and yt is None else _joined_labels(ys, yt, counts)
+    y = _joined_labels(ys, yt, counts)
     return np.concatenate(rows), y, np.repeat([1, -1], counts).astype(np.int64)
 
 

@@ -1,0 +1,1 @@
+"""Methods that the papers compare theirs with, and that only the papers' tables use."""
