@@ -51,8 +51,8 @@ from eigenfeat.early.series import (
     fold_masks,
     ignore_single_sample_warning,
     known_rows,
-    spread_over_classes,
     spread_steps,
+    stratified_draw,
     taus_of,
     training_rows,
     whole_rows,
@@ -257,23 +257,26 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
                 self.__dict__.pop(name, None)
             held_out = None
             if self.correct is not False and isinstance(self.held_out, float):
-                mask = self._held_out_mask(len(y))
-                held_out, rows, y = rows.take(mask), rows.take(~mask), y[~mask]
+                mask = self._held_out_mask(y)
+                held_out = rows.take(mask), y[mask]
+                rows, y = rows.take(~mask), y[~mask]
             self._fit_parts(rows, y, layout)
             if self.correct is not False:
                 self._correct(rows, y, held_out)
         return self
 
-    def _held_out_mask(self, n: int) -> NDArray[np.bool_]:
-        """(n,): a random share of the samples."""
+    def _held_out_mask(self, y: Labels) -> NDArray[np.bool_]:
+        """(n,): a random share of the samples of each class, which leaves one of each."""
+        n = len(y)
         m = round(self.held_out * n)
         if not 1 <= m <= n - 2:
             raise ValueError(
                 "held_out: expected a share that leaves samples on both sides, got "
                 f"{self.held_out} of {n} samples"
             )
-        mask = np.zeros(n, dtype=bool)
-        mask[check_random_state(self.random_state).permutation(n)[:m]] = True
+        mask = stratified_draw(y, m, self.random_state, spare_last=True)
+        if not mask.any():
+            raise ValueError("held_out: expected a class of two samples or more, got none")
         return mask
 
     def _fit_parts(self, rows: Rows, y: Labels, layout: Layout) -> None:
@@ -291,7 +294,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         self.n_samples_ = 0 if sampled is None else sampled.n_samples
         self.largest_reliability_ = 1.0 if sampled is None else largest_bound(sampled.n_samples)
 
-    def _correct(self, rows: Rows, y: Labels, held_out: Rows | None) -> None:
+    def _correct(self, rows: Rows, y: Labels, held_out: tuple[Rows, Labels] | None) -> None:
         """Correct the rule by folds, or by rows that were held out from the fit."""
         model = self.fitted_
         self.correction_, steps = correct_rule(self, rows, y, held_out)
@@ -605,7 +608,7 @@ def _rule(estimator: ReliableClassifier, name: str, predict: ClassCodes) -> Rule
 
 
 def correct_rule(
-    estimator: ReliableClassifier, rows: Rows, y: Labels, held_out: Rows | None
+    estimator: ReliableClassifier, rows: Rows, y: Labels, held_out: tuple[Rows, Labels] | None
 ) -> tuple[Correction, NDArray[np.int64]]:
     """Learn the correction of a fitted rule, and at which numbers of values it was evaluated.
 
@@ -615,7 +618,8 @@ def correct_rule(
     confidence = CONFIDENCE if estimator.correct is True else estimator.correct
     confidence = 0.0 if isinstance(confidence, str) else float(confidence)  # on average
     n_folds = int(estimator.held_out) if held_out is None else 0
-    n, d = (rows if held_out is None else held_out).rows.shape
+    tested, labels = (rows, y) if held_out is None else held_out
+    n, d = tested.rows.shape
     grid = np.union1d(GRID, [tau])
     if model.rule.cost > 1:  # others take more samples; these serve looser and stricter ones
         grid = np.array([grid[0], tau])
@@ -623,15 +627,16 @@ def correct_rule(
     n_rows, n_times = _sizes(model.rule.cost, n, length, _least_rows(tau, confidence))
     steps = spread_steps(length, n_times)
     times = steps * channels
+    random = check_random_state(estimator.random_state)
+    drawn = stratified_draw(labels, n_rows, random)
     parts: list[NDArray[np.bool_]] = []
     total = n_rows * len(times)
     with progress_bar(total, "ReliableClassifier", estimator.verbose) as bar:
         done = _Progress(bar, total, n_folds)
         if len(times) and held_out is not None:
-            own = held_out.take(slice(0, n_rows))
-            parts.append(_wrong_decisions(model, own, grid, times, done))
+            parts.append(_wrong_decisions(model, tested.take(drawn), grid, times, done))
         elif len(times):
-            for other, own in _fold_models(estimator, rows, y, n_rows, n_folds):
+            for other, own in _fold_models(estimator, rows, y, drawn, random):
                 parts.append(_wrong_decisions(other, own, grid, times, done))
     if not parts:
         if len(times):  # a row of one entry has no beginning
@@ -648,12 +653,16 @@ def correct_rule(
 
 
 def _fold_models(
-    estimator: ReliableClassifier, rows: Rows, y: Labels, n_rows: int, n_folds: int
+    estimator: ReliableClassifier,
+    rows: Rows,
+    y: Labels,
+    drawn: NDArray[np.bool_],
+    random: np.random.RandomState,
 ) -> Iterator[tuple[FittedModel, Rows]]:
-    """For each fold the model without it, and samples of it, at most so many over all folds."""
-    chosen, layout = spread_over_classes(y, n_rows), estimator.fitted_.layout
-    for fold in fold_masks(y, n_folds):
-        own = np.flatnonzero(fold & chosen)
+    """For each fold, the model fitted without it and the drawn samples in it."""
+    layout = estimator.fitted_.layout
+    for fold in fold_masks(y, int(estimator.held_out), random):
+        own = np.flatnonzero(fold & drawn)
         if not len(own):
             continue
         try:

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import column_or_1d
 
 from eigenfeat._base.labels import plain_labels
 from eigenfeat._base.saved import Saved, fits
-from eigenfeat._base.types import Codes, Labels
+from eigenfeat._base.types import Codes, Labels, RandomState
 from eigenfeat._base.validation import plain_rows, real_array, show
 from eigenfeat.samples.estimator import validate_data
 
@@ -40,8 +41,8 @@ __all__ = [
     "labelled_complete_rows",
     "pushed_value",
     "series_of",
-    "spread_over_classes",
-    "spread_steps",
+        "spread_steps",
+    "stratified_draw",
     "taus_of",
     "training_rows",
     "whole_rows",
@@ -175,6 +176,7 @@ def _laid_out(series: list[_Array], layout: Layout, *, ended: bool) -> Rows:
 
 def series_of(X: Any) -> list[_Array] | None:
     """Series (channels, times), if X is an array of them or a list of unequal lengths."""
+    X = _array_of_epochs(X)
     if not _are_series(X):
         return None
     out = []
@@ -191,6 +193,15 @@ def series_of(X: Any) -> list[_Array] | None:
     if not out:
         raise ValueError("X: expected at least one series, got none")
     return out
+
+
+def _array_of_epochs(X: Any) -> Any:
+    """The array of an object that is a sequence of epochs, such as MNE's; other objects as is."""
+    known = isinstance(X, (np.ndarray, list, tuple, str)) or hasattr(X, "ndim")
+    if known or hasattr(X, "columns") or not (hasattr(X, "__len__") and hasattr(X, "__iter__")):
+        return X
+    array = np.asarray(X)
+    return array if array.ndim == 3 else X
 
 
 def _are_series(X: Any) -> bool:
@@ -294,17 +305,16 @@ def taus_of(model: BaseEstimator, reliability: ArrayLike | None, n: int) -> NDAr
 # ---- folds and blocks
 
 
-def fold_masks(y: Labels, n_folds: int, repeat: int = 0) -> Iterator[NDArray[np.bool_]]:
-    """Which rows each fold leaves out; folds that leave out none or all are skipped.
+def fold_masks(
+    y: Labels, n_folds: int, random_state: RandomState = 0
+) -> Iterator[NDArray[np.bool_]]:
+    """Yield the samples that each fold holds out; folds of no sample or of all are skipped.
 
-    Rows of each class are dealt to the folds in turn, and the classes start at different folds. The
-    only row of a class is never left out, so that all classes are in what is left. Repeats other
-    than 0 deal the rows in other orders.
+    Folds are stratified and drawn at random. The only sample of a class is never held out, so that
+    every class stays in the training part.
     """
     _, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
-    order = np.arange(len(codes))
-    if repeat:
-        order = np.random.default_rng(repeat).permutation(len(codes))
+    order = check_random_state(random_state).permutation(len(codes))
     turn = np.empty(len(codes), dtype=np.intp)
     turn[order[np.argsort(codes[order], kind="stable")]] = np.arange(len(codes))
     turn[(counts == 1)[codes]] = -1
@@ -322,16 +332,27 @@ def ignore_single_sample_warning() -> Iterator[None]:
         yield
 
 
-def spread_over_classes(y: Labels, rows: int) -> NDArray[np.bool_]:
-    """Which rows to take, of each class its first ones in the same proportion."""
-    _, codes = np.unique(y, return_inverse=True)
-    rank = np.empty(len(codes))
-    for g in range(int(codes.max()) + 1):
-        members = np.flatnonzero(codes == g)
-        rank[members] = np.arange(len(members)) / len(members)
-    chosen = np.zeros(len(codes), dtype=bool)
-    chosen[np.argsort(rank, kind="stable")[:rows]] = True
-    return chosen
+def stratified_draw(
+    y: Labels, count: int, random_state: RandomState, *, spare_last: bool = False
+) -> NDArray[np.bool_]:
+    """Draw `count` samples at random, of each class in proportion to its size.
+
+    All samples are equally likely to be drawn. With `spare_last` one sample of each class is never
+    drawn.
+    """
+    random = check_random_state(random_state)
+    _, codes, sizes = np.unique(y, return_inverse=True, return_counts=True)
+    order = random.permutation(len(codes))
+    order = order[np.argsort(codes[order], kind="stable")]
+    place = np.arange(len(codes)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    # The samples of a class are spread evenly over (0, 1) from a random start.
+    position = (place + np.repeat(random.uniform(size=len(sizes)), sizes)) / np.repeat(sizes, sizes)
+    if spare_last:
+        position[place == np.repeat(sizes, sizes) - 1] = np.inf
+    count = min(count, int(np.isfinite(position).sum()))
+    mask = np.zeros(len(codes), dtype=bool)
+    mask[order[np.argsort(position, kind="stable")[:count]]] = True
+    return mask
 
 
 BLOCK_NUMBERS = 2**22  # about 32 MB

@@ -25,7 +25,7 @@ __all__ = ["Policy", "Regression", "fitted_policy", "stops_of_prices", "views_of
 _Array = NDArray[np.float64]
 
 RIDGE = 1.0
-MOST = 1500  # samples that a regression uses
+MAX_SAMPLES = 1500  # per regression, drawn at random
 
 
 def views_of(probability: _Array) -> _Array:
@@ -49,7 +49,8 @@ class Regression(Saved):
     }
 
     def __init__(self, views: _Array) -> None:
-        self.chosen = np.unique(np.linspace(0, len(views) - 1, min(len(views), MOST)).astype(int))
+        drawn = np.random.default_rng(0).permutation(len(views))[:MAX_SAMPLES]
+        self.chosen = np.sort(drawn)
         self.mean = views.mean(axis=0)
         spread = deviations(views)
         self.scale = np.where(spread > 0, spread, 1.0)

@@ -58,12 +58,20 @@ class Evidence:
             confusion_matrix(self.true, self.predicted, labels=np.arange(len(self.classes)))
         )
 
-    def first(self, n: int) -> Evidence:
-        """The evidence of the first n samples."""
-        parts = ("X", "y", "true", "predicted", "proba")
-        first: dict[str, Any] = {name: getattr(self, name) for name in parts}
-        first = {name: None if part is None else part[:n] for name, part in first.items()}
-        return replace(self, **first)
+    def drawn(self, n: int) -> Evidence:
+        """The evidence of at most n samples, drawn at random."""
+        if len(self.true) <= n:
+            return self
+        rows = np.sort(np.random.default_rng(0).permutation(len(self.true))[:n])
+        parts = {
+            name: None if (part := getattr(self, name)) is None else _take(part, rows)
+            for name in ("X", "y", "true", "predicted", "proba", "features")
+        }
+        return replace(self, **parts)
+
+
+def _take(part: Any, rows: NDArray[np.intp]) -> Any:
+    return part.iloc[rows] if hasattr(part, "iloc") else part[rows]
 
 
 def evidence_of(model: Any, X: Any, y: NDArray[Any], image_shape: Any) -> Evidence:

@@ -301,7 +301,9 @@ def _embedding(evidence: Evidence) -> Html | None:
     m = evidence.features.shape[-1]
     if evidence.features.ndim != 2 or m < 2 or hasattr(evidence.model, "expansion"):
         return None
-    points, codes = evidence.features[:MOST_POINTS], evidence.true[:MOST_POINTS]
+    evidence = evidence.drawn(MOST_POINTS)
+    points, codes = evidence.features, evidence.true
+    assert points is not None
     figure = new_figure(5.6, 4.8)
     ax = figure.subplots()
     for code, label in enumerate(evidence.labels):
@@ -318,7 +320,7 @@ def _embedding(evidence: Evidence) -> Html | None:
 
 
 def _early(evidence: Evidence) -> tuple[list[tuple[str, str, str]], dict[str, Html | None]]:
-    evidence = evidence.first(MOST_SERIES)
+    evidence = evidence.drawn(MOST_SERIES)
     with quietly():
         decisions = evidence.model.predict_early(evidence.X)
     time, n = np.asarray(decisions.time), len(evidence.true)
@@ -343,28 +345,37 @@ def _early(evidence: Evidence) -> tuple[list[tuple[str, str, str]], dict[str, Ht
     caption = "Series by class and time of decision, and labels that are not final."
     return top, {
         "Decisions": picture(strip.figure_, caption),
-        "Reliability": _promise(evidence, final, n),
+        "Reliability": _promise(evidence, codes),
         "One series": _one_series(evidence, time),
         "Confusion": _confusion(early),
         "Classes": _classes(early),
     }
 
 
-def _promise(evidence: Evidence, final: float, n: int) -> Html | None:
+def _promise(evidence: Evidence, early: NDArray[np.intp]) -> Html | None:
+    """The required reliability, and the share of early labels that are final, also by class."""
     inner = getattr(evidence.model, "best_estimator_", evidence.model)
     tau = getattr(evidence.model, "reliability_", getattr(inner, "reliability", None))
     if tau is None:
         return None
-    lines = [
-        ("required reliability (tau)", short_tau(float(tau))),
-        ("share of early labels that are final, these series", f"{final:.4f}"),
-        ("its standard error", f"{standard_error(final, n):.4f}"),
-    ]
-    content = table(("", ""), lines)
+    agrees = early == evidence.predicted
+    lines = [("all", *_share(agrees))]
+    for code, label in enumerate(evidence.labels):
+        if (evidence.true == code).any():
+            lines.append((label, *_share(agrees[evidence.true == code])))
+    content = Html(
+        paragraph(f"Required reliability (tau): {short_tau(float(tau))}. Labels that are final:")
+        + table(("true class", "series", "share", "standard error"), lines)
+    )
     if getattr(inner, "correction_", None) is None and not hasattr(inner, "calibration_"):
         note = "The rule is neither corrected nor calibrated: tau holds if its model is right."
         content = Html(content + paragraph(note, kind="soft"))
     return content
+
+
+def _share(agrees: NDArray[np.bool_]) -> tuple[str, str, str]:
+    share = float(agrees.mean())
+    return f"{len(agrees):,}", f"{share:.4f}", f"{standard_error(share, len(agrees)):.4f}"
 
 
 def _one_series(evidence: Evidence, time: Any) -> Html | None:

@@ -24,7 +24,7 @@ from eigenfeat.early import (
 )
 from eigenfeat.early.reliable import correct_rule
 from eigenfeat.early.rules import Correction, lower_bounds
-from eigenfeat.early.series import training_rows
+from eigenfeat.early.series import stratified_draw, training_rows
 
 
 def walks(random, n, d=30):
@@ -164,7 +164,9 @@ def test_it_is_that_of_all_decisions(rng, name, correct):
     plain = RULES[name](reliability=tau, correct=False).fit(X, y)
     model = RULES[name](reliability=tau, correct=correct, held_out=2).fit(X, y)
     rows, _, _ = training_rows(plain, held_out, held_out_y)
-    correction, steps = correct_rule(plain.set_params(correct=correct), None, None, rows)
+    correction, steps = correct_rule(
+        plain.set_params(correct=correct), None, None, (rows, held_out_y)
+    )
     assert_array_equal(steps, times)
     assert_array_equal(correction.tau, model.correction_.tau)
     final = plain.predict(held_out)
@@ -226,6 +228,50 @@ def test_the_promise_of_held_out_samples_holds_as_often_as_it_says(rule, tau):
         early.append(found.time.mean())
     assert binom.cdf(kept, runs, 0.8) >= 1e-3
     assert np.mean(early) < 11.8
+
+
+def late_difference(random, n):
+    """Series sorted by class; the rare class shows itself in the last five values."""
+    y = (np.arange(n) >= 0.95 * n).astype(int)
+    X = 0.3 * random.standard_normal((n, 20))
+    X[:, 15:] += 3.0 * y[:, None]
+    return X, y
+
+
+@pytest.mark.parametrize("held_out", [5, 0.5])
+def test_the_order_of_the_samples_does_not_matter(held_out):
+    """More samples are held out than the correction evaluates."""
+    random = np.random.default_rng(0)
+    X, y = late_difference(random, 7000)
+    fresh, _ = late_difference(random, 2000)
+    lda = LinearDiscriminantAnalysis()
+    model = ReliableClassifier(lda, reliability=0.98, held_out=held_out).fit(X, y)
+    assert model.correction_.least_known(0.98) >= 15
+    assert np.mean(model.predict_early(fresh).label == model.predict(fresh)) >= 0.98
+
+
+def test_a_rare_class_stays_in_the_fit():
+    for seed in range(20):
+        y = np.arange(100) % 2
+        y[[3, 50, 90]] = 5
+        y[7] = 9
+        X = np.random.default_rng(seed).standard_normal((100, 4)) + y[:, None]
+        lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage=0.1)
+        model = ReliableClassifier(lda, held_out=0.5, random_state=seed, reliability=0.8)
+        assert_array_equal(model.fit(X, y).classes_, [0, 1, 5, 9])
+
+
+def test_drawn_samples_are_stratified_and_equally_likely():
+    y = np.repeat([0, 1, 2], [60, 30, 7])
+    counts = np.zeros(len(y))
+    for seed in range(400):
+        drawn = stratified_draw(y, 33, seed)
+        assert drawn.sum() == 33
+        assert np.all(np.abs(np.bincount(y[drawn]) - 33 / 97 * np.bincount(y)) < 1.5)
+        counts += drawn
+    assert np.all(np.abs(counts / 400 - 33 / 97) < 5 * np.sqrt(0.34 * 0.66 / 400))
+    spared = stratified_draw(y, 97, 0, spare_last=True)
+    assert_array_equal(np.bincount(y[~spared]), [1, 1, 1])
 
 
 def test_what_is_held_out_is_not_fitted(rng):

@@ -15,6 +15,7 @@ from eigenfeat.early import (
     ReliableClassifierCV,
     early_scores,
 )
+from eigenfeat.early.series import fold_masks
 
 LDA = ReliableClassifier(LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"), correct=False)
 LOCAL = ReliableClassifier(LocalQDA(4), rule="quadratic", correct=False)
@@ -35,12 +36,9 @@ def test_the_choice_is_that_of_plain_loops(series):
     tau = [0.05, 0.3, 0.6, 0.9]
     candidates = {"local": LOCAL, "lda": LDA}
     model = ReliableClassifierCV(candidates, tau=tau, n_folds=3).fit(X, y)
-    turn = np.empty(len(y), dtype=int)
-    turn[np.argsort(y, kind="stable")] = np.arange(len(y)) % 3
     for name, candidate in candidates.items():
         expected = np.zeros(len(tau))
-        for fold in range(3):
-            held = turn == fold
+        for held in fold_masks(y, 3):
             candidate.fit(X[~held], y[~held])
             for k, value in enumerate(tau):
                 early = candidate.predict_early(X[held], value)
@@ -98,10 +96,7 @@ def test_series_of_channels_are_searched_like_their_rows(series, unequal):
         assert np.isfinite(model.harmonic_means_["lda"]).all()
         return
     expected = np.zeros(3)
-    turn = np.empty(len(y), dtype=int)
-    turn[np.argsort(y, kind="stable")] = np.arange(len(y)) % 3
-    for fold in range(3):
-        held = turn == fold
+    for held in fold_masks(y, 3):
         fitted = clone(again).fit(given[~held], y[~held])
         for k, value in enumerate(tau):
             scores = early_scores(fitted.predict_early(given[held], value), 6, y=y[held])

@@ -196,12 +196,27 @@ def test_sections_fit_the_family(digits):
     assert f"Samples needed {found.time.mean():.1f} of 30" in page.words
     assert f"Final labels {final:.1%}" in page.words
     assert {"decisions", "reliability", "one-series", "confusion"} <= {*page.sections}
+    agrees = (found.label == lda.predict(series[120:]))[ramps[120:] == "down"]
+    assert f"down {len(agrees)} {agrees.mean():.4f}" in page.words
     reduced = ef.LDG(n_components=[2, 5], gamma=0.4, n_neighbors=8).fit(train, y)
     page = Page(report.write_report(reduced, test, truth, image_shape=(8, 8)))
     assert {"embedding", "filters"} <= {*page.sections}
     shift = ef.MaxMarginShift(PCA(3), scales=[0.0, 0.5]).fit(train, y)
     page = Page(report.write_report(shift, test, truth, image_shape=(8, 8)))
     assert {"embedding", "filters"} <= {*page.sections}
+
+
+def test_early_decisions_of_many_series_are_those_of_drawn_ones(rng):
+    """Half of the series, the first 2000, keep their label; the others change it."""
+    X = rng.standard_normal((4000, 6)) / 4
+    y = np.arange(4000) // 2000
+    X[:, 4:] += 4.0 * y[:, None]
+    model = ReliableClassifier(LinearDiscriminantAnalysis(), correct=False, reliability=0.3)
+    page = Page(report.write_report(model.fit(X, y), X, y))
+    share = float(re.search(r"Final labels ([\d.]+)%", page.words).group(1))
+    found = model.predict_early(X)
+    assert abs(share - 100 * np.mean(found.label == model.predict(X))) < 5
+    assert share < 70
 
 
 def test_permuting_a_column_that_decides_costs_most(rng):
