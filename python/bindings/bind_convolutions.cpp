@@ -39,8 +39,8 @@ Array<T> features_of(const Array<T>& series, const Places& dilations, const Plac
 
 template <class T>
 Array<T> outputs_of(const Array<T>& series, const Places& dilations, const Places& n_thresholds,
-                    const Places& channel_begin, const Places& channels, const Places& picked,
-                    int n_threads) {
+                    const Places& channel_begin, const Places& channels, index_t first_pair,
+                    const Places& picked, int n_threads) {
   require_dimensions(series, 3, "series");
   const ConvolutionPlan plan =
       plan_of(series.shape(1), dilations, n_thresholds, channel_begin, channels);
@@ -50,7 +50,7 @@ Array<T> outputs_of(const Array<T>& series, const Places& dilations, const Place
   const auto view = matrix_output(outputs);
   {
     const Unlocked unlocked;
-    convolution_outputs<T>(rows, plan, places, view, n_threads);
+    convolution_outputs<T>(rows, plan, first_pair, places, view, n_threads);
   }
   return outputs;
 }
@@ -63,7 +63,7 @@ void register_both(py::module_& module) {
              py::arg("thresholds").noconvert(), py::arg("ends").noconvert(), "n_threads"_a);
   module.def("convolution_outputs", &outputs_of<T>, py::arg("series").noconvert(),
              py::arg("dilations").noconvert(), py::arg("n_thresholds").noconvert(),
-             py::arg("channel_begin").noconvert(), py::arg("channels").noconvert(),
+             py::arg("channel_begin").noconvert(), py::arg("channels").noconvert(), "first_pair"_a,
              py::arg("rows").noconvert(), "n_threads"_a);
 }
 

@@ -490,9 +490,10 @@ def convolution_outputs(
     n_thresholds: _I64,  # (D,)
     channel_begin: _I64,  # (84 D + 1,)
     channels: _I64,
-    rows: _I64,  # (84 D,)
+    first_pair: int,
+    rows: _I64,  # (m,)
     n_threads: int,
-) -> npt.NDArray[_T]: ...  # (84 D, length)
+) -> npt.NDArray[_T]: ...  # (m, length)
 def column_ranks(
     x: npt.NDArray[_T],  # (n, d)
     columns: _I64,  # (c,)

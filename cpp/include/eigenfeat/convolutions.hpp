@@ -40,9 +40,11 @@ void convolution_features(MatrixView<const T> series, const ConvolutionPlan& pla
                           VectorView<const T> thresholds, MatrixView<const index_t> ends,
                           MatrixView<T> features, int n_threads);
 
-// Row p of outputs (84 D, length) <- c of pair p and of series rows[p]; 0 before its first output.
+// Outputs of the pairs first_pair, first_pair + 1, ...: row p of outputs (m, length) belongs to pair
+// first_pair + p and series rows[p], and is 0 before its first output.
 template <class T>
 void convolution_outputs(MatrixView<const T> series, const ConvolutionPlan& plan,
-                         VectorView<const index_t> rows, MatrixView<T> outputs, int n_threads);
+                         index_t first_pair, VectorView<const index_t> rows, MatrixView<T> outputs,
+                         int n_threads);
 
 }  // namespace eigenfeat

@@ -220,29 +220,33 @@ void convolution_features(MatrixView<const T> series, const ConvolutionPlan& pla
 
 template <class T>
 void convolution_outputs(MatrixView<const T> series, const ConvolutionPlan& plan,
-                         VectorView<const index_t> rows, MatrixView<T> outputs, int n_threads) {
+                         index_t first_pair, VectorView<const index_t> rows, MatrixView<T> outputs,
+                         int n_threads) {
   check(series, plan);
   const index_t length = series.cols / plan.n_channels;
   const index_t pairs = kConvolutionKernels * plan.dilations.size;
-  require(rows.size == pairs && outputs.rows == pairs && outputs.cols == length, "outputs",
-          "shape " + shape_text(pairs, length) + " and as many rows",
-          shape_text(outputs) + " and " + std::to_string(rows.size) + " rows");
-  for (index_t p = 0; p < pairs; ++p) {
+  require(first_pair >= 0 && first_pair <= pairs && rows.size <= pairs - first_pair, "first_pair",
+          "pairs among " + std::to_string(pairs),
+          std::to_string(rows.size) + " from " + std::to_string(first_pair));
+  require(outputs.rows == rows.size && outputs.cols == length, "outputs",
+          "shape " + shape_text(rows.size, length), shape_text(outputs));
+  for (index_t p = 0; p < rows.size; ++p) {
     require(rows[p] >= 0 && rows[p] < series.rows, "rows", "places of series",
             std::to_string(rows[p]));
   }
-  const double work = static_cast<double>(pairs) * static_cast<double>(length);
+  const double work = static_cast<double>(rows.size) * static_cast<double>(length);
   const int threads = threads_for(32.0 * work, n_threads);
   PerThread<Vector<Convolver<T>>> convolvers(threads);
-  for_blocks(pairs, threads, [&](index_t pair, int thread) {
+  for_blocks(rows.size, threads, [&](index_t p, int thread) {
     if (convolvers[thread].empty()) convolvers[thread].emplace_back(plan, length);
     Convolver<T>& own = convolvers[thread].front();
+    const index_t pair = first_pair + p;
     const index_t place = pair / kConvolutionKernels, kernel = pair % kConvolutionKernels;
     const index_t first = first_output(place, kernel, plan.dilations[place]);
-    own.take(series.row(rows[pair]));
+    own.take(series.row(rows[p]));
     own.use_dilation(place);
     const T* values = own.outputs(place, kernel, first, length);
-    T* row = outputs.row(pair);
+    T* row = outputs.row(p);
     std::fill(row, row + std::min(first, length), T(0));
     if (first < length) std::copy(values + first, values + length, row + first);
   });
@@ -253,7 +257,8 @@ void convolution_outputs(MatrixView<const T> series, const ConvolutionPlan& plan
                                         VectorView<const T>, MatrixView<const index_t>, \
                                         MatrixView<T>, int);                            \
   template void convolution_outputs<T>(MatrixView<const T>, const ConvolutionPlan&,     \
-                                       VectorView<const index_t>, MatrixView<T>, int);
+                                       index_t, VectorView<const index_t>,              \
+                                       MatrixView<T>, int);
 EIGENFEAT_INSTANTIATE(float)
 EIGENFEAT_INSTANTIATE(double)
 #undef EIGENFEAT_INSTANTIATE

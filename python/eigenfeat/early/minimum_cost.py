@@ -123,7 +123,7 @@ class MinimumCostClassifier(RowClassifier):
 
     See Also
     --------
-    ReliableClassifier : A promise instead of a cost.
+    ReliableClassifier : Promises a share of final labels instead.
     eigenfeat.signals.ConvolutionClassifier : The default; computed once for all times.
 
     References

@@ -44,8 +44,8 @@ TAUS = (*SMALL, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 0
 class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
     """Early classification with the largest harmonic mean of accuracy and earliness saved.
 
-    Use it where the average of accuracy and earliness matters, and no single decision needs a
-    promise. Give `candidates` of your own first. User guide: :doc:`/guide/early_costs`.
+    Use it where the average of accuracy and earliness matters, and no promise is
+    needed. Give `candidates` of your own first. User guide: :doc:`/guide/early_costs`.
 
     Each candidate is fitted to all folds but one and decides the series of that fold at every tau.
     The candidate and the tau with the largest harmonic mean :math:`2 a (1 - e) / (a + 1 - e)` of
@@ -91,7 +91,7 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
 
     See Also
     --------
-    ReliableClassifier : A promise for each decision.
+    ReliableClassifier : Promises a share of final labels.
     MinimumCostClassifier : Often better with many samples.
 
     References

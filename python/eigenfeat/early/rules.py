@@ -203,7 +203,8 @@ class PairwiseRule(Rule):
     Differences of linear discriminants have exact normal tails; under a mixture each tail is the
     mixture's.
 
-    The right choice for linear discriminants: on 21 sets the earliest rule at an agreement of .9.
+    The right choice for linear discriminants: at an agreement of .9 it decides earlier than the
+    rules "box" and "quadratic" on 21 of 21 sets.
     """
 
     def largest_tau(self, rule_input: RuleInput) -> tuple[_Array, _Codes]:

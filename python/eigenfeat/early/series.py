@@ -41,7 +41,7 @@ __all__ = [
     "labelled_complete_rows",
     "pushed_value",
     "series_of",
-        "spread_steps",
+    "spread_steps",
     "stratified_draw",
     "taus_of",
     "training_rows",

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from eigenfeat._base.saved import Saved
+from eigenfeat._base.threads import one_blas_thread
 from eigenfeat.moments.columns import deviations
 
 __all__ = ["Policy", "Regression", "fitted_policy", "stops_of_prices", "views_of"]
@@ -48,6 +49,7 @@ class Regression(Saved):
         "known": "numbers n q",
     }
 
+    @one_blas_thread()
     def __init__(self, views: _Array) -> None:
         drawn = np.random.default_rng(0).permutation(len(views))[:MAX_SAMPLES]
         self.chosen = np.sort(drawn)
@@ -59,12 +61,14 @@ class Regression(Saved):
         kernel[np.diag_indices_from(kernel)] += RIDGE
         self._factor = cho_factor(kernel, lower=True)
 
+    @one_blas_thread()
     def fit(self, target: _Array) -> tuple[_Array, Any]:
         """Coefficients and means of a target (n,), or of the columns of a target (n, P)."""
         chosen = target[self.chosen]
         mean = chosen.mean(axis=0)
         return np.asarray(cho_solve(self._factor, chosen - mean)), mean
 
+    @one_blas_thread()
     def predict(self, views: _Array, fitted: tuple[_Array, Any]) -> _Array:
         """(m,) or (m, P) at other views."""
         return np.asarray(self._kernel((views - self.mean) / self.scale) @ fitted[0] + fitted[1])

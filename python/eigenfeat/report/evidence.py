@@ -63,7 +63,7 @@ class Evidence:
         if len(self.true) <= n:
             return self
         rows = np.sort(np.random.default_rng(0).permutation(len(self.true))[:n])
-        parts = {
+        parts: dict[str, Any] = {
             name: None if (part := getattr(self, name)) is None else _take(part, rows)
             for name in ("X", "y", "true", "predicted", "proba", "features")
         }

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.calibration import CalibrationDisplay, calibration_curve
 from sklearn.inspection import permutation_importance
 from sklearn.metrics import (

@@ -46,6 +46,8 @@ _TAPS = 9
 _GOLDEN = (np.sqrt(5.0) + 1.0) / 2.0
 _WEIGHTS = (0.0, 0.03, 0.1, 0.3, 1.0)  # of interval summaries
 _BLOCK = 1 << 25  # features computed at once
+_MAX_OUTPUTS = 1 << 22  # numbers of outputs that thresholds are taken from at once
+_MIN_PAIRS = 16  # pairs of dilation and kernel whose outputs are computed at once
 
 
 class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -182,7 +184,7 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
                 picked[_KERNELS * k : _KERNELS * (k + 1)] = among[
                     _integers(rng, len(among), _KERNELS)
                 ]
-            self.thresholds_ = self._quantiles(series, lengths, picked)
+            self.thresholds_ = self._thresholds(series, lengths, picked)
         return self
 
     def transform(self, X: ArrayLike | Sequence[ArrayLike]) -> Floats:
@@ -266,31 +268,27 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             self.channels_,
         )
 
-    def _quantiles(
+    def _thresholds(
         self, series: Floats, lengths: NDArray[np.int64], picked: NDArray[np.int64]
     ) -> Floats:
-        """Thresholds: quantiles of each pair's outputs, at a sequence that fills (0, 1) evenly."""
+        """Quantiles of each pair's outputs, at levels that fill (0, 1) evenly."""
         n_threads = threads.resolve(self.n_threads)
-        outputs = core.convolution_outputs(series, *self._plan(), picked, n_threads)
         counts = np.repeat(self.thresholds_per_kernel_, _KERNELS)
-        levels = (np.arange(1, counts.sum() + 1) * _GOLDEN) % 1.0
+        begin = np.concatenate([[0], np.cumsum(counts)])
+        levels = (np.arange(1, begin[-1] + 1) * _GOLDEN) % 1.0
         place, kernel = np.divmod(np.arange(len(picked)), _KERNELS)
         half = np.where((place + kernel) % 2 == 0, _TAPS // 2, _TAPS - 1)
         first = np.minimum(half * self.dilations_[place], lengths[picked])
-        sizes = lengths[picked] - first
-        clock = np.arange(outputs.shape[1])
-        outside = (clock < first[:, None]) | (clock >= lengths[picked][:, None])
-        outputs[outside] = np.inf
-        outputs.sort(axis=1)
-        pair = np.repeat(np.arange(len(picked)), counts)
-        position = levels * np.maximum(sizes[pair] - 1, 0)
-        low = position.astype(np.int64)
-        high = np.minimum(low + 1, np.maximum(sizes[pair] - 1, 0))
-        share = position - low
-        below, above = outputs[pair, low], outputs[pair, high]
-        empty = sizes[pair] == 0
-        below, above = (np.where(empty, 0.0, v).astype(np.float64) for v in (below, above))
-        return (below + share * (above - below)).astype(series.dtype)
+        thresholds = np.empty(begin[-1], dtype=series.dtype)
+        step = max(_MIN_PAIRS, _MAX_OUTPUTS // series.shape[2])
+        for pair in range(0, len(picked), step):
+            rows = picked[pair : pair + step]
+            outputs = core.convolution_outputs(series, *self._plan(), pair, rows, n_threads)
+            for k, values in enumerate(outputs, pair):
+                inside = np.sort(values[first[k] : lengths[picked[k]]])
+                of_pair = slice(begin[k], begin[k + 1])
+                thresholds[of_pair] = _quantiles(inside, levels[of_pair])
+        return thresholds
 
     def _series(self, X: Any) -> tuple[Floats, NDArray[np.int64]]:
         series, lengths = read_series(X, self.n_channels_)
@@ -526,6 +524,7 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "coef_")
         return self._scored([self.features_.transform(X), *self._summaries(X)])
 
+    @threads.one_blas_thread()
     def _scored(self, blocks: list[Floats]) -> _Array:
         scores = np.zeros((len(blocks[0]), len(self.classes_)))
         first = 0
@@ -535,6 +534,7 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
             first += block.shape[1]
         return scores + self.intercept_
 
+    @threads.one_blas_thread()
     def _solve(self, blocks: list[Floats], targets: _Array, alphas: _Array) -> None:
         """Ridge with centred, standardised features Z: alpha by ``e_i / (1 - 1/n - h_i)``.
 
@@ -693,6 +693,17 @@ def logit_factor(scores: _Array, codes: NDArray[np.intp]) -> float:
 
     minimum = minimize_scalar(loss, bounds=(np.log(0.1), np.log(30.0)), method="bounded")
     return float(np.exp(minimum.x))
+
+
+def _quantiles(values: Floats, levels: _Array) -> _Array:
+    """Quantiles of ascending values, interpolated linearly; 0 of no values."""
+    if not len(values):
+        return np.zeros(len(levels))
+    position = levels * (len(values) - 1)
+    low = position.astype(np.int64)
+    below = values[low].astype(np.float64)
+    above = values[np.minimum(low + 1, len(values) - 1)].astype(np.float64)
+    return np.asarray(below + (position - low) * (above - below))
 
 
 def _dilations(

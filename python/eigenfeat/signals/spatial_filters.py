@@ -277,19 +277,36 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """
         check_is_fitted(self, "filters_")
         banks = self._banks(X, groups, self.n_channels_)
-        n, _, times = banks[0].shape
-        out = np.empty((n, len(self.filters_)), dtype=banks[0].dtype)
+        out = np.empty((len(banks[0]), len(self.filters_)), dtype=banks[0].dtype)
         for band, epochs in enumerate(banks):
             columns = np.flatnonzero(self.filter_bands_ == band)
-            filters = self.filters_[columns].astype(out.dtype)
+            power = self._power if len(columns) <= 2 * self.n_channels_ else self._power_of_many
             for rows in epoch_blocks(epochs):
-                signals = filters @ epochs[rows]
-                if self.center:
-                    signals -= signals.mean(axis=2, keepdims=True)
-                out[rows, columns[0] : columns[-1] + 1] = (
-                    np.einsum("nft,nft->nf", signals, signals) / times
+                out[rows, columns[0] : columns[-1] + 1] = power(
+                    epochs[rows], self.filters_[columns]
                 )
         return np.log(np.maximum(out, np.finfo(out.dtype).tiny)) if self.log else out
+
+    def _power(self, epochs: NDArray[Any], filters: _Array) -> NDArray[Any]:
+        """Mean squares (n, F) of filtered epochs."""
+        signals = filters.astype(epochs.dtype) @ epochs
+        if self.center:
+            signals -= signals.mean(axis=2, keepdims=True)
+        return np.asarray(np.einsum("nft,nft->nf", signals, signals) / epochs.shape[2])
+
+    def _power_of_many(self, epochs: NDArray[Any], filters: _Array) -> NDArray[Any]:
+        """The same from covariances, for more filters than channels.
+
+        With filters ``W = U B``, U of orthonormal columns, the mean squares are the diagonal of
+        ``U cov(B x) U'``, whose rounding errors are relative to the power of all filters together.
+        """
+        U, sizes, V = np.linalg.svd(filters, full_matrices=False)
+        signals = (sizes[:, None] * V).astype(epochs.dtype) @ epochs
+        if self.center:
+            signals -= signals.mean(axis=2, keepdims=True)
+        covariances = signals @ signals.swapaxes(1, 2) / epochs.shape[2]
+        U = U.astype(epochs.dtype)
+        return np.maximum(np.einsum("nfb,fb->nf", U @ covariances, U), 0.0)
 
     def apply(self, X: ArrayLike, groups: ArrayLike | None = None) -> Floats:
         """Filter epochs: the sources instead of the channels, shape (n, F, times).

@@ -11,7 +11,13 @@ from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 import eigenfeat as ef
-from eigenfeat.early import MixtureCompletion, ReliableClassifier, Sampled
+from eigenfeat.early import (
+    MinimumCostClassifier,
+    MixtureCompletion,
+    ReliableClassifier,
+    ReliableClassifierCV,
+    Sampled,
+)
 
 T, CHANNELS = 9, 3
 
@@ -80,6 +86,43 @@ def test_channels(rng, model):
 
 def unequal(random, X):
     return [one[:, : random.integers(4, T + 1)] for one in X]
+
+
+class Epochs:
+    """A sequence of (channels, times) arrays that is no array, as MNE's Epochs."""
+
+    def __init__(self, data):
+        self.data = data
+
+    def __len__(self):
+        return len(self.data)
+
+    def __iter__(self):
+        return iter(self.data)
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.data, dtype=dtype)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        lda(),
+        MinimumCostClassifier(LinearDiscriminantAnalysis()),
+        ReliableClassifierCV({"lda": lda()}, tau=[0.5, 0.9]),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_epochs_of_other_libraries_are_arrays(rng, model):
+    X, y = sensors(rng, 60)
+    model = clone(model).fit(Epochs(X), y)
+    expected = clone(model).fit(X, y)
+    found, early = model.predict_early(Epochs(X)), expected.predict_early(X)
+    assert_array_equal(found.time, early.time)
+    assert_array_equal(found.label, early.label)
+    assert_array_equal(model.predict(Epochs(X)), expected.predict(X))
+    with pytest.raises(ValueError, match="expected 3 channels, got 2"):
+        model.predict_early(Epochs(X[:, :2]))
 
 
 def test_unequal_lengths(rng):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import tracemalloc
 from itertools import combinations
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.base import clone
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import LeaveOneOut, cross_val_predict
 from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_limits
 
 from eigenfeat.early import interval_summaries
 from eigenfeat.early.stages import stage_probabilities
@@ -130,6 +132,28 @@ def test_series_of_several_lengths(rng):
     assert_array_equal(cut[3, 0], features[3])
     flat = ConvolutionFeatures(84, random_state=0).fit([x[0] for x in some])
     assert flat.n_channels_ == 1
+
+
+def test_thresholds_of_long_series_take_little_memory(rng):
+    X = rng.standard_normal((2, 200_000)).astype(np.float32)
+    tracemalloc.start()
+    try:
+        ConvolutionFeatures(168, random_state=0).fit(X)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 40 * X.nbytes
+
+
+def test_scores_are_the_same_bits_for_any_number_of_blas_threads(rng):
+    X, y = waves(rng, 200, 60)
+
+    def scores(n_threads):
+        with threadpool_limits(n_threads, user_api="blas"):
+            model = ConvolutionClassifier(intervals=True, random_state=0).fit(X, y)
+            return model.decision_function(X)
+
+    assert_array_equal(scores(1), scores(2))
 
 
 def test_threads_seeds_and_pickles(rng):

@@ -297,3 +297,21 @@ def test_a_pair_of_classes_that_lacks_power():
     model = SpatialFilters(n_filters=4, pairs="all", ridge=0.0).fit(X, y)
     assert np.isfinite(model.transform(X)).all()
     assert (0, 1) not in {tuple(pair) for pair in model.pairs_.tolist()}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("center", [True, False])
+def test_powers_of_more_filters_than_channels(rng, dtype, center):
+    """They are the mean squares of the filtered epochs, also of dependent channels."""
+    y = np.arange(80) % 8
+    X = rng.normal(size=(80, 6, 100)) + 0.2
+    X[np.arange(80), y % 6] *= 1.5
+    X[:, 5] = X[:, :5].mean(axis=1)
+    model = SpatialFilters(4, log=False, center=center).fit(X.astype(dtype), y)
+    assert len(model.filters_) > 12
+    sources = model.apply(X)
+    if center:
+        sources = sources - sources.mean(axis=2, keepdims=True)
+    expected = np.square(sources).mean(axis=2)
+    rtol = 1e-4 if dtype == np.float32 else 1e-9
+    assert_allclose(model.transform(X.astype(dtype)), expected, rtol=rtol)
