@@ -33,6 +33,7 @@ from eigenfeat._base.validation import check_path
 
 __all__ = [
     "FileFormatError",
+    "check_array",
     "naming",
     "open_archive",
     "read_arrays",
@@ -45,6 +46,7 @@ __all__ = [
 META = "meta.npy"
 FORMAT = "eigenfeat"
 VERSION = 1
+_MAX_BYTES_PER_ENTRY = 4096  # of arrays without entries
 
 _MALFORMED = (
     struct.error,
@@ -223,53 +225,50 @@ def _foreign(name: str, error: Exception) -> str:
 
 
 def open_archive(file: IO[bytes]) -> zipfile.ZipFile:
-    """Open an archive of stored members, which take no more memory than the file is long.
+    """Open a zip archive whose members are stored, not compressed.
 
-    All arrays have been compared with the lengths of their members, in inner archives as well:
-    ValueError or BadZipFile if they differ, or it is no such archive.
+    Raises
+    ------
+    FileFormatError
+        If a member is compressed or encrypted, two members have the same name, or the members are
+        longer than the file. Only the directory of the archive is read.
     """
     archive = zipfile.ZipFile(file)
-    _check_members(archive, file.seek(0, io.SEEK_END))
-    return archive
-
-
-def _check_members(archive: zipfile.ZipFile, length: int) -> None:
-    """ValueError for members that are compressed, take more than `length` bytes, or are damaged."""
     members = archive.infolist()
     if len({member.filename for member in members}) != len(members):
-        raise ValueError("two members have the same name")
+        raise FileFormatError("two members have the same name")
     for member in members:
         stored = member.compress_type == zipfile.ZIP_STORED and not member.flag_bits & 1
         if not stored or member.compress_size != member.file_size:
-            raise ValueError(f"member {member.filename[:40]!r} is compressed or encrypted")
-    if sum(member.file_size for member in members) > length:
-        raise ValueError("members are longer than the file")
-    for member in members:
-        with archive.open(member) as content:
-            if member.filename.endswith(".npy"):
-                _check_array(content, member.file_size)
-            elif member.filename.endswith(".npz"):
-                _check_members(zipfile.ZipFile(content), member.file_size)
+            raise FileFormatError(f"member {member.filename[:40]!r} is compressed or encrypted")
+    if sum(member.file_size for member in members) > file.seek(0, io.SEEK_END):
+        raise FileFormatError("members are longer than the file")
+    return archive
 
 
-def _check_array(content: IO[bytes], length: int) -> None:
-    """ValueError for an ``npy`` file of objects, or of other numbers than its length has room for.
+def check_array(archive: zipfile.ZipFile, member: str) -> tuple[int, ...]:
+    """Shape of the array in an ``npy`` member, whose length fits the member; reads the header only.
 
-    Only the header is read.
+    Raises
+    ------
+    ValueError
+        If the array has Python objects, or another size in bytes than the member has room for.
     """
-    version = npy.read_magic(content)
-    headers: dict[Any, Callable[..., Any]] = {
-        (1, 0): npy.read_array_header_1_0,
-        (2, 0): npy.read_array_header_2_0,
-    }
-    if version not in headers:
-        raise ValueError("an array of an unknown version of NumPy's format")
-    shape, _, dtype = headers[version](content)
-    if dtype.hasobject or not dtype.itemsize:
-        raise ValueError(f"an array of dtype {dtype}, not of numbers or text")
-    wanted = prod(shape) * dtype.itemsize
-    if any(size < 0 for size in shape) or content.tell() + wanted != length:
-        raise ValueError(f"an array of {wanted} bytes in a member of {length}")
+    with archive.open(member) as content:
+        version = npy.read_magic(content)
+        headers: dict[Any, Callable[..., Any]] = {
+            (1, 0): npy.read_array_header_1_0,
+            (2, 0): npy.read_array_header_2_0,
+        }
+        if version not in headers:
+            raise ValueError("an array of an unknown version of NumPy's format")
+        shape, _, dtype = headers[version](content)
+        room = archive.getinfo(member).file_size - content.tell()
+    if dtype.hasobject or not 0 < dtype.itemsize <= max(room, _MAX_BYTES_PER_ENTRY):
+        raise ValueError(f"an array of dtype {dtype!s:.40}, not of numbers or text")
+    if any(size < 0 for size in shape) or prod(shape) * dtype.itemsize != room:
+        raise ValueError(f"an array of {prod(shape) * dtype.itemsize} bytes in {room}")
+    return tuple(shape)
 
 
 class ArrayReader:
@@ -291,10 +290,9 @@ class ArrayReader:
             raise ValueError("its header is incomplete")
 
     def _read(self, member: str) -> npt.NDArray[Any]:
+        check_array(self._archive, member)
         with self._archive.open(member) as content:
             array: npt.NDArray[Any] = npy.read_array(content, allow_pickle=False)
-            if content.read(1):
-                raise ValueError(f"array {member} is longer than it says")
         return array
 
     def array(self, name: str, shape: tuple[int, ...], dtype: str = "<f8") -> npt.NDArray[Any]:

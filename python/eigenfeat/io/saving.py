@@ -1,21 +1,22 @@
-"""Save fitted estimators to files and load them, without pickle: skops, and what it leaves open.
+"""Save fitted estimators to files and load them, without pickle.
 
-skops writes a zip archive: a tree of the objects in ``schema.json``, with the names of their
-classes, and a member for each array. It builds only objects of classes that are trusted. Before it
-does so, `load` compares the lengths of all members and arrays (`_base.saved_files`), and lets the
-classes of this package occur as plain objects only, whose constructors are not called. Afterwards
-each object compares its attributes with each other (`_base.saved`).
+skops writes a zip archive: a tree of nodes in ``schema.json``, one for each object with the name of
+its class, and a member for each array. `load` looks at the tree before skops builds objects from
+it: all types are trusted (`io.trusted_types`), sizes are within the limits below, and each array is
+as long as its member. A loaded object can still have attributes that do not fit each other; it then
+raises an error or computes wrong numbers, as the bindings check what the compiled core is given.
 """
 
 from __future__ import annotations
 
-import importlib
 import io
 import json
 import os
-import re
+import sys
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
+from types import FunctionType, MethodType
 from typing import IO, Any
 
 import numpy as np
@@ -23,56 +24,37 @@ import sklearn
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
-from eigenfeat._base.saved import Saved, check_attributes, fits, is_saved
+from eigenfeat._base.saved import Saved, check_attributes, is_saved
 from eigenfeat._base.saved_files import (
     META,
     ArrayReader,
     FileFormatError,
+    check_array,
     open_archive,
     reading,
     replacing,
 )
 from eigenfeat._base.validation import show
 from eigenfeat._base.version import __version__
+from eigenfeat.io.trusted_types import LOADERS, is_trusted
 from eigenfeat.moments.class_moments import ClassMoments
 
 __all__ = ["load", "save"]
 
 SCHEMA = "schema.json"
-_MODULE = re.compile(r"eigenfeat(\.[a-z_][a-z0-9_]*)+")
-_JSON_KEYS = (str, int, float, np.integer, np.floating, np.str_)
 
-# Parts of scikit-learn's estimators, of NumPy and SciPy that skops does not trust by itself, and
-# how they may be built. Trees of nearest neighbours are left out of files, and grow again.
-_PARTS = {
-    "numpy.dtype": "DTypeNode",
-    "scipy.sparse._csr.csr_array": "SparseMatrixNode",
-    "scipy.sparse._csr.csr_matrix": "SparseMatrixNode",
-    "scipy.sparse._csc.csc_array": "SparseMatrixNode",
-    "scipy.sparse._csc.csc_matrix": "SparseMatrixNode",
-    "sklearn.utils._bunch.Bunch": "DictNode",
-    "sklearn.calibration._CalibratedClassifier": "ObjectNode",
-    "sklearn.calibration._SigmoidCalibration": "ObjectNode",
-    "sklearn.calibration._TemperatureScaling": "ObjectNode",
-    "sklearn.compose._column_transformer._RemainderColsList": "ObjectNode",
-    "sklearn.compose._column_transformer.make_column_selector": "ObjectNode",
-    "sklearn.metrics._scorer._PassthroughScorer": "ObjectNode",
-    "sklearn.model_selection._split.GroupKFold": "ObjectNode",
-    "sklearn.model_selection._split.KFold": "ObjectNode",
-    "sklearn.model_selection._split.StratifiedKFold": "ObjectNode",
-}
-_TREES = {
-    "sklearn.neighbors._kd_tree.KDTree": "KDTree",
-    "sklearn.neighbors._ball_tree.BallTree": "BallTree",
-}
-_NAMED = 20  # types that an error names
-_NOTHING = {
-    "__class__": "str",
-    "__module__": "builtins",
-    "__loader__": "JsonNode",
-    "content": "null",
-    "is_json": True,
-}
+# Limits on the tree of a file. skops takes some 1 kB of memory for a node, and 3 kB for that of an
+# object or a function; it descends recursively.
+_MAX_NODES = 500_000
+_MAX_OBJECTS = 20_000
+_MAX_DEPTH = 100
+_MAX_BRACKETS = 2 * _MAX_NODES
+
+_PROTOCOL = 2  # of skops, which reads the nodes of others in other ways
+_VALUES = {"DictNode", "JsonNode", "ListNode", "NdArrayNode", "TupleNode", "TypeNode"}
+_JSON_KEYS = (str, int, float, np.integer, np.floating, np.str_)
+_MT19937_WORDS = 624  # of the state of NumPy's RandomState
+_MAX_NAMES = 20  # types that an error names
 
 
 # ---- writing -------------------------------------------------------------------------------------
@@ -82,7 +64,7 @@ def save(model: object, path: str | os.PathLike[str]) -> None:
     """Write an estimator, class moments or directions to a file, without pickle.
 
     The file has the parameters and all fitted attributes, and the versions of this package, NumPy
-    and scikit-learn. The same object gives the same bytes.
+    and scikit-learn. Saving is deterministic.
 
     Parameters
     ----------
@@ -97,7 +79,8 @@ def save(model: object, path: str | os.PathLike[str]) -> None:
     Raises
     ------
     ValueError
-        If the object, or something that it contains, cannot be written; the message names it.
+        If the object, or something that it contains, cannot be written, such as a lambda; the
+        message names the attribute.
     OSError
         If the file cannot be written; an existing file is then unchanged.
 
@@ -126,7 +109,8 @@ def save(model: object, path: str | os.PathLike[str]) -> None:
         raise ValueError(f"model: expected a fitted estimator, got {show(model)}")
     from skops import io as skops_io
 
-    _check_graph(model, _check_keys)
+    _check_parts(model, "model")
+    _check_graph(model)
     buffer = io.BytesIO()
     try:
         skops_io.dump(model, buffer)
@@ -138,20 +122,25 @@ def save(model: object, path: str | os.PathLike[str]) -> None:
 
 
 def _write(written: zipfile.ZipFile, file: IO[bytes]) -> None:
-    """What skops wrote, with numbers in place of addresses, dates and random names."""
+    """Copy what skops wrote, with numbers in place of addresses, dates and random names."""
     schema = json.loads(written.read(SCHEMA))
-    numbers: dict[Any, int] = {}
+    numbers: dict[int, int] = {}
+    first: dict[int, dict[str, Any]] = {}
+    repeated = []
     members: dict[str, str] = {}
-    for node in _nodes(schema):
-        if _name(node) in _TREES:
-            identity = node.get("__id__")
-            node.clear()
-            node.update(_NOTHING, __id__=identity)
-        if "__id__" in node:
-            node["__id__"] = numbers.setdefault(node["__id__"], len(numbers) + 1)
-        if isinstance(node.get("file"), str):
+    try:
+        nodes = list(_nodes(schema))
+    except FileFormatError as error:
+        raise ValueError(f"model: cannot be saved: {error}") from None
+    for node in nodes:
+        number = node["__id__"] = numbers.setdefault(node["__id__"], len(numbers) + 1)
+        if first.setdefault(number, node) is not node:
+            repeated.append(node)
+        elif isinstance(node.get("file"), str):
             suffix = node["file"].rpartition(".")[2]
             node["file"] = members.setdefault(node["file"], f"{len(members)}.{suffix}")
+    for node in repeated:
+        node.update(first[node["__id__"]])
     schema["_versions"] = {
         "eigenfeat": __version__,
         "numpy": np.__version__,
@@ -188,12 +177,17 @@ def load(
     Parameters
     ----------
     path : str or path-like
-        The file. It may come from an untrusted source: loading runs no code from it. The quality of
-        its predictions cannot be checked.
+        The file. Files from untrusted sources are safe to load and to predict with: no code from
+        the file is run, and it takes a small multiple of the file's length in memory. The numbers
+        that it predicts cannot be checked.
     trusted : sequence of str or type, default=()
         Further classes and functions that the file may contain, such as
-        ``"mypackage.Transformer"``. Those of this package are trusted, and those of NumPy, SciPy
-        and scikit-learn that are harmless whatever they contain.
+        ``"mypackage.Transformer"``. To trust a type means to trust its author and the source of the
+        file: functions are run, and scikit-learn's compiled code uses arrays of `KMeans`,
+        `OneHotEncoder`, nearest neighbours, kernel machines and trees without checking them, so
+        that a forged file can corrupt memory. Trusted by default are the types of this package,
+        containers and arrays, functions of NumPy that act on each entry, and the types of
+        scikit-learn that compute with NumPy, such as pipelines, scalers, `PCA` and linear models.
 
     Returns
     -------
@@ -221,84 +215,144 @@ def load(
             return moments
         if SCHEMA not in archive.namelist():
             raise ValueError(f"it has no member {SCHEMA}")
-        ours, source = _checked_names(archive), archive.fp
-        model = _built(source, [*ours, *_PARTS, *trusted])
-        _check_graph(model, lambda value: None)
+        named = [o if isinstance(o, str) else f"{o.__module__}.{o.__name__}" for o in trusted]
+        names = _checked_types(archive, named)
+        file.seek(0)
+        model = _built(file, [*names, *named])
+        _check_graph(model)
         return model
 
 
-def _built(source: Any, trusted: list[str | type[Any]]) -> Any:
+def _built(file: IO[bytes], trusted: list[str]) -> Any:
     from skops import io as skops_io
     from skops.io.exceptions import UntrustedTypesFoundException
 
     try:
-        source.seek(0)
-        return skops_io.load(source, trusted=trusted)
+        return skops_io.load(file, trusted=trusted)
     except UntrustedTypesFoundException:
-        source.seek(0)
-        unknown = set(skops_io.get_untrusted_types(file=source))
-        known = (o if isinstance(o, str) else f"{o.__module__}.{o.__name__}" for o in trusted)
-        untrusted = sorted(unknown - set(known))
-        names = [name if name.isprintable() else repr(name) for name in untrusted[:_NAMED]]
-        more = f" and {len(untrusted) - _NAMED} more" if len(untrusted) > _NAMED else ""
-        raise FileFormatError(
-            f"it contains types that are not trusted: {', '.join(names)}{more}; if its source is "
-            f"trusted, load(path, trusted={names if more else untrusted}) reads it"
-        ) from None
+        file.seek(0)
+        unknown = skops_io.get_untrusted_types(file=file)
+        raise _untrusted(sorted({*unknown} - {*trusted})) from None
 
 
-def _checked_names(archive: zipfile.ZipFile) -> list[str]:
-    """Names of this package's classes in a file of skops's; ValueError for what it never writes.
+def _untrusted(names: list[str]) -> FileFormatError:
+    """Return the error of a file that contains types of these names."""
+    shown = [name if name.isprintable() else repr(name) for name in names[:_MAX_NAMES]]
+    more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+    return FileFormatError(
+        f"it contains types that are not trusted: {', '.join(shown)}{more}; if its source is "
+        f"trusted, load(path, trusted={shown}) reads it"
+    )
 
-    Each member belongs to one object, so that reading takes no more memory than the file is long.
+
+def _checked_types(archive: zipfile.ZipFile, trusted: Sequence[str]) -> list[str]:
+    """Names of the types in a model file, all of which are trusted; checks sizes of all nodes.
+
+    An object that occurs several times is described by equal nodes with equal numbers, and each
+    member belongs to one object. The memory of the objects is thereby bounded by the file's length.
     """
-    ours: set[str] = set()
-    owners: dict[str, Any] = {}
-    for node in _nodes(json.loads(archive.read(SCHEMA))):
-        name, member = _name(node), node.get("file")
-        wanted = "ObjectNode" if name.startswith("eigenfeat.") else _PARTS.get(name)
-        if wanted is not None and node["__loader__"] != wanted:
-            raise ValueError(f"{name[:100]} as a {node['__loader__'][:40]}")
-        if name.startswith("eigenfeat.") and _is_ours(node["__module__"], node["__class__"]):
-            ours.add(name)
-        if isinstance(member, str) and owners.setdefault(member, node["__id__"]) != node["__id__"]:
-            raise ValueError(f"member {member[:40]!r} belongs to two objects")
-    return sorted(ours)
+    text = archive.read(SCHEMA)
+    if text.count(b"{") + text.count(b"[") > _MAX_BRACKETS:
+        raise FileFormatError(f"it has more than {_MAX_NODES:,} objects")
+    schema = json.loads(text)
+    if type(schema["protocol"]) is not int or schema["protocol"] != _PROTOCOL:
+        raise FileFormatError(f"it has protocol {schema['protocol']!r:.20}, not {_PROTOCOL}")
+    names: set[str] = set()
+    untrusted: set[str] = set()
+    first: dict[int, dict[str, Any]] = {}
+    owners: dict[str, int] = {}
+    for node in _nodes(schema):
+        loader, module, name = node["__loader__"], node["__module__"], node["__class__"]
+        path = f"{module}.{name}"
+        if loader == "MethodNode":
+            path = f"{path}.{node['content']['func']}"
+        if is_trusted(loader, module, name):
+            names.add(path)
+        elif path not in trusted:
+            untrusted.add(path)
+            if loader == "CachedNode" or any(is_trusted(o, module, name) for o in LOADERS):
+                raise FileFormatError(f"it has {path[:100]} as a {loader[:40]}")
+        number = node.get("__id__")
+        if "__id__" in node and (type(number) is not int or number < 1):
+            raise FileFormatError("it has an object whose number is not a positive integer")
+        if number is not None and first.setdefault(number, node) != node:
+            raise FileFormatError(f"it describes object {number} in two ways")
+        owner, member = id(node) if number is None else number, node.get("file")
+        if member is not None and owners.setdefault(member, owner) != owner:
+            raise FileFormatError(f"member {member[:40]!r} belongs to two objects")
+        if number is None or first[number] is node:
+            _check_node(archive, node)
+    if untrusted:
+        raise _untrusted(sorted(untrusted))
+    return sorted(names)
 
 
-def _is_ours(module: str, name: str) -> bool:
-    """Whether that is a class of this package that files may contain."""
-    if not _MODULE.fullmatch(module):
-        return False
-    try:
-        kind = getattr(importlib.import_module(module), name, None)
-    except ImportError:
-        return False
-    return isinstance(kind, type) and kind.__module__ == module and is_saved(kind)
+def _check_node(archive: zipfile.ZipFile, node: dict[str, Any]) -> None:
+    """FileFormatError for content that skops, NumPy or SciPy would unfold or read out of bounds."""
+    loader = node["__loader__"]
+    if loader == "RandomStateNode":
+        state = node["content"]["content"]["state"]["content"]
+        if not 0 <= int(json.loads(state["pos"]["content"])) <= _MT19937_WORDS:
+            raise FileFormatError("it has a state of random numbers at no position")
+    elif loader == "JsonNode":
+        if not isinstance(node["content"], str) or node["content"].lstrip()[:1] in ("[", "{"):
+            raise FileFormatError("it has a number or text that is something else")
+    elif loader == "DictNode":
+        if any(key["__loader__"] != "TypeNode" for key in node["key_types"]["content"]):
+            raise FileFormatError("it has keys of dictionaries that are no text or numbers")
+    elif loader == "SparseMatrixNode":
+        _check_sparse(archive.read(node["file"]), node["__class__"])
+    elif loader == "NdArrayNode" and node["type"] == "numpy":
+        shape = check_array(archive, node["file"])
+        if node["__class__"] != "ndarray" and shape != ():
+            raise FileFormatError(f"it has a number that is an array of shape {shape}")
+    elif loader == "NdArrayNode" and len(node["shape"]["content"]) != 1:
+        inner = {part["__loader__"] for part in _nodes(node["content"])}
+        if "NdArrayNode" in inner:
+            raise FileFormatError("it has arrays within an array of several dimensions")
+
+
+def _check_sparse(data: bytes, kind: str) -> None:
+    """FileFormatError unless a member is a sparse matrix of that class with valid indices."""
+    with open_archive(io.BytesIO(data)) as archive:
+        for member in archive.namelist():
+            check_array(archive, member)
+    matrix = sparse.load_npz(io.BytesIO(data))
+    if type(matrix).__name__ != kind:
+        raise FileFormatError(f"it has a {type(matrix).__name__} as a {kind[:40]}")
+    matrix.check_format(full_check=True)
 
 
 def _nodes(schema: Any) -> Iterator[dict[str, Any]]:
-    """All descriptions of objects in a schema, outer ones first."""
-    left = [schema]
+    """All nodes of a schema, outer ones first; FileFormatError if they exceed a limit."""
+    n_nodes = n_objects = 0
+    left = [(schema, 1)]
     while left:
-        item = left.pop()
+        item, depth = left.pop()
         if isinstance(item, dict):
-            if isinstance(item.get("__loader__"), str):
+            loader = item.get("__loader__")
+            if isinstance(loader, str):
+                n_nodes += 1
+                n_objects += loader not in _VALUES
+                depth += 1
+                if n_nodes > _MAX_NODES or n_objects > _MAX_OBJECTS:
+                    limit = _MAX_NODES if n_nodes > _MAX_NODES else _MAX_OBJECTS
+                    raise FileFormatError(f"it has more than {limit:,} objects")
+                if depth > _MAX_DEPTH:
+                    raise FileFormatError(f"it nests objects deeper than {_MAX_DEPTH} levels")
                 yield item
-            left.extend(reversed(item.values()))
+            elif not isinstance(item.get("__id__", {}), dict):
+                raise FileFormatError("it has an object without a type")
+            left.extend((part, depth) for part in reversed(item.values()))
         elif isinstance(item, list):
-            left.extend(reversed(item))
-
-
-def _name(node: dict[str, Any]) -> str:
-    return f"{node['__module__']}.{node['__class__']}"
+            left.extend((part, depth) for part in reversed(item))
 
 
 # ---- objects -------------------------------------------------------------------------------------
 
 
-def _check_graph(root: Any, also: Callable[[Any], None]) -> None:
-    """ValueError unless all objects that `root` contains are sound, the inner ones first."""
+def _check_graph(root: Any) -> None:
+    """ValueError unless all objects of this package that `root` contains are sound."""
     seen: dict[int, Any] = {}  # with the objects, whose ids others must not get
 
     def visit(value: Any) -> None:
@@ -307,51 +361,60 @@ def _check_graph(root: Any, also: Callable[[Any], None]) -> None:
         if id(value) in seen or (isinstance(value, np.ndarray) and value.dtype != object):
             return
         seen[id(value)] = value
-        also(value)
-        for part in _parts(value):
+        for _, part in _parts(value):
             visit(part)
         if is_saved(type(value)):
             check_attributes(value)
-        elif sparse.issparse(value) and value.format in ("csr", "csc"):
-            value.check_format(full_check=True)
-        elif hasattr(value, "_fit_method"):
-            _grow_tree(value)
 
     visit(root)
 
 
-def _parts(value: Any) -> list[Any]:
-    """What an object consists of."""
+def _parts(value: Any) -> list[tuple[str, Any]]:
+    """Pairs of the names and values of what skops writes for an object."""
+    if isinstance(value, dict):
+        return [(f"[{key!r:.40}]", part) for key, part in value.items()]
     if isinstance(value, np.ndarray):
-        return list(value.ravel())
-    parts = list(value.values()) if isinstance(value, dict) else []
+        value = value.ravel().tolist()
     if isinstance(value, (list, tuple, set)):
-        parts = list(value)
-    if is_saved(type(value)):
-        state = value.__getstate__() if type(value)._saved is not None else {}
-    else:
-        state = getattr(value, "__dict__", {})
-    return parts + list(state.values())
+        return [(f"[{i}]", part) for i, part in enumerate(value)]
+    if isinstance(value, partial):
+        return [(".func", value.func), (".args", value.args), (".keywords", value.keywords)]
+    if isinstance(value, MethodType):
+        return [(".__self__", value.__self__)]
+    if isinstance(value, (np.random.RandomState, np.random.Generator, np.dtype)):
+        return []
+    if sparse.issparse(value) or (callable(value) and hasattr(value, "__name__")):
+        return []
+    state = value.__getstate__() if hasattr(value, "__getstate__") else vars(value)
+    items = state.items() if isinstance(state, dict) else ()
+    return [(f".{name}", part) for name, part in items]
 
 
-def _check_keys(value: Any) -> None:
-    """ValueError for keys of dictionaries that would come back as others."""
-    for key in value if isinstance(value, dict) else ():
-        if not isinstance(key, _JSON_KEYS) or isinstance(key, bool):
-            raise ValueError(f"model: expected keys that are text or numbers, got {show(key)}")
+def _check_parts(root: Any, name: str) -> None:
+    """ValueError for parts of a model that a file cannot hold; the message names the attribute."""
+    seen: dict[int, Any] = {}
 
+    def visit(value: Any, name: str) -> None:
+        if value is None or isinstance(value, (str, bytes, int, float, np.generic)):
+            return
+        if id(value) in seen or (isinstance(value, np.ndarray) and value.dtype != object):
+            return
+        seen[id(value)] = value
+        for key in value if isinstance(value, dict) else ():
+            if not isinstance(key, _JSON_KEYS) or isinstance(key, bool):
+                raise ValueError(f"{name}: expected keys that are text or numbers, got {show(key)}")
+        by_name = isinstance(value, (FunctionType, type))
+        named = value if by_name else type(value)
+        found = getattr(sys.modules.get(named.__module__), named.__name__, None)
+        if found is not named and (by_name or "." in named.__qualname__):
+            raise ValueError(
+                f"{name}: expected a {'function' if by_name else 'type'} that can be imported, got "
+                f"{named.__module__}.{named.__qualname__}"
+            )
+        for suffix, part in _parts(value):
+            visit(part, name + suffix)
 
-def _grow_tree(value: Any) -> None:
-    """Check the rows of nearest neighbours, and grow the tree that files leave out."""
-    from sklearn import neighbors
-
-    rows: Any = getattr(value, "_fit_X", None)
-    codes = getattr(value, "_y", None)
-    labels = getattr(value, "classes_", None)
-    if isinstance(labels, np.ndarray) and isinstance(codes, np.ndarray) and codes.size:
-        whole = codes.dtype.kind in "iu" and codes.shape == (rows.shape[0],)
-        fits(whole and codes.min() >= 0 and codes.max() < len(labels), f"{type(value).__name__}._y")
-    kinds = {"kd_tree": neighbors.KDTree, "ball_tree": neighbors.BallTree}
-    if getattr(value, "_tree", None) is None and value._fit_method in kinds:
-        metric, more = value.effective_metric_, value.effective_metric_params_
-        value._tree = kinds[value._fit_method](rows, value.leaf_size, metric=metric, **more)
+    try:
+        visit(root, name)
+    except RecursionError as error:
+        raise ValueError(f"{name}: {type(root).__name__} cannot be saved: {error}") from None

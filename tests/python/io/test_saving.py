@@ -7,6 +7,7 @@ import os
 import pickle
 import subprocess
 import sys
+from functools import partial
 
 import every_estimator
 import numpy as np
@@ -26,7 +27,7 @@ from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
-from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neighbors import BallTree, KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
@@ -122,12 +123,22 @@ WITH_GEM = {
 }
 
 
+TRUSTED = {
+    "ColumnTransformer": [OneHotEncoder],
+    "neighbours": [
+        KNeighborsClassifier,
+        BallTree,
+        "sklearn.metrics._dist_metrics.EuclideanDistance64",
+    ],
+}
+
+
 @pytest.mark.parametrize("name", WITH_GEM)
 def test_estimators_within_those_of_scikit_learn(tmp_path, name):
     model = WITH_GEM[name]()
     rows = TABLE if name == "ColumnTransformer" else FRAME
     ef.save(model, tmp_path / "model")
-    loaded = ef.load(tmp_path / "model")
+    loaded = ef.load(tmp_path / "model", trusted=TRUSTED.get(name, []))
     for method in ("predict", "predict_proba"):
         assert_array_equal(getattr(loaded, method)(rows), getattr(model, method)(rows), strict=True)
 
@@ -285,6 +296,42 @@ def test_what_files_cannot_hold_is_named(tmp_path, value, message):
     with pytest.raises(ValueError, match=message):
         ef.save(ef.LDG(gamma=value), tmp_path / "model")
     assert list(tmp_path.iterdir()) == []
+
+
+def local_function():
+    def doubled(x):
+        return 2 * x
+
+    return doubled
+
+
+def local_class():
+    class Doubled(BaseEstimator):
+        pass
+
+    return Doubled()
+
+
+@pytest.mark.parametrize(
+    ("part", "message"),
+    [
+        (FunctionTransformer(lambda x: x), r"\.func: expected a function that can be imported"),
+        (FunctionTransformer(local_function()), r"local_function.<locals>.doubled"),
+        (FunctionTransformer(partial(lambda x: x)), r"\.func\.func: expected a function"),
+        (local_class(), r": expected a type that can be imported, got .*<locals>\.Doubled"),
+    ],
+    ids=["lambda", "function", "partial", "class"],
+)
+def test_what_nothing_can_import_is_named(tmp_path, part, message):
+    model = make_pipeline(ef.FisherLDA(), part)
+    with pytest.raises(ValueError, match=r"^model\.steps\[1\]\[1\].*" + message):
+        ef.save(model, tmp_path / "model")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_functions_of_numpy_are_trusted(tmp_path):
+    ef.save(FunctionTransformer(np.log1p), tmp_path / "model")
+    assert ef.load(tmp_path / "model").func is np.log1p
 
 
 def test_what_is_no_model_is_refused(tmp_path):
