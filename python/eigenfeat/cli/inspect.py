@@ -97,8 +97,8 @@ def _estimator(model: Any) -> dict[str, Any]:
         about["parameters"] = {name: plain(value) for name, value in parts.items()}
     if hasattr(model, "columns_"):
         about["categories"] = {
-            str(name): [str(one) for one in encoder.categories_[0]]
-            for name, encoder in model.columns_.encoders_.items()
+            str(name): [str(one) for one in categories.texts]
+            for name, categories in model.columns_.categories_.items()
         }
     names = {"n_features_in_": "features", "feature_names_in_": "feature_names"}
     names |= {"classes_": "classes"}

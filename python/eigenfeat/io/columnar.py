@@ -74,12 +74,17 @@ class TableSource(Source):
         """Yield chunks from the one on that holds sample `skip`."""
         pa, goal, features = arrow(str(self.path)), self.choice.target, self.choice.features
         wanted = [j for j in (*features, goal) if j is not None and j < self._stored]
+        categories = {*self._options.categories}
+        coded = {j for j in features if j in categories or self.names[j] in categories}
         for start, n, arrays, bad, fraction in self._pieces(wanted, skip):
             for j in range(self._stored, len(self.names)):
                 text = self._keys[self.names[j]]
                 number = self.kinds[j] == "number" and j != goal
                 arrays[j] = pa.repeat(float(text) if number else text, n)
-            columns = [self._values(arrays[j], self.kinds[j]) for j in features]
+            columns = [
+                _exact(arrays[j]) if j in coded else self._values(arrays[j], self.kinds[j])
+                for j in features
+            ]
             y = wrong = given = None
             if goal is not None and self.label_kind == "none":
                 y = np.zeros(n)
@@ -285,6 +290,15 @@ def _index_columns(schema: Any) -> frozenset[int]:
     return frozenset(
         j for j, name in enumerate(schema.names) if name in named or _INDEX.fullmatch(name)
     )
+
+
+def _exact(column: Any) -> npt.NDArray[Any]:
+    """The values of a column of categories; where some are missing, objects."""
+    column = _decoded(column)
+    if not column.null_count and str(column.type) in {*_PLAIN, "bool"}:
+        values: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
+        return values
+    return np.array(column.to_pylist(), dtype=object)
 
 
 def _decoded(column: Any) -> Any:

@@ -113,7 +113,7 @@ def _refuse_completion(model: Any) -> None:
     """ValueError for models that encode or complete samples, which these operators cannot."""
     encoder = getattr(model, "columns_", None)
     if encoder is not None:
-        names = ", ".join(map(repr, encoder.encoders_))
+        names = ", ".join(map(repr, encoder.categories_))
         raise ValueError(
             "model: expected one that was fitted to columns of numbers, got one that encodes "
             f"categories ({names}) or leaves columns out; encode them first, with scikit-learn's "

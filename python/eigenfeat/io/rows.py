@@ -205,7 +205,8 @@ class FileRows(RowBlocks):
         """Number of rows of each category of some columns, which alone are read."""
         if not places:
             return []
-        changed: dict[str, Any] = {"columns": tuple(map(self._named, places)), "drop": ()}
+        columns = tuple(map(self._named, places))
+        changed: dict[str, Any] = {"columns": columns, "drop": (), "categories": columns}
         if self.sources[0].format == "csv":
             changed["header"] = self.sources[0].named
         counts: list[Counter[str | None]] = [Counter() for _ in places]

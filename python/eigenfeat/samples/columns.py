@@ -1,38 +1,47 @@
-"""Columns of a table as numbers: numeric and boolean ones as they are, categories one-hot.
+"""Columns of a table as numbers.
 
-Missing numbers are NaN; a missing category is a category of its own. Categories that occur once are
-pooled with each other, categories that `fit` has not seen have zeros in all of their columns, as in
-scikit-learn's `OneHotEncoder`, which does the encoding.
+Numbers and booleans stay as they are, NaN where they are missing. A missing category is a category
+of its own. Categories that occur once are pooled with each other; values that `fit` has not seen
+are encoded as the pooled ones.
 """
 
 from __future__ import annotations
 
 import numbers
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.preprocessing import OneHotEncoder
 
 from eigenfeat._base.saved import Saved, fits
-from eigenfeat._base.validation import is_table, warn_caller
+from eigenfeat._base.validation import is_table, show, warn_caller
+from eigenfeat.samples.categories import (
+    Categories,
+    category_codes,
+    is_missing,
+)
 
 __all__ = ["TableColumns", "column_counts", "count_categories", "has_categories"]
 
-_RARE = 2  # samples of a category, below which it is pooled with others
-_MOST_CATEGORIES = 255  # of one column; the rarest beyond are pooled
+_MIN_SAMPLES = 2  # of a category that is not pooled with others
+_MIN_INDICATORS, _MAX_INDICATORS = 50, 1000  # most categories of a column, by samples
+_SAMPLES_PER_INDICATOR = 20
 _FEW = 50  # samples, of which different values do not make an identifier
 _NEARLY_ALL = 0.9  # of the samples with different values: an identifier or free text
 _MOST_DIFFERENT = 1 << 18  # values of a column that are counted; more are free text
+_MIN_BATCH = 5  # values, none of which is known, that are worth a warning
 
-_Column = NDArray[Any]
+_Array = NDArray[Any]
+_Counts = Counter[str | None]
+# Kinds of columns, from the one that takes any value to the one that takes none.
+_KINDS = ("category", "date", "number", "empty")
 
 
 def has_categories(X: Any) -> bool:
-    """Whether a table has columns of text, categories, dates or objects that are not numbers."""
-    return is_table(X) and any(_values(X, name)[0] != "number" for name in _names(X))
+    """Whether a table has columns that are not of numbers: text, categories, dates or objects."""
+    return is_table(X) and any(_Column(X[name], name).kind != "number" for name in _names(X))
 
 
 class TableColumns(Saved):
@@ -44,8 +53,8 @@ class TableColumns(Saved):
         Names of the columns of the table.
     kinds_ : list of {"number", "category", "left out"}
         What each column is taken for.
-    encoders_ : dict of name to OneHotEncoder
-        Encoders of the categories.
+    categories_ : dict of name to Categories
+        Categories of the columns that have some.
     feature_names_ : (D,) array of str
         Names of the encoded columns.
     groups_ : (D,) array of int
@@ -57,19 +66,24 @@ class TableColumns(Saved):
     _saved: ClassVar[dict[str, str]] = {
         "names_": "value",
         "kinds_": "value",
-        "encoders_": "value",
+        "categories_": "value",
         "feature_names_": "labels D",
         "groups_": "whole D",
         "indicator_": "flags D",
     }
 
     def _check_loaded(self) -> None:
-        names, kinds, encoders = self.names_, self.kinds_, self.encoders_
+        names, kinds, categories = self.names_, self.kinds_, self.categories_
         fits(type(names) is list and type(kinds) is list, "TableColumns.names_")
         fits(len(kinds) == len(names), "TableColumns.kinds_")
         coded = [name for name, kind in zip(names, kinds, strict=True) if kind == "category"]
-        fits(type(encoders) is dict and list(encoders) == coded, "TableColumns.encoders_")
-        fits(all(type(one) is OneHotEncoder for one in encoders.values()), "TableColumns.encoders_")
+        fits(type(categories) is dict and list(categories) == coded, "TableColumns.categories_")
+        fits(
+            all(type(one) is Categories for one in categories.values()), "TableColumns.categories_"
+        )
+        widths = [1 for kind in kinds if kind == "number"]
+        widths += [one.width for one in categories.values()]
+        fits(sum(widths) == len(self.groups_), "TableColumns.feature_names_")
         fits(len(self.groups_) == 0 or self.groups_.max() < len(names), "TableColumns.groups_")
         fits(len(self.groups_) == 0 or self.groups_.min() >= 0, "TableColumns.groups_")
 
@@ -79,20 +93,21 @@ class TableColumns(Saved):
         Warns
         -----
         UserWarning
-            If columns are left out: dates, and text whose values nearly all differ. The message
-            names them.
+            If columns are left out: dates, columns without values, and text whose values nearly all
+            differ; and if categories that occur several times are pooled. The message names the
+            columns.
         """
         return self.fit_parts(_names(X), [column_counts(X)])
 
     def fit_parts(
-        self, names: Sequence[Any], parts: Sequence[list[tuple[str, Counter[str | None]]]]
+        self, names: Sequence[Any], parts: Sequence[list[tuple[str, _Counts]]]
     ) -> TableColumns:
         """Learn columns from the results of `column_counts` for the parts of a table."""
         kinds: list[str] = []
-        counts: dict[Any, Counter[str | None]] = {}
+        counts: dict[Any, _Counts] = {}
         for at, name in enumerate(names):
-            kinds_of_parts = {part[at][0] for part in parts}
-            kinds.append(min(kinds_of_parts))  # words in one part are words in all
+            # Words in one part are words in all.
+            kinds.append(min((part[at][0] for part in parts), key=_KINDS.index))
             if kinds[-1] == "category":
                 counts[name] = sum((part[at][1] for part in parts), Counter())
         return self.fit_counts(names, kinds, counts)
@@ -109,31 +124,38 @@ class TableColumns(Saved):
         ----------
         names : sequence
             Names of the columns, which differ.
-        kinds : sequence of {"number", "category", "date"}
+        kinds : sequence of {"number", "category", "date", "empty"}
         counts : mapping of name to mapping
             Number of samples of each category of the columns of categories; None is a missing one.
         """
         _check_unique(list(names))
         self.names_ = list(names)
         self.kinds_: list[str] = []
-        self.encoders_: dict[Hashable, OneHotEncoder] = {}
+        self.categories_: dict[Hashable, Categories] = {}
         encoded: list[str] = []
         groups: list[int] = []
         indicator: list[bool] = []
-        dates = [name for name, kind in zip(names, kinds, strict=True) if kind == "date"]
-        different = [name for name in counts if _is_identifier(counts[name])]
+        pooled: dict[Any, tuple[int, int]] = {}
+        left_out: dict[str, list[Any]] = {}
         for at, (name, kind) in enumerate(zip(names, kinds, strict=True)):
-            left_out = kind == "date" or name in different
-            self.kinds_.append("left out" if left_out else kind)
+            reason = kind if kind in ("date", "empty") else ""
+            if kind == "category" and _is_identifier(counts[name]):
+                reason = "identifier"
+            if reason:
+                left_out.setdefault(reason, []).append(name)
+            self.kinds_.append("left out" if reason else kind)
             new = [str(name)] if self.kinds_[-1] == "number" else []
             if self.kinds_[-1] == "category":
-                self.encoders_[name] = _encoder(counts[name])
-                names_of_codes = self.encoders_[name].get_feature_names_out([str(name)])
-                new = [str(one) for one in names_of_codes]
+                categories, n_pooled = _indicators(counts[name])
+                self.categories_[name] = categories
+                if n_pooled:
+                    pooled[name] = n_pooled, len(categories.texts)
+                new = categories.names(str(name))
             encoded += new
             groups += [at] * len(new)
             indicator += [self.kinds_[-1] == "category"] * len(new)
-        _warn_left_out(dates, different)
+        _warn_left_out(left_out)
+        _warn_pooled(pooled)
         self.feature_names_ = np.asarray(encoded, dtype=object)
         self.groups_ = np.asarray(groups, dtype=np.intp)
         self.indicator_ = np.asarray(indicator, dtype=bool)
@@ -150,69 +172,75 @@ class TableColumns(Saved):
         """Encoded columns (n, D); NaN is a missing number.
 
         ValueError if columns are missing, or a column of numbers has text; the message names it.
+
+        Warns
+        -----
+        UserWarning
+            If none of the values of a column is a category of the fit. The message names it.
         """
-        lacking = [name for name in self.names_ if name not in set(_names(X))]
+        names = set(_names(X))
+        lacking = [name for name in self.names_ if name not in names]
         if lacking:
             raise ValueError(f"X: expected the columns of the fit, got none named {lacking[0]!r}")
-        parts = []
-        for at in self.used:
-            name = self.names_[at]
-            missing, values = _values(X, name)
-            parts.append(_numbers(missing, values, name) if self.kinds_[at] == "number" else values)
-        return self.encoded(parts)
+        return self._encoded([_Column(X[self.names_[at]], self.names_[at]) for at in self.used])
 
-    def encoded(self, columns: Sequence[_Column]) -> NDArray[np.float64]:
+    def encoded(self, columns: Sequence[_Array]) -> NDArray[np.float64]:
         """Encoded columns (n, D) of the values of the columns in use."""
-        parts = []
+        pairs = zip(self.used, columns, strict=True)
+        return self._encoded([_Column(values, self.names_[at]) for at, values in pairs])
+
+    def _encoded(self, columns: Sequence[_Column]) -> NDArray[np.float64]:
+        n = len(columns[0])
+        out = np.empty((n, len(self.feature_names_)))
+        unknown = []
+        start = 0
         for at, column in zip(self.used, columns, strict=True):
             if self.kinds_[at] == "number":
-                parts.append(np.asarray(column, dtype=np.float64)[:, None])
+                out[:, start] = column.numbers()
+                start += 1
                 continue
-            codes: dict[Any, int] = {}  # of the values that differ, which alone are encoded
-            values = column.tolist()
-            code = [codes.setdefault(value, len(codes)) for value in values]
-            different = _text(np.fromiter(codes, dtype=object, count=len(codes)))
-            table = self.encoders_[self.names_[at]].transform(different[:, None])
-            parts.append(np.asarray(table)[code] if values else np.empty((0, table.shape[1])))
-        return np.ascontiguousarray(np.hstack(parts), dtype=np.float64)
+            categories = self.categories_[column.name]
+            code, texts = column.categories()
+            known = categories.codes_of(texts)
+            codes = known[code]
+            out[:, start : start + categories.width] = categories.encoded(codes)
+            start += categories.width
+            present = np.array([text is not None for text in texts], dtype=bool)[code]
+            strange = present & (codes == len(categories.texts))
+            if present.sum() >= _MIN_BATCH and strange.sum() == present.sum():
+                unknown.append((column.name, texts[int(code[np.argmax(strange)])]))
+        _warn_unknown(unknown)
+        return out
 
 
-def column_counts(X: Any) -> list[tuple[str, Counter[str | None]]]:
+def column_counts(X: Any) -> list[tuple[str, _Counts]]:
     """Kind of each column of a table, and number of samples of each category."""
     names = _names(X)
     _check_unique(names)
-    counts: list[tuple[str, Counter[str | None]]] = []
+    counts: list[tuple[str, _Counts]] = []
     for name in names:
-        kind, values = _values(X, name)
-        plain = getattr(getattr(X[name], "dtype", None), "kind", "O") in "biuf"
+        column = _Column(X[name], name)
+        kind = column.kind
         # Numbers among objects may be words in another part of the table.
-        some = kind == "category" or (kind == "number" and not plain)
-        counts.append((kind, Counter(_text(values).tolist() if some else ())))
+        countable = kind == "category" or (kind == "number" and column.type == "O")
+        counts.append((kind, column.counts() if countable else Counter()))
     return counts
 
 
-def count_categories(counts: Counter[str | None], values: _Column) -> None:
-    """Add the values of some samples to the counts of the categories of a column."""
+def count_categories(counts: _Counts, values: _Array) -> None:
+    """Add the values of samples to the counts of the categories of a column."""
     if len(counts) <= _MOST_DIFFERENT:
-        for value, count in Counter(values.tolist()).items():
-            counts[None if _is_missing(value) else _name(value)] += count
+        counts.update(_Column(values, "").counts())
 
 
-def _encoder(counts: Mapping[str | None, int]) -> OneHotEncoder:
-    """The encoder of samples with these counts.
-
-    Which categories are pooled depends on the order of the counts alone, and on which are below
-    `_RARE`: each distinct count is therefore replaced by its rank, and few samples are made.
-    """
-    ranks = {count: rank for rank, count in enumerate(sorted({*counts.values()} - {1}), _RARE)}
-    names = sorted(counts, key=lambda name: (name is None, name))
-    repeated = [name for name in names for _ in range(ranks.get(counts[name], 1))]
-    return OneHotEncoder(
-        min_frequency=_RARE,
-        max_categories=_MOST_CATEGORIES,
-        handle_unknown="ignore",
-        sparse_output=False,
-    ).fit(np.array(repeated, dtype=object)[:, None])
+def _indicators(counts: Mapping[str | None, int]) -> tuple[Categories, int]:
+    """The categories that have indicators, and how many of several samples are pooled."""
+    most = sum(counts.values()) // _SAMPLES_PER_INDICATOR
+    most = max(_MIN_INDICATORS, min(most, _MAX_INDICATORS))
+    repeated = [text for text, count in counts.items() if count >= _MIN_SAMPLES]
+    repeated.sort(key=lambda text: (-counts[text], text is None, text))
+    kept = sorted(repeated[:most], key=lambda text: (text is None, text))
+    return Categories(kept, pools=len(kept) < len(counts)), len(repeated) - len(kept)
 
 
 def _names(X: Any) -> list[Any]:
@@ -225,41 +253,81 @@ def _check_unique(names: list[Any]) -> None:
         raise ValueError(f"X: expected columns of different names, got two named {twice!r}")
 
 
-def _values(X: Any, name: Any) -> tuple[str, _Column]:
-    """Kind ("number", "category" or "date") and values of a column.
-
-    Numbers are float64 with NaN; categories are objects, None where one is missing.
-    """
-    column = X[name]
-    values = _as_array(column) if hasattr(column, "to_numpy") else np.asarray(column)
-    if values.dtype.kind in "biuf" and not _is_categorical(column):
-        return "number", values.astype(np.float64)
-    if values.dtype.kind in "mM":
-        return "date", values
-    if values.dtype.kind == "c":
-        raise ValueError(f"X: expected real numbers, got complex ones in column {name!r}")
-    known = [value for value in values.tolist() if not _is_missing(value)]
-    if not _is_categorical(column) and known and all(map(_is_number, known)):
-        numeric = (np.nan if _is_missing(one) else float(one) for one in values.tolist())
-        return "number", np.fromiter(numeric, dtype=np.float64, count=len(values))
-    if not known and not _is_categorical(column):
-        return "number", np.full(len(values), np.nan)
-    if any(hasattr(value, "isoformat") for value in known[:1]):
-        return "date", values
-    return "category", _text(values)
+# ---- values of a column --------------------------------------------------------------------------
 
 
-def _as_array(column: Any) -> _Column:
-    """The values of a column; missing ones of nullable numbers are NaN, others None."""
-    dtype = getattr(column, "dtype", None)
-    if type(dtype).__module__.startswith("pandas"):
-        if getattr(dtype, "kind", "O") in "iuf":
-            values: _Column = column.to_numpy(dtype=np.float64, na_value=np.nan)
-            return values
-        return np.asarray(column.astype(object))
-    if type(column).__module__.startswith("pyarrow"):
-        return np.asarray(column.to_pandas())
-    return np.asarray(column.to_numpy())
+class _Column:
+    """The values of one column of a pandas, polars or pyarrow table, or of an array."""
+
+    def __init__(self, column: Any, name: Any) -> None:
+        self._column, self.name = column, name
+        self.declared = _is_categorical(column)  # as categories, which may be numbers
+        self.type = "O" if self.declared else _type(column)
+        if self.type == "c":
+            raise ValueError(f"X: expected real numbers, got complex ones in column {name!r}")
+        self._exact: _Array | None = None
+
+    def __len__(self) -> int:
+        return len(self._column)
+
+    @property
+    def values(self) -> _Array:
+        """The values as they are, missing ones among objects None or NaN."""
+        if self._exact is None:
+            self._exact = _as_array(self._column)
+        return self._exact
+
+    @property
+    def kind(self) -> str:
+        """What the column holds: "number", "date", "category", or "empty" without any value."""
+        if self.type in "biuf":
+            return "number"
+        if self.type in "mM":
+            return "date"
+        known = [value for value in self.values.tolist() if not is_missing(value)]
+        if not known:
+            return "empty"
+        if self.declared:
+            return "category"
+        if all(map(_is_number, known)):
+            return "number"
+        return "date" if hasattr(known[0], "isoformat") else "category"
+
+    def numbers(self) -> NDArray[np.float64]:
+        """The values as numbers, NaN where they are missing; ValueError for other values."""
+        if self.type in "biuf":
+            return _as_floats(self._column)
+        out = np.full(len(self), np.nan)
+        for row, value in enumerate(self.values.tolist()):
+            if is_missing(value):
+                continue
+            if not _is_number(value):
+                raise ValueError(
+                    f"X: expected numbers in column {self.name!r}, as in the fit, got "
+                    f"{show(value)} in row {row}"
+                )
+            out[row] = float(value)
+        return out
+
+    def categories(self) -> tuple[NDArray[np.intp], list[str | None]]:
+        """Codes (n,) of the values, and the text of each code."""
+        try:
+            return category_codes(self.values)
+        except TypeError:
+            for row, value in enumerate(self.values.tolist()):
+                if getattr(value, "__hash__", None) is None:
+                    raise ValueError(
+                        f"X: expected numbers or text in column {self.name!r}, got {show(value)} "
+                        f"in row {row}"
+                    ) from None
+            raise
+
+    def counts(self) -> _Counts:
+        """Number of samples of each category."""
+        codes, texts = self.categories()
+        return Counter(
+            dict(zip(texts, np.bincount(codes, minlength=len(texts)).tolist(), strict=True))
+        )
 
 
 def _is_categorical(column: Any) -> bool:
@@ -268,58 +336,132 @@ def _is_categorical(column: Any) -> bool:
     return "categor" in type(dtype).__name__.lower() or type(dtype).__name__ == "Enum"
 
 
-def _is_missing(value: object) -> bool:
-    nan = isinstance(value, (float, np.floating)) and value != value
-    return value is None or nan or type(value).__name__ in ("NAType", "NaTType")
+def _library(column: Any) -> str:
+    """The library that a column comes from: "pandas", "polars", "pyarrow" or another."""
+    return type(column).__module__.split(".")[0]
+
+
+def _type(column: Any) -> str:
+    """Type of a column's values as a letter, as NumPy has it; "O" for objects and text."""
+    if _library(column) == "polars":
+        dtype = column.dtype
+        if dtype.is_integer() or dtype.is_float():
+            return "i" if dtype.is_integer() else "f"
+        names = {"Boolean": "b", "Date": "M", "Datetime": "M", "Duration": "m"}
+        return names.get(type(dtype).__name__, "O")
+    if _library(column) == "pyarrow":
+        return _type_of_arrow(column.type)
+    dtype = getattr(column, "dtype", None)
+    if dtype is None:
+        dtype = np.asarray(column).dtype
+    letter = str(getattr(dtype, "kind", "O"))
+    return letter if letter in "biufcmM" else "O"
+
+
+_ARROW_TYPES = {
+    "i": ("int", "uint"),
+    "f": ("halffloat", "float", "double"),
+    "b": ("bool",),
+    "m": ("duration",),
+    "M": ("date", "timestamp"),
+}
+
+
+def _type_of_arrow(kind: Any) -> str:
+    name = str(kind)
+    return next((letter for letter, names in _ARROW_TYPES.items() if name.startswith(names)), "O")
+
+
+def _as_array(column: Any) -> _Array:
+    """The values of a column, exact; where integers are missing, objects."""
+    library = _library(column)
+    if library == "pandas":
+        if isinstance(column.dtype, np.dtype):
+            return np.asarray(column)
+        return np.asarray(column.astype(object))
+    if library == "polars":
+        plain = column.null_count() == 0 or column.dtype.is_float() or _type(column) in "mM"
+        return np.asarray(column.to_numpy()) if plain else _objects(column.to_list())
+    if library == "pyarrow":
+        letter = _type(column)
+        if letter in "mM":
+            return np.asarray(column.to_pandas())
+        plain = letter == "f" or (letter in "bi" and column.null_count == 0)
+        return np.asarray(column.to_numpy()) if plain else _objects(column.to_pylist())
+    return np.asarray(column)
+
+
+def _as_floats(column: Any) -> NDArray[np.float64]:
+    """The values of a column of numbers or booleans."""
+    library = _library(column)
+    if library == "pandas" and not isinstance(column.dtype, np.dtype):
+        floats: NDArray[np.float64] = column.to_numpy(dtype=np.float64, na_value=np.nan)
+        return floats
+    if library == "polars":
+        return np.asarray(column.cast(float).to_numpy(), dtype=np.float64)
+    if library == "pyarrow":
+        return np.asarray(column.cast("float64").to_numpy(), dtype=np.float64)
+    return np.asarray(column, dtype=np.float64)
+
+
+def _objects(values: list[Any]) -> _Array:
+    out = np.empty(len(values), dtype=object)
+    out[:] = values
+    return out
 
 
 def _is_number(value: object) -> bool:
     return isinstance(value, (numbers.Number, np.bool_)) and not isinstance(value, complex)
 
 
-def _text(values: Iterable[Any]) -> _Column:
-    """Categories as text, so that they have one order; None is a missing one."""
-    out = [None if _is_missing(one) else _name(one) for one in np.asarray(values).tolist()]
-    return np.array(out, dtype=object)
-
-
-def _name(value: Any) -> str | None:
-    """The text of a category: that of 1.0 is that of 1, as gaps turn whole numbers into floats.
-
-    Blanks around text have no meaning, as in files; nothing else is a missing category.
-    """
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value).strip() or None
-
-
 def _is_identifier(counts: Mapping[str | None, int]) -> bool:
     """Whether nearly all values differ, as those of identifiers and of free text."""
-    known = sum(count for name, count in counts.items() if name is not None)
+    known = sum(count for text, count in counts.items() if text is not None)
     different = len(counts) - (None in counts)
     return different > _MOST_DIFFERENT or (known >= _FEW and different > _NEARLY_ALL * known)
 
 
-def _numbers(kind: str, values: _Column, name: Any) -> NDArray[np.float64]:
-    if kind == "number":
-        return values
-    row = next(i for i, one in enumerate(values.tolist()) if not _is_missing(one))
-    raise ValueError(
-        f"X: expected numbers in column {name!r}, as in the fit, got {values[row]!r} in row {row}"
-    )
+# ---- warnings ------------------------------------------------------------------------------------
 
 
-def _warn_left_out(dates: list[Any], different: list[Any]) -> None:
-    left_out = []
-    if dates:
-        left_out.append(f"columns of dates ({', '.join(map(repr, dates))})")
-    if different:
-        left_out.append(
-            f"columns whose values nearly all differ ({', '.join(map(repr, different))})"
-        )
-    if left_out:
+_LEFT_OUT = {
+    "date": "columns of dates",
+    "identifier": "columns whose values nearly all differ",
+    "empty": "columns without any value",
+}
+
+
+def _warn_left_out(left_out: Mapping[str, Sequence[Any]]) -> None:
+    """Warn of columns that are left out, by the reason."""
+    parts = [
+        f"{what} ({', '.join(map(repr, left_out[reason]))})"
+        for reason, what in _LEFT_OUT.items()
+        if reason in left_out
+    ]
+    if parts:
         warn_caller(
-            f"X: {' and '.join(left_out)} are left out; drop them, or derive numbers or categories "
+            f"X: {' and '.join(parts)} are left out; drop them, or derive numbers or categories "
             "from them first",
+            UserWarning,
+        )
+
+
+def _warn_pooled(pooled: Mapping[Any, tuple[int, int]]) -> None:
+    """Warn of columns with more categories than indicators, with the numbers of both."""
+    for name, (n_pooled, n_kept) in pooled.items():
+        warn_caller(
+            f"X: column {name!r} has more categories than its samples allow: the {n_kept} most "
+            f"frequent ones have columns of their own, {n_pooled} others share one; group them, or "
+            "encode them by target statistics first (scikit-learn's TargetEncoder)",
+            UserWarning,
+        )
+
+
+def _warn_unknown(unknown: Sequence[tuple[Any, str | None]]) -> None:
+    """Warn of columns none of whose values is a category of the fit, with one value each."""
+    for name, text in unknown:
+        warn_caller(
+            f"X: none of the values of column {name!r} is a category of the fit (the first is "
+            f"{show(text)}); check how they are written",
             UserWarning,
         )

@@ -11,7 +11,6 @@ import eigenfeat as ef
 from eigenfeat import GEMClassifier, GEMClassifierCV, GEMEnsemble, open_rows
 from eigenfeat.exceptions import BadRowError
 from eigenfeat.io.onnx import to_onnx
-from eigenfeat.samples.columns import TableColumns
 
 arrow_modules()
 pd = pytest.importorskip("pandas", reason="pandas is not installed")
@@ -119,26 +118,6 @@ def test_relatives(tmp_path, credit, estimator, memory):
     ef.save(model, tmp_path / "model.efm")
     again = ef.load(tmp_path / "model.efm")
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
-
-
-def test_counts_are_all_that_the_encoder_needs():
-    random = np.random.RandomState(1)
-    words = np.array([f"w{i}" for i in range(400)], dtype=object)
-    values = random.choice(words, 3000, p=random.dirichlet(np.full(400, 0.3)))
-    values[random.rand(3000) < 0.1] = None
-    from sklearn.preprocessing import OneHotEncoder
-
-    expected = OneHotEncoder(
-        min_frequency=2, max_categories=255, handle_unknown="ignore", sparse_output=False
-    ).fit(values[:, None])
-    columns = TableColumns().fit(pd.DataFrame({"word": values}))
-    found = columns.encoders_["word"]
-    assert found.categories_[0].tolist() == expected.categories_[0].tolist()
-    assert found.infrequent_categories_[0].tolist() == expected.infrequent_categories_[0].tolist()
-    probe = np.array([*words, None, "new"], dtype=object)
-    np.testing.assert_array_equal(
-        columns.transform(pd.DataFrame({"word": probe})), expected.transform(probe[:, None])
-    )
 
 
 # ---- later files ---------------------------------------------------------------------------------

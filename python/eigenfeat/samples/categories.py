@@ -1,0 +1,179 @@
+"""Categories of one column: the text that identifies a value, and the numbers that encode it.
+
+A value has one text, whatever holds it: True is "True" in a column of booleans, of objects and of
+text, 1 is "1" as an integer, as 1.0 and as the text "1.0". The text is taken from the value itself,
+before any cast, so that 64-bit keys stay apart.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenfeat._base.saved import Saved, fits
+from eigenfeat._base.threads import cached_property
+
+__all__ = ["Categories", "category_codes", "category_text", "is_missing"]
+
+_DECIMAL = re.compile(r"[+-]?(0|[1-9][0-9]*)\.[0-9]+")
+_NUMBER = re.compile(r"([+-]?)0*([0-9]+)(\.[0-9]*)?")
+_MIDNIGHT = re.compile(r"(?<=\d)[ T]00:00:00$")
+
+
+def is_missing(value: object) -> bool:
+    """Whether a value is None, NaN, NaT or pandas' NA."""
+    if value is None:
+        return True
+    if isinstance(value, (float, np.floating)):
+        return bool(value != value)
+    return type(value).__name__ in ("NAType", "NaTType") or (
+        isinstance(value, (np.datetime64, np.timedelta64)) and bool(np.isnat(value))
+    )
+
+
+def category_text(value: Any) -> str | None:
+    """The text that identifies a category; None for a missing value and for blanks."""
+    if is_missing(value):
+        return None
+    if isinstance(value, (bool, np.bool_)):
+        return str(bool(value))
+    if isinstance(value, (float, np.floating)):
+        return str(int(value)) if np.isfinite(value) and value == int(value) else str(value)
+    if isinstance(value, Decimal):
+        text = format(value, "f")
+    elif isinstance(value, bytes):
+        text = value.decode("utf-8", "replace").strip()
+    else:
+        text = str(value).strip()
+    if _DECIMAL.fullmatch(text):
+        text = text.rstrip("0").rstrip(".")
+        return "0" if text == "-0" else text
+    if hasattr(value, "isoformat"):
+        text = _MIDNIGHT.sub("", text)
+    return text or None
+
+
+def category_codes(values: NDArray[Any]) -> tuple[NDArray[np.intp], list[str | None]]:
+    """Codes (n,) of the values of a column, and the text of each code; texts differ.
+
+    Raises
+    ------
+    TypeError
+        If a value is a list or another object that cannot be hashed.
+    """
+    if values.dtype.kind in "biuf":
+        different, inverse = np.unique(values, return_inverse=True)
+        distinct: list[Any] = list(different)
+    else:
+        numbers: dict[Hashable, int] = {}
+        distinct, places = [], []
+        for value in values.tolist() if values.dtype.kind != "M" else list(values):
+            # 1, 1.0 and True are equal keys of a dictionary.
+            key = value if type(value) is str or value is None else (type(value), value)
+            place = numbers.setdefault(key, len(numbers))
+            if place == len(distinct):
+                distinct.append(value)
+            places.append(place)
+        inverse = np.array(places, dtype=np.intp)
+    codes: dict[str | None, int] = {}
+    code = [codes.setdefault(category_text(value), len(codes)) for value in distinct]
+    return np.array(code, dtype=np.intp)[inverse.reshape(-1)], list(codes)
+
+
+@dataclass(frozen=True, eq=False)
+class Categories(Saved):
+    """Categories of one column, and the columns of numbers that encode them.
+
+    A column of indicators stands for each category, or a row of `statistics`.
+
+    Attributes
+    ----------
+    texts : list of str or None
+        Texts of the categories; None is a missing value.
+    pools : bool
+        Whether other values have an indicator, that of the categories that were too rare.
+    statistics : (L + 1, m) array or None
+        Encoded values of the L categories, and last those of all other values.
+    """
+
+    _saved: ClassVar[dict[str, str]] = {
+        "texts": "value",
+        "pools": "flag",
+        "statistics": "numbers * m?",
+    }
+
+    texts: list[str | None]
+    pools: bool = False
+    statistics: NDArray[np.float64] | None = None
+
+    def _check_loaded(self) -> None:
+        fits(type(self.texts) is list, "Categories.texts")
+        fits(all(text is None or type(text) is str for text in self.texts), "Categories.texts")
+        if self.statistics is not None:
+            fits(len(self.statistics) == len(self.texts) + 1, "Categories.statistics")
+
+    @property
+    def width(self) -> int:
+        """Number of columns that encode the categories."""
+        if self.statistics is not None:
+            return int(self.statistics.shape[1])
+        return len(self.texts) + self.pools
+
+    @cached_property
+    def _codes(self) -> Mapping[str | None, int]:
+        return {text: code for code, text in enumerate(self.texts)}
+
+    @cached_property
+    def _looser_codes(self) -> Mapping[str, int]:
+        """Codes of the categories by texts without what readers of files change."""
+        codes: dict[str, int] = {}
+        ambiguous = set()
+        for code, text in enumerate(self.texts):
+            loose = None if text is None else _loose(text)
+            if loose is not None and codes.setdefault(loose, code) != code:
+                ambiguous.add(loose)
+        return {text: code for text, code in codes.items() if text not in ambiguous}
+
+    def codes_of(self, texts: Iterable[str | None]) -> NDArray[np.intp]:
+        """Codes of texts; the number of categories for those that are none of them."""
+        codes, other = self._codes, len(self.texts)
+        out = []
+        for text in texts:
+            code = codes.get(text, other)
+            if code == other and text is not None:
+                code = self._looser_codes.get(_loose(text) or text, other)
+            out.append(code)
+        return np.array(out, dtype=np.intp)
+
+    def encoded(self, codes: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Columns (n, width) of samples with these codes."""
+        if self.statistics is not None:
+            return self.statistics[codes]
+        out = np.zeros((len(codes), self.width))
+        some = np.flatnonzero(codes < self.width)
+        out[some, codes[some]] = 1.0
+        return out
+
+    def names(self, column: str, statistics: Iterable[str] = ()) -> list[str]:
+        """Names of the encoded columns."""
+        if self.statistics is not None:
+            return [f"{column}_{one}" for one in statistics]
+        return [f"{column}_{text}" for text in self.texts] + self.pools * [f"{column}_infrequent"]
+
+
+def _loose(text: str) -> str | None:
+    """A truth value in lower case, a number without leading zeros; None for other text."""
+    lower = text.lower()
+    if lower in ("true", "false"):
+        return lower
+    number = _NUMBER.fullmatch(text)
+    if number is None:
+        return None
+    sign, digits, rest = number.groups("")
+    return ("-" if sign == "-" else "") + digits + (rest.rstrip("0").rstrip(".") if rest else "")

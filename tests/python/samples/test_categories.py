@@ -1,0 +1,160 @@
+"""Categories: one text for each value, whatever holds it, and the columns that encode them."""
+
+from __future__ import annotations
+
+import warnings
+from decimal import Decimal
+
+import numpy as np
+import pytest
+from table_files import arrow_modules
+
+from eigenfeat import GEMClassifier, open_rows
+from eigenfeat.samples.categories import Categories, category_codes, category_text
+from eigenfeat.samples.columns import TableColumns
+
+pd = pytest.importorskip("pandas", reason="pandas is not installed")
+
+BIG = 2**53
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("True", [True, np.True_, "True", " True "]),
+        ("1", [1, 1.0, "1", "1.0", "1.00", np.int8(1), np.float32(1), Decimal("1.0"), b"1"]),
+        ("0.1", [0.1, np.float32(0.1), "0.1", "0.10", Decimal("0.10")]),
+        ("0", [0, -0.0, "0.0", "-0.0"]),
+        (str(BIG + 1), [BIG + 1, np.int64(BIG + 1), str(BIG + 1), Decimal(BIG + 1)]),
+        (
+            "2020-01-01",
+            ["2020-01-01", pd.Timestamp("2020-01-01"), pd.Timestamp("2020-01-01").date()],
+        ),
+        ("007", ["007"]),
+        ("1.2.0", ["1.2.0"]),
+        (None, [None, np.nan, pd.NA, pd.NaT, "", "  ", np.float32("nan")]),
+    ],
+)
+def test_a_value_has_one_text(text, values):
+    assert [category_text(value) for value in values] == [text] * len(values)
+
+
+def test_equal_keys_of_a_dictionary_stay_apart():
+    codes, texts = category_codes(np.array([True, 1, 1.0, "True", "x", None, np.nan], dtype=object))
+    assert [texts[code] for code in codes] == ["True", "1", "1", "True", "x", None, None]
+
+
+def as_pandas(values):
+    return pd.DataFrame({"c": values})
+
+
+def as_polars(values):
+    pl = pytest.importorskip("polars", reason="polars is not installed")
+    return pl.DataFrame({"c": [None if one is pd.NA else one for one in values]})
+
+
+def as_arrow(values):
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    return pa.table({"c": [None if one is pd.NA else one for one in values]})
+
+
+def as_parquet(values, path):
+    frame = pd.DataFrame({"c": pd.Series(values).convert_dtypes()})
+    frame.to_parquet(path / "new.parquet")
+    return open_rows(path / "new.parquet")
+
+
+def as_csv(values, path):
+    pd.DataFrame({"c": values}).to_csv(path / "new.csv", index=False)
+    return open_rows(path / "new.csv")
+
+
+@pytest.mark.parametrize(
+    ("trained", "new"),
+    [
+        (["True", "False", "unknown"], [True, False, True]),
+        (["true", "false", "unknown"], [True, False, True]),
+        (["1", "2", "x"], [1, 2, 1]),
+        (["1.0", "2.0", "x"], [1, 2, 1]),
+        (["01", "02", "x"], [1, 2, 1]),
+        (["1", "2", "x"], [1.0, 2.0, pd.NA]),
+        (["1", "2", "x"], [1, 2, pd.NA]),
+        (["0.5", "1.50", "x"], [0.5, 1.5, 0.5]),
+        ([str(BIG), str(BIG + 1), "x"], [BIG, BIG + 1, BIG]),
+        ([str(BIG), str(BIG + 1), "x"], [BIG, BIG + 1, pd.NA]),
+    ],
+)
+def test_the_container_does_not_matter(tmp_path, trained, new):
+    """Each container of the new values gives the model's columns for their texts."""
+    arrow_modules()
+    columns = TableColumns().fit(as_pandas(trained * 4))
+    texts = [None if one is pd.NA else trained[i % 2] for i, one in enumerate(new)]
+    expected = columns.transform(as_pandas(np.array([*texts], dtype=object)))
+    assert (expected[[i for i, one in enumerate(new) if one is not pd.NA]].sum(axis=1) == 1).all()
+    frames = [
+        as_pandas(np.array(new, dtype=object)),
+        as_pandas(pd.Series(new).convert_dtypes()),
+        as_pandas(pd.Series(new).convert_dtypes(dtype_backend="pyarrow")),
+        as_pandas(pd.Series(new, dtype="category")),
+        as_polars(new),
+        as_arrow(new),
+    ]
+    for frame in frames:
+        np.testing.assert_array_equal(columns.transform(frame), expected)
+    for rows in (as_parquet(new, tmp_path), as_csv(new, tmp_path)):
+        blocks = rows.prepared_for(_Fitted(columns), fitted=True)
+        found = np.concatenate([block.X for block in blocks])
+        np.testing.assert_array_equal(found, expected)
+
+
+class _Fitted:
+    """What files ask of a fitted estimator."""
+
+    def __init__(self, columns):
+        self.columns_, self.n_features_in_ = columns, len(columns.names_)
+        self.feature_names_in_ = np.array(columns.names_, dtype=object)
+
+
+def test_numbers_of_several_forms_are_not_guessed():
+    """ "7" and "007" are two categories, and the number 7 is the first."""
+    columns = TableColumns().fit(as_pandas(["7", "007", "x"] * 4))
+    found = columns.transform(as_pandas([7, 7]))
+    np.testing.assert_array_equal(found, columns.transform(as_pandas(["7", "7"])))
+
+
+def test_a_warning_where_no_value_is_known():
+    frame = pd.DataFrame({"town": ["bern", "oslo"] * 40, "x": np.arange(80) % 7})
+    model = GEMClassifier(views=["columns"]).fit(frame, np.arange(80) % 2)
+    with pytest.warns(UserWarning, match="none of the values of column 'town'.*'BERN'"):
+        model.predict(frame.assign(town=frame["town"].str.upper()))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.predict(frame.assign(town=None))
+        model.predict(frame.assign(town=["rome"] * 79 + ["oslo"]))
+
+
+def test_rare_categories_are_pooled_and_unknown_ones_with_them():
+    columns = TableColumns().fit(as_pandas(["a", "a", "b", "b", "c", "d"]))
+    assert columns.feature_names_.tolist() == ["c_a", "c_b", "c_infrequent"]
+    found = columns.transform(as_pandas(["b", "c", "new"]))
+    np.testing.assert_array_equal(found, [[0, 1, 0], [0, 0, 1], [0, 0, 1]])
+    columns = TableColumns().fit(as_pandas(["a", "a", "b", "b", None, None]))
+    assert columns.feature_names_.tolist() == ["c_a", "c_b", "c_None"]
+    np.testing.assert_array_equal(columns.transform(as_pandas(["new"])), [[0, 0, 0]])
+
+
+def test_more_categories_than_columns_are_reported():
+    shops = np.repeat([f"s{i}" for i in range(100)], 3)
+    with pytest.warns(UserWarning, match="column 'c'.*the 50 most frequent.* 50 others share one"):
+        columns = TableColumns().fit(as_pandas(shops))
+    assert len(columns.feature_names_) == 51
+
+
+def test_forged_codes_are_refused():
+    with pytest.raises(IndexError):
+        Categories(["a"], statistics=np.zeros((2, 1))).encoded(np.array([5]))
+
+
+def test_lists_are_refused_by_name():
+    with pytest.raises(ValueError, match=r"text in column 'c', got \[1\] in row 1"):
+        TableColumns().fit(as_pandas(pd.Series(["a", [1]], dtype=object)))
