@@ -70,12 +70,58 @@ def count_cores() -> int:
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Keep every BLAS of this process at one thread while the body runs.
+    """Keep every BLAS library of this process at one thread while the block runs.
 
-    Threads that often wait for each other are slow, and their number decides a result's last bits.
+    The last bits of a BLAS result depend on the number of threads, and threads that often wait for
+    each other are slow. The number of threads belongs to the process: the first block that begins
+    saves it, and the last block that ends restores it, in whatever threads they run.
     """
-    with _controller().limit(limits=1, user_api="blas"):
+    _blas.enter()
+    try:
         yield
+    finally:
+        _blas.leave()
+
+
+class _BlasLimit:
+    """Number of blocks that keep BLAS at one thread, and the limit that they share."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._limit: Any = None
+        self._n_blocks = 0
+        self._own = threading.local()  # `n_blocks` of each thread
+
+    def enter(self) -> None:
+        with self._lock:
+            if self._n_blocks == 0:
+                self._limit = _controller().limit(limits=1)
+            self._n_blocks += 1
+            self._own.n_blocks = getattr(self._own, "n_blocks", 0) + 1
+
+    def leave(self) -> None:
+        with self._lock:
+            self._n_blocks -= 1
+            self._own.n_blocks -= 1
+            if self._n_blocks == 0:
+                self._restore()
+
+    def after_fork(self) -> None:
+        """In a forked process, count the blocks of its only thread."""
+        self._lock = threading.Lock()
+        self._n_blocks = getattr(self._own, "n_blocks", 0)
+        if self._n_blocks == 0:
+            self._restore()
+
+    def _restore(self) -> None:
+        limit, self._limit = self._limit, None
+        if limit is not None:
+            limit.restore_original_limits()
+
+
+_blas = _BlasLimit()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_blas.after_fork)
 
 
 @cache
@@ -84,7 +130,7 @@ def _controller() -> Any:
     import scipy.linalg  # noqa: F401
     from threadpoolctl import ThreadpoolController
 
-    return ThreadpoolController()
+    return ThreadpoolController().select(user_api="blas")
 
 
 # ---- values that are computed once ---------------------------------------------------------------

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from eigenfeat._base.core import core
 from eigenfeat._base.saved import Saved, fits
+from eigenfeat._base.subsamples import draw_subsample
 from eigenfeat._base.threads import cached_property, resolve
 from eigenfeat.expansion.features import Layer, as_layer, layer_features
 from eigenfeat.gem.views import (
@@ -622,7 +623,13 @@ def _tried(
     """
     parts = pool_folds(rows.codes, len(rows.classes), count, seed)
     if one:
-        parts = [(_thinned(parts[0][0], _TRAINED), _thinned(parts[0][1], _HELD))]
+        train, held_out = parts[0]
+        parts = [
+            (
+                train[draw_subsample(len(train), _TRAINED, rows.codes[train])],
+                held_out[draw_subsample(len(held_out), _HELD, rows.codes[held_out])],
+            )
+        ]
     folds = _Folds(parts, rows.n_rows)
     held = [part[1] for part in parts]
     samples = np.concatenate(held)
@@ -693,13 +700,6 @@ def _best(logits: Sequence[_Array], codes: Codes, weight: _Array | None) -> tupl
     losses = [loss_at_best(one, codes, weight)[0] for one in logits]
     best = int(np.argmin(losses))
     return best, losses[best]
-
-
-def _thinned(samples: Codes, most: int) -> Codes:
-    """At most so many of sorted numbers, evenly."""
-    if len(samples) <= most:
-        return samples
-    return samples[np.linspace(0, len(samples) - 1, most).astype(np.intp)]
 
 
 def _assembled(

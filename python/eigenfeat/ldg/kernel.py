@@ -200,9 +200,8 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             kernel = self._kernel(rows, rows, in_any_order(rows))
             if kernel.shape[0] != kernel.shape[1]:
                 raise ValueError(f"X: expected a square kernel matrix, got shape {kernel.shape}")
-            with one_blas_thread():
-                root = _Root.of(kernel)
-                linear = self._linear().fit(root.rows, labels)
+            root = _Root.of(kernel)
+            linear = self._linear().fit(root.rows, labels)
             # The root's eigenvectors have any sign, and so the components in their coordinates.
             self.dual_coef_ = signed(expand(root.inverse, linear.components_.T, expansion="none"))
             self.kernel_eigenvalues_, self.kernel_means_ = root.eigenvalues, root.means

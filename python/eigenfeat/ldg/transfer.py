@@ -24,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.saved import fits
-from eigenfeat._base.threads import cached_property, one_blas_thread
+from eigenfeat._base.threads import cached_property
 from eigenfeat._base.types import Floats, Targets
 from eigenfeat._base.validation import FLOATS, MOST, check_number, random_generator, show
 from eigenfeat.expansion.features import expand
@@ -392,8 +392,7 @@ class TransferLDG(Reducer):
             inside[source], codes[source], inside[~source], codes[~source], count,
             self.n_threads, self.contrast == "others",
         )  # fmt: skip
-        with one_blas_thread():
-            result = self._directions(domains)
+        result = self._directions(domains)
         result.attributes["n_neighbors_"] = count
         result.attributes["cv_results_"] |= tried
         if basis is not None:

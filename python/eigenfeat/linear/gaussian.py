@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.core import core
+from eigenfeat._base.subsamples import draw_subsample
 from eigenfeat._base.types import Codes, Floats
 from eigenfeat.linear.held_out import Logits, log_loss, temperature
 from eigenfeat.linear.logit_problem import scaled_gram
@@ -199,9 +200,8 @@ class GaussianClasses:
         return result.take(some) if len(some) else None
 
     def _thinned(self, rows: Block) -> Block:
-        order = np.argsort(rows.y, kind="stable")
         most = max(_LEAST_TRIED, _MOST_TRIED // len(self.weights))
-        return rows.take(np.sort(_evenly(order, most)))
+        return rows.take(draw_subsample(len(rows), most, np.asarray(rows.y)))
 
     def _logits(self, result: Shrunk, rows: Block) -> Logits:
         """Logits of rows, each from weights of all others; see the file's head."""

@@ -26,6 +26,7 @@ import numpy.typing as npt
 
 from eigenfeat._base import threads
 from eigenfeat._base.core import core
+from eigenfeat._base.subsamples import draw_subsample
 from eigenfeat.moments.class_moments import is_rounding
 from eigenfeat.samples.blocks import Block
 from eigenfeat.samples.labelled import LabelledRows
@@ -394,8 +395,7 @@ class Gram:
 
         def left_open(ridge: float) -> float:
             def residual(count: int) -> float:
-                spread = np.linspace(0, rows.n_rows - 1, count).astype(np.intp)
-                some = block.take(spread)
+                some = block.take(draw_subsample(rows.n_rows, count))
                 parts = some.weight, scale, ridge, n_threads
                 return some.core(constant).residual(*parts)
 

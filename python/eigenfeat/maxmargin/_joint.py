@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from eigenfeat._base.core import core
-from eigenfeat._base.threads import one_blas_thread
 from eigenfeat._base.validation import show
 
 __all__ = ["JointMoves", "check_reach", "hinge_costs", "spread"]
@@ -99,7 +98,6 @@ class JointMoves:
         """Go on with other rows from the present weights."""
         self._rows[:, : self._d] = X / self._scale
 
-    @one_blas_thread()
     def minimise(self, sigma2: float) -> None:
         """Minimise J from the present weights."""
         self.sigma2 = sigma2

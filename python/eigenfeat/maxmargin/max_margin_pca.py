@@ -257,7 +257,6 @@ class _Components(MovedRows):
     def transform(self, X: Any) -> _Array:
         return np.asarray((X - self.mean) @ self.components.T)
 
-    @threads.one_blas_thread()
     def _sweep(self, W: _Array, sigma2: float) -> _Array:
         X, known = self._centred, self.known
         total = float(np.vdot(X, X))

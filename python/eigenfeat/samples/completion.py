@@ -27,6 +27,7 @@ import numpy.typing as npt
 
 from eigenfeat._base import threads as _threads
 from eigenfeat._base.saved import Saved, fits
+from eigenfeat._base.subsamples import draw_subsample
 from eigenfeat._base.threads import cached_property
 from eigenfeat._base.types import Codes, Floats, Labels
 from eigenfeat._base.validation import FLOATS, has_missing, warn_caller
@@ -52,6 +53,7 @@ _Mask = npt.NDArray[np.bool_]
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
+_FEWEST_SAMPLES, _SAMPLES_PER_COLUMN = 2000, 5  # of which a Gaussian is estimated
 _STACK = 1 << 20  # numbers in a stack of matrices that are solved together
 _PIECE = 1 << 22  # entries that are completed together
 _RIDGE = 1e-6  # of the mean variance
@@ -313,9 +315,8 @@ def known_entries(X: Floats) -> _Mask:
 
 
 def sampled(n: int, d: int) -> npt.NDArray[np.intp]:
-    """Numbers of the rows that a Gaussian is estimated from: all, or so many at even distances."""
-    most = max(2000, 5 * d)
-    return np.arange(n) if n <= most else np.arange(most) * n // most
+    """Indices of the samples from which the Gaussian is estimated, drawn at random if many."""
+    return draw_subsample(n, max(_FEWEST_SAMPLES, _SAMPLES_PER_COLUMN * d))
 
 
 def completed(

@@ -22,6 +22,7 @@ from sklearn.utils import validation
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from eigenfeat._base.labels import plain_labels
+from eigenfeat._base.threads import one_blas_thread
 from eigenfeat._base.validation import (
     FLOATS,
     is_table,
@@ -104,10 +105,14 @@ class BaseEstimator(sklearn.base.BaseEstimator):
 
 @contextmanager
 def unchanged_on_error(estimator: object) -> Iterator[None]:
-    """Put the attributes back that `estimator` had, if what is done inside fails."""
+    """Fit `estimator` in the block: restore its attributes if the block raises.
+
+    BLAS libraries stay at one thread, so that results are bit-for-bit identical for any number.
+    """
     before = estimator.__dict__.copy()
     try:
-        yield
+        with one_blas_thread():
+            yield
     except (Exception, KeyboardInterrupt):
         estimator.__dict__.clear()
         estimator.__dict__.update(before)

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 import os
 import re
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 from command_line import python
-from scipy import optimize
 from sklearn.datasets import load_wine
-from sklearn.decomposition import PCA
-from sklearn.preprocessing import scale
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import eigenfeat
-from eigenfeat import MaxMarginShift, _core
+from eigenfeat import FisherLDA, _core
 from eigenfeat._base import threads as _threads
-from eigenfeat.maxmargin import MaxMarginPCA
 
 CROWD = """
 from concurrent.futures import ThreadPoolExecutor
@@ -239,33 +235,89 @@ def test_core_finds_a_blas_that_lies_elsewhere(tmp_path):
     assert done.stdout.startswith(str(tmp_path))
 
 
+OUTPUTS = """
+import hashlib, sys, warnings
+import numpy as np
+sys.path.insert(0, PLACE)
+from every_estimator import ESTIMATORS, new
+
+warnings.simplefilter("ignore")
+rng = np.random.default_rng(0)
+n = d = 150
+y, noise = np.arange(n) % 3, np.eye(d)
+X = rng.standard_normal((n, d)) * np.linspace(0.5, 3, d) + y[:, None] * rng.random(d)
+for name in ESTIMATORS:
+    model, arguments = new(name)
+    if arguments:
+        arguments["sample_domain"] = np.where(np.arange(n) % 2, 1, -1)
+    if name == "OrientedPCA":
+        model.set_params(noise_matrix=noise)
+    rows = abs(X) if "chi2" in name else X
+    model.fit(rows, y, **arguments)
+    for method in ("predict_proba", "decision_function", "transform", "predict"):
+        if hasattr(model, method):
+            result = np.ascontiguousarray(getattr(model, method)(rows[:30]))
+            print(name, method, hashlib.sha256(result.tobytes()).hexdigest())
+"""
+
+
+def test_the_threads_of_numpys_blas_do_not_change_a_bit():
+    code = OUTPUTS.replace("PLACE", repr(str(Path(__file__).parents[1])))
+    one, two = (python(code, OPENBLAS_NUM_THREADS=number) for number in ("1", "2"))
+    assert one.returncode == 0, one.stderr
+    assert one.stdout.splitlines() == two.stdout.splitlines()
+
+
 def blas_threads():
-    return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+    """Threads of the libraries of NumPy and SciPy; the core keeps its own at one."""
+    libraries = (one for one in threadpool_info() if one["user_api"] == "blas")
+    own = "scipy_openblas32"
+    return {p: one["num_threads"] for one in libraries if own not in (p := one["filepath"])}
 
 
-OF_SCIPY = {
-    "eigenfeat.maxmargin._joint": (
-        lambda: MaxMarginShift(PCA(2), sigma2=0.5, moves="joint"),
-        lambda: MaxMarginPCA(2, sigma2=0.5, max_iter=2),
-    ),
-}
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("module", OF_SCIPY)
-def test_minimisations_of_scipy_use_one_blas_thread(module, monkeypatch):
-    """Its steps are too small for threads, which wait for each other on a busy machine."""
-    seen = set()
-
-    def minimize(*args, **options):
-        seen.update(blas_threads())
-        return optimize.minimize(*args, **options)
-
-    monkeypatch.setattr(importlib.import_module(module), "minimize", minimize)
+def test_fits_in_several_threads_leave_the_threads_of_blas_as_they_were():
     X, y = load_wine(return_X_y=True)
     with threadpool_limits(limits=2, user_api="blas"):
-        for make in OF_SCIPY[module]:
-            seen.clear()
-            make().fit(scale(X), y)
-            assert seen == {1}
-        assert 2 in blas_threads()
+        before = blas_threads()
+        with ThreadPoolExecutor(4) as pool:
+            for _ in pool.map(lambda _: FisherLDA().fit(X, y), range(40)):
+                pass
+        assert blas_threads() == before
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_forked_process_has_the_threads_of_blas_that_its_parent_had():
+    """Wherever it was forked: inside of a block of another thread, or of its own."""
+    code = """
+import os, threading
+from threadpoolctl import threadpool_info
+from eigenfeat._base.threads import one_blas_thread
+
+def count():
+    return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+def in_child(check):
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if check() else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+before, entered, leave = count(), threading.Event(), threading.Event()
+
+def work():
+    with one_blas_thread():
+        entered.set()
+        leave.wait()
+
+other = threading.Thread(target=work)
+other.start()
+entered.wait()
+in_child(lambda: count() == before)
+with one_blas_thread():
+    in_child(lambda: count() == {1})
+leave.set()
+other.join()
+assert count() == before
+"""
+    done = python(code, "-W", "ignore", OPENBLAS_NUM_THREADS="2")
+    assert done.returncode == 0, done.stderr

@@ -284,3 +284,19 @@ def test_scatter_is_added_to_one_class():
             moments.add_scatter(1, bad)
     with pytest.raises(ValueError, match="class"):
         moments.add_scatter(7, added)
+
+
+def test_the_order_of_many_samples_does_not_matter():
+    """Classes in turn: samples at equal distances would all be of one class."""
+    rng = np.random.default_rng(0)
+    n, d = 4000, 6
+    y = np.arange(n) % 2
+
+    def draw():
+        X = rng.standard_normal((n, d)) + 3.0 * y[:, None] * np.linspace(0.3, 1, d)
+        return incomplete(X, 0.5, seed=rng.integers(1000))
+
+    X, new = draw(), draw()
+    orders = np.arange(n), rng.permutation(n)
+    in_turn, shuffled = (FisherLDA().fit(X[rows], y[rows]).score(new, y) for rows in orders)
+    assert in_turn > shuffled - 0.015

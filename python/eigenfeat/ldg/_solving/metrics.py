@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import dgemm
 
-from eigenfeat._base.threads import one_blas_thread
 from eigenfeat._base.types import Codes
 from eigenfeat._base.validation import physical_memory, show
 from eigenfeat.ldg._solving.scatters import Array
@@ -100,18 +99,15 @@ def learnt_metric(
     sign = np.where(same, 1.0, -1.0)
     relaxed = np.where(same, *bounds)
     weights = np.zeros(len(gaps))
-    with one_blas_thread():
-        for sweep in range(1, max_iter + 1):
-            before = weights.copy()
-            for start in range(0, len(gaps), _BLOCK):
-                part = slice(start, start + _BLOCK)
-                metric = _projected(
-                    metric, gaps[part], sign[part], relaxed[part], weights[part], slack
-                )
-            size = weights.sum() + before.sum()
-            stopped = stops()
-            if stopped or np.abs(weights - before).sum() <= tol * size:
-                return (metric + metric.T) / 2, sweep, weights
+    for sweep in range(1, max_iter + 1):
+        before = weights.copy()
+        for start in range(0, len(gaps), _BLOCK):
+            part = slice(start, start + _BLOCK)
+            metric = _projected(metric, gaps[part], sign[part], relaxed[part], weights[part], slack)
+        size = weights.sum() + before.sum()
+        stopped = stops()
+        if stopped or np.abs(weights - before).sum() <= tol * size:
+            return (metric + metric.T) / 2, sweep, weights
     return (metric + metric.T) / 2, max_iter + 1, weights
 
 
