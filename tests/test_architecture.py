@@ -50,7 +50,7 @@ INNER_RANKS = {"ldg": ("_solving", "")}
 
 # Libraries besides the standard one: from which rank on, and those that are imported in functions.
 LIBRARIES = {"numpy": "_base", "joblib": "_base", "scipy": "pencils", "sklearn": "samples"}
-LIBRARIES |= {"click": "cli"}
+LIBRARIES |= {"click": "cli", "lazy_loader": "_base"}
 LAZY = {
     **{"rich": "_base", "threadpoolctl": "_base", "scipy": "_base"},
     **{"matplotlib": "plotting", "dask": "io", "distributed": "io", "pandas": "io"},

@@ -1,9 +1,9 @@
 """Discriminative features from generalized eigenvectors of class-conditional second moments."""
 
-from eigenfeat._base.lazy_names import lazy_names
+import lazy_loader
 
-# What is public is imported when it is first asked for: libraries below take a second or more.
-_lazy, __dir__, __all__ = lazy_names(__name__, __file__)
+# Names are imported at their first use, because SciPy and scikit-learn take a second to import.
+_lazy, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 
 def __getattr__(name):

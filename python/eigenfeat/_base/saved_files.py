@@ -29,12 +29,12 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib import format as npy
 
+from eigenfeat._base.file_errors import is_of_file, naming
 from eigenfeat._base.validation import check_path
 
 __all__ = [
     "FileFormatError",
     "check_array",
-    "naming",
     "open_archive",
     "read_arrays",
     "reading",
@@ -127,29 +127,10 @@ def taking_the_place_of(target: Path) -> Iterator[Path]:
     except BaseException as error:
         with suppress(OSError):
             scratch.unlink(missing_ok=True)
-        if isinstance(error, OSError) and _is_of(scratch, error):
+        if isinstance(error, OSError) and is_of_file(scratch, error):
             raise _about(error, target) from None
         raise
     _sync_folder(real.parent)
-
-
-@contextmanager
-def naming(name: str, scratch: Path | None = None) -> Iterator[None]:
-    """Give the errors of a full disk, which name no file, and those of `scratch`, this name."""
-    try:
-        yield
-    except OSError as error:
-        if not _is_of(scratch, error):
-            raise
-        raise OSError(error.errno, error.strerror or str(error), name) from None
-
-
-def _is_of(scratch: Path | None, error: OSError) -> bool:
-    """Whether the error is one of that file; that of a full disk does not name it."""
-    full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-    return (full and error.filename is None) or (
-        scratch is not None and error.filename in (scratch, str(scratch))
-    )
 
 
 def _about(error: OSError, target: Path) -> OSError:

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import Any
 
-from eigenfeat._base.saved_files import naming
+from eigenfeat._base.file_errors import naming
 from eigenfeat.cli.output import UsageError
 from eigenfeat.io.opening import format_of, listed_files, open_rows
 from eigenfeat.io.rows import FileRows

@@ -14,7 +14,7 @@ from typing import Any
 import click
 from click.shell_completion import shell_complete
 
-from eigenfeat._base.saved_files import naming
+from eigenfeat._base.file_errors import naming
 from eigenfeat._base.version import __version__
 from eigenfeat.cli import options as opt
 from eigenfeat.cli.output import (

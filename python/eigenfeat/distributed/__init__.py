@@ -12,8 +12,8 @@ arrays of either kind or, with a data frame, names of its columns. Every pass of
 all rows: persist rows that fit into the workers' memory.
 """
 
-from eigenfeat._base.lazy_names import lazy_names
+import lazy_loader
 
 # Imported when they are first asked for: workers start without scikit-learn, which none of a fit's
 # tasks needs and which takes longer to import than all the rest.
-__getattr__, __dir__, __all__ = lazy_names(__name__, __file__)
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

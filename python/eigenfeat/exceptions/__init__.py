@@ -1,6 +1,8 @@
 """Errors of files, of samples in files, of singular matrices and of certificates."""
 
-from eigenfeat._base.lazy_names import lazy_names
+from eigenfeat._base.saved_files import FileFormatError
+from eigenfeat.early import NotCertifiedError
+from eigenfeat.io.errors import BadRowError
+from eigenfeat.pencils.class_matrices import SingularDenominatorError
 
-# Imported when they are first asked for: libraries below take a second or more.
-__getattr__, __dir__, __all__ = lazy_names(__name__, __file__)
+__all__ = ["BadRowError", "FileFormatError", "NotCertifiedError", "SingularDenominatorError"]

@@ -1,1 +1,1 @@
-from eigenfeat.expansion.features import ExpandedRows as ExpandedRows
+from .features import ExpandedRows as ExpandedRows

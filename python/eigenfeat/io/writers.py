@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib import format as npy
 
-from eigenfeat._base.saved_files import naming, taking_the_place_of
+from eigenfeat._base.file_errors import naming
+from eigenfeat._base.saved_files import taking_the_place_of
 from eigenfeat._base.types import DType
 from eigenfeat.io.errors import arrow
 

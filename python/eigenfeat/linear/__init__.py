@@ -1,6 +1,6 @@
 """Linear models on expanded rows: multinomial logit and calibrated least squares."""
 
-from eigenfeat._base.lazy_names import lazy_names
+import lazy_loader
 
-# Imported when they are first asked for: libraries below take a second or more.
-__getattr__, __dir__, __all__ = lazy_names(__name__, __file__)
+# Names are imported at their first use, because SciPy and scikit-learn take a second to import.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,2 +1,2 @@
-from eigenfeat.linear.calibrated import CalibratedLeastSquares as CalibratedLeastSquares
-from eigenfeat.linear.logistic import MultinomialLogit as MultinomialLogit
+from .calibrated import CalibratedLeastSquares as CalibratedLeastSquares
+from .logistic import MultinomialLogit as MultinomialLogit

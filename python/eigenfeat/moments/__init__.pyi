@@ -1,1 +1,1 @@
-from eigenfeat.moments.class_moments import ClassMoments as ClassMoments
+from .class_moments import ClassMoments as ClassMoments

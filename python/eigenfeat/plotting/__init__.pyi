@@ -1,4 +1,4 @@
-from eigenfeat.plotting.early_decision import EarlyDecisionDisplay as EarlyDecisionDisplay
-from eigenfeat.plotting.early_times import EarlyTimesDisplay as EarlyTimesDisplay
-from eigenfeat.plotting.filters import FiltersDisplay as FiltersDisplay
-from eigenfeat.plotting.spectrum import SpectrumDisplay as SpectrumDisplay
+from .early_decision import EarlyDecisionDisplay as EarlyDecisionDisplay
+from .early_times import EarlyTimesDisplay as EarlyTimesDisplay
+from .filters import FiltersDisplay as FiltersDisplay
+from .spectrum import SpectrumDisplay as SpectrumDisplay

@@ -1,4 +1,4 @@
-from eigenfeat.regions.trust_region import BallMinimum as BallMinimum
-from eigenfeat.regions.trust_region import SignCertificate as SignCertificate
-from eigenfeat.regions.trust_region import certified_sign as certified_sign
-from eigenfeat.regions.trust_region import trust_region_minimum as trust_region_minimum
+from .trust_region import BallMinimum as BallMinimum
+from .trust_region import SignCertificate as SignCertificate
+from .trust_region import certified_sign as certified_sign
+from .trust_region import trust_region_minimum as trust_region_minimum

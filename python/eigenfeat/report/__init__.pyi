@@ -1,1 +1,1 @@
-from eigenfeat.report.report import write_report as write_report
+from .report import write_report as write_report

@@ -1,4 +1,4 @@
-from eigenfeat.signals.convolutions import ConvolutionClassifier as ConvolutionClassifier
-from eigenfeat.signals.convolutions import ConvolutionFeatures as ConvolutionFeatures
-from eigenfeat.signals.spatial_filters import SpatialFilters as SpatialFilters
-from eigenfeat.signals.tangent_space import TangentSpace as TangentSpace
+from .convolutions import ConvolutionClassifier as ConvolutionClassifier
+from .convolutions import ConvolutionFeatures as ConvolutionFeatures
+from .spatial_filters import SpatialFilters as SpatialFilters
+from .tangent_space import TangentSpace as TangentSpace

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import eigenfeat as ef
-from eigenfeat._base.saved_files import naming
+from eigenfeat._base.file_errors import naming
 from eigenfeat.io import to_onnx
 from eigenfeat.io.writers import open_writer
 from eigenfeat.report import write_report
