@@ -37,9 +37,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from threadpoolctl import threadpool_limits
 
+from bench.papers.baselines.early import ECTS, FixedTime
 from eigenfeat.early import (
-    ECTS,
-    FixedTime,
     LocalQDA,
     MinimumCostClassifier,
     ReliableClassifier,

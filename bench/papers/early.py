@@ -18,13 +18,12 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.svm import LinearSVC
 
 from bench.papers import early_tables, pictures
+from bench.papers.baselines.early import ECTS, FixedTime
 from bench.papers.early_tables import PLAIN, REDUCED, TABLE_TAU
 from bench.papers.literal_sets import by_the_letter
 from bench.papers.protocol import Method, Outcome, Problem, Protocol, read_arrays
 from eigenfeat.early import (
-    ECTS,
     EarlyScores,
-    FixedTime,
     LocalQDA,
     MixtureCompletion,
     NotCertifiedError,

@@ -70,9 +70,7 @@ ESTIMATORS = {
     "GaussianCompletion": early.GaussianCompletion,
     "MixtureCompletion": early.MixtureCompletion,
     "LocalQDA": early.LocalQDA,
-    "ECTS": early.ECTS,
     "ReliableClassifierCV": lambda: early.ReliableClassifierCV(n_folds=2),
-    "FixedTime": lambda: early.FixedTime(time=1),
     "MinimumCostClassifier": lambda: early.MinimumCostClassifier(
         LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"), n_times=2, n_folds=2
     ),

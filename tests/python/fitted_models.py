@@ -13,7 +13,6 @@ from flat_gem import gem_classifier
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
-from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
@@ -127,9 +126,7 @@ MODELS = {
     "GaussianCompletion": lambda: early.GaussianCompletion().fit(X),
     "MixtureCompletion": lambda: early.MixtureCompletion().fit(X, Y),
     "LocalQDA": lambda: early.LocalQDA().fit(X, Y),
-    "ECTS": lambda: early.ECTS().fit(X[:30], Y[:30]),
     "ReliableClassifierCV": lambda: early.ReliableClassifierCV(n_folds=2).fit(X, Y),
-    "FixedTime": lambda: early.FixedTime(GaussianNB(), time=4).fit(X[:30], Y[:30]),
     "MinimumCostClassifier": lambda: early.MinimumCostClassifier(n_folds=2).fit(X, Y),
     "ReliableClassifier, LDA": _calibrated,
     "ReliableClassifier, QDA": lambda: _reliable(

@@ -196,13 +196,12 @@ _PLAIN += [rayleigh.VanishingComponents, rayleigh.OrientedPCA, ldg.TransferLDG]
 _PLAIN += [ldg.RegularizedFisher, ldg.PCAFisher, ldg.DirectLDA]
 _PLAIN += [ldg.GSVDDiscriminant, ldg.MaximumMarginCriterion, ldg.LocalFisher]
 _PLAIN += [maxmargin.MaxMarginPCA, early.GaussianCompletion]
-_PLAIN += [early.MixtureCompletion, early.LocalQDA, early.ECTS]
+_PLAIN += [early.MixtureCompletion, early.LocalQDA]
 _PLAIN += [early.ReliableClassifierCV, early.MinimumCostClassifier]
 _PLAIN += [signals.SpatialFilters, signals.TangentSpace]
 DEFAULTS: dict[str, Callable[[], object]] = {
     **{kind.__name__: kind for kind in _PLAIN},
     **{kind.__name__: partial(kind, random_state=0) for kind in _SEEDED},
     "GEMClassifier, gem": partial(ef.GEMClassifier, views="gem"),
-    "FixedTime": partial(early.FixedTime, time=1),
     "ReliableClassifier": lambda: early.ReliableClassifier(ef.FisherLDA()),
 }

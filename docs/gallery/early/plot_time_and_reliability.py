@@ -3,8 +3,7 @@ Time and reliability of early classifiers
 =========================================
 
 For each tau the curves show how early series are decided, and how often the early label is the
-final one. The example compares with ``ECTS`` (nearest neighbours with minimum prediction lengths)
-and with a fixed number of values.
+final one. The example compares with ``MinimumCostClassifier`` at several costs of waiting.
 """
 
 import matplotlib.pyplot as plt
@@ -13,8 +12,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from eigenfeat.demo.early import signals
 from eigenfeat.early import (
-    ECTS,
-    FixedTime,
+    MinimumCostClassifier,
     ReliableClassifier,
     early_scores,
     reliability_curve,
@@ -37,9 +35,8 @@ model = ReliableClassifier(lda, correct=False).fit(X, y)
 curve = reliability_curve(model, rows, truth, [0.3, 0.5, 0.7, 0.9, 0.95, 0.99])
 curves = {
     "ReliableClassifier": (curve.mean_time, curve.reliability),
-    "ECTS": np.transpose([point(ECTS(support)) for support in (0.0, 0.2, 0.8)]),
-    "fixed time, nearest neighbour": np.transpose(
-        [point(FixedTime(time=time)) for time in (6, 12, 18, 24, 36, 48, 60)]
+    "MinimumCostClassifier": np.transpose(
+        [point(MinimumCostClassifier(lda, cost)) for cost in (3.0, 1.0, 0.5, 0.2, 0.05)]
     ),
 }
 

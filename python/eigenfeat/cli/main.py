@@ -121,8 +121,8 @@ def demo() -> None:
     downloaded.
 
     "eigenfeat demo early" simulates signals of three classes instead, follows one of them sample by
-    sample until it is decided, calibrates tau on held-out signals, and compares with ECTS and with
-    a fixed time of decision.
+    sample until it is decided, calibrates tau on held-out signals, and compares with
+    decisions by the cost of waiting.
     """
 
 

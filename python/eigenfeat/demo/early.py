@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 from eigenfeat._base.types import Labels
 from eigenfeat.early import (
-    ECTS,
     Calibration,
     EarlyScores,
-    FixedTime,
+    MinimumCostClassifier,
     ReliableClassifier,
     StreamDecision,
     calibrate,
@@ -175,8 +174,7 @@ def _compared(
     scores = {f"reliable, tau {TAU:g}": score(model, TAU)}
     if calibration.chosen >= 0:
         scores["reliable, calibrated"] = score(model, calibration.reliability)
-    scores["ECTS"] = score(ECTS(0.0).fit(*train))
-    scores["fixed time, 1-NN"] = score(FixedTime(time=LENGTH // 2).fit(*train))
+    scores["minimum cost"] = score(MinimumCostClassifier(model.classifier, 0.5).fit(*train))
     return scores
 
 

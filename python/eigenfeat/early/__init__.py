@@ -10,8 +10,6 @@ from eigenfeat.early.completion import (
     MixtureCompletion,
 )
 from eigenfeat.early.decisions import Decisions, EarlyDecisions, EarlyLabels, StreamDecision
-from eigenfeat.early.ects import ECTS
-from eigenfeat.early.fixed_time import FixedTime
 from eigenfeat.early.local_qda import LocalQDA
 from eigenfeat.early.minimum_cost import (
     CostDecision,
@@ -32,7 +30,6 @@ from eigenfeat.early.streams import Stream, Streams
 from eigenfeat.signals.intervals import interval_summaries
 
 __all__ = [
-    "ECTS",
     "Calibration",
     "Conditional",
     "CostDecision",
@@ -43,7 +40,6 @@ __all__ = [
     "EarlyDecisions",
     "EarlyLabels",
     "EarlyScores",
-    "FixedTime",
     "GaussianCompletion",
     "LocalQDA",
     "MinimumCostClassifier",

@@ -1,4 +1,4 @@
-"""What classifiers of complete rows share: checked rows, sorted classes, and labels by method."""
+"""Base class of classifiers of complete samples."""
 
 from __future__ import annotations
 
@@ -12,17 +12,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.threads import count_cores
 from eigenfeat._base.types import Labels, Rows
-from eigenfeat.early.series import Layout, series_of, training_rows, whole_rows
 from eigenfeat.samples.estimator import BaseEstimator, unchanged_on_error, validate_data
 
-__all__ = ["RowClassifier", "SeriesClassifier"]
+__all__ = ["RowClassifier"]
 
 _Array = NDArray[np.float64]
 _Classifier = TypeVar("_Classifier", bound="RowClassifier")
 
 
 class RowClassifier(ClassifierMixin, BaseEstimator):
-    """A classifier of finite samples; a subclass says what `_learn` and `_labels` do."""
+    """A classifier of finite samples; a subclass defines `_learn` and `_labels`."""
 
     classes_: NDArray[Any]
     n_features_in_: int
@@ -78,45 +77,3 @@ class RowClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         count_cores()  # before a classifier inside asks
         return np.asarray(validate_data(self, X, dtype=np.float64, order="C", reset=False))
-
-
-class SeriesClassifier(RowClassifier):
-    """A classifier of series of one channel, which may end at different times.
-
-    A series that is shorter than the longest of `fit` is complete at its own end, and is padded
-    with its last value, as in `ReliableClassifier`.
-    """
-
-    def _training_rows(self, X: ArrayLike, y: ArrayLike) -> tuple[_Array, Labels]:
-        if series_of(X) is None:
-            return super()._training_rows(X, y)
-        series, labels, layout = training_rows(self, X, y)
-        if layout.channels > 1:
-            raise ValueError(
-                f"X: expected series of one channel, got {layout.channels} channels, which "
-                "ReliableClassifier takes"
-            )
-        return _without_gaps(series.rows), labels
-
-    def _series(self, X: Any) -> tuple[_Array, NDArray[np.int64]]:
-        """Complete samples of series that have ended, and after how many values each did."""
-        if series_of(X) is None:
-            rows = super()._checked(X)
-            return rows, np.full(len(rows), self.n_features_in_, dtype=np.int64)
-        check_is_fitted(self)
-        count_cores()  # before a classifier inside asks
-        series = whole_rows(self, X, Layout(1, self.n_features_in_))
-        return _without_gaps(series.rows), series.ends
-
-    def _checked(self, X: Any) -> _Array:
-        return self._series(X)[0]
-
-
-def _without_gaps(rows: _Array) -> _Array:
-    if np.isnan(rows).any():
-        i, j = np.argwhere(np.isnan(rows))[0].tolist()
-        raise ValueError(
-            f"X: expected series without missing samples, got NaN in series {i}, sample {j}; "
-            "ReliableClassifier takes such series"
-        )
-    return rows

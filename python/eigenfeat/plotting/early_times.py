@@ -104,7 +104,7 @@ class EarlyTimesDisplay:
         Parameters
         ----------
         estimator : classifier with `predict_early`
-            Fitted model, such as ReliableClassifier or ECTS.
+            Fitted model, such as ReliableClassifier or MinimumCostClassifier.
         X : (n, d) or (n, channels, d) array-like
             Complete series.
         y : (n,) array-like, optional

@@ -64,7 +64,7 @@ def test_every_parameter_of_every_estimator(name, capfd):
     found = {}
     for parameter in new(name)[0].get_params(deep=False):
         if parameter in EXTREME | {"verbose", "n_threads", "noise_matrix"} or (
-            name.startswith(("Reliable", "ECTS", "MinimumCost")) and parameter == "classifier"
+            name.startswith(("Reliable", "MinimumCost")) and parameter == "classifier"
         ):
             continue
         for label, value in VALUES.items():

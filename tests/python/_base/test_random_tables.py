@@ -26,7 +26,7 @@ SLOW |= {"SparseLDG"}
 SLOWEST = {"MaxMarginPCA", "ITML"}  # a second and more for a table
 OF_DOMAINS = {"TransferLDG"}
 # Columns are samples of a series, have parts that are drawn, or weights that start at random.
-OF_ORDER = {"ECTS", "FixedTime", "MinimumCostClassifier", "ReliableClassifier"}
+OF_ORDER = {"MinimumCostClassifier", "ReliableClassifier"}
 OF_ORDER |= {"ReliableClassifierCV", "ConvolutionFeatures", "ConvolutionClassifier"}
 OF_ORDER |= {"GaussianCompletion", "MixtureCompletion"}
 # A parameter is in the units of the columns.

@@ -256,7 +256,7 @@ MANY = RNG.standard_normal((N, 8)) * (1 + (LABELS[:, None] == np.arange(8) % 3))
 MANY += 0.4 * LABELS[:, None]
 FEW = slice(0, 90)
 # Fits that take long, or whose work grows with the square of the number of samples.
-SMALL = ("ECTS", "FixedTime", "ITML", "KernelLDG", "MaxMargin", "NCA", "Sparse")
+SMALL = ("ITML", "KernelLDG", "MaxMargin", "NCA", "Sparse")
 SMALL += ("MinimumCost", "Reliable", "Discriminative", "MulticlassSVM", "ClassNear")
 
 

@@ -62,7 +62,6 @@ FREE = {
         GaussianNB(), n_times=2, n_folds=2
     ),
     "ReliableClassifierCV": lambda: early.ReliableClassifierCV({"LDA": LDA}, n_folds=2),
-    "FixedTime": lambda: early.FixedTime(GaussianNB(), 1),
 }
 
 
@@ -100,8 +99,6 @@ OTHERS = [
     ef.MaxMarginShift(PCA(1), sigma2=1.0, svm=SVM, moves="joint", max_iter=9),
     ef.maxmargin.MaxMarginPCA(1, svm=SVM, scales=(0.0, 1), cv=2),
     early.MixtureCompletion(shrinkage=0.2, ridge=1e-3),
-    early.ECTS(0.2),
-    early.FixedTime(time=1),
     early.MinimumCostClassifier(n_times=2, n_folds=2),
     early.LocalQDA(n_neighbors=3, variance_floor=0.1),
     early.ReliableClassifier(early.LocalQDA(4), rule="box"),

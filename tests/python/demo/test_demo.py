@@ -31,7 +31,13 @@ def test_the_demo_draws_a_table_and_pictures(tmp_path, capsys, monkeypatch):
 def test_the_demo_of_early_decisions(tmp_path, capsys):
     assert cli.main(["demo", "early", "--output", str(tmp_path / "new")]) == 0
     out = capsys.readouterr().out
-    for text in ("One signal of 60 samples", "decided", "agreement 0.95", "ECTS", "calibrated"):
+    for text in (
+        "One signal of 60 samples",
+        "decided",
+        "agreement 0.95",
+        "minimum cost",
+        "calibrated",
+    ):
         assert text in out
     for stem in ("early-decision", "early-times"):
         assert (tmp_path / "new" / f"{stem}.png").read_bytes()[:4] == b"\x89PNG"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import RidgeClassifierCV
 from sklearn.naive_bayes import GaussianNB
@@ -223,3 +223,25 @@ def test_two_classes_of_scores_are_calibrated_out_of_folds():
     probabilities, rows = held.stacked()
     again = logit_factor(np.log(probabilities[0]), np.searchsorted(classes, y)[rows])
     assert_allclose(again, 1.0, atol=1e-3)  # no other factor has a smaller log loss
+
+
+def test_lists_of_unequal_series():
+    rng = np.random.default_rng(0)
+    X, y = signals(60, rng)
+    ends = X.shape[1] - np.arange(60) % 5
+    given = [x[:end] for x, end in zip(X, ends, strict=True)]
+    rows = np.array([np.pad(x, (0, 60 - len(x)), "edge") for x in given])
+    lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
+    priced = MinimumCostClassifier(lda, 0.01, n_times=5, n_folds=2)
+    model, wanted = clone(priced).fit(given, y), clone(priced).fit(rows, y)
+    assert model.n_features_in_ == 60
+    assert_array_equal(model.predict(given), wanted.predict(rows))
+    found, whole = model.predict_early(given), wanted.predict_early(rows)
+    assert (found.time <= ends).all()
+    before = whole.time <= ends
+    assert_array_equal(found.label[before], whole.label[before])
+    assert_array_equal(found.time[before], whole.time[before])
+    with pytest.raises(ValueError, match=r"^X: expected at least two series and as many labels"):
+        priced.fit(given, y[:-1])
+    with pytest.raises(ValueError, match=r"^X\[0\]: expected at most \d+ samples, got \d+"):
+        model.predict_early([np.zeros(500), np.zeros(3)])

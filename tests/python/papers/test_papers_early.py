@@ -13,13 +13,13 @@ from scipy.stats import chi2
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from bench.papers import early, early_tables
+from bench.papers.baselines.early import ECTS
 from bench.papers.early import METHODS
 from bench.papers.literal_sets import by_the_letter
 from bench.papers.protocol import Context
 from bench.papers.runner import reproduce
 from eigenfeat.demo import early as demo_early
 from eigenfeat.early import (
-    ECTS,
     LocalQDA,
     MixtureCompletion,
     NotCertifiedError,

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from eigenfeat.early import ECTS, GaussianCompletion, ReliableClassifier
+from eigenfeat.early import GaussianCompletion, MinimumCostClassifier, ReliableClassifier
 from eigenfeat.plotting import EarlyDecisionDisplay, EarlyTimesDisplay
 
 pytest.importorskip("matplotlib")
@@ -75,10 +75,12 @@ def test_times_against_plain_loops(model, with_y, tmp_path):
 
 
 def test_times_of_other_early_classifiers_and_of_results():
-    ects = ECTS().fit(SERIES[:30], LABELS[:30])
+    priced = MinimumCostClassifier(LinearDiscriminantAnalysis(), n_times=4).fit(
+        SERIES[:30], LABELS[:30]
+    )
     assert (
         "of early labels are final"
-        in EarlyTimesDisplay.from_estimator(ects, SERIES[80:]).ax_.get_title()
+        in EarlyTimesDisplay.from_estimator(priced, SERIES[80:]).ax_.get_title()
     )
     plain = EarlyTimesDisplay([3, 1, 2], ["b", "a", "b"], 4).plot(title="three")
     assert plain.order_.tolist() == [1, 2, 0]
@@ -139,7 +141,10 @@ def test_a_decision_says_what_is_known(model):
 def test_wrong_arguments_are_named(model):
     decision = EarlyDecisionDisplay.from_estimator
     for call, message in (
-        (lambda: decision(ECTS(), SERIES[0]), "estimator: expected a fitted ReliableClassifier"),
+        (
+            lambda: decision(MinimumCostClassifier(), SERIES[0]),
+            "estimator: expected a fitted ReliableClassifier",
+        ),
         (lambda: decision(model, SERIES[0], times=[]), r"times: expected integers in 1\.\.12"),
         (lambda: decision(model, SERIES[0], times=[13]), "times: expected"),
         (lambda: decision(model, SERIES[0], reliability=2.0), "reliability: expected"),

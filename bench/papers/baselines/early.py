@@ -1,144 +1,76 @@
-"""Early classification by the nearest neighbour (Xing, Pei and Yu)."""
+"""Baselines of early classification: the nearest neighbour (ECTS), and one time for all series."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from numbers import Real
-from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import squareform
-from sklearn.utils._param_validation import Interval
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.neighbors import KNeighborsClassifier
 
-from eigenfeat._base.saved import fits
-from eigenfeat._base.types import Labels
-from eigenfeat.early.decisions import EarlyLabels
-from eigenfeat.early.series_classifier import SeriesClassifier
-
-__all__ = ["ECTS"]
-
-_Array = NDArray[np.float64]
-_Flags = NDArray[np.bool_]
-_Codes = NDArray[np.intp]
+from eigenfeat.early import EarlyLabels
+from eigenfeat.early.series import fold_masks
 
 BLOCK_NUMBERS = 2**21  # distances at a time
+MANY_TIMES = 20
+TOLERANCE = 0.01  # of accuracy, for deciding earlier
 
 
-class ECTS(SeriesClassifier):
-    """Early classification on time series by the nearest neighbour.
-
-    Use it as a baseline; of 21 sets it is ahead of a chosen `ReliableClassifier` on one, Symbols,
-    with few training series of different shapes. Tune `min_support`. User guide:
-    :doc:`/guide/early_costs`.
+class ECTS(ClassifierMixin, BaseEstimator):
+    """Early classification on time series by the nearest neighbour (Xing, Pei and Yu 2009, 2012).
 
     A training series may predict from its minimum prediction length (MPL) on, after which its
     neighbourhood no longer changes. A new series gets the class of its nearest neighbour as soon as
-    that neighbour may predict; of several at the same distance those that may predict vote. The
-    definition of the MPL, and where authors differ: :doc:`/guide/objectives`.
+    that neighbour may predict; of several at the same distance those that may predict vote.
 
-    Parameters
-    ----------
-    min_support : float in [0, 1], default=0.0
-        Clusters with less than this share of their class are not used. Larger values give later
-        decisions. A single series always has its own MPL.
+    With RNN^l(S) the series outside S whose nearest neighbour by prefixes of l values is in S, the
+    MPL of a set S is the least k such that for all l from k to d
 
-    Attributes
-    ----------
-    classes_ : (G,) array
-        Labels, sorted.
-    lengths_ : (n,) array of int
-        MPL of each training series, 1 to d.
-    n_features_in_ : int
-        Number of values of a series, d.
+    1. RNN^l(S) = RNN^d(S), and
+    2. the nearest neighbours of every series in S are in S (for more than one series).
 
-    Raises
-    ------
-    ValueError
-        If series, labels or parameters are invalid.
-
-    See Also
-    --------
-    FixedTime : One time for all series.
-    ReliableClassifier : Any classifier, and a promise.
-
-    References
-    ----------
-    Z. Xing, J. Pei, P. S. Yu, "Early prediction on time series: a nearest neighbor approach",
-    IJCAI 2009; "Early classification on time series", Knowledge and Information Systems 31, 2012.
-    N. Parrish, thesis, University of Washington, 2012, section 5.5. E. Kladis and others,
-    "Evaluation of early time-series classification algorithms", 2021.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from eigenfeat.early import ECTS
-    >>> X = np.array([[0.0, 1, 1, 1], [0, 1, 1, 2], [0, 5, 5, 5], [0, 5, 5, 6]])
-    >>> model = ECTS().fit(X, ["low", "low", "high", "high"])
-    >>> early = model.predict_early([[0, 1.2, 9, 9], [0, 5.5, 1, 1]])
-    >>> early.label, early.time
-    (array(['low', 'high'], dtype='<U4'), array([2, 2]))
+    A series has the least MPL of the sets that contain it: itself, provided that it is the nearest
+    neighbour of some complete series, and the clusters of one class in the single-linkage
+    hierarchy. Condition 1 also applies to single series, and all neighbours at the same distance
+    count. Clusters with less than the share `min_support` of their class are not used.
     """
 
-    _saved: ClassVar[dict[str, str]] = {
-        "classes_": "labels k",
-        "lengths_": "whole n",
-        "_codes": "whole n",
-        "_unit": "number",
-        "_columns": "numbers d n",
-    }
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "min_support": [Interval(Real, 0, 1, closed="both")],
-    }
-
-    def __init__(self, min_support: float = 0.0) -> None:
+    def __init__(self, min_support=0.0):
         self.min_support = min_support
 
-    def _learn(self, X: _Array, y: Labels, codes: NDArray[np.intp]) -> None:
-        self._codes = codes
-        least = np.ceil(self.min_support * np.bincount(codes) - 1e-9).astype(np.intp)
+    def fit(self, X, y):
+        """Find the minimum prediction lengths of complete series (n, d)."""
+        X = np.asarray(X, dtype=np.float64)
+        self.classes_, self._codes = np.unique(y, return_inverse=True)
+        least = np.ceil(self.min_support * np.bincount(self._codes) - 1e-9).astype(np.intp)
         self._unit = unit_of(X)
         self._columns = np.ascontiguousarray((X / self._unit).T)
-        self.lengths_ = prediction_lengths(X, codes, least)
+        self.lengths_ = prediction_lengths(X, self._codes, least)
+        return self
 
-    def _labels(self, rows: _Array) -> Labels:
+    def predict(self, X):
+        """Labels of complete series (m, d)."""
+        rows = np.asarray(X, dtype=np.float64)
         codes = np.empty(len(rows), dtype=np.intp)
         for part in self._blocks(len(rows)):
             squares = np.zeros((len(rows[part]), len(self._codes)))
             for new, known in zip((rows[part] / self._unit).T, self._columns, strict=True):
                 grow(squares, new, known)
-            codes[part] = self._votes(squares, self.n_features_in_)[0]
+            codes[part] = self._votes(squares, len(self._columns))[0]
         return self.classes_[codes]
 
-    def predict_early(self, X: ArrayLike) -> EarlyLabels:
-        """Decide each series as soon as its nearest neighbour may predict.
-
-        Parameters
-        ----------
-        X : (m, d) array-like, or list of series
-            Complete series; at each time only the values up to it are used. A shorter one is
-            decided at its own end.
-
-        Returns
-        -------
-        EarlyLabels
-            Labels and times; at time d every series is decided.
-        """
-        rows, ends = self._series(X)
+    def predict_early(self, X):
+        """Labels and times of complete series, of which only the values up to the time are used."""
+        rows = np.asarray(X, dtype=np.float64)
         codes = np.empty(len(rows), dtype=np.intp)
         time = np.empty(len(rows), dtype=np.int64)
         for part in self._blocks(len(rows)):
             codes[part], time[part] = self._early(rows[part])
-        label = self.classes_[codes]
-        ended = time > ends
-        if ended.any():
-            label[ended], time[ended] = self._labels(rows[ended]), ends[ended]
-        return EarlyLabels(label, time)
+        return EarlyLabels(self.classes_[codes], time)
 
-    def _early(self, rows: _Array) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
+    def _early(self, rows):
         codes = np.zeros(len(rows), dtype=np.intp)
         time = np.zeros(len(rows), dtype=np.int64)
         waiting = np.arange(len(rows))
@@ -153,7 +85,7 @@ class ECTS(SeriesClassifier):
                 break
         return codes, time
 
-    def _votes(self, squares: _Array, length: int) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    def _votes(self, squares, length):
         """Classes of nearest neighbours that may predict, and where there is one."""
         neighbours = nearest(squares)
         ready = self.lengths_ <= length
@@ -165,22 +97,17 @@ class ECTS(SeriesClassifier):
             decided[neighbours.tied] = voters.any(axis=1)
         return codes, decided
 
-    def _blocks(self, m: int) -> Iterator[slice]:
+    def _blocks(self, m):
         step = max(1, BLOCK_NUMBERS // len(self._codes))
         return (slice(start, start + step) for start in range(0, m, step))
 
-    def _check_loaded(self) -> None:
-        codes, k = self._codes, len(self.classes_)
-        sound = len(codes) > 0 and codes.min() >= 0 and codes.max() < k and self._unit > 0
-        fits(sound, "ECTS._codes")
 
-
-def unit_of(X: _Array) -> float:
+def unit_of(X):
     """A power of two about the rows' largest magnitude: squares of quotients do not overflow."""
     return float(np.ldexp(1.0, int(np.frexp(np.abs(X).max())[1]) - 1))
 
 
-def grow(squares: _Array, new: _Array, known: _Array) -> None:
+def grow(squares, new, known):
     """Add one sample, (m,) of new rows and (n,) of known ones, to squared distances (m, n)."""
     apart = new[:, None] - known
     apart *= apart
@@ -191,11 +118,11 @@ def grow(squares: _Array, new: _Array, known: _Array) -> None:
 class Nearest:
     """Nearest neighbours of m rows among n."""
 
-    first: _Codes  # (m,): the one with the lowest number
-    tied: _Codes  # (q,): rows that have several
-    among: _Flags  # (q, n): which ones these have
+    first: np.ndarray  # (m,): the one with the lowest number
+    tied: np.ndarray  # (q,): rows that have several
+    among: np.ndarray  # (q, n): which ones these have
 
-    def hits(self, sets: _Flags) -> tuple[_Flags, _Flags]:
+    def hits(self, sets):
         """For sets (c, n): whether some, and whether all, neighbours of each row are in them."""
         some = sets[:, self.first]
         every = some.copy()
@@ -207,7 +134,7 @@ class Nearest:
         return some, every
 
 
-def nearest(squares: _Array) -> Nearest:
+def nearest(squares):
     """Nearest neighbours by squared distances (m, n)."""
     first = squares.argmin(axis=1)
     least = np.take_along_axis(squares, first[:, None], axis=1)
@@ -216,7 +143,7 @@ def nearest(squares: _Array) -> Nearest:
     return Nearest(first, tied, among[tied])
 
 
-def prediction_lengths(X: _Array, codes: _Codes, least_size: _Codes) -> NDArray[np.int64]:
+def prediction_lengths(X, codes, least_size):
     """(n,): how many samples, 1 to d, each training row takes before it may predict.
 
     Clusters of fewer rows of a class than its `least_size` are not used; single rows always are.
@@ -233,14 +160,14 @@ def prediction_lengths(X: _Array, codes: _Codes, least_size: _Codes) -> NDArray[
     return np.asarray(lengths.min(axis=0), dtype=np.int64)
 
 
-def _to_others(n: int) -> _Array:
+def _to_others(n):
     """Distances of prefixes without samples; infinite to oneself."""
     squares = np.zeros((n, n))
     np.fill_diagonal(squares, np.inf)
     return squares
 
 
-def _pure_clusters(squares: _Array, codes: _Codes, least_size: _Codes) -> _Flags:
+def _pure_clusters(squares, codes, least_size):
     """(c, n): clusters of one class each, out of single linkage at full length."""
     n = len(codes)
     if n < 3:
@@ -248,8 +175,8 @@ def _pure_clusters(squares: _Array, codes: _Codes, least_size: _Codes) -> _Flags
         return np.ones((int(same), n), dtype=bool)
     filled = squares.copy()
     np.fill_diagonal(filled, 0.0)
-    members: list[_Codes | None] = [np.array([i]) for i in range(n)]
-    clusters: list[_Codes] = []
+    members = [np.array([i]) for i in range(n)]
+    clusters = []
     for left, right in linkage(squareform(filled, checks=False), "single")[:, :2].astype(int):
         a, b = members[left], members[right]
         if a is None or b is None or codes[a[0]] != codes[b[0]]:
@@ -265,7 +192,7 @@ def _pure_clusters(squares: _Array, codes: _Codes, least_size: _Codes) -> _Flags
     return sets
 
 
-def _stable_from(columns: _Array, sets: _Flags, at_end: Nearest) -> NDArray[np.int64]:
+def _stable_from(columns, sets, at_end):
     """(c,): the length from which on each set is consistent and keeps its reverse neighbours."""
     alone = sets.sum(axis=1) == 1
     final = at_end.hits(sets)[0] & ~sets
@@ -284,3 +211,55 @@ def _stable_from(columns: _Array, sets: _Flags, at_end: Nearest) -> NDArray[np.i
         holding = holds
     starts[~holding] = len(columns)
     return starts
+
+
+class FixedTime(ClassifierMixin, BaseEstimator):
+    """Classify every series by its first values, all at the same time (Parrish 2012, 5.6.5).
+
+    `classifier` is the nearest neighbour by default. With ``time="cv"`` the time is the earliest of
+    up to 20 evenly spaced ones whose cross-validated accuracy is within .01 of the best.
+    """
+
+    def __init__(self, classifier=None, time="cv", *, n_folds=5):
+        self.classifier = classifier
+        self.time = time
+        self.n_folds = n_folds
+
+    def fit(self, X, y):
+        """Fit the classifier to the first values, and to complete series (n, d)."""
+        X, y = np.asarray(X, dtype=np.float64), np.asarray(y)
+        self.time_ = self._chosen_time(X, y) if self.time == "cv" else int(self.time)
+        self.complete_classifier_ = self._new().fit(X, y)
+        self.classes_ = self.complete_classifier_.classes_
+        self.classifier_ = self._new().fit(X[:, : self.time_], y)
+        return self
+
+    def predict(self, X):
+        """Labels of complete series."""
+        return self.complete_classifier_.predict(X)
+
+    def predict_early(self, X):
+        """Labels by the first `time_` values."""
+        label = self.classifier_.predict(np.asarray(X)[:, : self.time_])
+        return EarlyLabels(label, np.full(len(label), self.time_))
+
+    def _new(self):
+        return KNeighborsClassifier(1) if self.classifier is None else clone(self.classifier)
+
+    def _chosen_time(self, X, y):
+        d = X.shape[1]
+        times = np.unique(np.ceil(np.linspace(0, d, min(d, MANY_TIMES) + 1)[1:]).astype(int))
+        right = [self._right(X[:, :t], y) for t in times]
+        self.cv_accuracies_ = {
+            int(t): count / len(y) for t, count in zip(times, right, strict=True)
+        }
+        enough = max(self.cv_accuracies_.values()) - TOLERANCE - 1e-12
+        return min(t for t, accuracy in self.cv_accuracies_.items() if accuracy >= enough)
+
+    def _right(self, X, y):
+        """Number of samples classified right by the models of the other folds."""
+        right = 0
+        for fold in fold_masks(y, self.n_folds):
+            model = self._new().fit(X[~fold], y[~fold])
+            right += int(np.sum(model.predict(X[fold]) == y[fold]))
+        return right

@@ -1,4 +1,4 @@
-"""ECTS against sets of plain Python, FixedTime against refitted models; series of any lengths."""
+"""ECTS against sets of plain Python, and FixedTime against refitted models."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from numpy.testing import assert_array_equal
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.neighbors import KNeighborsClassifier
 
-from eigenfeat.demo.early import signals
-from eigenfeat.early import ECTS, FixedTime, MinimumCostClassifier
+from bench.papers.baselines.early import ECTS, FixedTime
+from eigenfeat.early.series import fold_masks
 
 # ---- ECTS, by its definitions --------------------------------------------------------------------
 
@@ -118,7 +118,7 @@ def test_equal_rows_and_blocks(rng, monkeypatch):
     assert_array_equal(model.predict_early(X[:2]).label, ["a", "a"])
     X, y = series(rng, 30, 8, True)
     early = ECTS().fit(X, y).predict_early(X)
-    monkeypatch.setattr("eigenfeat.early.ects.BLOCK_NUMBERS", 1)
+    monkeypatch.setattr("bench.papers.baselines.early.BLOCK_NUMBERS", 1)
     one_by_one = ECTS().fit(X, y).predict_early(X)
     assert_array_equal(one_by_one.time, early.time)
     assert_array_equal(one_by_one.label, early.label)
@@ -156,81 +156,8 @@ def test_the_time_is_the_earliest_that_does_as_well(rng):
     model = FixedTime().fit(X, y)
     assert list(model.cv_accuracies_) == list(range(1, 21))
     assert model.time_ == 13
-    folds = np.arange(40) % 5
     right = 0
-    for f in range(5):
-        one = KNeighborsClassifier(1).fit(X[folds != f, :13], y[folds != f])
-        right += np.sum(one.predict(X[folds == f, :13]) == y[folds == f])
+    for fold in fold_masks(y, 5):
+        one = KNeighborsClassifier(1).fit(X[~fold, :13], y[~fold])
+        right += np.sum(one.predict(X[fold, :13]) == y[fold])
     assert model.cv_accuracies_[13] == right / 40 == max(model.cv_accuracies_.values())
-
-
-def test_misuse_leaves_the_estimator_as_it_was(rng):
-    X, y = series(rng, 40, 12, False)
-    model = FixedTime(time=3).fit(X, y)
-    before = dict(model.__dict__)
-    with pytest.raises(ValueError, match=r"time: expected an integer in 1\.\.12, got"):
-        model.set_params(time=13).fit(X, y)
-    assert {**model.__dict__, "time": 3} == before
-
-
-# ---- series of unequal lengths -------------------------------------------------------------------
-
-
-def unequal(n=60, seed=0):
-    X, y = signals(n, np.random.default_rng(seed))
-    ends = X.shape[1] - np.arange(n) % 5
-    return [x[:end] for x, end in zip(X, ends, strict=True)], y, ends
-
-
-def held(given, length):
-    """What lacks filled with the last sample."""
-    return np.array([np.concatenate([x, np.full(length - len(x), x[-1])]) for x in given])
-
-
-MODELS = {
-    "costs": lambda: MinimumCostClassifier(
-        LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"), 0.01, n_times=5, n_folds=2
-    ),
-    "ECTS": ECTS,
-    "fixed time": lambda: FixedTime(time=30),
-}
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_lists_of_unequal_series(name):
-    given, y, ends = unequal()
-    rows = held(given, max(ends))
-    model, wanted = MODELS[name]().fit(given, y), MODELS[name]().fit(rows, y)
-    assert model.n_features_in_ == max(ends)
-    assert_array_equal(model.predict(given), wanted.predict(rows))
-    found, whole = model.predict_early(given), wanted.predict_early(rows)
-    assert (found.time <= ends).all()
-    before = whole.time <= ends
-    assert_array_equal(found.label[before], whole.label[before])
-    assert_array_equal(found.time[before], whole.time[before])
-    if name != "costs":
-        assert (found.time[~before] == ends[~before]).all()
-    tuples = tuple(np.asarray(x, dtype=np.float32).astype(float).tolist() for x in given)
-    assert len(model.predict_early(tuples).label) == len(given)
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_what_series_cannot_be_is_named(name):
-    given, y, _ = unequal()
-    model = MODELS[name]()
-    gap = [*given]
-    gap[3] = given[3].copy()
-    gap[3][7] = np.nan
-    if name != "costs":  # which takes channels and missing samples
-        with pytest.raises(ValueError, match=r"^X: expected series without .* series 3, sample 7;"):
-            model.fit(gap, y)
-        with pytest.raises(ValueError, match=r"^X: expected series of one channel, got 2 channels"):
-            model.fit([np.stack([x, x]) for x in given], y)
-    with pytest.raises(ValueError, match=r"^X: expected at least two series and as many labels"):
-        model.fit(given, y[:-1])
-    fitted = MODELS[name]().fit(given, y)
-    with pytest.raises(ValueError, match=r"^X\[0\]: expected at most \d+ samples, got \d+"):
-        fitted.predict_early([np.zeros(500), np.zeros(3)])
-    if name != "costs":
-        with pytest.raises(ValueError, match=r"series 3, sample 7"):
-            fitted.predict_early(gap)
