@@ -381,9 +381,9 @@ def defined(path: str) -> set[str]:
 
 
 def test_equations_name_what_computes_them() -> None:
-    """Each file of CONTRIBUTING's table is there, and defines all that is named after it."""
-    table = read("CONTRIBUTING.md").split("## Where the equations are")[1].split("\n## ")[0]
-    rows = [line.split("|")[1:-1] for line in table.splitlines() if line.startswith("| ")][1:]
+    """Each file of the table exists and defines the names that follow it."""
+    lines = read("docs/equations.md").splitlines()
+    rows = [line.split("|")[1:-1] for line in lines if line.startswith("| ")][1:]
     broken = [f"{row[0].strip()}: no function is named" for row in rows if ": `" not in row[2]]
     for entry in (entry for row in rows for cell in row[2:] for entry in cell.split(";")):
         if not entry.strip():
