@@ -15,7 +15,7 @@ using py::literals::operator""_a;
 VectorView<const double> flat(const Lbfgs& search, const Array<double>& array, const char* name) {
   require(array.size() == search.size(), name, std::to_string(search.size()) + " numbers",
           std::to_string(array.size()));
-  return {array.data(), array.size()};
+  return {aligned_data(array, name), array.size()};
 }
 
 py::tuple direction(Lbfgs& search, const Array<double>& gradient, const Array<double>& solved) {

@@ -46,7 +46,7 @@ LocalPairs<T> pairs_of(const Array<T>& X, const std::optional<Array<T>>& queries
   LocalPairs<T> pairs;
   pairs.references = matrix_view(X, "X");
   pairs.queries = queries ? matrix_view(*queries, "queries") : pairs.references;
-  pairs.neighbours = {neighbours.data(), neighbours.size()};
+  pairs.neighbours = {aligned_data(neighbours, "neighbours"), neighbours.size()};
   pairs.n_classes = neighbours.shape(1);
   pairs.n_neighbors = neighbours.shape(2);
   return pairs;

@@ -88,9 +88,10 @@ Solution solve(const Vector<Array<T>>& numerators, const Vector<Array<T>>& denom
   require(!numerators.empty() && !denominators.empty(), "numerators, denominators",
           "at least one matrix each", "none");
   require(n_vectors >= 0, "n_vectors", "at least 0", std::to_string(n_vectors));
+  const T* first_shift = aligned_data(shifts, "shifts");
   const PencilProblem<T> problem{matrix_views(numerators, "numerators"),
                                  matrix_views(denominators, "denominators"),
-                                 {shifts.data(), shifts.data() + shifts.size()},
+                                 {first_shift, first_shift + shifts.size()},
                                  index_pairs(items, "items")};
   const PencilOptions options{n_vectors, threshold, parse_solver(solver), tolerance, n_threads};
   SolutionArrays<T> solution(items.shape(0), n_vectors, problem.numerators.front().rows);

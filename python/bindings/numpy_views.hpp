@@ -8,6 +8,7 @@
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -33,10 +34,19 @@ inline void require_dimensions(const py::array& array, py::ssize_t n, const char
   require(array.ndim() == n, name, std::to_string(n) + " dimensions", std::to_string(array.ndim()));
 }
 
+// The entries of an array; NumPy's arrays may begin at any byte, T only at multiples of its alignment.
+template <class T, int flags>
+const T* aligned_data(const py::array_t<T, flags>& array, const char* name) {
+  const T* data = array.data();
+  const auto offset = reinterpret_cast<std::uintptr_t>(data) % alignof(T);
+  require(offset == 0, name, "an aligned array", "an offset of " + std::to_string(offset) + " bytes");
+  return data;
+}
+
 template <class T>
 VectorView<const T> vector_view(const Array<T>& array, const char* name) {
   require_dimensions(array, 1, name);
-  return {array.data(), array.shape(0)};
+  return {aligned_data(array, name), array.shape(0)};
 }
 
 // None is an empty view.
@@ -48,7 +58,7 @@ VectorView<const T> vector_view(const std::optional<Array<T>>& array, const char
 template <class T>
 MatrixView<const T> matrix_view(const Array<T>& array, const char* name) {
   require_dimensions(array, 2, name);
-  return row_major(array.data(), array.shape(0), array.shape(1));
+  return row_major(aligned_data(array, name), array.shape(0), array.shape(1));
 }
 
 // Contiguous rows (n, d), or rows whose columns are contiguous, at any distance of each other.
@@ -56,12 +66,12 @@ template <class T>
 MatrixView<const T> rows_view(const Strided<T>& array, const char* name) {
   require_dimensions(array, 2, name);
   if ((array.flags() & py::array::c_style) != 0)
-    return row_major(array.data(), array.shape(0), array.shape(1));
+    return row_major(aligned_data(array, name), array.shape(0), array.shape(1));
   const py::ssize_t size = static_cast<py::ssize_t>(sizeof(T)), distance = array.strides(1);
   require(array.strides(0) == size && distance % size == 0, name, "contiguous rows or columns",
           "strides of " + std::to_string(array.strides(0)) + " and " + std::to_string(distance) +
               " bytes");
-  return {array.data(), array.shape(0), array.shape(1), 1, distance / size};
+  return {aligned_data(array, name), array.shape(0), array.shape(1), 1, distance / size};
 }
 
 // One line for all of n rows, or a line each.
@@ -79,13 +89,13 @@ MatrixView<const T> broadcast_view(const Array<T>& array, py::ssize_t n, const c
 template <class T>
 MatrixView<const T> stacked_rows(const Array<T>& array, const char* name) {
   require_dimensions(array, 3, name);
-  return row_major(array.data(), array.shape(0) * array.shape(1), array.shape(2));
+  return row_major(aligned_data(array, name), array.shape(0) * array.shape(1), array.shape(2));
 }
 template <class T>
 MatrixView<const T> flattened_rows(const Array<T>& array, py::ssize_t n, const char* name) {
   require_dimensions(array, 3, name);
   const py::ssize_t width = array.shape(1) * array.shape(2);
-  MatrixView<const T> view = row_major(array.data(), array.shape(0), width);
+  MatrixView<const T> view = row_major(aligned_data(array, name), array.shape(0), width);
   if (view.rows == 1 && n != 1) {
     view.rows = n;
     view.row_stride = 0;

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from eigenfeat._base.threads import cached_property
 from eigenfeat._base.types import DType, Labels
-from eigenfeat._base.validation import counted, refuse_complex, show
+from eigenfeat._base.validation import aligned, counted, refuse_complex, show
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -208,6 +208,7 @@ def plain_labels(y: Any, name: str = "y", start: int = 0, what: str = "label") -
             hidden = np.any(mask.reshape(len(mask), -1), axis=1)
             _refuse_missing(np.asarray(hidden), name, start, what)
         y = y.data
+    y = aligned(y)
     if isinstance(y, (list, tuple)):
         return _of_list(y, name, start, what)
     if not isinstance(y, np.ndarray):

@@ -30,6 +30,7 @@ __all__ = [
     "Generator",
     "Names",
     "RealArray",
+    "aligned",
     "check_count",
     "check_dtype",
     "check_memory",
@@ -131,6 +132,16 @@ def check_unmasked(values: Any, name: str) -> Any:
     return values.data
 
 
+def aligned(values: Any) -> Any:
+    """An array whose entries are aligned in memory, copied if need be. All else as it is.
+
+    `numpy.frombuffer`, memory maps and fields of records may begin at any byte.
+    """
+    if isinstance(values, np.ndarray) and not values.flags.aligned:
+        return values.copy()
+    return values
+
+
 def check_dtype(dtype: npt.DTypeLike | None) -> DType | None:
     """None, float32 or float64."""
     if dtype is None:
@@ -219,7 +230,7 @@ def real_array(values: object, name: str, dtype: DType | None = None) -> RealArr
         array = _numbers_of(array, name)
     target = dtype or np.dtype(np.float32 if array.dtype == np.float32 else np.float64)
     with np.errstate(over="ignore"):
-        converted: RealArray = array.astype(target, copy=False)
+        converted: RealArray = aligned(array.astype(target, copy=False))
     if converted.dtype.itemsize < array.dtype.itemsize and array.dtype.kind == "f":
         _check_no_overflow(array, converted, name)
     return converted
@@ -486,9 +497,11 @@ def _ordered(X: Any) -> Any:
     SciPy's maxima and norms, and scikit-learn's, are of the entries that are stored.
     """
     used = int(X.indptr[-1])
-    fresh = type(X)((X.data[:used], X.indices[:used], X.indptr), shape=X.shape)
+    parts = X.data[:used], X.indices[:used], X.indptr
+    fresh = type(X)(tuple(aligned(part) for part in parts), shape=X.shape)
     if fresh.has_canonical_format:
-        return X if used == len(X.data) else fresh
+        whole = used == len(X.data) and all(part.flags.aligned for part in parts)
+        return X if whole else fresh
     fresh = fresh.copy()
     fresh.sum_duplicates()
     return fresh
@@ -559,7 +572,8 @@ def plain_rows(X: Any, name: str = "X", *, missing: bool = False) -> Any:
     if isinstance(X, np.ndarray):
         refuse_complex(X.dtype, name)
         _refuse_dates(X.dtype, name, f"an array of {X.dtype}")
-    elif hasattr(X, "columns") and hasattr(X, "dtypes"):
+        return aligned(X)
+    if hasattr(X, "columns") and hasattr(X, "dtypes"):
         for column, dtype in zip(X.columns, X.dtypes, strict=False):
             _check_column(column, dtype, name)
     return X

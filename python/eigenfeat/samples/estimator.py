@@ -178,6 +178,7 @@ def is_valid(estimator: sklearn.base.BaseEstimator, X: Any, dtypes: Any = FLOATS
         and fitted.get("n_features_in_") == X.shape[1]
         and len(X) > 0
         and X.flags.c_contiguous
+        and X.flags.aligned
         and "feature_names_in_" not in fitted
         and "columns_" not in fitted
         and math.isfinite(np.vdot(X, X))

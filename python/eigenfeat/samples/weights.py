@@ -11,6 +11,7 @@ from sklearn.utils.validation import _check_sample_weight
 
 from eigenfeat._base.types import Labels
 from eigenfeat._base.validation import (
+    aligned,
     check_some_weight,
     check_unmasked,
     refuse_complex,
@@ -42,7 +43,7 @@ def row_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64]:
 
     ValueError if weights are negative, not finite, too few or too many, or all 0.
     """
-    given = check_unmasked(sample_weight, "sample_weight")
+    given = aligned(check_unmasked(sample_weight, "sample_weight"))
     refuse_complex(getattr(given, "dtype", None), "sample_weight")
     result: NDArray[np.float64] = _check_sample_weight(
         given,

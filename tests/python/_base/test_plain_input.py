@@ -11,13 +11,16 @@ import numpy as np
 import pandas as pd
 import pytest
 from every_estimator import ESTIMATORS, X, Y, good_rows, new
-from sklearn.base import is_classifier, is_regressor
+from scipy import sparse
+from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import get_tags
+from sklearn.utils.validation import has_fit_parameter
 
 import eigenfeat as ef
 from eigenfeat import signals
+from eigenfeat._base.core import core
 from eigenfeat._base.labels import plain_labels
 from eigenfeat.early import ReliableClassifier
 from eigenfeat.rayleigh import SlicedInverseRegression
@@ -424,3 +427,62 @@ def test_missing_sessions_are_counted(name):
             OTHERS[name][0]().set_params(align="session").fit(EPOCHS, Y, groups=groups)
     model = OTHERS[name][0]().set_params(align="session").fit(EPOCHS, Y, groups=names)
     assert model.sessions_.tolist() == ["a", "b"]
+
+
+# ---- alignment -----------------------------------------------------------------------------------
+
+
+def misaligned(array):
+    """The same entries, beginning at an odd byte, as `numpy.frombuffer` of a file may have them."""
+    array = np.ascontiguousarray(array)
+    room = np.frombuffer(b"\0" + array.tobytes(), np.uint8)
+    result = room[1:].view(array.dtype).reshape(array.shape)
+    assert not result.flags.aligned
+    return result
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_arrays_at_odd_addresses_give_the_same(name, dtype):
+    rows = good_rows(name).astype(dtype)
+    model, more = new(name)
+    if "random_state" in model.get_params():
+        model.set_params(random_state=0)
+    weights = {}
+    if has_fit_parameter(model, "sample_weight"):
+        weights["sample_weight"] = 1.0 + np.arange(len(Y)) % 4
+    labels = Y.astype(np.float64) if is_regressor(model) else Y
+    model.fit(rows, labels, **more, **weights)
+    odd = clone(model).fit(
+        misaligned(rows),
+        misaligned(labels),
+        **more,
+        **{k: misaligned(v) for k, v in weights.items()},
+    )
+    for method in methods_of(model):
+        expected = getattr(model, method)(rows)
+        if isinstance(expected, np.ndarray):
+            np.testing.assert_array_equal(getattr(odd, method)(misaligned(rows)), expected)
+
+
+@pytest.mark.parametrize("part", ["data", "indices", "indptr"])
+def test_sparse_matrices_at_odd_addresses_give_the_same(part):
+    rows = sparse.random_array((60, 30), density=0.2, rng=np.random.default_rng(0)).tocsr()
+    expected = ef.MultinomialLogit().fit(rows, Y).predict_proba(rows)
+    setattr(rows, part, misaligned(getattr(rows, part)))
+    np.testing.assert_array_equal(ef.MultinomialLogit().fit(rows, Y).predict_proba(rows), expected)
+
+
+def test_functions_take_arrays_at_odd_addresses():
+    A = np.cov(X.T)
+    expected = ef.generalized_eigh(A, np.eye(4)).eigenvalues
+    found = ef.generalized_eigh(misaligned(A), misaligned(np.eye(4))).eigenvalues
+    np.testing.assert_array_equal(found, expected)
+    moments = ef.ClassMoments().update(misaligned(X), misaligned(Y), misaligned(np.ones(len(Y))))
+    assert moments == ef.ClassMoments().update(X, Y, np.ones(len(Y)))
+
+
+def test_the_core_refuses_arrays_at_odd_addresses():
+    with pytest.raises(ValueError, match="matrix: expected an aligned array, got an offset of"):
+        core.is_positive_definite(misaligned(np.eye(3)), np.zeros(3), 1)
