@@ -1,4 +1,4 @@
-// Ranks and splines of columns for Python.
+// Ranks, bins and splines of columns for Python.
 #include "eigenfeat/column_features.hpp"
 
 #include "numpy_views.hpp"
@@ -11,20 +11,35 @@ namespace {
 using py::literals::operator""_a;
 
 template <class T>
-py::tuple ranks_of(const Array<T>& x, const Array<index_t>& columns, const Array<T>& quantiles,
-                   int n_threads) {
+Array<float> ranks_of(const Array<T>& x, const Array<index_t>& columns, const Array<T>& quantiles,
+                      const Array<double>& shares, int n_threads) {
   const auto rows = matrix_view(x, "x");
   const auto some = vector_view(columns, "columns");
   const auto q = matrix_view(quantiles, "quantiles");
-  auto above = allocate<index_t>({rows.rows, some.size});
+  const auto s = matrix_view(shares, "shares");
   auto ranks = allocate<float>({rows.rows, some.size});
-  const auto above_view = matrix_output(above);
-  const auto ranks_view = matrix_output(ranks);
+  const auto view = matrix_output(ranks);
   {
     const Unlocked unlocked;
-    column_ranks<T>(rows, some, q, above_view, ranks_view, n_threads);
+    column_ranks<T>(rows, some, q, s, view, n_threads);
   }
-  return py::make_tuple(above, ranks);
+  return ranks;
+}
+
+template <class T>
+Array<index_t> bins_of(const Array<T>& x, const Array<index_t>& columns, const Array<double>& edges,
+                       const Array<index_t>& starts, int n_threads) {
+  const auto rows = matrix_view(x, "x");
+  const auto some = vector_view(columns, "columns");
+  const auto bounds = vector_view(edges, "edges");
+  const auto firsts = vector_view(starts, "starts");
+  auto bins = allocate<index_t>({rows.rows, some.size});
+  const auto view = matrix_output(bins);
+  {
+    const Unlocked unlocked;
+    column_bins<T>(rows, some, bounds, firsts, view, n_threads);
+  }
+  return bins;
 }
 
 template <class T>
@@ -48,7 +63,9 @@ Array<float> splines_of(const Array<T>& x, const Array<index_t>& columns,
 template <class T>
 void register_columns_of(py::module_& module) {
   module.def("column_ranks", &ranks_of<T>, py::arg("x").noconvert(), py::arg("columns").noconvert(),
-             py::arg("quantiles").noconvert(), "n_threads"_a);
+             py::arg("quantiles").noconvert(), py::arg("shares").noconvert(), "n_threads"_a);
+  module.def("column_bins", &bins_of<T>, py::arg("x").noconvert(), py::arg("columns").noconvert(),
+             py::arg("edges").noconvert(), py::arg("starts").noconvert(), "n_threads"_a);
   module.def("column_splines", &splines_of<T>, py::arg("x").noconvert(),
              py::arg("columns").noconvert(), py::arg("knots").noconvert(),
              py::arg("starts").noconvert(), "n_threads"_a);

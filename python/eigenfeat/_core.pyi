@@ -498,8 +498,16 @@ def column_ranks(
     x: npt.NDArray[_T],  # (n, d)
     columns: _I64,  # (c,)
     quantiles: npt.NDArray[_T],  # (c, q)
+    shares: _F64,  # (c, q)
     n_threads: int,
-) -> tuple[_I64, npt.NDArray[np.float32]]: ...  # quantiles at most x, ranks (n, c)
+) -> npt.NDArray[np.float32]: ...  # (n, c)
+def column_bins(
+    x: npt.NDArray[_T],  # (n, d)
+    columns: _I64,  # (c,)
+    edges: _F64,
+    starts: _I64,  # (c + 1,)
+    n_threads: int,
+) -> _I64: ...  # (n, c)
 def column_splines(
     x: npt.NDArray[_T],  # (n, d)
     columns: _I64,  # (c,)

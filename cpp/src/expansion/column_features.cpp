@@ -14,26 +14,28 @@ namespace {
 constexpr index_t kSamples = 64;  // of a block, whose numbers stay in the cache
 constexpr index_t kFewestKnots = 2 * (kSplineDegree + 1);
 
-// How many of n ascending numbers, at least one, are `before` x; no branch depends on x.
-template <class T, class Before>
-index_t count_of(const T* numbers, index_t n, T x, Before before) {
+// Number of n ascending numbers that are at most x; no branch depends on x.
+template <class T>
+index_t count_at_most(const T* numbers, index_t n, T x) {
+  if (n == 0) return 0;
   const T* first = numbers;
   while (n > 1) {
     const index_t half = n / 2;
-    first += static_cast<index_t>(before(first[half - 1], x)) * half;
+    first += static_cast<index_t>(first[half - 1] <= x) * half;
     n -= half;
   }
-  return first - numbers + static_cast<index_t>(before(*first, x));
+  return first - numbers + static_cast<index_t>(*first <= x);
 }
 
-// F(x), linear before quantile number `above`.
+// F(x) of `size` quantiles q and their shares.
 template <class T>
-double distribution(const T* q, index_t last, T x, index_t above) {
-  if (above < 1) return 0.0;
-  if (above > last) return 1.0;
+double distribution(const T* q, const double* shares, index_t size, T x) {
+  const index_t above = count_at_most(q, size, x);
+  if (above == 0) return shares[0];
+  if (above == size) return shares[size - 1];
   const T low = q[above - 1], high = q[above];
-  const T share = (x - low) / (high > low ? high - low : T(1));
-  return (static_cast<double>(above - 1) + static_cast<double>(share)) / static_cast<double>(last);
+  const double way = static_cast<double>((x - low) / (high - low));
+  return shares[above - 1] + way * (shares[above] - shares[above - 1]);
 }
 
 // h <- the splines of interval [t[l], t[l + 1]] at x.
@@ -76,39 +78,63 @@ void check_columns(MatrixView<const T> x, VectorView<const index_t> columns) {
   }
 }
 
+// Column c's entries of `size` are those in [starts[c], starts[c + 1]), at least `fewest`.
+void check_starts(VectorView<const index_t> starts, index_t count, index_t size, index_t fewest,
+                  const char* entries) {
+  require(starts.size == count + 1, "starts", std::to_string(count + 1) + " entries",
+          std::to_string(starts.size));
+  require(starts[0] == 0 && starts[count] == size, "starts",
+          "0 first and " + std::to_string(size) + " last", std::to_string(starts[count]));
+  for (index_t c = 0; c < count; ++c) {
+    require(starts[c + 1] - starts[c] >= fewest, "starts",
+            "at least " + std::to_string(fewest) + " " + entries + " of each column",
+            std::to_string(starts[c + 1] - starts[c]));
+  }
+}
+
 }  // namespace
 
 template <class T>
 void column_ranks(MatrixView<const T> x, VectorView<const index_t> columns,
-                  MatrixView<const T> quantiles, MatrixView<index_t> above, MatrixView<float> ranks,
-                  int n_threads) {
+                  MatrixView<const T> quantiles, MatrixView<const double> shares,
+                  MatrixView<float> ranks, int n_threads) {
   const index_t n = x.rows, count = columns.size, size = quantiles.cols;
   check_columns(x, columns);
-  require(quantiles.rows == count && quantiles.is_row_major() && (size >= 2 || count == 0),
-          "quantiles", "at least two of each of " + std::to_string(count) + " columns",
+  require(quantiles.rows == count && quantiles.is_row_major() && (size >= 1 || count == 0),
+          "quantiles", "at least one of each of " + std::to_string(count) + " columns",
           shape_text(quantiles));
-  require(above.rows == n && above.cols == count && above.is_row_major(), "above",
-          shape_text(n, count), shape_text(above));
+  require(shares.rows == count && shares.cols == size && shares.is_row_major(), "shares",
+          shape_text(count, size), shape_text(shares));
   require(ranks.rows == n && ranks.cols == count && ranks.is_row_major(), "ranks",
           shape_text(n, count), shape_text(ranks));
   const double unit = std::sqrt(12.0);
-  const auto at_most = [](T a, T b) { return a <= b; };
-  const auto below = [](T a, T b) { return a < b; };
   const double work = 50.0 * static_cast<double>(n) * static_cast<double>(count);
   for_ranges(n, kSamples, threads_for(work, n_threads), [&](index_t begin, index_t end, int) {
     for (index_t c = 0; c < count; ++c) {
-      const T* q = quantiles.row(c);
       for (index_t i = begin; i < end; ++i) {
-        const T value = x(i, columns[c]);
-        const index_t i_above = count_of(q, size, value, at_most);
-        double share = distribution(q, size - 1, value, i_above);
-        if (i_above > 0 && q[i_above - 1] == value) {
-          const index_t i_below = count_of(q, size, value, below);
-          share = (share + distribution(q, size - 1, value, i_below)) / 2;
-        }
-        above(i, c) = i_above;
+        const double share = distribution(quantiles.row(c), shares.row(c), size, x(i, columns[c]));
         ranks(i, c) = static_cast<float>(unit * (share - 0.5));
       }
+    }
+  });
+}
+
+template <class T>
+void column_bins(MatrixView<const T> x, VectorView<const index_t> columns,
+                 VectorView<const double> edges, VectorView<const index_t> starts,
+                 MatrixView<index_t> bins, int n_threads) {
+  const index_t n = x.rows, count = columns.size;
+  check_columns(x, columns);
+  check_starts(starts, count, edges.size, 0, "edges");
+  require(bins.rows == n && bins.cols == count && bins.is_row_major(), "bins", shape_text(n, count),
+          shape_text(bins));
+  const double work = 10.0 * static_cast<double>(n) * static_cast<double>(count);
+  for_ranges(n, kSamples, threads_for(work, n_threads), [&](index_t begin, index_t end, int) {
+    for (index_t c = 0; c < count; ++c) {
+      const double* first = edges.data + starts[c];
+      const index_t size = starts[c + 1] - starts[c];
+      for (index_t i = begin; i < end; ++i)
+        bins(i, c) = count_at_most(first, size, static_cast<double>(x(i, columns[c])));
     }
   });
 }
@@ -119,15 +145,7 @@ void column_splines(MatrixView<const T> x, VectorView<const index_t> columns,
                     MatrixView<float> out, int n_threads) {
   const index_t n = x.rows, count = columns.size;
   check_columns(x, columns);
-  require(starts.size == count + 1, "starts", std::to_string(count + 1) + " entries",
-          std::to_string(starts.size));
-  require(starts[0] == 0 && starts[count] == knots.size, "starts",
-          "0 first and " + std::to_string(knots.size) + " last", std::to_string(starts[count]));
-  for (index_t c = 0; c < count; ++c) {
-    require(starts[c + 1] - starts[c] >= kFewestKnots, "starts",
-            "at least " + std::to_string(kFewestKnots) + " knots of each column",
-            std::to_string(starts[c + 1] - starts[c]));
-  }
+  check_starts(starts, count, knots.size, kFewestKnots, "knots");
   const index_t width = knots.size - count * (kSplineDegree + 2);
   require(out.rows == n && out.cols == width && out.is_row_major(), "out", shape_text(n, width),
           shape_text(out));
@@ -145,7 +163,11 @@ void column_splines(MatrixView<const T> x, VectorView<const index_t> columns,
 
 #define EIGENFEAT_INSTANTIATE(T)                                                                   \
   template void column_ranks<T>(MatrixView<const T>, VectorView<const index_t>,                    \
-                                MatrixView<const T>, MatrixView<index_t>, MatrixView<float>, int); \
+                                MatrixView<const T>, MatrixView<const double>, MatrixView<float>,  \
+                                int);                                                              \
+  template void column_bins<T>(MatrixView<const T>, VectorView<const index_t>,                     \
+                               VectorView<const double>, VectorView<const index_t>,                \
+                               MatrixView<index_t>, int);                                          \
   template void column_splines<T>(MatrixView<const T>, VectorView<const index_t>,                  \
                                   VectorView<const double>, VectorView<const index_t>,             \
                                   MatrixView<float>, int);

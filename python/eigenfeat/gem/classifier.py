@@ -417,7 +417,7 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
         if hasattr(self, "columns_"):
             groups_of = self.columns_.groups_
         groups_of = np.append(groups_of, groups_of[gaps])
-        statistics = TableStatistics.fit(X, rows.block.weight, groups_of)
+        statistics = TableStatistics.fit(X, rows.block.weight, groups_of, len(gaps))
 
         def extractor(scale: str) -> GEM:
             return self._gem(0, len(rows.classes)).set_params(scale=scale, verbose=0)

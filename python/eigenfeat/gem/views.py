@@ -78,10 +78,14 @@ class TableStatistics(Saved):
     indicator : (D,) array of bool
         Columns of two values, which have neither splines nor ranks.
     quantiles : (Q, D) array
-        Quantiles of the numeric columns at Q even probabilities.
+        Quantiles of the columns at Q even probabilities, values of samples.
+    below : (Q, D) array
+        The next smaller value of a sample, or the quantile itself where it is the smallest.
     groups : (D,) array of int
-        Number of the column of the table that each comes from; the indicator of the gaps of a
-        numeric column is of its group.
+        Columns of one group share their bins: the indicators of one column of categories, and a
+        column of numbers with the indicator of its gaps.
+    n_gaps : int
+        Number of columns, the last ones, that are indicators of gaps.
     """
 
     _saved: ClassVar[dict[str, str]] = {
@@ -89,20 +93,28 @@ class TableStatistics(Saved):
         "scale": "numbers D",
         "indicator": "flags D",
         "quantiles": "numbers Q D",
+        "below": "numbers Q D",
         "groups": "whole D",
+        "n_gaps": "count",
     }
 
     mean: _Array
     scale: _Array
     indicator: NDArray[np.bool_]
     quantiles: _Array
+    below: _Array
     groups: NDArray[np.intp]
+    n_gaps: int = 0
 
     @classmethod
     def fit(
-        cls, X: _Array, weight: _Array | None, groups: NDArray[np.intp] | None = None
+        cls,
+        X: _Array,
+        weight: _Array | None,
+        groups: NDArray[np.intp] | None = None,
+        n_gaps: int = 0,
     ) -> TableStatistics:
-        """Of complete samples X (n, D) with positive weights."""
+        """Statistics of complete samples X (n, D) with positive weights."""
         n, d = X.shape
         w = np.ones(n) if weight is None else weight / weight.max()
         total = w.sum()
@@ -112,27 +124,30 @@ class TableStatistics(Saved):
         spread = np.sqrt((w[:, None] * (X / unit - mean) ** 2).sum(axis=0) / total)
         constant = spread <= _SPREAD * np.finfo(X.dtype).eps
         at = np.linspace(0.0, 1.0, _GRID)
-        if weight is None:
-            ascending = np.sort(np.ascontiguousarray(X.T)).T
-            below = np.cumsum(w)
-            place = np.searchsorted(below, at * below[-1] * (1 - 1e-12))
-            quantiles = ascending[np.minimum(place, n - 1)]
-        else:
-            order = np.argsort(X, axis=0, kind="stable")
-            ascending = np.take_along_axis(X, order, axis=0)
-            quantiles = np.empty((_GRID, d))
-            for j in range(d):
-                below = np.cumsum(w[order[:, j]])
-                place = np.searchsorted(below, at * below[-1] * (1 - 1e-12))
-                quantiles[:, j] = ascending[np.minimum(place, n - 1), j]
-        quantiles[0], quantiles[-1] = ascending[0], ascending[-1]
+        quantiles, below = np.empty((2, _GRID, d), dtype=X.dtype)
+        indicator = np.empty(d, dtype=bool)
+        for j in range(d):
+            order = np.argsort(X[:, j], kind="stable")
+            ascending = X[order, j]
+            cumulated = np.cumsum(w[order])
+            place = np.searchsorted(cumulated, at * cumulated[-1] * (1 - 1e-12))
+            quantiles[:, j] = ascending[np.minimum(place, n - 1)]
+            quantiles[0, j], quantiles[-1, j] = ascending[0], ascending[-1]
+            first = np.searchsorted(ascending, quantiles[:, j])
+            below[:, j] = ascending[np.maximum(first - 1, 0)]
+            indicator[j] = np.count_nonzero(np.diff(ascending)) <= 1
         return cls(
             mean * unit,
             np.where(constant, 0.0, spread * unit),
-            (np.diff(ascending, axis=0) > 0).sum(axis=0) <= 1,
+            indicator,
             quantiles,
+            below,
             np.arange(d) if groups is None else groups,
+            n_gaps,
         )
+
+    def _check_loaded(self) -> None:
+        fits(self.n_gaps <= len(self.groups), "TableStatistics.n_gaps")
 
     @cached_property
     def numeric(self) -> NDArray[np.intp]:
@@ -155,10 +170,8 @@ class TableStatistics(Saved):
 
     @cached_property
     def knots(self) -> tuple[_Array, NDArray[np.intp]]:
-        """The knots of all splines, one column's after the other's, and where each begins."""
-        knots = [basis.t for basis in self.splines]
-        starts = np.cumsum([0, *map(len, knots)], dtype=np.intp)
-        return np.concatenate([*knots, np.empty(0)]), starts
+        """The knots of all splines, column after column, and where each column's begin."""
+        return _side_by_side([basis.t for basis in self.splines])
 
     def has_more_splines_than(self, most: int) -> bool:
         """Whether the splines have more features; a column has at least as many as their degree."""
@@ -167,9 +180,35 @@ class TableStatistics(Saved):
         return sum(one.c.shape[1] for one in self.splines) > most
 
     def edges(self, count: int) -> list[_Array]:
-        """For each numeric column the inner bounds of so many bins, or fewer where it has ties."""
+        """Edges of `count` bins of each numeric column, or of fewer where it has ties.
+
+        They lie in the middle between values of samples.
+        """
         step = (_GRID - 1) // count
-        return [np.unique(self.quantiles[step:-1:step, j]) for j in self.numeric]
+        high, low = self.quantiles[step:-1:step], self.below[step:-1:step]
+        middle = low + (high - low) / 2
+        some = high > low  # the smallest value has no edge below it
+        return [np.unique(middle[some[:, j], j]) for j in self.numeric]
+
+    @cached_property
+    def fine_edges(self) -> list[_Array]:
+        """Edges of the finer bins of each numeric column."""
+        return self.edges(_FINE)
+
+    @cached_property
+    def flat_fine_edges(self) -> tuple[_Array, NDArray[np.intp]]:
+        """The edges of all finer bins, column after column, and where each column's begin."""
+        return _side_by_side(self.fine_edges)
+
+    @cached_property
+    def fine_starts(self) -> NDArray[np.intp]:
+        """Where each numeric column's indicators of finer bins begin; last, their number."""
+        return np.cumsum([0, *(len(edges) + 1 for edges in self.fine_edges)], dtype=np.intp)
+
+    @property
+    def n_fine(self) -> int:
+        """Number of indicators of finer bins."""
+        return int(self.fine_starts[-1])
 
     @cached_property
     def ranked(self) -> NDArray[np.intp]:
@@ -177,74 +216,63 @@ class TableStatistics(Saved):
         return np.flatnonzero((self.scale > 0) & ~self.indicator)
 
     @cached_property
-    def fine_edges(self) -> list[_Array]:
-        """For each numeric column the inner bounds of its finer bins."""
-        return self.edges(_FINE)
+    def ranked_quantiles(self) -> tuple[_Array, _Array]:
+        """Quantiles of the ranked columns and their values of the distribution function.
 
-    @cached_property
-    def ranked_quantiles(self) -> _Array:
-        """Their quantiles (columns, Q)."""
-        return np.ascontiguousarray(self.quantiles[:, self.ranked].T)
-
-    @cached_property
-    def coarse_bins(self) -> NDArray[np.intp]:
-        """For each numeric column the bin (columns, Q + 1) of what is above so many quantiles."""
-        return self._bins_above(self.edges(_BINS))
-
-    @cached_property
-    def fine_bins(self) -> NDArray[np.intp]:
-        """The finer bin, likewise."""
-        return self._bins_above(self.fine_edges)
-
-    def _bins_above(self, edges: Sequence[_Array]) -> NDArray[np.intp]:
-        out = np.zeros((len(edges), len(self.quantiles) + 1), dtype=np.intp)
-        for bins, j, inner in zip(out, self.numeric, edges, strict=True):
-            bins[1:] = np.searchsorted(inner, self.quantiles[:, j], side="right")
-        return out
-
-    @cached_property
-    def fine_starts(self) -> NDArray[np.intp]:
-        """Where each numeric column's indicators of finer bins begin; last, their number."""
-        return np.cumsum([0, *(self.fine_bins[:, -1] + 1)], dtype=np.intp)
-
-    @property
-    def n_fine(self) -> int:
-        """How many indicators of finer bins there are."""
-        return int(self.fine_starts[-1])
-
-    @cached_property
-    def bin_edges(self) -> list[tuple[int, _Array]]:
-        """Column and inner bounds of the bins of each group of one column."""
-        edges = dict(zip(self.numeric.tolist(), self.edges(_BINS), strict=True))
-        out = []
-        for _, columns in self.bins:
-            j = int(columns[0])
-            if j not in edges:
-                values = np.unique(self.quantiles[:, j])
-                edges[j] = (values[1:] + values[:-1]) / 2
-            out.append((j, edges[j]))
-        return out
+        Both (columns, Q). Equal quantiles have the mean of their probabilities.
+        """
+        quantiles = np.ascontiguousarray(self.quantiles[:, self.ranked].T)
+        shares = np.empty(quantiles.shape)
+        for q, share in zip(quantiles, shares, strict=True):
+            first, last = np.searchsorted(q, q, "left"), np.searchsorted(q, q, "right") - 1
+            share[:] = (first + last) / 2 / max(len(q) - 1, 1)
+        return quantiles, shares
 
     @cached_property
     def bins(self) -> list[tuple[int, NDArray[np.intp]]]:
-        """Number of bins of each column of the table, and the columns here that they come from."""
-        edges = self.edges(_BINS)
-        numeric = {int(j): len(some) + 1 for j, some in zip(self.numeric, edges, strict=True)}
+        """Number of bins of each group, and its columns with spread."""
+        edges = dict(zip(self.numeric.tolist(), self.edges(_BINS), strict=True))
+        gaps = len(self.groups) - self.n_gaps
         out = []
         for group in np.unique(self.groups[self.scale > 0]):
             columns = np.flatnonzero((self.groups == group) & (self.scale > 0))
+            values = columns[columns < gaps]
+            if len(values) > 1:  # indicators of categories
+                out.append((len(values) + 1, columns))
+                continue
             first = int(columns[0])
-            if first in numeric:
-                out.append((numeric[first] + len(columns) - 1, columns))
-            elif len(columns) == 1:
-                out.append((len(np.unique(self.quantiles[:, first])), columns))
-            else:
-                out.append((len(columns) + 1, columns))
+            count = len(edges.get(first, self._between(first))) + 1
+            out.append((count + len(columns) - 1, columns))
         return out
+
+    @cached_property
+    def bin_edges(self) -> list[tuple[int, _Array]]:
+        """First column of each group, and the edges of its bins."""
+        edges = dict(zip(self.numeric.tolist(), self.edges(_BINS), strict=True))
+        firsts = [int(columns[0]) for _, columns in self.bins]
+        return [(j, edges.get(j, self._between(j))) for j in firsts]
+
+    def _between(self, j: int) -> _Array:
+        """The middles between the different quantiles of a column of few values."""
+        values = np.unique(self.quantiles[:, j])
+        middles: _Array = values[:-1] + (values[1:] - values[:-1]) / 2
+        return middles
+
+    @cached_property
+    def flat_bin_edges(self) -> tuple[NDArray[np.intp], _Array, NDArray[np.intp]]:
+        """Columns of `bin_edges`, their edges one after the other, and where each begin."""
+        columns = np.array([j for j, _ in self.bin_edges], dtype=np.intp)
+        return columns, *_side_by_side([edges for _, edges in self.bin_edges])
 
     def table(self, X: _Array, n_threads: int | None = None) -> Table:
         """Complete samples (n, D), as views read them."""
         return Table(self, X, n_threads)
+
+
+def _side_by_side(parts: Sequence[_Array]) -> tuple[_Array, NDArray[np.intp]]:
+    """Arrays one after the other as float64, and where each begins; last, their total length."""
+    starts = np.cumsum([0, *map(len, parts)], dtype=np.intp)
+    return np.concatenate([*parts, np.empty(0)]).astype(np.float64, copy=False), starts
 
 
 def _basis(knots: _Array) -> BSpline:
@@ -301,7 +329,7 @@ class Table:
         """Ranks of the columns, of variance 1 for columns without ties; indicators as 0 and 1."""
         stat = self.statistics
         some = np.flatnonzero(stat.scale > 0)
-        ranks = self._above_and_ranks[1]
+        ranks = self._ranks
         if len(stat.ranked) == len(some):
             return ranks
         two = stat.indicator[some]
@@ -312,38 +340,33 @@ class Table:
         out[:, ~two] = ranks
         return out
 
-    @cached_property
-    def _above_and_ranks(self) -> tuple[NDArray[np.intp], _Features]:
-        """How many quantiles of each ranked column are at most a sample's value, and its rank."""
+    @property
+    def _ranks(self) -> _Features:
+        """Ranks of the ranked columns."""
         stat = self.statistics
-        dtype = np.result_type(self.X, stat.quantiles)
+        quantiles, shares = stat.ranked_quantiles
+        dtype = np.result_type(self.X, quantiles)
         x = np.ascontiguousarray(self.X, dtype=dtype)
-        q = stat.ranked_quantiles.astype(dtype, copy=False)
-        return core.column_ranks(x, stat.ranked, q, resolve(self.n_threads))
+        q = quantiles.astype(dtype, copy=False)
+        return core.column_ranks(x, stat.ranked, q, shares, resolve(self.n_threads))
 
-    def _bins_of(self, bins: NDArray[np.intp]) -> NDArray[np.intp]:
-        """The bins (n, columns) of the numeric columns, of those (columns, Q + 1) of quantiles."""
-        stat = self.statistics
-        above = self._above_and_ranks[0][:, np.searchsorted(stat.ranked, stat.numeric)]
-        above += bins.shape[1] * np.arange(len(bins))
-        return bins.take(above)
+    def _bins(
+        self, columns: NDArray[np.intp], edges: _Array, starts: NDArray[np.intp]
+    ) -> NDArray[np.intp]:
+        x = np.ascontiguousarray(self.X)
+        return core.column_bins(x, columns, edges, starts, resolve(self.n_threads))
 
     @cached_property
     def bins(self) -> NDArray[np.int32]:
-        """The bin (n, G) that each column of the table has the samples in."""
+        """The bin (n, G) of each group of columns; a gap has the last one."""
         stat = self.statistics
-        coarse = self._bins_of(stat.coarse_bins).T
-        numeric = dict(zip(stat.numeric.tolist(), coarse, strict=True))
-        out = np.empty((len(self.X), len(stat.bins)), dtype=np.int32)
-        for at, ((count, columns), (j, edges)) in enumerate(
-            zip(stat.bins, stat.bin_edges, strict=True)
-        ):
-            if j in numeric:
-                out[:, at] = numeric[j]
-                for gap in columns[1:]:
-                    out[self.X[:, gap] > 0, at] = count - 1
-            elif len(columns) == 1:
-                out[:, at] = np.searchsorted(edges, self.X[:, j], side="right")
+        out = self._bins(*stat.flat_bin_edges).astype(np.int32)
+        gaps = len(stat.groups) - stat.n_gaps
+        for at, (count, columns) in enumerate(stat.bins):
+            if len(columns) == 1:
+                continue
+            if columns[-1] >= gaps:  # numbers and the indicator of their gaps
+                out[self.X[:, columns[-1]] > 0, at] = count - 1
             else:
                 group = self.X[:, columns]
                 out[:, at] = np.where(group.any(axis=1), group.argmax(axis=1), count - 1)
@@ -353,7 +376,7 @@ class Table:
     def fine(self) -> NDArray[np.intp]:
         """Which indicators of finer bins of the numeric columns (n, columns) are 1."""
         stat = self.statistics
-        return stat.fine_starts[:-1] + self._bins_of(stat.fine_bins)
+        return stat.fine_starts[:-1] + self._bins(stat.numeric, *stat.flat_fine_edges)
 
 
 @dataclass(frozen=True, eq=False)

@@ -133,41 +133,31 @@ def _ranks(graph: Graph, stat: TableStatistics, rows: str) -> str:
         width = np.where(high > low, high - low, np.inf)
         parts.append(graph.node("Div", shifted, graph.constant(width)))
     if not flags.all():
-        parts.append(_distribution(graph, stat.quantiles[:, some[~flags]], some[~flags], rows))
+        parts.append(_distribution(graph, stat, rows))
     together = graph.node("Concat", *parts, axis=1) if len(parts) > 1 else parts[0]
     order = np.concatenate([np.flatnonzero(flags), np.flatnonzero(~flags)])
     return _of_columns(graph, np.argsort(order), together)
 
 
-def _distribution(graph: Graph, quantiles: _Array, some: Any, rows: str) -> str:
-    """Scaled values of distribution functions; at a step, the mean of both sides."""
-    d, at = quantiles.shape[1], np.linspace(0.0, 1.0, len(quantiles))
+def _distribution(graph: Graph, stat: TableStatistics, rows: str) -> str:
+    """Ranks of the ranked columns."""
     parts = []
-    for q in quantiles.T:
-        values, first, count = np.unique(q, return_index=True, return_counts=True)
-        parts.append((values, at[first], at[first + count - 1]))
-    most = max(len(values) for values, _, _ in parts)
-    starts, rises, jumps = np.zeros((d, most)), np.zeros((d, most)), np.zeros((d, most))
-    widths = np.ones((d, most))
-    for j, (values, below, above) in enumerate(parts):
-        m = len(values)
-        starts[j, :m] = values
-        widths[j, : m - 1] = np.diff(values)
-        rises[j, : m - 1] = below[1:] - above[:-1]
-        jumps[j, :m] = above - below
+    for q, shares in zip(*stat.ranked_quantiles, strict=True):
+        values, first = np.unique(q, return_index=True)
+        parts.append((values, shares[first]))
+    d, most = len(parts), max(len(values) for values, _ in parts)
+    starts, rises, widths = np.zeros((d, most)), np.zeros((d, most)), np.ones((d, most))
+    for j, (values, shares) in enumerate(parts):
+        m = len(values) - 1
+        starts[j, :m] = values[:-1]
+        widths[j, :m] = np.diff(values)
+        rises[j, :m] = np.diff(shares)
     axis = graph.constant(np.array([2], dtype=np.int64))
-    x = graph.node("Unsqueeze", _of_columns(graph, some, rows), axis)
-    terms = [
-        graph.node("Mul", _ramps(graph, x, starts, widths), graph.constant(rises)),
-        graph.node("Mul", _at_least(graph, x, starts), graph.constant(jumps / 2)),
-        graph.node(
-            "Mul",
-            _cast(graph, graph.node("Greater", x, graph.constant(starts))),
-            graph.constant(jumps / 2),
-        ),
-    ]
-    ranks = graph.node("ReduceSum", graph.node("Sum", *terms), axis, keepdims=0)
-    centred = graph.node("Sub", ranks, graph.scalar(0.5))
+    x = graph.node("Unsqueeze", _of_columns(graph, stat.ranked, rows), axis)
+    terms = graph.node("Mul", _ramps(graph, x, starts, widths), graph.constant(rises))
+    risen = graph.node("ReduceSum", terms, axis, keepdims=0)
+    lowest = np.array([shares[0] for _, shares in parts])
+    centred = graph.node("Add", risen, graph.constant(lowest - 0.5))
     return graph.node("Mul", centred, graph.scalar(float(np.sqrt(12.0))))
 
 

@@ -121,14 +121,10 @@ def hard_columns(dtype):
 
 
 def plain_distribution(q, x):
-    """Share of the way through the quantiles, at ties the mean of both sides of the step."""
-
-    def before(i):
-        if i in (0, len(q)):
-            return float(i > 0)
-        return (i - 1 + float((x - q[i - 1]) / (q[i] - q[i - 1]))) / (len(q) - 1)
-
-    return (before(int((q <= x).sum())) + before(int((q < x).sum()))) / 2
+    """Share of the way through the quantiles, linear between those that differ."""
+    values = np.unique(q)
+    shares = [np.flatnonzero(q == value).mean() / (len(q) - 1) for value in values]
+    return np.interp(x, values, shares)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -439,3 +435,27 @@ def test_a_solver_without_moments_has_gem_features_of_the_columns_alone(rng):
     assert [view.name for view in model.views_] == ["gem"]
     with pytest.raises(ValueError, match=r"views: expected 'auto' or 'gem' here \(.*randomized"):
         GEMClassifier(["columns", "gem"], gem=GEM(solver="randomized", ridge=0.5)).fit(X, y)
+
+
+@pytest.mark.parametrize("views", ["auto", ["interactions"], ["gem_ranks", "kernel"]])
+def test_rounding_moves_no_sample_across_an_edge(rng, views):
+    """Edges lie between the values of samples: k * 0.1 and k / 10 are one value, float32 too."""
+    k = np.column_stack([rng.integers(0, 40, 300), rng.integers(-3, 4, 300), rng.poisson(0.5, 300)])
+    y = (k[:, 0] + 9 * k[:, 1] + rng.normal(size=300) > 20).astype(int)
+    model = GEMClassifier(views).fit(k / 10, y)
+    expected = model.predict_proba(k / 10)
+    for rounded in (k * 0.1, (k / 10).astype(np.float32)):
+        np.testing.assert_allclose(model.predict_proba(rounded), expected, atol=1e-3)
+
+
+def test_the_two_numbers_that_code_a_column_with_gaps_do_not_matter(rng):
+    X = rng.integers(0, 2, (500, 3)).astype(float)
+    y = (X[:, 0] != X[:, 1]).astype(int)
+    X[rng.random(X.shape) < 0.002] = np.nan  # so few that the column is not numeric
+    X[:3, :2] = np.nan
+    model = GEMClassifier(["interactions"])
+    scores = [model.fit(codes[:300], y[:300]).score(codes[300:], y[300:]) for codes in (X, X + 1)]
+    assert scores[0] == scores[1] > 0.9
+    X[rng.random(X.shape) < 0.1] = np.nan
+    scores = [model.fit(codes[:300], y[:300]).score(codes[300:], y[300:]) for codes in (X, X + 1)]
+    assert scores[0] == scores[1] > 0.75
