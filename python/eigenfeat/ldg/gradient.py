@@ -29,9 +29,10 @@ class DiscriminativeGaussian(Iterative, Verbose, LDG):
     then `n_neighbors`. User guide: :doc:`/guide/reduction`; the objective and its minimisation:
     :doc:`/guide/objectives`.
 
-    The search starts from `LDG`, and each number of components needs its own. Its steps are those
-    of Wen and Yin, with lengths from the last change of the gradient. Ctrl-C ends it: the
-    estimator is then fitted to the best directions so far, and KeyboardInterrupt is raised.
+    The search starts from `LDG`; each number of components needs a search of its own. Steps follow
+    the gradient, are orthonormalised by QR, and have Barzilai-Borwein lengths with the nonmonotone
+    line search of Wen and Yin (2013). Ctrl-C ends the search: the estimator is then fitted to the
+    best directions so far, and KeyboardInterrupt is raised.
 
     Parameters
     ----------

@@ -131,10 +131,12 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Number of directions. "cv": the best by leave-one-out 3-NN accuracy. "greedy": adds one at a
         time, up to 40, until that lowers the accuracy. A sequence: the candidates.
     gamma : float >= 0, "cv" or sequence of float, default="cv"
-        Weight of A. "cv": the best of 0.2, 0.4, 0.6, 0.8 and 1. A sequence: the candidates.
+        Weight of A. "cv": the best of 0.2, 0.4, 0.6, 0.8 and 1, or, with at least
+        ``n_samples - 1`` columns, of 0.01, 0.1, 0.3, 0.5, 0.7 and 0.9. A sequence: the candidates.
     n_neighbors : int, "cv" or sequence of int, default="cv"
         Neighbours of a local mean. "cv": the best of 1, 2, 4, ..., 128 by the 5-fold accuracy of
-        local QDA. A sequence: the candidates. Smaller classes use all samples.
+        local QDA, or, with at least ``n_samples - 1`` columns, of 1, 4 and 16 by the 3-fold
+        accuracy of 3-NN. A sequence: the candidates. Smaller classes use all samples.
     standardize : bool, default=True
         Whether columns are divided by their standard deviations first. Constant columns become 0.
     solver : {"auto", "exact", "randomized"}, default="auto"
