@@ -42,7 +42,10 @@ std::unique_ptr<HeldRows<T>> hold_features(
                                                         {}});
   FeatureRows<T>& rows = held->rows;
   if (held->dense) rows.dense = matrix_view(*held->dense, "X");
-  if (held->data) rows.sparse = csr_view(*held->data, *held->indices, *held->indptr, n_columns);
+  if (held->data) {
+    require(held->indices && held->indptr, "data", "indices and indptr, too", "none");
+    rows.sparse = csr_view(*held->data, *held->indices, *held->indptr, n_columns);
+  }
   if (held->projections) rows.projections = matrix_view(*held->projections, "projections");
   if (held->directions) rows.directions = matrix_view(*held->directions, "directions");
   rows.offset = vector_view(held->offset, "offset");

@@ -12,6 +12,7 @@ using py::literals::operator""_a;
 using Indices = Array<std::int32_t>;
 using Starts = Array<index_t>;
 
+// Rows whose indices and starts have been checked.
 template <class T>
 CompactRows<T> compact_rows(const Array<T>& data, const Indices& indices, const Starts& indptr,
                             index_t n_columns) {
@@ -21,14 +22,15 @@ CompactRows<T> compact_rows(const Array<T>& data, const Indices& indices, const 
   require(starts.size > 0, "indptr", "at least one entry", "none");
   require(starts[starts.size - 1] == values.size && columns.size == values.size, "indptr",
           "as many entries as data and indices hold", std::to_string(starts[starts.size - 1]));
-  return {values.data, columns.data, starts.data, starts.size - 1, n_columns};
+  const CompactRows<T> x{values.data, columns.data, starts.data, starts.size - 1, n_columns};
+  const Unlocked unlocked;
+  check_rows(x);
+  return x;
 }
 
 template <class T>
 void check(const Array<T>& data, const Indices& indices, const Starts& indptr, index_t n_columns) {
-  const auto x = compact_rows(data, indices, indptr, n_columns);
-  const Unlocked unlocked;
-  check_rows(x);
+  compact_rows(data, indices, indptr, n_columns);
 }
 
 // Columns of width `width` from v_first of V, to out_first of out.
@@ -40,9 +42,10 @@ void multiply(const Array<T>& data, const Indices& indices, const Starts& indptr
   const auto v = matrix_view(V, "V");
   require_dimensions(out, 2, "out");
   const auto result = matrix_output(out);
-  require(v_first >= 0 && width >= 0 && v_first + width <= v.cols, "v_first", "columns of V",
+  require(width >= 0, "width", "a number >= 0", std::to_string(width));
+  require(v_first >= 0 && v_first <= v.cols - width, "v_first", "columns of V",
           std::to_string(v_first));
-  require(out_first >= 0 && out_first + width <= result.cols, "out_first", "columns of out",
+  require(out_first >= 0 && out_first <= result.cols - width, "out_first", "columns of out",
           std::to_string(out_first));
   const Unlocked unlocked;
   multiply_rows<T, S>(x, v.block(0, v_first, v.rows, width),

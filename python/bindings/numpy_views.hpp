@@ -135,7 +135,7 @@ inline Vector<std::pair<index_t, index_t>> index_pairs(const Array<index_t>& arr
   return pairs;
 }
 
-// The caller has checked that column indices lie in [0, n_columns) and that indptr does not decrease.
+// The core checks column indices and the order of indptr (base/csr.hpp).
 template <class T>
 CsrView<T> csr_view(const Array<T>& data, const Array<index_t>& indices,
                     const Array<index_t>& indptr, index_t n_columns) {

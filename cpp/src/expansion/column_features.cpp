@@ -86,9 +86,10 @@ void check_starts(VectorView<const index_t> starts, index_t count, index_t size,
   require(starts[0] == 0 && starts[count] == size, "starts",
           "0 first and " + std::to_string(size) + " last", std::to_string(starts[count]));
   for (index_t c = 0; c < count; ++c) {
-    require(starts[c + 1] - starts[c] >= fewest, "starts",
+    const index_t next = starts[c + 1];  // compared first: the difference might overflow
+    require(next >= 0 && next <= size && next - starts[c] >= fewest, "starts",
             "at least " + std::to_string(fewest) + " " + entries + " of each column",
-            std::to_string(starts[c + 1] - starts[c]));
+            std::to_string(starts[c]) + " before " + std::to_string(next));
   }
 }
 

@@ -157,7 +157,9 @@ void check(const AffinityRows& rows, MatrixView<const double> laplacian,
   require(rows.n_neighbors >= 1, "n_neighbors", "at least 1", std::to_string(rows.n_neighbors));
   index_t total = 0;
   for (index_t c = 0; c < rows.counts.size; ++c) {
-    require(rows.counts[c] >= 0, "counts", "no negative number", std::to_string(rows.counts[c]));
+    require(rows.counts[c] >= 0 && rows.counts[c] <= rows.rows.rows - total, "counts",
+            "numbers >= 0 that sum to the samples of X, " + std::to_string(rows.rows.rows),
+            std::to_string(rows.counts[c]));
     total += rows.counts[c];
   }
   require(total == rows.rows.rows, "counts",

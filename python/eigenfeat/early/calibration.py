@@ -12,14 +12,13 @@ first true one must have been rejected (fixed-sequence testing).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
 from eigenfeat._base.labels import plain_labels
-from eigenfeat._base.saved import Saved
 from eigenfeat._base.validation import check_number, show
 from eigenfeat.early.rules import lower_bounds
 from eigenfeat.early.scores import checked_taus, runs
@@ -37,7 +36,7 @@ GRID = expit(np.linspace(-18.4, 13.8, 160))
 
 
 @dataclass(frozen=True, eq=False)
-class Calibration(Saved):
+class Calibration:
     """Result of a calibration on held-out samples.
 
     Attributes
@@ -62,18 +61,6 @@ class Calibration(Saved):
         Index of the chosen tau: the agreement there is at least `agreement`, with the confidence.
         -1 if there is none.
     """
-
-    _saved: ClassVar[dict[str, str]] = {
-        "agreement": "number",
-        "confidence": "number",
-        "n": "count",
-        "tau": "numbers p",
-        "held_out_agreement": "floats p",
-        "lower": "floats p",
-        "mean_time": "floats p",
-        "accuracy": "floats p?",
-        "chosen": "number",
-    }
 
     agreement: float
     confidence: float

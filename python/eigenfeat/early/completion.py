@@ -22,7 +22,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base import threads as _threads
-from eigenfeat._base.saved import Saved, fits
+from eigenfeat._base.state import OmitsCaches
 from eigenfeat._base.types import Codes
 from eigenfeat._base.validation import show, warn_caller
 from eigenfeat.early.chi_squares import Spectra, spectra_of
@@ -48,8 +48,6 @@ _EPS = float(np.finfo(np.float64).eps)
 
 class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """What completions share: a fitted one is the Gaussian mixture `mixture_`."""
-
-    _saved: ClassVar[dict[str, str]] = {"mixture_": "of GaussianMixture"}
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "shrinkage": [Interval(Real, 0, 1, closed="both"), StrOptions({"ledoit-wolf"})],
@@ -175,9 +173,6 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-    def _check_loaded(self) -> None:
-        fits(self.mixture_.means.shape[1] == self.n_features_in_, "completion.mixture_")
 
 
 def filled(completion: Completion, rows: _Array) -> _Array:
@@ -676,14 +671,10 @@ class Conditional:
 
 
 @dataclass(frozen=True, eq=False)
-class GaussianMixture(Saved):
+class GaussianMixture(OmitsCaches):
     """A mixture of G Gaussians of d entries; G = 1 is one Gaussian."""
 
-    _saved: ClassVar[dict[str, str]] = {
-        "weights": "numbers g",
-        "means": "numbers g d",
-        "covariances": "numbers g d d",
-    }
+    _caches = frozenset({"cache"})
 
     weights: _Array  # (G,)
     means: _Array  # (G, d)
@@ -691,7 +682,7 @@ class GaussianMixture(Saved):
     cache: PatternCache = field(default_factory=PatternCache, repr=False)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
+        vars(self).update(state)
         vars(self)["cache"] = PatternCache()
 
     def condition(
@@ -817,6 +808,3 @@ class GaussianMixture(Saved):
                 "ridge: expected one that makes covariances positive definite, got a smaller one"
             )
         return [model for model in models if model is not None]
-
-    def _check_loaded(self) -> None:
-        fits(len(self.weights) and self.weights.min() >= 0, "GaussianMixture.weights")

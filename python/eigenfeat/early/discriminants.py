@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenfeat._base.saved import Saved
+from eigenfeat._base.state import OmitsCaches
 from eigenfeat._base.threads import cached_property
 from eigenfeat._base.validation import show
 from eigenfeat.expansion.features import expand
@@ -41,10 +41,8 @@ _Codes = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
-class Affine(Saved):
+class Affine(OmitsCaches):
     """``y = B^T x + b``, B (d, ell), b (ell,)."""
-
-    _saved: ClassVar[dict[str, str]] = {"B": "numbers d w", "b": "numbers w"}
 
     B: _Array
     b: _Array
@@ -115,10 +113,8 @@ def _checked(features: Any, affine: Affine) -> Affine:
 
 
 @dataclass(frozen=True, eq=False)
-class ClassCodes(Saved):
+class ClassCodes:
     """Class indices of rows of features, by a classifier's `predict`."""
-
-    _saved: ClassVar[dict[str, str]] = {"classes": "labels k", "classifier": "estimator"}
 
     classes: NDArray[Any]
     classifier: Any
@@ -140,10 +136,8 @@ class ClassCodes(Saved):
 
 
 @dataclass(frozen=True, eq=False)
-class Discriminants(Saved):
+class Discriminants:
     """f_1, ..., f_k, one for each class of the classifier."""
-
-    _saved: ClassVar[dict[str, str]] = {}
 
     @property
     def count(self) -> int:
@@ -192,8 +186,6 @@ class Discriminants(Saved):
 class Opaque(Discriminants):
     """No discriminants: only the labels of the classifier are used."""
 
-    _saved: ClassVar[dict[str, str]] = {"classes": "count"}
-
     classes: int
 
     @property
@@ -205,11 +197,6 @@ class Opaque(Discriminants):
 @dataclass(frozen=True, eq=False)
 class Linear(Discriminants):
     """``f = slopes @ x + offsets``."""
-
-    _saved: ClassVar[dict[str, str]] = {
-        "slopes": "numbers m w",
-        "offsets": "floats m",
-    }
 
     slopes: _Array
     offsets: _Array
@@ -236,12 +223,6 @@ class Linear(Discriminants):
 @dataclass(frozen=True, eq=False)
 class Gaussians(Discriminants):
     """``f_c = offset_c - 1/2 sum_i (x_i - mean_ci)^2 / variance_ci``, for each point or for all."""
-
-    _saved: ClassVar[dict[str, str]] = {
-        "offsets": "floats n m",
-        "means": "numbers n m w",
-        "variances": "numbers n m w",
-    }
 
     offsets: _Array  # (n or 1, k)
     means: _Array  # (n or 1, k, d)
@@ -306,8 +287,6 @@ class Gaussians(Discriminants):
 class Local(Discriminants):
     """`Gaussians` of the neighbours of each point."""
 
-    _saved: ClassVar[dict[str, str]] = {"model": "of LocalQDA"}
-
     model: LocalQDA
 
     @property
@@ -333,12 +312,6 @@ class Local(Discriminants):
 @dataclass(frozen=True, eq=False)
 class Quadratic(Discriminants):
     """``f_c = offset_c - 1/2 (x - mean_c)^T P_c (x - mean_c)``."""
-
-    _saved: ClassVar[dict[str, str]] = {
-        "offsets": "floats m",
-        "means": "numbers m w",
-        "precisions": "numbers m w w",
-    }
 
     offsets: _Array
     means: _Array

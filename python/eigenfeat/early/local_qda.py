@@ -11,7 +11,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.labels import check_two_labels
-from eigenfeat._base.saved import fits
 from eigenfeat._base.types import Floats, Labels, Rows
 from eigenfeat._base.validation import MOST
 from eigenfeat.early.series import blocks
@@ -92,16 +91,6 @@ class LocalQDA(FromLogits, RowClassifier):
     >>> model.n_neighbors_, model.score(X, y) > 0.95
     (8, True)
     """
-
-    _saved: ClassVar[dict[str, str]] = {
-        "classes_": "labels k",
-        "priors_": "numbers k",
-        "n_neighbors_": "count",
-        "_rows": "numbers n d",
-        "_codes": "whole n",
-        "_floor": "number",
-        "_threads": "count?",
-    }
 
     CANDIDATES: ClassVar[tuple[int, ...]] = (1, 2, 4, 8, 16, 32, 64, 128)
 
@@ -235,10 +224,3 @@ class LocalQDA(FromLogits, RowClassifier):
                 scores = self._scores(X[rows], counts, X_train, codes_train)
                 wrong += (scores.argmax(axis=2) != codes[rows]).sum(axis=1)
         return {m: float(w) / len(codes) for m, w in zip(counts, wrong, strict=True)}
-
-    def _check_loaded(self) -> None:
-        rows, codes, k = self._rows, self._codes, len(self.classes_)
-        inside = len(codes) > 0 and codes.min() >= 0 and codes.max() < k  # before they are counted
-        fits(inside and np.bincount(codes, minlength=k).min() >= 1, "LocalQDA._codes")
-        fits(codes.dtype == np.intp and rows.dtype == np.float64, "LocalQDA._rows")
-        fits(self._floor >= 0 and self.n_neighbors_ >= 1, "LocalQDA.n_neighbors_")

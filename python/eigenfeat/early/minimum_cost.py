@@ -12,7 +12,6 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.labels import check_two_labels
-from eigenfeat._base.saved import fits
 from eigenfeat._base.threads import count_cores
 from eigenfeat._base.types import Estimator, Labels
 from eigenfeat._base.validation import MOST, real_array, show, warn_caller
@@ -145,17 +144,6 @@ class MinimumCostClassifier(RowClassifier):
     >>> bool(fast.time.mean() < slow.time.mean())
     True
     """
-
-    _saved: ClassVar[dict[str, str]] = {
-        "classes_": "labels k",
-        "onset_": "count",
-        "times_": "whole p",
-        "costs_": "numbers p k k",
-        "n_channels_": "count",
-        "n_timepoints_": "count",
-        "_start": "numbers t c",
-        "_policy": "of Policy",
-    }
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "classifier": [HasMethods(["fit"]), dict, None],
@@ -426,24 +414,6 @@ class MinimumCostClassifier(RowClassifier):
         means = 2 * right * saved / np.maximum(right + saved, 1e-300)
         best = int(np.argmax(means))
         return prices[best], float(means[best])
-
-    def _check_loaded(self) -> None:
-        p, k, policy = len(self.times_), len(self.classes_), self._policy
-        sound = len(self.classifiers_) == p > 0
-        sound = sound and all(hasattr(one, "predict_proba") for one in self.classifiers_)
-        fits(sound, "MinimumCostClassifier.classifiers_")
-        shape = (self.n_timepoints_, self.n_channels_)
-        fits(self._start.shape == shape, "MinimumCostClassifier._start")
-        fits(self.n_features_in_ == shape[0] * shape[1], "MinimumCostClassifier.n_features_in_")
-        fits(self.times_[-1] == self.n_timepoints_, "MinimumCostClassifier.times_")
-        fits(
-            self.times_[0] > self.onset_ and np.all(self.times_[1:] > self.times_[:-1]),
-            "MinimumCostClassifier.times_",
-        )
-        sound = len(policy.fitted) == len(policy.regressions) == p - 1
-        fits(sound, "MinimumCostClassifier._policy")
-        for one, (coefficients, _) in zip(policy.regressions, policy.fitted, strict=True):
-            fits(one.known.shape == (len(coefficients), k + 2), "MinimumCostClassifier._policy")
 
 
 class CostStream:

@@ -19,7 +19,6 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.labels import check_two_labels
-from eigenfeat._base.saved import fits
 from eigenfeat._base.types import Estimator, Labels, RandomState
 from eigenfeat._base.validation import MOST, show, warn_caller
 from eigenfeat.early.calibration import NotCertifiedError, calibrate
@@ -164,23 +163,6 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
     >>> model.decide([[5.0, 3.4, 1.4, np.nan], [6.0, 2.9, np.nan, np.nan]]).labels
     array([0, None], dtype=object)
     """
-
-    _saved: ClassVar[dict[str, str]] = {
-        "classes_": "labels k",
-        "classifier_": "estimator",
-        "completion_": "of GaussianCompletion MixtureCompletion",
-        "features_": "estimator?",
-        "rule_": "text",
-        "fitted_": "of FittedModel",
-        "n_channels_": "count",
-        "n_timepoints_": "count",
-        "correction_": "of Correction?",
-        "decision_times_": "whole p?",
-        "n_samples_": "count?",
-        "largest_reliability_": "number?",
-        "reliability_": "number?",
-        "calibration_": "of Calibration?",
-    }
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "classifier": [HasMethods(["fit", "predict"])],
@@ -494,12 +476,6 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
             return rows
         options = {"dtype": np.float64, "order": "C", "ensure_all_finite": "allow-nan"}
         return np.asarray(validate_data(self, X, reset=False, **options))
-
-    def _check_loaded(self) -> None:
-        layout = self.fitted_.layout
-        fits(self.n_features_in_ == layout.width, "Layout")
-        fits((self.n_channels_, self.n_timepoints_) == (layout.channels, layout.length), "Layout")
-        fits(np.array_equal(self.classes_, self.fitted_.classes), "ReliableClassifier.classes_")
 
 
 # ---- the parts of a fit, in their order

@@ -111,11 +111,6 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
     0.8
     """
 
-    _saved: ClassVar[dict[str, str]] = {
-        "best_candidate_": "text",
-        "best_estimator_": "of ReliableClassifier",
-    }
-
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "candidates": [dict, None],
         "tau": ["array-like", None],

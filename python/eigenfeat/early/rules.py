@@ -16,14 +16,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtr
 
 from eigenfeat._base import threads as _threads
-from eigenfeat._base.saved import Saved, fits
+from eigenfeat._base.state import OmitsCaches
 from eigenfeat._base.threads import cached_property
 from eigenfeat.early.completion import Completion, Conditional, filled
 from eigenfeat.early.discriminants import (
@@ -137,10 +137,8 @@ class RuleOutput:
     reliability: _Array  # lower bound of the probability of that class; 0 where a rule gives none
 
 
-class Rule(Saved):
+class Rule:
     """Base class of rules."""
-
-    _saved: ClassVar[dict[str, str]] = {}
 
     cost = 1  # how many complete rows are classified for each that is evaluated
 
@@ -241,7 +239,7 @@ class PairwiseRule(Rule):
 
 
 @dataclass(frozen=True, eq=False)
-class Correction(Saved):
+class Correction(OmitsCaches):
     """From how many known entries on held-out samples are never decided wrongly.
 
     Attributes
@@ -256,13 +254,6 @@ class Correction(Saved):
     confidence : float
         Of the bounds; 0 for shares on average.
     """
-
-    _saved: ClassVar[dict[str, str]] = {
-        "tau": "numbers p",
-        "stable_from": "whole p n",
-        "length": "count",
-        "confidence": "number",
-    }
 
     tau: _Array
     stable_from: NDArray[np.int64]
@@ -313,22 +304,9 @@ class Correction(Saved):
             stable[some] = np.searchsorted(self.stable_from[k], known[some], side="right")
         return binomial_share(stable, self.n, self.confidence)
 
-    def _check_loaded(self) -> None:
-        tau, stable = self.tau, self.stable_from
-        sound = len(tau) > 0 and tau[0] > 0 and tau[-1] < 1 and np.all(np.diff(tau) > 0)
-        fits(sound and np.all(stable[:, 1:] >= stable[:, :-1]), "Correction")
-        inside = not stable.size or (stable.min() >= 0 and stable.max() <= self.length)
-        fits(inside, "Correction.stable_from")
-        fits(self.length >= 1 and 0 <= self.confidence < 1, "Correction")
-
 
 class CorrectedRule(Rule):
     """A rule that waits as long as held-out samples do not support it."""
-
-    _saved: ClassVar[dict[str, str]] = {
-        "rule": "of SetRule PairwiseRule SampledRule",
-        "correction": "of Correction",
-    }
 
     def __init__(self, rule: Rule, correction: Correction) -> None:
         self.rule = rule
@@ -394,22 +372,8 @@ def binomial_share(count: NDArray[np.intp], n: int, confidence: float) -> _Array
 
 
 @dataclass(frozen=True, eq=False)
-class FittedModel(Saved):
+class FittedModel:
     """Everything that `ReliableClassifier.fit` learns; immutable, shared by streams and files."""
-
-    _saved: ClassVar[dict[str, str]] = {
-        "layout": "of Layout",
-        "classes": "labels k",
-        "classifier": "estimator",
-        "completion": "of GaussianCompletion MixtureCompletion",
-        "features": "estimator?",
-        "rule_name": "text",
-        "affine": "of Affine?",
-        "scores": "of Affine?",
-        "discriminants": "of Linear Gaussians Local Quadratic Opaque",
-        "rule": "of SetRule PairwiseRule SampledRule CorrectedRule",
-        "n_threads": "count?",
-    }
 
     layout: Layout
     classes: NDArray[Any]
@@ -528,19 +492,6 @@ class FittedModel(Saved):
         for part in self.incomplete_parts(missing):
             out[part] = self.rule.largest_tau(self.rule_input(rows[part]))[0]
         return out
-
-    def _check_loaded(self) -> None:
-        d, functions = self.layout.width, self.discriminants
-        affine, scores, rule = self.affine, self.scores, self.rule
-        width = d if affine is None else affine.B.shape[1]
-        length = getattr(getattr(rule, "correction", None), "length", d)
-        fits(length == d, "FittedModel.rule")
-        fits(affine is None or affine.B.shape[0] == d, "FittedModel.affine")
-        fits(functions.width in (None, width), "FittedModel.discriminants")
-        fits(functions.count == len(self.classes), "FittedModel.discriminants")
-        fits(scores is None or scores.B.shape == (d, functions.count), "FittedModel.scores")
-        fits(self.completion.n_features_in_ == d, "FittedModel.completion")
-        fits(np.array_equal(self.classifier.classes_, self.classes), "FittedModel.classifier")
 
 
 # ---- rounding

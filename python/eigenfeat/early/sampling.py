@@ -19,12 +19,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenfeat._base.saved import Saved, fits
 from eigenfeat._base.validation import show, warn_caller
 from eigenfeat.early.completion import Conditional
 from eigenfeat.early.discriminants import ClassCodes
@@ -47,7 +46,7 @@ CHUNK = 512  # samples that are drawn at once
 
 
 @dataclass(frozen=True)
-class Sampled(Saved):
+class Sampled:
     """The rule "sampled" of `ReliableClassifier` with a number of samples.
 
     Parameters
@@ -63,8 +62,6 @@ class Sampled(Saved):
     ValueError
         If the number is not such a power of two.
     """
-
-    _saved: ClassVar[dict[str, str]] = {"n_samples": "value"}
 
     n_samples: int | str = "auto"
 
@@ -84,12 +81,6 @@ class SampledRule(Rule):
     the label that the classifier gives to the complete sample. The random numbers of `seed` serve
     every row.
     """
-
-    _saved: ClassVar[dict[str, str]] = {
-        "predict": "of ClassCodes",
-        "n_samples": "count",
-        "seed": "count",
-    }
 
     def __init__(self, predict: ClassCodes, n_samples: int, seed: int) -> None:
         self.predict = predict
@@ -206,10 +197,6 @@ class SampledRule(Rule):
         ends = np.cumsum([len(part) for part in flat])[:-1]
         for (some, drawn), part in zip(batch, np.split(codes, ends), strict=True):
             yield some, part.reshape(drawn.shape[:2])
-
-    def _check_loaded(self) -> None:
-        n = self.n_samples
-        fits(2 <= n <= 2**24 and n & (n - 1) == 0, "SampledRule.n_samples")
 
 
 def _stages(n_samples: int) -> list[int]:

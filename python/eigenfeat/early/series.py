@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import column_or_1d
 
 from eigenfeat._base.labels import plain_labels
-from eigenfeat._base.saved import Saved, fits
 from eigenfeat._base.types import Codes, Labels, RandomState
 from eigenfeat._base.validation import plain_rows, real_array, show
 from eigenfeat.samples.estimator import validate_data
@@ -52,10 +51,8 @@ _Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Layout(Saved):
+class Layout:
     """How series lie in rows: complete at their own ends, and padded with their last values."""
-
-    _saved: ClassVar[dict[str, str]] = {"channels": "count", "length": "count"}
 
     channels: int  # numbers in a sample
     length: int  # samples in a row
@@ -83,9 +80,6 @@ class Layout(Saved):
         for values in row.T:
             known = np.flatnonzero(~np.isnan(values[:samples]))
             values[samples:] = values[known[-1]] if len(known) else np.nan
-
-    def _check_loaded(self) -> None:
-        fits(self.channels >= 1 and self.length >= 1, "Layout")
 
 
 @dataclass(frozen=True, eq=False)

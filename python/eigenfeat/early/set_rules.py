@@ -15,14 +15,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import chdtr, chdtri, ndtr, ndtri
 
 from eigenfeat._base.core import core
-from eigenfeat._base.saved import Saved
 from eigenfeat.early.chi_squares import Spectra, bounded_quantile, bounded_tail, quantile, tail
 from eigenfeat.early.discriminants import Linear, Quadratic
 from eigenfeat.early.rules import (
@@ -57,10 +55,8 @@ _LEVELS = 128  # of radii that are tried at a time
 LIMIT = 1e150  # a radius that is as good as infinite
 
 
-class ConfidenceSet(Saved, ABC):
+class ConfidenceSet(ABC):
     """A kind of sets about the conditional mean."""
-
-    _saved: ClassVar[dict[str, str]] = {}
 
     shape = "ball"  # or "box"
     full_covariance = False  # whether the units are those of it, or of each variance
@@ -260,10 +256,6 @@ class SetRule(Rule):
     of total probability that of the union is at least sum_g p(g|z) t_g. Sets for any distribution
     need no such thing.
     """
-
-    _saved: ClassVar[dict[str, str]] = {
-        "kind": "of ChebyshevSet MahalanobisSet QuadraticSet BoxSet"
-    }
 
     def __init__(self, kind: ConfidenceSet) -> None:
         self.kind = kind

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,8 +76,6 @@ class HeldOut:
 
 class ScoredClassifier(ClassifierMixin, BaseEstimator):
     """A fitted classifier without `predict_proba`: its scores times `factor` are logits."""
-
-    _saved: ClassVar[dict[str, str]] = {"classes_": "labels k"}
 
     def __init__(self, classifier: Any, factor: float = 1.0) -> None:
         self.classifier = classifier

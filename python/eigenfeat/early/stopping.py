@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-from eigenfeat._base.saved import Saved
+from eigenfeat._base.state import OmitsCaches
 from eigenfeat._base.threads import one_blas_thread
 from eigenfeat.moments.columns import deviations
 
@@ -35,7 +35,7 @@ def views_of(probability: _Array) -> _Array:
     return np.column_stack([probability, top[:, -1], top[:, -1] - top[:, 0]])
 
 
-class Regression(Saved):
+class Regression(OmitsCaches):
     """Kernel ridge regression about the mean, with one factor for any number of targets.
 
     Parameters
@@ -43,11 +43,7 @@ class Regression(Saved):
     views : (n, q) array
     """
 
-    _saved: ClassVar[dict[str, str]] = {
-        "mean": "numbers q",
-        "scale": "numbers q",
-        "known": "numbers n q",
-    }
+    _caches = frozenset({"chosen", "_factor"})  # `predict` needs neither
 
     @one_blas_thread()
     def __init__(self, views: _Array) -> None:
@@ -81,10 +77,8 @@ class Regression(Saved):
 
 
 @dataclass(frozen=True, eq=False)
-class Policy(Saved):
+class Policy:
     """For each time but the last, what waiting is expected to save."""
-
-    _saved: ClassVar[dict[str, str]] = {"regressions": "many Regression", "fitted": "value"}
 
     regressions: Sequence[Regression]
     fitted: list[tuple[_Array, float]]

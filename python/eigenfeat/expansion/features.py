@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base import threads
 from eigenfeat._base.core import core
-from eigenfeat._base.saved import Saved, fits
 from eigenfeat._base.threads import resolve
 from eigenfeat._base.types import Codes, DType, Floats, Labels, Rows
 from eigenfeat._base.validation import (
@@ -403,7 +402,7 @@ DIRECTIONS = {
 
 
 @dataclass(frozen=True, eq=False)
-class Directions(Saved):
+class Directions:
     """F directions, and where each came from.
 
     Attributes
@@ -417,8 +416,6 @@ class Directions(Saved):
     ranks : (F,) array of int
         Ranks within the pairs.
     """
-
-    _saved: ClassVar[dict[str, str]] = DIRECTIONS
 
     directions: Any
     offset: NDArray[np.float64]
@@ -455,8 +452,6 @@ class Layer(Directions):
     powers : tuple of int
     """
 
-    _saved: ClassVar[dict[str, str]] = DIRECTIONS | {"expansion": "text", "powers": "value"}
-
     expansion: str
     powers: tuple[int, ...]
 
@@ -491,18 +486,6 @@ class Layer(Directions):
             include_input=inputs is not None,
             projections=projections,
         )
-
-    def _check_loaded(self) -> None:
-        result, what = self.directions, "Layer.directions"
-        if not is_wide_columns(result):
-            fits(
-                isinstance(result, np.ndarray) and result.ndim == 2 and result.dtype.kind == "f",
-                what,
-            )
-            fits(np.isfinite(result).all(), what)
-        fits(result.shape[1] == len(self.offset), what)
-        fits(self.expansion in EXPANSIONS and type(self.powers) is tuple, "Layer.expansion")
-        check_powers(self.powers)
 
 
 class _Extractor(Protocol):

@@ -20,7 +20,6 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.labels import check_two_labels, plain_labels
-from eigenfeat._base.saved import fits
 from eigenfeat._base.types import ClassWeight, Floats, Pairs, RandomState, Rows
 from eigenfeat._base.validation import FLOATS, MOST
 from eigenfeat.expansion.features import Layer, as_layer, few_features, layer_features
@@ -31,7 +30,6 @@ from eigenfeat.gem.pool import (
     MOST_COLUMNS,
     MOST_SMALL,
     View,
-    check_pool,
     fit_pool,
     pooled_scores,
 )
@@ -143,21 +141,6 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
     >>> model.score(X[1::2], y[1::2]) > 0.95
     True
     """
-
-    _saved: ClassVar[dict[str, str]] = {
-        "classes_": "labels k",
-        "n_features_in_": "count",
-        "completion_": "of GaussianRows?",
-        "layers_": "many Layer",
-        "views_": "many View",
-        "columns_": "of TableColumns?",
-        "statistics_": "of TableStatistics?",
-        "gaps_": "whole *?",
-        "out_of_fold_proba_": "floats n k?",
-        "logit_": "of MultinomialLogit",
-        "penalty_": "number",
-        "temperature_": "number",
-    }
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "views": [StrOptions({"auto", *VIEWS}), list, tuple],
@@ -283,24 +266,6 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = tags.input_tags.allow_nan = True
         return tags
-
-    def _check_loaded(self) -> None:
-        layers, logit = self.layers_, self.logit_
-        d = self.n_features_in_
-        if hasattr(self, "columns_"):
-            d = len(self.columns_.feature_names_)
-        fits(np.array_equal(logit.classes_, self.classes_), "GEMClassifier.classes_")
-        fits(logit.coef_.shape[1] == logit.n_features_in_, "GEMClassifier.logit_")
-        if hasattr(self, "statistics_"):
-            check_pool(self.views_, logit, self.statistics_, d, self.gaps_)
-            return
-        fits(layers, "GEMClassifier.layers_")
-        widths = [d, *(layer.width for layer in layers)]
-        fits(
-            [layer.directions.shape[0] for layer in layers] == widths[:-1], "GEMClassifier.layers_"
-        )
-        wanted = widths[-1], widths[-1] + widths[-2]  # without and with the input
-        fits(logit.n_features_in_ in wanted, "GEMClassifier.logit_")
 
     def _check_parameters(self) -> None:
         self._validate_params()

@@ -15,7 +15,6 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._base.saved import fits
 from eigenfeat._base.types import Floats, RandomState, Rows
 from eigenfeat._base.validation import MOST, show, take_names
 from eigenfeat.gem.classifier import GEMClassifier
@@ -95,12 +94,6 @@ class GEMEnsemble(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimator
     >>> GEMEnsemble(one, n_members=2).fit(X[:1000], y[:1000]).score(X[1000:], y[1000:]) > 0.95
     True
     """
-
-    _saved: ClassVar[dict[str, str]] = {
-        "classes_": "labels k",
-        "n_features_in_": "count",
-        "members_": "value",
-    }
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [GEMClassifier, Pipeline, None],
@@ -278,18 +271,6 @@ class GEMEnsemble(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimator
                 last = member[-1] if isinstance(member, Pipeline) else member
                 last.set_params(n_threads=self.n_threads)
         return members
-
-    def _check_loaded(self) -> None:
-        what, members = "GEMEnsemble.members_", self.members_
-        fits(type(members) is list and members, what)
-        pipelines = type(members[0]) is Pipeline
-        for member in members:
-            fits((type(member) is Pipeline) == pipelines, what)
-            last = member[-1] if pipelines else member
-            fits(type(last) in (GEMClassifier, JointGEMClassifier), what)
-            check_is_fitted(member)
-            fits(np.array_equal(member.classes_, self.classes_), what)
-            fits(member.n_features_in_ == self.n_features_in_, what)
 
 
 def _reseeded(member: Any, seed: int) -> Any:

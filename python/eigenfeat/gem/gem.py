@@ -17,7 +17,6 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from eigenfeat._base.labels import check_two_labels
-from eigenfeat._base.saved import check_solution, fits
 from eigenfeat._base.threads import Lazy, LazySolution
 from eigenfeat._base.types import Floats, Pairs, RandomState, Rows, Targets, Weights
 from eigenfeat._base.validation import take_names
@@ -135,17 +134,6 @@ class GEM(Verbose, FittedDirections, LazySolution, TransformerMixin, BaseEstimat
     >>> round(RidgeClassifier().fit(Z[:1000], y[:1000]).score(Z[1000:], y[1000:]), 2)
     0.97
     """
-
-    _saved: ClassVar[dict[str, str]] = {
-        "moments_": "of ClassMoments?",
-        "classes_": "labels k",
-        "n_features_in_": "count",
-        "completion_": "of GaussianRows?",
-        "_solution": "value?",
-        "_seed": "count",
-        "_trial": "of ScaleReport?",
-        "residuals_": "numbers F?",
-    }
 
     _solve_with: ClassVar[Any] = None  # what pencils are solved with, if not with the core here
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -420,19 +408,6 @@ class GEM(Verbose, FittedDirections, LazySolution, TransformerMixin, BaseEstimat
 
     def _expansion(self) -> str:
         return "half_wave" if self.expansion == "auto" else self.expansion
-
-    def _check_loaded(self) -> None:
-        """Rows of a huge dimension leave a solution without moments."""
-        if hasattr(self, "moments_"):
-            check_solution(self, Solution)
-            return
-        result: Any = self._solution() if self._solution.is_ready else None
-        fits(
-            isinstance(result, Solution)
-            and isinstance(result.directions, WideDirections | np.ndarray),
-            "GEM._solution",
-        )
-        fits(result.directions.shape == (self.n_features_in_, len(result.offset)), "GEM._solution")
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
         """Name the columns of `transform`, as in "gem_3_vs_2_rank0_pos_pow1".

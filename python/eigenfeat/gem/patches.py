@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import prod
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -19,7 +18,6 @@ from sklearn.utils.validation import (
 )
 
 from eigenfeat._base.labels import plain_labels
-from eigenfeat._base.saved import fits
 from eigenfeat._base.types import Floats
 from eigenfeat._base.validation import FLOATS, show
 from eigenfeat.gem.gem import GEM
@@ -107,16 +105,6 @@ class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     >>> round(model.score(digits.images[1000:], digits.target[1000:]), 2)
     0.97
     """
-
-    _saved: ClassVar[dict[str, str]] = {
-        "gem_": "of GEM?",
-        "moments_": "of ClassMoments",
-        "grid_shape_": "value",
-        "cells_": "value",
-        "n_channels_": "count",
-        "n_features_in_": "count",
-        "classes_": "labels k",
-    }
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "gem": [GEM, None],
@@ -370,18 +358,6 @@ class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         patch = int(np.prod(self._patch())) * self.n_channels_
         step = max(1, _BLOCK // (int(np.prod(self._places())) * max(patch, columns)))
         return (slice(first, first + step) for first in range(0, len(images), step))
-
-    def _check_loaded(self) -> None:
-        what, grid, cells = "GEMPatches", self.grid_shape_, self.cells_
-        for name, axis in (("grid_shape_", grid), ("cells_", cells)):
-            sound = type(axis) is tuple and len(axis) == len(grid) in (1, 2)
-            fits(sound and all(type(n) is int and n > 0 for n in axis), f"{what}.{name}")
-        fits(self.n_features_in_ == prod(grid) * self.n_channels_, f"{what}.n_features_in_")
-        places = self._places()
-        fits(all(c <= n for c, n in zip(cells, places, strict=True)), f"{what}.cells_")
-        size = prod(map(int, self._patch())) * self.n_channels_
-        fits(self.moments_.n_features_in_ == size, f"{what}.moments_")
-        fits(getattr(self, "gem_", self.moments_).n_features_in_ == size, f"{what}.gem_")
 
 
 def _edges(length: int, cells: int) -> NDArray[np.intp]:

@@ -13,13 +13,12 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.core import core
-from eigenfeat._base.saved import Saved, fits
 from eigenfeat._base.subsamples import draw_subsample
 from eigenfeat._base.threads import cached_property, resolve
 from eigenfeat.expansion.features import Layer, as_layer, layer_features
@@ -29,7 +28,6 @@ from eigenfeat.gem.views import (
     Interactions,
     Kernel,
     Table,
-    TableStatistics,
     bin_tables,
     interactions_fit_in,
 )
@@ -63,7 +61,6 @@ __all__ = [
     "MOST_SMALL",
     "View",
     "ViewPool",
-    "check_pool",
     "fit_pool",
     "pooled_scores",
 ]
@@ -95,7 +92,7 @@ _RIDGES = {"columns": 100.0, "splines": 100.0}
 
 
 @dataclass(frozen=True, eq=False)
-class View(Saved):
+class View:
     """One view of a fitted pool.
 
     Attributes
@@ -115,16 +112,6 @@ class View(Saved):
         Layers of GEM views, or what kernel and interactions learned.
     """
 
-    _saved: ClassVar[dict[str, str]] = {
-        "name": "text",
-        "weight": "number",
-        "log_loss": "value",
-        "n_features": "count",
-        "penalty": "value",
-        "note": "text",
-        "learned": "value?",
-    }
-
     name: str
     weight: float
     log_loss: float = np.nan
@@ -132,18 +119,6 @@ class View(Saved):
     penalty: float = np.nan
     note: str = ""
     learned: Any = field(default=None, repr=False)
-
-    def _check_loaded(self) -> None:
-        learned, what = self.learned, "View.learned"
-        numbers = isinstance(self.log_loss, float) and isinstance(self.penalty, float)
-        fits(numbers and self.name in VIEWS, "View")
-        if self.weight > 0 and self.name in ("gem", "gem_ranks"):
-            fits(type(learned) is list and learned, what)
-            fits(all(type(one) is Layer for one in learned), what)
-        elif self.weight > 0 and self.name in ("kernel", "interactions"):
-            fits(type(learned) is (Kernel if self.name == "kernel" else Interactions), what)
-        else:
-            fits(learned is None, what)
 
     def features(self, table: Table, X: Any, n_threads: int | None) -> Any:
         """Features of samples; X is what the GEM features of the columns project."""
@@ -204,33 +179,6 @@ def _scores(
             at += view.n_features
     scores: Floats = np.broadcast_to(total, (len(table), total.shape[1])).copy()
     return scores[:, 0] if len(logit.classes_) == 2 else scores
-
-
-def check_pool(
-    views: Sequence[View],
-    logit: MultinomialLogit,
-    statistics: TableStatistics,
-    d: int,
-    gaps: NDArray[np.intp],
-) -> None:
-    """ValueError unless views, logit and statistics of d columns fit together."""
-    fits(len(statistics.mean) == d + len(gaps), "GEMClassifier.statistics_")
-    fits(((gaps >= 0) & (gaps < d)).all(), "GEMClassifier.gaps_")
-    varying = int((statistics.scale > 0).sum())
-    width = 0
-    for view in views:
-        if view.weight > 0:
-            width += view.n_features
-        fits(view.weight >= 0, "View.weight")
-        if isinstance(view.learned, Kernel):
-            fits(view.learned.landmarks.shape[1] == varying, "View.learned")
-        elif isinstance(view.learned, Interactions):
-            counts = [count for count, _ in statistics.bins]
-            fits(np.array_equal(view.learned.counts, counts), "View.learned")
-        elif view.learned is not None:
-            inputs = d if view.name == "gem" else varying
-            fits(view.learned[0].directions.shape[0] == inputs, "View.learned")
-    fits(width == logit.n_features_in_, "GEMClassifier.logit_")
 
 
 class _Candidate:

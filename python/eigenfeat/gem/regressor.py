@@ -13,7 +13,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._base.saved import fits
 from eigenfeat._base.types import Labels, RandomState
 from eigenfeat._base.validation import FLOATS, show
 from eigenfeat.expansion.features import check_powers, expand
@@ -114,21 +113,6 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     >>> GEMRegressor().fit(X[:400], y[:400]).score(X[400:], y[400:]) > 0.75
     True
     """
-
-    _saved: ClassVar[dict[str, str]] = {
-        "n_features_in_": "count",
-        "columns_": "of TableColumns?",
-        "completion_": "of GaussianRows?",
-        "directions_": "numbers * F",
-        "offset_": "numbers F",
-        "coef_": "value",
-        "intercept_": "value",
-        "penalty_": "number",
-        "loo_error_": "number",
-        "view_": "text",
-        "statistics_": "of TableStatistics?",
-        "_one_output": "value",
-    }
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_bins": [Interval(Integral, 2, None, closed="left")],
@@ -353,20 +337,6 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-    def _check_loaded(self) -> None:
-        d = self.n_features_in_
-        if hasattr(self, "columns_"):
-            d = len(self.columns_.feature_names_)
-        fits(self.view_ in ("gem", "splines"), "GEMRegressor.view_")
-        if self.view_ == "splines":
-            fits(len(self.statistics_.mean) == d, "GEMRegressor.statistics_")
-            d = int((self.statistics_.scale > 0).sum())
-        fits(self.directions_.shape[0] == d, "GEMRegressor.directions_")
-        coef, intercept = np.asarray(self.coef_), np.asarray(self.intercept_)
-        sound = coef.dtype.kind == intercept.dtype.kind == "f" and coef.ndim in (1, 2)
-        fits(sound and intercept.shape == coef.shape[:-1], "GEMRegressor.coef_")
-        fits(np.isfinite(coef).all() and np.isfinite(intercept).all(), "GEMRegressor.coef_")
 
 
 def _decomposed(rows: _Array, share: _Array) -> tuple[_Array, _Array, _Array]:

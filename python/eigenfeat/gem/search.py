@@ -15,7 +15,6 @@ from sklearn.model_selection import ParameterGrid, StratifiedShuffleSplit
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._base.saved import fits
 from eigenfeat._base.types import (
     Codes,
     CrossValidation,
@@ -129,8 +128,6 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
     >>> search.best_params_, search.score(X[1000:], y[1000:]) > 0.95
     ({'logit__penalty': 0.03}, True)
     """
-
-    _saved: ClassVar[dict[str, str]] = {"best_estimator_": "estimator?"}
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [HasMethods(["fit", "set_params"]), None],
@@ -289,9 +286,6 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = True  # as GEMClassifier's
         return tags
-
-    def _check_loaded(self) -> None:
-        fits(getattr(self, "best_estimator_", self) is not None, "GEMClassifierCV.best_estimator_")
 
 
 def _candidates(base: Any, grid: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -33,14 +33,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import BSpline
 
 from eigenfeat._base.core import core
-from eigenfeat._base.saved import Saved, fits
+from eigenfeat._base.state import OmitsCaches
 from eigenfeat._base.threads import cached_property, resolve
 from eigenfeat.pencils.pencils import generalized_eigh
 from eigenfeat.samples.blocks import Block
@@ -68,7 +68,7 @@ _SPREAD = 64.0  # roundings of a column's size that its deviation must exceed
 
 
 @dataclass(frozen=True, eq=False)
-class TableStatistics(Saved):
+class TableStatistics(OmitsCaches):
     """What views know of the columns without labels.
 
     Attributes
@@ -87,16 +87,6 @@ class TableStatistics(Saved):
     n_gaps : int
         Number of columns, the last ones, that are indicators of gaps.
     """
-
-    _saved: ClassVar[dict[str, str]] = {
-        "mean": "numbers D",
-        "scale": "numbers D",
-        "indicator": "flags D",
-        "quantiles": "numbers Q D",
-        "below": "numbers Q D",
-        "groups": "whole D",
-        "n_gaps": "count",
-    }
 
     mean: _Array
     scale: _Array
@@ -145,9 +135,6 @@ class TableStatistics(Saved):
             np.arange(d) if groups is None else groups,
             n_gaps,
         )
-
-    def _check_loaded(self) -> None:
-        fits(self.n_gaps <= len(self.groups), "TableStatistics.n_gaps")
 
     @cached_property
     def numeric(self) -> NDArray[np.intp]:
@@ -380,7 +367,7 @@ class Table:
 
 
 @dataclass(frozen=True, eq=False)
-class Kernel(Saved):
+class Kernel:
     """Whitened Gaussian kernel with landmarks, on ranks.
 
     Attributes
@@ -391,12 +378,6 @@ class Kernel(Saved):
     whitening : (m, p) array
         ``V diag(lambda)^(-1/2)`` of the landmarks' kernel.
     """
-
-    _saved: ClassVar[dict[str, str]] = {
-        "landmarks": "numbers m d",
-        "gamma": "number",
-        "whitening": "numbers m p",
-    }
 
     landmarks: _Features
     gamma: float
@@ -436,7 +417,7 @@ def _gaussian(A: _Features, B: _Features, gamma: float, n_threads: int | None) -
 
 
 @dataclass(frozen=True, eq=False)
-class Interactions(Saved):
+class Interactions:
     """Indicators of bins of columns and of cells of pairs of columns.
 
     Attributes
@@ -449,25 +430,9 @@ class Interactions(Saved):
         Cells of each pair that had samples.
     """
 
-    _saved: ClassVar[dict[str, str]] = {
-        "counts": "whole G",
-        "pairs": "whole P 2",
-        "cells": "value",
-    }
-
     counts: NDArray[np.intp]
     pairs: NDArray[np.intp]
     cells: list[NDArray[np.intp]]
-
-    def _check_loaded(self) -> None:
-        fits((self.counts > 0).all(), "Interactions.counts")
-        fits(((self.pairs >= 0) & (self.pairs < len(self.counts))).all(), "Interactions.pairs")
-        cells, what = self.cells, "Interactions.cells"
-        fits(type(cells) is list and len(cells) == len(self.pairs), what)
-        fits(all(isinstance(one, np.ndarray) and one.dtype.kind == "i" for one in cells), what)
-        fits(all(one.ndim == 1 and len(one) for one in cells), what)
-        sizes = self.counts[self.pairs].prod(axis=1)
-        fits(all(((one >= 0) & (one < m)).all() for one, m in zip(cells, sizes, strict=True)), what)
 
     @classmethod
     def fit(

@@ -24,7 +24,6 @@ import sklearn
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
-from eigenfeat._base.saved import Saved, check_attributes, is_saved
 from eigenfeat._base.saved_files import (
     META,
     ArrayReader,
@@ -105,12 +104,13 @@ def save(model: object, path: str | os.PathLike[str]) -> None:
     if type(model) is ClassMoments:
         model.save(path)
         return
-    if not isinstance(model, (BaseEstimator, Saved)):
+    kind = type(model)
+    known = is_trusted("ObjectNode", kind.__module__, kind.__name__)
+    if not (known or isinstance(model, BaseEstimator)):
         raise ValueError(f"model: expected a fitted estimator, got {show(model)}")
     from skops import io as skops_io
 
     _check_parts(model, "model")
-    _check_graph(model)
     buffer = io.BytesIO()
     try:
         skops_io.dump(model, buffer)
@@ -119,6 +119,57 @@ def save(model: object, path: str | os.PathLike[str]) -> None:
         raise ValueError(f"model: {type(model).__name__} cannot be saved: {detail}") from error
     with zipfile.ZipFile(buffer) as written, replacing(path) as file:
         _write(written, file)
+
+
+def _check_parts(root: Any, name: str) -> None:
+    """ValueError for parts of a model that a file cannot hold; the message names the attribute."""
+    seen: dict[int, Any] = {}
+
+    def visit(value: Any, name: str) -> None:
+        if value is None or isinstance(value, (str, bytes, int, float, np.generic)):
+            return
+        if id(value) in seen or (isinstance(value, np.ndarray) and value.dtype != object):
+            return
+        seen[id(value)] = value
+        for key in value if isinstance(value, dict) else ():
+            if not isinstance(key, _JSON_KEYS) or isinstance(key, bool):
+                raise ValueError(f"{name}: expected keys that are text or numbers, got {show(key)}")
+        by_name = isinstance(value, (FunctionType, type))
+        named = value if by_name else type(value)
+        found = getattr(sys.modules.get(named.__module__), named.__name__, None)
+        if found is not named and (by_name or "." in named.__qualname__):
+            raise ValueError(
+                f"{name}: expected a {'function' if by_name else 'type'} that can be imported, got "
+                f"{named.__module__}.{named.__qualname__}"
+            )
+        for suffix, part in _parts(value):
+            visit(part, name + suffix)
+
+    try:
+        visit(root, name)
+    except RecursionError as error:
+        raise ValueError(f"{name}: {type(root).__name__} cannot be saved: {error}") from None
+
+
+def _parts(value: Any) -> list[tuple[str, Any]]:
+    """Pairs of the names and values of what skops writes for an object."""
+    if isinstance(value, dict):
+        return [(f"[{key!r:.40}]", part) for key, part in value.items()]
+    if isinstance(value, np.ndarray):
+        value = value.ravel().tolist()
+    if isinstance(value, (list, tuple, set)):
+        return [(f"[{i}]", part) for i, part in enumerate(value)]
+    if isinstance(value, partial):
+        return [(".func", value.func), (".args", value.args), (".keywords", value.keywords)]
+    if isinstance(value, MethodType):
+        return [(".__self__", value.__self__)]
+    if isinstance(value, (ClassMoments, np.random.RandomState, np.random.Generator, np.dtype)):
+        return []
+    if sparse.issparse(value) or (callable(value) and hasattr(value, "__name__")):
+        return []
+    state = value.__getstate__() if hasattr(value, "__getstate__") else vars(value)
+    items = state.items() if isinstance(state, dict) else ()
+    return [(f".{name}", part) for name, part in items]
 
 
 def _write(written: zipfile.ZipFile, file: IO[bytes]) -> None:
@@ -218,9 +269,7 @@ def load(
         named = [o if isinstance(o, str) else f"{o.__module__}.{o.__name__}" for o in trusted]
         names = _checked_types(archive, named)
         file.seek(0)
-        model = _built(file, [*names, *named])
-        _check_graph(model)
-        return model
+        return _built(file, [*names, *named])
 
 
 def _built(file: IO[bytes], trusted: list[str]) -> Any:
@@ -346,75 +395,3 @@ def _nodes(schema: Any) -> Iterator[dict[str, Any]]:
             left.extend((part, depth) for part in reversed(item.values()))
         elif isinstance(item, list):
             left.extend((part, depth) for part in reversed(item))
-
-
-# ---- objects -------------------------------------------------------------------------------------
-
-
-def _check_graph(root: Any) -> None:
-    """ValueError unless all objects of this package that `root` contains are sound."""
-    seen: dict[int, Any] = {}  # with the objects, whose ids others must not get
-
-    def visit(value: Any) -> None:
-        if value is None or isinstance(value, (str, bytes, int, float, type, np.generic)):
-            return
-        if id(value) in seen or (isinstance(value, np.ndarray) and value.dtype != object):
-            return
-        seen[id(value)] = value
-        for _, part in _parts(value):
-            visit(part)
-        if is_saved(type(value)):
-            check_attributes(value)
-
-    visit(root)
-
-
-def _parts(value: Any) -> list[tuple[str, Any]]:
-    """Pairs of the names and values of what skops writes for an object."""
-    if isinstance(value, dict):
-        return [(f"[{key!r:.40}]", part) for key, part in value.items()]
-    if isinstance(value, np.ndarray):
-        value = value.ravel().tolist()
-    if isinstance(value, (list, tuple, set)):
-        return [(f"[{i}]", part) for i, part in enumerate(value)]
-    if isinstance(value, partial):
-        return [(".func", value.func), (".args", value.args), (".keywords", value.keywords)]
-    if isinstance(value, MethodType):
-        return [(".__self__", value.__self__)]
-    if isinstance(value, (np.random.RandomState, np.random.Generator, np.dtype)):
-        return []
-    if sparse.issparse(value) or (callable(value) and hasattr(value, "__name__")):
-        return []
-    state = value.__getstate__() if hasattr(value, "__getstate__") else vars(value)
-    items = state.items() if isinstance(state, dict) else ()
-    return [(f".{name}", part) for name, part in items]
-
-
-def _check_parts(root: Any, name: str) -> None:
-    """ValueError for parts of a model that a file cannot hold; the message names the attribute."""
-    seen: dict[int, Any] = {}
-
-    def visit(value: Any, name: str) -> None:
-        if value is None or isinstance(value, (str, bytes, int, float, np.generic)):
-            return
-        if id(value) in seen or (isinstance(value, np.ndarray) and value.dtype != object):
-            return
-        seen[id(value)] = value
-        for key in value if isinstance(value, dict) else ():
-            if not isinstance(key, _JSON_KEYS) or isinstance(key, bool):
-                raise ValueError(f"{name}: expected keys that are text or numbers, got {show(key)}")
-        by_name = isinstance(value, (FunctionType, type))
-        named = value if by_name else type(value)
-        found = getattr(sys.modules.get(named.__module__), named.__name__, None)
-        if found is not named and (by_name or "." in named.__qualname__):
-            raise ValueError(
-                f"{name}: expected a {'function' if by_name else 'type'} that can be imported, got "
-                f"{named.__module__}.{named.__qualname__}"
-            )
-        for suffix, part in _parts(value):
-            visit(part, name + suffix)
-
-    try:
-        visit(root, name)
-    except RecursionError as error:
-        raise ValueError(f"{name}: {type(root).__name__} cannot be saved: {error}") from None

@@ -77,7 +77,7 @@ _SKLEARN = {
     "preprocessing._data": "Binarizer MaxAbsScaler MinMaxScaler Normalizer PowerTransformer"
     " QuantileTransformer RobustScaler StandardScaler",
     "preprocessing._discretization": "KBinsDiscretizer",
-    "preprocessing._encoders": "OneHotEncoder OrdinalEncoder",
+    "preprocessing._encoders": "OrdinalEncoder",
     "preprocessing._function_transformer": "FunctionTransformer",
     "preprocessing._label": "LabelBinarizer LabelEncoder",
     "random_projection": "GaussianRandomProjection SparseRandomProjection",

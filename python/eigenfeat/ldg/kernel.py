@@ -17,7 +17,6 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.labels import check_two_labels
-from eigenfeat._base.saved import fits
 from eigenfeat._base.threads import count_cores, one_blas_thread
 from eigenfeat._base.types import Floats, RandomState, Rows
 from eigenfeat._base.validation import FLOATS, check_memory, in_order, show
@@ -122,14 +121,6 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     >>> round(model.fit(X[::2], y[::2]).score(X[1::2], y[1::2]), 2)
     0.97
     """
-
-    _saved: ClassVar[dict[str, str]] = {
-        "dual_coef_": "numbers n m",
-        "kernel_means_": "numbers n",
-        "mean_": "numbers d?",
-        "scale_": "numbers d?",
-        "X_fit_": "value",
-    }
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": LDG._parameter_constraints["n_components"],
@@ -311,12 +302,6 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             at = tuple(np.argwhere(~np.isfinite(result))[0].tolist())
             raise ValueError(f"kernel: expected finite values, got {show(result[at])} at {at}")
         return result
-
-    def _check_loaded(self) -> None:
-        rows = self.X_fit_
-        fits(rows.shape == (len(self.kernel_means_), self.n_features_in_), "KernelLDG.X_fit_")
-        fits(rows.dtype in (np.float32, np.float64), "KernelLDG.X_fit_")
-        fits(self.scale_ is None or (self.scale_ > 0).all(), "KernelLDG.scale_")
 
 
 def _sparse_deviations(X: Any) -> _Array:

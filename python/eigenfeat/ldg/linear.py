@@ -193,12 +193,6 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     0.94
     """
 
-    _saved: ClassVar[dict[str, str]] = {
-        "components_": "numbers m d",
-        "mean_": "numbers d",
-        "scale_": "numbers d",
-    }
-
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [
             Interval(Integral, 1, None, closed="left"),

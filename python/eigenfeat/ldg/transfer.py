@@ -23,7 +23,6 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.labels import check_two_labels
-from eigenfeat._base.saved import fits
 from eigenfeat._base.threads import cached_property
 from eigenfeat._base.types import Floats, Targets
 from eigenfeat._base.validation import FLOATS, MOST, check_number, random_generator, show
@@ -236,8 +235,6 @@ class TransferLDG(Reducer):
     (8, 1)
     """
 
-    _saved: ClassVar[dict[str, str]] = Reducer._saved | {"_scaler": "of DomainScaler"}
-
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **Reducer._parameter_constraints,
         "n_neighbors": [Interval(Integral, 1, MOST, closed="both"), StrOptions({"cv"})],
@@ -448,9 +445,6 @@ class TransferLDG(Reducer):
             "cv_results_": choice.results,
         }
         return Reduction(directions, attributes)
-
-    def _check_loaded(self) -> None:
-        fits(self._scaler.varying.shape == (self.n_features_in_,), f"{type(self).__name__}._scaler")
 
 
 class _Choice:

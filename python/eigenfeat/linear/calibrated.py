@@ -17,7 +17,6 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base import threads as _threads
-from eigenfeat._base.saved import Saved, fits
 from eigenfeat._base.types import Codes, Floats, RandomState, Targets, Weights
 from eigenfeat._base.validation import MOST
 from eigenfeat.linear.logistic import Features, LinearClassifier
@@ -36,7 +35,7 @@ _ROUNDED = 8 * float(np.finfo(np.float32).eps)  # of scores: the metric is solve
 
 
 @dataclass(frozen=True, eq=False)
-class ScoreMap(Saved):
+class ScoreMap:
     """Map from scores (n, k) to probabilities (n, k) before the projection on the simplex.
 
     Attributes
@@ -46,14 +45,6 @@ class ScoreMap(Saved):
     weights : (m k + 1, k) array
         Weights of the powers 1 to m of the k mapped scores, power by power, and of the constant.
     """
-
-    _saved: ClassVar[dict[str, str]] = {
-        "low": "numbers k",
-        "high": "numbers k",
-        "weights": "numbers * k",
-        "middle": "numbers k",
-        "slope": "numbers k",
-    }
 
     low: _Array
     high: _Array
@@ -287,11 +278,6 @@ class CalibratedLeastSquares(Iterative, LinearClassifier):
     0.92
     """
 
-    _saved: ClassVar[dict[str, str]] = LinearClassifier._saved | {
-        "calibration_": "of ScoreMap",
-        "n_rows_": "number",
-    }
-
     PATIENCE = 3
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -458,12 +444,6 @@ class CalibratedLeastSquares(Iterative, LinearClassifier):
 
     def _most_steps(self) -> int:
         return int(self.n_iterations) + 1
-
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        k, weights = len(self.classes_), self.calibration_.weights
-        sound = len(self.calibration_.low) == k == weights.shape[1] and len(weights) % k == 1 % k
-        fits(sound, "CalibratedLeastSquares.calibration_")
 
 
 @dataclass(frozen=True, eq=False)

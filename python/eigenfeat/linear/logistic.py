@@ -22,7 +22,6 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.labels import check_two_labels, plain_labels
-from eigenfeat._base.saved import fits
 from eigenfeat._base.threads import resolve
 from eigenfeat._base.types import Floats, Labels, RandomState, Rows, Targets, Weights
 from eigenfeat._base.validation import FLOATS, check_number, show, warn_caller
@@ -98,12 +97,6 @@ _MOST_BY_LBFGS = 100  # classes, of which "auto" minimises the objective
 
 class LinearModel(BlockScores, ClassifierMixin, BaseEstimator):
     """Base class of linear classifiers, with scores ``X @ coef_.T + intercept_``."""
-
-    _saved: ClassVar[dict[str, str]] = {
-        "classes_": "labels k",
-        "coef_": "numbers q d",
-        "intercept_": "numbers q",
-    }
 
     classes_: Labels
     coef_: NDArray[np.float64]
@@ -185,11 +178,6 @@ class LinearModel(BlockScores, ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-    def _check_loaded(self) -> None:
-        """One row of weights for each class, or one for two of them."""
-        k = len(self.classes_)
-        fits(k >= 2 and len(self.coef_) == (1 if k == 2 else k), f"{type(self).__name__}.coef_")
 
 
 class LinearClassifier(Verbose, LinearModel, FromLogits):
@@ -305,11 +293,6 @@ class MultinomialLogit(Iterative, LinearClassifier):
     >>> round(model.score(X[1000:], y[1000:]), 2), model.stop_reason_
     (0.91, 'converged')
     """
-
-    _saved: ClassVar[dict[str, str]] = LinearClassifier._saved | {
-        "penalty_": "number",
-        "temperature_": "number",
-    }
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "penalty": [Interval(Real, 0, np.inf, closed="left"), StrOptions({"auto"})],

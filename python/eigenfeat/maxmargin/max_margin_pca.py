@@ -111,14 +111,6 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
     0.99
     """
 
-    _saved: ClassVar[dict[str, str]] = {
-        "components_": "numbers h d",
-        "mean_": "numbers d",
-        "svm_": "estimator?",
-        "column_mean_": "numbers d",
-        "column_scale_": "numbers d",
-    }
-
     _scores_units: ClassVar[bool] = True
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

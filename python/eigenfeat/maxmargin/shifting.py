@@ -100,13 +100,6 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
     0.9
     """
 
-    _saved: ClassVar[dict[str, str]] = {
-        "extractor_": "estimator",
-        "svm_": "estimator?",
-        "column_mean_": "numbers d",
-        "column_scale_": "numbers d",
-    }
-
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "extractor": [HasMethods(["fit", "transform"]), None],
         **ScaleSearch._parameter_constraints,

@@ -117,8 +117,6 @@ class MulticlassSVM(Iterative, Verbose, LinearModel):
     True
     """
 
-    _saved: ClassVar[dict[str, str]] = LinearModel._saved | {"class_coef_": "numbers k d"}
-
     dual_coef_: NDArray[np.float64] | csr_array
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike, DTypeLike
 from eigenfeat._base import threads as _threads
 from eigenfeat._base.core import core
 from eigenfeat._base.labels import LabelTable
-from eigenfeat._base.saved import Saved
 from eigenfeat._base.saved_files import read_arrays, write_arrays
 from eigenfeat._base.threads import cached_property
 from eigenfeat._base.types import DType, Labels, Rows, Weights
@@ -48,7 +47,7 @@ _KIND = "class moments"
 _Array = npt.NDArray[np.float64]
 
 
-class ClassMoments(Saved):
+class ClassMoments:
     r"""Weights, means and second moments of the samples of each class.
 
     For each class :math:`c` with samples :math:`x_i` and weights :math:`w_i`:
@@ -106,7 +105,6 @@ class ClassMoments(Saved):
     """
 
     __hash__ = None  # type: ignore[assignment]
-    _saved = None  # `__setstate__` checks everything
 
     def __init__(
         self,

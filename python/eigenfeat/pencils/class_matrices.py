@@ -5,13 +5,12 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base.core import core
-from eigenfeat._base.saved import Saved, fits
 from eigenfeat._base.threads import one_blas_thread
 from eigenfeat._base.validation import show
 from eigenfeat.moments.class_moments import ClassMoments, varying
@@ -47,14 +46,8 @@ class SingularDenominatorError(np.linalg.LinAlgError, ValueError):
 
 
 @dataclass(frozen=True, eq=False)
-class Contraction(Saved):
+class Contraction:
     """Weights of classes: `weights` (n,) for those at `indices` (n,), `others` for all others."""
-
-    _saved: ClassVar[dict[str, str]] = {
-        "indices": "whole n",
-        "weights": "numbers n",
-        "others": "number",
-    }
 
     indices: npt.NDArray[np.int64]
     weights: _Array
@@ -70,9 +63,6 @@ class Contraction(Saved):
         out = np.full(n_classes, self.others)
         out[self.indices] = self.weights
         return out
-
-    def _check_loaded(self) -> None:
-        fits((self.indices >= 0).all() and (self.weights >= 0).all(), "Contraction.weights")
 
 
 @dataclass(frozen=True, eq=False)

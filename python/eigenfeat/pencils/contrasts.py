@@ -17,14 +17,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 from numpy.typing import ArrayLike
 
 from eigenfeat._base.labels import LabelTable
-from eigenfeat._base.saved import Saved, fits
 from eigenfeat._base.validation import check_vector, real_array, show
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.moments.columns import signed
@@ -47,7 +46,7 @@ _POWER_STEPS = 30
 
 
 @dataclass(frozen=True, eq=False)
-class Contrasts(Saved):
+class Contrasts:
     """Eigenproblems between groups of classes, for `pair_directions` and `GEM`.
 
     Create it with `one_vs_rest`, `class_tree`, or from given weights with `Contrasts.of`.
@@ -64,14 +63,6 @@ class Contrasts(Saved):
     n_classes : int, or None
         Required number of classes, if the weights determine it.
     """
-
-    _saved: ClassVar[dict[str, str]] = {
-        "above": "many Contraction",
-        "below": "many Contraction",
-        "names": "labels p 2",
-        "classes": "value?",
-        "n_classes": "count?",
-    }
 
     above: tuple[Contraction, ...]
     below: tuple[Contraction, ...]
@@ -150,14 +141,6 @@ class Contrasts(Saved):
                 inside: list[int] = np.flatnonzero(contraction.dense(k)).tolist()
                 return [self.classes[i] if self.classes else i for i in inside]
         raise ValueError(f"name: expected one of the contrasts' names, got {show(name)}")
-
-    def _check_loaded(self) -> None:
-        fits(len(self.above) == len(self.below) == len(self.names), "Contrasts.names")
-        k = self.n_classes
-        fits(self.classes is None or len(self.classes) == k, "Contrasts.classes")
-        for one in (*self.above, *self.below):
-            inside = k is None or not one.indices.size or one.indices.max() < k
-            fits(inside, "Contraction.indices")
 
 
 def one_vs_rest(labels: ArrayLike) -> Contrasts:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.core import core
 from eigenfeat._base.labels import check_two_labels
-from eigenfeat._base.saved import Saved
 from eigenfeat._base.threads import resolve
 from eigenfeat._base.types import Labels
 from eigenfeat.expansion.features import Directions, expand
@@ -85,7 +84,7 @@ SPREAD = 5.0
 
 
 @dataclass(frozen=True)
-class ScaleReport(Saved):
+class ScaleReport:
     """Report on the choice of `scale`.
 
     Attributes
@@ -103,15 +102,6 @@ class ScaleReport(Saved):
     spread : float
         Largest standard deviation divided by the median of the positive ones.
     """
-
-    _saved: ClassVar[dict[str, str]] = {
-        "choice": "text",
-        "basis": "text",
-        "column_scale": "floats *",
-        "errors": "value",
-        "n_rows": "count",
-        "spread": "value",
-    }
 
     choice: str
     basis: str
@@ -329,11 +319,6 @@ def _least_squares(
 @dataclass(frozen=True, eq=False)
 class Solution(Directions):
     """Directions, and the scale of the columns that they were solved for."""
-
-    _saved: ClassVar[dict[str, str]] = Directions._saved | {
-        "directions": "numbers d F",
-        "scale": "of ScaleReport",
-    }
 
     scale: ScaleReport
 

@@ -12,14 +12,13 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base import threads
 from eigenfeat._base.core import core
-from eigenfeat._base.saved import Saved
 from eigenfeat._base.types import Codes, Labels, Pairs, Seed
 from eigenfeat._base.validation import (
     RealArray,
@@ -74,7 +73,7 @@ class Status(IntEnum):
 
 
 @dataclass(frozen=True, eq=False)
-class PencilResult(Saved):
+class PencilResult:
     """Eigenpairs of n pencils; for a single pencil, without the leading axis.
 
     Attributes
@@ -96,16 +95,6 @@ class PencilResult(Saved):
         Outcome of each pencil.
     """
 
-    _saved: ClassVar[dict[str, str]] = {
-        "eigenvalues": "value",
-        "vectors": "value",
-        "residuals": "value",
-        "n_eigenpairs": "value",
-        "iterations": "value",
-        "solver": "value",
-        "status": "value",
-    }
-
     eigenvalues: RealArray
     vectors: RealArray
     residuals: RealArray
@@ -115,7 +104,7 @@ class PencilResult(Saved):
     status: Any
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
+        vars(self).update(state)
         if type(self.status) is int:  # of a single pencil, as files have it
             vars(self)["status"] = Status(self.status)
 
@@ -521,7 +510,7 @@ class PairOptions:
 
 
 @dataclass(frozen=True, eq=False)
-class PairDirections(Saved):
+class PairDirections:
     """F directions of P class pairs, for d features.
 
     Attributes
@@ -549,19 +538,6 @@ class PairDirections(Saved):
     solver : ndarray of str, shape (P,)
         Solver of each solved pair.
     """
-
-    _saved: ClassVar[dict[str, str]] = {
-        "vectors": "floats d F",
-        "eigenvalues": "floats F",
-        "pairs": "labels F 2",
-        "ranks": "whole F",
-        "residuals": "floats F",
-        "offset": "floats F?",
-        "solved_pairs": "labels P 2",
-        "status": "whole P",
-        "iterations": "whole P",
-        "solver": "labels P",
-    }
 
     vectors: npt.NDArray[np.float64]
     eigenvalues: npt.NDArray[np.float64]

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.labels import check_two_labels
-from eigenfeat._base.saved import Saved
 from eigenfeat._base.validation import real_array, symmetric_matrices
 from eigenfeat.moments.class_moments import ClassMoments, pooled_mean, shares_and_means, varying
 from eigenfeat.pencils.class_matrices import SingularDenominatorError, Span, span_of
@@ -76,15 +75,8 @@ class Pencil:
 
 
 @dataclass(frozen=True, eq=False)
-class RayleighDirections(Saved):
+class RayleighDirections:
     """Directions (d, m), eigenvalues (m,), origin of the projections (d,), column divisors (d,)."""
-
-    _saved: ClassVar[dict[str, str]] = {
-        "directions": "numbers d m",
-        "eigenvalues": "floats m",
-        "mean": "numbers d",
-        "column_scale": "floats d",
-    }
 
     directions: Array
     eigenvalues: Array

@@ -19,7 +19,6 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.labels import check_two_labels
-from eigenfeat._base.saved import check_solution
 from eigenfeat._base.threads import Lazy, LazySolution
 from eigenfeat._base.types import Floats, Rows, Weights
 from eigenfeat._base.validation import FLOATS, take_names
@@ -58,13 +57,6 @@ _UnsupervisedRayleigh = TypeVar("_UnsupervisedRayleigh", bound="UnsupervisedRayl
 
 class OfMoments(LazySolution, BaseEstimator):
     """Base class: moments, and what is computed from them when first needed."""
-
-    _saved: ClassVar[dict[str, str]] = {
-        "moments_": "of ClassMoments",
-        "_solution": "value?",
-        "n_features_in_": "count",
-        "completion_": "of GaussianRows?",
-    }
 
     _supervised = False
     _checks: ClassVar[dict[str, Any]] = {"accept_sparse": "csr", "dtype": FLOATS, "order": "C"}
@@ -126,9 +118,6 @@ class OfMoments(LazySolution, BaseEstimator):
     def _solver(self, moments: ClassMoments) -> Callable[[], Any]:
         """Return what computes the solution with the parameters of now; must pickle."""
         raise NotImplementedError
-
-    def _check_loaded(self) -> None:
-        check_solution(self, matrices.RayleighDirections)
 
 
 class RayleighTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OfMoments):
@@ -292,8 +281,6 @@ class UnsupervisedRayleigh(RayleighTransformer):
 
 class OfMomentsOfClasses(OfMoments):
     """Base class of the estimators with labels."""
-
-    _saved: ClassVar[dict[str, str]] = OfMoments._saved | {"classes_": "labels k"}
 
     _supervised = True
     _checks = ALLOW_NAN

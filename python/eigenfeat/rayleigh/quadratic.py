@@ -23,11 +23,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.labels import check_two_labels
-from eigenfeat._base.saved import Saved, fits
 from eigenfeat._base.types import Floats, Rows
 from eigenfeat._base.validation import show
 from eigenfeat.expansion.features import expand
-from eigenfeat.moments.class_moments import FEWEST_COLUMNS
 from eigenfeat.pencils import rayleigh_matrices as matrices
 from eigenfeat.pencils.class_matrices import SingularDenominatorError, Span, span_of
 from eigenfeat.pencils.fitted_directions import settle
@@ -46,7 +44,7 @@ Array = matrices.Array
 
 
 @dataclass(frozen=True, eq=False)
-class ClassGaussians(Saved):
+class ClassGaussians:
     """Classes' log priors (k,) and what whitens their samples.
 
     ``(x - means[c]) @ whiteners[c]`` has the identity as its covariance in class c; its Jacobian
@@ -55,14 +53,6 @@ class ClassGaussians(Saved):
     weight have zeros, and minus infinity as their log prior. `shrinkage` (k,) is that which was
     used.
     """
-
-    _saved: ClassVar[dict[str, str]] = {
-        "log_priors": "floats k",
-        "means": "numbers k d",
-        "whiteners": "numbers k d r",
-        "log_whiteners": "numbers k",
-        "shrinkage": "numbers k",
-    }
 
     log_priors: Array
     means: Array
@@ -195,17 +185,6 @@ class QuadraticDiscriminant(FromLogits, ClassifierMixin, OfMomentsOfClasses):
 
     def _solver(self, moments: ClassMoments) -> Callable[[], ClassGaussians]:
         return partial(class_gaussians, moments, self.shrinkage, self.ridge, self.scale)
-
-    def _check_loaded(self) -> None:
-        d = self.n_features_in_
-        fits(self.moments_.n_features_in_ == d, "QuadraticDiscriminant.moments_")
-        if self._solution.is_ready:
-            result, shape = self._solution(), (len(self.classes_), d)
-            fits(type(result) is ClassGaussians, "QuadraticDiscriminant._solution")
-            r = result.whiteners.shape[2]  # fewer than d: the span of few samples
-            fits(result.whiteners.shape[:2] == shape, "QuadraticDiscriminant._solution")
-            in_span = d >= FEWEST_COLUMNS and r < d
-            fits(r == d or in_span, "QuadraticDiscriminant._solution")
 
 
 def class_gaussians(

@@ -11,12 +11,12 @@ import re
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenfeat._base.saved import Saved, fits
+from eigenfeat._base.state import OmitsCaches
 from eigenfeat._base.threads import cached_property
 
 __all__ = ["Categories", "category_codes", "category_text", "is_missing"]
@@ -87,7 +87,7 @@ def category_codes(values: NDArray[Any]) -> tuple[NDArray[np.intp], list[str | N
 
 
 @dataclass(frozen=True, eq=False)
-class Categories(Saved):
+class Categories(OmitsCaches):
     """Categories of one column, and the columns of numbers that encode them.
 
     A column of indicators stands for each category, or a row of `statistics`.
@@ -102,21 +102,9 @@ class Categories(Saved):
         Encoded values of the L categories, and last those of all other values.
     """
 
-    _saved: ClassVar[dict[str, str]] = {
-        "texts": "value",
-        "pools": "flag",
-        "statistics": "numbers * m?",
-    }
-
     texts: list[str | None]
     pools: bool = False
     statistics: NDArray[np.float64] | None = None
-
-    def _check_loaded(self) -> None:
-        fits(type(self.texts) is list, "Categories.texts")
-        fits(all(text is None or type(text) is str for text in self.texts), "Categories.texts")
-        if self.statistics is not None:
-            fits(len(self.statistics) == len(self.texts) + 1, "Categories.statistics")
 
     @property
     def width(self) -> int:

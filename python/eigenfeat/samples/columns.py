@@ -10,12 +10,11 @@ from __future__ import annotations
 import numbers
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenfeat._base.saved import Saved, fits
 from eigenfeat._base.validation import is_table, show, warn_caller
 from eigenfeat.samples.categories import (
     Categories,
@@ -44,7 +43,7 @@ def has_categories(X: Any) -> bool:
     return is_table(X) and any(_Column(X[name], name).kind != "number" for name in _names(X))
 
 
-class TableColumns(Saved):
+class TableColumns:
     """Encoder of tables whose columns are numbers, booleans, text or categories.
 
     Attributes
@@ -62,30 +61,6 @@ class TableColumns(Saved):
     indicator_ : (D,) array of bool
         Whether an encoded column is the indicator of a category.
     """
-
-    _saved: ClassVar[dict[str, str]] = {
-        "names_": "value",
-        "kinds_": "value",
-        "categories_": "value",
-        "feature_names_": "labels D",
-        "groups_": "whole D",
-        "indicator_": "flags D",
-    }
-
-    def _check_loaded(self) -> None:
-        names, kinds, categories = self.names_, self.kinds_, self.categories_
-        fits(type(names) is list and type(kinds) is list, "TableColumns.names_")
-        fits(len(kinds) == len(names), "TableColumns.kinds_")
-        coded = [name for name, kind in zip(names, kinds, strict=True) if kind == "category"]
-        fits(type(categories) is dict and list(categories) == coded, "TableColumns.categories_")
-        fits(
-            all(type(one) is Categories for one in categories.values()), "TableColumns.categories_"
-        )
-        widths = [1 for kind in kinds if kind == "number"]
-        widths += [one.width for one in categories.values()]
-        fits(sum(widths) == len(self.groups_), "TableColumns.feature_names_")
-        fits(len(self.groups_) == 0 or self.groups_.max() < len(names), "TableColumns.groups_")
-        fits(len(self.groups_) == 0 or self.groups_.min() >= 0, "TableColumns.groups_")
 
     def fit(self, X: Any) -> TableColumns:
         """Learn kinds and categories of the columns of a table.

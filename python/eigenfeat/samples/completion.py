@@ -20,13 +20,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base import threads as _threads
-from eigenfeat._base.saved import Saved, fits
+from eigenfeat._base.state import OmitsCaches
 from eigenfeat._base.subsamples import draw_subsample
 from eigenfeat._base.threads import cached_property
 from eigenfeat._base.types import Codes, Floats, Labels
@@ -68,7 +68,7 @@ ALLOW_NAN: dict[str, object] = {
 
 
 @dataclass(frozen=True, eq=False)
-class GaussianRows(Saved):
+class GaussianRows(OmitsCaches):
     """A Gaussian of rows.
 
     Attributes
@@ -83,14 +83,6 @@ class GaussianRows(Saved):
     n_iter : int
         Iterations of expectation-maximisation.
     """
-
-    _saved: ClassVar[dict[str, str]] = {
-        "mean": "numbers d",
-        "scale": "numbers d",
-        "shift": "numbers d",
-        "covariance": "numbers d d",
-        "n_iter": "count",
-    }
 
     mean: _Array
     scale: _Array
@@ -232,9 +224,6 @@ class GaussianRows(Saved):
             means = (np.swapaxes(gains, 1, 2) @ deviations[:, :, None])[:, :, 0]
             R = self.covariance[M[:, :, None], M[:, None, :]] - np.swapaxes(across, 1, 2) @ gains
         return M, self.shift[M] + means, (R + np.swapaxes(R, 1, 2)) / 2
-
-    def _check_loaded(self) -> None:
-        fits((self.scale >= 0).all(), "GaussianRows.scale")
 
 
 def _in_turn(

@@ -23,9 +23,8 @@ from sklearn.utils.validation import check_is_fitted
 from eigenfeat._base import threads
 from eigenfeat._base.core import core
 from eigenfeat._base.labels import check_two_labels, plain_labels
-from eigenfeat._base.saved import fits
 from eigenfeat._base.types import Floats, Labels, Seed
-from eigenfeat._base.validation import MOST, plain_rows, random_generator, real_array, show
+from eigenfeat._base.validation import plain_rows, random_generator, real_array, show
 from eigenfeat.moments.class_moments import is_rounding
 from eigenfeat.samples.estimator import BaseEstimator, unchanged_on_error
 from eigenfeat.signals.intervals import interval_summaries
@@ -121,15 +120,6 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         "max_dilations": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state", np.random.Generator],
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
-    }
-
-    _saved: ClassVar[dict[str, str]] = {
-        "dilations_": "whole D",
-        "thresholds_": "numbers F",
-        "thresholds_per_kernel_": "whole D",
-        "channels_": "whole m",
-        "channel_begin_": "whole p",
-        "n_channels_": "count",
     }
 
     dilations_: NDArray[np.int64]
@@ -235,18 +225,6 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     @property
     def _n_features_out(self) -> int:
         return len(self.thresholds_)
-
-    def _check_loaded(self) -> None:
-        pairs = _KERNELS * len(self.dilations_)
-        begin, width = self.channel_begin_, len(self.thresholds_)
-        fits((self.dilations_ > 0).all() and (self.dilations_ < MOST).all(), "dilations_")
-        each = self.thresholds_per_kernel_
-        fits((each >= 0).all() and (each <= width).all(), "thresholds_per_kernel_")
-        fits(_KERNELS * sum(each.tolist()) == width, "thresholds_")
-        rising = len(begin) == pairs + 1 and begin[0] == 0 and (begin[1:] > begin[:-1]).all()
-        fits(rising, "channel_begin_")
-        fits(begin[-1] == len(self.channels_), "channels_")
-        fits((self.channels_ >= 0).all() and (self.channels_ < self.n_channels_).all(), "channels_")
 
     def _choose_channels(self, rng: Any, pairs: int) -> None:
         """From 1 to 9 channels for each pair of dilation and kernel, few more often than many."""
@@ -386,17 +364,6 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
         "intervals": ["boolean"],
         "random_state": ["random_state", np.random.Generator],
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
-    }
-
-    _saved: ClassVar[dict[str, str]] = {
-        "classes_": "labels k",
-        "features_": "of ConvolutionFeatures",
-        "coef_": "numbers k F",
-        "intercept_": "numbers k",
-        "loo_scores_": "numbers n k",
-        "alpha_": "number",
-        "interval_weight_": "number",
-        "factor_": "number",
     }
 
     classes_: Labels

@@ -15,7 +15,6 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.labels import check_two_labels, plain_labels
-from eigenfeat._base.saved import fits
 from eigenfeat._base.types import Floats
 from eigenfeat._base.validation import show, warn_caller
 from eigenfeat.moments.class_moments import ClassMoments
@@ -123,21 +122,6 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         "sfreq": [Interval(Real, 0, None, closed="neither"), None],
         "normalize": ["boolean"],
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
-    }
-
-    _saved: ClassVar[dict[str, str]] = {
-        "moments_": "value",
-        "_coarse": "flag",
-        "rank_": "count",
-        "filters_": "numbers F c",
-        "patterns_": "numbers F c",
-        "evals_": "floats F",
-        "pairs_": "labels F 2",
-        "filter_bands_": "whole F",
-        "classes_": "labels k",
-        "n_channels_": "count",
-        "sessions_": "labels s?",
-        "session_means_": "numbers s b c c?",
     }
 
     moments_: ClassMoments | list[ClassMoments]
@@ -350,17 +334,6 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             patterns_method="haufe",
         )
         return maps.plot_patterns(**options)
-
-    def _check_loaded(self) -> None:
-        known = all(
-            getattr(self, name, None) is not None for name in ("sessions_", "session_means_")
-        )
-        fits(self.align is None or known, "sessions_")
-        band = self.filter_bands_
-        bands = 1 if self.bands is None else len(self.bands)
-        inside = len(band) > 0 and band[0] >= 0 and band[-1] < bands
-        fits(inside and (band[1:] >= band[:-1]).all(), "SpatialFilters.filter_bands_")
-        fits(self.filters_.shape[1] == self.n_channels_, "SpatialFilters.filters_")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base import threads
 from eigenfeat._base.core import core
-from eigenfeat._base.saved import fits
 from eigenfeat._base.types import Floats
 from eigenfeat._base.validation import show, warn_caller
 from eigenfeat.samples.estimator import BaseEstimator, row_weights, unchanged_on_error
@@ -128,18 +127,6 @@ class TangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         "normalize": ["boolean"],
         "rank_tol": [Interval(Real, 0, 1, closed="neither")],
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
-    }
-
-    _saved: ClassVar[dict[str, str]] = {
-        "n_channels_": "count",
-        "rank_": "count",
-        "basis_": "numbers c r",
-        "_lift": "numbers c r",
-        "_whitening": "numbers b r r",
-        "_weight": "number",
-        "sessions_": "labels s?",
-        "session_means_": "numbers s b r r?",
-        "_session_weights": "numbers s?",
     }
 
     n_channels_: int
@@ -292,15 +279,6 @@ class TangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
                     reduced[band, rows], whitening[band], self.n_threads
                 )
         return out.reshape(n, n_bands * each)
-
-    def _check_loaded(self) -> None:
-        known = all(
-            getattr(self, name, None) is not None for name in ("sessions_", "session_means_")
-        )
-        fits(self.align is None or known, "sessions_")
-        fits(self.basis_.shape == (self.n_channels_, self.rank_), "TangentSpace.basis_")
-        known = getattr(self, "_session_weights", None) is not None
-        fits(self.align is None or known, "_session_weights")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

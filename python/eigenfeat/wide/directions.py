@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from eigenfeat._base.saved import Saved, fits
+from eigenfeat._base.state import OmitsCaches
 from eigenfeat._base.types import DType, Floats
 from eigenfeat._base.validation import physical_memory
 from eigenfeat.wide.rows import SparseRows
@@ -30,15 +30,8 @@ KEPT_BYTES = 256e6  # directions that are kept once they have been formed
 
 
 @dataclass(frozen=True, eq=False)
-class Combination(Saved):
+class Combination:
     """``X_above^T upper + X_below^T lower``: the directions (d', m) of a pair of classes."""
-
-    _saved: ClassVar[dict[str, str]] = {
-        "above": "count",
-        "below": "count",
-        "upper": "numbers a m",
-        "lower": "numbers b m",
-    }
 
     above: int
     below: int
@@ -50,7 +43,7 @@ class Combination(Saved):
 
 
 @dataclass(eq=False)
-class WideDirections(Saved):
+class WideDirections(OmitsCaches):
     """F directions of d features that are combinations of sparse rows.
 
     They are zero in every feature that no row of their two classes has. With a million features of
@@ -65,13 +58,7 @@ class WideDirections(Saved):
         As the rows.
     """
 
-    _saved: ClassVar[dict[str, str]] = {
-        "columns": "whole w",
-        "factor": "numbers w",
-        "by_column": "many SparseRows",
-        "combinations": "many Combination",
-        "n_features": "count",
-    }
+    _caches = frozenset({"_formed"})
 
     columns: NDArray[np.int64]  # which features occur, (d',)
     factor: Array  # (d',)
@@ -217,21 +204,3 @@ class WideDirections(Saved):
         for first, directions in self.groups(self.dtype):
             out[self.columns, first : first + directions.shape[1]] = directions
         return out
-
-    def _check_loaded(self) -> None:
-        columns, rows = self.columns, self.by_column
-        sound = len(columns) > 0 and len(np.unique(columns)) == len(columns) and len(rows) > 0
-        fits(
-            sound and columns.min() >= 0 and columns.max() < self.n_features,
-            "WideDirections.columns",
-        )
-        for one in rows:
-            fits(
-                one.shape[0] == len(columns) and one.dtype == rows[0].dtype,
-                "WideDirections.by_column",
-            )
-        for pair in self.combinations:
-            fits(pair.above < len(rows) and pair.below < len(rows), "WideDirections.combinations")
-            counts = (rows[pair.above].n_columns, rows[pair.below].n_columns)
-            result = (len(pair.upper), len(pair.lower))
-            fits(result == counts and pair.upper.dtype == np.float64, "WideDirections.combinations")

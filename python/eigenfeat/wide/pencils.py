@@ -12,13 +12,12 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.labels import check_two_labels
-from eigenfeat._base.saved import fits
 from eigenfeat._base.types import Floats, Labels
 from eigenfeat._base.validation import show
 from eigenfeat.expansion.features import Directions, ExpandedRows, check_powers, row_blocks
@@ -56,22 +55,8 @@ class WideSolution(Solution):
         Vectors to which an operator ``B_j^-1 C_i`` was applied.
     """
 
-    _saved: ClassVar[dict[str, str]] = Solution._saved | {
-        "directions": "value",
-        "residuals": "numbers F",
-        "steps": "count",
-    }
-
     residuals: Array
     steps: int
-
-    def _check_loaded(self) -> None:
-        result = self.directions
-        fits(
-            isinstance(result, (np.ndarray, WideDirections)) and len(result.shape) == 2,
-            "WideSolution",
-        )
-        fits(result.shape[1] == len(self.offset), "WideSolution.directions")
 
 
 def solve_wide(

@@ -8,14 +8,14 @@ number of threads.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from eigenfeat._base.core import core
-from eigenfeat._base.saved import Saved, fits
+from eigenfeat._base.state import OmitsCaches
 from eigenfeat._base.types import DType, Floats
 from eigenfeat._base.validation import in_order
 from eigenfeat.moments.class_moments import varying
@@ -33,15 +33,10 @@ _BLOCK_BYTES = 32e6
 
 
 @dataclass(eq=False)
-class SparseRows(Saved):
+class SparseRows(OmitsCaches):
     """Compressed sparse rows (n, d)."""
 
-    _saved: ClassVar[dict[str, str]] = {
-        "data": "numbers n",
-        "indices": "whole n",
-        "indptr": "whole p",
-        "n_columns": "count",
-    }
+    _caches = frozenset({"_transposed"})
 
     data: _Values  # (nnz,) float32 or float64
     indices: NDArray[np.int32]  # (nnz,) columns, in any order
@@ -121,12 +116,6 @@ class SparseRows(Saved):
             np.add.at(block, (part.indices, rows), part.data)
             self.times(block, out, out_at=first, n_threads=n_threads)
         return out
-
-    def _check_loaded(self) -> None:
-        fits(self.data.dtype in (np.float32, np.float64), "SparseRows.data")
-        fits(self.indices.dtype == np.int32 and self.indptr.dtype == np.int64, "SparseRows.indices")
-        fits(len(self.indptr) > 0 and self.n_columns < 2**31, "SparseRows.indptr")
-        self.checked()
 
 
 @dataclass(eq=False)

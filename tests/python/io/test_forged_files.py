@@ -10,6 +10,7 @@ import json
 import os
 import time
 import tracemalloc
+import warnings
 import zipfile
 from contextlib import suppress
 
@@ -37,7 +38,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import SGDClassifier
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.preprocessing import SplineTransformer
+from sklearn.preprocessing import OneHotEncoder, SplineTransformer
 from sklearn.svm import SVC
 
 import eigenfeat as ef
@@ -316,6 +317,7 @@ def test_names_of_types_do_not_reach_a_terminal_raw(tmp_path):
         HistGradientBoostingClassifier(),
         KMeans(2),
         KNeighborsClassifier(),
+        OneHotEncoder(),
         SGDClassifier(),
         SplineTransformer(),
         SVC(),
@@ -364,7 +366,19 @@ def test_older_protocols_are_no_way_around(tmp_path):
         assert refusal(path) is not None
 
 
-# ---- what does not fit ---------------------------------------------------------------------------
+# ---- attributes that do not fit each other -------------------------------------------------------
+
+
+def use(path):
+    """Whatever loads predicts something, or raises an error of Python's."""
+    text = refusal(path)
+    if text is not None:
+        assert text.startswith(f"{path}: ")
+        return
+    with warnings.catch_warnings(), np.errstate(all="ignore"), suppress(Exception):
+        warnings.simplefilter("ignore")
+        outputs(ef.load(path))
+
 
 CODES = [np.array([2**63 - 1]), np.array([-1])]
 WHERE = {
@@ -373,14 +387,14 @@ WHERE = {
 }
 
 
-@pytest.mark.parametrize(("name", "code"), list(zip(WHERE, CODES, strict=True)), ids=str)
-def test_class_codes_out_of_range_are_refused_before_they_are_used(tmp_path, name, code):
+@pytest.mark.parametrize("name", WHERE)
+@pytest.mark.parametrize("code", CODES, ids=str)
+def test_class_codes_out_of_range_are_refused_by_the_core(tmp_path, name, code):
     path = saved(tmp_path, name)
-    steps = WHERE[name]
-    change_array(path, *steps, to=lambda codes: np.concatenate([codes[1:], code]))
-    assert "_codes does not fit" in refusal(path)
-    change_array(path, *steps, to=lambda codes: codes[:, None])
-    assert "_codes does not fit" in refusal(path)
+    change_array(path, *WHERE[name], to=lambda codes: np.concatenate([codes[1:], code]))
+    use(path)
+    change_array(path, *WHERE[name], to=lambda codes: codes[:, None])
+    use(path)
 
 
 def shorter(array):
@@ -392,68 +406,51 @@ def not_a_number(array):
     return array
 
 
-def as_integers(array):
-    return array.astype("i8")
-
-
 def wider(array):
     return array[None]
+
+
+def of_another_type(array):
+    return array.astype("f4" if array.dtype.kind in "iu" else "i8")
 
 
 def as_objects(array):
     return npy(array.astype(object), allow_pickle=True)
 
 
-SHAPES = {
-    "MultinomialLogit": ("coef_",),
-    "GEM": ("_solution", "directions"),
-    "LDG": ("components_",),
-    "LocalQDA": ("_rows",),
-    "QuadraticDiscriminant": ("_solution", "whiteners"),
-    "GaussianCompletion": ("mixture_", "covariances"),
-    "ReliableClassifier, LDA": ("fitted_", "affine", "B"),
-}
-
-
-@pytest.mark.parametrize("name", [name for name in SHAPES if "LDA" not in name])
-@pytest.mark.parametrize("change", [shorter, not_a_number, as_integers, wider, as_objects])
-def test_shapes_and_numbers_are_checked(tmp_path, name, change):
+@pytest.mark.parametrize("name", FUZZED)
+def test_arrays_of_objects_are_refused(tmp_path, name):
     path = saved(tmp_path, name)
-    _, array = array_at(path, *SHAPES[name])
-    changed = change(array.copy())
-    change_array(path, *SHAPES[name], to=changed)
-    text = refusal(path)
-    assert "does not fit" in text or (change is as_objects and "dtype object" in text)
+    member = next(member for member in members(path) if member.endswith(".npy"))
+    array = np.load(io.BytesIO(members(path)[member]))
+    rewrite(path, members(path) | {member: as_objects(array)})
+    assert "dtype object" in refusal(path)
 
 
 @pytest.mark.parametrize(
     "change",
     [
         lambda state: state.update(unheard_of=value(1)),
-        lambda state: state.update(_hidden=value(1)),
-        lambda state: state.update(fit=value(1)),
-        lambda state: state.update(include_input=value(True)),
+        lambda state: state.update(predict=value(1)),
+        lambda state: state.update(predict_proba=described("numpy.exp", "FunctionNode")),
         lambda state: state.pop("layers_"),
         lambda state: state.pop("hidden_ridge"),
         lambda state: state.update(n_features_in_=value(12)),
-        lambda state: state.update(layers_=value([])),
+        lambda state: state["layers_"]["content"].clear(),
         lambda state: state["layers_"]["content"].reverse(),
-        lambda state: state["layers_"]["content"].pop(),
         lambda state: state["layers_"]["content"].append(value(3)),
         lambda state: inside(state["layers_"], 1).update(expansion=value("none")),
-        lambda state: inside(state["layers_"], 1).update(powers=value([1])),
-        lambda state: inside(state["layers_"], 1).update(more=value(1)),
-        lambda state: inside(state["layers_"], 1).pop("pairs"),
+        lambda state: inside(state["layers_"], 1).update(powers=value("abc")),
         lambda state: inside(state["layers_"], 1).update(
             offset=inside(state["layers_"], 1)["directions"]
         ),
         lambda state: contents_of(state["logit_"]).update(n_features_in_=value(3)),
         lambda state: contents_of(state["logit_"]).pop("coef_"),
         lambda state: state.update(logit_=state["layers_"]["content"][0]),
-        lambda state: state.update(classes_=value(["a", "b", "c"])),
+        lambda state: state.update(logit_=state["gem"]),
     ],
 )
-def test_attributes_that_do_not_fit_are_refused(tmp_path, change):
+def test_attributes_that_do_not_fit_never_crash(tmp_path, change):
     path = saved(tmp_path, "GEMClassifier, deep")
 
     def rekeyed(schema):
@@ -462,9 +459,10 @@ def test_attributes_that_do_not_fit_are_refused(tmp_path, change):
         for node in _nodes(schema):
             if node["__loader__"] == "DictNode":
                 node["key_types"]["content"] = [text] * len(node["content"])
+            node.pop("__id__", None)
 
     change_schema(path, rekeyed)
-    assert refusal(path).startswith(f"{path}: ")
+    use(path)
 
 
 def test_sparse_rows_are_checked(tmp_path):
@@ -491,7 +489,8 @@ def test_sparse_directions_are_checked(tmp_path):
     path = saved(tmp_path, "GEM, wide")
     rows = ("_solution", "directions", "by_column", 0)
     change_array(path, *rows, "indices", to=lambda indices: indices + 10**6)
-    assert refusal(path) is not None
+    with pytest.raises(ValueError, match=r"indices: expected columns in \[0, \d+\), got 10000"):
+        outputs(ef.load(path))
 
 
 def negative(array):
@@ -509,26 +508,19 @@ def some_of(names):
 
 @pytest.mark.parametrize("name", some_of(MODELS))
 def test_arrays_that_do_not_fit_never_crash(tmp_path, name):
-    """Files of nonsense are refused, or their predictions are numbers or an error of Python's."""
     path = saved(tmp_path, name)
     contents, rng = members(path), np.random.default_rng(5)
     arrays = [member for member in contents if member.endswith(".npy")]
     for member in rng.permutation(arrays)[:4]:
         array = np.load(io.BytesIO(contents[member]))
-        changes = (shorter, negative, large) if array.dtype.kind in "iuf" else (shorter,)
+        changes = [shorter, wider]
+        if array.dtype.kind in "iuf":
+            changes += [negative, large, of_another_type]
+        if array.dtype.kind == "f" and array.size:
+            changes += [not_a_number]
         for change in changes if array.shape else ():
             rewrite(path, contents | {member: npy(change(array.copy()))})
-            use_if_loaded(path)
-
-
-def use_if_loaded(path):
-    """Whatever loads predicts something, or says in Python why not."""
-    text = refusal(path)
-    if text is not None:
-        assert text.startswith(f"{path}: ")
-        return
-    with np.errstate(all="ignore"), suppress(ValueError, IndexError, np.linalg.LinAlgError):
-        outputs(ef.load(path))
+            use(path)
 
 
 NOT_OURS = ("moments", "moments of few", "Pipeline")
@@ -547,7 +539,7 @@ def test_attributes_of_other_types_never_crash(tmp_path, name):
         for other in (None, "text"):
             path.write_bytes(whole)
             change_value(path, attribute, to=other)
-            use_if_loaded(path)
+            use(path)
 
 
 def json_attributes(path):

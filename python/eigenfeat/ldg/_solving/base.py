@@ -50,12 +50,6 @@ _ClassReducer = TypeVar("_ClassReducer", bound="ClassReducer")
 class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Projects centred samples onto components: ``(X - mean_) @ components_.T``."""
 
-    _saved: ClassVar[dict[str, str]] = {
-        "components_": "numbers m d",
-        "mean_": "numbers d",
-        "scale_": "floats d?",
-    }
-
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
     }

@@ -8,13 +8,12 @@ each domain is standardised apart, and columns constant in either of them are le
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from eigenfeat._base.labels import plain_labels
-from eigenfeat._base.saved import Saved
 from eigenfeat._base.types import Floats, Labels
 from eigenfeat._base.validation import RealArray, check_unmasked, plain_rows, show
 
@@ -136,7 +135,7 @@ def _joined_labels(ys: Any, yt: Any, counts: list[int]) -> NDArray[Any]:
 
 
 @dataclass(frozen=True, eq=False)
-class DomainScaler(Saved):
+class DomainScaler:
     """Means and deviations of both domains, by which each is standardised apart.
 
     Immutable; `learn` makes one. Where all rows are the source's, the target's numbers are the
@@ -152,12 +151,6 @@ class DomainScaler(Saved):
     varying : (d,) array of bool
         Columns that vary in both domains.
     """
-
-    _saved: ClassVar[dict[str, str]] = {
-        "means": "numbers 2 d",
-        "scales": "floats 2 d",
-        "varying": "flags d",
-    }
 
     means: NDArray[np.float64]
     scales: NDArray[np.float64]
