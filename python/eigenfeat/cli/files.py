@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from inspect import signature
 from pathlib import Path
@@ -19,7 +19,7 @@ from eigenfeat.io.opening import format_of, listed_files, open_rows
 from eigenfeat.io.rows import FileRows
 from eigenfeat.io.saving import load
 
-__all__ = ["STANDARD", "check_output", "check_some", "opened_with_model", "rows_of"]
+__all__ = ["STANDARD", "check_output", "check_some", "listed", "opened_with_model", "rows_of"]
 
 STANDARD = "-"
 
@@ -46,13 +46,18 @@ def standard_input(options: SimpleNamespace, *, reads: bool) -> Iterator[None]:
         yield
 
 
+def listed(texts: Iterable[str]) -> list[str]:
+    """The parts of A,B,... in all occurrences of an option."""
+    return [part for text in texts for one in text.split(",") if (part := one.strip())]
+
+
 def rows_of(options: SimpleNamespace, *, labelled: bool = True) -> FileRows:
     """Open the rows that the options name; `labelled` ones have to have labels."""
     names = signature(open_rows).parameters
     given = {name: value for name, value in vars(options).items() if name in names}
-    for name in ("columns", "drop"):
-        parts = (part.strip() for text in given[name] for part in text.split(","))
-        given[name] = [part for part in parts if part]
+    for name in ("columns", "drop", "categorical", "na_values"):
+        if name in given:
+            given[name] = listed(given[name])
     given["columns"] = given["columns"] if options.columns else None
     if not labelled:
         given |= {"skip_bad": False, "mark_bad": options.skip_bad, "labels": "none"}

@@ -14,6 +14,7 @@ import numpy as np
 
 from eigenfeat._base.saved_files import META, FileFormatError, read_arrays
 from eigenfeat._base.validation import show
+from eigenfeat.cli.files import listed
 from eigenfeat.cli.moments import KIND, read_checkpoint
 from eigenfeat.cli.output import Output
 from eigenfeat.io.opening import described, format_of
@@ -35,6 +36,7 @@ def inspect(options: SimpleNamespace) -> int:
     summary: dict[str, Any] = {"file": str(path), "bytes": path.stat().st_size}
     members = _members(path)
     if options.format is not None or not (members & {META, SCHEMA} or format_of(path) is None):
+        given["na_values"] = tuple(listed(given["na_values"]))
         summary |= described(path, **given)
     elif META in members:
         summary |= _moments(path)

@@ -179,6 +179,7 @@ def inspect() -> None:
     click.option("--moments", type=opt.FILE, help="Fit only GEM, on moments instead of rows."),
     opt.model_options(),
     opt.data_options(),
+    opt.categorical_option(),
     opt.memory_option(),
     opt.run_options(),
     examples="""\
@@ -286,6 +287,7 @@ def transform() -> None:
     ),
     opt.model_options(),
     opt.data_options(),
+    opt.categorical_option(),
     opt.memory_option(),
     opt.run_options(),
     examples="""\

@@ -105,6 +105,18 @@ def format_options() -> Decorator:
         option("--encoding", metavar="NAME", help="Encoding of CSV files (default utf-8)."),
         option("--decimal", type=Choice([".", ","]), default=".", help="Decimal point."),
         option("--comment", metavar="TEXT", help="What begins lines that are left out."),
+        option(
+            "--na-values",
+            multiple=True,
+            metavar="A,B,...",
+            help="Missing values of CSV files, such as '?,-', besides empty cells, NA, NaN...",
+        ),
+        option(
+            "--default-na/--no-default-na",
+            "keep_default_na",
+            default=True,
+            help="Whether NA, NaN, null... are missing values of CSV files (default), or text.",
+        ),
     )
 
 
@@ -135,6 +147,12 @@ def data_options(*, target: bool = True) -> Decorator:
         option("--n-features", type=COUNT, help="Columns of svmlight files."),
         option("--zero-based/--no-zero-based", default=None, help=based),
     )
+
+
+def categorical_option() -> Decorator:
+    """--categorical."""
+    text = "Columns of categories, such as codes that are numbers."
+    return option("--categorical", multiple=True, metavar="A,B,...", help=text)
 
 
 def model_options() -> Decorator:

@@ -64,6 +64,8 @@ class TableSource(Source):
         words = [re.match(NUMBER, text) is None for text in self._keys.values()]
         self.types = [*types, *("string" if word else "double" for word in words)]
         self.kinds = [*kinds, *("text" if word else "number" for word in words)]
+        for j in self.choice.categorical:
+            self.kinds[j] = "text"
         goal = self.choice.target
         if goal is not None and goal >= self._stored:
             label_kind = kind_of_texts([self._keys[self.names[goal]]], self._options.labels)
@@ -74,17 +76,12 @@ class TableSource(Source):
         """Yield chunks from the one on that holds sample `skip`."""
         pa, goal, features = arrow(str(self.path)), self.choice.target, self.choice.features
         wanted = [j for j in (*features, goal) if j is not None and j < self._stored]
-        categories = {*self._options.categories}
-        coded = {j for j in features if j in categories or self.names[j] in categories}
         for start, n, arrays, bad, fraction in self._pieces(wanted, skip):
             for j in range(self._stored, len(self.names)):
                 text = self._keys[self.names[j]]
                 number = self.kinds[j] == "number" and j != goal
                 arrays[j] = pa.repeat(float(text) if number else text, n)
-            columns = [
-                _exact(arrays[j]) if j in coded else self._values(arrays[j], self.kinds[j])
-                for j in features
-            ]
+            columns = [self._values(arrays[j], self.kinds[j]) for j in features]
             y = wrong = given = None
             if goal is not None and self.label_kind == "none":
                 y = np.zeros(n)
@@ -97,8 +94,10 @@ class TableSource(Source):
             yield Chunk(start, n, columns, y, wrong, bad, given, fraction)
 
     def _values(self, column: Any, kind: str) -> npt.NDArray[Any]:
-        """A column as numbers, NaN where they are missing, or as objects if it is text."""
+        """A column as numbers, NaN where they are missing, or as categories if it is text."""
         column = _decoded(column)
+        if kind == "text":
+            return _exact(column)
         if kind in ("number", "bool") and str(column.type) not in _PLAIN:
             column = column.cast("float64")  # booleans, decimals, and columns of nulls
         values: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
@@ -294,8 +293,9 @@ def _index_columns(schema: Any) -> frozenset[int]:
 
 def _exact(column: Any) -> npt.NDArray[Any]:
     """The values of a column of categories; where some are missing, objects."""
-    column = _decoded(column)
-    if not column.null_count and str(column.type) in {*_PLAIN, "bool"}:
+    if str(column.type) == "string" or (
+        not column.null_count and str(column.type) in {*_PLAIN, "bool"}
+    ):
         values: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
         return values
     return np.array(column.to_pylist(), dtype=object)

@@ -10,8 +10,9 @@ import codecs
 import csv
 import io
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice, pairwise
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ import numpy.typing as npt
 from eigenfeat._base.types import DType
 from eigenfeat._base.validation import show
 from eigenfeat.io.columnar import TableSource
+from eigenfeat.io.csv_types import INFINITE, MISSING, TRUTH, Tally, is_header
 from eigenfeat.io.errors import (
     MISSING_LABEL,
     MISSING_NUMBER,
@@ -34,21 +36,16 @@ from eigenfeat.io.errors import (
 )
 from eigenfeat.io.source import NUMBER, Mask, Options, Source, kind_of_texts
 
-__all__ = ["DelimitedSource"]
+__all__ = ["DelimitedSource", "Scans", "settle_types"]
+
+Scans = dict[tuple[Path, int], tuple["int | None", list[Tally]]]
 
 _BLOCK_BYTES = 4 << 20  # of text that is parsed at once
-_FIRST_BYTES = 1 << 20  # of text that types of columns are inferred from
 _MOST_BYTES = 64 << 20  # of a line
-# Beside which the first line is looked at: so many lines, or two of more characters.
-_FIRST_RECORDS, _FIRST_CHARACTERS = 200, 1 << 18
-# Cells that are missing values.
-MISSING = [
-    *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND"),
-    *("1.#QNAN", "N/A", "NA", "NULL", "NaN", "n/a", "nan", "null"),
-]
-_INFINITE = r"^[+-]?(?i:inf|infinity|nan)$"
-_TRUTH = r"^(?i:true|false|0|1)$"
-_DATE = r"^(\d{4}-\d\d?-\d\d?([ T].*)?|\d\d?[/.]\d\d?[/.]\d{2,4}( .*)?)$"
+_LEAST_BYTES = 1 << 16
+_SCANNED_BYTES = 32 << 20  # of text of all files that types of columns are inferred from
+_HEADER_RECORDS = 200  # that the first line is compared with to detect a header
+_HEADER_CHARACTERS = 1 << 18  # beyond which one record has to do
 _TYPES = {"number": "double", "text": "string"}  # for people
 
 
@@ -67,24 +64,11 @@ class DelimitedSource(TableSource):
         self._delimiter = options.delimiter or ("\t" if ".tsv" in path.suffixes else ",")
         if self._delimiter == options.decimal:
             raise OptionError("decimal", f"expected another than the delimiter {self._delimiter!r}")
+        self._missing = [*(MISSING if options.keep_default_na else ("",)), *options.na_values]
         self._sound = False  # whether all quotes are known to be closed
+        self._typed = False  # whether pyarrow converts cells: no cell is known to be wrong
+        self._first = first
         self._first_look(options)
-        self._typed = False  # whether pyarrow makes numbers of cells, of which none is known as bad
-        columns = self._first_cells()
-        kinds, known = _kinds_of(columns), {}
-        if isinstance(first, DelimitedSource):  # perhaps in another order
-            known = dict(zip(first.names, first.kinds, strict=True))
-        text = dict.fromkeys(options.categories, "text")
-        kinds = [
-            text.get(name, text.get(j, known.get(name, kind)))
-            for j, (name, kind) in enumerate(zip(self.names, kinds, strict=False))
-        ]
-        goal, label_kind = self.choice.target, None
-        if goal is not None and goal < self._stored:
-            texts = (str(cell or "").strip() for cell in columns[goal].unique().to_pylist())
-            label_kind = kind_of_texts({*texts} - {*MISSING}, options.labels)
-        self._typed = True
-        self._set_types([_TYPES.get(kind, kind) for kind in kinds], kinds, label_kind, first)
 
     def _first_look(self, options: Options) -> None:
         """Look for a header, and for another delimiter, in the first lines."""
@@ -93,7 +77,7 @@ class DelimitedSource(TableSource):
         for _, fields, at in self._records(first=True):
             records.append(fields)
             lines, size = lines or at, size + sum(map(len, fields))
-            if len(records) > (1 if size > _FIRST_CHARACTERS else _FIRST_RECORDS):
+            if len(records) > (1 if size > _HEADER_CHARACTERS else _HEADER_RECORDS):
                 break
         if not records:
             raise ValueError(f"{self.path}: expected rows, got an empty file")
@@ -114,49 +98,59 @@ class DelimitedSource(TableSource):
                         f"field with {other!r} in it; delimiter={other!r} (--delimiter "
                         f"'{'tab' if other == chr(9) else other}') separates there",
                     )
-        self.named = _is_header(self.first_fields, rest, options)
-        self._header_lines = lines if self.named else 0
+        self.named = is_header(self.first_fields, rest, options)
+        self.header_lines = lines if self.named else 0
         self._has_header_alone = self.named and not has_others
         self.facts = {"delimiter": self._delimiter, "header": self.named}
         numbers = map(str, range(len(self.first_fields)))
         self._set_columns(self.first_fields if self.named else [*numbers])
 
-    def _first_cells(self) -> list[Any]:
-        """First cells of all columns, as text."""
-        every = [*range(self._stored)]
+    def tallies(self, most_bytes: float) -> list[Tally]:
+        """Counts of the cells of all columns, over about `most_bytes` of text."""
+        goal, size = self.choice.target, int(np.clip(most_bytes, _LEAST_BYTES, _BLOCK_BYTES))
+        tallies = [Tally() for _ in range(self._stored)]
         if self._has_header_alone:
-            return [arrow("CSV").array([], "string")] * self._stored
-        try:
-            text = self._first_text()
-        except UnicodeError as error:
-            raise self._undecodable(error) from None
-        with damage_named(self.path):
-            size = 4 * len(text) + 1  # more than it takes in UTF-8: one batch
-            columns = next(self._batches(io.BytesIO(text), size, every))[1]
-        return [columns[j] for j in every]
+            return tallies
+        for _, _, columns, _, _ in self._pieces([*range(self._stored)], 0, size):
+            for j, tally in enumerate(tallies):
+                tally.add(columns[j], missing=self._missing, labels=j == goal)
+            most_bytes -= sum(column.nbytes for column in columns.values())
+            if most_bytes <= 0:
+                break
+        return tallies
 
-    def _first_text(self) -> bytes:
-        """The first megabyte of text, to the end of a sample, and one sample at least."""
-        with damage_named(self.path), open_bytes(self.path) as file:
-            stream = _Stream(file, self.path, self._options.comment)
-            parts = [stream.read(_FIRST_BYTES)]
-            size, quotes = len(parts[0]), stream.quotes
-            while (size < _MOST_BYTES and (len(parts) < self._header_lines + 2 or quotes % 2)) and (
-                line := file.readline(_MOST_BYTES)
-            ):
-                size, quotes = size + len(line), quotes + line.count(b'"')
-                parts.append(b"" if stream.is_comment(line) else line)
-        decoder = codecs.getincrementaldecoder(self._encoding)()
-        return decoder.decode(b"".join(parts)).encode(self._encoding)
+    def settle(self, tallies: Mapping[str, Tally]) -> None:
+        """Take the types of columns, and the kind of labels, from the counts in all files."""
+        found = [tallies[key] for key in self.column_keys]
+        self.mixed = {j: str(tally.word) for j, tally in enumerate(found) if tally.mixed}
+        kinds = [tally.kind for tally in found]
+        types = [_TYPES.get(kind, kind) for kind in kinds]
+        for j in self.mixed:
+            types[j] = "string"
+        goal, label_kind = self.choice.target, None
+        if goal is not None and goal < self._stored:
+            label_kind = kind_of_texts(found[goal].texts, self._options.labels)
+        self._typed = True
+        self._set_types(types, kinds, label_kind, self._first)
+
+    @property
+    def column_keys(self) -> list[str]:
+        """Texts by which all files know a column: its name, with a number if it occurs again."""
+        names, seen = self.names[: self._stored], Counter[str]()
+        keys = []
+        for name in names:
+            keys.append(f"{name}, number {seen[name]}" if seen[name] else name)
+            seen[name] += 1
+        return keys
 
     # ---- cells -------------------------------------------------------------------------------
 
     def _pieces(
-        self, wanted: list[int], skip: int
+        self, wanted: list[int], skip: int, size: int = 0
     ) -> Iterator[tuple[int, int, dict[int, Any], Mask | None, float | None]]:
         """Cells are text from the first one on that is not of its column's type."""
         pa = arrow("CSV")
-        done, size = skip, _BLOCK_BYTES
+        done, size = skip, size or _BLOCK_BYTES
         if self._has_header_alone:
             raise ValueError(f"{self.path}: expected rows, got a header alone")
         while True:
@@ -199,7 +193,7 @@ class DelimitedSource(TableSource):
         wrong: list[int] = []
 
         def leave_out(row: Any) -> str:
-            wrong.append(row.number - 1 - self._header_lines)
+            wrong.append(row.number - 1 - self.header_lines)
             return "skip"
 
         types = dict.fromkeys(wanted, pa.string())
@@ -213,7 +207,7 @@ class DelimitedSource(TableSource):
             arrow_csv.ReadOptions(
                 use_threads=False,  # or wrong lines have no numbers
                 block_size=size,
-                skip_rows=self._header_lines,
+                skip_rows=self.header_lines,
                 column_names=[str(j) for j in range(self._stored)],
                 encoding=self._encoding,
             ),
@@ -223,7 +217,7 @@ class DelimitedSource(TableSource):
             arrow_csv.ConvertOptions(
                 column_types={str(j): kind for j, kind in types.items()},
                 include_columns=[str(j) for j in read or [0]],
-                null_values=MISSING,
+                null_values=self._missing,
                 strings_can_be_null=True,
                 decimal_point=self._options.decimal,
             ),
@@ -244,10 +238,21 @@ class DelimitedSource(TableSource):
             yield n, {j: pa.nulls(n, types[j]) for j in read}, np.ones(n, dtype=bool)
 
     def _values(self, column: Any, kind: str) -> npt.NDArray[Any]:
-        """A column as numbers; cells that are none are infinite."""
-        if kind in ("number", "bool") and str(column.type) == "string":
-            column = self._numbers(column, kind)
+        """A column as numbers, infinite where a cell is none; or as text without blanks around."""
+        if str(column.type) == "string":
+            text = kind not in ("number", "bool")
+            column = self._texts(column) if text else self._numbers(column, kind)
         return super()._values(column, kind)
+
+    def _labels(self, column: Any) -> tuple[npt.NDArray[Any], Mask | None]:
+        return super()._labels(self._texts(column))
+
+    def _texts(self, cells: Any) -> Any:
+        """Cells without blanks around them, null where they are missing."""
+        pa = arrow("CSV")
+        pc = pa.compute
+        texts = pc.utf8_trim(cells, " \t")
+        return pc.if_else(pc.is_in(texts, pa.array(self._missing)), None, texts)
 
     def _numbers(self, cells: Any, kind: str) -> Any:
         pa = arrow("CSV")
@@ -258,15 +263,15 @@ class DelimitedSource(TableSource):
             except pa.ArrowInvalid:  # blanks, or what is no number
                 pass
         texts = pc.utf8_trim(pc.fill_null(cells, ""), " \t")
-        missing = pc.is_in(texts, pa.array(MISSING))
+        missing = pc.is_in(texts, pa.array(self._missing))
         if kind == "bool":
-            fit = pc.match_substring_regex(texts, _TRUTH)
+            fit = pc.match_substring_regex(texts, TRUTH)
             values = pc.if_else(fit, pc.utf8_lower(texts), "0").cast("bool")
         else:
             if self._options.decimal != ".":
                 texts = pc.if_else(pc.match_substring(texts, "."), "x", texts)
                 texts = pc.replace_substring(texts, self._options.decimal, ".")
-            fit = pc.match_substring_regex(texts, f"{NUMBER}|{_INFINITE}")
+            fit = pc.match_substring_regex(texts, f"{NUMBER}|{INFINITE}")
             values = pc.replace_substring_regex(pc.if_else(fit, texts, "0"), r"^\+", "")
         values = pc.if_else(fit, values.cast(number), float("inf"))
         return pc.if_else(missing, float("nan"), values)
@@ -369,18 +374,24 @@ class DelimitedSource(TableSource):
             return BadRowError(self.path, "line", line, None, what)
         if place is None or place >= self._stored:
             text = "" if goal is None or goal >= self._stored else fields[goal].strip()
-            what = unfit(text, str(self.label_kind)) if text else MISSING_LABEL
+            what = unfit(text, str(self.label_kind))
+            if text in self._missing:
+                what = MISSING_LABEL
+                if text:
+                    what += f" ({text}; keep_default_na=False (--no-default-na) reads it as text)"
             return BadRowError(self.path, "line", line, self.target_name, what)
         text = fields[place].strip(" \t")
         plain = text if self._options.decimal == "." else text.replace(".", "x").replace(",", ".")
-        if text in MISSING:
+        if text in self._missing:
             what = MISSING_NUMBER
         elif self.kinds[place] == "bool":
             what = f"expected true or false, got {show(text)}"
-        elif re.match(f"{NUMBER}|{_INFINITE}", plain):
+        elif re.match(f"{NUMBER}|{INFINITE}", plain):
             what = unfit(text, dtype)
         else:
             what = f"expected a number, got {show(text)}"
+            if not any(character.isalnum() for character in text):
+                what += f"; na_values (--na-values '{text}') makes it a missing value"
         return BadRowError(self.path, "line", line, self.names[place], what)
 
 
@@ -417,74 +428,19 @@ class _Stream:
         """Leave the file open: pyarrow closes what it has read."""
 
 
-# ---- what the first lines say --------------------------------------------------------------------
+def settle_types(sources: Sequence[DelimitedSource], scans: Scans) -> None:
+    """Give all files the types of columns that their cells have together.
 
-
-def _is_header(first: list[str], rest: list[list[str]], options: Options) -> bool:
-    """Whether the first fields are names of columns."""
-    if options.header is not None:
-        return options.header
-    columns = (options.target, *(options.columns or ()), *options.drop)
-    asked = {c for c in columns if isinstance(c, str) and not _is_number(c)}
-    if asked & {*first}:
-        return True
-    numbers = [j for j, text in enumerate(first) if _is_number(text)]
-    if not numbers:
-        return True
-    texts = [j for j, text in enumerate(first) if j not in {*numbers} and text]
-    if not rest or not texts:
-        return False
-    if any(_is_number(rest[0][j]) for j in texts):  # a name above a number
-        return True
-    # Wavelengths or years above numbers, and a name above labels: the numbers increase, as those of
-    # the next lines do not, and no sample has that label.
-    label = all(first[j] not in {record[j] for record in rest} for j in texts)
-    return (
-        label
-        and len(numbers) > 2
-        and _increase(first, numbers)
-        and not all(_increase(record, numbers) for record in rest)
-    )
-
-
-def _increase(fields: list[str], places: list[int]) -> bool:
-    try:
-        values = [float(fields[j]) for j in places]
-    except ValueError:
-        return False
-    return all(a < b for a, b in pairwise(values))
-
-
-def _is_number(text: str) -> bool:
-    return re.match(NUMBER, text) is not None
-
-
-def _kinds_of(columns: Sequence[Any]) -> list[str]:
-    """Kinds of columns whose first cells, as text, are given."""
-    pa = arrow("CSV")
-    pc, kinds, places = pa.compute, ["number"] * len(columns), []
-    for j, column in enumerate(columns):
-        try:
-            column.cast("float64")
-        except pa.ArrowInvalid:
-            places.append(j)
-    if not places:
-        return kinds
-    cells = pa.concat_arrays([columns[j] for j in places])
-    texts = pc.utf8_trim(pc.fill_null(cells, ""), " \t")
-    known = pc.invert(pc.is_in(texts, pa.array(MISSING)))
-
-    def count(pattern: str) -> npt.NDArray[np.intp]:
-        fit = pc.and_(known, pc.match_substring_regex(texts, pattern))
-        flags: Mask = fit.to_numpy(zero_copy_only=False)
-        return flags.reshape(len(places), -1).sum(axis=1)
-
-    counts = (count(p) for p in ("", f"{NUMBER}|{_INFINITE}".replace(r"\.", "[.,]"), _TRUTH, _DATE))
-    for j, n, n_numbers, n_truths, n_dates in zip(places, *counts, strict=True):
-        if n_truths == n and n_numbers < n:
-            kinds[j] = "bool"
-        elif 2 * n_numbers < n:  # else text among numbers is an exception, and an error
-            kinds[j] = "date" if n_dates == n else "text"
-        else:
-            kinds[j] = "number"
-    return kinds
+    `scans` has the counts of files that were opened before with other columns as features.
+    """
+    tallies: dict[str, Tally] = {}
+    for source in sources:
+        known = (source.path, source.header_lines)
+        goal, found = scans.get(known, (None, None))
+        if found is None or source.choice.target not in (None, goal):
+            found = source.tallies(_SCANNED_BYTES / len(sources))
+            scans[known] = source.choice.target, found
+        for key, tally in zip(source.column_keys, found, strict=True):
+            tallies[key] = tallies[key].merged(tally) if key in tallies else tally
+    for source in sources:
+        source.settle(tallies)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from eigenfeat._base.validation import check_count, check_dtype, show
 from eigenfeat.io.arrays import ArraySource
 from eigenfeat.io.columnar import IpcSource, ParquetSource
-from eigenfeat.io.delimited import DelimitedSource
+from eigenfeat.io.delimited import DelimitedSource, Scans, settle_types
 from eigenfeat.io.errors import OptionError
 from eigenfeat.io.rows import FileRows
 from eigenfeat.io.source import Options, Source
@@ -40,9 +40,12 @@ def open_rows(
     *,
     columns: Sequence[str | int] | None = None,
     drop: Sequence[str | int] = (),
+    categorical: Sequence[str | int] = (),
     dtype: npt.DTypeLike | None = None,
     block_rows: int | None = None,
     missing: bool = False,
+    na_values: Sequence[str] = (),
+    keep_default_na: bool = True,
     skip_bad: bool = False,
     mark_bad: bool = False,
     labels: str = "auto",
@@ -76,8 +79,16 @@ def open_rows(
         Type of the features. The default is float32 if all features in the files are, else float64.
     block_rows : int, optional
         Number of samples in a block. The default makes blocks of about 32 MB.
+    categorical : sequence of str or int, default=()
+        Columns of categories, such as codes, which an estimator would take for numbers.
     missing : bool, default=False
-        Whether empty cells, NA and NaN are missing values, which are NaN in the blocks.
+        Whether missing values are allowed. They are NaN in the blocks.
+    na_values : sequence of str, default=()
+        Cells of CSV files that are missing values, such as "?" and "-", besides the empty cell and
+        those of ``pandas.read_csv``, such as NA, NaN, None and null.
+    keep_default_na : bool, default=True
+        Whether NA and its like are missing values in CSV files; if not, only the empty cell and
+        `na_values` are, and NA can be a label.
     skip_bad : bool, default=False
         Whether to skip lines with infinity, text instead of numbers, a wrong number of fields or no
         label, and lines with missing values unless `missing`. Otherwise they raise an error.
@@ -123,16 +134,22 @@ def open_rows(
     """
     given = locals().copy()
     del given["path"]
-    return FileRows(_checked(given), partial(_sources, listed_files(path, format)))
+    return FileRows(_checked(given), partial(_sources, listed_files(path, format), {}))
 
 
 def _checked(given: dict[str, Any]) -> Options:
     """The options; OptionError, or ValueError, for a value that is not possible."""
-    for name in ("columns", "drop"):
+    for name in ("columns", "drop", "categorical", "na_values"):
         value = given[name]
+        if value is None and name != "columns":
+            value = ()
         if value is not None and (isinstance(value, (str, dict)) or not np.iterable(value)):
-            raise OptionError(name, f"expected a list of names or numbers, got {show(value)}")
+            what = "texts" if name == "na_values" else "names or numbers"
+            raise OptionError(name, f"expected a list of {what}, got {show(value)}")
         given[name] = None if value is None else tuple(value)
+    for text in given["na_values"]:
+        if not isinstance(text, str):
+            raise OptionError("na_values", f"expected texts, got {show(text)}")
     for name in ("n_features", "block_rows"):
         if given[name] is not None:
             given[name] = check_count(given[name], name, at_least=1)
@@ -140,7 +157,7 @@ def _checked(given: dict[str, Any]) -> Options:
     if not isinstance(target, (str, int, np.integer, os.PathLike, type(None))):
         raise OptionError("target", f"expected a column by name or number, got {show(target)}")
     given["target"] = os.fspath(target) if isinstance(target, os.PathLike) else target
-    given |= {"drop": given["drop"] or (), "dtype": None if dtype is None else dtype.name}
+    given |= {"dtype": None if dtype is None else dtype.name}
     options = Options(**given)
     if options.labels == "none" and options.target is not None:
         raise OptionError("labels", "expected another kind with a target, got 'none'")
@@ -233,8 +250,10 @@ def _open_source(
     return ArraySource(path, options, n_files, first)
 
 
-def _sources(files: list[tuple[Path, dict[str, str]]], options: Options) -> list[Source]:
-    """All files; what they are is decided by the first, but for the columns of svmlight files."""
+def _sources(
+    files: list[tuple[Path, dict[str, str]]], scans: Scans, options: Options
+) -> list[Source]:
+    """Open all files; the first decides on names, all of them on the types of CSV columns."""
     first, later = _open_source(*files[0], options, len(files), None), options
     if first.named and not first.choice.unclear:  # columns of other files may come in another order
         later = replace(options, columns=tuple(first.feature_names), drop=())
@@ -246,6 +265,8 @@ def _sources(files: list[tuple[Path, dict[str, str]]], options: Options) -> list
             if later is options or error.option != "columns":
                 raise
             sources.append(_open_source(path, keys, options, len(files), first))
+    if tables := [source for source in sources if isinstance(source, DelimitedSource)]:
+        settle_types(tables, scans)
     if any(source.sparse for source in sources):
         settle([source for source in sources if isinstance(source, SvmlightSource)], options)
     for source in sources[1:]:
@@ -273,6 +294,8 @@ def described(path: str | Path, **options: Any) -> dict[str, Any]:
     source = _open_source(Path(path), {}, given, 1, None)
     if isinstance(source, SvmlightSource):
         settle([source], given)
+    if isinstance(source, DelimitedSource):
+        settle_types([source], {})
     summary = {
         "kind": "rows",
         "format": given.format or format_of(Path(path)),

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base.types import DType, Floats
-from eigenfeat._base.validation import show
+from eigenfeat._base.validation import show, warn_caller
 from eigenfeat.io.errors import BadRowError
 from eigenfeat.io.source import Chunk, Mask, Options, Source
 from eigenfeat.samples.blocks import Block, RowBlocks, joined
@@ -25,6 +25,7 @@ _BLOCK_BYTES = 32e6
 _MEMORY_BYTES = 64e6  # of samples that estimators of blocks read into memory at once
 _SPARSE_ROWS = 16384
 _CACHED_ROWS = 2048  # whose columns are copied side by side before the next ones
+_KINDS = {"text": "category", "date": "date"}  # to an encoder, of columns that are no numbers
 _Open = Callable[[Options], Sequence[Source]]
 _Item = TypeVar("_Item")
 _END = object()
@@ -118,13 +119,20 @@ class FileRows(RowBlocks):
 
     @property
     def layout(self) -> dict[str, Any] | None:
-        """What a model has to remember of files without names, to find its columns in others."""
+        """What a model has to remember of files to read others alike.
+
+        These are the places of columns without names, and what counts as missing in CSV files.
+        """
         source = self.sources[0] if self._plain is None else self._plain.sources[0]
-        if source.named:
-            return None
         if source.sparse:
             return {"zero_based": bool(source.facts["zero_based"])}
-        return {"columns": [*source.choice.features], "n_columns": len(source.names)}
+        layout: dict[str, Any] = {}
+        if not source.named:
+            layout = {"columns": [*source.choice.features], "n_columns": len(source.names)}
+        if self.options.na_values or not self.options.keep_default_na:
+            layout["na_values"] = [*self.options.na_values]
+            layout["keep_default_na"] = self.options.keep_default_na
+        return layout or None
 
     @property
     def n_features(self) -> int:
@@ -184,17 +192,26 @@ class FileRows(RowBlocks):
         source = self.sources[0]
         source.check_features()
         places = [] if source.sparse else [*source.choice.features]
+        mixed = [j for j in places if j in source.mixed and j not in source.choice.categorical]
         kinds = [
-            {"text": "category", "date": "date"}.get(source.kinds[j], "number") for j in places
+            "category" if j in mixed else _KINDS.get(source.kinds[j], "number") for j in places
         ]
         if {*kinds} <= {"number"}:
             return self
+        if mixed:
+            examples = ", ".join(f"{source.names[j]!r} ({source.mixed[j]!r})" for j in mixed[:4])
+            warn_caller(
+                f"{source.path}: columns of numbers and text are taken for text: {examples}"
+                f"{', ...' if len(mixed) > 4 else ''}; categorical (--categorical) confirms this, "
+                "na_values (--na-values) names texts of missing numbers",
+                UserWarning,
+            )
         coded = [j for j, kind in zip(places, kinds, strict=True) if kind == "category"]
         counts = dict(zip((source.names[j] for j in coded), self._counts(coded), strict=True))
         encoder = TableColumns().fit_counts([*source.feature_names], kinds, counts)
         used = [places[at] for at in encoder.used]
         changed: dict[str, Any] = {"columns": tuple(map(self._named, used)), "drop": ()}
-        changed["categories"] = tuple(self._named(j) for j in coded if j in used)
+        changed["categorical"] = tuple(self._named(j) for j in coded if j in used)
         return self._changed(changed, encoder)
 
     def _named(self, place: int) -> str | int:
@@ -205,8 +222,8 @@ class FileRows(RowBlocks):
         """Number of rows of each category of some columns, which alone are read."""
         if not places:
             return []
-        columns = tuple(map(self._named, places))
-        changed: dict[str, Any] = {"columns": columns, "drop": (), "categories": columns}
+        names = tuple(map(self._named, places))
+        changed: dict[str, Any] = {"columns": names, "drop": (), "categorical": names}
         if self.sources[0].format == "csv":
             changed["header"] = self.sources[0].named
         counts: list[Counter[str | None]] = [Counter() for _ in places]
@@ -234,6 +251,9 @@ class FileRows(RowBlocks):
                 changed["zero_based"] = layout.get("zero_based")
             changed["n_features"] = options.n_features or int(estimator.n_features_in_)
             return changed
+        if "na_values" in layout and not options.na_values:
+            changed["na_values"] = tuple(layout["na_values"])
+            changed["keep_default_na"] = layout["keep_default_na"]
         known = [str(name) for name in getattr(estimator, "feature_names_in_", ())]
         places = layout.get("columns")
         same = layout.get("n_columns") == len(source.names)
@@ -254,7 +274,7 @@ class FileRows(RowBlocks):
                 raise ValueError(_other_width(source, len(encoder.names_)))
             kinds = [encoder.kinds_[at] for at in encoder.used]
             coded = [one for one, kind in zip(columns, kinds, strict=True) if kind == "category"]
-            changed |= {"columns": columns, "drop": (), "categories": tuple(coded)}
+            changed |= {"columns": columns, "drop": (), "categorical": tuple(coded)}
         return changed
 
     def _found(self, known: list[str]) -> dict[str, Any]:
@@ -277,11 +297,12 @@ class FileRows(RowBlocks):
 
     def check_features(self) -> None:
         """ValueError that names a feature column without a name, or of text or dates."""
-        source, coded = self.sources[0], {*self.options.categories}
+        source = self.sources[0]
         source.check_features()
+        coded = source.choice.categorical if self._encoder is not None else ()
         for j in () if source.sparse else source.choice.features:
             name, kind = source.names[j], source.kinds[j]
-            if kind in ("text", "date") and name not in coded and j not in coded:
+            if kind in ("text", "date") and j not in coded:
                 raise ValueError(
                     f"{source.path}: column {name!r}: expected numbers, got "
                     f"{'text' if kind == 'text' else 'dates'}; leave it out with drop "

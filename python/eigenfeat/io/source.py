@@ -7,7 +7,7 @@ import difflib
 import math
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, ClassVar
@@ -39,13 +39,15 @@ _Typed = tuple[Labels, "Mask | None"]
 class Options:
     """Arguments of `open_rows`, checked.
 
-    ``missing`` says whether empty cells are NaN or bad, ``categories`` which columns, by names or
-    places, are text to the model that reads them.
+    ``missing`` says whether empty cells are NaN or bad.
     """
 
     target: str | int | None = None
     columns: tuple[str | int, ...] | None = None
     drop: tuple[str | int, ...] = ()
+    categorical: tuple[str | int, ...] = ()
+    na_values: tuple[str, ...] = ()
+    keep_default_na: bool = True
     skip_bad: bool = False
     mark_bad: bool = False
     missing: bool = False
@@ -60,7 +62,6 @@ class Options:
     zero_based: bool | None = None
     dtype: str | None = None
     block_rows: int | None = None
-    categories: tuple[str | int, ...] = ()
 
     def __post_init__(self) -> None:
         """OptionError for a value that no file can be read with."""
@@ -105,6 +106,7 @@ class Choice:
     features: Sequence[int]
     target: int | None
     unclear: tuple[int, ...] = ()
+    categorical: tuple[int, ...] = ()
 
     @classmethod
     def of(
@@ -155,7 +157,8 @@ class Choice:
             if options.columns is None and not options.drop:
                 raise ValueError(what)
             raise OptionError("drop" if options.columns is None else "columns", what)
-        return cls(tuple(chosen), goal, tuple(unclear))
+        coded = [place for column in options.categorical for place in all_of(column, "categorical")]
+        return cls(tuple(chosen), goal, tuple(unclear), tuple(coded))
 
 
 def _no_such(path: Path, names: Sequence[str], column: str | int) -> str:
@@ -211,6 +214,7 @@ class Source(ABC):
     kinds: Sequence[str]  # "number", "bool", "text", "date" or "other"
     choice: Choice
     dtype: DType  # that the features have in the file: float32 or float64
+    mixed: Mapping[int, str] = {}  # columns of numbers and text, and a text of each
     label_kind: str | None = None  # of LABEL_KINDS, or "uint"; None without labels
     n_rows: int | None = None  # where the file says so
     facts: dict[str, object]  # what else the format knows of the file, for people

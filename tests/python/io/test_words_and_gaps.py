@@ -230,6 +230,121 @@ def test_bad_rows_beside_words(tmp_path, credit):
     np.testing.assert_array_equal(model.predict_proba(good), expected.predict_proba(good))
 
 
+# ---- types of columns ---------------------------------------------------------------------------
+
+
+def passengers(n, n_numeric=0):
+    """Tickets are numbers in the first lines, and some have letters in the others."""
+    random = np.random.RandomState(0)
+    sex, fare = random.choice(["female", "male"], n), random.gamma(2, 15, n).round(2)
+    ticket = random.randint(1000, 1020, n).astype(str)
+    odd = (random.rand(n) < 0.3) & (np.arange(n) >= n_numeric)
+    frame = pd.DataFrame({"sex": sex, "ticket": np.where(odd, "F.C. 12750", ticket)})
+    frame = frame.assign(fare=fare, deck=random.choice(["1", "2"], n))
+    return frame.assign(survived=((sex == "female") & (fare > 10)).astype(int))
+
+
+@pytest.mark.parametrize("n_numeric", [0, 4000])
+def test_columns_of_numbers_and_text_are_text(tmp_path, n_numeric):
+    frame = passengers(600 + n_numeric, n_numeric)
+    path = written(frame, tmp_path / "titanic.csv")
+    with pytest.warns(UserWarning, match=r"taken for text: 'ticket' \('F.C. 12750'\); categorical"):
+        model = GEMClassifier(views="gem").fit(open_rows(path, "survived"))
+    assert model.columns_.kinds_ == ["category", "category", "number", "number"]
+    X = frame.drop(columns="survived")
+    found = predicted(model, open_rows(path, "survived"))
+    np.testing.assert_allclose(found, model.predict_proba(X.astype({"deck": int})), atol=1e-6)
+    for number in ("1004", "1007"):  # numbers alone, in a later file
+        some = written(X[:9].assign(ticket=number), tmp_path / "new.csv")
+        expected = model.predict_proba(X[:9].assign(ticket=number).astype({"deck": int}))
+        np.testing.assert_allclose(predicted(model, open_rows(some)), expected, atol=1e-6)
+
+
+def test_text_in_a_later_file_makes_a_column_one_of_text(tmp_path):
+    frame = passengers(900, 600)
+    written(frame[:600], tmp_path / "1.csv")
+    written(frame[600:], tmp_path / "2.csv")
+    rows = open_rows([tmp_path / "1.csv", tmp_path / "2.csv"], "survived", categorical=["ticket"])
+    assert rows.prepared_for(GEMClassifier(), fitted=False).encoder.kinds_[1] == "category"
+    rows = open_rows([tmp_path / "1.csv", tmp_path / "2.csv"], "survived")
+    with pytest.warns(UserWarning, match="'ticket'"):
+        assert rows.prepared_for(GEMClassifier(), fitted=False).encoder.kinds_[1] == "category"
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_columns_can_be_said_to_be_categories(tmp_path, form):
+    frame = passengers(400).astype({"deck": int})
+    path = written(frame, tmp_path / f"rows.{form}")
+    rows = open_rows(path, "survived", categorical=["deck", 1])
+    model = GEMClassifier(views="gem").fit(rows)
+    assert model.columns_.kinds_ == ["category", "category", "number", "category"]
+    X = frame.drop(columns="survived").astype({"deck": "category"})
+    expected = GEMClassifier(views="gem").fit(X, frame["survived"])
+    found = predicted(model, open_rows(path, "survived"))
+    np.testing.assert_allclose(found, expected.predict_proba(X), atol=1e-6)
+    with pytest.raises(ValueError, match="column 'deck': expected numbers, got text"):
+        ef.MultinomialLogit().fit(open_rows(path, "survived", columns=["deck"], categorical=[3]))
+    with pytest.raises(ValueError, match=r"categorical: expected a column of .* got 'dek'"):
+        open_rows(path, "survived", categorical=["dek"])
+
+
+def test_texts_of_missing_values(tmp_path):
+    frame = passengers(400).astype({"deck": int})
+    frame = frame.assign(ticket="T" + frame["ticket"].str[-1])
+    lines = written(frame, tmp_path / "rows.csv").read_text().splitlines()
+    marked, empty = list(lines), list(lines)
+    for at in range(3, 400, 7):
+        cells = lines[at].split(",")
+        marked[at] = ",".join([cells[0], " -", "?", *cells[3:]])
+        empty[at] = ",".join([cells[0], "", "", *cells[3:]])
+    (tmp_path / "marked.csv").write_text("\n".join(marked) + "\n")
+    (tmp_path / "empty.csv").write_text("\n".join(empty) + "\n")
+    path = tmp_path / "marked.csv"
+    with pytest.raises(BadRowError, match=r"column 'fare': .* got '\?'; na_values \(--na-values '"):
+        GEMClassifier(views="gem").fit(open_rows(path, "survived"))
+    model = GEMClassifier(views="gem").fit(open_rows(path, "survived", na_values=["?", "-"]))
+    rows = open_rows(tmp_path / "empty.csv", "survived")
+    expected = predicted(GEMClassifier(views="gem").fit(rows), rows)
+    np.testing.assert_array_equal(predicted(model, open_rows(path)), expected)  # it remembers
+    np.testing.assert_array_equal(predicted(model, rows), expected)
+    for wrong in ("?", [1]):
+        with pytest.raises(ValueError, match="na_values: expected "):
+            open_rows(path, na_values=wrong)
+
+
+def test_missing_labels_are_those_of_pandas(tmp_path):
+    path = tmp_path / "rows.csv"
+    for text in ("", "NA", " nan", "NULL", "None", '"NA"', "<NA>"):
+        path.write_text(f"a,kind\n1,EU\n2,AS\n3,{text}\n4,EU\n")
+        with pytest.raises(BadRowError, match="line 4, column 'kind': expected a label, got"):
+            list(open_rows(path, "kind"))
+        with pytest.raises(ValueError, match="missing"):
+            GEMClassifier().fit(frame := pd.read_csv(path, skipinitialspace=True), frame["kind"])
+        (block,) = open_rows(path, "kind", skip_bad=True)
+        assert block.y.tolist() == ["EU", "AS", "EU"]
+    path.write_text("a,kind\n1,NA\n2,AS\n3,NA\n4,EU\n")
+    (block,) = open_rows(path, "kind", keep_default_na=False)
+    assert block.y.tolist() == ["NA", "AS", "NA", "EU"]
+    (block,) = open_rows(path, "kind", keep_default_na=False, na_values=["AS"], skip_bad=True)
+    assert block.y.tolist() == ["NA", "NA", "EU"]
+
+
+def test_titanic_from_the_shell(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    frame = passengers(500, 100)
+    frame["fare"] = frame["fare"].astype(object).where(np.arange(500) % 9 > 0, "?")
+    written(frame, tmp_path / "titanic.csv")
+    more = ("--target", "survived", "--na-values", "?,-", "--categorical", "ticket,deck")
+    status, _, err = run("fit", "titanic.csv", *more, "-o", "m.efm", "--set", "views=gem")
+    assert (status, err) == (0, "")
+    assert ef.load("m.efm").columns_.kinds_ == ["category", "category", "number", "category"]
+    assert run("predict", "m.efm", "titanic.csv", "-o", "found.csv")[0] == 0
+    assert pd.read_csv("found.csv")["prediction"].notna().all()
+    found = run("inspect", "titanic.csv", "--na-values", "?")[1]
+    assert "ticket: string" in found
+    assert "fare: double" in found
+
+
 # ---- the command line ----------------------------------------------------------------------------
 
 

@@ -1,0 +1,153 @@
+"""What the columns of a CSV file hold: names in the first line, numbers, text, dates, labels."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from eigenfeat.io.errors import arrow
+from eigenfeat.io.source import NUMBER, Options, kind_of_texts
+
+__all__ = ["INFINITE", "MISSING", "PLACEHOLDER", "TRUTH", "Tally", "is_header"]
+
+# Cells that are missing values, as in pandas.read_csv.
+MISSING = (
+    *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND"),
+    *("1.#QNAN", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"),
+)
+INFINITE = r"^[+-]?(?i:inf|infinity|nan)$"
+TRUTH = r"^(?i:true|false|0|1)$"
+PLACEHOLDER = r"^[^\p{L}\p{N}]+$"  # "?" or "-": no letter and no digit
+_DATE = r"^(\d{4}-\d\d?-\d\d?([ T].*)?|\d\d?[/.]\d\d?[/.]\d{2,4}( .*)?)$"
+_NUMBERS = f"{NUMBER}|{INFINITE}".replace(r"\.", "[.,]")
+_MAX_STRAY_SHARE = 0.01  # of text in a column of numbers; a column with more is one of text
+# Labels that stand for all others of the same form, so that few texts are kept.
+_FORMS = {r"^[0-9]{2,18}$": "10", r"^-[0-9]{1,18}$": "-1", r"^-?[0-9]{1,18}\.[0-9]{1,18}$": "0.5"}
+
+
+@dataclass
+class Tally:
+    """Counts of the cells of a column by what they can be read as.
+
+    Attributes
+    ----------
+    known, numbers, truths, dates : int
+        Numbers of cells that are not missing, and of those that are numbers, booleans and dates.
+    placeholders : int
+        Number of cells without letters and digits, such as "?".
+    word : str or None
+        A cell that is none of these.
+    texts : set of str
+        Label texts, or texts of the same form.
+    """
+
+    known: int = 0
+    numbers: int = 0
+    truths: int = 0
+    dates: int = 0
+    placeholders: int = 0
+    word: str | None = None
+    texts: set[str] = field(default_factory=set)
+
+    def add(self, cells: Any, *, missing: Sequence[str], labels: bool) -> None:
+        """Count the cells of an Arrow array of strings."""
+        pa = arrow("CSV")
+        pc = pa.compute
+        if not labels:
+            try:
+                cells.cast("float64")
+            except pa.ArrowInvalid:
+                pass
+            else:
+                self.known += len(cells) - cells.null_count
+                self.numbers += len(cells) - cells.null_count
+                return
+        counted = pc.value_counts(pc.utf8_trim(cells.drop_null(), " \t"))
+        counted = counted.filter(pc.invert(pc.is_in(counted.field(0), pa.array(missing))))
+        texts, counts = counted.field(0), counted.field(1)
+
+        def count(pattern: str) -> int:
+            return int(pc.sum(counts.filter(pc.match_substring_regex(texts, pattern))).as_py() or 0)
+
+        self.known += int(pc.sum(counts).as_py() or 0)
+        self.numbers += count(_NUMBERS)
+        self.truths += count(TRUTH)
+        self.dates += count(_DATE)
+        self.placeholders += count(PLACEHOLDER)
+        if self.word is None:
+            known = pc.match_substring_regex(texts, f"{_NUMBERS}|{PLACEHOLDER}")
+            words = texts.filter(pc.invert(known))
+            self.word = words[0].as_py() if len(words) else None
+        if labels and not (self.texts and kind_of_texts(self.texts, "auto") == "str"):
+            for form, text in _FORMS.items():
+                texts = pc.if_else(pc.match_substring_regex(texts, form), text, texts)
+            self.texts |= {*texts.unique().to_pylist()}
+
+    def merged(self, other: Tally) -> Tally:
+        """The counts of both."""
+        names = ("known", "numbers", "truths", "dates", "placeholders")
+        sums = {name: getattr(self, name) + getattr(other, name) for name in names}
+        return Tally(**sums, word=self.word or other.word, texts=self.texts | other.texts)
+
+    @property
+    def kind(self) -> str:
+        """What an estimator of numbers takes the column for: text among numbers is an error."""
+        if self.truths == self.known and self.numbers < self.known:
+            return "bool"
+        cells = self.known - self.placeholders if self.numbers else self.known
+        if 2 * self.numbers >= cells:
+            return "number"
+        return "date" if self.dates == self.known else "text"
+
+    @property
+    def mixed(self) -> bool:
+        """Whether a column of numbers has more text than a few typing errors.
+
+        Placeholders do not count: they are missing values that `na_values` can name.
+        """
+        words = self.known - self.numbers - self.placeholders
+        return self.kind == "number" and words > max(1.0, _MAX_STRAY_SHARE * self.known)
+
+
+# ---- names in the first line ---------------------------------------------------------------------
+
+
+def is_header(first: list[str], rest: list[list[str]], options: Options) -> bool:
+    """Whether the first fields are names of columns; `rest` are fields of the next lines."""
+    if options.header is not None:
+        return options.header
+    columns = (options.target, *(options.columns or ()), *options.drop, *options.categorical)
+    asked = {c for c in columns if isinstance(c, str) and not _is_number(c)}
+    if asked & {*first}:
+        return True
+    numbers = [j for j, text in enumerate(first) if _is_number(text)]
+    if not numbers:
+        return True
+    texts = [j for j, text in enumerate(first) if text and not _is_number(text)]
+    if not rest or not texts:
+        return False
+    if any(_is_number(rest[0][j]) for j in texts):  # a name above a number
+        return True
+    # Wavelengths or years above numbers, and a name above labels: the first line increases from
+    # column to column, the next lines do not, and the name is no label.
+    return (
+        all(first[j] not in {fields[j] for fields in rest} for j in texts)
+        and len(numbers) > 2
+        and _increase(first, numbers)
+        and not all(_increase(fields, numbers) for fields in rest)
+    )
+
+
+def _increase(fields: list[str], places: list[int]) -> bool:
+    try:
+        values = [float(fields[j]) for j in places]
+    except ValueError:
+        return False
+    return all(a < b for a, b in pairwise(values))
+
+
+def _is_number(text: str) -> bool:
+    return re.match(NUMBER, text) is not None
