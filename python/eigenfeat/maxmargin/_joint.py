@@ -20,8 +20,9 @@ from scipy.optimize import minimize
 
 from eigenfeat._base.core import core
 from eigenfeat._base.validation import show
+from eigenfeat.maxmargin.svm import hinge_costs
 
-__all__ = ["JointMoves", "check_reach", "hinge_costs", "spread"]
+__all__ = ["JointMoves", "check_reach", "spread"]
 
 _Array = NDArray[np.float64]
 _GAP = 1e-9  # of a row's program, relative to its cost
@@ -30,12 +31,6 @@ _MOST = 250  # powers of two by which rows are scaled at most
 _NEAR = 1.05  # ratio of sizes of moves that are taken as equal
 _TRIALS = 12  # values of sigma2 that are tried for one size
 _FIRST_POWER = 0.25  # moves of separable rows grow with this power of sigma2
-
-
-def hinge_costs(svm: Any, codes: NDArray[Any], weight: _Array | None) -> _Array:
-    """Cost of each row's hinge loss in a MulticlassSVM that was fitted with these weights."""
-    costs: _Array = float(svm.C) * svm._row_costs(codes, weight)
-    return costs
 
 
 class JointMoves:

@@ -12,7 +12,8 @@ from sklearn.utils import check_random_state
 from eigenfeat._base import threads
 from eigenfeat._base.core import core
 from eigenfeat._base.validation import show
-from eigenfeat.maxmargin._joint import JointMoves, hinge_costs, spread
+from eigenfeat.maxmargin._joint import JointMoves, spread
+from eigenfeat.maxmargin.svm import hinge_costs
 
 __all__ = ["CorruptedRows", "JointlyMoved", "MovedRows", "corrupted_copies"]
 

@@ -33,7 +33,7 @@ from eigenfeat.samples.estimator import (
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["MulticlassSVM"]
+__all__ = ["MulticlassSVM", "hinge_costs"]
 
 PATIENCE = 30  # epochs without progress that end a fit
 _SOME = 64  # samples that tell which columns may be constant
@@ -207,7 +207,7 @@ class MulticlassSVM(Iterative, Verbose, LinearModel):
             positive, n = np.flatnonzero(sample_weight > 0), len(sample_weight)
         X = X.toarray() if isinstance(X, ExpandedRows) else X
         X = _without_constants(X) if self.fit_intercept else X
-        costs = self.C * self._row_costs(codes, weight)
+        costs = hinge_costs(self, codes, weight)
         random = check_random_state(self.random_state)
         svm = DualSvm(
             X,
@@ -228,18 +228,6 @@ class MulticlassSVM(Iterative, Verbose, LinearModel):
         self._keep(np.vstack([self.class_coef_.T, intercepts]))
         self.dual_coef_ = np.zeros((n, len(self.classes_)))
         self.dual_coef_[positive] = svm.duals()
-
-    def _row_costs(self, codes: Any, weight: Any) -> NDArray[np.float64]:
-        costs = np.ones(len(codes)) if weight is None else weight.astype(np.float64)
-        if self.class_weight is not None:
-            labels = self.classes_[codes]
-            if self.class_weight == "balanced":  # counts rows by their weights
-                costs = class_weighted("balanced", labels, costs)
-            else:
-                costs = costs * compute_sample_weight(self.class_weight, labels)
-        if not (np.isfinite(costs) & (costs > 0)).all():
-            raise ValueError(f"class_weight: expected positive weights, got {self.class_weight}")
-        return np.asarray(costs, dtype=np.float64)
 
     def _run(self, svm: DualSvm) -> None:
         """Epoch after epoch: between them Python hears Ctrl-C."""
@@ -309,3 +297,19 @@ def _at_rest(gaps: list[float], duals: list[float], rounding: float) -> bool:
         return False
     fallen = min(gaps[-PATIENCE:]) < min(gaps[:-PATIENCE])
     return not fallen and max(duals[-PATIENCE:]) - max(duals[:-PATIENCE]) <= rounding
+
+
+def hinge_costs(
+    svm: MulticlassSVM, codes: NDArray[np.integer[Any]], weight: NDArray[Any] | None
+) -> NDArray[np.float64]:
+    """Cost (n,) of each sample's hinge loss: C times its weight and the weight of its class."""
+    costs: Any = np.ones(len(codes)) if weight is None else weight.astype(np.float64)
+    if svm.class_weight is not None:
+        labels = svm.classes_[codes]
+        if svm.class_weight == "balanced":  # counts samples by their weights
+            costs = class_weighted("balanced", labels, costs)
+        else:
+            costs = costs * compute_sample_weight(svm.class_weight, labels)
+    if not (np.isfinite(costs) & (costs > 0)).all():
+        raise ValueError(f"class_weight: expected positive weights, got {svm.class_weight}")
+    return np.asarray(float(svm.C) * costs, dtype=np.float64)
