@@ -54,7 +54,8 @@ def partitions(
             return _of_frame(X, *columns)
         labels, weights = (_column_of(X, column) for column in columns)
         features = _features(X, *columns)
-        return _of_arrays(X[features].to_dask_array(), labels, weights, _names(features))
+        numbers = X[features].map_partitions(_numbers, meta=_numbers(X._meta[features]))
+        return _of_arrays(numbers, labels, weights, _names(features))
     if not is_array(X) or X.ndim != 2:
         raise ValueError(f"X: expected a dask array (n, d) or a dask data frame, got {show(X)}")
     return _of_arrays(X, y, sample_weight, None)
@@ -128,15 +129,21 @@ def _column_of(frame: Any, column: Any) -> Any:
 
 
 def _read_frame(features: list[Any], target: str | None, weight: str | None, frame: Any) -> Block:
-    rows = frame[features].to_numpy()
-    if rows.dtype.kind == "O":
-        with naming_text(frame[features]):
-            rows = rows.astype(np.float64)
     return Block(
-        rows,
+        _numbers(frame[features]),
         None if target is None else frame[target],
         None if weight is None else np.asarray(frame[weight]),
     )
+
+
+def _numbers(frame: Any) -> np.ndarray[Any, Any]:
+    """The columns of a partition as an array; missing values of nullable columns are NaN."""
+    if all(isinstance(dtype, np.dtype) and dtype.kind != "O" for dtype in frame.dtypes):
+        plain: np.ndarray[Any, Any] = frame.to_numpy()
+        return plain
+    with naming_text(frame):
+        numbers: np.ndarray[Any, Any] = frame.to_numpy(dtype=np.float64, na_value=np.nan)
+    return numbers
 
 
 def _names(columns: list[Any]) -> list[str] | None:

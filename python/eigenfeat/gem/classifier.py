@@ -42,6 +42,7 @@ from eigenfeat.samples.estimator import (
     Iterative,
     Verbose,
     class_weighted,
+    encoded_names,
     given_blocks,
     is_valid,
     is_wide,
@@ -316,7 +317,7 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
             )
         X, index, weight = weighted_rows(X, np.arange(len(y)), sample_weight)
         weight = class_weighted(self.class_weight, y[index], weight)
-        rows = MemoryRows.completed(X, y[index], weight, self.n_threads)
+        rows = MemoryRows.completed(X, y[index], weight, self.n_threads, encoded_names(self))
         check_two_labels(rows.classes)
         return rows, rows if events is None else rows.relabelled(groups[index])
 

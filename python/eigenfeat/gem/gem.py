@@ -35,6 +35,7 @@ from eigenfeat.samples.completion import ALLOW_NAN, complete, refuse_missing
 from eigenfeat.samples.estimator import (
     BaseEstimator,
     Verbose,
+    encoded_names,
     given_blocks,
     is_wide,
     keep_columns,
@@ -212,7 +213,9 @@ class GEM(Verbose, FittedDirections, LazySolution, TransformerMixin, BaseEstimat
             rows: LabelledRows
             if blocks is None:
                 checked, labels, weight = self._checked(X, y, sample_weight, reset=True)
-                rows = MemoryRows.completed(checked, labels, weight, self.n_threads)
+                rows = MemoryRows.completed(
+                    checked, labels, weight, self.n_threads, encoded_names(self)
+                )
             else:
                 rows = scan_blocks(
                     blocks, moments=True, allows_missing=True, n_threads=self.n_threads

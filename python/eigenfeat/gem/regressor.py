@@ -22,6 +22,7 @@ from eigenfeat.moments.class_moments import is_rounding
 from eigenfeat.samples.completion import complete, completed
 from eigenfeat.samples.estimator import (
     BaseEstimator,
+    encoded_names,
     keep_completion,
     unchanged_on_error,
     validate_columns,
@@ -194,7 +195,9 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             if weight is not None:
                 weight = weight / weight.mean()
             one_class = np.zeros(len(rows), dtype=np.int32)
-            rows, _, gaussian = completed(rows, one_class, weight, self.n_threads)
+            rows, _, gaussian = completed(
+                rows, one_class, weight, self.n_threads, encoded_names(self)
+            )
             keep_completion(self, gaussian)
             self._one_output = labels.ndim == 1
             outputs = labels.reshape(len(labels), -1)

@@ -29,6 +29,7 @@ from eigenfeat.samples.blocks import RowBlocks
 from eigenfeat.samples.completion import ALLOW_NAN, GaussianRows, complete, refuse_missing
 from eigenfeat.samples.estimator import (
     BaseEstimator,
+    encoded_names,
     given_blocks,
     keep_columns,
     keep_completion,
@@ -352,7 +353,7 @@ class OfMomentsOfClasses(OfMoments):
         X, y, weight = weighted_rows(X, y, sample_weight)
         groups, learnt = self._groups(y, weight, classes, first)
         if first:
-            rows = MemoryRows.completed(X, groups, weight, self.n_threads)
+            rows = MemoryRows.completed(X, groups, weight, self.n_threads, encoded_names(self))
             keep_completion(self, rows.completion)
             self._hold(ClassMoments(classes).merge(rows.moments()))
         else:

@@ -471,8 +471,9 @@ class RowTransform:
         """The block with missing entries filled in, if there is what completes them."""
         if self.completion is None or not isinstance(block.X, np.ndarray):
             return block
-        missing = np.isnan(block.X)
-        if not missing.any():
+        empty = self.completion.empty
+        missing = np.isnan(block.X) & ~empty
+        if not missing.any() and not empty.any():
             return block
         X = self.completion.filled(block.X, self.n_threads)
         return Block(X, block.y, block.weight, block.start, missing)

@@ -17,7 +17,7 @@ random: whether one is missing may depend on known entries, but not on its own v
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -46,6 +46,7 @@ __all__ = [
     "known_entries",
     "refuse_missing",
     "sampled",
+    "warn_empty",
 ]
 
 _Array = npt.NDArray[np.float64]
@@ -57,6 +58,7 @@ _FEWEST_SAMPLES, _SAMPLES_PER_COLUMN = 2000, 5  # of which a Gaussian is estimat
 _STACK = 1 << 20  # numbers in a stack of matrices that are solved together
 _PIECE = 1 << 22  # entries that are completed together
 _RIDGE = 1e-6  # of the mean variance
+_SHOWN_COLUMNS = 10  # in a message
 
 # How scikit-learn's validation checks rows that may have missing entries.
 ALLOW_NAN: dict[str, object] = {
@@ -82,6 +84,8 @@ class GaussianRows(OmitsCaches):
         Covariance in standard units, positive definite.
     n_iter : int
         Iterations of expectation-maximisation.
+    empty : (d,) array of bool
+        Columns without a known entry. They are 0 in every completed sample.
     """
 
     mean: _Array
@@ -89,6 +93,7 @@ class GaussianRows(OmitsCaches):
     shift: _Array
     covariance: _Array
     n_iter: int
+    empty: _Mask
 
     @classmethod
     def fit(
@@ -113,9 +118,14 @@ class GaussianRows(OmitsCaches):
         Raises
         ------
         ValueError
-            If a column has no known entry.
+            If no entry is known.
         """
-        known = known_entries(X)
+        known = ~np.isnan(X)
+        empty: _Mask = np.asarray(~known.any(axis=0))
+        if empty.all():
+            raise ValueError("X: expected a known entry, got NaN only")
+        X = _without(X, empty)
+        known[:, empty] = True
         shares = np.ones(len(X)) if weight is None else np.asarray(weight, dtype=np.float64)
         mean, scale = _columns(X, known, shares)
         some = sampled(*X.shape)
@@ -125,7 +135,7 @@ class GaussianRows(OmitsCaches):
         )
         one = np.zeros(len(Z), dtype=np.int32)
         for n_iter in range(1, max_iter + 1):
-            current = cls(mean, scale, shift, covariance, n_iter)
+            current = cls(mean, scale, shift, covariance, n_iter, empty)
             filled, spread = current._expected(Z, one, shares, 1, n_threads)
             shift, covariance = _gaussian(filled, shares, spread[0])
             moved = max(
@@ -134,10 +144,11 @@ class GaussianRows(OmitsCaches):
             )
             if moved <= tol:
                 break
-        return cls(mean, scale, shift, covariance, n_iter)
+        return cls(mean, scale, shift, covariance, n_iter, empty)
 
     def filled(self, X: Floats, n_threads: int | None = None) -> Floats:
         """The rows with conditional means in place of NaN, in the type of `X`."""
+        X = _without(X, self.empty)
         missing = np.isnan(X)
         rows = np.flatnonzero(missing.any(axis=1))
         if not len(rows):
@@ -250,6 +261,11 @@ def _stacks(known: _Mask) -> Iterator[npt.NDArray[np.intp]]:
             yield rows[first : first + size]
 
 
+def _without(X: Floats, empty: _Mask) -> Floats:
+    """The rows with 0 in the columns that are empty."""
+    return np.where(empty, X.dtype.type(0), X) if empty.any() else X
+
+
 def _columns(X: npt.NDArray[Any], known: _Mask, shares: _Array) -> tuple[_Array, _Array]:
     """Means and standard deviations of known entries; exactly 0 where these are all the same."""
     low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
@@ -309,26 +325,47 @@ def sampled(n: int, d: int) -> npt.NDArray[np.intp]:
 
 
 def completed(
-    X: Floats | csr_array, y: Labels, weight: _Array | None, n_threads: int | None
+    X: Floats | csr_array,
+    y: Labels,
+    weight: _Array | None,
+    n_threads: int | None,
+    names: Sequence[str] | None = None,
 ) -> tuple[Floats | csr_array, _Mask | None, GaussianRows | None]:
     """Training rows without NaN, which entries were missing, and the Gaussian; None where none was.
 
-    Warns of classes of which a column has no known entry. ValueError if that is so of all samples,
-    or rows with NaN are sparse.
+    Warns of columns without any known entry, by their names, and of classes without any in a
+    column. ValueError if no entry is known, or rows with NaN are sparse.
     """
     if not has_missing(X):
         return X, None, None
-    missing = np.isnan(X)
     gaussian = GaussianRows.fit(X, weight, n_threads=n_threads)
+    warn_empty(gaussian, names)
+    missing = np.isnan(X) & ~gaussian.empty
     for label in np.unique(y).tolist():
         lacking = np.flatnonzero(missing[y == label].all(axis=0))
         if len(lacking):
             warn_caller(
-                f"X: no sample of class {label!r} has an entry in column {lacking[0]}; what is "
+                f"X: no sample of class {label!r} has an entry in column "
+                f"{_shown_names(lacking[:1], names)}; what is "
                 "expected there rests on the samples of other classes",
                 UserWarning,
             )
     return gaussian.filled(X, n_threads), missing, gaussian
+
+
+def warn_empty(gaussian: GaussianRows, names: Sequence[str] | None) -> None:
+    """Warn of columns without any known entry."""
+    empty = np.flatnonzero(gaussian.empty)
+    if len(empty):
+        shown = _shown_names(empty, names)
+        warn_caller(f"X: columns without any value ({shown}) are left out", UserWarning)
+
+
+def _shown_names(columns: npt.NDArray[np.intp], names: Sequence[str] | None) -> str:
+    """Names of columns for a message, or their indices."""
+    some = columns[:_SHOWN_COLUMNS].tolist()
+    shown = ", ".join(repr(j if names is None else names[j]) for j in some)
+    return shown if len(some) == len(columns) else f"{shown} and {len(columns) - len(some)} more"
 
 
 def complete(
@@ -338,6 +375,8 @@ def complete(
 
     ValueError if entries are missing, and the training rows were complete.
     """
+    if gaussian is not None and gaussian.empty.any():
+        return gaussian.filled(X, n_threads)
     if not has_missing(X):
         return X
     if gaussian is None:

@@ -10,7 +10,7 @@ import logging
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -53,6 +53,7 @@ __all__ = [
     "Verbose",
     "check_array",
     "class_weighted",
+    "encoded_names",
     "given_blocks",
     "is_valid",
     "is_wide",
@@ -124,6 +125,15 @@ def keep_completion(estimator: BaseEstimator, gaussian: GaussianRows | None) -> 
     estimator.__dict__.pop("completion_", None)
     if gaussian is not None:
         estimator.completion_ = gaussian
+
+
+def encoded_names(estimator: Any) -> Sequence[str] | None:
+    """Names of the columns that an estimator is fitted to, once encoded; None without names."""
+    encoder = getattr(estimator, "columns_", None)
+    if encoder is not None:
+        return [str(name) for name in encoder.feature_names_]
+    names = getattr(estimator, "feature_names_in_", None)
+    return None if names is None else [str(name) for name in names]
 
 
 def keep_columns(estimator: Any, blocks: RowBlocks | None, n_features: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, TypeVar
@@ -19,7 +19,7 @@ from eigenfeat.expansion.features import CoreRows, ExpandedRows
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.samples import reductions
 from eigenfeat.samples.blocks import Block, RowBlocks, RowTransform, merge_read, read
-from eigenfeat.samples.completion import GaussianRows, completed, sampled
+from eigenfeat.samples.completion import GaussianRows, completed, sampled, warn_empty
 from eigenfeat.samples.weights import class_factors
 
 if TYPE_CHECKING:
@@ -96,11 +96,12 @@ class MemoryRows:
         y: Labels,
         weight: npt.NDArray[np.float64] | None,
         n_threads: int | None,
+        names: Sequence[str] | None = None,
     ) -> MemoryRows:
-        """The same of rows that may have missing entries; see `completion.completed`."""
+        """As `of`, for rows that may have missing entries; see `completion.completed`."""
         if not has_missing(X):
             return cls.of(X, y, weight, n_threads)
-        rows, missing, gaussian = completed(X, y, weight, n_threads)
+        rows, missing, gaussian = completed(X, y, weight, n_threads, names)
         return cls.of(rows, y, weight, n_threads, missing, gaussian)
 
     @classmethod
@@ -433,6 +434,8 @@ def scan_blocks(
     result.moments = None  # blocks without NaN have some
     some = rows.take(sampled(rows.n_rows, rows.n_features))
     gaussian = GaussianRows.fit(some.X, some.weight, n_threads=n_threads)
+    encoder = blocks.encoder
+    warn_empty(gaussian, blocks.column_names if encoder is None else [*encoder.feature_names_])
     return rows.read_as(replace(known, completion=gaussian))
 
 

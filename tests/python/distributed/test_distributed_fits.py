@@ -278,6 +278,17 @@ def test_frames_with_words_and_gaps():
         spread.score(da.zeros((10, 4)), da.zeros(10))
 
 
+def test_nullable_numbers_with_gaps_are_numbers():
+    frame = loans()
+    numbers = frame[["age", "owner"]].convert_dtypes().assign(rooms=pd.array([1, pd.NA, 3] * 100))
+    local = eigenfeat.GEMClassifier(views="gem").fit(numbers, frame["kind"])
+    for form in (numbers, numbers.astype({"rooms": "int64[pyarrow]"})):
+        lazy = dd.from_pandas(form.assign(kind=frame["kind"]), npartitions=3)
+        for X, y in ((lazy, "kind"), (lazy[[*numbers]], lazy["kind"])):
+            found = distributed.GEMClassifier().fit(X, y).predict_proba(lazy[[*numbers]])
+            assert chance(found.compute(), local.predict_proba(numbers)) < 0.02
+
+
 def test_a_search_of_frames_with_words():
     frame = loans()
     lazy = dd.from_pandas(frame, npartitions=3)

@@ -8,7 +8,7 @@ from flat_gem import gem_classifier
 from sklearn.datasets import load_digits, load_iris
 from sklearn.impute import SimpleImputer
 
-from eigenfeat import GEM, ClassMoments, FisherLDA, GEMClassifier
+from eigenfeat import GEM, ClassMoments, FisherLDA, GEMClassifier, GEMRegressor
 from eigenfeat.rayleigh import QuadraticDiscriminant
 from eigenfeat.samples import ArrayBlocks, GeneratedBlocks
 from eigenfeat.samples.completion import GaussianRows
@@ -25,7 +25,7 @@ def gaussian(d=7, seed=0):
     scale = 10.0 ** rng.integers(-3, 4, d)
     mean = scale * rng.standard_normal(d)
     standard = covariance / np.outer(unit, unit)
-    return GaussianRows(mean, scale, np.zeros(d), standard, 1)
+    return GaussianRows(mean, scale, np.zeros(d), standard, 1, np.zeros(d, bool))
 
 
 def full_covariance(model):
@@ -224,10 +224,10 @@ def test_errors_name_what_is_wrong_and_leave_the_model_as_it_was(make):
     model = make().fit(incomplete(X, 0.2), y)
     before = {**vars(model)}
     empty = X.copy()
-    empty[:, 2] = np.nan
+    empty[:] = np.nan
     infinite = incomplete(X, 0.2)
     infinite[3, 1] = np.inf
-    for rows, message in ((empty, "NaN only in column 2"), (infinite, "infinity")):
+    for rows, message in ((empty, "expected a known entry, got NaN only"), (infinite, "infinity")):
         with pytest.raises(ValueError, match=message):
             model.fit(rows, y)
     blocks = ArrayBlocks(infinite, y, block_rows=50)
@@ -300,3 +300,36 @@ def test_the_order_of_many_samples_does_not_matter():
     orders = np.arange(n), rng.permutation(n)
     in_turn, shuffled = (FisherLDA().fit(X[rows], y[rows]).score(new, y) for rows in orders)
     assert in_turn > shuffled - 0.015
+
+
+EMPTY = [GEM(), GEMClassifier(views=["columns", "gem"]), FisherLDA(), QuadraticDiscriminant()]
+
+
+@pytest.mark.parametrize("estimator", [*EMPTY, GEMRegressor()], ids=lambda e: type(e).__name__)
+def test_a_column_without_values_is_left_out_by_name(rng, estimator):
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    X = pd.DataFrame(rng.standard_normal((120, 3)), columns=list("abc"))
+    X.iloc[::7, 1] = np.nan
+    y = (X["a"] > 0).astype(int)
+    method = "transform" if isinstance(estimator, GEM) else "predict"
+    constant = X.assign(e=0.0)[["e", *"abc"]]
+    expected = getattr(estimator.fit(constant, y), method)(constant)
+    void = X.assign(e=np.nan)[["e", *"abc"]]
+    with pytest.warns(UserWarning, match=r"columns without any value \('e'\) are left out"):
+        estimator.fit(void, y)
+    for later in (void, void.assign(e=1e3 * rng.standard_normal(120))):
+        found = getattr(estimator, method)(later)
+        np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
+
+
+def test_a_column_without_values_in_blocks(rng):
+    X = rng.standard_normal((120, 3))
+    y = (X[:, 0] > 0).astype(int)
+    X[::5, 1] = np.nan
+    void = np.insert(X, 1, np.nan, axis=1)
+    blocks = ArrayBlocks(void, y, block_rows=50)
+    with pytest.warns(UserWarning, match=r"columns without any value \(1\)"):
+        model = FisherLDA().fit(blocks)
+    constant = np.insert(X, 1, 0.0, axis=1)
+    expected = FisherLDA().fit(constant, y).transform(constant)
+    np.testing.assert_allclose(np.vstack([*model.transform(blocks)]), expected, rtol=1e-6)
