@@ -101,15 +101,6 @@ def test_batches_and_weights_are_the_whole():
     assert_allclose(weighted.gem_.eigenvalues_, repeated.gem_.eigenvalues_, rtol=1e-8)
 
 
-def test_blocks_of_rows_do_not_change_features(monkeypatch):
-    model = GEMPatches(patch_size=3).fit(IMAGES, LABELS)
-    expected = model.transform(IMAGES)
-    monkeypatch.setattr("eigenfeat.gem.patches._BLOCK", 1)
-    assert_array_equal(model.transform(IMAGES), expected)
-    again = GEMPatches(patch_size=3).fit(IMAGES, LABELS)
-    assert_allclose(again.gem_.eigenvalues_, model.gem_.eigenvalues_, rtol=1e-10)
-
-
 def test_padding_puts_zeros_around():
     padded = np.pad(IMAGES, ((0, 0), (2, 2), (1, 1)))
     whole = GEMPatches(patch_size=4).fit(padded, LABELS)

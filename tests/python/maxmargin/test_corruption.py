@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.decomposition import PCA
 
-from eigenfeat.maxmargin import MaxMarginShift, MulticlassSVM, _movers
+from eigenfeat.maxmargin import MaxMarginShift, MulticlassSVM
 
 
 def rows(n=12):
@@ -66,10 +66,3 @@ def test_kinds_of_rows():
     assert model.cv_scores_.shape == (2,)
     forced = MaxMarginShift(PCA(1), scales=(0.5,), cv=3, **given).fit(X, y)
     assert 0.3 < forced.relative_shift_ < 0.7
-
-
-def test_noise_that_is_refused_is_an_error(monkeypatch):
-    X, y = rows(30)
-    monkeypatch.setattr(_movers, "_ROUNDS", 1)
-    with pytest.raises(ValueError, match="sigma2: expected noise of which corrupted copies"):
-        MaxMarginShift(sigma2=30.0, svm=MulticlassSVM(C=3.0), moves="corrupted").fit(X, y)
