@@ -35,7 +35,7 @@ RANKS = tuple(
         "_base",
         "moments expansion neighbours regions",
         "pencils samples",
-        "linear wide signals",
+        "linear signals",
         "gem rayleigh ldg early maxmargin",
         "io distributed plotting",
         "demo report",
@@ -46,7 +46,7 @@ RANKS = tuple(
 RANK_OF = {folder: rank for rank, folders in enumerate(RANKS) for folder in folders}
 
 # From the bottom up: folders within a folder; "" is its own files.
-INNER_RANKS = {"ldg": ("_solving", "")}
+INNER_RANKS = {"ldg": ("_solving", ""), "gem": ("_randomized", "")}
 
 # Libraries besides the standard one: from which rank on, and those that are imported in functions.
 LIBRARIES = {"numpy": "_base", "joblib": "_base", "scipy": "pencils", "sklearn": "samples"}

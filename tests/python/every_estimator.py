@@ -21,7 +21,7 @@ LDG = {"n_components": 2, "gamma": 1.0, "n_neighbors": 5}
 SMALL_GEM = {"n_directions": 1, "threshold": 0}
 ESTIMATORS = {
     "GEM": lambda: ef.GEM(**SMALL_GEM),
-    "GEM, randomized": lambda: ef.GEM(**SMALL_GEM, solver="randomized", random_state=0),
+    "RandomizedGEM": lambda: ef.gem.RandomizedGEM(**SMALL_GEM),
     "GEM, scaled": lambda: ef.GEM(**SMALL_GEM, scale="columns"),
     "GEMClassifier": lambda: gem_classifier(**SMALL_GEM),
     "GEMClassifier, pool": lambda: gem_classifier(["columns", "gem"], **SMALL_GEM),
@@ -44,7 +44,6 @@ ESTIMATORS = {
     "OrientedPCA": lambda: ef.rayleigh.OrientedPCA(noise_matrix=np.eye(D)),
     "LDG": lambda: ldg.LDG(**LDG),
     "LDG, chosen": ldg.LDG,
-    "LDG, randomized": lambda: ldg.LDG(**LDG, solver="randomized"),
     "SparseLDG": lambda: ldg.SparseLDG(**LDG),
     "DiscriminativeGaussian": lambda: ldg.DiscriminativeGaussian(**LDG, max_iter=5),
     "KernelLDG": lambda: ldg.KernelLDG(kernel="rbf", **LDG),

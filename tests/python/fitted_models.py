@@ -63,8 +63,7 @@ MODELS = {
     ),
     "contrasts": lambda: ef.pencils.one_vs_rest(["a", "b", "c"]),
     "GEM": lambda: ef.GEM(n_directions=2).fit(FRAME, Y),
-    "GEM, wide": lambda: ef.GEM(n_directions=2, solver="randomized").fit(_wide(), Y),
-    "GEM, wide and dense": lambda: ef.GEM(n_directions=2, solver="randomized").fit(X, Y),
+    "RandomizedGEM": lambda: ef.gem.RandomizedGEM(n_directions=2).fit(_wide(), Y),
     "GEM, partly fitted": _partial_gem,
     "GEM, groups": lambda: ef.GEM(n_directions=2, pairs=ef.pencils.one_vs_rest(NAMES.tolist())).fit(
         X, Y

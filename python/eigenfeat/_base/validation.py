@@ -393,10 +393,11 @@ def _equals_transpose(matrix: RealArray, tile: int = 256) -> bool:
     )
 
 
-def check_memory(what: str, n_matrices: int, d: int) -> None:
+def check_memory(what: str, n_matrices: int, d: int, instead: str = "") -> None:
     """MemoryError if `n_matrices` of (d, d) float64 exceed the machine's memory.
 
-    Called before anything is allocated; the message says how many bytes it would take.
+    Called before anything is allocated; the message says how many bytes it would take, and names
+    what to use `instead`.
     """
     needed = n_matrices * d * d * 8
     available = physical_memory()
@@ -404,6 +405,7 @@ def check_memory(what: str, n_matrices: int, d: int) -> None:
         raise MemoryError(
             f"{what}: {n_matrices} matrices of {d} x {d} take {needed:,} bytes "
             f"({needed / 2**30:.1f} GiB), but the machine has {available / 2**30:.1f} GiB"
+            + (instead and f"; use {instead}")
         )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +38,6 @@ __all__ = [
     "Directions",
     "ExpandedRows",
     "Layer",
-    "WideColumns",
     "as_layer",
     "check_powers",
     "column_suffixes",
@@ -46,7 +45,6 @@ __all__ = [
     "core_rows",
     "expand",
     "few_features",
-    "is_wide_columns",
     "layer_features",
     "project_rows",
     "row_blocks",
@@ -57,24 +55,6 @@ _Doubles: TypeAlias = NDArray[np.float64]
 _Weight: TypeAlias = NDArray[np.float64] | None
 
 EXPANSIONS = ("half_wave", "shifted", "polynomial", "none")
-
-
-class WideColumns(Protocol):
-    """Directions (d, F) of a huge d that are not kept as an array, but can project samples."""
-
-    shape: tuple[int, int]
-    dtype: DType
-
-    def project(
-        self,
-        X: Floats | csr_array,
-        offset: NDArray[np.float64] | None = None,
-        n_threads: int | None = None,
-    ) -> Floats:
-        """Return ``X @ directions + offset`` (n, F)."""
-
-    def __getitem__(self, key: tuple[slice, Any]) -> WideColumns:
-        """Some of the directions."""
 
 
 class CoreRows(Protocol):
@@ -127,11 +107,6 @@ class CoreRows(Protocol):
         """``Phi diag(scale)^2 Phi^T`` (n, n)."""
 
 
-def is_wide_columns(directions: object) -> TypeGuard[WideColumns]:
-    """Whether directions are not an array, but project samples themselves."""
-    return hasattr(directions, "project")
-
-
 def check_powers(powers: object) -> list[int]:
     """Return `powers` as a list of distinct integers out of 1, 2, 3.
 
@@ -153,7 +128,7 @@ def check_powers(powers: object) -> list[int]:
 
 def expand(
     X: Rows,
-    directions: Floats | WideColumns,
+    directions: Floats,
     offset: Floats | None = None,
     *,
     expansion: str = "half_wave",
@@ -245,7 +220,7 @@ class ExpandedRows:
     """
 
     X: Any
-    directions: Floats | WideColumns
+    directions: Floats
     offset: NDArray[Any] | None = None
     expansion: str = "half_wave"
     powers: Sequence[int] = (1, 2, 3)
@@ -254,10 +229,7 @@ class ExpandedRows:
 
     def __post_init__(self) -> None:
         _check_expansion(self.expansion)
-        directions = self.directions
-        if is_wide_columns(directions):  # of a huge dimension: their projections say it all
-            directions = np.broadcast_to(np.zeros((), directions.dtype), directions.shape)
-        directions = real_array(directions, "directions")
+        directions = real_array(self.directions, "directions")
         if directions.ndim != 2:
             raise ValueError(f"directions: expected shape (d, F), got {directions.shape}")
         object.__setattr__(self, "powers", tuple(check_powers(self.powers)))
@@ -407,7 +379,7 @@ class Directions:
 
     Attributes
     ----------
-    directions : (d, F) array or WideColumns
+    directions : (d, F) array
         In the units of the samples: projections are ``X @ directions + offset``.
     offset : (F,) array
     eigenvalues : (F,) array
@@ -425,16 +397,13 @@ class Directions:
 
     def project(self, X: Floats | csr_array, n_threads: int | None) -> Floats:
         """Projections (n, F) of samples."""
-        if is_wide_columns(self.directions):
-            return self.directions.project(X, self.offset, n_threads)
         return expand(X, self.directions, self.offset, expansion="none", n_threads=n_threads)
 
     def subset(self: _Own, mask: NDArray[np.bool_]) -> _Own:
         """Those for which the mask is true."""
-        some = self.directions[:, mask]
         return replace(
             self,
-            directions=some if is_wide_columns(some) else np.ascontiguousarray(some),
+            directions=np.ascontiguousarray(self.directions[:, mask]),
             offset=self.offset[mask],
             eigenvalues=self.eigenvalues[mask],
             pairs=self.pairs[mask],
@@ -463,8 +432,6 @@ class Layer(Directions):
 
     def transform(self, X: Floats | csr_array, n_threads: int | None) -> Floats:
         """Expanded features of samples, as one array."""
-        if is_wide_columns(self.directions):
-            return self.features(self.project(X, n_threads)).toarray()
         return expand(
             X,
             self.directions,

@@ -6,5 +6,6 @@ from .explanation import contributions as contributions
 from .gem import GEM as GEM
 from .joint import JointGEMClassifier as JointGEMClassifier
 from .patches import GEMPatches as GEMPatches
+from .randomized import RandomizedGEM as RandomizedGEM
 from .regressor import GEMRegressor as GEMRegressor
 from .search import GEMClassifierCV as GEMClassifierCV

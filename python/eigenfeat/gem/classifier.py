@@ -45,7 +45,6 @@ from eigenfeat.samples.estimator import (
     encoded_names,
     given_blocks,
     is_valid,
-    is_wide,
     keep_columns,
     keep_completion,
     steps_of,
@@ -297,8 +296,7 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
         self, X: Any, y: Any, sample_weight: ArrayLike | None, events: Any, *, moments: bool = True
     ) -> tuple[LabelledRows, LabelledRows]:
         """Checked rows with their labels, and with what the moments are conditioned on instead."""
-        wide = is_wide(X, self._base_gem().solver)
-        blocks = None if wide else given_blocks(X, y, sample_weight, estimator=self)
+        blocks = given_blocks(X, y, sample_weight, estimator=self)
         whole = None if blocks is None or events is not None else blocks.in_memory()
         if blocks is not None and (whole is None or whole.y is None or not len(whole)):
             return self._block_rows(blocks, events, moments)
@@ -431,8 +429,6 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
         why = ""
         if self.depth > 1 or self.n_clusters > 1 or self._base_gem().include_input:
             why = "layers, clusters and input columns have GEM features of the columns alone"
-        elif self._base_gem().solver == "randomized":
-            why = "the solver 'randomized' has no moments to leave folds out of"
         elif not isinstance(rows, MemoryRows) or not rows.dense or groups is not rows:
             why = "sparse samples, blocks and events have GEM features of the columns alone"
         elif len(rows.classes) > MOST_CLASSES:
@@ -510,8 +506,6 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
         """The first layer's extractor, not fitted, and rows labelled by what it tells apart."""
         gem = self._gem(0, len(groups.classes), groups.n_rows, groups.n_features)
         pairs = self._base_gem().pairs
-        if isinstance(groups, MemoryRows) and is_wide(groups.block.X, gem.solver):
-            gem.pairs = pairs  # which has no groups of classes
         if self.n_clusters == 1 or not isinstance(groups, MemoryRows):
             return gem, groups
         names, of_classes = class_clusters(

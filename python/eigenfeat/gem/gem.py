@@ -37,7 +37,6 @@ from eigenfeat.samples.estimator import (
     Verbose,
     encoded_names,
     given_blocks,
-    is_wide,
     keep_columns,
     keep_completion,
     unchanged_on_error,
@@ -46,13 +45,10 @@ from eigenfeat.samples.estimator import (
 )
 from eigenfeat.samples.labelled import MemoryRows, scan_blocks
 from eigenfeat.samples.out_of_core import over_blocks
-from eigenfeat.wide.directions import WideDirections
-from eigenfeat.wide.pencils import expand_wide, refuse_moments, solve_wide
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from eigenfeat.pencils.fitted_directions import ScaleReport
     from eigenfeat.samples.labelled import LabelledRows
 
 __all__ = ["GEM"]
@@ -72,7 +68,7 @@ class GEM(Verbose, FittedDirections, LazySolution, TransformerMixin, BaseEstimat
     ----------
     ridge : float >= 0, "auto" or None, default=None
         Multiple of a denominator's mean eigenvalue that is added to its diagonal. "auto": .03 to 1
-        by each class's spectrum. None: .2; .2 d / n_c with "randomized".
+        by each class's spectrum. None: .2.
     n_directions : int >= 1 or "auto", default="auto"
         Maximum number of directions of a pair. "auto": 10, or fewer with more than 300 pairs.
     threshold : float, "auto" or None, default=1.5
@@ -95,9 +91,8 @@ class GEM(Verbose, FittedDirections, LazySolution, TransformerMixin, BaseEstimat
         The exponents `a`.
     include_input : bool, default=False
         Whether the features are preceded by the input features.
-    solver : {"auto", "full", "subset", "tridiagonal", "krylov", "randomized"}, default="auto"
-        See :func:`eigenfeat.generalized_eigh`. "randomized" forms no d x d matrix; "auto" uses it
-        for sparse samples with more than 20,000 columns.
+    solver : {"auto", "full", "subset", "tridiagonal", "krylov"}, default="auto"
+        See :func:`eigenfeat.generalized_eigh`.
     random_state, n_threads, verbose : default=0, None, 0
         Seed for `scale` and random pairs; number of threads, all by default; 1 prints progress.
 
@@ -109,17 +104,18 @@ class GEM(Verbose, FittedDirections, LazySolution, TransformerMixin, BaseEstimat
         Of each direction, the eigenvalue, its rank in the pair, from 0, and the two labels.
     classes_, n_features_in_, feature_names_in_
         Labels, sorted; number of input features, and their names if they had names.
-    moments_, residuals_ : ClassMoments, (F,) array
-        Moments of the classes; with "randomized", residuals instead.
+    moments_ : ClassMoments
+        Moments of the classes.
     scale_, column_scale_, scale_report_ : str, (d,) array, ScaleReport
         The choice of `scale`, the divisors of the columns, and the reasons.
     pair_conditions_, eigenvalue_bounds_ : PairConditions, (F, 2) array
-        How well the pencils are conditioned; see :doc:`/guide/gem`. Not with "randomized".
+        How well the pencils are conditioned; see :doc:`/guide/gem`.
 
     See Also
     --------
     GEMClassifier : GEM and other views with a classifier, without storing the features.
-    eigenfeat.gem.GEMPatches : The same on patches of images and signals.
+    eigenfeat.gem.RandomizedGEM : For tens of thousands of columns and more.
+    eigenfeat.gem.GEMPatches : GEM on patches of images and signals.
 
     References
     ----------
@@ -148,7 +144,7 @@ class GEM(Verbose, FittedDirections, LazySolution, TransformerMixin, BaseEstimat
         "expansion": [StrOptions({"auto", "half_wave", "shifted", "polynomial", "none"})],
         "powers": ["array-like"],
         "include_input": ["boolean"],
-        "solver": [StrOptions({"auto", "full", "subset", "tridiagonal", "krylov", "randomized"})],
+        "solver": [StrOptions({"auto", "full", "subset", "tridiagonal", "krylov"})],
         "random_state": ["random_state"],
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
         "verbose": ["verbose"],
@@ -204,10 +200,7 @@ class GEM(Verbose, FittedDirections, LazySolution, TransformerMixin, BaseEstimat
             The estimator itself.
         """
         with unchanged_on_error(self):
-            wide = is_wide(X, self.solver) and not isinstance(X, RowBlocks)
-            blocks = None if wide else given_blocks(X, y, sample_weight, estimator=self)
-            if blocks is not None:
-                refuse_moments(self.solver)
+            blocks = given_blocks(X, y, sample_weight, estimator=self)
             self._check_parameters()
             started = time.perf_counter()
             rows: LabelledRows
@@ -245,7 +238,6 @@ class GEM(Verbose, FittedDirections, LazySolution, TransformerMixin, BaseEstimat
             The estimator itself. An error leaves it unchanged.
         """
         with unchanged_on_error(self):  # moments are as they were, too, if they cannot be updated
-            refuse_moments(self.solver)
             self._take(X, y, sample_weight, classes, first=not hasattr(self, "moments_"))
         return self
 
@@ -267,7 +259,6 @@ class GEM(Verbose, FittedDirections, LazySolution, TransformerMixin, BaseEstimat
             raise TypeError(f"moments: expected ClassMoments, got {type(moments).__name__}")
         with unchanged_on_error(self):
             self._check_parameters()
-            refuse_moments(self.solver)
             check_two_labels(moments.active_classes)
             take_names(self, moments)
             self._adopt(moments.copy())
@@ -275,32 +266,10 @@ class GEM(Verbose, FittedDirections, LazySolution, TransformerMixin, BaseEstimat
 
     def _learn(self, rows: LabelledRows, started: float, known: ClassMoments | None = None) -> GEM:
         """Solve for directions of checked rows, from their moments if those are known."""
-        if isinstance(rows, MemoryRows) and is_wide(rows.block.X, self.solver):
-            self.n_features_in_ = rows.n_features
-            keep_completion(self, rows.completion)
-            return self._learn_wide(rows)
         moments = rows.moments() if known is None else known
         if known is None:
             self._log(f"moments: {rows.n_rows} samples, {rows.n_features} features", started)
         return self._adopt(moments, rows)
-
-    def _learn_wide(self, rows: MemoryRows) -> GEM:
-        """Solve for directions of rows of a huge dimension, of which no moments are formed."""
-        if self.include_input:
-            raise ValueError("include_input: expected False with solver='randomized', got True")
-        started = time.perf_counter()
-        seed, y = self._draw_seed(), rows.classes[rows.codes]
-        settings = Settings.of(self, seed, "auto")
-        result = solve_wide(rows.block.X, y, rows.block.weight, settings, self._log)
-        self.__dict__.pop("moments_", None)
-        self._seed = seed
-        self._trial: ScaleReport | None = None
-        self.classes_ = np.unique(y)
-        self.residuals_ = result.residuals
-        self._solution = Lazy.of(result)
-        worst = result.residuals.max(initial=0.0)
-        self._log(f"{result.steps} vectors solved for, largest residual {worst:.1e}", started)
-        return self
 
     def _adopt(self, moments: ClassMoments, rows: LabelledRows | None = None) -> GEM:
         """Solve for directions from moments that nobody else will change.
@@ -334,14 +303,6 @@ class GEM(Verbose, FittedDirections, LazySolution, TransformerMixin, BaseEstimat
         result = self._solved()
         rows = validate_data(self, X, reset=False, **ALLOW_NAN)
         rows = complete(getattr(self, "completion_", None), rows, self.n_threads)
-        if isinstance(result.directions, WideDirections):
-            return expand_wide(
-                result,
-                rows,
-                expansion=self._expansion(),
-                powers=self.powers,
-                n_threads=self.n_threads,
-            )
         return expand(
             rows,
             result.directions,
@@ -392,7 +353,6 @@ class GEM(Verbose, FittedDirections, LazySolution, TransformerMixin, BaseEstimat
 
     def _hold(self, moments: ClassMoments) -> None:
         """Keep the moments, and a promise to solve for their directions."""
-        self.__dict__.pop("residuals_", None)
         self.moments_ = moments
         self.classes_ = np.asarray(moments.classes_)
         how = (Settings.of(self, self._seed), self._trial, self._solve_with)

@@ -28,7 +28,6 @@ from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.linear.held_out import temperature
 from eigenfeat.moments.class_moments import column_deviations, pooled_mean, shares_and_means
 from eigenfeat.samples.blocks import ArrayBlocks
-from eigenfeat.samples.estimator import WIDE, is_wide
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -176,25 +175,12 @@ class JointGEMClassifier(GEMClassifier):
                 "expansion: expected 'auto' or 'shifted' for joint training, whose steps need "
                 f"smooth features, got {gem.expansion!r}"
             )
-        if gem.solver == "randomized":
-            raise ValueError(
-                "solver: expected one with moments for joint training, got 'randomized'"
-            )
 
     def _is_smooth(self) -> bool:
         return True
 
     def _most_steps(self) -> int:
         return super()._most_steps() + self.epochs
-
-    def _rows(
-        self, X: Any, y: Any, sample_weight: Any, events: Any, *, moments: bool = True
-    ) -> tuple[LabelledRows, LabelledRows]:
-        if is_wide(X, "auto"):
-            raise ValueError(
-                f"X: expected at most {WIDE:,} sparse columns for joint training, got {X.shape[1]}"
-            )
-        return super()._rows(X, y, sample_weight, events, moments=moments)
 
     def _block_rows(
         self, blocks: RowBlocks, events: Any, moments: bool

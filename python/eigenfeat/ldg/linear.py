@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
@@ -31,39 +30,44 @@ from eigenfeat.expansion.features import expand
 from eigenfeat.ldg._solving import selection
 from eigenfeat.ldg._solving.coordinates import (
     Basis,
+    Columns,
     smallest_eigenpairs,
     span_of,
     standardise,
 )
 from eigenfeat.ldg._solving.selection import FoldAccuracies, fold_accuracies, spread_out
+from eigenfeat.ldg._solving.span import (
+    SpanBasis,
+    kernel_coordinates,
+    nearest_by_kernel,
+    sparse_columns,
+)
+from eigenfeat.moments.columns import signed
 from eigenfeat.neighbours.local_means import (
     LocalScatters,
     knn_accuracy,
     local_scatters,
     scatters_of_neighbours,
 )
-from eigenfeat.samples.estimator import BaseEstimator, is_wide, unchanged_on_error, validate_data
-from eigenfeat.wide.ldg import WideBasis, WideProblem, WideRows, coordinates_of, wide_rows
-from eigenfeat.wide.rows import Columns
+from eigenfeat.samples.estimator import BaseEstimator, unchanged_on_error, validate_data
 
 __all__ = ["LDG", "Problem"]
 
 N_FOLDS = 5
-MOST_COORDINATES = 2000  # rows of a huge dimension that are given coordinates
 
 
 @dataclass(eq=False)
 class Problem:
     """Training samples in the coordinates that they are solved in, and what selection found."""
 
-    rows: NDArray[Any]  # standardised, (n, varying columns)
+    rows: NDArray[Any]  # (n, varying columns), standardised; the coordinates of sparse samples
     coordinates: NDArray[Any]  # (n, r)
-    basis: Basis | WideBasis
+    basis: Basis | SpanBasis
     columns: Columns
     codes: NDArray[np.int64]
     n_classes: int
     n_threads: int | None
-    wide: WideRows | None = None  # where the coordinates come from, if these have no columns
+    kernel: NDArray[np.float64] | None = None  # (n, n) of sparse samples
     results: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -74,7 +78,7 @@ class Problem:
     @property
     def spread_out(self) -> bool:
         """Whether parameters are to be chosen by rows that had no part in the directions."""
-        return spread_out(*self.rows.shape)
+        return spread_out(len(self.rows), len(self.columns.varying))
 
     def fold_accuracies(
         self, counts: Sequence[int], gammas: Sequence[float], dimensions: Sequence[int]
@@ -92,14 +96,12 @@ class Problem:
 
     def scatters(self, n_neighbors: int) -> LocalScatters:
         """V and A."""
-        if self.wide is None:
+        if self.kernel is None:
             return local_scatters(
                 self.coordinates, self.codes, self.n_classes, n_neighbors, n_threads=self.n_threads
             )
-        near = self.wide.neighbours(self.codes, self.n_classes, n_neighbors)
-        return scatters_of_neighbours(
-            self.coordinates, self.codes, np.stack(near, axis=1), n_threads=self.n_threads
-        )
+        near = nearest_by_kernel(self.kernel, self.codes, self.n_classes, n_neighbors)
+        return scatters_of_neighbours(self.coordinates, self.codes, near, n_threads=self.n_threads)
 
     def solve(
         self, scatters: LocalScatters, gamma: float, count: int
@@ -139,12 +141,8 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         accuracy of 3-NN. A sequence: the candidates. Smaller classes use all samples.
     standardize : bool, default=True
         Whether columns are divided by their standard deviations first. Constant columns become 0.
-    solver : {"auto", "exact", "randomized"}, default="auto"
-        "randomized" never makes sparse samples dense; with more than 2,000 samples it needs a given
-        `n_neighbors`. "auto" uses it for sparse samples of more than 20,000
-        columns.
     random_state : int, RandomState instance or None, default=None
-        For folds and the start of Krylov subspaces.
+        Seed of the folds that choose `n_neighbors`.
     n_threads : int or None, default=None
         Number of threads; None uses all OpenMP threads. Results do not depend on it.
 
@@ -206,7 +204,6 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             "array-like",
         ],
         "standardize": ["boolean"],
-        "solver": [StrOptions({"auto", "exact", "randomized"})],
         "random_state": ["random_state"],
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
     }
@@ -218,7 +215,6 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         gamma: float | str | Sequence[float] = "cv",
         n_neighbors: int | str | Sequence[int] = "cv",
         standardize: bool = True,
-        solver: str = "auto",
         random_state: RandomState = None,
         n_threads: int | None = None,
     ) -> None:
@@ -226,7 +222,6 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.gamma = gamma
         self.n_neighbors = n_neighbors
         self.standardize = standardize
-        self.solver = solver
         self.random_state = random_state
         self.n_threads = n_threads
 
@@ -236,8 +231,8 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : (n, d) array-like or sparse matrix
-            Finite samples. Unless `solver` is "randomized", sparse samples are made dense, except
-            for columns of zeros.
+            Finite samples. Sparse samples with at least as many columns as samples stay sparse;
+            others become dense, except for columns of zeros.
         y : (n,) array-like
             Labels of at least two classes.
 
@@ -319,11 +314,13 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 stacklevel=4,  # past the decorator
             )
 
+    _in_span: ClassVar[bool] = True  # whether directions may be solved for in the samples' span
+
     def _problem(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
         classes, codes = np.unique(y, return_inverse=True)
         check_two_labels(classes)
-        if is_wide(X, getattr(self, "solver", "exact")):
-            return self._wide_problem(X, codes, len(classes)), classes
+        if sparse.issparse(X) and X.shape[1] >= X.shape[0] and self._in_span:
+            return self._span_problem(X, codes, len(classes)), classes
         columns, rows = standardise(X, self.standardize)
         if rows.shape[1] == 0:
             raise ValueError("X: expected samples that differ, got constant columns only")
@@ -331,14 +328,11 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         problem = Problem(rows, coordinates, basis, columns, codes, len(classes), self.n_threads)
         return problem, classes
 
-    def _wide_problem(self, X: Any, codes: NDArray[np.int64], k: int) -> Any:
-        """Coordinates of few samples, products with many."""
-        columns, wide = wide_rows(X, self.standardize, self.n_threads)
-        if X.shape[0] > MOST_COORDINATES:
-            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-            return WideProblem(wide, columns, codes, k, self.n_threads, seed)
-        basis, rows = coordinates_of(wide)
-        return Problem(rows, rows, basis, columns, codes, k, self.n_threads, wide)
+    def _span_problem(self, X: Any, codes: NDArray[np.int64], n_classes: int) -> Problem:
+        """The problem in the span of sparse samples, which are not made dense."""
+        columns, samples = sparse_columns(X, self.standardize)
+        basis, rows, kernel = kernel_coordinates(samples)
+        return Problem(rows, rows, basis, columns, codes, n_classes, self.n_threads, kernel)
 
     def _candidates(self, problem: Problem) -> dict[str, Any]:
         """Each parameter's candidates: one, or several to choose from. Checked before any work."""
@@ -399,8 +393,6 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         counts = selection.useful_counts(candidates, problem.codes)
         if len(counts) == 1:
             return int(counts[0])
-        if isinstance(problem, WideProblem):
-            problem.neighbour_accuracies()
         folds = selection.stratified_folds(
             problem.codes, N_FOLDS, random_generator(self.random_state)
         )
@@ -468,7 +460,7 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     ) -> None:
         columns = problem.columns
         self.components_ = np.zeros((len(values), len(columns.mean)))
-        self.components_[:, columns.varying] = problem.basis.expand(vectors).T
+        self.components_[:, columns.varying] = signed(problem.basis.expand(vectors)).T
         self.mean_, self.scale_ = columns.mean, columns.scale
         self.eigenvalues_ = values
         self.gamma_, self.n_neighbors_, self.n_components_ = gamma, n_neighbors, len(values)

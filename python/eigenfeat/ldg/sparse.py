@@ -168,6 +168,8 @@ class SparseLDG(LDG):
                 )
         return self
 
+    _in_span: ClassVar[bool] = False
+
     def _problem(self, X: Any, y: Any) -> Any:
         """Solve in the columns themselves: those of a rotated basis would not be sparse."""
         problem, classes = super()._problem(X, y)

@@ -44,6 +44,7 @@ __all__ = [
 ]
 
 _KIND = "class moments"
+_WITHOUT = "eigenfeat.gem.RandomizedGEM, which forms no such matrices"
 _Array = npt.NDArray[np.float64]
 
 
@@ -318,7 +319,7 @@ class ClassMoments:
         """The matrices; those of few samples are formed now."""
         with self._lock:
             if self._few is not None:
-                check_memory("ClassMoments", len(self._table), self._few.n_features)
+                check_memory("ClassMoments", len(self._table), self._few.n_features, _WITHOUT)
                 self._formed = self._few.form(len(self._table))
                 self._few = None
             return self._formed
@@ -340,7 +341,7 @@ class ClassMoments:
 
     def _with_room(self, n_classes: int, n_features: int) -> core.ClassMoments:
         """The core with at least this many classes; additional empty ones are not visible."""
-        check_memory("ClassMoments", n_classes, n_features)
+        check_memory("ClassMoments", n_classes, n_features, _WITHOUT)
         formed = self._core
         if formed is None:
             return core.ClassMoments(n_classes, n_features)

@@ -56,14 +56,12 @@ class Settings:
     n_threads: int | None
 
     @classmethod
-    def of(
-        cls, estimator: BaseEstimator, seed: int, default_ridge: float | str = DEFAULT_RIDGE
-    ) -> Settings:
+    def of(cls, estimator: BaseEstimator, seed: int) -> Settings:
         """Of an estimator that has parameters of these names; the ridge of None is the default."""
         names = set(cls.__dataclass_fields__) - {"seed"}
         given = {name: getattr(estimator, name) for name in names}
         if given["ridge"] is None:
-            given["ridge"] = default_ridge
+            given["ridge"] = DEFAULT_RIDGE
         return cls(seed=seed, **given)
 
 
@@ -393,8 +391,6 @@ class FittedDirections:
     def pair_conditions_(self) -> PairConditions:
         """Crawford numbers and sampling errors of the pencils; computed at each access."""
         result = self._solved()
-        if not hasattr(self, "moments_"):
-            raise AttributeError("pair_conditions_ needs moments, which 'randomized' has none of")
         settings, scale = Settings.of(self, self._seed), result.scale
         return pair_conditions(
             self.moments_,

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 import sklearn.base
-from scipy import sparse
 from sklearn.utils import validation
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
@@ -46,7 +45,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LOGGER",
-    "WIDE",
     "BaseEstimator",
     "Iterative",
     "StoppedError",
@@ -56,7 +54,6 @@ __all__ = [
     "encoded_names",
     "given_blocks",
     "is_valid",
-    "is_wide",
     "keep_columns",
     "keep_completion",
     "progress_bar",
@@ -271,18 +268,6 @@ def validate_columns(
         return validation.check_array(encoded, **options)
     what = "target" if options.get("y_numeric") else "label"
     return validation.check_X_y(encoded, plain_labels(y, what=what), **options)
-
-
-WIDE = 20_000  # features beyond which sparse rows are taken as they are
-
-
-def is_wide(X: Any, solver: str) -> bool:
-    """Whether rows, checked or not, are to be solved without matrices of d x d."""
-    if not isinstance(solver, str):  # an error of the parameter's own, later
-        return False
-    if solver == "randomized" or not sparse.issparse(X):
-        return solver == "randomized"
-    return solver == "auto" and X.shape[1] > WIDE
 
 
 class StoppedError(Exception):

@@ -56,7 +56,7 @@ def problem(name, parameter, value):
 
 
 # Each estimator once, and those whose parameters count in one mode alone.
-MODES = ("GEM, randomized", "LDG, randomized", "MaxMarginShift, joint", "MaxMarginShift, corrupted")
+MODES = ("MaxMarginShift, joint", "MaxMarginShift, corrupted")
 
 
 @pytest.mark.parametrize("name", [n for n in ESTIMATORS if "," not in n or n in MODES])

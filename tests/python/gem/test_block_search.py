@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from block_support import FarBlocks, objective_gap
 from flat_gem import gem_classifier
 from numpy.testing import assert_array_equal
@@ -162,14 +161,3 @@ def test_interrupted_keeps_what_is_finished(digits, monkeypatch):
     tried = [tuple(result["params"].values()) for result in model.results_]
     assert sorted(tried) == [(1.0, 0.1), (1.0, 1.0), (75.0, 1.0)]
     assert attributes(model) == before
-
-
-def test_rows_of_a_huge_dimension_stay_in_memory():
-    random = np.random.RandomState(0)
-    y = np.repeat([0, 1], 100)
-    X = sp.random(200, 21_000, density=0.002, format="lil", random_state=random)
-    X[np.arange(200), y] = 1.0
-    grid = {"logit__penalty": [1.0, 0.1], "gem__ridge": [10.0, 100.0]}
-    found = GEMClassifierCV(gem_classifier(n_directions=2), grid).fit(X.tocsr(), y)
-    assert len(found.results_) == 4
-    assert found.score(X.tocsr(), y) == 1.0

@@ -190,7 +190,6 @@ def test_ensembles_and_searches():
     ("changes", "message"),
     [
         ({"expansion": "half_wave"}, "expansion: expected 'auto' or 'shifted' for joint"),
-        ({"gem__solver": "randomized"}, "solver: expected one with moments"),
     ],
 )
 def test_bad_parameters_leave_the_model_as_it_was(changes, message):

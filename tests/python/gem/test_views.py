@@ -13,7 +13,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from eigenfeat import GEM, GEMClassifier
+from eigenfeat import GEMClassifier
 from eigenfeat.gem.views import VIEWS, Interactions, Kernel, TableStatistics, bin_tables
 from eigenfeat.gem.views import _ranked as ranked
 from eigenfeat.linear.held_out import pool_folds, pool_loss, pool_weights
@@ -427,14 +427,6 @@ def test_ranks_of_indicators_are_no_view_of_their_own(rng):
     X[:, 3] = rng.standard_normal(90)
     notes = {view.name: view.note for view in GEMClassifier().fit(X, y).views_}
     assert "indicators" not in notes["gem_ranks"]
-
-
-def test_a_solver_without_moments_has_gem_features_of_the_columns_alone(rng):
-    X, y = rng.standard_normal((60, 5)), np.arange(60) % 2
-    model = GEMClassifier(gem=GEM(solver="randomized", ridge=0.5)).fit(X, y)
-    assert [view.name for view in model.views_] == ["gem"]
-    with pytest.raises(ValueError, match=r"views: expected 'auto' or 'gem' here \(.*randomized"):
-        GEMClassifier(["columns", "gem"], gem=GEM(solver="randomized", ridge=0.5)).fit(X, y)
 
 
 @pytest.mark.parametrize("views", ["auto", ["interactions"], ["gem_ranks", "kernel"]])

@@ -486,8 +486,8 @@ def test_sparse_rows_are_checked(tmp_path):
 
 
 def test_sparse_directions_are_checked(tmp_path):
-    path = saved(tmp_path, "GEM, wide")
-    rows = ("_solution", "directions", "by_column", 0)
+    path = saved(tmp_path, "RandomizedGEM")
+    rows = ("directions_", "by_column", 0)
     change_array(path, *rows, "indices", to=lambda indices: indices + 10**6)
     with pytest.raises(ValueError, match=r"indices: expected columns in \[0, \d+\), got 10000"):
         outputs(ef.load(path))

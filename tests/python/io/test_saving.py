@@ -66,7 +66,7 @@ def test_files_hold_every_bit(tmp_path, name):
 
 
 PICKLED = ("moments", "moments of few", "pencils", "directions", "contrasts", "GEM, partly fitted")
-PICKLED += ("GEM, wide", "MulticlassSVM, sparse", "ReliableClassifier, LDA")
+PICKLED += ("RandomizedGEM", "MulticlassSVM, sparse", "ReliableClassifier, LDA")
 
 
 @pytest.mark.parametrize("name", PICKLED)  # scikit-learn's checks pickle every estimator

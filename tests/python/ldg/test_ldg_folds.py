@@ -89,7 +89,7 @@ def test_given_candidates_greedy_growth_and_hard_rows():
 def test_sparse_rows_kernels_and_sparse_directions_choose_so_too():
     X, y = blobs(30, 45, 2)
     exact = LDG().fit(X, y)
-    wide = LDG(solver="randomized").fit(sparse.csr_matrix(X), y)
+    wide = LDG().fit(sparse.csr_matrix(X), y)
     kernel = KernelLDG().fit(X / X.std(axis=0), y)
     few = SparseLDG(1, tol=0.01).fit(X[:, :32], y)
     for model in (wide, kernel):

@@ -138,6 +138,3 @@ def test_what_cannot_be_chosen_is_refused(name):
     X = np.random.default_rng(0).standard_normal((40, 5))
     with pytest.raises(ValueError, match=name):
         pair_directions(ClassMoments().update(X, np.arange(40) % 2), **{name: "best"})
-    if name == "threshold":
-        with pytest.raises(ValueError, match="threshold: expected a number with solver='random"):
-            GEM(solver="randomized", threshold="auto").fit(X, np.arange(40) % 2)

@@ -157,14 +157,6 @@ def test_units_and_weights_by_a_factor_change_nothing():
     np.testing.assert_allclose(other.filled(X * unit) / unit, model.filled(X), rtol=1e-7)
 
 
-def test_rows_solved_without_moments_are_completed_too(digits):
-    X, y = digits
-    model = GEM(solver="randomized", n_directions=2).fit(X[:300], y[:300])
-    assert np.isfinite(model.transform(X[300:330])).all()
-    whole = np.nan_to_num(X[:300])
-    assert not hasattr(model.fit(whole, y[:300]), "completion_")
-
-
 def test_complete_rows_have_no_completion():
     X, y = load_iris(return_X_y=True)
     for model in (GEM(), GEMClassifier(views="gem"), FisherLDA()):

@@ -17,11 +17,19 @@ from scipy import linalg, sparse
 from eigenfeat._base.types import Floats
 from eigenfeat._base.validation import in_order
 from eigenfeat.moments.columns import deviations, in_any_order, signed
-from eigenfeat.wide.rows import Columns
 
-__all__ = ["SMALL", "Basis", "smallest_eigenpairs", "span_of", "standardise"]
+__all__ = ["SMALL", "Basis", "Columns", "smallest_eigenpairs", "span_of", "standardise"]
 
 SMALL = 200  # orders below which all eigenpairs by division take less time than some by bisection
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """How columns are standardised: ``(x - mean) / scale``."""
+
+    mean: NDArray[np.float64]  # (d,)
+    scale: NDArray[np.float64]  # (d,) 1 for constant columns
+    varying: NDArray[np.int64]  # indices of the columns that vary, in the order of the coordinates
 
 
 def standardise(X: Any, scaled: bool) -> tuple[Columns, Floats]:
@@ -36,8 +44,8 @@ def standardise(X: Any, scaled: bool) -> tuple[Columns, Floats]:
     Returns
     -------
     columns : Columns
-        The scale of a constant column, one whose deviations are rounding, is 1. Those that vary are
-        given by index, in an order that does not depend on theirs in X.
+        The scale of a constant column, one whose deviations are rounding, is 1. The order of the
+        varying columns does not depend on their order in X.
     rows : (n, varying columns) array
         Dense; C-contiguous, of X's dtype.
     """

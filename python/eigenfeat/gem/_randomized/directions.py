@@ -1,9 +1,9 @@
-"""Directions of a huge dimension as what they are: combinations of the rows of two classes."""
+"""Directions as combinations of the samples of two classes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,15 +13,15 @@ from scipy import sparse
 from eigenfeat._base.state import OmitsCaches
 from eigenfeat._base.types import DType, Floats
 from eigenfeat._base.validation import physical_memory
-from eigenfeat.wide.rows import SparseRows
+from eigenfeat.gem._randomized.samples import SparseRows
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
     from scipy.sparse import csc_matrix, csr_array
 
-    from eigenfeat.wide.rows import WideClasses
+    from eigenfeat.gem._randomized.samples import ClassSamples
 
-__all__ = ["Combination", "WideDirections"]
+__all__ = ["Combination", "RowCombinations"]
 
 Array = NDArray[np.float64]
 
@@ -43,43 +43,35 @@ class Combination:
 
 
 @dataclass(eq=False)
-class WideDirections(OmitsCaches):
-    """F directions of d features that are combinations of sparse rows.
+class RowCombinations(OmitsCaches):
+    """F directions of d features, each a combination of sparse samples.
 
-    They are zero in every feature that no row of their two classes has. With a million features of
-    text a direction still has half a million entries, mostly of terms that occur once; the factors
-    of the rows that it combines are some ten thousand. So these are kept, with the rows, and
-    directions are formed in groups wherever they are used: it takes one pass over the rows.
+    With a million features of text a direction has half a million entries, but combines some ten
+    thousand samples. The coefficients are kept with the samples, and directions are formed in
+    groups when they are used, in one pass over the samples. A direction is zero in every feature
+    that no sample of its two classes has.
 
     Attributes
     ----------
     shape : (d, F)
     dtype : float32 or float64
-        As the rows.
+        As the samples.
     """
 
     _caches = frozenset({"_formed"})
 
-    columns: NDArray[np.int64]  # which features occur, (d',)
+    columns: NDArray[np.int64]  # (d',) indices of the features with entries
     factor: Array  # (d',)
-    by_column: list[SparseRows]  # the rows of every class, transposed: (d', n_c)
+    by_column: list[SparseRows]  # (d', n_c) transposed samples of each class
     combinations: list[Combination]
     n_features: int
     _formed: NDArray[Any] | None = field(default=None, repr=False)
 
     @classmethod
-    def of(cls, classes: WideClasses, combinations: list[Combination]) -> WideDirections:
-        """Directions over rows that were solved from."""
-        if classes.columns is None:
-            raise AssertionError("dense rows have no combinations")
-        by_column = [rows.transposed() for rows in classes.rows if isinstance(rows, SparseRows)]
-        return cls(
-            classes.columns,
-            classes.factor,
-            by_column,
-            combinations,
-            classes.n_features,
-        )
+    def of(cls, classes: ClassSamples, combinations: list[Combination]) -> RowCombinations:
+        """Directions over the samples of a fit."""
+        by_column = [rows.transposed() for rows in classes.rows]
+        return cls(classes.columns, classes.factor, by_column, combinations, classes.n_features)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -93,26 +85,10 @@ class WideDirections(OmitsCaches):
 
     def __repr__(self) -> str:
         d, n = self.shape
-        return f"WideDirections({n} directions of {len(self.combinations)} pairs, {d} features)"
-
-    def __getitem__(self, key: tuple[slice, Any]) -> WideDirections:
-        """``directions[:, mask]``: some of the directions."""
-        rows, mask = key
-        if rows != slice(None):
-            raise IndexError(f"rows: expected all, as in directions[:, mask], got {rows!r}")
-        chosen = np.zeros(self.shape[1], dtype=bool)
-        chosen[mask] = True
-        parts, first = [], 0
-        for one in self.combinations:
-            own = chosen[first : first + len(one)]
-            first += len(own)
-            if own.any():
-                upper, lower = (np.ascontiguousarray(f[:, own]) for f in (one.upper, one.lower))
-                parts.append(Combination(one.above, one.below, upper, lower))
-        return replace(self, combinations=parts, _formed=None)
+        return f"RowCombinations({n} directions of {len(self.combinations)} pairs, {d} features)"
 
     def groups(self, dtype: DTypeLike, n_threads: int = 0) -> Iterator[tuple[int, Floats]]:
-        """Directions of some pairs at a time: the first one's number, and (d', w) of them."""
+        """Yield groups of directions: the index of the first one, and an array (d', w)."""
         if self._formed is not None:
             yield 0, self._formed.astype(dtype, copy=False)
             return
@@ -159,7 +135,7 @@ class WideDirections(OmitsCaches):
         return out
 
     def _numbered(self, X: Any) -> SparseRows:
-        """Rows in the columns that occur here."""
+        """Samples in the columns of `columns`."""
         X = sparse.csr_array(X)
         number = np.full(self.n_features, -1, dtype=np.int32)
         number[self.columns] = np.arange(len(self.columns), dtype=np.int32)
@@ -172,7 +148,7 @@ class WideDirections(OmitsCaches):
         return SparseRows(data, indices[known], counts, len(self.columns))
 
     def tocsc(self) -> csc_matrix:
-        """All directions as a sparse array (d, F); zero where no row of their classes is not."""
+        """All directions as a sparse array (d, F)."""
         parts = []
         for _, directions in self.groups(self.dtype):
             block = sparse.csr_array(directions)
@@ -186,7 +162,7 @@ class WideDirections(OmitsCaches):
         return sparse.hstack(parts, format="csc")
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NDArray[Any]:
-        """As `toarray`, for NumPy; float64, as directions are elsewhere, unless asked otherwise."""
+        """`toarray` for NumPy, float64 by default."""
         return self.toarray().astype(np.float64 if dtype is None else dtype, copy=False)
 
     def toarray(self) -> Floats:

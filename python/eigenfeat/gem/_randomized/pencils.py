@@ -1,16 +1,15 @@
-"""GEM in huge dimensions: from rows to directions without any matrix of d x d.
+"""Algorithm 1, lines 2 to 5, from samples to directions without any matrix of d x d.
 
-Rows of a class are an operator, denominators are inverted through the kernel of their rows
-(`eigenfeat.wide.denominator`), and leading eigenpairs come from block Krylov spaces
-(`eigenfeat.wide.solver`). A direction of sparse rows is a combination of the rows of its two
-classes, and is stored as such: `WideDirections`.
+The samples of a class are an operator, denominators are inverted through the kernel of their
+samples (`denominator`), and leading eigenpairs come from block Krylov spaces (`krylov`). A
+direction is a combination of the samples of its two classes (`directions`).
 """
 
 from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,57 +17,83 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.labels import check_two_labels
-from eigenfeat._base.types import Floats, Labels
 from eigenfeat._base.validation import show
-from eigenfeat.expansion.features import Directions, ExpandedRows, check_powers, row_blocks
+from eigenfeat.gem._randomized.denominator import Denominator, settled_ridge
+from eigenfeat.gem._randomized.directions import Combination, RowCombinations
+from eigenfeat.gem._randomized.krylov import INNER, Leading, Numerator, PencilsOverClass
+from eigenfeat.gem._randomized.samples import ClassSamples, sort_by_class
 from eigenfeat.pencils.class_matrices import SingularDenominatorError
-from eigenfeat.pencils.fitted_directions import ScaleReport, Settings, Solution
-from eigenfeat.pencils.pairs import class_pairs, settled_kind
+from eigenfeat.pencils.pairs import class_pairs
 from eigenfeat.pencils.pencils import directions_of_each
-from eigenfeat.wide.denominator import Denominator, settled_ridge
-from eigenfeat.wide.directions import Combination, WideDirections
-from eigenfeat.wide.rows import WideClasses, wide_classes
-from eigenfeat.wide.solver import INNER, Leading, Numerator, WidePencils
 
 if TYPE_CHECKING:
-    from scipy.sparse import csr_array
+    from eigenfeat._base.types import Labels
 
-__all__ = ["WideSolution", "expand_wide", "refuse_moments", "solve_wide"]
+__all__ = ["Options", "RandomizedSolution", "solve_pencils"]
 
 Array = NDArray[np.float64]
 
-TOLERANCES = {np.dtype(np.float32): 1e-3, np.dtype(np.float64): 1e-6}
+TOLERANCES = {np.dtype(np.float32): 1e-3, np.dtype(np.float64): 1e-6}  # of residuals, relative
 BATCH = 32  # directions that are formed at a time
+MOST_CLASSES = 50  # up to which pairs="auto" means all pairs
+
+
+@dataclass(frozen=True)
+class Options:
+    """Parameters of a fit; see `RandomizedGEM`."""
+
+    ridge: float | str
+    n_directions: int | str
+    threshold: float | None
+    pairs: Any
+    covariance: bool
+    constant: bool
+    scaled: bool
+    seed: int
+    n_threads: int
 
 
 @dataclass(frozen=True, eq=False)
-class WideSolution(Solution):
-    """A solution from rows, and how well and at what cost it was found.
+class RandomizedSolution:
+    """Directions and their accuracy.
 
     Attributes
     ----------
-    directions : WideDirections or (d, F) array
-        Combinations of sparse rows; an array, of the rows' type, if they are dense.
+    directions : RowCombinations (d, F)
+    offset : (F,) array
+    eigenvalues : (F,) array
+    pairs : (F, 2) array
+        Labels of the numerator and the denominator class.
+    ranks : (F,) array of int
+        Ranks within the pairs.
+    column_scale : (d,) array
+        Divisors of the columns.
     residuals : (F,) array
-        ``|C_i v - lambda B_j v| / (lambda |B_j v|)``, from the rows themselves.
+        ``|C_i v - lambda B_j v| / (lambda |B_j v|)``, computed from the samples.
     steps : int
         Vectors to which an operator ``B_j^-1 C_i`` was applied.
     """
 
+    directions: RowCombinations
+    offset: Array
+    eigenvalues: Array
+    pairs: Labels
+    ranks: NDArray[np.intp]
+    column_scale: Array
     residuals: Array
     steps: int
 
 
-def solve_wide(
-    X: Floats | csr_array,
+def solve_pencils(
+    X: Any,
     y: Labels,
     weight: Array | None,
-    settings: Settings,
-    say: Callable[[str, float], object] | None = None,
-) -> WideSolution:
-    """Solve the pencils of the chosen pairs of checked rows; Algorithm 1, lines 2-5, and section 5.
+    options: Options,
+    say: Callable[[str, float], object],
+) -> RandomizedSolution:
+    """Solve the pencils of the chosen pairs of classes; Algorithm 1, lines 2-5, and section 5.
 
-    `say` is called with a text and the time that it began, after each denominator.
+    `say` is called with a text and a start time after each denominator.
 
     Raises
     ------
@@ -80,56 +105,50 @@ def solve_wide(
     Warns
     -----
     RuntimeWarning
-        If some directions did not converge.
+        If directions did not converge.
     """
     labels, codes = np.unique(y, return_inverse=True)
     check_two_labels(labels)
-    if isinstance(settings.threshold, str):
-        raise ValueError("threshold: expected a number with solver='randomized', got 'auto'")
-    if not isinstance(settings.ridge, str) and settings.ridge <= 0:
-        raise ValueError(
-            f"ridge: expected a number > 0 with solver='randomized', got {settings.ridge}"
-        )
-    items = _items(labels, settings)
-    movable = settings.constant or settings.denominator == "covariance"
-    classes, scale = wide_classes(X, codes, weight, settings.scale, movable)
-    parts = _Parts(classes, settings, len(items))
+    if not isinstance(options.ridge, str) and options.ridge <= 0:
+        raise ValueError(f"ridge: expected a number > 0, got {options.ridge}")
+    items = _items(labels, options)
+    movable = options.constant or options.covariance
+    classes, scale = sort_by_class(X, codes, weight, scaled=options.scaled, movable=movable)
+    parts = _Parts(classes, options, len(items))
     by_pair: dict[int, _OfPair] = {}
     for below in np.unique(items[:, 1]).tolist():
         started = time.perf_counter()
         for item, result in parts.over(below, np.flatnonzero(items[:, 1] == below), items):
             by_pair[item] = result
-        if say is not None:
-            say(f"pairs over class {labels[below]}", started)
+        say(f"pairs over class {labels[below]}", started)
     if parts.unfinished:
         warnings.warn(
-            f"solver: expected residuals of at most {TOLERANCES[classes.dtype]:g}, got larger ones "
-            f"of {parts.unfinished} directions; see residuals_",
+            f"RandomizedGEM: expected residuals of at most {TOLERANCES[classes.dtype]:g}, got "
+            f"larger ones of {parts.unfinished} directions; see residuals_",
             RuntimeWarning,
-            stacklevel=5,
+            stacklevel=4,
         )
     return _joined([by_pair[item] for item in range(len(items))], items, labels, classes, scale)
 
 
-def _items(labels: NDArray[Any], settings: Settings) -> NDArray[np.int64]:
-    kind, count = settled_kind(settings.pairs, len(labels), "hypercube"), None
-    if isinstance(kind, tuple) and len(kind) == 2 and kind[0] in ("random", "stratified"):
-        kind, count = kind
-    plain = not isinstance(kind, str) or kind in ("all", "hypercube", "random", "stratified")
-    if not plain or not isinstance(kind, (str, list, tuple)):
+def _items(labels: NDArray[Any], options: Options) -> NDArray[np.int64]:
+    """Indices (F, 2) of the classes of each pair."""
+    pairs = options.pairs
+    if isinstance(pairs, str) and pairs == "auto":
+        pairs = "all" if len(labels) <= MOST_CLASSES else "hypercube"
+    if isinstance(pairs, str) and pairs not in ("all", "hypercube"):
         raise ValueError(
-            "pairs: expected 'all', 'hypercube', 'random', 'stratified' or a list of pairs of "
-            f"labels with solver='randomized', got {show(settings.pairs)}"
+            "pairs: expected 'auto', 'all', 'hypercube' or a list of pairs of labels, got "
+            f"{show(pairs)}"
         )
-    return class_pairs(labels, kind, n_pairs=count, random_state=settings.seed)
+    return class_pairs(labels, pairs, random_state=options.seed)
 
 
 @dataclass(eq=False)
 class _OfPair:
-    """Directions of one pair: combinations or an array (d, m), and what goes with them."""
+    """Directions of one pair of classes."""
 
     combination: Combination
-    dense: Any  # None of sparse rows
     offset: Array
     values: Array
     residuals: Array
@@ -137,41 +156,40 @@ class _OfPair:
 
 
 class _Parts:
-    """The denominators of classes, one after the other, and the pencils over them."""
+    """Solves the pencils of one denominator after the other."""
 
-    def __init__(self, classes: WideClasses, settings: Settings, n_pairs: int) -> None:
-        self._classes, self._settings = classes, settings
-        self._threads = settings.n_threads or 0
-        self._covariance = settings.denominator == "covariance"
-        self._constant = settings.constant and not self._covariance
+    def __init__(self, classes: ClassSamples, options: Options, n_pairs: int) -> None:
+        self._classes, self._options = classes, options
+        self._threads = options.n_threads
+        self._covariance = options.covariance
+        self._constant = options.constant and not options.covariance
         self._units = self._all_units()
-        self._count = directions_of_each(settings.n_directions, n_pairs)
+        self._count = directions_of_each(options.n_directions, n_pairs)
         self.unfinished = 0  # directions whose residual is above the tolerance
 
     def over(
         self, below: int, rows: NDArray[np.intp], items: NDArray[np.int64]
     ) -> Iterator[tuple[int, _OfPair]]:
         """Solve all pairs over one class."""
-        settings, classes = self._settings, self._classes
+        options, classes = self._options, self._classes
         sizes = len(classes.roots[below]), classes.n_features
-        shift = settled_ridge(settings.ridge, *sizes) * self._units[below]
+        shift = settled_ridge(options.ridge, *sizes) * self._units[below]
         denominator = Denominator(
             classes.rows[below],
             classes.roots[below],
             shift,
             centred=self._covariance or self._constant,
-            seed=settings.seed,
             n_threads=self._threads,
         )
         numerators = [
-            Numerator(classes.rows[i], classes.roots[i], [settings.seed, i, below])
+            Numerator(classes.rows[i], classes.roots[i], [options.seed, i, below])
             for i in items[rows, 0].tolist()
         ]
-        pencils = WidePencils(
+        pencils = PencilsOverClass(
             denominator, numerators, self._centre(below), self._constant, self._threads
         )
         tolerance = TOLERANCES[classes.dtype]
-        threshold = -np.inf if settings.threshold is None else float(settings.threshold)
+        threshold = -np.inf if options.threshold is None else float(options.threshold)
         leading = [
             _above(result, threshold) for result in pencils.solve(self._count, threshold, tolerance)
         ]
@@ -206,7 +224,7 @@ class _Parts:
 
     def _form(
         self,
-        pencils: WidePencils,
+        pencils: PencilsOverClass,
         below: int,
         batch: list[int],
         leading: list[Leading],
@@ -231,12 +249,8 @@ class _Parts:
             part = slice(at, at + block.shape[1])
             at = part.stop
             sign = signs[part]
-            dense = None
-            if self._classes.columns is None:
-                dense = vectors[:, part] * sign * self._classes.factor[:, None]
             yield _OfPair(
                 self._combination(i, below, pencils, block, beta[:, part], sums[part], sign),
-                None if dense is None else dense.astype(self._classes.dtype),
                 offset[part] * sign,
                 leading[i].values,
                 residuals[part],
@@ -247,13 +261,13 @@ class _Parts:
         self,
         i: int,
         below: int,
-        pencils: WidePencils,
+        pencils: PencilsOverClass,
         block: Array,
         beta: Array,
         sums: Array,
         sign: Array,
     ) -> Combination:
-        """Factors of the rows of both classes that make the directions."""
+        """Coefficients of the samples of both classes."""
         factor = sign / pencils.below.shift
         lower = beta * factor
         if pencils.centre is not None:
@@ -263,7 +277,7 @@ class _Parts:
 
     def _residuals(
         self,
-        pencils: WidePencils,
+        pencils: PencilsOverClass,
         batch: list[int],
         leading: list[Leading],
         vectors: Array,
@@ -302,7 +316,7 @@ def _above(result: Leading, threshold: float) -> Leading:
 
 
 def _batches(leading: list[Leading]) -> Iterator[list[int]]:
-    """Numerators whose directions are formed together: some 32 directions."""
+    """Groups of numerators whose directions are formed together."""
     batch: list[int] = []
     width = 0
     for i, result in enumerate(leading):
@@ -315,7 +329,7 @@ def _batches(leading: list[Leading]) -> Iterator[list[int]]:
 
 
 def _signs(vectors: Array, offset: Array, constant: bool) -> Array:
-    """Such that the entry of largest magnitude is positive; the constant's counts if there is."""
+    """Signs that make the entry of largest magnitude positive, the constant included."""
     if not vectors.shape[1]:
         return np.ones(0)
     columns = np.arange(vectors.shape[1])
@@ -331,20 +345,16 @@ def _joined(
     result: list[_OfPair],
     items: NDArray[np.int64],
     labels: NDArray[Any],
-    classes: WideClasses,
-    scale: ScaleReport,
-) -> WideSolution:
+    classes: ClassSamples,
+    scale: Array,
+) -> RandomizedSolution:
     counts = np.array([len(one.values) for one in result], dtype=np.int64)
-    directions: Any
-    if classes.columns is None:
-        directions = np.concatenate([one.dense for one in result], axis=1)
-    else:
-        directions = WideDirections.of(classes, [one.combination for one in result])
+    directions = RowCombinations.of(classes, [one.combination for one in result])
     offset = np.concatenate([one.offset for one in result])
-    if classes.columns is None and classes.origin.any():
-        offset = offset - classes.origin @ directions
+    if classes.origin is not None:
+        offset = offset - directions.project(classes.origin[None])[0]
     ranks = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-    return WideSolution(
+    return RandomizedSolution(
         directions,
         offset,
         np.concatenate([one.values for one in result]),
@@ -353,36 +363,4 @@ def _joined(
         scale,
         np.concatenate([one.residuals for one in result]),
         sum(one.steps for one in result),
-    )
-
-
-def refuse_moments(solver: str) -> None:
-    """Raise ValueError if moments are to be solved by what needs rows."""
-    if solver == "randomized":
-        raise ValueError(
-            "solver: expected one that works on moments for partial_fit and fit_moments, "
-            "got 'randomized', which needs all samples in fit"
-        )
-
-
-def expand_wide(
-    result: Directions,
-    X: Floats | csr_array,
-    *,
-    expansion: str,
-    powers: Sequence[int],
-    n_threads: int | None,
-) -> Floats:
-    """Features of rows: their projections, expanded; see `GEM.transform`."""
-    offset = result.offset if result.offset.any() else None
-    projections = result.directions.project(X, offset, n_threads)
-    if expansion == "none":
-        return projections
-    none = np.empty((0, projections.shape[1]), dtype=projections.dtype)
-    options: dict[str, Any] = {"expansion": expansion, "powers": check_powers(powers)}
-    return np.concatenate(
-        [
-            ExpandedRows(None, none, projections=projections[rows], **options).toarray()
-            for rows in row_blocks(len(projections), projections.shape[1])
-        ]
     )

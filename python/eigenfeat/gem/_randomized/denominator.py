@@ -1,19 +1,15 @@
-r"""Solves with a regularised class matrix of a huge dimension, in the space of the class's rows.
+r"""Solves with a regularised class matrix in the space of the class's samples.
 
-With rows ``Z`` (n, d), weighted and perhaps centred, and ``B = Z^T Z + r I``,
+With samples ``Z`` (n, d), weighted and perhaps centred, and ``B = Z^T Z + r I``, the identity of
+Woodbury
 
 .. math:: B^{-1} g = (g - Z^T (Z Z^T + r I)^{-1} Z g) / r
 
-(Woodbury), so that all that is solved is an (n, n) system with the kernel ``K = Z Z^T``. Few rows:
-by a Cholesky factor of it. Many: by conjugate gradients, every step of which is a pass over the
-rows, preconditioned by
-
-- sparse rows: ``D + F F^T`` with F the columns that occur most often, D the diagonal of the kernel
-  of the others. In text a few thousand terms make nearly all that rows have in common, and most of
-  the others occur once or twice, so that little but the diagonal is left of them. Columns that
-  occur in one row only are in D anyhow, exactly, and are left out of the passes.
-- dense rows: a randomised Nystrom approximation of the kernel (Frangella, Tropp and Udell, SIAM J.
-  Matrix Anal. Appl. 44, 2023, Algorithm 2.1).
+leaves an (n, n) system with the kernel ``K = Z Z^T``. Up to `MOST_EXACT` samples it is solved by a
+Cholesky factor, more samples by conjugate gradients, preconditioned by ``D + F F^T``: F are the
+most frequent columns, D is the diagonal of the kernel of the other columns. In text a few thousand
+terms make up nearly all that documents have in common, and most of the other terms occur once or
+twice. Columns that occur in a single sample are in D exactly and are left out of the products.
 """
 
 from __future__ import annotations
@@ -24,25 +20,24 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
+from eigenfeat.gem._randomized.samples import SparseRows
 from eigenfeat.pencils.fitted_directions import DEFAULT_RIDGE
-from eigenfeat.wide.rows import Rows, SparseRows
 
 __all__ = ["MOST_EXACT", "Denominator", "settled_ridge"]
 
 Array = NDArray[np.float64]
 
-MOST_EXACT = 2048  # rows up to which the kernel is factorised: 32 MB, a quarter of a second
-MOST_FREQUENT = 2048  # columns in F: 32 MB, a quarter of a second
-NYSTROM_RANK = 256
-MOST_STEPS = 1000
-ROUGH, FINEST = 1e-4, 1e-12
+MOST_EXACT = 2048  # samples up to which the kernel is factorised: 32 MB
+MOST_FREQUENT = 2048  # columns of F: 32 MB
+MOST_STEPS = 1000  # of conjugate gradients
+ROUGH, FINEST = 1e-4, 1e-12  # relative tolerances of a solve
 
 
 def settled_ridge(ridge: float | str, n_rows: int, n_features: int) -> float:
-    """Ridge as a multiple of trace / d; "auto" is .2 of the mean over as many eigenvalues as rows.
+    """Ridge as a multiple of trace / d; "auto": 0.2 of the mean over min(n, d) eigenvalues.
 
-    A class of n rows in d > n columns has no more than n positive eigenvalues, so that .2 of the
-    mean over all d of them is next to nothing.
+    A class of n samples in d > n columns has at most n positive eigenvalues, and 0.2 of the mean
+    over all d eigenvalues would be negligible.
     """
     if not isinstance(ridge, str):
         return float(ridge)
@@ -54,22 +49,20 @@ class Denominator:
 
     Parameters
     ----------
-    rows : SparseRows or DenseRows (n, d)
-        X: rows times the roots of their weights.
+    rows : SparseRows (n, d)
+        X: samples times the roots of their weights.
     root : (n,) array
-        These roots; their squares sum to 1.
+        The roots; their squares sum to 1.
     shift : float > 0
         r.
     centred : bool
         Whether B is a covariance, not a second moment.
-    seed : int
-        For the Nystrom approximation.
     n_threads : int
-        As the core takes it.
+        Number of threads; 0 for all.
     """
 
     def __init__(
-        self, rows: Rows, root: Array, shift: float, *, centred: bool, seed: int, n_threads: int
+        self, rows: SparseRows, root: Array, shift: float, *, centred: bool, n_threads: int
     ) -> None:
         self.rows, self.root, self.shift = rows, root, shift
         self.n_threads = n_threads
@@ -80,28 +73,20 @@ class Denominator:
             self._factor = _shifted_factor(self._dense_kernel(), shift)
             return
         self._factor = None
-        self._precondition: Any
-        self._shared: Rows
-        if isinstance(rows, SparseRows):
-            shared, self._alone = _shared_columns(rows)
-            self._shared = shared
-            self._precondition = _FrequentColumns(shared, self._alone + shift, n_threads)
-        else:
-            self._shared, self._alone = rows, np.zeros(n)
-            self._precondition = _Nystrom(self._kernel_times, self.centre, n, shift, seed)
+        self._shared, self._alone = _shared_columns(rows)
+        self._precondition = _FrequentColumns(self._shared, self._alone + shift, n_threads)
 
     def centre(self, U: Array) -> Array:
-        """Take away what centring the rows takes away, (n, w); in place."""
+        """Project U (n, w) as centring projects the samples; in place."""
         if self._centred:
             U -= self.root[:, None] * (self.root @ U)
         return U
 
     def solve(self, G: Array, tolerance: Array) -> Array:
-        """``(Z Z^T + shift I)^-1 G`` for columns G (n, w) in the range of Z, as `centre` leaves it.
+        """``(Z Z^T + shift I)^-1 G`` for columns G (n, w) in the range of Z, after `centre`.
 
-        `tolerance` (w,) is what the residual's norm may be, in the metric of the preconditioner's
-        inverse, which is nearly that of the system's own; from `FINEST` times the right-hand
-        side's, which rounding would not reach, to `ROUGH` times it.
+        `tolerance` (w,) bounds the norm of the residual in the metric of the preconditioner, which
+        is close to that of the system. It is clipped to `FINEST` to `ROUGH` times the norm of G.
         """
         if self._factor is not None:
             return linalg.cho_solve(self._factor, G, check_finite=False)
@@ -125,12 +110,12 @@ class Denominator:
 
     def _conjugate_gradients(self, G: Array, tolerance: Array) -> Array:
         solution = np.zeros_like(G)
-        columns = np.arange(G.shape[1])  # those still iterated
+        columns = np.arange(G.shape[1])  # not converged yet
         x, residual = np.zeros_like(G), G.copy()
         z = self.centre(self._precondition(residual))
         rho = _inner(residual, z)
         start = np.sqrt(np.maximum(rho, 0.0))
-        tolerance = np.clip(tolerance * self._precondition.slack, FINEST * start, ROUGH * start)
+        tolerance = np.clip(tolerance, FINEST * start, ROUGH * start)
         direction = z
         for _ in range(MOST_STEPS):
             going = np.sqrt(np.maximum(rho, 0.0)) > tolerance[columns]
@@ -158,12 +143,10 @@ class Denominator:
 
 
 class _FrequentColumns:
-    """The inverse of ``D + F F^T``: a diagonal, and a Cholesky factor of as many as F has columns.
+    """The inverse of ``D + F F^T``: a diagonal and a Cholesky factor of the order of F's columns.
 
     ``D^-1 - D^-1 F (I + F^T D^-1 F)^-1 F^T D^-1``.
     """
-
-    slack = 1.0  # D + F F^T is nearly the kernel
 
     def __init__(self, rows: SparseRows, diagonal: Array, n_threads: int) -> None:
         n, d = rows.shape
@@ -190,35 +173,8 @@ class _FrequentColumns:
         return scaled
 
 
-class _Nystrom:
-    """The inverse of a Nystrom approximation of the kernel, its last eigenvalue beyond its range.
-
-    `slack`: by how much it may fall short of the kernel's own inverse, in norms.
-    """
-
-    def __init__(self, times: Any, centre: Any, n: int, shift: float, seed: int) -> None:
-        rank = min(NYSTROM_RANK, n)
-        random = np.random.RandomState(seed)
-        sketch = np.linalg.qr(centre(random.standard_normal((n, rank))))[0]
-        image = times(np.ascontiguousarray(sketch))
-        nudge = np.sqrt(n) * np.finfo(np.float64).eps * np.linalg.norm(image)
-        image += nudge * sketch
-        core = sketch.T @ image
-        values, vectors = linalg.eigh((core + core.T) / 2, check_finite=False)
-        half = image @ (vectors / np.sqrt(np.maximum(values, nudge)))
-        self._vectors, roots, _ = linalg.svd(half, full_matrices=False, check_finite=False)
-        values = np.maximum(roots**2 - nudge, 0.0) + shift
-        self._last = values[-1]
-        self._gain = 1.0 / values - 1.0 / self._last
-        self.slack = float(np.sqrt(shift / self._last))
-
-    def __call__(self, R: Array) -> Array:
-        inner = self._vectors.T @ R
-        return R / self._last + self._vectors @ (self._gain[:, None] * inner)
-
-
 def _shifted_factor(kernel: Array, shift: float) -> Any:
-    """Cholesky factor; a kernel whose rounding outweighs the shift gets a little more of it."""
+    """Cholesky factor of ``K + shift I``; the shift is raised to the level of rounding errors."""
     n = len(kernel)
     least = n * np.finfo(np.float64).eps * float(np.trace(kernel))
     kernel[np.diag_indices(n)] += max(shift, least)
@@ -226,14 +182,14 @@ def _shifted_factor(kernel: Array, shift: float) -> Any:
 
 
 def _shared_columns(rows: SparseRows) -> tuple[SparseRows, Array]:
-    """Rows without the columns that occur once, the frequent ones first; and what these leave.
+    """Split off the columns that occur in one row only.
 
     Returns
     -------
     SparseRows (n, d')
-        The columns of at least two rows, numbered by falling frequency.
+        The columns of at least two rows, ordered by falling frequency.
     (n,) array
-        Sum of the squares of the others: the diagonal that they add to the kernel.
+        The diagonal that the other columns add to the kernel.
     """
     n, d = rows.shape
     counts = np.bincount(rows.indices, minlength=d)

@@ -30,10 +30,10 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 if TYPE_CHECKING:
-    from eigenfeat.wide.denominator import Denominator
-    from eigenfeat.wide.rows import Rows
+    from eigenfeat.gem._randomized.denominator import Denominator
+    from eigenfeat.gem._randomized.samples import SparseRows
 
-__all__ = ["Leading", "Numerator", "WidePencils"]
+__all__ = ["Leading", "Numerator", "PencilsOverClass"]
 
 Array = NDArray[np.float64]
 
@@ -48,7 +48,7 @@ _MOST_PASSES = 10
 class Numerator:
     """Rows times the roots of their weights (n, d), the roots (n,), and seeds for its start."""
 
-    rows: Rows
+    rows: SparseRows
     root: Array
     seed: list[int]
 
@@ -75,7 +75,7 @@ class Images:
     sums: Array  # (w,) root_i^T U
 
 
-class WidePencils:
+class PencilsOverClass:
     """All numerators over one denominator.
 
     Parameters
@@ -106,7 +106,7 @@ class WidePencils:
         self._largest = _trace(below.rows)
         self._norms = [np.sqrt(max(_trace(n.rows), 1e-300)) for n in numerators]
 
-    def _height(self, rows: Rows) -> Array:
+    def _height(self, rows: SparseRows) -> Array:
         """``rows @ centre``."""
         if self.centre is None:
             return np.zeros(rows.shape[0])
@@ -287,5 +287,5 @@ class _Search:
         return Leading(values, left, self.steps, self._errors[:m] / values)
 
 
-def _trace(rows: Rows) -> float:
+def _trace(rows: SparseRows) -> float:
     return float(rows.squared_norms().sum())

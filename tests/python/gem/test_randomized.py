@@ -1,20 +1,19 @@
-"""GEM without matrices of d x d: against the exact solvers, and on what they cannot do."""
+"""RandomizedGEM against GEM, which solves from moments, and with more columns than GEM can hold."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from flat_gem import gem_classifier
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from sklearn.pipeline import make_pipeline
 
-from eigenfeat import GEM, save
+from eigenfeat import GEM, MultinomialLogit, load, save
 from eigenfeat.exceptions import SingularDenominatorError
-from eigenfeat.pencils import class_pairs
-from eigenfeat.pencils.fitted_directions import Settings
-from eigenfeat.wide import denominator as gem_wide_denominator
-from eigenfeat.wide import pencils as gem_wide
-from eigenfeat.wide.rows import DenseRows, SparseRows
+from eigenfeat.gem import RandomizedGEM
+from eigenfeat.gem._randomized import denominator
+from eigenfeat.gem._randomized.pencils import TOLERANCES
+from eigenfeat.gem._randomized.samples import SparseRows
 
 OPTIONS = [
     {},
@@ -37,19 +36,16 @@ def words(n=240, d=90, k=3, seed=0, dtype=np.float64):
 
 
 def fitted(X, y, weight=None, **options):
-    settings = {"scale": "none", "n_directions": 4, "ridge": 0.2, "solver": "randomized"}
-    settings |= options
+    return RandomizedGEM(**{"n_directions": 4, "ridge": 0.2, **options}).fit(X, y, weight)
+
+
+def exactly(X, y, weight=None, **options):
+    settings = {"scale": "none", "n_directions": 4, "ridge": 0.2, "solver": "full", **options}
     return GEM(**settings).fit(X, y, weight)
 
 
 def dense(directions):
-    return directions if isinstance(directions, np.ndarray) else directions.toarray()
-
-
-def on_disk(X, path):
-    """The rows as a read-only memory-mapped file."""
-    np.save(path, X.toarray())
-    return np.load(path, mmap_mode="r")
+    return directions.toarray()
 
 
 def assert_same_directions(wide, exact, eps):
@@ -68,15 +64,14 @@ def assert_same_directions(wide, exact, eps):
     ("options", "dtype"),
     [*((options, np.float64) for options in OPTIONS), *((o, np.float32) for o in OPTIONS[2:4])],
 )
-def test_agrees_with_the_exact_solver(options, dtype, tmp_path):
+def test_agrees_with_moments(options, dtype):
     X, y = words(dtype=dtype)
     weight = np.random.default_rng(1).random(len(y)) + 0.5
     shared = {"threshold": None, **options}
-    exact = fitted(X, y, weight, solver="full", **shared)
-    eps = gem_wide.TOLERANCES[np.dtype(dtype)]
-    for rows in (X, on_disk(X, tmp_path / "rows.npy")):
+    exact = exactly(X, y, weight, **shared)
+    eps = TOLERANCES[np.dtype(dtype)]
+    for rows in (X, X.toarray()):
         wide = fitted(rows, y, weight, **shared)
-        assert not hasattr(wide, "moments_")
         assert_same_directions(wide, exact, eps)
         expected = exact.transform(X[:50]).astype(np.float64)
         got = wide.transform(rows[:50])
@@ -87,13 +82,12 @@ def test_agrees_with_the_exact_solver(options, dtype, tmp_path):
 @pytest.mark.parametrize("kind", ["sparse", "dense"])
 def test_conjugate_gradients_agree(kind, monkeypatch):
     """Denominators of more rows than are factorised."""
-    monkeypatch.setattr(gem_wide_denominator, "MOST_EXACT", 10)
-    monkeypatch.setattr(gem_wide_denominator, "MOST_FREQUENT", 20)
-    monkeypatch.setattr(gem_wide_denominator, "NYSTROM_RANK", 20)
+    monkeypatch.setattr(denominator, "MOST_EXACT", 10)
+    monkeypatch.setattr(denominator, "MOST_FREQUENT", 20)
     X, y = words()
     rows = X if kind == "sparse" else X.toarray()
     for options in ({"denominator": "covariance"}, {"constant": False}):
-        exact = fitted(X, y, solver="full", threshold=None, **options)
+        exact = exactly(X, y, threshold=None, **options)
         assert_same_directions(fitted(rows, y, threshold=None, **options), exact, 1e-6)
 
 
@@ -104,10 +98,9 @@ def test_threshold_and_pairs():
         {"pairs": [(0, 1), (2, 1), (1, 2)]},
         {"pairs": "hypercube"},
     ):
-        exact, wide = (fitted(X, y, solver=s, **options) for s in ("full", "randomized"))
-        assert_same_directions(wide, exact, 1e-6)
+        assert_same_directions(fitted(X, y, **options), exactly(X, y, **options), 1e-6)
     assert fitted(X, y, threshold=1e6).directions_.shape == (X.shape[1], 0)
-    with pytest.raises(ValueError, match="pairs: expected 'all'"):
+    with pytest.raises(ValueError, match="pairs"):
         fitted(X, y, pairs="one_vs_rest")
 
 
@@ -126,7 +119,7 @@ def test_residuals_are_those_of_the_pencil():
 
 
 def test_warns_of_what_did_not_converge(monkeypatch):
-    monkeypatch.setattr("eigenfeat.wide.solver.MOST_STEPS", 4)
+    monkeypatch.setattr("eigenfeat.gem._randomized.krylov.MOST_STEPS", 4)
     X, y = words()
     with pytest.warns(RuntimeWarning, match="got larger ones of"):
         wide = fitted(X, y)
@@ -134,7 +127,7 @@ def test_warns_of_what_did_not_converge(monkeypatch):
 
 
 def test_seeds_and_threads(monkeypatch):
-    monkeypatch.setattr(gem_wide_denominator, "MOST_EXACT", 10)
+    monkeypatch.setattr(denominator, "MOST_EXACT", 10)
     X, y = words(n=400, d=1000, k=2, dtype=np.float32)
     options = {"n_directions": 1, "ridge": 30.0}
     fits = [fitted(X, y, n_threads=t, **options) for t in (1, 7)]
@@ -153,7 +146,7 @@ def test_hard_rows(ridge):
     X = sparse.csr_matrix(sparse.hstack([X[:, :20], sparse.csr_matrix((60, 9)), X[:, 20:]]))
     y = np.repeat([0, 1, 2, 3], [1, 29, 20, 10])
     X = sparse.csr_matrix(sparse.vstack([X[:30], X[5:15], X[5:15], sparse.csr_matrix((10, 49))]))
-    exact = fitted(X, y, solver="full", ridge=ridge, threshold=1e-3)
+    exact = exactly(X, y, ridge=ridge, threshold=1e-3)
     wide = fitted(X, y, ridge=ridge, threshold=1e-3)
     assert_array_equal(wide.pairs_, exact.pairs_)
     # The exact solver's own rounding is eps times the condition number, which the ridge bounds.
@@ -166,10 +159,10 @@ def test_hard_rows(ridge):
     assert_array_equal(dense(wide.directions_)[np.ix_(row == 0, at)], 0.0)
 
 
-def test_rows_far_from_zero(tmp_path):
+def test_samples_far_from_zero():
     """Dense rows are moved first, so that a large mean costs no digits of the spread."""
     X, y = words()
-    exact = fitted(X.toarray(), y, solver="full", threshold=None)
+    exact = exactly(X.toarray(), y, threshold=None)
     moved = fitted(X.toarray() + 1e5, y, threshold=None)
     assert_allclose(moved.eigenvalues_, exact.eigenvalues_, rtol=1e-8)
 
@@ -179,18 +172,17 @@ def test_refusals_leave_things_as_they_were():
     gem = fitted(X, y)
     before = gem.transform(X)
     for call, message in (
-        (lambda: gem.set_params(ridge=0.0).fit(X, y), "ridge: expected a number > 0"),
-        (lambda: gem.set_params(ridge=0.2).partial_fit(X, y), "solver: expected one that works"),
-        (lambda: gem.fit(X, np.zeros(len(y))), r"at least two classes, got 1 class \(0\.0\)"),
-        (lambda: gem.fit_moments(GEM().fit(X, y).moments_), "solver: expected one that works"),
+        (lambda: gem.set_params(ridge=0.0).fit(X, y), "ridge"),
+        (
+            lambda: gem.set_params(ridge=0.2).fit(X, np.zeros(len(y))),
+            r"at least two classes, got 1 class \(0\.0\)",
+        ),
     ):
         with pytest.raises(ValueError, match=message):
             call()
         assert_array_equal(gem.transform(X), before)
     with pytest.raises(SingularDenominatorError, match="all samples of all classes are zero"):
         fitted(sparse.csr_matrix((10, 5)), np.arange(10) % 2)
-    with pytest.raises(ValueError, match="include_input: expected False"):
-        fitted(X, y, include_input=True)
 
 
 @pytest.fixture(scope="module")
@@ -209,28 +201,36 @@ def million():
     return X, y
 
 
-def test_chosen_by_itself(million, monkeypatch):
+def test_many_columns(million, monkeypatch, tmp_path):
     X, y = million
-    gem = GEM(n_directions=2, expansion="none").fit(X[:600], y[:600])
+    gem = RandomizedGEM(n_directions=2, expansion="none").fit(X[:600], y[:600])
     assert gem.residuals_.max() < 1e-2
-    assert "WideDirections(12 directions of 6 pairs, 30000 features)" in repr(gem.directions_)
+    assert "RowCombinations(12 directions of 6 pairs, 30000 features)" in repr(gem.directions_)
     projections = gem.transform(X[600:])
     by_hand = X[600:] @ gem.directions_.tocsc()
     assert_allclose(projections, by_hand.toarray() + gem.offset_, rtol=0, atol=1e-3)
     assert_array_equal(gem.transform(X[600:].toarray()), projections)
-    monkeypatch.setattr("eigenfeat.wide.directions.GROUP_BYTES", 1.0)
-    groups = GEM(n_directions=2, expansion="none").fit(X[:600], y[:600])
+    monkeypatch.setattr("eigenfeat.gem._randomized.directions.GROUP_BYTES", 1.0)
+    groups = RandomizedGEM(n_directions=2, expansion="none").fit(X[:600], y[:600])
     assert_array_equal(groups.transform(X[600:]), projections)
 
 
-def test_classifier(million, tmp_path):
+def test_before_a_classifier(million, tmp_path):
     X, y = million
-    model = gem_classifier(n_directions=2).fit(X[:700], y[:700])
-    score = model.score(X[700:], y[700:])
-    assert score > 0.6  # a third by chance
-    save(model, tmp_path / "model.efm")
-    # What a file holds are the rows' numbers, and not 30,000 for each direction.
-    assert (tmp_path / "model.efm").stat().st_size < 8 * 30_000 * len(model.layers_[0].offset)
+    model = make_pipeline(RandomizedGEM(n_directions=2), MultinomialLogit(penalty="auto"))
+    model.fit(X[:700], y[:700])
+    assert model.score(X[700:], y[700:]) > 0.6  # a third by chance
+    gem = model[0]
+    save(gem, tmp_path / "gem.efm")
+    assert_array_equal(load(tmp_path / "gem.efm").transform(X[:9]), gem.transform(X[:9]))
+    # A file holds the samples and their coefficients, not 30,000 numbers for each direction.
+    assert (tmp_path / "gem.efm").stat().st_size < 8 * 30_000 * len(gem.offset_)
+
+
+def test_gem_names_the_alternative():
+    X = sparse.csr_matrix(([1.0, 1.0], ([0, 1], [0, 999_999])), shape=(2, 1_000_000))
+    with pytest.raises(MemoryError, match=r"bytes .*use eigenfeat\.gem\.RandomizedGEM"):
+        GEM().fit(X, [0, 1])
 
 
 @pytest.mark.parametrize("vectors", [np.float64, np.float32])
@@ -249,10 +249,7 @@ def test_products_of_rows(rng, dtype):
     X = sparse.random(70, 50, 0.2, format="csr", random_state=1, dtype=dtype)
     X = sparse.csr_matrix(sparse.vstack([X[:3], sparse.csr_matrix((1, 50), dtype=dtype), X[4:]]))
     rows = SparseRows(X.data, X.indices, X.indptr.astype(np.int64), 50).checked()
-    roots, factor, origin = rng.random(70), rng.random(50), rng.random(50)
-    moved = DenseRows(X.toarray(), np.arange(70), roots, factor, origin)
-    by_hand = roots[:, None] * (X.toarray().astype(float) - origin) * factor
-    for operator, matrix in ((rows, X.toarray().astype(float)), (moved, by_hand)):
+    for operator, matrix in ((rows, X.toarray().astype(float)),):
         V, U = rng.standard_normal((50, 45)), rng.standard_normal((70, 13))
         assert_allclose(operator.times(V), matrix @ V, atol=1e-12)
         assert_allclose(operator.transposed_times(U), matrix.T @ U, atol=1e-12)
@@ -266,29 +263,26 @@ def test_products_of_rows(rng, dtype):
 
 
 def test_automatic_pairs_and_numbers_of_directions():
-    settings = Settings.of(GEM(solver="randomized"), seed=3)
-    for k, kind in ((50, "all"), (51, "hypercube")):
-        expected = class_pairs(np.arange(k), kind, random_state=3)
-        assert_array_equal(gem_wide._items(np.arange(k), settings), expected)
+    X, y = words(n=300, k=51)
+    cube = fitted(X, y, n_directions=1, threshold=None, random_state=3)
+    named = fitted(X, y, n_directions=1, threshold=None, random_state=3, pairs="hypercube")
+    assert_array_equal(cube.pairs_, named.pairs_)
     X, y = words(k=19)  # 342 pairs
     few = fitted(X, y, n_directions="auto", threshold=None)
     assert few.ranks_.max() + 1 == 8
 
 
-def test_the_default_ridge_follows_rows_and_columns():
+def test_the_default_ridge_follows_samples_and_columns():
     X, y = words(n=60, d=900)
     X, y = X[:50], np.repeat([0, 1], [40, 10])
-    found = {ridge: fitted(X, y, ridge=ridge, threshold=None) for ridge in (None, "auto")}
-    assert_array_equal(found[None].eigenvalues_, found["auto"].eigenvalues_)
-    for numerator, denominator, n in ((1, 0, 40), (0, 1, 10)):
+    default = fitted(X, y, ridge=None, threshold=None)
+    for above, below, n in ((1, 0, 40), (0, 1, 10)):
         given = fitted(X, y, ridge=0.2 * 900 / n, threshold=None)
-        of = [(m.pairs_ == [numerator, denominator]).all(axis=1) for m in (found[None], given)]
-        assert_allclose(found[None].eigenvalues_[of[0]], given.eigenvalues_[of[1]], rtol=1e-6)
+        of = [(m.pairs_ == [above, below]).all(axis=1) for m in (default, given)]
+        assert_allclose(default.eigenvalues_[of[0]], given.eigenvalues_[of[1]], rtol=1e-6)
     few = words(n=900, d=20, k=2)
     default, given = (fitted(*few, ridge=ridge).eigenvalues_ for ridge in (None, 0.2))
     assert_array_equal(default, given)
-    exact = GEM(solver="full").fit(*few)
-    assert_array_equal(exact.eigenvalues_, GEM(solver="full", ridge=0.2).fit(*few).eigenvalues_)
 
 
 def test_numerators_of_few_different_rows():
@@ -300,7 +294,7 @@ def test_numerators_of_few_different_rows():
     X[:, 2:5] *= rng.random((88, 3)) < 0.3
     X[5:8] = 0
     wide = fitted(X, y, n_directions=6, threshold=None)
-    exact = fitted(X, y, n_directions=6, threshold=None, solver="full")
+    exact = exactly(X, y, n_directions=6, threshold=None)
     assert wide.residuals_.max() < 1e-6
     for pair in np.unique(wide.pairs_, axis=0):
         values, expected = (

@@ -1,0 +1,1 @@
+"""Solvers of `RandomizedGEM`: products of samples, denominators, Krylov spaces, directions."""

@@ -1,0 +1,272 @@
+"""GEM for samples with up to a million columns, by products of samples."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
+
+from eigenfeat._base.threads import one_blas_thread
+from eigenfeat._base.validation import FLOATS
+from eigenfeat.expansion.features import ExpandedRows, check_powers, column_suffixes, row_blocks
+from eigenfeat.gem._randomized.pencils import Options, solve_pencils
+from eigenfeat.samples.estimator import (
+    BaseEstimator,
+    Verbose,
+    unchanged_on_error,
+    validate_data,
+)
+from eigenfeat.samples.weights import weighted_rows
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from eigenfeat._base.types import Floats, Labels, Pairs, RandomState, Rows, Targets, Weights
+    from eigenfeat.gem._randomized.directions import RowCombinations
+
+__all__ = ["RandomizedGEM"]
+
+
+class RandomizedGEM(Verbose, TransformerMixin, BaseEstimator):
+    """GEM features of sparse samples with very many columns, such as text.
+
+    Use it before a linear classifier where :class:`eigenfeat.GEM` would need more memory than there
+    is: it forms no matrix of columns by columns. User guide: :doc:`/guide/text`.
+
+    Directions are combinations of the training samples of two classes, found by block Krylov spaces
+    from a random start. A fitted model contains the training samples.
+
+    Parameters
+    ----------
+    ridge : float > 0 or None, default=None
+        Multiple of a denominator's mean eigenvalue that is added to its diagonal. None: 0.2 times
+        the mean over as many eigenvalues as the class has samples, at most all.
+    n_directions : int >= 1 or "auto", default="auto"
+        Maximum number of directions of a pair. "auto": 10, or fewer with more than 300 pairs.
+    threshold : float or None, default=1.5
+        Smallest eigenvalue. None keeps all.
+    pairs : {"auto", "all", "hypercube"} or list, default="auto"
+        Pairs of classes, or a list of labels (numerator, denominator). "auto": "all" for up to 50
+        classes, else "hypercube".
+    denominator : {"second_moment", "covariance"}, default="second_moment"
+        With "covariance", both matrices are about the mean of the denominator's class.
+    constant : bool, default=True
+        Whether samples are ``(x - m, 1)``, m their mean, so that a direction has an offset.
+    scale : {"none", "columns"}, default="none"
+        "columns" divides columns by their standard deviations.
+    expansion : {"half_wave", "shifted", "polynomial", "none"}, default="half_wave"
+        As in :class:`eigenfeat.GEM`.
+    powers : distinct numbers out of 1, 2, 3, default=(1, 2, 3)
+        Exponents of the expansion.
+    random_state : int, RandomState instance or None, default=0
+        Seed of the Krylov spaces.
+    n_threads : int or None, default=None
+        Number of threads, all by default. Results do not depend on it.
+    verbose : int, default=0
+        1 prints progress.
+
+    Attributes
+    ----------
+    directions_ : RowCombinations
+        Directions (d, F) as combinations of samples; `tocsc` and `toarray` form them. Projections
+        are ``X @ directions_ + offset_``.
+    offset_ : (F,) array
+        Offsets of the projections.
+    eigenvalues_ : (F,) array
+        Eigenvalue of each direction.
+    ranks_ : (F,) array
+        Rank of each direction in its pair, from 0.
+    pairs_ : (F, 2) array
+        Labels of the numerator and the denominator of each direction.
+    residuals_ : (F,) array
+        Relative residuals of the eigenpairs.
+    column_scale_ : (d,) array
+        Divisors of the columns.
+    classes_ : (k,) array
+        Labels, sorted.
+
+    Warns
+    -----
+    RuntimeWarning
+        If directions did not converge.
+
+    See Also
+    --------
+    eigenfeat.GEM : For fewer columns; solves from moments, also of samples in blocks.
+
+    References
+    ----------
+    N. Karampatziakis and P. Mineiro, ICML 2014, section 5.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy import sparse
+    >>> from eigenfeat.gem import RandomizedGEM
+    >>> X = sparse.random(60, 50_000, 0.001, format="csr", random_state=0)
+    >>> y = np.arange(60) % 2
+    >>> RandomizedGEM(n_directions=2, expansion="none").fit_transform(X, y).shape
+    (60, 4)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "ridge": [Interval(Real, 0, None, closed="neither"), None],
+        "n_directions": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "threshold": [Interval(Real, None, None, closed="neither"), None],
+        "pairs": [StrOptions({"auto", "all", "hypercube"}), "array-like"],
+        "denominator": [StrOptions({"second_moment", "covariance"})],
+        "constant": ["boolean"],
+        "scale": [StrOptions({"none", "columns"})],
+        "expansion": [StrOptions({"half_wave", "shifted", "polynomial", "none"})],
+        "powers": ["array-like"],
+        "random_state": ["random_state"],
+        "n_threads": [Interval(Integral, 1, None, closed="left"), None],
+        "verbose": ["verbose"],
+    }
+
+    directions_: RowCombinations
+    pairs_: Labels
+
+    def __init__(
+        self,
+        ridge: float | None = None,
+        n_directions: int | str = "auto",
+        threshold: float | None = 1.5,
+        pairs: Pairs = "auto",
+        denominator: str = "second_moment",
+        constant: bool = True,
+        scale: str = "none",
+        expansion: str = "half_wave",
+        powers: Sequence[int] = (1, 2, 3),
+        random_state: RandomState = 0,
+        n_threads: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.ridge = ridge
+        self.n_directions = n_directions
+        self.threshold = threshold
+        self.pairs = pairs
+        self.denominator = denominator
+        self.constant = constant
+        self.scale = scale
+        self.expansion = expansion
+        self.powers = powers
+        self.random_state = random_state
+        self.n_threads = n_threads
+        self.verbose = verbose
+
+    @one_blas_thread()
+    def fit(self, X: Rows, y: Targets = None, sample_weight: Weights = None) -> RandomizedGEM:
+        """Solve for the directions.
+
+        Parameters
+        ----------
+        X : (n, d) sparse matrix or array-like
+            Finite samples; arrays become sparse.
+        y : (n,) array-like
+            Labels of any sortable type.
+        sample_weight : (n,) array-like, optional
+            Nonnegative weights of the samples.
+
+        Returns
+        -------
+        RandomizedGEM
+            The estimator itself. If an error is raised, it is unchanged.
+        """
+        with unchanged_on_error(self):
+            self._validate_params()
+            check_powers(self.powers)
+            X, y = validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS)
+            check_classification_targets(y)
+            X, labels, weight = weighted_rows(X, y, sample_weight)
+            started = time.perf_counter()
+            result = solve_pencils(X, np.asarray(labels), weight, self._options(), self._log)
+            self.directions_, self.offset_ = result.directions, result.offset
+            self.eigenvalues_, self.residuals_ = result.eigenvalues, result.residuals
+            self.pairs_, self.ranks_ = result.pairs, result.ranks
+            self.column_scale_, self.classes_ = result.column_scale, np.unique(np.asarray(labels))
+            worst = result.residuals.max(initial=0.0)
+            self._log(f"{result.steps} vectors solved for, largest residual {worst:.1e}", started)
+        return self
+
+    def transform(self, X: Rows) -> Floats:
+        """Expand samples into features.
+
+        Parameters
+        ----------
+        X : (n, d) sparse matrix or array-like
+            Finite samples.
+
+        Returns
+        -------
+        (n, columns) array of float32 or float64, as `X`
+            ``[for s in (+, -): for a in powers: F columns]``; "polynomial" has no signs, "none" is
+            the projections.
+        """
+        check_is_fitted(self)
+        rows = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, order="C", reset=False)
+        projections = self.directions_.project(rows, self.offset_, self.n_threads)
+        if self.expansion == "none":
+            return projections
+        none = np.empty((0, projections.shape[1]), dtype=projections.dtype)
+        options: dict[str, Any] = {"expansion": self.expansion, "powers": tuple(self.powers)}
+        blocks = row_blocks(len(projections), projections.shape[1])
+        return np.concatenate(
+            [
+                ExpandedRows(None, none, projections=projections[part], **options).toarray()
+                for part in blocks
+            ]
+        )
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
+        """Name the columns of `transform`, as in "gem_3_vs_2_rank0_pos_pow1".
+
+        Parameters
+        ----------
+        input_features : (d,) array-like of str, optional
+            Names of the input features; they must equal those seen in `fit`.
+
+        Returns
+        -------
+        (columns,) array of str
+            Numerator and denominator label, rank within the pair, half wave, and power.
+        """
+        check_is_fitted(self)
+        _check_feature_names_in(self, input_features)
+        ranked = zip(self.pairs_, self.ranks_, strict=True)
+        stems = [f"gem_{pair[0]}_vs_{pair[1]}_rank{rank}" for pair, rank in ranked]
+        suffixes = column_suffixes(self.expansion, check_powers(self.powers))
+        return np.asarray([stem + suffix for suffix in suffixes for stem in stems], dtype=object)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.get_feature_names_out())
+
+    def _options(self) -> Options:
+        return Options(
+            ridge="auto" if self.ridge is None else self.ridge,
+            n_directions=self.n_directions,
+            threshold=self.threshold,
+            pairs=self.pairs,
+            covariance=self.denominator == "covariance",
+            constant=self.constant,
+            scaled=self.scale == "columns",
+            seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
+            n_threads=self.n_threads or 0,
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

@@ -1,0 +1,117 @@
+r"""Coordinates of sparse samples with more columns than samples, which are never made dense.
+
+Directions lie in the span of the centred samples Z (n, d). The kernel ``K = Z Z^T`` has the
+eigendecomposition ``U Lambda U^T``, and ``U Lambda^(1/2)`` are coordinates with the same distances
+(Parrish 2012, section 3.3). A direction c in these coordinates is ``Z^T U Lambda^(-1/2) c`` in the
+columns. Cost: O(n^3), and three (n, n) matrices.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from eigenfeat._base.validation import check_memory, in_order
+from eigenfeat.ldg._solving.coordinates import Columns
+from eigenfeat.moments.class_moments import is_rounding
+
+__all__ = ["SpanBasis", "kernel_coordinates", "nearest_by_kernel", "sparse_columns"]
+
+_Array = NDArray[np.float64]
+
+ROUNDING = 1e-12  # unit of squared distances, relative to the largest squared norm
+
+
+@dataclass(frozen=True, eq=False)
+class SpanBasis:
+    """Directions as combinations of samples: ``expand`` is ``Z^T factors``."""
+
+    samples: Any  # (n, d') CSR matrix: varying columns, divided by their scales
+    factors: _Array  # (n, r)
+
+    def expand(self, directions: _Array) -> _Array:
+        """``Z^T factors @ directions``: from coordinates (r, m) to columns (d', m)."""
+        weights = self.factors @ directions
+        result: _Array = self.samples.T @ (weights - weights.mean(axis=0))
+        return result
+
+
+def sparse_columns(X: Any, scaled: bool) -> tuple[Columns, Any]:
+    """Find the columns' means and scales, and the scaled columns that vary, not centred.
+
+    As `coordinates.standardise`, for a CSR matrix that stays sparse.
+    """
+    dtype, X = X.dtype, in_order(X).astype(np.float64)
+    n, d = X.shape
+    peak = np.zeros(d)
+    np.maximum.at(peak, X.indices, np.abs(X.data))
+    unit = np.where(peak > 0, peak, 1.0)  # squares in this unit neither vanish nor overflow
+    entries = X.data / unit[X.indices]
+    mean = np.bincount(X.indices, entries, minlength=d) / n
+    zeros = n - np.bincount(X.indices, minlength=d)
+    squares = np.bincount(X.indices, (entries - mean[X.indices]) ** 2, minlength=d)
+    deviation = np.sqrt((squares + zeros * mean**2) / n)
+    varying = np.flatnonzero(~is_rounding(deviation, peak > 0, n, dtype))
+    mean, deviation = mean * unit, deviation * unit
+    scale = np.ones(d)
+    if scaled:
+        scale[varying] = deviation[varying]
+    samples = sparse.csr_array(X[:, varying])
+    samples.data /= scale[varying][samples.indices]
+    return Columns(mean, scale, varying), samples
+
+
+def kernel_coordinates(samples: Any) -> tuple[SpanBasis, _Array, _Array]:
+    """Find coordinates of samples (n, d) in an orthonormal basis of their centred span.
+
+    Returns
+    -------
+    basis : SpanBasis
+    coordinates : (n, r) array, r <= n - 1
+    kernel : (n, n) array
+        Inner products of the samples, not centred.
+
+    Raises
+    ------
+    MemoryError
+        If the kernel and its eigenvectors exceed the machine's memory.
+    """
+    n = samples.shape[0]
+    check_memory("LDG", 3, n)
+    kernel = (samples @ samples.T).toarray()
+    centred = kernel - kernel.mean(axis=0)
+    centred -= centred.mean(axis=1)[:, None]
+    values, vectors = np.linalg.eigh((centred + centred.T) / 2)
+    kept = values > 100 * n * np.finfo(np.float64).eps * max(values[-1], 0.0)
+    if not kept.any():
+        raise ValueError("X: expected samples that differ, got constant columns only")
+    roots, vectors = np.sqrt(values[kept][::-1]), vectors[:, kept][:, ::-1]
+    basis = SpanBasis(samples, vectors / roots)
+    return basis, np.ascontiguousarray(vectors * roots), kernel
+
+
+def nearest_by_kernel(
+    kernel: _Array, codes: NDArray[np.int64], n_classes: int, count: int
+) -> NDArray[np.int64]:
+    """The `count` nearest other samples of every class for each sample, (n, k, count).
+
+    -1 where a class has fewer. Distances that differ by rounding only are equal; among these the
+    sample with the lower index comes first.
+    """
+    n = len(kernel)
+    square = np.diag(kernel)
+    distances = square[:, None] + square - 2 * kernel
+    distances = np.rint(distances / (ROUNDING * max(square.max(), np.finfo(np.float64).tiny)))
+    np.fill_diagonal(distances, np.inf)
+    result = np.full((n, n_classes, count), -1, dtype=np.int64)
+    for c in range(n_classes):
+        members = np.flatnonzero(codes == c)
+        part = distances[:, members]
+        order = np.argsort(part, axis=1, kind="stable")[:, :count]
+        missing = np.isinf(np.take_along_axis(part, order, axis=1))
+        result[:, c, : order.shape[1]] = np.where(missing, -1, members[order])
+    return result

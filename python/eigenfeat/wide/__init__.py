@@ -1,1 +1,0 @@
-"""GEM and LDG on sparse or memory-mapped rows of up to a million columns, by products of rows."""
