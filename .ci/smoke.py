@@ -14,7 +14,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.model_selection import train_test_split
 
 import eigenfeat
-from eigenfeat import GEMClassifier, generalized_eigh
+from eigenfeat import TableClassifier, generalized_eigh
 from eigenfeat.early import ReliableClassifier
 from eigenfeat.io import to_c
 from eigenfeat.ldg import LDG
@@ -27,7 +27,7 @@ def main():
 
     X, y = load_digits(return_X_y=True)
     X, X_test, y, y_test = train_test_split(X, y, random_state=0)
-    model = GEMClassifier().fit(X, y)
+    model = TableClassifier().fit(X, y)
     error = 1 - model.score(X_test, y_test)
     assert error < 0.05, error
     with tempfile.TemporaryDirectory() as folder:
@@ -35,7 +35,7 @@ def main():
         eigenfeat.save(model, path)
         again = eigenfeat.load(path)
     np.testing.assert_array_equal(again.predict_proba(X_test), model.predict_proba(X_test))
-    one, two = GEMClassifier(n_threads=1).fit(X, y), GEMClassifier(n_threads=2).fit(X, y)
+    one, two = TableClassifier(n_threads=1).fit(X, y), TableClassifier(n_threads=2).fit(X, y)
     np.testing.assert_array_equal(one.predict_proba(X_test), two.predict_proba(X_test))
 
     assert LDG(n_components=5, gamma=0.5, n_neighbors=5).fit(X, y).transform(X_test).shape[1] == 5

@@ -87,7 +87,7 @@ def _rules(threads: int) -> dict[str, Callable[[], ReliableClassifier]]:
         return LocalQDA(n_threads=threads)
 
     def gem() -> GEMClassifier:
-        return GEMClassifier(views="gem", n_threads=threads)
+        return GEMClassifier(n_threads=threads)
 
     def scaled() -> Any:
         return make_pipeline(StandardScaler(), _lda())

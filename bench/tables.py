@@ -1,4 +1,4 @@
-"""`GEMClassifier()` and other classifiers on tables, all with their defaults.
+"""`TableClassifier()` and other classifiers on tables, all with their defaults.
 
     python bench/tables.py --data DIR [--csv FILE] [--only shown|twelve|small] [--models ...]
 
@@ -49,7 +49,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bench.papers import gem
 from bench.papers.protocol import Context
-from eigenfeat import GEMClassifier
+from eigenfeat import TableClassifier
 
 FIELDS = ("group", "table", "split", "model", "samples", "columns", "classes")
 FIELDS += ("error", "log_loss", "fit_seconds", "predict_seconds")
@@ -217,7 +217,7 @@ def boosting(X):
 
 
 MODELS = {
-    "GEMClassifier": lambda X: GEMClassifier(),
+    "GEMClassifier": lambda X: TableClassifier(),
     "logistic regression": partial(one_hot, LogisticRegression(max_iter=3000)),
     "SVM": partial(one_hot, SVC()),
     "forest": partial(codes, RandomForestClassifier(random_state=0)),

@@ -37,6 +37,7 @@ RANKS = tuple(
         "pencils samples",
         "linear signals",
         "gem rayleigh ldg early maxmargin",
+        "tables",
         "io distributed plotting",
         "demo report",
         "cli",

@@ -26,14 +26,14 @@ from eigenfeat import (
     GEM,
     LDG,
     FisherLDA,
-    GEMClassifier,
     ReliableClassifier,
     SpatialFilters,
+    TableClassifier,
     plotting,
 )
 from eigenfeat.demo.early import signals
-from eigenfeat.gem import contributions
 from eigenfeat.rayleigh import QuadraticDiscriminant
+from eigenfeat.tables import contributions
 
 HERE = Path(__file__).resolve().parent
 RED, BLUE, GRAY = "#b3261e", "#1f6fb2", "#4a5a68"
@@ -144,7 +144,7 @@ def calibration(data):
         X, y = file["X"], file["y"]
         X_test, y_test = file["X_test"], file["y_test"]
     rivals = {
-        "GEMClassifier": (GEMClassifier(), RED),
+        "GEMClassifier": (TableClassifier(), RED),
         "logistic regression": (
             make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
             BLUE,
@@ -231,7 +231,7 @@ def explain(data):
     """A sample of the wine data: contributions of views, effects and importance of columns."""
     X, y = load_wine(return_X_y=True, as_frame=True)
     X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
-    model = GEMClassifier().fit(X_train, y_train)
+    model = TableClassifier().fit(X_train, y_train)
     sample = X_test[:1]
     parts = contributions(model, sample, background=X_train)
     c = int(model.predict_proba(sample)[0].argmax())

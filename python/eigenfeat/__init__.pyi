@@ -16,13 +16,13 @@ from . import regions as regions
 from . import report as report
 from . import samples as samples
 from . import signals as signals
+from . import tables as tables
 from ._base.version import __version__ as __version__
 from ._base.versions import show_versions as show_versions
 from .early import ReliableClassifier as ReliableClassifier
 from .gem.classifier import GEMClassifier as GEMClassifier
 from .gem.ensemble import GEMEnsemble as GEMEnsemble
 from .gem.gem import GEM as GEM
-from .gem.regressor import GEMRegressor as GEMRegressor
 from .gem.search import GEMClassifierCV as GEMClassifierCV
 from .io.opening import open_rows as open_rows
 from .io.saving import load as load
@@ -39,3 +39,5 @@ from .rayleigh.quadratic import QuadraticDiscriminant as QuadraticDiscriminant
 from .samples.blocks import ArrayBlocks as ArrayBlocks
 from .signals.spatial_filters import SpatialFilters as SpatialFilters
 from .signals.tangent_space import TangentSpace as TangentSpace
+from .tables.classifier import TableClassifier as TableClassifier
+from .tables.regressor import GEMRegressor as GEMRegressor

@@ -204,9 +204,9 @@ def test_projections_are_cached_by_all_workers_alike(client):
 def test_the_classifier_outlives_a_worker(client):
     held, lazy = held_and_lazy(client, 4000, 500)
     options = {"n_directions": 2, "scale": "none"}
-    calm = distributed.GEMClassifier(**nested(dict(views="gem", **options))).fit(*lazy)
+    calm = distributed.GEMClassifier(**nested(dict(**options))).fit(*lazy)
     with killing(client, [0.05]) as killed:
-        found = distributed.GEMClassifier(**nested(dict(views="gem", **options))).fit(*held)
+        found = distributed.GEMClassifier(**nested(dict(**options))).fit(*held)
     assert len(killed) == 1
     assert_array_equal(found.logit_.coef_, calm.logit_.coef_)
     assert_array_equal(found.layers_[0].directions, calm.layers_[0].directions)

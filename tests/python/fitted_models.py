@@ -76,6 +76,8 @@ MODELS = {
     "GEMEnsemble": lambda: ef.GEMEnsemble(gem_classifier(n_directions=1), n_members=2).fit(X, Y),
     "GEMPatches": lambda: ef.gem.GEMPatches(patch_size=2, pool=2).fit(X, Y),
     "GEMRegressor": lambda: ef.GEMRegressor(n_bins=3).fit(FRAME, X[:, 0] ** 2 + X[:, 1]),
+    "TableClassifier": lambda: ef.TableClassifier(["columns", "gem"]).fit(FRAME, Y),
+    "TableClassifier, gem": lambda: ef.TableClassifier("gem").fit(FRAME, Y),
     "GEMClassifierCV": lambda: ef.GEMClassifierCV(grid={"logit__penalty": [0.1, 1.0]}).fit(X, Y),
     "MultinomialLogit": lambda: ef.MultinomialLogit().fit(X, Y),
     "MultinomialLogit, two": lambda: ef.MultinomialLogit(max_iter=500).fit(
@@ -137,9 +139,7 @@ MODELS = {
     "ReliableClassifier, features": lambda: _reliable(
         ef.MultinomialLogit(), rule=early.Sampled(128), features=PCA(2)
     ),
-    "ReliableClassifier, sampled": lambda: _reliable(
-        ef.GEMClassifier(views="gem"), rule=early.Sampled(128)
-    ),
+    "ReliableClassifier, sampled": lambda: _reliable(ef.GEMClassifier(), rule=early.Sampled(128)),
     "Pipeline": lambda: make_pipeline(
         ef.GEM(n_directions=2), StandardScaler(), LogisticRegression()
     ).fit(X, Y),

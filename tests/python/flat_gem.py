@@ -21,9 +21,9 @@ def nested(flat: dict[str, Any], **defaults: Any) -> dict[str, Any]:
     return own | {"gem": GEM(**gem), "logit": MultinomialLogit(**given)}
 
 
-def gem_classifier(views: Any = "gem", **flat: Any) -> GEMClassifier:
-    """A classifier with these parameters and the defaults of others, but of one view."""
-    return GEMClassifier(**nested(flat | {"views": views}))
+def gem_classifier(**flat: Any) -> GEMClassifier:
+    """A classifier with these parameters and the defaults of others."""
+    return GEMClassifier(**nested(flat))
 
 
 def joint_classifier(**flat: Any) -> JointGEMClassifier:

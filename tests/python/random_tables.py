@@ -202,6 +202,6 @@ _PLAIN += [signals.SpatialFilters, signals.TangentSpace]
 DEFAULTS: dict[str, Callable[[], object]] = {
     **{kind.__name__: kind for kind in _PLAIN},
     **{kind.__name__: partial(kind, random_state=0) for kind in _SEEDED},
-    "GEMClassifier, gem": partial(ef.GEMClassifier, views="gem"),
+    "TableClassifier, gem": partial(ef.TableClassifier, views="gem"),
     "ReliableClassifier": lambda: early.ReliableClassifier(ef.FisherLDA()),
 }

@@ -14,7 +14,7 @@ from sklearn.inspection import DecisionBoundaryDisplay
 from sklearn.model_selection import train_test_split
 from sklearn.svm import SVC
 
-from eigenfeat import GEMClassifier
+from eigenfeat import GEMClassifier, TableClassifier
 
 rng = np.random.default_rng(0)
 n = 300
@@ -27,7 +27,7 @@ sets = {
 models = {
     "LDA": LinearDiscriminantAnalysis(),
     "SVM, Gaussian kernel": SVC(),
-    "GEMClassifier": GEMClassifier(random_state=0),
+    "GEMClassifier": TableClassifier(random_state=0),
 }
 
 # %%

@@ -14,7 +14,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from eigenfeat import GEMClassifier, MultinomialLogit
+from eigenfeat import MultinomialLogit, TableClassifier
 from eigenfeat.gem import GEMPatches
 
 rng = np.random.default_rng(0)
@@ -35,7 +35,7 @@ plt.show()
 # Patches respond to a stroke at any place, and the grid keeps its approximate position.
 
 train, test = train_test_split(np.arange(len(y)), test_size=0.4, stratify=y, random_state=0)
-whole = GEMClassifier(random_state=0).fit(images[train].reshape(len(train), -1), y[train])
+whole = TableClassifier(random_state=0).fit(images[train].reshape(len(train), -1), y[train])
 print("whole images", f"{whole.score(images[test].reshape(len(test), -1), y[test]):.3f}")
 accuracies = {}
 for size in (4, 6, 8, 10):

@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 
-from eigenfeat import GEMClassifier, GEMClassifierCV, MultinomialLogit
+from eigenfeat import GEMClassifier, GEMClassifierCV, MultinomialLogit, TableClassifier
 
 X, y = load_digits(return_X_y=True)
 X_train, X_test, y_train, y_test = train_test_split(
@@ -24,8 +24,8 @@ grid = {"logit__penalty": [0.3, 0.1, 0.03, 0.01, 0.003]}
 search = GEMClassifierCV(grid=grid, scoring="log_loss")
 models = {
     "logistic regression": LogisticRegression(max_iter=1000),
-    "GEMClassifier, penalty=0.3": GEMClassifier(views="gem", logit=MultinomialLogit(penalty=0.3)),
-    "GEMClassifier()": GEMClassifier(random_state=0),
+    "GEMClassifier, penalty=0.3": GEMClassifier(logit=MultinomialLogit(penalty=0.3)),
+    "TableClassifier()": TableClassifier(random_state=0),
     "GEMClassifierCV": search,
 }
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
-from eigenfeat import GEMClassifier, open_rows
+from eigenfeat import TableClassifier, open_rows
 
 # %%
 # The samples have four classes with the same mean and different covariances. They are written to a
@@ -34,8 +34,8 @@ np.save(path / "labels.npy", y[:30_000])
 # A fit to the file, in blocks of 5,000 samples, and a fit to the array.
 
 rows = open_rows(path / "rows.npy", target=path / "labels.npy", block_rows=5000)
-from_file = GEMClassifier(random_state=0).fit(rows)
-in_memory = GEMClassifier(random_state=0).fit(X[:30_000], y[:30_000])
+from_file = TableClassifier(random_state=0).fit(rows)
+in_memory = TableClassifier(random_state=0).fit(X[:30_000], y[:30_000])
 difference = np.abs(from_file.predict_proba(X_test) - in_memory.predict_proba(X_test)).max()
 print(f"probabilities from the file and from memory differ by {difference:.1e} at most")
 print(f"accuracy {from_file.score(X_test, y_test):.3f}")
@@ -47,7 +47,7 @@ counts = (300, 1000, 3000, 10_000, 30_000)
 errors = []
 for count in counts:
     mapped = np.load(path / "rows.npy", mmap_mode="r")[:count]
-    model = GEMClassifier(random_state=0).fit(mapped, y[:count])
+    model = TableClassifier(random_state=0).fit(mapped, y[:count])
     errors.append(100 * (1 - model.score(X_test, y_test)))
 fig, ax = plt.subplots(figsize=(6, 3.4), layout="constrained")
 ax.semilogx(counts, errors, "o-")

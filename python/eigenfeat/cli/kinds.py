@@ -20,6 +20,7 @@ __all__ = [
 
 _Kinds = dict[str, tuple[str, str, dict[str, Any]]]  # module, class and parameters
 MODELS: _Kinds = {
+    "table": ("eigenfeat", "TableClassifier", {}),
     "gem": ("eigenfeat", "GEMClassifier", {}),
     "ldg": ("eigenfeat", "LDG", {"random_state": 0}),
     "reliable": ("eigenfeat", "ReliableClassifier", {"classifier": "lda"}),
@@ -32,6 +33,7 @@ CLASSIFIERS: _Kinds = {
     "bayes": ("sklearn.naive_bayes", "GaussianNB", {}),
     "logit": ("eigenfeat", "MultinomialLogit", {}),
     "neighbour": ("sklearn.neighbors", "KNeighborsClassifier", {"n_neighbors": 1}),
+    "table": ("eigenfeat", "TableClassifier", {}),
     "gem": ("eigenfeat", "GEMClassifier", {}),
 }
 EXTRACTORS: _Kinds = {
@@ -58,8 +60,6 @@ FLAGS = {
     "tol": "Tolerance of the regression (default 0.001).",
     "depth": "Number of layers (default 1).",
     "hidden_directions": "Directions of a pair in hidden layers, or auto.",
-    "hidden_ridge": "Ridge of hidden layers (default: --ridge).",
-    "n_clusters": "Clusters of each class, of rows in memory (default 1).",
     "random_state": "Random seed (default 0).",
     "constant": "Add a column of 1s (default).",
     "include_input": "Add the last layer's input.",
@@ -83,10 +83,6 @@ def unfitted(options: SimpleNamespace, *, features: bool = False) -> Any:
         if kind != owner and getattr(options, part) is not None:
             raise UsageError(f"--{part}: expected none with --model {kind}")
     model = _made(("eigenfeat", "GEM", {}) if features else MODELS[kind])
-    if kind == "gem" and not features:
-        from eigenfeat.gem.classifier import default_logit
-
-        model.set_params(gem=_made(("eigenfeat", "GEM", {})), logit=default_logit())
     if kind == "reliable":
         model.set_params(classifier=_made(CLASSIFIERS[options.classifier or "lda"]))
     if options.extractor is not None:
@@ -95,8 +91,10 @@ def unfitted(options: SimpleNamespace, *, features: bool = False) -> Any:
         model.set_params(n_threads=options.threads)
     given = [(flag_of(n), n, str(v)) for n in FLAGS if (v := getattr(options, n)) is not None]
     for flag, name, _ in given:
-        if (kind != "gem" and name != "random_state") or _find(model, name) is None:
+        own = features or kind == "gem" or name == "random_state"
+        if not own or _find(model, name) is None:
             where = f"--model {kind}; --set NAME=VALUE sets its parameters"
+            where = "--model table; --model gem has it" if kind == "table" else where
             where = "--features or --moments, which fit GEM" if features else where
             raise UsageError(f"{flag}: expected none with {where}")
     given += [(f"--set {name}", name, text) for name, text in options.assignments]
@@ -104,7 +102,7 @@ def unfitted(options: SimpleNamespace, *, features: bool = False) -> Any:
         full = full_name(model, name, flag)
         model.set_params(**{full: suited(model, full, literal(text))})
     try:
-        getattr(model, "_check_parameters", model._validate_params)()
+        getattr(model, "check_parameters", model._validate_params)()
     except ValueError as error:
         message = str(error)
         for flag, name, _ in reversed(given):  # the last one of a parameter counts

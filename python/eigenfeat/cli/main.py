@@ -177,7 +177,7 @@ def inspect() -> None:
     opt.output_option(),
     click.option("--features", is_flag=True, help="Fit only GEM, for transform."),
     click.option("--moments", type=opt.FILE, help="Fit only GEM, on moments instead of rows."),
-    opt.model_options(),
+    opt.model_options("table"),
     opt.data_options(),
     opt.categorical_option(),
     opt.memory_option(),
@@ -192,17 +192,18 @@ eigenfeat fit rows.csv --target kind -o shift.efm --model shift --extractor pca"
 def fit() -> None:
     """Fit a classifier or features on files.
 
-    Fits GEM with multinomial logistic regression on its features (GEMClassifier), or GEM alone
-    (--features, or --moments), and saves the model. Rows that fit into --memory are read once;
-    otherwise every layer and every step of the regression reads the files again. Empty cells are
-    missing values where the model takes these.
+    Fits a classifier of tables (TableClassifier) and saves it. Rows that fit into --memory are read
+    once; otherwise every step reads the files again. Empty cells are missing values where the model
+    takes them.
 
-    --model fits others, to rows that fit into --memory: ldg (directions of LDG, for transform),
-    reliable (ReliableClassifier, which decides rows before all their columns are known: predict
-    --early), and shift (MaxMarginShift around an extractor, for transform).
+    --model fits other models. gem: GEM with multinomial logistic regression on its features
+    (GEMClassifier), or GEM alone (--features, or --moments). ldg: directions of LDG, for transform.
+    reliable: ReliableClassifier, which decides rows before all their columns are known (predict
+    --early). shift: MaxMarginShift around an extractor, for transform. The last three need rows
+    that fit into --memory.
 
     --set sets any parameter of the model by its name in Python. --ridge to --include-input are
-    parameters of gem with an option of their own; --seed is that of all models that have one.
+    parameters of --model gem with an option of their own; --seed is the seed of any model.
     """
 
 
@@ -285,7 +286,7 @@ def transform() -> None:
         type=click.Choice(["accuracy", "log_loss"]),
         help="Criterion of --model gem (default accuracy).",
     ),
-    opt.model_options(),
+    opt.model_options("gem"),
     opt.data_options(),
     opt.categorical_option(),
     opt.memory_option(),

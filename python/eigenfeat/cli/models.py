@@ -37,7 +37,7 @@ __all__ = ["fit", "predict", "search", "transform"]
 def fit(options: SimpleNamespace) -> int:
     """Fit a classifier, or directions, and save it."""
     output, started = Output("fit", options.json, options.progress), time.perf_counter()
-    if options.model_kind != "gem":
+    if options.model_kind not in ("table", "gem"):
         for flag in ("features", "moments"):
             if getattr(options, flag):
                 raise UsageError(f"--{flag}: expected none with --model {options.model_kind}")
@@ -92,14 +92,11 @@ def _fitted(
         else:
             model.fit(whole.X, whole.y)
         return rows, np.unique(np.asarray(whole.y)), "in memory"
-    if reader is not model or options.model_kind != "gem":
+    if reader is not model or options.model_kind not in ("table", "gem"):
         raise ValueError(
             f"--memory: expected rows that fit into it with --model {options.model_kind} and with "
             f"search, got more than {options.memory:g} GB"
         )
-    if (n_clusters := getattr(model, "n_clusters", 1)) != 1:
-        flag = "--set n_clusters" if options.n_clusters is None else "--n-clusters"
-        raise UsageError(f"{flag}: expected 1 with more rows than --memory, got {n_clusters}")
     output.say("more rows than --memory: fitting block by block")
     rows.memory = 0.0
     model.fit(rows)

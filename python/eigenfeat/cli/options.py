@@ -155,11 +155,17 @@ def categorical_option() -> Decorator:
     return option("--categorical", multiple=True, metavar="A,B,...", help=text)
 
 
-def model_options() -> Decorator:
-    """What model is fitted, and its parameters."""
+def model_options(default: str) -> Decorator:
+    """The model that is fitted, and its parameters."""
     named = "A parameter of the model, by its name in Python; PART__NAME of one inside it."
     return _grouped(
-        option("--model", "model_kind", type=Choice([*MODELS]), default="gem", help="Default gem."),
+        option(
+            "--model",
+            "model_kind",
+            type=Choice([*MODELS]),
+            default=default,
+            help=f"Default {default}.",
+        ),
         option("--classifier", type=Choice([*CLASSIFIERS]), help="Of --model reliable."),
         option("--extractor", type=Choice([*EXTRACTORS]), help="Of --model shift (default pca)."),
         option(

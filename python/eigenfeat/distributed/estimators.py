@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -19,6 +20,7 @@ from eigenfeat.moments.class_moments import ClassMoments
 if TYPE_CHECKING:
     from dask.typing import DaskCollection as Collection
 
+    from eigenfeat.gem.layers import Depth
     from eigenfeat.samples.blocks import RowBlocks
     from eigenfeat.samples.columns import TableColumns
 
@@ -187,8 +189,10 @@ class GEMClassifier(_ClassifierOnDask, classifier.GEMClassifier):
 
     _local: ClassVar[Any] = classifier.GEMClassifier
 
-    def _gem(self, level: int, n_classes: int, *sizes: int | None) -> GEM:
-        return GEM(**super()._gem(level, n_classes, *sizes).get_params(deep=False))
+    def depth_options(self) -> Depth:
+        """How the layers are solved for: by GEM on Dask collections."""
+        depth = super().depth_options()
+        return replace(depth, gem=GEM(**depth.gem.get_params(deep=False)))
 
 
 class GEMClassifierCV(_ClassifierOnDask, search.GEMClassifierCV):

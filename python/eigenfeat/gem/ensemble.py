@@ -26,7 +26,6 @@ from eigenfeat.samples.out_of_core import FromLogits, over_blocks
 
 if TYPE_CHECKING:
     from eigenfeat.samples.blocks import RowBlocks
-    from eigenfeat.samples.labelled import LabelledRows
 
 __all__ = ["GEMEnsemble"]
 
@@ -123,16 +122,14 @@ class GEMEnsemble(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimator
         X: Rows | RowBlocks,
         y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
-        *,
-        events: ArrayLike | None = None,
     ) -> GEMEnsemble:
         """Fit the members.
 
         Parameters
         ----------
-        X, y, sample_weight, events
-            As in :meth:`GEMClassifier.fit`. A pipeline does not accept blocks. Weights and
-            events are passed to its classifier.
+        X, y, sample_weight
+            As in :meth:`GEMClassifier.fit`. A pipeline does not accept blocks; it passes weights
+            to its classifier.
 
         Returns
         -------
@@ -141,78 +138,55 @@ class GEMEnsemble(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimator
         """
         self._validate_params()
         members = self._members()
-        first = members[0]
-        if isinstance(first, Pipeline):
-            given = {"sample_weight": sample_weight, "events": events}
-            count = self._fit_pipelines(members, X, y, given)
+        if isinstance(members[0], Pipeline):
+            count = self._fit_pipelines(members, X, y, sample_weight)
         else:
-            count = self._fit_classifiers(members, X, y, sample_weight, events)
-        return self._adopt(members[:count])
+            count = self._fit_classifiers(members, X, y, sample_weight)
+        self.members_, self.classes_ = members[:count], members[0].classes_
+        take_names(self, members[0])
+        return self
 
     def _most_steps(self) -> int:
         return self.n_members
 
-    def _adopt(self, members: list[Any]) -> GEMEnsemble:
-        self.members_, self.classes_ = members, members[0].classes_
-        take_names(self, members[0])
-        return self
-
-    def _fit_pipelines(self, members: list[Any], X: Any, y: Any, others: dict[str, Any]) -> int:
-        """Fit them, and return how many; fewer where a callback has asked to stop."""
+    def _fit_pipelines(self, members: list[Any], X: Any, y: Any, sample_weight: Any) -> int:
+        """Fit the members; their number, smaller where a callback asks to stop."""
         if is_blocks(X):
             raise ValueError(f"X: expected an array with a pipeline as estimator, got {show(X)}")
-        members[0][-1]._check_parameters()
-        for number, member in enumerate(members):
+        members[0][-1].check_parameters()
+        for number, member in enumerate(members, 1):
             started = time.perf_counter()
-            last = member.steps[-1][0]
-            if member[-1].views == "auto":
-                member[-1].views = "gem"
-            given = {f"{last}__{name}": part for name, part in others.items() if part is not None}
+            name = member.steps[-1][0]
+            given = {} if sample_weight is None else {f"{name}__sample_weight": sample_weight}
             member.fit(X, y, **given)
             count = member[-1].layers_[-1].directions.shape[1]
-            self._log(f"member {number + 1}: {count} directions", started)
+            self._log(f"member {number}: {count} directions", started)
             if self._step_done():
                 break
-        return number + 1
+        return number
 
     def _fit_classifiers(
-        self,
-        members: list[GEMClassifier],
-        X: Any,
-        y: Any,
-        sample_weight: ArrayLike | None,
-        events: Any,
+        self, members: list[GEMClassifier], X: Any, y: Any, sample_weight: Any
     ) -> int:
+        """The same for classifiers, which share the samples, their moments and the scale."""
         first = members[0]
-        first._check_parameters()
-        started = time.perf_counter()
-        rows, groups = first._rows(X, y, sample_weight, events)
-        joint = isinstance(first, JointGEMClassifier)  # whose members hold out different samples
-        gem, clusters = first._first(groups)
-        if not joint:
-            gem._learn(clusters, started)
-        for number, member in enumerate(members):
+        first.check_parameters()
+        samples = first.prepare(X, y, sample_weight)
+        moments = None
+        if not isinstance(first, JointGEMClassifier):  # its members hold out different samples
+            sizes = len(samples.classes), samples.n_rows, samples.n_features
+            gem = first.depth_options().layer(0, *sizes).fit_samples(samples)
+            moments = getattr(gem, "moments_", None)
+            for member in members:
+                member.set_params(gem__scale=gem.scale_)
+        for number, member in enumerate(members, 1):
             started = time.perf_counter()
-            if joint:
-                member._learn(rows, groups, started)
-            else:
-                member.gem = member._base_gem().set_params(scale=gem.scale_)
-                own = gem if number == 0 else self._sibling(member, gem, groups, started)
-                member._fit(rows, groups, own)
+            member.fit_samples(samples, moments)
             take_names(member, first)
-            count = len(member.layers_[0].ranks)
-            self._log(f"member {number + 1}: {count} directions", started)
+            self._log(f"member {number}: {len(member.layers_[0].ranks)} directions", started)
             if self._step_done():
                 break
-        return number + 1
-
-    @staticmethod
-    def _sibling(member: GEMClassifier, gem: GEM, groups: LabelledRows, started: float) -> GEM:
-        """A member's extractor, from the first one's moments unless it has clusters of its own."""
-        if member.n_clusters == 1:
-            return member._gem(0, len(gem.moments_.active_classes))._adopt(gem.moments_)
-        own, clusters = member._first(groups)
-        return own._learn(clusters, started)
+        return number
 
     @over_blocks
     def decision_function(self, X: Rows | RowBlocks) -> Floats:
@@ -232,15 +206,7 @@ class GEMEnsemble(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimator
         return np.asarray(sum(self._logits(X)) / len(self.members_))
 
     def _logits(self, X: Any) -> Iterator[NDArray[Any]]:
-        if self._has_pipelines():
-            yield from (member.decision_function(X) for member in self.members_)
-            return
-        X = self.members_[0]._checked(X, reset=False)
-        for member in self.members_:
-            yield member.logit_.decision_function(member._features(X, member.layers_))
-
-    def _has_pipelines(self) -> bool:
-        return isinstance(self.members_[0], Pipeline)
+        yield from (member.decision_function(X) for member in self.members_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -201,8 +201,7 @@ class GEM(Verbose, FittedDirections, LazySolution, TransformerMixin, BaseEstimat
         """
         with unchanged_on_error(self):
             blocks = given_blocks(X, y, sample_weight, estimator=self)
-            self._check_parameters()
-            started = time.perf_counter()
+            self.check_parameters()
             rows: LabelledRows
             if blocks is None:
                 checked, labels, weight = self._checked(X, y, sample_weight, reset=True)
@@ -214,7 +213,7 @@ class GEM(Verbose, FittedDirections, LazySolution, TransformerMixin, BaseEstimat
                     blocks, moments=True, allows_missing=True, n_threads=self.n_threads
                 )
                 keep_columns(self, blocks, rows.n_features)
-            self._learn(rows, started)
+            self.fit_samples(rows)
         return self
 
     def partial_fit(
@@ -258,18 +257,33 @@ class GEM(Verbose, FittedDirections, LazySolution, TransformerMixin, BaseEstimat
         if not isinstance(moments, ClassMoments):
             raise TypeError(f"moments: expected ClassMoments, got {type(moments).__name__}")
         with unchanged_on_error(self):
-            self._check_parameters()
+            self.check_parameters()
             check_two_labels(moments.active_classes)
             take_names(self, moments)
             self._adopt(moments.copy())
         return self
 
-    def _learn(self, rows: LabelledRows, started: float, known: ClassMoments | None = None) -> GEM:
-        """Solve for directions of checked rows, from their moments if those are known."""
-        moments = rows.moments() if known is None else known
-        if known is None:
-            self._log(f"moments: {rows.n_rows} samples, {rows.n_features} features", started)
-        return self._adopt(moments, rows)
+    def fit_samples(self, samples: LabelledRows, moments: ClassMoments | None = None) -> GEM:
+        """Solve for directions from prepared samples.
+
+        Parameters
+        ----------
+        samples : LabelledRows
+            Checked samples with labels and positive weights.
+        moments : ClassMoments, optional
+            Their moments, if they are known. They are kept, not copied.
+
+        Returns
+        -------
+        GEM
+            The estimator itself.
+        """
+        started = time.perf_counter()
+        if moments is None:
+            moments = samples.moments()
+            d = moments.n_features_in_
+            self._log(f"moments: {samples.n_rows} samples, {d} features", started)
+        return self._adopt(moments, samples)
 
     def _adopt(self, moments: ClassMoments, rows: LabelledRows | None = None) -> GEM:
         """Solve for directions from moments that nobody else will change.
@@ -335,7 +349,7 @@ class GEM(Verbose, FittedDirections, LazySolution, TransformerMixin, BaseEstimat
 
     def _take(self, X: Any, y: Any, sample_weight: Weights, classes: Any, *, first: bool) -> None:
         """Check one batch and add it to the moments; the first one may decide the scale."""
-        self._check_parameters()
+        self.check_parameters()
         started = time.perf_counter()
         X, y, weight = self._checked(X, y, sample_weight, reset=first)
         refuse_missing(X)
@@ -365,7 +379,8 @@ class GEM(Verbose, FittedDirections, LazySolution, TransformerMixin, BaseEstimat
         pairs = len({tuple(pair) for pair in result.pairs.tolist()})
         self._log(f"directions: {len(result.ranks)} of {pairs} class pairs", started)
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
+        """Raise ValueError if a parameter is invalid."""
         self._validate_params()
         check_powers(self.powers)
 

@@ -25,6 +25,7 @@ from eigenfeat._base import threads
 from eigenfeat._base.core import core
 from eigenfeat._base.validation import MOST, warn_caller
 from eigenfeat.gem.classifier import GEMClassifier
+from eigenfeat.gem.layers import solve_layers
 from eigenfeat.linear.held_out import temperature
 from eigenfeat.moments.class_moments import column_deviations, pooled_mean, shares_and_means
 from eigenfeat.samples.blocks import ArrayBlocks
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from eigenfeat.linear.held_out import Logits
     from eigenfeat.linear.logistic import MultinomialLogit
     from eigenfeat.moments.class_moments import ClassMoments
-    from eigenfeat.samples.blocks import Block, RowBlocks
+    from eigenfeat.samples.blocks import Block
     from eigenfeat.samples.labelled import LabelledRows
 
 __all__ = ["JointGEMClassifier"]
@@ -51,7 +52,7 @@ _WARM_UP = 200  # steps, at most a tenth of all
 _OFFSET_RATE = 5.0  # times that of directions: offsets add up what many columns do
 _SAMPLE = 4000  # samples whose features' means and deviations are taken
 _CHECKED = 1000  # of them whose losses before and after are compared
-_FEW = 1_500  # samples, of which none is held out for the temperature
+_MAX_SAMPLES_WITHOUT_HELD_OUT = 1_500  # for the temperature
 _SHARE_HELD_OUT, _LEAST_HELD_OUT, _MOST_HELD_OUT = 0.1, 300, 5_000
 
 
@@ -62,15 +63,21 @@ class JointGEMClassifier(GEMClassifier):
     makes a fifth fewer errors than the same layers fitted one after the other. Tune `perturbation`
     first, then `depth`. User guide: :doc:`/guide/classifier`.
 
-    `GEMClassifier` with ``views="gem"`` gives the start. Steps then lower the loss of each sample
+    `GEMClassifier` gives the start. Steps then lower the loss of each sample
     and of the sample shifted by `perturbation` in the direction that increases its loss most.
 
     Parameters
     ----------
-    gem, logit, depth, hidden_directions, hidden_ridge, n_clusters
-        As in :class:`GEMClassifier`. The expansion is "shifted". With the default temperature
-        "auto" of `logit`, a tenth of the samples (300 to 5,000) has no part in the training; it
-        decides the temperature, which is 1 with at most 1,500 samples.
+    gem : GEM or None, default=None
+        As in :class:`GEMClassifier`. The expansion is "shifted".
+    logit : MultinomialLogit or None, default=None
+        As in :class:`GEMClassifier`. With the default temperature "auto", a tenth of the samples
+        (300 to 5,000) has no part in the training; it decides the temperature, which is 1 with at
+        most 1,500 samples.
+    depth : int >= 1, default=1
+        Number of layers.
+    hidden_directions : int >= 1 or "auto", default="auto"
+        As in :class:`GEMClassifier`.
     epochs : int >= 0, default=24
         Passes over the samples in which all layers are improved together.
     perturbation : float >= 0, default=0.15
@@ -78,16 +85,34 @@ class JointGEMClassifier(GEMClassifier):
         for images of centred objects, and .004 was for Covertype.
     learning_rate : float > 0, default=0.02
         Typical relative change of directions and weights in a step.
-    categorical_features, class_weight, random_state, n_threads, verbose
-        As in :class:`GEMClassifier`; `random_state` is also the seed of the order of samples.
+    categorical_features : "from_dtype" or None, default="from_dtype"
+        As in :class:`GEMClassifier`.
+    class_weight : dict, "balanced" or None, default=None
+        Class weights, multiplied into `sample_weight`.
+    random_state : int, RandomState or None, default=0
+        Seed, also of the order of samples.
+    n_threads : int or None, default=None
+        Number of threads; None means all.
+    verbose : int, default=0
+        1 prints a line for each step on stderr.
 
     Attributes
     ----------
     layers_ : list of Layer
         Directions, offsets, eigenvalues and pairs of each layer; eigenvalues are those before the
         training.
-    logit_, penalty_, temperature_, classes_, n_features_in_, feature_names_in_, columns_
-        As in :class:`GEMClassifier`.
+    logit_ : MultinomialLogit
+        The classifier on the last layer's features.
+    penalty_ : float
+        Penalty of the logit that the training starts from.
+    temperature_ : float
+        Temperature by which the logits are divided.
+    classes_ : (k,) array
+        Labels, sorted.
+    n_features_in_ : int
+        Number of input features.
+    feature_names_in_ : (d,) array of str
+        Names of the input features, if they have names.
 
     Raises
     ------
@@ -102,7 +127,7 @@ class JointGEMClassifier(GEMClassifier):
 
     See Also
     --------
-    GEMClassifier : The start, without training; several views.
+    GEMClassifier : The start, without training.
     sklearn.neural_network.MLPClassifier : Layers that are trained from random weights.
 
     References
@@ -122,11 +147,7 @@ class JointGEMClassifier(GEMClassifier):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **{
-            name: kinds
-            for name, kinds in GEMClassifier._parameter_constraints.items()
-            if name != "views"
-        },
+        **GEMClassifier._parameter_constraints,
         "epochs": [Interval(Integral, 0, MOST, closed="both")],
         "perturbation": [Interval(Real, 0, None, closed="left")],
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
@@ -138,8 +159,6 @@ class JointGEMClassifier(GEMClassifier):
         logit: MultinomialLogit | None = None,
         depth: int = 1,
         hidden_directions: int | str = "auto",
-        hidden_ridge: float | str | None = None,
-        n_clusters: int = 1,
         epochs: int = 24,
         perturbation: float = 0.15,
         learning_rate: float = 0.02,
@@ -150,13 +169,10 @@ class JointGEMClassifier(GEMClassifier):
         verbose: int = 0,
     ) -> None:
         super().__init__(
-            views="gem",
             gem=gem,
             logit=logit,
             depth=depth,
             hidden_directions=hidden_directions,
-            hidden_ridge=hidden_ridge,
-            n_clusters=n_clusters,
             categorical_features=categorical_features,
             class_weight=class_weight,
             random_state=random_state,
@@ -167,57 +183,69 @@ class JointGEMClassifier(GEMClassifier):
         self.perturbation = perturbation
         self.learning_rate = learning_rate
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        gem = self._base_gem()
+    def check_parameters(self) -> None:
+        """Raise ValueError if a parameter is invalid, also those of `gem` and `logit`."""
+        super().check_parameters()
+        gem = self.nested("gem")
         if gem.expansion not in ("auto", "shifted"):
             raise ValueError(
                 "expansion: expected 'auto' or 'shifted' for joint training, whose steps need "
                 f"smooth features, got {gem.expansion!r}"
             )
 
+    def prepare(self, X: Any, y: Any, sample_weight: Any, *, moments: bool = True) -> LabelledRows:
+        """As `GEMClassifier.prepare`, for samples that can be read in any order."""
+        samples = super().prepare(X, y, sample_weight, moments=moments)
+        blocks = getattr(samples, "blocks", None)
+        if blocks is not None and not isinstance(blocks, ArrayBlocks):
+            raise ValueError(
+                "X: expected samples that can be read in any order (arrays and memory-mapped files "
+                f"can) for joint training, got {type(blocks).__name__}"
+            )
+        return samples
+
+    def fit_samples(
+        self, samples: LabelledRows, moments: ClassMoments | None = None
+    ) -> JointGEMClassifier:
+        """Fit to prepared samples, some of which decide the temperature.
+
+        Parameters
+        ----------
+        samples : LabelledRows
+            Samples as `prepare` returns them.
+        moments : ClassMoments, optional
+            Not used: the moments are those of the samples to train on.
+
+        Returns
+        -------
+        JointGEMClassifier
+            The estimator itself.
+        """
+        asked, train, held_out = self.nested("logit").temperature, samples, None
+        if asked == "auto" and samples.n_rows > _MAX_SAMPLES_WITHOUT_HELD_OUT:
+            train_rows, held_rows = self._split(samples)
+            train, held_out = samples.subset(train_rows), samples.subset(held_rows)
+        layers, first = solve_layers(train, self.depth_options(), self._log)
+        logit = self._fit_logit(train.mapped(layers))
+        layers, logit = self._trained(train, first, layers, logit)
+        T = 1.0 if asked == "auto" else float(asked)
+        if held_out is not None:
+            T = temperature(held_out.mapped(layers).reduce(_logits_of, operator.add, logit))
+        logit.temperature_ = T
+        logit.coef_, logit.intercept_ = logit.coef_ / T, logit.intercept_ / T
+        self._log(f"temperature: {T:.3g}")
+        self.keep(samples, layers, logit)
+        return self
+
+    def logit_options(self) -> MultinomialLogit:
+        """The logit at the start, whose weights are not divided by a temperature."""
+        return super().logit_options().set_params(temperature=1.0)
+
     def _is_smooth(self) -> bool:
         return True
 
     def _most_steps(self) -> int:
         return super()._most_steps() + self.epochs
-
-    def _block_rows(
-        self, blocks: RowBlocks, events: Any, moments: bool
-    ) -> tuple[LabelledRows, LabelledRows]:
-        if not isinstance(blocks, ArrayBlocks):
-            raise ValueError(
-                "X: expected samples that can be read in any order (arrays and memory-mapped files "
-                f"can) for joint training, got {type(blocks).__name__}"
-            )
-        return super()._block_rows(blocks, events, moments)
-
-    def _logit(self) -> MultinomialLogit:
-        """The start, whose weights are not divided by a temperature."""
-        return super()._logit().set_params(temperature=1.0)
-
-    def _learn(self, rows: LabelledRows, groups: LabelledRows, started: float) -> None:
-        asked, held_out = self._base_logit().temperature, None
-        if asked == "auto" and rows.n_rows > _FEW:
-            train, some = self._split(rows)
-            held_out, whole = rows.subset(some), rows is groups
-            rows = rows.subset(train)
-            groups = rows if whole else groups.subset(train)
-        gem, clusters = self._first(groups)
-        gem._learn(clusters, started)
-        self._fit(rows, groups, gem)
-        layers, logit = self._trained(rows, gem)
-        T = 1.0 if asked == "auto" else float(asked)
-        if held_out is not None:
-            reading = replace(
-                held_out.reading, layers=tuple(layers), include_input=self._has_input()
-            )
-            features = held_out.read_as(reading)
-            T = temperature(features.reduce(_logits_of, operator.add, logit))
-        logit.temperature_ = T
-        logit.coef_, logit.intercept_ = logit.coef_ / T, logit.intercept_ / T
-        self._log(f"temperature: {T:.3g}")
-        self._adopt(layers, logit)
 
     def _split(self, rows: LabelledRows) -> tuple[Codes, Codes]:
         """Numbers of the samples to train on and of those held out, drawn class by class."""
@@ -231,9 +259,10 @@ class JointGEMClassifier(GEMClassifier):
             mask[codes == code] = False  # every class is trained on
         return np.flatnonzero(~mask), np.flatnonzero(mask)
 
-    def _trained(self, rows: LabelledRows, first: GEM) -> tuple[list[Layer], MultinomialLogit]:
-        """Layers and logit after the epochs, from those that are fitted."""
-        layers, logit = self.layers_, self.logit_
+    def _trained(
+        self, samples: LabelledRows, first: GEM, layers: list[Layer], logit: MultinomialLogit
+    ) -> tuple[list[Layer], MultinomialLogit]:
+        """Layers and logit after the epochs."""
         if not all(len(layer.offset) for layer in layers):
             self._log("joint training: there are no directions")
             return layers, copy.copy(logit)
@@ -245,8 +274,9 @@ class JointGEMClassifier(GEMClassifier):
             self._log(text, begun)
             return self._step_done()
 
-        whole = first.moments_, first.column_scale_
-        return train_jointly(settings, rows, *whole, layers, logit, done)
+        return train_jointly(
+            settings, samples, first.moments_, first.column_scale_, layers, logit, done
+        )
 
 
 def _logits_of(block: Block, logit: MultinomialLogit) -> Logits:

@@ -25,8 +25,9 @@ from eigenfeat._base.types import (
     Targets,
 )
 from eigenfeat._base.validation import take_names
-from eigenfeat.expansion.features import Layer, as_layer
+from eigenfeat.expansion.features import Layer
 from eigenfeat.gem.classifier import GEMClassifier
+from eigenfeat.gem.layers import solve_layers
 from eigenfeat.linear.logistic import MultinomialLogit
 from eigenfeat.samples import reductions
 from eigenfeat.samples.estimator import BaseEstimator, Iterative, progress_bar, with_steps
@@ -37,7 +38,6 @@ from eigenfeat.samples.splits import check_held_out, checked_splitter, cv_result
 if TYPE_CHECKING:
     from sklearn.model_selection import BaseCrossValidator
 
-    from eigenfeat.gem.gem import GEM
     from eigenfeat.moments.class_moments import ClassMoments
     from eigenfeat.samples.blocks import Block, RowBlocks
     from eigenfeat.samples.labelled import LabelledRows
@@ -47,9 +47,9 @@ __all__ = ["GEMClassifierCV"]
 Trial = dict[str, Any]
 _Fits = list[tuple[MultinomialLogit, float]]  # with the seconds that each took
 
-# What selects among directions that are there, or comes after them; all else makes others.
+# Parameters that do not require new eigenproblems.
 _SELECTS = ("gem__threshold", "gem__n_directions")
-_EXPANDS = ("gem__expansion", "gem__powers", "gem__include_input")
+_EXPANDS = ("gem__expansion", "gem__powers")
 
 GRID = {
     "gem__ridge": (0.1, 0.5),
@@ -215,12 +215,8 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
     def _base(self) -> GEMClassifier:
         """A new estimator with the parameters that are not in the grid."""
         base = GEMClassifier() if self.estimator is None else clone(self.estimator)
-        if isinstance(base, GEMClassifier):  # `_candidates` refuses other estimators
-            base.gem, base.logit = base._base_gem(), base._base_logit()
-            if base.logit.solver == "auto":
-                base.logit.solver = "lbfgs"  # whose penalties are searched
-        if getattr(base, "views", None) == "auto":
-            base.views = "gem"  # whose parameters are searched
+        if isinstance(base, GEMClassifier) and base.nested("logit").solver == "auto":
+            base.set_params(logit__solver="lbfgs")  # the solver whose penalties are searched
         if self.n_threads is not None:
             base.set_params(n_threads=self.n_threads)
         return base
@@ -294,7 +290,7 @@ def _candidates(base: Any, grid: Mapping[str, Any]) -> list[dict[str, Any]]:
     known = base.get_params()
     for name, values in grid.items():
         if name not in known:
-            hint = next((full for full in known if full.endswith(f"__{name}")), None)
+            hint = next((full for full in sorted(known) if full.endswith(f"__{name}")), None)
             hint = "gem__NAME and logit__NAME among them" if hint is None else f"{hint!r} perhaps"
             raise ValueError(f"grid: expected parameters of GEMClassifier, {hint}, got {name!r}")
         if name == "logit__temperature":  # scores are of the logits before it
@@ -313,7 +309,7 @@ def _candidates(base: Any, grid: Mapping[str, Any]) -> list[dict[str, Any]]:
             raise ValueError(f"grid: expected a sequence of values of {name}, got {values!r}")
         if name == "logit__penalty" and "auto" in list(values):
             raise ValueError("grid: expected numbers as penalties, got 'auto'")
-    if base._base_logit().penalty == "auto" and "logit__penalty" not in grid:
+    if base.nested("logit").penalty == "auto" and "logit__penalty" not in grid:
         expected = "expected a penalty that is a number, or some in grid"
         raise ValueError(f"estimator: {expected}, got 'auto'")
     return list(ParameterGrid({name: list(values) for name, values in grid.items()}))
@@ -381,10 +377,11 @@ class _SearchRows:
         y: Targets,
         sample_weight: ArrayLike | None,
     ) -> None:
-        models = [_candidate(base, trial["params"]) for trial in trials]
+        for trial in trials:
+            _candidate(base, trial["params"])
         self.base, self._given = base, (X, y, sample_weight)
-        checked = max(models, key=lambda model: model.n_clusters)  # blocks refuse it at once
-        self.rows, _ = checked._rows(X, y, sample_weight, None, moments=False)
+        checked = clone(base)
+        self.rows = checked.prepare(X, y, sample_weight, moments=False)
         self.classes, self.codes = self.rows.classes, self.rows.codes
         take_names(self, checked)
 
@@ -469,24 +466,19 @@ class _Split:
     def __init__(self, base: GEMClassifier, train: LabelledRows, held_out: LabelledRows) -> None:
         self.base, self.train, self.held_out = base, train, held_out
         self.scales: dict[str, str] = {}
-        self.moments: dict[Any, ClassMoments] = {}
+        self.moments: ClassMoments | None = None
 
     def run(self, trials: list[Trial], advance: Callable[[Trial], None]) -> None:
         """Append to every trial's `splits` how it did, group by group."""
         solves = ("logit__penalty", *_SELECTS, *_EXPANDS)
         for same_solution in self._same_solution(trials, solves):
             layers = self._solve(same_solution)
-            own = self.base._base_gem().include_input
-            asked = [trial["params"].get("gem__include_input", own) for trial in same_solution]
-            projected = [
-                part.read_as(replace(part.reading, layers=tuple(layers), include_input=any(asked)))
-                for part in (self.train, self.held_out)
-            ]
+            projected = [part.mapped(layers) for part in (self.train, self.held_out)]
             for model, mask, same_features in self._same_features(same_solution, layers[-1]):
-                expansion, powers = model._expansion()
-                last = replace(layers[-1].subset(mask), expansion=expansion, powers=powers)
-                include_input = model._base_gem().include_input
-                train, held_out = (part.narrowed(last, mask, include_input) for part in projected)
+                gem = model.depth_options().gem
+                kept = layers[-1].subset(mask)
+                last = replace(kept, expansion=gem.expansion, powers=tuple(gem.powers))
+                train, held_out = (part.narrowed(last, mask, False) for part in projected)
                 for trial, result in self._path(same_features, model, train, held_out):
                     trial["splits"].append(result | {"n_directions_kept": int(mask.sum())})
                     advance(trial)
@@ -499,19 +491,10 @@ class _Split:
         for trial in trials:
             model = _candidate(self.base, trial["params"])
             mask = _selected(layer, model)
-            key = (mask.tobytes(), model._expansion(), model._base_gem().include_input)
+            gem = model.depth_options().gem
+            key = (mask.tobytes(), gem.expansion, tuple(gem.powers))
             groups.setdefault(key, (model, mask, []))[2].append(trial)
         return iter(groups.values())
-
-    def _extractor(self, model: GEMClassifier) -> GEM:
-        """The first layer's extractor, fitted to the training rows."""
-        gem, groups = model._first(self.train)
-        # Clusters depend on whether columns are scaled.
-        key = (model.n_clusters, model.n_clusters > 1 and model._base_gem().scale)
-        gem._learn(groups, time.perf_counter(), self.moments.get(key))
-        if hasattr(gem, "moments_"):  # rows of a huge dimension have none
-            self.moments[key] = gem.moments_
-        return gem
 
     def _same_solution(self, trials: list[Trial], solves: tuple[str, ...]) -> Iterator[list[Trial]]:
         """Candidates that select among the same directions."""
@@ -526,20 +509,17 @@ class _Split:
     def _solve(self, trials: list[Trial]) -> list[Layer]:
         """Layers with the most directions and the lowest threshold of these candidates."""
         models = [_candidate(self.base, trial["params"]) for trial in trials]
-        model = models[0]
-        given = [other._base_gem() for other in models]
+        given = [model.nested("gem") for model in models]
         thresholds: list[Any] = [one.threshold for one in given]
         asked = given[0].scale
-        model.gem = given[0].set_params(  # "auto" is never beside a number
-            threshold=None if None in thresholds else min(thresholds),
-            n_directions=max(one.n_directions for one in given),
-            scale=self.scales.get(asked, asked),
+        models[0].set_params(  # "auto" is never beside a number
+            gem__threshold=None if None in thresholds else min(thresholds),
+            gem__n_directions=max(one.n_directions for one in given),
+            gem__scale=self.scales.get(asked, asked),
         )
-        gem = self._extractor(model)
-        self.scales[asked] = gem.scale_
-        layers = [as_layer(gem)]
-        for level in range(1, model.depth):
-            layers.append(model._layer(self.train, layers, level))
+        layers, first = solve_layers(self.train, models[0].depth_options(), _silent, self.moments)
+        self.scales[asked] = first.scale_
+        self.moments = getattr(first, "moments_", None)  # huge dimensions have none
         return layers
 
     def _path(
@@ -548,10 +528,10 @@ class _Split:
         """All penalties on the same features, from large to small."""
 
         def penalty(trial: Trial) -> float:
-            return float(trial["params"].get("logit__penalty", model._base_logit().penalty))
+            return float(trial["params"].get("logit__penalty", model.nested("logit").penalty))
 
         penalties = sorted(set(map(penalty, trials)), reverse=True)
-        logit = model._logit().set_params(temperature=1.0)
+        logit = model.logit_options().set_params(temperature=1.0)
         fits = _timed(logit.iterate_path(train, None, penalties))
         for batch in _batches(fits, held_out):
             logits = [fitted for fitted, _ in batch]
@@ -587,10 +567,14 @@ def _batches(
     yield finished
 
 
+def _silent(text: str, started: float) -> None:
+    """Candidates print no lines of their own."""
+
+
 def _candidate(base: GEMClassifier, params: dict[str, Any]) -> GEMClassifier:
     """A classifier with some parameters changed, all of which are checked."""
     model: GEMClassifier = clone(base).set_params(**params)
-    model._check_parameters()
+    model.check_parameters()
     return model
 
 
@@ -634,7 +618,7 @@ def _groups(trials: list[Trial], counts: Callable[[str], bool]) -> Iterator[list
 
 def _selected(layer: Layer, model: GEMClassifier) -> NDArray[np.bool_]:
     mask: NDArray[np.bool_] = np.ones(len(layer.ranks), dtype=bool)
-    gem = model._base_gem()
+    gem = model.nested("gem")
     most, least = gem.n_directions, gem.threshold
     if not isinstance(most, str):
         mask &= layer.ranks < most

@@ -38,6 +38,7 @@ from eigenfeat.ldg.margin_criterion import MaximumMarginCriterion
 from eigenfeat.ldg.metric_learning import ITML, NCA
 from eigenfeat.ldg.transfer import TransferLDG
 from eigenfeat.linear.logistic import MultinomialLogit
+from eigenfeat.tables.classifier import TableClassifier
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -56,7 +57,7 @@ def to_onnx(
     Parameters
     ----------
     model : estimator
-        `GEMClassifier` of columns of numbers (any views, depth, expansion), `GEMClassifierCV`,
+        `TableClassifier` of columns of numbers, `GEMClassifier`, `GEMClassifierCV`,
         `GEMEnsemble`, `MultinomialLogit`, `GEM`, `LDG` and the other linear reductions of
         `eigenfeat.ldg`, or a scikit-learn pipeline of `GEM`, linear reductions, `StandardScaler`
         and `RBFSampler` steps and one of these, or scikit-learn's LogisticRegression or
@@ -86,10 +87,10 @@ def to_onnx(
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from eigenfeat import GEMClassifier
+    >>> from eigenfeat import GEMClassifier, TableClassifier
     >>> from eigenfeat.io.onnx import to_onnx
     >>> X, y = load_iris(return_X_y=True)
-    >>> to_onnx(GEMClassifier().fit(X, y)).graph.output[1].name  # doctest: +SKIP
+    >>> to_onnx(TableClassifier().fit(X, y)).graph.output[1].name  # doctest: +SKIP
     'probabilities'
     """
     if not isinstance(dtype, str) or dtype not in ("float32", "float64"):
@@ -242,18 +243,19 @@ def _all_classes(model: Any) -> tuple[Any, Any]:
 
 
 def _gem_classifier(graph: Graph, model: GEMClassifier, rows: str) -> str:
-    if hasattr(model, "statistics_"):
-        coef, intercept = _all_classes(model.logit_)
-        given = graph, model.views_, model.statistics_, coef, rows
-        logits = pool(*given, lambda layer, inputs: _layer(graph, layer, inputs))
-        return graph.node("Add", logits, graph.constant(intercept))
     features = rows
     for layer in model.layers_:
-        inputs = features
         features = _layer(graph, layer, features)
-    if model.logit_.n_features_in_ > model.layers_[-1].width:  # with the last layer's input
-        features = graph.node("Concat", inputs, features, axis=1)
     return _logit(graph, model.logit_, features)
+
+
+def _table_classifier(graph: Graph, model: TableClassifier, rows: str) -> str:
+    if model.statistics_ is None:
+        return _logit(graph, model.logit_, _layer(graph, model.layers_[0], rows))
+    coef, intercept = _all_classes(model.logit_)
+    given = graph, model.views_, model.statistics_, coef, rows
+    logits = pool(*given, lambda layer, inputs: _layer(graph, layer, inputs))
+    return graph.node("Add", logits, graph.constant(intercept))
 
 
 def _layer(graph: Graph, layer: Layer, rows: str) -> str:
@@ -325,6 +327,7 @@ _TRANSFORMERS: dict[type, _Translation] = {
 }
 _CLASSIFIERS: dict[type, _Translation] = {
     GEMClassifier: _gem_classifier,
+    TableClassifier: _table_classifier,
     GEMEnsemble: _gem_ensemble,
     GEMClassifierCV: _best,
     MultinomialLogit: _logit,

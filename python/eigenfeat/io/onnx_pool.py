@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import BSpline
 
-from eigenfeat.gem.pool import View
-from eigenfeat.gem.views import Interactions, Kernel, TableStatistics
 from eigenfeat.io.onnx_graph import Graph
+from eigenfeat.tables.pool import View
+from eigenfeat.tables.views import Interactions, Kernel, TableStatistics
 
 __all__ = ["pool"]
 

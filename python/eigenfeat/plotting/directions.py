@@ -76,7 +76,7 @@ def directions_of(model: BaseEstimator, *, paired: bool = False) -> Directions:
         if hasattr(part, "views_") and not part.layers_:
             raise ValueError(
                 "estimator: expected a classifier that uses GEM features of the columns, got a "
-                "pool that gives them no weight; fit it with views='gem'"
+                "pool that gives them no weight; fit a GEMClassifier"
             )
         directions = _of_pairs(part) or (None if paired else _components(part))
         if directions is None:

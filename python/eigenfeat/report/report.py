@@ -71,10 +71,10 @@ def write_report(
     Examples
     --------
     >>> from sklearn.datasets import load_wine
-    >>> from eigenfeat import GEMClassifier
+    >>> from eigenfeat import TableClassifier
     >>> from eigenfeat.report import write_report
     >>> X, y = load_wine(return_X_y=True)
-    >>> model = GEMClassifier().fit(X[::2], y[::2])
+    >>> model = TableClassifier().fit(X[::2], y[::2])
     >>> "<title>Wines</title>" in write_report(model, X[1::2], y[1::2], title="Wines")
     True
     """

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 import numpy as np
 import sklearn.base
@@ -47,6 +47,7 @@ __all__ = [
     "LOGGER",
     "BaseEstimator",
     "Iterative",
+    "NestedEstimators",
     "StoppedError",
     "Verbose",
     "check_array",
@@ -268,6 +269,38 @@ def validate_columns(
         return validation.check_array(encoded, **options)
     what = "target" if options.get("y_numeric") else "label"
     return validation.check_X_y(encoded, plain_labels(y, what=what), **options)
+
+
+class NestedEstimators:
+    """An estimator with estimators as parameters, for which None means a default.
+
+    Their parameters are parameters of this one, named ``part__name``, also where the part is None.
+    """
+
+    _nested: ClassVar[dict[str, Callable[[], Any]]]  # what makes the default of each part
+
+    def nested(self, part: str) -> Any:
+        """The estimator that is the parameter `part`, or its default."""
+        given = getattr(self, part)
+        return self._nested[part]() if given is None else given
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """As scikit-learn's, with the parameters of default parts."""
+        params: dict[str, Any] = super().get_params(deep)  # type: ignore[misc]
+        if deep:
+            for part, make in self._nested.items():
+                if params[part] is None:
+                    inner = make().get_params()
+                    params |= {f"{part}__{name}": value for name, value in inner.items()}
+        return params
+
+    def set_params(self, **params: Any) -> Any:
+        """As scikit-learn's; a parameter of a default part replaces None by that part."""
+        for part, make in self._nested.items():
+            named = any(name.startswith(f"{part}__") for name in params)
+            if named and params.get(part, getattr(self, part)) is None:
+                params = {part: make()} | {n: v for n, v in params.items() if n != part}
+        return super().set_params(**params)  # type: ignore[misc]
 
 
 class StoppedError(Exception):

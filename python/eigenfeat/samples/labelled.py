@@ -174,6 +174,10 @@ class MemoryRows:
             return replace(self, reading=reading)
         return self._holding(reading.whole(self.block.X))
 
+    def mapped(self, layers: Sequence[Layer], *, hidden: bool = False) -> MemoryRows:
+        """The samples seen through fitted layers; `hidden` features are those of a next layer."""
+        return self.read_as(replace(self.reading, layers=tuple(layers), hidden=hidden))
+
     def _holding(self, X: Floats | csr_array | ExpandedRows) -> MemoryRows:
         return replace(self, block=CachedBlock(X, self.block.y, self.block.weight))
 
@@ -302,6 +306,10 @@ class BlockRows:
     def read_as(self, reading: RowTransform) -> BlockRows:
         """The same rows, read in another way."""
         return replace(self, reading=reading)
+
+    def mapped(self, layers: Sequence[Layer], *, hidden: bool = False) -> BlockRows:
+        """The samples seen through fitted layers; `hidden` features are those of a next layer."""
+        return self.read_as(replace(self.reading, layers=tuple(layers), hidden=hidden))
 
     def narrowed(self, layer: Layer, mask: npt.NDArray[np.bool_], include_input: bool) -> BlockRows:
         """As `MemoryRows.narrowed`: passes project on these directions alone."""

@@ -92,10 +92,10 @@ def test_blocks_and_moments_refuse_them(fault):
         ef.ClassMoments().update(broken(fault), Y)
     with pytest.raises(ValueError, match=text):
         ef.samples.ArrayBlocks(broken(fault), Y)
-    for model in (ef.GEMClassifier(views="gem"), ef.GEM(), ef.MultinomialLogit()):
+    for model in (ef.GEMClassifier(), ef.GEM(), ef.MultinomialLogit()):
         with pytest.raises(ValueError, match=text):
             model.fit(lambda: iter([(good, Y), (broken(fault), Y)]))
-    fitted = ef.GEMClassifier(views="gem").fit(good, Y)
+    fitted = ef.GEMClassifier().fit(good, Y)
     with pytest.raises(ValueError, match=text):
         list(fitted.predict(ef.samples.GeneratedBlocks([broken(fault)])))
 
@@ -105,16 +105,16 @@ def test_other_formats():
     columns = sp.csc_matrix(WHOLE)
     columns.indices[2] = 60
     with pytest.raises(ValueError, match=rf"{text} \(csc\), got the row index 60 at 2, of 60"):
-        ef.GEMClassifier(views="gem").fit(columns, Y)
+        ef.GEMClassifier().fit(columns, Y)
     for make, name, axis in ((sp.coo_matrix, "col", "column"), (sp.coo_matrix, "row", "row")):
         points = make(WHOLE)
         getattr(points, name)[5] = 10**6
         with pytest.raises(ValueError, match=rf"{text} \(coo\), got the {axis} index 1000000"):
-            ef.GEMClassifier(views="gem").fit(points, Y)
+            ef.GEMClassifier().fit(points, Y)
     blocks = sp.bsr_matrix(WHOLE, blocksize=(2, 2))
     blocks.indices[1] = 2
     with pytest.raises(ValueError, match=rf"{text} \(bsr\), got the block index 2 at 1, of 2"):
-        ef.GEMClassifier(views="gem").fit(blocks, Y)
+        ef.GEMClassifier().fit(blocks, Y)
 
 
 def test_entries_twice_and_out_of_order_are_summed_in_a_copy():

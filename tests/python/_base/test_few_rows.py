@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import eigenfeat as ef
 from eigenfeat.early import MinimumCostClassifier, ReliableClassifier
-from eigenfeat.gem.classifier import hidden_pairs
+from eigenfeat.gem.layers import hidden_pairs
 
 SIZES = [(1, 20), (2, 2), (3, 3), (1, 2, 3, 5), (1, 1, 320)]
 # The only errors: they name the class, or the parameter that asks for more.

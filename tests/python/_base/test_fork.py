@@ -58,7 +58,7 @@ def logit():
 def svm():
     return digest(ef.MulticlassSVM(C=0.01, n_threads=2).fit(X, y).coef_)
 
-fitted = ef.GEMClassifier(views="gem", gem=ef.GEM(n_directions=3), n_threads=2)
+fitted = ef.GEMClassifier(gem=ef.GEM(n_directions=3), n_threads=2)
 
 def predict():
     if not hasattr(fitted, "classes_"):

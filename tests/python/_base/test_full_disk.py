@@ -40,7 +40,7 @@ def short_files():
 
 @pytest.fixture(scope="module")
 def model():
-    return ef.GEMClassifier(views="gem", gem=ef.GEM(n_directions=1)).fit(X, Y)
+    return ef.GEMClassifier(gem=ef.GEM(n_directions=1)).fit(X, Y)
 
 
 def rows_to(path):

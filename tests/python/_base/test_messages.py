@@ -20,7 +20,7 @@ from eigenfeat.ldg import RegularizedFisher
 NAMES = [name for name in ESTIMATORS if "," not in name]
 BLOCKWISE = (
     ef.GEM(),
-    ef.GEMClassifier(views="gem"),
+    ef.GEMClassifier(),
     ef.GEMEnsemble(),
     ef.MultinomialLogit(),
     ef.FisherLDA(),
@@ -101,7 +101,7 @@ def test_a_folder_that_is_missing_is_named(tmp_path, problem, monkeypatch):
     (tmp_path / "folder").mkdir()
     for model in (
         ef.GEM().fit(X, y),
-        ef.GEMClassifier(views="gem").fit(X, y),
+        ef.GEMClassifier().fit(X, y),
         ef.ClassMoments().update(X, y),
     ):
         for path, kind, named in (
@@ -125,7 +125,7 @@ def test_fit_names_the_column(name):
     frame.loc[3, "c"] = "green"
     estimator, more = new(name)
     if name == "GEMClassifierCV":
-        estimator.set_params(estimator=ef.GEMClassifier(views="gem"))
+        estimator.set_params(estimator=ef.GEMClassifier())
     for part in (estimator, getattr(estimator, "estimator", None)):
         if hasattr(part, "categorical_features"):
             part.set_params(categorical_features=None)
@@ -142,7 +142,7 @@ def test_predictions_name_the_column():
         ("predict", ReliableClassifier(LinearDiscriminantAnalysis())),
         ("transform", ef.MaxMarginShift(sigma2=0.5)),
         ("transform", ef.GEM()),
-        ("predict_proba", ef.GEMClassifier(categorical_features=None)),
+        ("predict_proba", ef.TableClassifier(categorical_features=None)),
         ("predict", ef.GEMRegressor(categorical_features=None)),
     ):
         with pytest.raises(ValueError, match="text in column 'b'"):
@@ -157,8 +157,9 @@ def test_one_class_is_too_few():
 
 # ---- methods before fit --------------------------------------------------------------------------
 
-# The last is given samples that have been checked, by fitted estimators.
+# Methods that need no fit, or are given checked samples.
 FITS = ("fit", "partial_fit", "iterate_path", "shift", "load", "get_m", "get_p", "set_")
+FITS += ("check_parameters", "prepare", "keep", "nested", "depth_options", "logit_options")
 
 
 def methods(estimator):

@@ -81,7 +81,7 @@ def test_every_parameter_of_every_estimator(name, capfd):
     [
         (lambda v: ldg.LDG(n_components=2, gamma=1.0, n_neighbors=[3, v]), "n_neighbors"),
         (lambda v: ef.MulticlassSVM(solver="frank_wolfe", batch_size=v), "batch_size"),
-        (lambda v: ef.GEMEnsemble(ef.GEMClassifier(views="gem"), n_members=v), "n_members"),
+        (lambda v: ef.GEMEnsemble(ef.GEMClassifier(), n_members=v), "n_members"),
         (lambda v: ef.GEMClassifier(depth=v), "depth"),
         (lambda v: joint_classifier(epochs=v), "epochs"),
         (lambda v: ef.CalibratedLeastSquares(n_iterations=v), "n_iterations"),

@@ -107,7 +107,7 @@ def test_masked_and_missing_labels_are_refused(name):
 def test_masked_rows_in_lists_blocks_and_batches():
     hidden = np.ma.masked_array(np.where(MASK, 1e6, X), MASK)
     holes = np.where(MASK, np.nan, X)
-    model = ef.GEMClassifier(views="gem")
+    model = ef.GEMClassifier()
     wanted = model.fit(holes, Y).predict_proba(X)
     halves = [(hidden[:30], Y[:30]), (hidden[30:], Y[30:])]
     for rows in (ef.samples.ArrayBlocks(hidden, Y), ef.samples.GeneratedBlocks(halves)):
@@ -150,7 +150,7 @@ def test_complex_epochs_labels_and_weights_are_refused():
     with pytest.raises(ValueError, match=r"^X: expected real numbers, got complex128"):
         fitted.transform(epochs + 0j)
     with pytest.raises(ValueError, match=r"^y: expected real numbers, got complex128 as labels"):
-        ef.GEMClassifier(views="gem").fit(X, Y + 0j)
+        ef.GEMClassifier().fit(X, Y + 0j)
     with pytest.raises(ValueError, match=r"^sample_weight: expected real numbers, got complex128"):
         ef.ClassMoments().update(X, Y, np.ones(len(Y)) + 0j)
 
@@ -182,10 +182,10 @@ def test_arrays_and_polars_columns_of_dates_are_refused():
     objects = np.array([datetime.date(2020, 1, 1 + i % 28) for i in range(len(Y))], dtype=object)
     for bad in (days, days - days[:1], objects[:, None]):
         with pytest.raises(ValueError, match=r"^X: expected numbers, got dates or times"):
-            ef.GEMClassifier(views="gem").fit(bad, Y)
+            ef.GEMClassifier().fit(bad, Y)
     frame = polars.DataFrame({"a": X[:, 0], "when": objects.tolist()})
     with pytest.raises(ValueError, match=r"^X: expected numbers, got dates .* column 'when'"):
-        ef.GEMClassifier(categorical_features=None).fit(frame, Y)
+        ef.TableClassifier(categorical_features=None).fit(frame, Y)
 
 
 # ---- labels --------------------------------------------------------------------------------------
@@ -294,13 +294,13 @@ def test_missing_labels_are_counted_in_blocks_and_moments(kind):
     with pytest.raises(ValueError, match=TWO):
         ef.ClassMoments().update(X, y)
     with pytest.raises(ValueError, match=TWO):
-        ef.GEMClassifier(views="gem").fit(ef.samples.ArrayBlocks(X, y))
+        ef.GEMClassifier().fit(ef.samples.ArrayBlocks(X, y))
     parts = [(X[:5], y[:5]), (X[5:], y[5:].reset_index(drop=True) if hasattr(y, "loc") else y[5:])]
     with pytest.raises(ValueError, match=TWO):
-        ef.GEMClassifier(views="gem").fit(lambda: iter(parts))
-    for model in (ef.GEMClassifier(views="gem"), ef.GEM()):
-        with pytest.raises(ValueError, match=r"^(events|y): expected a label .*in row 7; leave"):
-            model.fit(X, y) if isinstance(model, ef.GEM) else model.fit(X, Y, events=y)
+        ef.GEMClassifier().fit(lambda: iter(parts))
+    for model in (ef.GEMClassifier(), ef.GEM()):
+        with pytest.raises(ValueError, match=r"^y: expected a label .*in row 7; leave"):
+            model.fit(X, y)
     with pytest.raises(ValueError, match=r"^y: expected a label .*in row 7; leave"):
         ReliableClassifier(LinearDiscriminantAnalysis()).fit(
             [x[: 4 - i % 2] for i, x in enumerate(X)], y
@@ -325,10 +325,10 @@ def test_missing_labels_are_counted_in_dask_collections(kind):
         with pytest.raises(
             ValueError, match=r"^y: expected a label .* the first in row 5?7; leave"
         ):
-            ef.GEMClassifier(views="gem").fit(blocks())
+            ef.GEMClassifier().fit(blocks())
     whole = frame.dropna()
     made = DaskBlocks(dd.from_pandas(whole, npartitions=3), "kind")
-    found = ef.GEMClassifier(views="gem").fit(made)
+    found = ef.GEMClassifier().fit(made)
     assert len(found.classes_) == (2 if kind == "boolean" else 3)
     assert found.classes_.dtype.kind == {"boolean": "b", "string": "O"}[kind]
 
@@ -343,7 +343,7 @@ def test_labels_that_would_merge_are_refused():
     ):
         for given in (y, np.array(y, dtype=object)):
             with pytest.raises(ValueError, match=f"^y: expected .*{text}"):
-                ef.GEMClassifier(views="gem").fit(X, given)
+                ef.GEMClassifier().fit(X, given)
             with pytest.raises(ValueError, match=f"^y: expected .*{text}"):
                 ef.ClassMoments().update(X, given)
     assert plain_labels([1, 2.5, 3]).tolist() == [1.0, 2.5, 3.0]
@@ -351,7 +351,7 @@ def test_labels_that_would_merge_are_refused():
 
 def test_blocks_of_signed_and_unsigned_labels():
     blocks = [(X, np.array(IDS)[Y]), (X, np.array(HUGE, dtype=np.uint64)[Y])]
-    found = ef.GEMClassifier(views="gem").fit(ef.samples.GeneratedBlocks(blocks))
+    found = ef.GEMClassifier().fit(ef.samples.GeneratedBlocks(blocks))
     assert found.classes_.dtype == np.uint64
     assert found.classes_.tolist() == IDS + HUGE
 

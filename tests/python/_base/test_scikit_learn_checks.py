@@ -51,7 +51,7 @@ LDA = early.ReliableClassifier(
 # Configurations for rows with any number of columns, and of what takes long by default; the
 # defaults themselves are among OTHERS.
 FREE = {
-    "GEMClassifier": lambda: ef.GEMClassifier(views="gem"),
+    "GEMClassifier": lambda: ef.GEMClassifier(),
     "GEMClassifierCV": lambda: ef.GEMClassifierCV(gem_classifier(n_directions=1), ONE, cv=2),
     "GEMEnsemble": lambda: ef.GEMEnsemble(gem_classifier(n_directions=1), n_members=1),
     "GEMRegressor": lambda: ef.GEMRegressor(views="gem", n_directions=1),
@@ -72,7 +72,7 @@ OTHERS = [
     ef.GEM(denominator="covariance", pairs="stratified", powers=(2,), solver="full"),
     gem_classifier(expansion="shifted", include_input=True, pairs="hypercube"),
     gem_classifier(expansion="polynomial", constant=False, scale="columns", threshold=None),
-    ef.GEMClassifier(),
+    ef.TableClassifier(),
     ef.GEMClassifierCV(grid=GRID),
     ef.GEMRegressor(),
     ef.GEMClassifier(depth=2),
@@ -109,8 +109,6 @@ OTHERS = [
 def declared_of(estimator):
     """The checks that this configuration is known to fail."""
     declared = dict(DECLARED.get(type(estimator).__name__, {}))
-    if estimator.get_params().get("gem__pairs") == "hypercube":
-        declared["check_methods_sample_order_invariance"] = "it sets n_clusters=2"
     if getattr(estimator, "solver", None) == "frank_wolfe":
         declared["check_class_weight_classifiers"] = "costs that differ by 1e7 take more epochs"
     return {} if getattr(estimator, "variance_floor", None) == 0.1 else declared

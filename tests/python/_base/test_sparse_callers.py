@@ -15,7 +15,6 @@ from flat_gem import gem_classifier
 
 import eigenfeat as ef
 from eigenfeat.expansion import features as expansion
-from eigenfeat.gem.clusters import class_clusters
 
 RNG = np.random.default_rng(11)
 # Rows of halves, so that their parts add up without rounding.
@@ -118,18 +117,11 @@ def noise(rows):
     return outputs(ef.rayleigh.OrientedPCA(n_components=2, ridge=0.1).fit(rows, noise=rows), rows)
 
 
-def clusters(rows):
-    one = np.zeros(len(Y))  # enough rows for two clusters
-    names = class_clusters(rows.tocsr(), one, 2, scaled=True, random_state=0)[0]
-    return [np.unique(names, return_inverse=True)[1]]
-
-
 USES = {name: fitted(name) for name in TAKE_SPARSE} | {
     "partial_fit": partly,
     "blocks": in_blocks,
     "ClassMoments": moments,
     "noise": noise,
-    "class_clusters": clusters,
     "ExpandedRows": lambda rows: [ef.expansion.ExpandedRows(rows, np.eye(4)[:, :3]).toarray()],
     "expand": lambda rows: [expansion.expand(rows, np.eye(4)[:, :3])],
 }

@@ -93,7 +93,7 @@ def attempt(estimator, rows, labels, more):
 
 
 # Each estimator once, and those that fit in another way.
-MODES = ("GEMClassifier, pool", "MaxMarginShift, joint")
+MODES = ("TableClassifier, pool", "MaxMarginShift, joint")
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -18,11 +18,9 @@ COUNTS_CORES = """
 import eigenfeat as ef
 import scipy.sparse as sp
 from sklearn.decomposition import PCA
-from eigenfeat.gem.clusters import class_clusters
 from eigenfeat.early import LocalQDA
 from eigenfeat.ldg import KernelLDG
 
-class_clusters(X, y, 2)
 for kernel in ("rbf", "laplacian", "linear"):
     model = KernelLDG(kernel=kernel, n_components=1, gamma=1.0, n_neighbors=5)
     model.fit(sp.csr_matrix(X), y).transform(X)

@@ -113,9 +113,9 @@ def test_a_shift_with_an_extractor(files):
             "--set gamma: The 'gamma' parameter of LDG",
         ),
         (("--model", "ldg", "--features"), "--features: expected none with --model ldg"),
-        (("--classifier", "lda"), "--classifier: expected none with --model gem"),
+        (("--classifier", "lda"), "--classifier: expected none with --model table"),
         (("--set", "ridge"), "expected NAME=VALUE, got 'ridge'"),
-        (("--model", "svm"), "'--model': 'svm' is not one of 'gem', 'ldg', 'reliable', 'shift'"),
+        (("--model", "svm"), "'--model': 'svm' is not one of 'table', 'gem', 'ldg', 'reliable'"),
     ],
 )
 def test_wrong_options_are_named(files, more, message):
@@ -131,7 +131,7 @@ def test_other_models_need_rows_in_memory(files):
 
 
 def test_gem_takes_parameters_by_name(files):
-    assert fit("--set", "ridge=0.5", "--set", "powers=[1, 2]")[0] == 0
+    assert fit("--model", "gem", "--set", "ridge=0.5", "--set", "powers=[1, 2]")[0] == 0
     model = ef.load("model.efm")
     assert (model.gem.ridge, list(model.gem.powers)) == (0.5, [1, 2])
 

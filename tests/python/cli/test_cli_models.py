@@ -8,11 +8,11 @@ import os
 
 import numpy as np
 import pytest
-from flat_gem import gem_classifier, plain_params
+from flat_gem import plain_params
 from table_files import arrow_modules, csv_text, table_of, write_table
 
 import eigenfeat
-from eigenfeat import GEM, LDG, ClassMoments, GEMClassifier, open_rows
+from eigenfeat import GEM, LDG, ClassMoments, GEMClassifier, TableClassifier, open_rows
 from eigenfeat.cli import main as cli
 from eigenfeat.cli.kinds import FLAGS, SWITCHES, flag_of
 
@@ -60,13 +60,13 @@ def read_csv(path):
 
 def test_a_fit_is_that_of_the_array(files, problem, capsys):
     X, y = problem
-    said = json.loads(fitted(capsys, files, "--ridge", "0.1", "--seed", "3", "--json"))
+    said = json.loads(fitted(capsys, files, "--seed", "3", "--json"))
     assert said.pop("seconds") > 0
     assert said == {
         "status": "ok",
         "command": "fit",
         "output": str(files / "model.efm"),
-        "estimator": "GEMClassifier",
+        "estimator": "TableClassifier",
         "rows": 400,
         "in_memory": True,
         "skipped": 0,
@@ -74,7 +74,7 @@ def test_a_fit_is_that_of_the_array(files, problem, capsys):
         "classes": ["ant", "bee", "moth"],
     }
     model = eigenfeat.load(files / "model.efm")
-    expected = gem_classifier("auto", ridge=0.1, random_state=3).fit(X[:400], y[:400])
+    expected = TableClassifier(random_state=3).fit(X[:400], y[:400])
     assert plain_params(model) == plain_params(expected)
     assert model.feature_names_in_.tolist() == [f"x{j}" for j in range(5)]
     del model.feature_names_in_
@@ -90,10 +90,10 @@ def test_a_fit_of_more_rows_than_memory_is_that_of_blocks(files, problem, capsys
     model = eigenfeat.load(files / "model.efm")
     rows = open_rows(files / "rows.csv", "kind", block_rows=150)
     rows.memory = 0.0
-    expected = GEMClassifier().fit(rows)
+    expected = TableClassifier().fit(rows)
     del model.feature_names_in_, expected.feature_names_in_
     np.testing.assert_array_equal(model.predict_proba(X), expected.predict_proba(X))
-    whole = GEMClassifier(views="gem").fit(X[:400], problem[1][:400])
+    whole = GEMClassifier().fit(X[:400], problem[1][:400])
     assert np.mean(model.predict(X) == whole.predict(X)) > 0.97
 
 
@@ -106,12 +106,12 @@ def test_every_flag_arrives(files, capsys):
     flags = {
         **{"--ridge": 0.3, "--n-directions": 3, "--threshold": None, "--pairs": "all"},
         **{"--denominator": "covariance", "--scale": "none", "--expansion": "polynomial"},
-        **{"--powers": (1, 2), "--penalty": 0.2, "--tol": 0.01, "--depth": 2, "--n-clusters": 1},
-        **{"--hidden-directions": 4, "--hidden-ridge": 0.5, "--seed": 7},
+        **{"--powers": (1, 2), "--penalty": 0.2, "--tol": 0.01, "--depth": 2},
+        **{"--hidden-directions": 4, "--seed": 7},
     }
     assert {flag_of(name) for name in FLAGS} == {*flags, *map(flag_of, SWITCHES)}
     given = [f"{flag}={value}" for flag, value in flags.items()]
-    fitted(capsys, files, *given, "--no-constant", "--include-input")
+    fitted(capsys, files, "--model", "gem", *given, "--no-constant", "--include-input")
     found = flat_params(eigenfeat.load(files / "model.efm"))
     assert (found["constant"], found["include_input"]) == (False, True)
     for name in set(FLAGS) - set(SWITCHES):
@@ -228,7 +228,7 @@ def test_a_fit_from_moments(files, problem, capsys):
 
 
 def test_inspecting_a_model(files, capsys):
-    fitted(capsys, files)
+    fitted(capsys, files, "--model", "gem")
     status, said, _ = run(capsys, "inspect", files / "model.efm", "--json")
     found = json.loads(said)
     assert status == 0
@@ -258,7 +258,7 @@ def test_the_description_of_many_columns_and_categories_fits_on_a_screen(tmp_pat
     lines = [",".join([*(words[(i + j) % 30] for j in range(60)), str(i % 2)]) for i in range(90)]
     path = tmp_path / "rows.csv"
     path.write_text("\n".join([",".join([*names, "kind"]), *lines]) + "\n")
-    model = GEMClassifier(views="gem").fit(open_rows(path, "kind", columns=names[:15]))
+    model = GEMClassifier().fit(open_rows(path, "kind", columns=names[:15]))
     eigenfeat.save(model, tmp_path / "m.efm")
     for name in ("m.efm", "rows.csv"):
         text = run(capsys, "inspect", tmp_path / name)[1]

@@ -15,7 +15,7 @@ from flat_gem import gem_classifier
 from table_files import arrow_modules, csv_text
 
 import eigenfeat as ef
-from eigenfeat import ClassMoments, GEMClassifier
+from eigenfeat import ClassMoments, TableClassifier
 from eigenfeat.cli.main import program
 
 
@@ -33,18 +33,19 @@ def files(tmp_path, rng):
 
 
 FIT = ("fit", "rows.csv", "--target", "kind", "-o", "out.efm")
+GEM = (*FIT, "--model", "gem")
 PREDICT = ("predict", "model.efm", "rows.csv")
 RIDGE = "ridge: The 'ridge' parameter of GEM must be a float in the range [0.0, inf), a str among"
 MISUSE = {
-    (*FIT, "--ridge", "-1"): f"--{RIDGE}",
+    (*GEM, "--ridge", "-1"): f"--{RIDGE}",
     (*FIT, "--features", "--ridge", "-1"): f"--{RIDGE}",
     ("fit", "--moments", "rows.efm", "-o", "x", "--ridge", "-1"): f"--{RIDGE}",
-    (*FIT, "--set", "ridge=-1"): f"--set {RIDGE}",
+    (*GEM, "--set", "ridge=-1"): f"--set {RIDGE}",
     (*FIT, "--memory", "-1"): "'--memory': -1.0 is not in the range x>=0",
-    (*FIT, "--ridge", "much"): "Got 'much' instead.",
-    (*FIT, "--n-clusters", "2", "--memory", "0"): "--n-clusters: expected 1 with more rows than",
-    (*FIT, "--penalty", "nan"): "--penalty: The 'penalty' parameter of MultinomialLogit must be",
-    (*FIT, "--expansion", "none"): "--expansion: expected 'auto', 'half_wave', 'shifted' or 'poly",
+    (*GEM, "--ridge", "much"): "Got 'much' instead.",
+    (*FIT, "--ridge", "0.1"): "--ridge: expected none with --model table; --model gem has it",
+    (*GEM, "--penalty", "nan"): "--penalty: The 'penalty' parameter of MultinomialLogit must be",
+    (*GEM, "--expansion", "wave"): "--expansion: The 'expansion' parameter of GEM must be a str am",
     (*FIT, "--columns", ","): "--columns: rows.csv: expected at least one feature column, got none",
     (*FIT, "--delimiter", "xy"): "'--delimiter': expected one character or 'tab', got 'xy'",
     (*FIT, "--drop", "x7"): "--drop: expected a column of ",
@@ -212,7 +213,7 @@ def test_numbers_that_fail_are_said_in_a_line(files, monkeypatch):
         raise FloatingPointError("the Gram matrix of the features cannot be factorised")
 
     monkeypatch.chdir(files)
-    monkeypatch.setattr(GEMClassifier, "fit", fit)
+    monkeypatch.setattr(TableClassifier, "fit", fit)
     status, out, err = run(*FIT)
     assert (status, out) == (1, "")
     assert err == "eigenfeat: the Gram matrix of the features cannot be factorised\n"

@@ -73,7 +73,7 @@ def test_the_classifier_is_that_of_one_machine(digits, options):
     X, y = digits
     options = {"n_directions": 2, "scale": "none", **options}
     local = gem_classifier(**options).fit(X, y)
-    spread = distributed.GEMClassifier(**nested(dict(views="gem", **options))).fit(*on_dask(X, y))
+    spread = distributed.GEMClassifier(**nested(dict(**options))).fit(*on_dask(X, y))
     assert_array_equal(spread.layers_[-1].pairs, local.layers_[-1].pairs)
     assert_allclose(spread.layers_[0].eigenvalues, local.layers_[0].eigenvalues, rtol=1e-8)
     assert chance(spread.predict_proba(X), local.predict_proba(X)) < 1e-2
@@ -208,15 +208,13 @@ def test_a_search_names_its_columns(digits, recwarn):
     dX, dy = on_dask(X, y)
     with pytest.raises(ValueError, match="estimator: expected a GEMClassifier, got GEM"):
         distributed.GEMClassifierCV(eigenfeat.GEM()).fit(dX, dy)
-    with pytest.raises(ValueError, match=r"n_clusters: expected 1 with blocks of rows, got 2"):
-        distributed.GEMClassifierCV(grid={"n_clusters": [2]}).fit(dX, dy)
 
 
 def test_missing_entries_are_completed_as_on_one_machine(digits):
     X, y = digits[0][:, 16:48], digits[1]
     X = np.where(np.random.default_rng(0).random(X.shape) < 0.2, np.nan, X)
     options = {"n_directions": 1, "scale": "none"}
-    spread = distributed.GEMClassifier(**nested(dict(views="gem", **options))).fit(*on_dask(X, y))
+    spread = distributed.GEMClassifier(**nested(dict(**options))).fit(*on_dask(X, y))
     here = gem_classifier(**options).fit(ArrayBlocks(X, y, block_rows=250))
     assert_array_equal(spread.completion_.covariance, here.completion_.covariance)
     found = spread.predict_proba(on_dask(X, y)[0]).compute()
@@ -262,10 +260,10 @@ def loans(n=300):
 def test_frames_with_words_and_gaps():
     frame = loans()
     X, y = frame.drop(columns="kind"), frame["kind"]
-    local = eigenfeat.GEMClassifier(views="gem").fit(X, y)
+    local = eigenfeat.GEMClassifier().fit(X, y)
     lazy = dd.from_pandas(frame, npartitions=3)
     given = lazy, "kind"
-    spread = distributed.GEMClassifier().fit(*given)
+    spread = distributed.TableClassifier().fit(*given)
     assert spread.columns_.feature_names_.tolist() == local.columns_.feature_names_.tolist()
     assert spread.feature_names_in_.tolist() == list(X)
     assert spread.n_features_in_ == 4

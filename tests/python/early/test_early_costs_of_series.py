@@ -14,7 +14,7 @@ from sklearn.linear_model import RidgeClassifierCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC, LinearSVC
 
-from eigenfeat import GEMClassifier
+from eigenfeat import TableClassifier
 from eigenfeat.demo.early import signals
 from eigenfeat.early import MinimumCostClassifier
 from eigenfeat.early.stages import fitted_stages, held_out_stages
@@ -181,14 +181,14 @@ def test_a_pool_of_views_is_fitted_once_for_each_time(monkeypatch):
     rng = np.random.default_rng(0)
     X, y = signals(60, rng)
     fits = []
-    fit = GEMClassifier.fit
-    monkeypatch.setattr(GEMClassifier, "fit", lambda *given: fits.append(1) or fit(*given))
+    fit = TableClassifier.fit
+    monkeypatch.setattr(TableClassifier, "fit", lambda *given: fits.append(1) or fit(*given))
     model = MinimumCostClassifier(
-        GEMClassifier(views=["columns", "gem"]), delay_cost=0.5, n_times=2
+        TableClassifier(views=["columns", "gem"]), delay_cost=0.5, n_times=2
     ).fit(X, y)
     assert len(fits) == len(model.times_) == 2
     held = held_out_stages(
-        GEMClassifier(views=["columns", "gem"]), X[:, None], y, model.classes_, model.times_, 5
+        TableClassifier(views=["columns", "gem"]), X[:, None], y, model.classes_, model.times_, 5
     )
     for k, one in enumerate(model.classifiers_):
         assert_array_equal(held.probabilities[0, k], one.out_of_fold_proba_)

@@ -42,7 +42,7 @@ CLASSIFIERS = {
     "bayes": GaussianNB(),
     "qda": QuadraticDiscriminantAnalysis(reg_param=0.1),
     "local": LocalQDA(8),
-    "gem": ef.GEMClassifier(views="gem"),
+    "gem": ef.GEMClassifier(),
     "pipeline": make_pipeline(StandardScaler(), LinearDiscriminantAnalysis()),
     "forest": RandomForestClassifier(4, random_state=0),
     "svc": SVC(),

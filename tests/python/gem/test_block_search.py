@@ -91,13 +91,6 @@ def attributes(model):
     return {name: value for name, value in model.__dict__.items() if name != "results_"}
 
 
-def test_clusters_are_refused_at_once(digits):
-    blocks = FarBlocks(*digits)
-    with pytest.raises(ValueError, match=r"n_clusters: expected 1 with blocks of rows, got 2"):
-        search(grid={"n_clusters": [1, 2]}).fit(blocks)
-    assert blocks.passes == 0
-
-
 @pytest.mark.parametrize("kind", [lambda X, y: (X, y), lambda X, y: (ArrayBlocks(X, y),)])
 def test_unfit_splits_are_named(digits, kind):
     X, y = digits

@@ -61,7 +61,7 @@ def test_searches_and_ensembles_pass_them_on(factors):
 )
 def test_bad_weights_are_named(factors, message):
     with pytest.raises(ValueError, match=message):
-        GEMClassifier(views="gem", class_weight=factors).fit(X, Y)
+        GEMClassifier(class_weight=factors).fit(X, Y)
 
 
 @pytest.mark.parametrize("factors", ["balanced", {"benign": 3.0}])

@@ -30,11 +30,10 @@ def digits():
     return X[:900], y[:900]
 
 
-def by_parts(X, y, rest, weight=None, *, groups=None, penalty=0.03, common=None, **options):
+def by_parts(X, y, rest, weight=None, *, penalty=0.03, **options):
     """Probabilities of the rows `rest` by GEM, its features as an array, and the logit on it."""
-    gem = GEM(**{**SMALL, **options}).fit(X, y if groups is None else groups, weight)
-    common = common or ("columns" if options.get("include_input") else "common")
-    logit = MultinomialLogit(penalty, ridge_scale=common, tol=1e-3, temperature="auto")
+    gem = GEM(**{**SMALL, **options}).fit(X, y, weight)
+    logit = MultinomialLogit(penalty, ridge_scale="common", tol=1e-3, temperature="auto")
     logit.set_params(random_state=options.get("random_state", 0))
     logit.fit(gem.transform(X), y, weight)
     return logit.predict_proba(gem.transform(rest))
@@ -42,7 +41,7 @@ def by_parts(X, y, rest, weight=None, *, groups=None, penalty=0.03, common=None,
 
 def test_the_default_is_gem_and_its_logit(digits):
     X, y = digits
-    model = GEMClassifier(views="gem").fit(X[:600], y[:600])
+    model = GEMClassifier().fit(X[:600], y[:600])
     gem = GEM().fit(X[:600], y[:600])
     (layer,) = model.layers_
     assert_array_equal(layer.directions, gem.directions_)
@@ -55,19 +54,19 @@ def test_the_default_is_gem_and_its_logit(digits):
 
 
 @pytest.mark.parametrize(
-    ("expansion", "constant", "include_input", "dtype"),
+    ("expansion", "constant", "dtype"),
     [
-        ("half_wave", True, False, np.float32),
-        ("half_wave", False, True, np.float64),
-        ("shifted", True, True, np.float32),
-        ("shifted", False, False, np.float64),
-        ("polynomial", False, True, np.float32),
-        ("polynomial", True, False, np.float64),
+        ("half_wave", True, np.float32),
+        ("half_wave", False, np.float64),
+        ("shifted", True, np.float32),
+        ("shifted", False, np.float64),
+        ("polynomial", False, np.float32),
+        ("polynomial", True, np.float64),
     ],
 )
-def test_one_layer_by_parts(digits, expansion, constant, include_input, dtype):
+def test_one_layer_by_parts(digits, expansion, constant, dtype):
     X, y = digits[0].astype(dtype), digits[1]
-    options = {"expansion": expansion, "constant": constant, "include_input": include_input}
+    options = {"expansion": expansion, "constant": constant}
     model = gem_classifier(**SMALL, **options).fit(X[:600], y[:600])
     expected = by_parts(X[:600], y[:600], X[600:], **options)
     assert_allclose(model.predict_proba(X[600:]), expected, atol=NEAR)
@@ -95,7 +94,7 @@ def test_options_by_parts(digits, options):
 
 @pytest.mark.parametrize(
     ("options", "form"),
-    [({"include_input": True}, sp.csr_matrix), ({"constant": False}, sp.coo_array)],
+    [({}, sp.csr_matrix), ({"constant": False}, sp.coo_array)],
 )
 def test_sparse_rows_by_parts(digits, options, form):
     X, y = digits
@@ -131,21 +130,15 @@ def test_two_classes_by_parts(labels):
 
 
 @pytest.mark.parametrize(
-    ("hidden_ridge", "include_input", "expansion", "dtype"),
-    [
-        (None, True, "auto", np.float32),
-        (0.8, False, "auto", np.float64),
-        (0.8, False, "half_wave", np.float32),
-        (None, True, "half_wave", np.float64),
-    ],
+    ("expansion", "dtype"),
+    [("auto", np.float32), ("auto", np.float64), ("half_wave", np.float32)],
 )
-def test_two_layers_by_parts(digits, dtype, expansion, hidden_ridge, include_input):
+def test_two_layers_by_parts(digits, dtype, expansion):
     X, y = digits[0].astype(dtype), digits[1]
     options = {"hidden_directions": 2, "n_directions": 2, "pairs": "hypercube"}
-    options |= {"expansion": expansion, "hidden_ridge": hidden_ridge}
-    model = gem_classifier(depth=2, include_input=include_input, **options).fit(X[:600], y[:600])
+    options |= {"expansion": expansion}
+    model = gem_classifier(depth=2, **options).fit(X[:600], y[:600])
     first = GEM(
-        ridge=hidden_ridge or 0.2,
         n_directions=2,
         threshold=None,
         pairs="hypercube",
@@ -154,7 +147,6 @@ def test_two_layers_by_parts(digits, dtype, expansion, hidden_ridge, include_inp
     ).fit(X[:600], y[:600])
     hidden = [first.transform(rows).astype(np.float32) for rows in (X[:600], X[600:])]
     options = {"expansion": "shifted"} if expansion == "auto" else {}
-    options |= {"include_input": include_input, "common": "common"}
     expected = by_parts(hidden[0], y[:600], hidden[1], n_directions=2, scale="none", **options)
     assert model.layers_[0].width == hidden[0].shape[1]
     assert_allclose(model.predict_proba(X[600:]), expected, atol=NEAR)
@@ -169,23 +161,6 @@ def test_moments_of_hidden_features_do_not_depend_on_the_blocks(digits, monkeypa
     blocks = gem_classifier(**options).fit(X, y)
     assert_allclose(blocks.predict_proba(X), whole.predict_proba(X), atol=5e-3)
     assert_array_equal(blocks.predict(X), whole.predict(X))
-
-
-@pytest.mark.parametrize("depth", [1, 2])
-def test_events_condition_the_moments(digits, depth):
-    """Odd and even, and large and small: four groups, and still ten classes."""
-    X, y = digits
-    events = np.array(["even", "odd"])[y[:600] % 2].astype(object) + np.where(y[:600] < 5, "-", "+")
-    options = {"pairs": "all", "n_directions": 4}
-    model = gem_classifier(depth=depth, hidden_directions=4, **options)
-    model.fit(X[:600], y[:600], events=events)
-    assert model.classes_.tolist() == list(range(10))
-    for layer in model.layers_:
-        assert set(layer.pairs.ravel()) == {"even-", "even+", "odd-", "odd+"}
-    if depth == 1:
-        expected = by_parts(X[:600], y[:600], X[600:], groups=events, **options)
-        assert_allclose(model.predict_proba(X[600:]), expected, atol=NEAR)
-    assert model.score(X[600:], y[600:]) > 0.8
 
 
 def test_without_directions_there_are_the_shares_of_the_classes(digits):
@@ -207,10 +182,10 @@ y = np.arange({n}) % 10
 X = rng.integers(0, 200, ({n}, 48)).astype(np.uint8)
 X[:, :40] += (rng.integers(0, 50, (10, 40)) * (rng.random((10, 40)) < 0.3))[y].astype(np.uint8)
 few = GEM(n_directions=1, threshold=None)
-GEMClassifier(views="gem", gem=few, n_threads=1).fit(X[:500], y[:500])
+GEMClassifier(gem=few, n_threads=1).fit(X[:500], y[:500])
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 gem = GEM(n_directions=3, threshold=None, scale="none")
-model = GEMClassifier(views="gem", gem=gem, n_threads=2).fit(X, y)
+model = GEMClassifier(gem=gem, n_threads=2).fit(X, y)
 after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 print(after - before, model.logit_.n_features_in_)
 """
@@ -247,15 +222,9 @@ def test_few_samples_have_the_bits_of_blocks(digits, dtype, labels, expansion):
     assert_allclose(one, expected[:1], rtol=1e-4, atol=1e-5 * np.abs(expected).max())
 
 
-def test_events_and_expansions_that_do_not_fit(digits):
+def test_classes_and_expansions_that_do_not_fit(digits):
     X, y = digits[0][:300], digits[1][:300]
     model = gem_classifier(**SMALL)
-    with pytest.raises(
-        ValueError, match=r"events: expected 300 groups, one per sample, got \(3,\)"
-    ):
-        model.fit(X, y, events=[0, 1, 2])
-    with pytest.raises(ValueError, match="expected samples of at least two classes"):
-        model.fit(X, y, events=np.zeros(300, dtype=int))
     with pytest.raises(ValueError, match="y: expected samples of at least two classes"):
         model.fit(X, y, y == 3)
     for options, message in (

@@ -99,15 +99,14 @@ def test_members_are_as_if_fitted_alone(digits, options, form):
     assert_array_equal(first.fit(X, y).predict_proba(X), model.members_[0].predict_proba(X))
 
 
-def test_weights_and_events_reach_the_members(digits, rng):
+def test_weights_reach_the_members(digits, rng):
     X, y = digits
     weight = rng.random(900) * (rng.random(900) < 0.7)
-    events = y // 2
-    model = GEMEnsemble(SMALL, n_members=2).fit(X, y, weight, events=events)
+    model = GEMEnsemble(SMALL, n_members=2).fit(X, y, weight)
     for member in model.members_:
-        alone = clone(member).fit(X, y, weight, events=events)
+        alone = clone(member).fit(X, y, weight)
         assert_array_equal(alone.predict_proba(X), member.predict_proba(X))
-        assert set(member.layers_[0].pairs.ravel()) == set(range(5))
+        assert set(member.layers_[0].pairs.ravel()) == set(range(10))
 
 
 def test_rows_are_read_once_for_the_moments(digits, monkeypatch):
@@ -179,12 +178,12 @@ def test_pipelines_are_as_if_fitted_alone(digits, fourier):
     assert not hasattr(FOURIER[0], "random_weights_")
 
 
-def test_weights_and_events_reach_the_pipelines(digits, rng):
+def test_weights_reach_the_pipelines(digits, rng):
     X, y = digits
-    weight, events = rng.random(900), y // 2
-    model = GEMEnsemble(FOURIER, n_members=2).fit(X, y, weight, events=events)
+    weight = rng.random(900)
+    model = GEMEnsemble(FOURIER, n_members=2).fit(X, y, weight)
     for member in model.members_:
-        given = {"gemclassifier__sample_weight": weight, "gemclassifier__events": events}
+        given = {"gemclassifier__sample_weight": weight}
         alone = clone(member).fit(X, y, **given)
         assert_array_equal(alone.predict_proba(X), member.predict_proba(X))
 

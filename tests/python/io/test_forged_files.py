@@ -434,7 +434,7 @@ def test_arrays_of_objects_are_refused(tmp_path, name):
         lambda state: state.update(predict=value(1)),
         lambda state: state.update(predict_proba=described("numpy.exp", "FunctionNode")),
         lambda state: state.pop("layers_"),
-        lambda state: state.pop("hidden_ridge"),
+        lambda state: state.pop("hidden_directions"),
         lambda state: state.update(n_features_in_=value(12)),
         lambda state: state["layers_"]["content"].clear(),
         lambda state: state["layers_"]["content"].reverse(),

@@ -34,16 +34,13 @@ TRAIN, TEST = slice(0, 500), slice(500, 1000)
 SMALL = {"n_directions": 3, "pairs": "hypercube"}
 
 CLASSIFIERS = {
-    "default": lambda: ef.GEMClassifier(),
-    "columns": lambda: gem_classifier(["columns", "splines"]),
-    "ranks": lambda: gem_classifier(["gem_ranks", "kernel"]),
-    "interactions": lambda: gem_classifier("interactions"),
+    "default": lambda: ef.TableClassifier(),
+    "columns": lambda: ef.TableClassifier(["columns", "splines"]),
+    "ranks": lambda: ef.TableClassifier(["gem_ranks", "kernel"]),
+    "interactions": lambda: ef.TableClassifier("interactions"),
     "gem": lambda: gem_classifier(),
     "half waves": lambda: gem_classifier(expansion="half_wave", powers=(3, 1), **SMALL),
     "without constant": lambda: gem_classifier(constant=False, scale="columns", **SMALL),
-    "deep with input": lambda: gem_classifier(
-        depth=2, hidden_directions=4, include_input=True, **SMALL
-    ),
     "deeper": lambda: gem_classifier(depth=3, hidden_directions=3, **SMALL),
     "ensemble of pipelines": lambda: ef.GEMEnsemble(
         make_pipeline(
@@ -202,7 +199,7 @@ def test_labels_that_are_whole_floats():
 
 def test_errors(tmp_path, monkeypatch):
     with pytest.raises(NotFittedError):
-        to_onnx(ef.GEMClassifier())
+        to_onnx(ef.TableClassifier())
     with pytest.raises(ValueError, match="dtype: expected 'float32' or 'float64', got 'float16'"):
         to_onnx(fitted("logit"), dtype="float16")
     tree = DecisionTreeClassifier().fit(X[TRAIN], y[TRAIN])

@@ -74,7 +74,7 @@ def test_pickles_hold_every_bit(name):
     assert_same(pickle.loads(pickle.dumps(fitted(name))), fitted(name))
 
 
-@pytest.mark.parametrize("name", ["GEMClassifier, pool", "LDG", "ReliableClassifier, local"])
+@pytest.mark.parametrize("name", ["TableClassifier, pool", "LDG", "ReliableClassifier, local"])
 def test_unfitted_estimators_come_back(tmp_path, name):
     model, _ = every_estimator.new(name)
     ef.save(model, tmp_path / "unfitted")
@@ -103,16 +103,16 @@ WITH_GEM = {
             ],
             remainder="passthrough",
         ),
-        ef.GEMClassifier(views="gem"),
+        ef.GEMClassifier(),
     ).fit(TABLE, Y),
-    "CalibratedClassifierCV": lambda: CalibratedClassifierCV(
-        ef.GEMClassifier(views="gem"), cv=3
-    ).fit(FRAME, Y),
+    "CalibratedClassifierCV": lambda: CalibratedClassifierCV(ef.GEMClassifier(), cv=3).fit(
+        FRAME, Y
+    ),
     "VotingClassifier": lambda: VotingClassifier(
-        [("gem", ef.GEMClassifier(views="gem")), ("logit", LogisticRegression())], voting="soft"
+        [("gem", ef.GEMClassifier()), ("logit", LogisticRegression())], voting="soft"
     ).fit(FRAME, Y),
     "GridSearchCV": lambda: GridSearchCV(
-        ef.GEMClassifier(views="gem", logit=ef.MultinomialLogit()),
+        ef.GEMClassifier(logit=ef.MultinomialLogit()),
         {"logit__penalty": [0.1, 1.0]},
         cv=3,
         error_score="raise",
@@ -155,7 +155,7 @@ class Doubled(TransformerMixin, BaseEstimator):
 def test_other_types_are_refused_by_name(tmp_path):
     path = tmp_path / "model"
     model = make_pipeline(Doubled(), FunctionTransformer(np.linalg.norm)).fit(X)
-    ef.save(make_pipeline(Doubled(), ef.GEMClassifier(views="gem")).fit(X, Y), path)
+    ef.save(make_pipeline(Doubled(), ef.GEMClassifier()).fit(X, Y), path)
     name = f"{Doubled.__module__}.Doubled"
     text = refusal(path)
     assert text == (

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from table_files import arrow_modules, write_table
 
 import eigenfeat as ef
-from eigenfeat import GEMClassifier, open_rows
+from eigenfeat import TableClassifier, open_rows
 from eigenfeat.exceptions import BadRowError
 from eigenfeat.io import delimited
 from eigenfeat.io.errors import OptionError
@@ -78,7 +78,7 @@ def test_parts_may_have_their_columns_in_another_order(tmp_path, table):
 def test_svmlight_columns_are_counted_as_in_the_fit(tmp_path):
     (tmp_path / "fit.svm").write_text("1 0:5 1:1\n0 1:1 3:7\n" * 20)
     (tmp_path / "new.svm").write_text("1 1:1 3:7\n" * 3)
-    model = GEMClassifier().fit(open_rows(tmp_path / "fit.svm"))
+    model = TableClassifier().fit(open_rows(tmp_path / "fit.svm"))
     assert np.concatenate(list(model.predict(open_rows(tmp_path / "new.svm")))).tolist() == [0] * 3
 
 
@@ -151,7 +151,7 @@ def test_empty_cells_are_missing_where_the_estimator_takes_them(tmp_path, table,
     line = int(np.argmax(holes["b"].isna())) + 2
     for name in ("rows.csv", "rows.parquet"):
         rows = open_rows(tmp_path / name, "kind")
-        model = GEMClassifier().fit(rows)
+        model = TableClassifier().fit(rows)
         assert model.score(rows) == pytest.approx(
             model.score(holes[["a", "b", "c"]], table["kind"])
         )
@@ -165,7 +165,7 @@ def test_empty_cells_are_missing_where_the_estimator_takes_them(tmp_path, table,
         assert sum(map(len, open_rows(tmp_path / name, "kind", skip_bad=True))) == len(
             holes.dropna()
         )
-    complete = GEMClassifier().fit(table[["a", "b", "c"]], table["kind"])
+    complete = TableClassifier().fit(table[["a", "b", "c"]], table["kind"])
     with pytest.raises(BadRowError, match=f"line {line}, column 'b'"):
         complete.score(open_rows(tmp_path / "rows.csv", "kind"))
 
@@ -288,7 +288,7 @@ def test_what_is_read_strictly_is_read_leniently(tmp_path_factory, lines):
 def test_names_that_occur_twice_block_only_those_who_ask_for_them(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text("a,b,a,,kind\n1,2,3,4,p\n5,6,7,8,q\n")
-    for read in (list, GEMClassifier().fit):
+    for read in (list, TableClassifier().fit):
         with pytest.raises(ValueError, match=r"distinct column names, got .*--drop 0,2,3"):
             read(open_rows(path, "kind"))
     with pytest.raises(OptionError, match=r"columns: .* in which 'a' occurs 2 times"):
@@ -302,7 +302,7 @@ def test_names_that_occur_twice_block_only_those_who_ask_for_them(tmp_path):
 def test_predictions_ignore_columns_that_the_model_lacks(tmp_path, table, form):
     """A column without a name, such as pandas' index, a name twice, and a column of lists."""
     pa = arrow_modules()
-    model = GEMClassifier(views="gem").fit(table[["a", "b", "c"]], table["kind"])
+    model = TableClassifier("gem").fit(table[["a", "b", "c"]], table["kind"])
     names = ["", *table, "note", "note"]
     columns = [np.arange(200), *(table[name] for name in table), ["u", "v"] * 100, ["w", "x"] * 100]
     path = tmp_path / f"new.{form}"

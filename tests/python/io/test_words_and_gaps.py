@@ -8,7 +8,7 @@ from command_line import run
 from table_files import arrow_modules
 
 import eigenfeat as ef
-from eigenfeat import GEMClassifier, GEMClassifierCV, GEMEnsemble, open_rows
+from eigenfeat import GEMClassifier, GEMClassifierCV, GEMEnsemble, TableClassifier, open_rows
 from eigenfeat.exceptions import BadRowError
 from eigenfeat.io.onnx import to_onnx
 
@@ -18,7 +18,7 @@ pd = pytest.importorskip("pandas", reason="pandas is not installed")
 
 def classifier():
     """A pool of two views, whose fits are quick."""
-    return GEMClassifier(views=["columns", "gem"])
+    return TableClassifier(views=["columns", "gem"])
 
 
 @pytest.fixture(scope="module")
@@ -88,10 +88,11 @@ def test_larger_files_are_read_block_by_block(tmp_path, credit):
     path = written(credit, tmp_path / "credit.csv")
     rows = open_rows(path, "kind", block_rows=70)
     rows.memory = 0.0
-    model = GEMClassifier().fit(rows)
-    assert [view.name for view in model.views_] == ["gem"]
+    model = TableClassifier().fit(rows)
+    assert [view.name for view in model.views_ if view.weight > 0] == ["gem"]
+    assert all("blocks" in view.note for view in model.views_ if view.weight == 0)
     X = credit.drop(columns="kind")
-    expected = GEMClassifier(views="gem").fit(X, credit["kind"])
+    expected = GEMClassifier().fit(X, credit["kind"])
     assert_same_columns(model.columns_, expected.columns_)
     np.testing.assert_allclose(model.predict_proba(X), expected.predict_proba(X), atol=0.02)
     found = predicted(model, open_rows(path, "kind", block_rows=31))
@@ -101,7 +102,7 @@ def test_larger_files_are_read_block_by_block(tmp_path, credit):
 @pytest.mark.parametrize(
     ("estimator", "memory"),
     [
-        (GEMClassifierCV(classifier(), {"logit__penalty": [0.03, 0.3]}), 64e6),
+        (GEMClassifierCV(GEMClassifier(), {"logit__penalty": [0.03, 0.3]}), 64e6),
         (GEMEnsemble(n_members=2), 0.0),
     ],
     ids=["search", "ensemble"],
@@ -211,7 +212,7 @@ def test_dates_and_identifiers_are_left_out(tmp_path, credit):
 
 def test_words_are_refused_without_categories(tmp_path, credit):
     path = written(credit, tmp_path / "credit.csv")
-    for estimator in (GEMClassifier(categorical_features=None), ef.GEM(), ef.MultinomialLogit()):
+    for estimator in (TableClassifier(categorical_features=None), ef.GEM(), ef.MultinomialLogit()):
         with pytest.raises(ValueError, match="column 'job': expected numbers, got text"):
             estimator.fit(open_rows(path, "kind"))
 
@@ -354,7 +355,7 @@ def test_every_command_on_a_table_with_words(tmp_path, credit, monkeypatch):
     written(credit[200:], tmp_path / "test.csv")
     assert run("fit", "train.csv", "--target", "kind", "-o", "m.eigenfeat")[0] == 0
     X, y = credit.drop(columns="kind"), credit["kind"]
-    expected = GEMClassifier(random_state=0).fit(X[:200], y[:200])
+    expected = TableClassifier(random_state=0).fit(X[:200], y[:200])
     assert run("predict", "m.eigenfeat", "test.csv", "--proba", "-o", "found.csv")[0] == 0
     found = pd.read_csv("found.csv")
     np.testing.assert_array_equal(found["prediction"], expected.predict(X[200:]))
@@ -379,6 +380,6 @@ def test_every_command_on_a_table_with_words(tmp_path, credit, monkeypatch):
 def test_onnx_says_what_is_not_possible(credit):
     pytest.importorskip("onnx", reason="onnx is not installed")
     X = credit[["job", "debts"]].dropna()
-    model = GEMClassifier(views="gem").fit(X, credit["kind"][X.index])
+    model = GEMClassifier().fit(X, credit["kind"][X.index])
     with pytest.raises(ValueError, match=r"got one that encodes categories \('job'\)"):
         to_onnx(model)

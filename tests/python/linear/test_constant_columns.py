@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.preprocessing import StandardScaler
 
 import eigenfeat as ef
-from eigenfeat import CalibratedLeastSquares, GEMClassifier, MultinomialLogit
+from eigenfeat import CalibratedLeastSquares, MultinomialLogit, TableClassifier
 from eigenfeat.linear.logit_problem import LogitProblem, Penalty
 from eigenfeat.samples.labelled import MemoryRows
 
@@ -105,7 +105,7 @@ def test_small_units_are_no_rounding():
 
 
 @pytest.mark.parametrize(("dtype", "large"), [(np.float64, 1.7e18), (np.float32, 1e6)])
-@pytest.mark.parametrize("model", [MultinomialLogit(), CalibratedLeastSquares(), GEMClassifier()])
+@pytest.mark.parametrize("model", [MultinomialLogit(), CalibratedLeastSquares(), TableClassifier()])
 def test_indicators_beside_nanoseconds_are_no_rounding(model, dtype, large):
     """Column of times in nanoseconds, say, of which an indicator is less than the last digit."""
     rng = np.random.default_rng(0)

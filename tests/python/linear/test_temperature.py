@@ -113,7 +113,7 @@ def test_blocks_have_the_same(digits, options, rng):
 def test_missing_entries(rng):
     X, y = load_wine(return_X_y=True)
     X[rng.random(X.shape) < 0.1] = np.nan
-    assert 0.02 < GEMClassifier(views="gem").fit(X, y).temperature_ < 2
+    assert 0.02 < GEMClassifier().fit(X, y).temperature_ < 2
 
 
 def test_warm_starts_know_the_weights_before_it(digits):

@@ -75,7 +75,7 @@ def digits():
 @pytest.fixture(scope="module")
 def digit_page(digits):
     train, y, test, truth = digits
-    model = ef.GEMClassifier(views=["columns", "gem"]).fit(train, y)
+    model = ef.TableClassifier(views=["columns", "gem"]).fit(train, y)
     return model, report.write_report(model, test, truth, title="Digits", image_shape=(8, 8))
 
 
@@ -279,7 +279,7 @@ def test_bad_arguments_are_named(tmp_path):
         ({"X": X[0]}, "X: expected at least two dimensions"),
         ({"y": Y[:5]}, "y: expected 90 labels"),
         ({"y": np.full(90, "wasp")}, "y: expected labels among those of the model"),
-        ({"model": ef.GEMClassifier()}, "not fitted"),
+        ({"model": ef.TableClassifier()}, "not fitted"),
     ):
         with pytest.raises(ValueError, match=re.escape(message)):
             report.write_report(**{"model": model, "X": X, "y": Y, **given})

@@ -19,8 +19,8 @@ MODELS = {
     "CalibratedLeastSquares": lambda: ef.CalibratedLeastSquares(n_iterations=4),
     "DiscriminativeGaussian": lambda: ldg.DiscriminativeGaussian(**LDG, max_iter=40, tol=0.02),
     "GEMClassifierCV": lambda: ef.GEMClassifierCV(grid={"logit__penalty": [0.1, 0.5, 1.0]}),
-    "GEMClassifier": lambda: gem_classifier(["columns", "gem"], n_directions=1, tol=1e-6),
-    "GEMClassifier, gem": lambda: gem_classifier(n_directions=1, threshold=0, tol=1e-6),
+    "TableClassifier": lambda: ef.TableClassifier(["columns", "gem"]),
+    "GEMClassifier": lambda: gem_classifier(n_directions=1, threshold=0, tol=1e-6),
     "GEMEnsemble": lambda: ef.GEMEnsemble(n_members=3),
     "GEMEnsemble of pipelines": lambda: ef.GEMEnsemble(
         make_pipeline(StandardScaler(), gem_classifier(n_directions=1)), n_members=3
@@ -34,8 +34,8 @@ STEPS = {
     "CalibratedLeastSquares": lambda model: len(model.error_history_),
     "DiscriminativeGaussian": lambda model: len(model.objective_history_) - 1,
     "GEMClassifierCV": lambda model: len(model.results_),
-    "GEMClassifier": lambda model: int(sum(view.log_loss > 0 for view in model.views_)),
-    "GEMClassifier, gem": lambda model: int(model.logit_.n_iter_[0]),
+    "TableClassifier": lambda model: int(sum(view.log_loss > 0 for view in model.views_)),
+    "GEMClassifier": lambda model: int(model.logit_.n_iter_[0]),
     "GEMEnsemble": lambda model: len(model.members_),
     "GEMEnsemble of pipelines": lambda model: len(model.members_),
     "NCA": lambda model: model.n_iter_,
@@ -141,7 +141,7 @@ def test_an_older_scikit_learn_has_none():
         "sys.modules['sklearn.callback'] = None; del sklearn.callback\n"
         "import numpy as np, eigenfeat as ef\n"
         "X = np.random.default_rng(0).standard_normal((40, 3)); y = np.arange(40) % 2\n"
-        "model = ef.MulticlassSVM().fit(X, y); ef.GEMClassifier(views='gem').fit(X, y)\n"
+        "model = ef.MulticlassSVM().fit(X, y); ef.GEMClassifier().fit(X, y)\n"
         "print(hasattr(model, 'set_callbacks'), model.predict(X).shape)\n"
     )
     ran = python(code)

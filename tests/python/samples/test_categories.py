@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from table_files import arrow_modules
 
-from eigenfeat import GEMClassifier, open_rows
+from eigenfeat import TableClassifier, open_rows
 from eigenfeat.samples.categories import Categories, category_codes, category_text
 from eigenfeat.samples.columns import TableColumns
 
@@ -124,7 +124,7 @@ def test_numbers_of_several_forms_are_not_guessed():
 
 def test_a_warning_where_no_value_is_known():
     frame = pd.DataFrame({"town": ["bern", "oslo"] * 40, "x": np.arange(80) % 7})
-    model = GEMClassifier(views=["columns"]).fit(frame, np.arange(80) % 2)
+    model = TableClassifier(views=["columns"]).fit(frame, np.arange(80) % 2)
     with pytest.warns(UserWarning, match="none of the values of column 'town'.*'BERN'"):
         model.predict(frame.assign(town=frame["town"].str.upper()))
     with warnings.catch_warnings():

@@ -159,7 +159,7 @@ def test_units_and_weights_by_a_factor_change_nothing():
 
 def test_complete_rows_have_no_completion():
     X, y = load_iris(return_X_y=True)
-    for model in (GEM(), GEMClassifier(views="gem"), FisherLDA()):
+    for model in (GEM(), GEMClassifier(), FisherLDA()):
         model.fit(incomplete(X, 0.1), y)
         assert hasattr(model, "completion_")
         assert not hasattr(model.fit(X, y), "completion_")
@@ -169,8 +169,8 @@ def test_accuracy_beats_mean_imputation(digits):
     X, y = digits
     imputer = SimpleImputer(keep_empty_features=True).fit(X[:600])
     means = imputer.transform(X)
-    ours = GEMClassifier(views="gem").fit(X[:600], y[:600]).score(X[600:], y[600:])
-    theirs = GEMClassifier(views="gem").fit(means[:600], y[:600]).score(means[600:], y[600:])
+    ours = GEMClassifier().fit(X[:600], y[:600]).score(X[600:], y[600:])
+    theirs = GEMClassifier().fit(means[:600], y[:600]).score(means[600:], y[600:])
     assert ours > theirs + 0.03
 
 
@@ -255,7 +255,7 @@ def test_a_class_without_an_entry_in_a_column_is_named():
     X, y = load_iris(return_X_y=True)
     X[y == 1, 2] = np.nan
     with pytest.warns(UserWarning, match="no sample of class 1 has an entry in column 2"):
-        model = GEMClassifier(views="gem").fit(X, y)
+        model = GEMClassifier().fit(X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert np.isfinite(model.predict_proba(X)).all()

@@ -47,18 +47,18 @@ def test_links_lead_to_a_page_that_exists(name, monkeypatch):
 def test_messages_go_to_the_logger_and_with_verbose_to_stderr(caplog, capsys):
     with caplog.at_level(logging.INFO, logger="eigenfeat"):
         gem_classifier(n_directions=1).fit(X, Y)
-        gem_classifier("auto", n_directions=1).fit(X, Y)
+        ef.TableClassifier().fit(X, Y)
     messages = [record.getMessage() for record in caplog.records if record.name == "eigenfeat"]
     assert any(text.startswith("GEM: directions: ") for text in messages)
     assert any(text.startswith("GEMClassifier: logit: ") for text in messages)
-    assert any(text.startswith("GEMClassifier: view kernel: weight ") for text in messages)
+    assert any(text.startswith("TableClassifier: view kernel: weight ") for text in messages)
     assert capsys.readouterr() == ("", "")
     caplog.clear()
-    gem_classifier("auto", n_directions=1, verbose=1).fit(X, Y)
+    ef.TableClassifier(verbose=1).fit(X, Y)
     assert caplog.records == []  # nobody has asked for messages of this level
     said = capsys.readouterr()
     assert said.out == ""
-    assert said.err.startswith("[GEM] moments: ")
+    assert said.err.startswith("[TableClassifier] ")
     with caplog.at_level(logging.INFO, logger="eigenfeat"):
         ef.GEMClassifierCV(grid={"logit__penalty": [0.1, 1.0]}).fit(X, Y)
     assert any("penalty=0.1: " in record.getMessage() for record in caplog.records)

@@ -1,4 +1,4 @@
-"""`events`, `sample_domain` and weights reach estimators inside pipelines and searches."""
+"""`sample_domain` and weights reach estimators inside pipelines and searches."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import sklearn
 from every_estimator import DOMAINS, X, Y
-from flat_gem import gem_classifier
-from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
+from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -15,35 +14,11 @@ from sklearn.preprocessing import StandardScaler
 import eigenfeat as ef
 from eigenfeat import ldg
 
-EVENTS = Y * 2 + (X[:, 0] > np.median(X[:, 0]))
-SMALL = {"n_directions": 1, "threshold": 0.0}
-
 
 @pytest.fixture(autouse=True)
 def _routing():
     with sklearn.config_context(enable_metadata_routing=True):
         yield
-
-
-def test_events_in_a_pipeline_and_a_search():
-    model = gem_classifier(**SMALL).set_fit_request(events=True)
-    found = make_pipeline(StandardScaler(), model).fit(X, Y, events=EVENTS)
-    scaled = StandardScaler().fit_transform(X)
-    alone = gem_classifier(**SMALL).fit(scaled, Y, events=EVENTS)
-    without = gem_classifier(**SMALL).fit(scaled, Y)
-    assert np.array_equal(found[-1].predict_proba(scaled), alone.predict_proba(scaled))
-    assert not np.array_equal(alone.predict_proba(scaled), without.predict_proba(scaled))
-    folds = KFold(3)
-    search = GridSearchCV(
-        make_pipeline(StandardScaler(), model), {"gemclassifier__gem__ridge": [0.1, 0.5]}, cv=folds
-    ).fit(X, Y, events=EVENTS)
-    for place, ridge in enumerate((0.1, 0.5)):
-        for split, (train, test) in enumerate(folds.split(X)):
-            scaler = StandardScaler().fit(X[train])
-            one = gem_classifier(ridge=ridge, **SMALL)
-            one.fit(scaler.transform(X[train]), Y[train], events=EVENTS[train])
-            score = one.score(scaler.transform(X[test]), Y[test])
-            assert search.cv_results_[f"split{split}_test_score"][place] == score
 
 
 def test_domains_in_a_pipeline_and_a_search():
@@ -72,6 +47,6 @@ def test_weights_of_a_search():
 
 
 def test_what_is_not_asked_for_is_an_error():
-    pipe = make_pipeline(gem_classifier(**SMALL))
-    with pytest.raises(ValueError, match="events"):
-        pipe.fit(X, Y, events=EVENTS)
+    pipe = make_pipeline(ldg.TransferLDG())
+    with pytest.raises(ValueError, match="sample_domain"):
+        pipe.fit(X, Y, sample_domain=DOMAINS)

@@ -14,7 +14,7 @@ from sklearn.datasets import load_digits
 from sklearn.exceptions import NotFittedError
 
 from eigenfeat import GEM, GEMClassifier
-from eigenfeat.samples import ArrayBlocks, GeneratedBlocks
+from eigenfeat.samples import ArrayBlocks
 from eigenfeat.samples import blocks as sample_blocks
 
 
@@ -63,7 +63,7 @@ def test_gem_needs_one_pass_where_the_scale_is_given(digits):
 
 CLASSIFIERS = [
     {},
-    {"depth": 2, "hidden_directions": 2, "hidden_ridge": 1.0},
+    {"depth": 2, "hidden_directions": 2},
     {"depth": 3, "hidden_directions": 1, "include_input": True},
     {"include_input": True},
     {"expansion": "polynomial", "pairs": "hypercube", "scale": "columns", "constant": False},
@@ -108,23 +108,6 @@ def test_memory_maps_beyond_memory_are_fitted_by_blocks(tmp_path, digits, dtype,
     )
 
 
-def test_blocks_may_have_events(digits):
-    X, y = digits
-    events = y % 3
-    memory = gem_classifier(n_directions=1, hidden_directions=1, depth=2).fit(
-        digits[0], y, events=events
-    )
-    found = gem_classifier(n_directions=1, hidden_directions=1, depth=2).fit(
-        ArrayBlocks(X, y), events=events
-    )
-    np.testing.assert_array_equal(found.layers_[1].pairs, memory.layers_[1].pairs)
-    assert objective_gap(memory.logit_, found.logit_) < 1e-4
-    with pytest.raises(ValueError, match=r"events: expected 900 values, one per sample"):
-        found.fit(ArrayBlocks(X, y), events=events[1:])
-    with pytest.raises(ValueError, match=r"events: expected None with class_weight or blocks"):
-        found.fit(GeneratedBlocks([(X, y)]), events=events)
-
-
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array, lambda X: X.astype(np.uint8)])
 def test_a_block_without_rows_has_results_without_rows(digits, form):
     X, y = digits
@@ -153,7 +136,7 @@ def test_bad_rows_of_blocks_are_named_in_predictions(tmp_path, digits, monkeypat
     with pytest.raises(ValueError, match="63 features"):
         model.predict(mapped(tmp_path / "narrow", X[:, 1:]))
     with pytest.raises(NotFittedError):
-        GEMClassifier(views="gem").predict(ArrayBlocks(X))
+        GEMClassifier().predict(ArrayBlocks(X))
 
 
 SCRIPT = """
@@ -181,7 +164,7 @@ seen, ended, thread = [own_bytes()], threading.Event(), threading.Thread(target=
 thread.start()
 logit = MultinomialLogit(tol=0.05, temperature="auto")
 gem = GEM(n_directions=1)
-model = GEMClassifier(views="gem", gem=gem, logit=logit, n_threads=2).fit(ArrayBlocks(X, y))
+model = GEMClassifier(gem=gem, logit=logit, n_threads=2).fit(ArrayBlocks(X, y))
 right = np.mean(np.concatenate(list(model.predict(ArrayBlocks(X)))) == y)
 ended.set()
 thread.join()

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from sklearn.utils import validation
 
-from eigenfeat import GEMClassifier
+from eigenfeat import TableClassifier
 from eigenfeat.rayleigh import FisherLDA
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.standard_normal((60, 5)), np.arange(60) % 3
 
 
-@pytest.fixture(scope="module", params=[FisherLDA(), GEMClassifier("gem"), GEMClassifier()])
+@pytest.fixture(scope="module", params=[FisherLDA(), TableClassifier("gem"), TableClassifier()])
 def model(request):
     return request.param.fit(X, Y)
 

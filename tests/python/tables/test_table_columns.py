@@ -7,7 +7,7 @@ import datetime
 import numpy as np
 import pytest
 
-from eigenfeat import GEMClassifier, GEMRegressor
+from eigenfeat import GEMRegressor, TableClassifier
 from eigenfeat.samples.columns import TableColumns, has_categories
 
 pd = pytest.importorskip("pandas", reason="pandas is not installed")
@@ -15,7 +15,7 @@ pd = pytest.importorskip("pandas", reason="pandas is not installed")
 
 def classifier():
     """A pool of two views, whose fits are quick."""
-    return GEMClassifier(views=["columns", "gem"])
+    return TableClassifier(views=["columns", "gem"])
 
 
 def credit(n=200, seed=0):

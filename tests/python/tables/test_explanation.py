@@ -6,8 +6,8 @@ import pytest
 from flat_gem import gem_classifier
 from sklearn.datasets import load_breast_cancer, load_wine
 
-from eigenfeat import GEMClassifier, MultinomialLogit
-from eigenfeat.gem import contributions
+from eigenfeat import TableClassifier
+from eigenfeat.tables import contributions
 
 
 def logits(model, X):
@@ -34,7 +34,7 @@ def assert_sums(model, X, background=None):
 @pytest.mark.parametrize("views", ["gem", ["columns", "splines", "gem", "kernel"]])
 def test_they_add_up_to_the_logits(views):
     X, y = load_wine(return_X_y=True)
-    model = GEMClassifier(views=views).fit(X[::2], y[::2])
+    model = TableClassifier(views=views).fit(X[::2], y[::2])
     found = assert_sums(model, X[1::2], X[::2])
     used = [view.name for view in model.views_ if view.weight > 0]
     assert found.views == (["gem"] if views == "gem" else used)
@@ -58,13 +58,7 @@ def test_two_classes_in_a_frame_with_gaps():
     frame = pd.DataFrame(X[:200, :5], columns=list("abcde"))
     frame["kind"] = np.where(X[:200, 6] > 0.1, "high", "low")
     frame.loc[::7, "a"] = np.nan
-    model = GEMClassifier().fit(frame, y[:200])
+    model = TableClassifier().fit(frame, y[:200])
     found = assert_sums(model, frame)
     assert found.by_view.shape == (200, len(found.views), 2)
     np.testing.assert_allclose(found.by_view.sum(axis=2), 0, atol=1e-9)
-
-
-def test_other_models_are_refused():
-    X, y = load_wine(return_X_y=True)
-    with pytest.raises(ValueError, match="model: expected a fitted GEMClassifier, got Multinomial"):
-        contributions(MultinomialLogit().fit(X, y), X)

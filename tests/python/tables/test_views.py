@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from scipy.sparse import csr_array
 from scipy.special import log_softmax
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.linear_model import LogisticRegression
@@ -13,10 +14,10 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from eigenfeat import GEMClassifier
-from eigenfeat.gem.views import VIEWS, Interactions, Kernel, TableStatistics, bin_tables
-from eigenfeat.gem.views import _ranked as ranked
+from eigenfeat import GEMClassifier, TableClassifier
 from eigenfeat.linear.held_out import pool_folds, pool_loss, pool_weights
+from eigenfeat.tables.views import VIEWS, Interactions, Kernel, TableStatistics, bin_tables
+from eigenfeat.tables.views import _ranked as ranked
 
 EPS = np.finfo(np.float64).eps
 
@@ -37,10 +38,10 @@ def columns(seed=0, n=200):
 
 def test_samples_are_predicted_in_parts_by_any_number_of_threads(monkeypatch):
     X, y = load_wine(return_X_y=True)
-    model = GEMClassifier().fit(X, y)
+    model = TableClassifier().fit(X, y)
     rows = np.tile(X, (3, 1))
     whole = model.decision_function(rows)
-    monkeypatch.setattr("eigenfeat.gem.pool._PART", 1)  # 64 samples a part
+    monkeypatch.setattr("eigenfeat.tables.pool._PART", 1)  # 64 samples a part
     parts = [model.set_params(n_threads=t).decision_function(rows) for t in (None, 1, 2, 7)]
     np.testing.assert_allclose(parts[0], whole, rtol=1e-4, atol=1e-4)
     for other in parts[1:]:
@@ -290,7 +291,7 @@ def test_a_view_that_knows_nothing_gets_no_weight_and_a_good_one_lowers_the_loss
 
 def test_a_pool_is_one_logit_on_features_side_by_side():
     X, y = load_wine(return_X_y=True)
-    model = GEMClassifier().fit(X, y)
+    model = TableClassifier().fit(X, y)
     assert [view.name for view in model.views_] == list(VIEWS)
     table = model.statistics_.table(X)
     used = [view for view in model.views_ if view.weight > 0]
@@ -305,7 +306,7 @@ def test_small_tables_have_the_log_loss_of_logistic_regression_or_less():
     X, y = load_breast_cancer(return_X_y=True)
     A, B, a, b = train_test_split(X, y, train_size=80, stratify=y, random_state=0)
     linear = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)).fit(A, a)
-    ours = log_loss(b, GEMClassifier().fit(A, a).predict_proba(B))
+    ours = log_loss(b, TableClassifier().fit(A, a).predict_proba(B))
     assert ours <= log_loss(b, linear.predict_proba(B)) + 0.02
 
 
@@ -314,7 +315,7 @@ def test_samples_without_weight_have_no_part():
     w = np.ones(len(y))
     w[::7] = 0
     some = w > 0
-    model = GEMClassifier(["columns", "gem", "kernel"])
+    model = TableClassifier(["columns", "gem", "kernel"])
     a = model.fit(X, y, w).decision_function(X)
     b = model.fit(X[some], y[some], w[some]).decision_function(X)
     np.testing.assert_array_equal(a, b)
@@ -322,28 +323,29 @@ def test_samples_without_weight_have_no_part():
 
 def test_chosen_views():
     X, y = load_wine(return_X_y=True)
-    model = GEMClassifier(views=["columns", "kernel"]).fit(X, y)
+    model = TableClassifier(views=["columns", "kernel"]).fit(X, y)
     assert [view.name for view in model.views_] == ["columns", "kernel"]
     assert model.layers_ == []
-    paper = GEMClassifier(views="gem").fit(X, y)
-    assert len(paper.layers_) == 1
-    assert [view.name for view in paper.views_] == ["gem"]
+    alone = TableClassifier("gem").fit(X, y)
+    assert len(alone.layers_) == 1
+    assert [view.name for view in alone.views_] == ["gem"]
 
 
 @pytest.mark.parametrize("views", ["trees", ["columns", "columns"], [], ["columns", "words"]])
 def test_unknown_views_are_refused(views):
     X, y = load_iris(return_X_y=True)
     with pytest.raises(ValueError, match="views"):
-        GEMClassifier(views=views).fit(X, y)
+        TableClassifier(views=views).fit(X, y)
 
 
 def test_views_that_cannot_be_had_are_refused_by_name_or_left_out():
     X, y = load_iris(return_X_y=True)
     with pytest.raises(ValueError, match="views: expected 'auto' or 'gem'"):
-        GEMClassifier(views=["columns"], depth=2).fit(X, y)
-    model = GEMClassifier(depth=2).fit(X, y)
-    assert [view.name for view in model.views_] == ["gem"]
-    binary = GEMClassifier().fit((X.mean(axis=0) < X).astype(float), y)
+        TableClassifier(views=["columns"]).fit(csr_array(X), y)
+    model = TableClassifier().fit(csr_array(X), y)
+    assert [view.name for view in model.views_ if view.weight > 0] == ["gem"]
+    assert all("sparse" in view.note for view in model.views_ if view.weight == 0)
+    binary = TableClassifier().fit((X.mean(axis=0) < X).astype(float), y)
     note = {view.name: view.note for view in binary.views_}
     assert note["splines"] == "no numeric column"
 
@@ -352,24 +354,24 @@ def test_views_that_cannot_be_had_are_refused_by_name_or_left_out():
 def test_views_none_of_which_applies_are_refused_with_the_reason(rng, n):
     X = rng.standard_normal((n, 1))
     with pytest.raises(ValueError, match=r"views: expected one .* got interactions: too many"):
-        GEMClassifier(views=["interactions"]).fit(X, np.arange(n) % 2)
+        TableClassifier(views=["interactions"]).fit(X, np.arange(n) % 2)
 
 
 def test_the_pool_does_not_depend_on_the_order_of_views():
     X, y = load_wine(return_X_y=True)
-    a = GEMClassifier(["columns", "gem", "kernel"]).fit(X, y)
-    b = GEMClassifier(["kernel", "columns", "gem"]).fit(X, y)
+    a = TableClassifier(["columns", "gem", "kernel"]).fit(X, y)
+    b = TableClassifier(["kernel", "columns", "gem"]).fit(X, y)
     np.testing.assert_array_equal(a.decision_function(X), b.decision_function(X))
 
 
 def test_views_that_are_chosen_one_by_one_have_their_own_weights(rng, monkeypatch):
     """Beyond 5,000 samples the best view comes first, whatever its place among the others."""
-    monkeypatch.setattr("eigenfeat.gem.pool._GAIN", 0.001)
+    monkeypatch.setattr("eigenfeat.tables.pool._GAIN", 0.001)
     X = rng.standard_normal((7_000, 6))
     curved = np.exp(-((X[:, :2] ** 2).sum(axis=1)) / 2) - 0.4 + np.tanh(X[:, 2] * X[:, 3])
     z = 4.0 * curved + (X[:, 4] > 0) * np.sign(X[:, 5])
     y = (z + rng.logistic(size=7_000) / 2 > 0).astype(int)
-    model = GEMClassifier().fit(X[:5_500], y[:5_500])
+    model = TableClassifier().fit(X[:5_500], y[:5_500])
     used = [view.log_loss for view in model.views_ if view.weight > 0]
     assert len(used) > 1
     assert used[0] > min(used)
@@ -379,10 +381,10 @@ def test_views_that_are_chosen_one_by_one_have_their_own_weights(rng, monkeypatc
 
 def test_a_refit_forgets_the_pool():
     X, y = load_iris(return_X_y=True)
-    model = GEMClassifier(views=["columns", "gem"]).fit(X, y)
+    model = TableClassifier(views=["columns", "gem"]).fit(X, y)
     model.set_params(views="gem").fit(X, y)
-    assert not hasattr(model, "statistics_")
-    expected = GEMClassifier(views="gem").fit(X, y).decision_function(X)
+    assert model.statistics_ is None
+    expected = GEMClassifier().fit(X, y).decision_function(X)
     np.testing.assert_array_equal(model.decision_function(X), expected)
 
 
@@ -392,7 +394,7 @@ def test_missing_entries_are_a_bin_and_an_indicator_of_their_own():
     y = (X[:, 0] > 0).astype(int)
     X[y == 1, 1] = np.where(random.rand((y == 1).sum()) < 0.8, np.nan, X[y == 1, 1])
     X[:, 0] = random.randn(300)
-    model = GEMClassifier().fit(X[:200], y[:200])
+    model = TableClassifier().fit(X[:200], y[:200])
     assert model.score(X[200:], y[200:]) > 0.8
 
 
@@ -402,7 +404,7 @@ def test_out_of_fold_probabilities(rng, monkeypatch):
     X = rng.standard_normal((120, 4)) + y[:, None] * [1.5, 0, 0, 0]
     X, y = np.vstack([X, [[9.0, 9, 9, 9]]]), np.append(y, 3)
     weight = np.append(rng.integers(0, 3, 120), 1)
-    model = GEMClassifier().fit(X, y, sample_weight=weight)
+    model = TableClassifier().fit(X, y, sample_weight=weight)
     found, labels = model.out_of_fold_proba_, y[weight > 0]
     assert found.shape == (np.count_nonzero(weight), 4)
     assert np.isnan(found[-1]).all()
@@ -410,22 +412,22 @@ def test_out_of_fold_probabilities(rng, monkeypatch):
     accuracy = np.mean(found[:-1].argmax(axis=1) == labels[:-1])
     N = rng.standard_normal((900, 4)) + (np.arange(900) % 3)[:, None] * [1.5, 0, 0, 0]
     assert abs(accuracy - model.score(N, np.arange(900) % 3)) < 0.12
-    assert GEMClassifier(views="gem").fit(X, y).out_of_fold_proba_ is None
+    assert TableClassifier("gem").fit(X, y).out_of_fold_proba_ is None
 
 
 def test_out_of_fold_probabilities_say_nothing_of_noise(rng):
     X, y = rng.standard_normal((60, 8)), np.arange(60) % 2
-    found = GEMClassifier().fit(X, y).out_of_fold_proba_
+    found = TableClassifier().fit(X, y).out_of_fold_proba_
     assert -np.log(found[np.arange(60), y]).mean() > 0.6
 
 
 def test_ranks_of_indicators_are_no_view_of_their_own(rng):
     X = (rng.random((90, 6)) < 0.3).astype(float)
     y = (X[:, 0] + X[:, 1] + rng.random(90) > 1.0).astype(int)
-    notes = {view.name: view.note for view in GEMClassifier().fit(X, y).views_}
+    notes = {view.name: view.note for view in TableClassifier().fit(X, y).views_}
     assert notes["gem_ranks"] == "ranks of indicators are the columns themselves"
     X[:, 3] = rng.standard_normal(90)
-    notes = {view.name: view.note for view in GEMClassifier().fit(X, y).views_}
+    notes = {view.name: view.note for view in TableClassifier().fit(X, y).views_}
     assert "indicators" not in notes["gem_ranks"]
 
 
@@ -434,7 +436,7 @@ def test_rounding_moves_no_sample_across_an_edge(rng, views):
     """Edges lie between the values of samples: k * 0.1 and k / 10 are one value, float32 too."""
     k = np.column_stack([rng.integers(0, 40, 300), rng.integers(-3, 4, 300), rng.poisson(0.5, 300)])
     y = (k[:, 0] + 9 * k[:, 1] + rng.normal(size=300) > 20).astype(int)
-    model = GEMClassifier(views).fit(k / 10, y)
+    model = TableClassifier(views).fit(k / 10, y)
     expected = model.predict_proba(k / 10)
     for rounded in (k * 0.1, (k / 10).astype(np.float32)):
         np.testing.assert_allclose(model.predict_proba(rounded), expected, atol=1e-3)
@@ -445,7 +447,7 @@ def test_the_two_numbers_that_code_a_column_with_gaps_do_not_matter(rng):
     y = (X[:, 0] != X[:, 1]).astype(int)
     X[rng.random(X.shape) < 0.002] = np.nan  # so few that the column is not numeric
     X[:3, :2] = np.nan
-    model = GEMClassifier(["interactions"])
+    model = TableClassifier(["interactions"])
     scores = [model.fit(codes[:300], y[:300]).score(codes[300:], y[300:]) for codes in (X, X + 1)]
     assert scores[0] == scores[1] > 0.9
     X[rng.random(X.shape) < 0.1] = np.nan

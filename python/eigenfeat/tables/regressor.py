@@ -17,7 +17,6 @@ from eigenfeat._base.types import Labels, RandomState
 from eigenfeat._base.validation import FLOATS, show
 from eigenfeat.expansion.features import check_powers, expand
 from eigenfeat.gem.gem import GEM
-from eigenfeat.gem.views import Table, TableStatistics
 from eigenfeat.moments.class_moments import is_rounding
 from eigenfeat.samples.completion import complete, completed
 from eigenfeat.samples.estimator import (
@@ -29,6 +28,7 @@ from eigenfeat.samples.estimator import (
     weighted_rows,
 )
 from eigenfeat.samples.targets import supervised_contractions, target_groups
+from eigenfeat.tables.views import Table, TableStatistics
 
 __all__ = ["GEMRegressor"]
 

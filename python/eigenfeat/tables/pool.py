@@ -22,15 +22,6 @@ from eigenfeat._base.core import core
 from eigenfeat._base.subsamples import draw_subsample
 from eigenfeat._base.threads import cached_property, resolve
 from eigenfeat.expansion.features import Layer, as_layer, layer_features
-from eigenfeat.gem.views import (
-    MOST_BINS,
-    VIEWS,
-    Interactions,
-    Kernel,
-    Table,
-    bin_tables,
-    interactions_fit_in,
-)
 from eigenfeat.linear.held_out import (
     loss_at_best,
     pool_folds,
@@ -49,6 +40,15 @@ from eigenfeat.linear.logistic import (
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.samples.blocks import Block
 from eigenfeat.samples.labelled import MemoryRows
+from eigenfeat.tables.views import (
+    MOST_BINS,
+    VIEWS,
+    Interactions,
+    Kernel,
+    Table,
+    bin_tables,
+    interactions_fit_in,
+)
 
 if TYPE_CHECKING:
     from eigenfeat._base.types import Codes, Floats
@@ -313,7 +313,7 @@ class _Gem(_Candidate):
         self.name, self._rows, self._extractor = name, rows, extractor
 
     def _layer(self, moments: ClassMoments) -> Layer:
-        return as_layer(self._extractor()._adopt(moments))
+        return as_layer(self._extractor().fit_moments(moments))
 
     def parts(self, folds: _Folds) -> _Parts:
         rows = self._rows

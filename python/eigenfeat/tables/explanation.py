@@ -1,4 +1,4 @@
-"""What a prediction of GEMClassifier rests on: logits as sums over views and pairs of classes."""
+"""Explain predictions: logits as sums over views and pairs of classes."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.validation import show
-from eigenfeat.expansion.features import Layer
-from eigenfeat.gem.classifier import GEMClassifier, with_gaps
-from eigenfeat.samples.completion import complete
+from eigenfeat.expansion.features import Layer, layer_features
+from eigenfeat.gem.classifier import GEMClassifier
+from eigenfeat.tables.classifier import TableClassifier, with_gaps
 
 if TYPE_CHECKING:
     from eigenfeat._base.types import Labels, Rows
@@ -51,7 +51,9 @@ class Contributions:
     by_pair: _Array
 
 
-def contributions(model: GEMClassifier, X: Rows, background: Rows | None = None) -> Contributions:
+def contributions(
+    model: GEMClassifier | TableClassifier, X: Rows, background: Rows | None = None
+) -> Contributions:
     """Split the logits of samples into the contributions of views and of pairs of classes.
 
     Use it to see which representation of the columns, and which contrast of two classes, a
@@ -60,7 +62,7 @@ def contributions(model: GEMClassifier, X: Rows, background: Rows | None = None)
 
     Parameters
     ----------
-    model : GEMClassifier
+    model : TableClassifier or GEMClassifier
         A fitted classifier.
     X : (n, d) array-like or data frame
         Samples to explain.
@@ -75,7 +77,7 @@ def contributions(model: GEMClassifier, X: Rows, background: Rows | None = None)
     Raises
     ------
     ValueError
-        If the model is no `GEMClassifier`, or samples are invalid.
+        If the model is neither classifier, or samples are invalid.
 
     See Also
     --------
@@ -84,17 +86,19 @@ def contributions(model: GEMClassifier, X: Rows, background: Rows | None = None)
     Examples
     --------
     >>> from sklearn.datasets import load_wine
-    >>> from eigenfeat import GEMClassifier
-    >>> from eigenfeat.gem import contributions
+    >>> from eigenfeat import TableClassifier
+    >>> from eigenfeat.tables import contributions
     >>> X, y = load_wine(return_X_y=True)
-    >>> found = contributions(GEMClassifier(views=["columns", "gem"]).fit(X, y), X)
+    >>> found = contributions(TableClassifier(views=["columns", "gem"]).fit(X, y), X)
     >>> found.views
     ['columns', 'gem']
     >>> found.by_view[0].sum(axis=0).argmax()  # the class of the first sample
     np.int64(0)
     """
-    if not isinstance(model, GEMClassifier):
-        raise ValueError(f"model: expected a fitted GEMClassifier, got {show(model)}")
+    if not isinstance(model, GEMClassifier | TableClassifier):
+        raise ValueError(
+            f"model: expected a fitted TableClassifier or GEMClassifier, got {show(model)}"
+        )
     check_is_fitted(model, "logit_")
     k = len(model.classes_)
     parts = _parts(model, X)
@@ -124,13 +128,15 @@ def contributions(model: GEMClassifier, X: Rows, background: Rows | None = None)
 _Part: TypeAlias = "tuple[str, tuple[Any, Any] | None, _Array]"  # view, pair, scores (n, k or 1)
 
 
-def _parts(model: GEMClassifier, X: Any) -> list[_Part]:
+def _parts(model: GEMClassifier | TableClassifier, X: Any) -> list[_Part]:
     """Scores of each view, those of GEM views pair by pair."""
-    X = model._validated(X, reset=False)
-    filled = complete(getattr(model, "completion_", None), X, model.n_threads)
     coef = np.asarray(model.logit_.coef_, dtype=np.float64)
-    if not hasattr(model, "statistics_"):
-        features = model._features(filled, model.layers_)
+    if isinstance(model, GEMClassifier):
+        X = filled = model.validated(X)
+    else:
+        X, filled = model.validated(X)
+    if isinstance(model, GEMClassifier) or model.statistics_ is None:
+        features = layer_features(filled, model.layers_, False, model.n_threads)
         return _by_pair("gem", features.toarray(), model.layers_[-1], coef)
     table = model.statistics_.table(with_gaps(filled, X, model.gaps_), model.n_threads)
     out: list[_Part] = []

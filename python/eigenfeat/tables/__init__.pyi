@@ -1,0 +1,5 @@
+from .classifier import TableClassifier as TableClassifier
+from .explanation import Contributions as Contributions
+from .explanation import contributions as contributions
+from .pool import View as View
+from .regressor import GEMRegressor as GEMRegressor
