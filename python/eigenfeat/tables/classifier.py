@@ -136,7 +136,8 @@ class TableClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstim
 
     statistics_: TableStatistics | None
     gaps_: NDArray[np.intp] | None
-    out_of_fold_proba_: NDArray[np.float64] | None
+    # Set for all objects: early classifiers look for it before a fit.
+    out_of_fold_proba_: NDArray[np.float64] | None = None
 
     def __init__(
         self,

@@ -22,7 +22,13 @@ STRENGTH = "their weights count samples, whose number sets the strength of the r
 FACTOR_MATTERS = dict.fromkeys(
     (
         *("MultinomialLogit", "CalibratedLeastSquares", "QuadraticDiscriminant", "MulticlassSVM"),
-        *("GEMClassifier", "JointGEMClassifier", "GEMClassifierCV", "GEMEnsemble"),
+        *(
+            "TableClassifier",
+            "GEMClassifier",
+            "JointGEMClassifier",
+            "GEMClassifierCV",
+            "GEMEnsemble",
+        ),
         *("MaxMarginShift", "MaxMarginPCA"),
     ),
     STRENGTH,
@@ -30,7 +36,10 @@ FACTOR_MATTERS = dict.fromkeys(
 # Why weights are not numbers of copies.
 FOLDS = "copies of a sample fall into several folds, or are left out one by one"
 COPIES_DIFFER = {
-    **dict.fromkeys(("GEMClassifier", "GEMClassifierCV", "GEMEnsemble", "GEMRegressor"), FOLDS),
+    **dict.fromkeys(
+        ("TableClassifier", "GEMClassifier", "GEMClassifierCV", "GEMEnsemble", "GEMRegressor"),
+        FOLDS,
+    ),
     "JointGEMClassifier": "steps take samples in a random order",
     **dict.fromkeys(
         ("MaxMarginShift", "MaxMarginPCA"),

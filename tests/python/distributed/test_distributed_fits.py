@@ -187,9 +187,7 @@ def test_a_data_frame_names_its_labels(digits):
     X, y = digits
     frame = pd.DataFrame(X, columns=[f"pixel{i}" for i in range(64)])
     table = dd.from_pandas(frame.assign(digit=y), npartitions=3)
-    model = distributed.GEMClassifier(**nested({"views": "gem", "n_directions": 1})).fit(
-        table, "digit"
-    )
+    model = distributed.GEMClassifier(**nested({"n_directions": 1})).fit(table, "digit")
     assert model.feature_names_in_.tolist() == list(frame.columns)
     assert_array_equal(model.predict(table.drop(columns="digit")).compute(), model.predict(frame))
     with pytest.raises(ValueError, match="feature names"):
@@ -263,7 +261,7 @@ def test_frames_with_words_and_gaps():
     local = eigenfeat.GEMClassifier().fit(X, y)
     lazy = dd.from_pandas(frame, npartitions=3)
     given = lazy, "kind"
-    spread = distributed.TableClassifier().fit(*given)
+    spread = distributed.GEMClassifier().fit(*given)
     assert spread.columns_.feature_names_.tolist() == local.columns_.feature_names_.tolist()
     assert spread.feature_names_in_.tolist() == list(X)
     assert spread.n_features_in_ == 4

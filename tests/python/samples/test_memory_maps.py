@@ -8,7 +8,7 @@ from block_support import mapped
 from every_estimator import ESTIMATORS, Y, good_rows, new
 from sklearn.ensemble import VotingClassifier
 
-from eigenfeat import GEMClassifier
+from eigenfeat import TableClassifier
 
 
 def read_only(path, X):
@@ -58,7 +58,7 @@ def test_workers_of_joblib(class_weight):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((3000, 60))
     y = (np.abs(X[:, 0]) > 1) ^ (X[:, 1] > 0)
-    model = GEMClassifier(["columns", "splines"], class_weight=class_weight, n_threads=1)
+    model = TableClassifier(["columns", "splines"], class_weight=class_weight, n_threads=1)
     one, two = (
         VotingClassifier([("model", model)], voting="soft", n_jobs=n).fit(X, y) for n in (1, 2)
     )
