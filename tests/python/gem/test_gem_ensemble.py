@@ -16,7 +16,6 @@ from sklearn.metrics import log_loss
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-import eigenfeat
 from eigenfeat import ClassMoments, GEMEnsemble
 from eigenfeat.samples import ArrayBlocks
 
@@ -217,12 +216,3 @@ def test_errors_of_pipelines(digits):
         GEMEnsemble(bad).fit(X, y)
     with pytest.raises(ValueError, match="y: expected samples of at least two classes"):
         GEMEnsemble(FOURIER).fit(X, np.ones(900))
-
-
-def test_members_that_do_not_fit_are_refused(digits, tmp_path):
-    X, y = digits[0][:100], digits[1][:100]
-    model = GEMEnsemble(FOURIER, n_members=2).fit(X, y)
-    model.members_[1] = clone(model.members_[1]).fit(X[:, :60], y)
-    with pytest.raises(ValueError, match=r"^GEMEnsemble\.members_ does not fit"):
-        eigenfeat.save(model, tmp_path / "model")
-    assert not (tmp_path / "model").exists()

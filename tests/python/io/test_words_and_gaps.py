@@ -250,7 +250,7 @@ def test_columns_of_numbers_and_text_are_text(tmp_path, n_numeric):
     frame = passengers(600 + n_numeric, n_numeric)
     path = written(frame, tmp_path / "titanic.csv")
     with pytest.warns(UserWarning, match=r"taken for text: 'ticket' \('F.C. 12750'\); categorical"):
-        model = GEMClassifier(views="gem").fit(open_rows(path, "survived"))
+        model = GEMClassifier().fit(open_rows(path, "survived"))
     assert model.columns_.kinds_ == ["category", "category", "number", "number"]
     X = frame.drop(columns="survived")
     found = predicted(model, open_rows(path, "survived"))
@@ -277,10 +277,10 @@ def test_columns_can_be_said_to_be_categories(tmp_path, form):
     frame = passengers(400).astype({"deck": int})
     path = written(frame, tmp_path / f"rows.{form}")
     rows = open_rows(path, "survived", categorical=["deck", 1])
-    model = GEMClassifier(views="gem").fit(rows)
+    model = GEMClassifier().fit(rows)
     assert model.columns_.kinds_ == ["category", "category", "number", "category"]
     X = frame.drop(columns="survived").astype({"deck": "category"})
-    expected = GEMClassifier(views="gem").fit(X, frame["survived"])
+    expected = GEMClassifier().fit(X, frame["survived"])
     found = predicted(model, open_rows(path, "survived"))
     np.testing.assert_allclose(found, expected.predict_proba(X), atol=1e-6)
     with pytest.raises(ValueError, match="column 'deck': expected numbers, got text"):
@@ -302,10 +302,10 @@ def test_texts_of_missing_values(tmp_path):
     (tmp_path / "empty.csv").write_text("\n".join(empty) + "\n")
     path = tmp_path / "marked.csv"
     with pytest.raises(BadRowError, match=r"column 'fare': .* got '\?'; na_values \(--na-values '"):
-        GEMClassifier(views="gem").fit(open_rows(path, "survived"))
-    model = GEMClassifier(views="gem").fit(open_rows(path, "survived", na_values=["?", "-"]))
+        GEMClassifier().fit(open_rows(path, "survived"))
+    model = GEMClassifier().fit(open_rows(path, "survived", na_values=["?", "-"]))
     rows = open_rows(tmp_path / "empty.csv", "survived")
-    expected = predicted(GEMClassifier(views="gem").fit(rows), rows)
+    expected = predicted(GEMClassifier().fit(rows), rows)
     np.testing.assert_array_equal(predicted(model, open_rows(path)), expected)  # it remembers
     np.testing.assert_array_equal(predicted(model, rows), expected)
     for wrong in ("?", [1]):
