@@ -21,38 +21,50 @@ BallProblem problem_of(const Array<double>& a, const Array<double>& g,
   return problem;
 }
 
-py::tuple minimise_in_ball(const Array<double>& a, const Array<double>& g,
+// Arrays of n items.
+struct BallMinimaArrays {
+  Array<double> values, points, multipliers, gaps, residuals;
+  Array<int> hard, iterations, status;
+};
+
+struct CertificateArrays {
+  Array<int> verdicts, passes;
+  Array<double> lower, upper;
+};
+
+BallMinimaArrays minimise_in_ball(const Array<double>& a, const Array<double>& g,
                            const Array<double>& radius, int n_threads) {
   const BallProblem problem = problem_of(a, g, radius);
   const index_t n = problem.slopes.rows, d = problem.slopes.cols;
-  auto values = allocate<double>({n}), points = allocate<double>({n, d});
-  auto multipliers = allocate<double>({n}), gaps = allocate<double>({n});
-  auto residuals = allocate<double>({n});
-  auto hard = allocate<int>({n}), iterations = allocate<int>({n}), status = allocate<int>({n});
-  const BallMinima minima{flat_output(values),     matrix_output(points),  flat_output(multipliers),
-                          flat_output(gaps),       flat_output(residuals), flat_output(hard),
-                          flat_output(iterations), flat_output(status)};
+  BallMinimaArrays out{allocate<double>({n}), allocate<double>({n, d}), allocate<double>({n}),
+                       allocate<double>({n}), allocate<double>({n}),    allocate<int>({n}),
+                       allocate<int>({n}),    allocate<int>({n})};
+  const BallMinima minima{flat_output(out.values),      matrix_output(out.points),
+                          flat_output(out.multipliers), flat_output(out.gaps),
+                          flat_output(out.residuals),   flat_output(out.hard),
+                          flat_output(out.iterations),  flat_output(out.status)};
   {
     const Unlocked unlocked;
     minimise_over_ball(problem, minima, n_threads);
   }
-  return py::make_tuple(values, points, multipliers, gaps, residuals, hard, iterations, status);
+  return out;
 }
 
-py::tuple certified(const Array<double>& a, const Array<double>& g, const Array<double>& constant,
-                    const Array<double>& radius, int n_threads) {
+CertificateArrays certify(const Array<double>& a, const Array<double>& g,
+                          const Array<double>& constant, const Array<double>& radius,
+                          int n_threads) {
   const BallProblem problem = problem_of(a, g, radius);
   const auto constants = vector_view(constant, "constant");
   const index_t n = problem.slopes.rows;
-  auto verdicts = allocate<int>({n}), passes = allocate<int>({n});
-  auto lower = allocate<double>({n}), upper = allocate<double>({n});
-  const Certificates certificates{flat_output(verdicts), flat_output(lower), flat_output(upper),
-                                  flat_output(passes)};
+  CertificateArrays out{allocate<int>({n}), allocate<int>({n}), allocate<double>({n}),
+                        allocate<double>({n})};
+  const Certificates certificates{flat_output(out.verdicts), flat_output(out.lower),
+                                  flat_output(out.upper), flat_output(out.passes)};
   {
     const Unlocked unlocked;
     certify_over_ball(problem, constants, certificates, n_threads);
   }
-  return py::make_tuple(verdicts, lower, upper, passes);
+  return out;
 }
 
 // forms (p, d, d), widths (q, d), groups (m, 2), begins (m + 1,), slopes (n, d), constants and radii
@@ -82,9 +94,23 @@ Array<int> levels(const Array<double>& forms, const Array<double>& widths,
 }  // namespace
 
 void register_trust_region(py::module_& module) {
+  py::class_<BallMinimaArrays>(module, "BallMinima")
+      .def_readonly("values", &BallMinimaArrays::values)
+      .def_readonly("points", &BallMinimaArrays::points)
+      .def_readonly("multipliers", &BallMinimaArrays::multipliers)
+      .def_readonly("gaps", &BallMinimaArrays::gaps)
+      .def_readonly("residuals", &BallMinimaArrays::residuals)
+      .def_readonly("hard", &BallMinimaArrays::hard)
+      .def_readonly("iterations", &BallMinimaArrays::iterations)
+      .def_readonly("status", &BallMinimaArrays::status);
+  py::class_<CertificateArrays>(module, "Certificates")
+      .def_readonly("verdicts", &CertificateArrays::verdicts)
+      .def_readonly("lower", &CertificateArrays::lower)
+      .def_readonly("upper", &CertificateArrays::upper)
+      .def_readonly("passes", &CertificateArrays::passes);
   module.def("minimise_over_ball", &minimise_in_ball, py::arg("A").noconvert(),
              py::arg("g").noconvert(), py::arg("radius").noconvert(), "n_threads"_a);
-  module.def("certify_over_ball", &certified, py::arg("A").noconvert(), py::arg("g").noconvert(),
+  module.def("certify_over_ball", &certify, py::arg("A").noconvert(), py::arg("g").noconvert(),
              py::arg("constant").noconvert(), py::arg("radius").noconvert(), "n_threads"_a);
   module.def("proved_levels", &levels, py::arg("forms").noconvert(), py::arg("widths").noconvert(),
              py::arg("groups").noconvert(), py::arg("begins").noconvert(),

@@ -284,24 +284,44 @@ def prefix_step(
     log_densities: _F64,  # (n,), moved
     n_threads: int,
 ) -> None: ...
+
+class BallMinima:
+    @property
+    def values(self) -> _F64: ...  # (n,)
+    @property
+    def points(self) -> _F64: ...  # (n, d)
+    @property
+    def multipliers(self) -> _F64: ...  # (n,)
+    @property
+    def gaps(self) -> _F64: ...  # (n,)
+    @property
+    def residuals(self) -> _F64: ...  # (n,)
+    @property
+    def hard(self) -> _I32: ...  # (n,)
+    @property
+    def iterations(self) -> _I32: ...  # (n,)
+    @property
+    def status(self) -> _I32: ...  # (n,)
+
+class Certificates:
+    @property
+    def verdicts(self) -> _I32: ...  # (n,)
+    @property
+    def lower(self) -> _F64: ...  # (n,)
+    @property
+    def upper(self) -> _F64: ...  # (n,)
+    @property
+    def passes(self) -> _I32: ...  # (n,)
+
 def minimise_over_ball(
     A: _F64,  # (m, d, d) or diagonals (m, d), m = 1 or n
     g: _F64,  # (n, d)
     radius: _F64,  # (n,)
     n_threads: int,
-) -> tuple[
-    _F64,  # values (n,)
-    _F64,  # minimisers (n, d)
-    _F64,  # multipliers (n,)
-    _F64,  # gaps (n,)
-    _F64,  # residuals (n,)
-    _I32,  # hard (n,)
-    _I32,  # iterations (n,)
-    _I32,  # status (n,)
-]: ...
+) -> BallMinima: ...
 def certify_over_ball(
     A: _F64, g: _F64, constant: _F64, radius: _F64, n_threads: int
-) -> tuple[_I32, _F64, _F64, _I32]: ...  # verdicts, lower, upper, passes: (n,) each
+) -> Certificates: ...
 def proved_levels(
     forms: _F64,  # (p, d, d)
     widths: _F64,  # (q, d)

@@ -155,15 +155,21 @@ def trust_region_minimum(
     (-4.0, 1.0, True)
     """
     problem = _problem(A, g, radius, constant, diagonal)
-    values, x, multipliers, gaps, residuals, hard, iterations, status = core.minimise_over_ball(
+    minima = core.minimise_over_ball(
         problem.A, problem.g, problem.radius, threads.resolve(n_threads)
     )
-    if status.any():
-        items = ", ".join(str(i) for i in np.flatnonzero(status)[:5])
+    if minima.status.any():
+        items = ", ".join(str(i) for i in np.flatnonzero(minima.status)[:5])
         warnings.warn(f"no convergence: item {items}", RuntimeWarning, stacklevel=2)
-    values = values + problem.constant
-    hard_case = hard.astype(bool)
-    result = BallMinimum(values, x, multipliers, hard_case, gaps, residuals, iterations)
+    result = BallMinimum(
+        value=minima.values + problem.constant,
+        x=minima.points,
+        multiplier=minima.multipliers,
+        hard_case=minima.hard.astype(bool),
+        gap=minima.gaps,
+        residual=minima.residuals,
+        iterations=minima.iterations,
+    )
     return result._only() if problem.single else result
 
 
@@ -208,11 +214,10 @@ def certified_sign(
     array([ 1, -1], dtype=int32)
     """
     problem = _problem(A, g, radius, constant, diagonal)
-    result = SignCertificate(
-        *core.certify_over_ball(
-            problem.A, problem.g, problem.constant, problem.radius, threads.resolve(n_threads)
-        )
+    found = core.certify_over_ball(
+        problem.A, problem.g, problem.constant, problem.radius, threads.resolve(n_threads)
     )
+    result = SignCertificate(found.verdicts, found.lower, found.upper, found.passes)
     return result._only() if problem.single else result
 
 
