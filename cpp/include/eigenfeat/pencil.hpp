@@ -24,7 +24,8 @@
 //
 //   residual = ||A v - lambda B v|| / (max(|lambda|, floor) ||B||_2 ||v||)
 //
-// is recomputed from A and B, where the floor is lambda_1 / 1000, or what rounding of A v allows if
+// is recomputed from A and B, and items whose residuals exceed the tolerance are solved again by full:
+// the better result counts. There the floor is lambda_1 / 1000, or what rounding of A v allows if
 // that is more. A krylov item that does not converge, or whose residual is above the tolerance, is
 // solved again by tridiagonal. Its eigenvalues are Rayleigh quotients: their error is of the order of the
 // residual's square over the gap, plus rounding.

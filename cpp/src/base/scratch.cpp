@@ -51,10 +51,10 @@ class Spares {
 
   // Whether it was kept; others may have to go.
   bool keep(const RawMemory& memory) noexcept {
-    if (memory.mapped > kMostKept) return false;
+    if (memory.mapped > kMaxKept) return false;
     const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
     if (!lock.owns_lock()) return false;
-    for (; kept_ + memory.mapped > kMostKept; advance()) drop(spares_[next_]);
+    for (; kept_ + memory.mapped > kMaxKept; advance()) drop(spares_[next_]);
     for (std::size_t n = 1; n < spares_.size() && spares_[next_].mapped > 0; ++n) advance();
     drop(spares_[next_]);
     kept_ += memory.mapped;
@@ -64,7 +64,7 @@ class Spares {
   }
 
  private:
-  static constexpr std::size_t kMostKept = std::size_t{1} << 26;
+  static constexpr std::size_t kMaxKept = std::size_t{1} << 26;
 
   void advance() noexcept { next_ = (next_ + 1) % spares_.size(); }
   void drop(RawMemory& spare) noexcept {

@@ -9,11 +9,11 @@ namespace {
 
 // 64 floats, 32 doubles: beyond, BLAS packs a tile faster than its kernels' panels read it again.
 template <class T>
-constexpr index_t kMostColumns = 4 * kLane<T>;
+constexpr index_t kMaxColumns = 4 * kLane<T>;
 
 template <class T>
 bool serves(index_t width) {
-  return width <= kMostColumns<T> && width % kernels<TileKernels<T>>().unit == 0;
+  return width <= kMaxColumns<T> && width % kernels<TileKernels<T>>().unit == 0;
 }
 
 }  // namespace
@@ -21,7 +21,7 @@ bool serves(index_t width) {
 template <class T>
 index_t padded_width(index_t k) {
   const index_t unit = kernels<TileKernels<T>>().unit, width = (k + unit - 1) / unit * unit;
-  return width <= kMostColumns<T> ? width : k;
+  return width <= kMaxColumns<T> ? width : k;
 }
 
 template <class T>

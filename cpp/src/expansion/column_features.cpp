@@ -12,7 +12,7 @@ namespace eigenfeat {
 namespace {
 
 constexpr index_t kSamples = 64;  // of a block, whose numbers stay in the cache
-constexpr index_t kFewestKnots = 2 * (kSplineDegree + 1);
+constexpr index_t kMinKnots = 2 * (kSplineDegree + 1);
 
 // Number of n ascending numbers that are at most x; no branch depends on x.
 template <class T>
@@ -146,7 +146,7 @@ void column_splines(MatrixView<const T> x, VectorView<const index_t> columns,
                     MatrixView<float> out, int n_threads) {
   const index_t n = x.rows, count = columns.size;
   check_columns(x, columns);
-  check_starts(starts, count, knots.size, kFewestKnots, "knots");
+  check_starts(starts, count, knots.size, kMinKnots, "knots");
   const index_t width = knots.size - count * (kSplineDegree + 2);
   require(out.rows == n && out.cols == width && out.is_row_major(), "out", shape_text(n, width),
           shape_text(out));

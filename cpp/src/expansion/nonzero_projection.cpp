@@ -10,8 +10,8 @@
 namespace eigenfeat {
 namespace {
 
-constexpr double kMostFilled = 0.35;
-constexpr index_t kFewestRows = 32;  // fewer do not repay the packing of directions
+constexpr double kMaxFilled = 0.35;
+constexpr index_t kMinRows = 32;  // fewer do not repay the packing of directions
 
 template <class T>
 struct Entries {
@@ -58,8 +58,8 @@ bool add_nonzeros(MatrixView<const T> x, MatrixView<const T> directions, MatrixV
   constexpr index_t most_columns = index_t{1} << 30;
   const NonzeroKernels<T>& kernel = kernels<NonzeroKernels<T>>();
   const index_t unit = kernel.unit, panel_width = kernel.panel * unit;
-  if (x.rows < kFewestRows || directions.cols < unit || x.cols > most_columns) return false;
-  const double most = kMostFilled * static_cast<double>(x.rows) * static_cast<double>(x.cols);
+  if (x.rows < kMinRows || directions.cols < unit || x.cols > most_columns) return false;
+  const double most = kMaxFilled * static_cast<double>(x.rows) * static_cast<double>(x.cols);
   index_t count = 0;
   for (index_t r = 0; r < x.rows; ++r) {
     count += kernel.count(x.row(r), x.cols);

@@ -6,7 +6,7 @@
 
 namespace eigenfeat {
 namespace {
-constexpr index_t kMostColumns = 64;
+constexpr index_t kMaxColumns = 64;
 }
 
 template <class T>
@@ -17,7 +17,7 @@ bool has_wave_products(const FeatureRows<T>& features, index_t k) {
       features.projections.data != nullptr ? features.projections.cols : features.directions.cols;
   return features.expanded && waves && !expansion.include_input &&
          expansion.powers == Vector<int>{1, 2, 3} && directions >= wave_unit<T>() &&
-         k <= kMostColumns;
+         k <= kMaxColumns;
 }
 
 template <class T>

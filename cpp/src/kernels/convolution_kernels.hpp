@@ -5,8 +5,8 @@
 
 namespace eigenfeat {
 
-inline constexpr index_t kTaps = 9;            // of a kernel
-inline constexpr index_t kMostThresholds = 4;  // of one call of `count`
+inline constexpr index_t kTaps = 9;           // of a kernel
+inline constexpr index_t kMaxThresholds = 4;  // of one call of `count`
 
 // Series are preceded by 8 dilations of zeros, and arrays followed by 64 bytes that may be read.
 template <class T>
@@ -17,7 +17,7 @@ struct ConvolutionKernels {
   //          + tripled[c][t - lags[2]], first <= t < last
   void (*outputs)(const T* const* sums, const T* const* tripled, const index_t* channels,
                   index_t n_channels, const index_t* lags, index_t first, index_t last, T* out);
-  // counts[k] += number of values[t] > thresholds[k], first <= t < last, n <= kMostThresholds
+  // counts[k] += number of values[t] > thresholds[k], first <= t < last, n <= kMaxThresholds
   void (*count)(const T* values, index_t first, index_t last, const T* thresholds, index_t n,
                 index_t* counts);
 };

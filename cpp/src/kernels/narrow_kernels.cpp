@@ -69,27 +69,22 @@ EIGENFEAT_INLINE void panel_rows(Shape shape, const T* m, index_t stride, index_
 
 // Of the blocks that are asked for: how many vectors the narrowest has, and what to take at a time.
 template <class T>
-inline constexpr index_t kNarrowest = kPerLine == 1 ? kWidth<T> : kLane<T> / 2;
+inline constexpr index_t kMinColumns = kPerLine == 1 ? kWidth<T> : kLane<T> / 2;
 template <class T>
-inline constexpr index_t kFewest = kNarrowest<T> / kWidth<T>;
-
-template <index_t kCount>
-struct Count {
-  static constexpr index_t value = kCount;
-};
+inline constexpr index_t kMinVectors = kMinColumns<T> / kWidth<T>;
 
 // work(number of vectors at a time, the column where they begin) for all columns of a block.
-template <class T, index_t kMost, class F>
+template <class T, index_t kMax, class F>
 EIGENFEAT_INLINE void for_panels(index_t width, F&& work) {
   const index_t vectors = width / kWidth<T>;
-  for (index_t v = 0; v < vectors; v += least(vectors, kMost)) {
-    if constexpr (kFewest<T> == 1) {
+  for (index_t v = 0; v < vectors; v += least(vectors, kMax)) {
+    if constexpr (kMinVectors<T> == 1) {
       if (vectors == 1) work(Count<1>{}, v * kWidth<T>);
     }
-    if constexpr (kMost > 2) {
+    if constexpr (kMax > 2) {
       if (vectors == 2) work(Count<2>{}, v * kWidth<T>);
     }
-    if (vectors >= kMost) work(Count<kMost>{}, v * kWidth<T>);
+    if (vectors >= kMax) work(Count<kMax>{}, v * kWidth<T>);
   }
 }
 
@@ -204,7 +199,7 @@ void narrow_symmetric(index_t width, const T* m, index_t stride, index_t d, cons
 
 EIGENFEAT_DEFINE_FAMILY(NarrowKernels<float>) = [] {
   NarrowKernels<float> table{};
-  table.narrowest = EIGENFEAT_TIER::kNarrowest<float>;
+  table.narrowest = EIGENFEAT_TIER::kMinColumns<float>;
   table.rows = EIGENFEAT_TIER::narrow_rows<float>;
   table.transposed = EIGENFEAT_TIER::narrow_transposed<float>;
   table.symmetric = EIGENFEAT_TIER::narrow_symmetric<float>;
@@ -212,7 +207,7 @@ EIGENFEAT_DEFINE_FAMILY(NarrowKernels<float>) = [] {
 }();
 EIGENFEAT_DEFINE_FAMILY(NarrowKernels<double>) = [] {
   NarrowKernels<double> table{};
-  table.narrowest = EIGENFEAT_TIER::kNarrowest<double>;
+  table.narrowest = EIGENFEAT_TIER::kMinColumns<double>;
   table.rows = EIGENFEAT_TIER::narrow_rows<double>;
   table.transposed = EIGENFEAT_TIER::narrow_transposed<double>;
   table.symmetric = EIGENFEAT_TIER::narrow_symmetric<double>;

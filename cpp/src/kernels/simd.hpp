@@ -71,6 +71,24 @@ inline constexpr bool kFused = true;
 inline constexpr bool kFused = false;
 #endif
 
+// Most vectors of a panel, whose sums with several others stay in registers.
+inline constexpr index_t kMaxVectors = kRegisters == 32 ? 4 : 3;
+
+template <index_t kCount>
+struct Count {
+  static constexpr index_t value = kCount;
+};
+
+// work(Count<count>{}) for 1 <= count <= kMax: a number known when the program runs becomes one that
+// the compiler knows.
+template <index_t kMax, class Work>
+EIGENFEAT_INLINE void with_count(index_t count, Work&& work) {
+  if constexpr (kMax > 1) {
+    if (count < kMax) return with_count<kMax - 1>(count, work);
+  }
+  work(Count<kMax>{});
+}
+
 template <class T>
 struct Register;
 template <>

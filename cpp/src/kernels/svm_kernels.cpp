@@ -7,11 +7,16 @@ namespace EIGENFEAT_TIER {
 
 constexpr index_t kPanel = 4;  // vectors of classes that stay in registers
 
-// kSums independent sums hide the latency of an addition.
-template <class T, index_t kVectors, index_t kSums, bool kSparse>
+// Independent sums hide the latency of an addition: registers hold about eight.
+constexpr index_t sums_for(index_t vectors) {
+  return vectors == 1 ? 8 : vectors == 2 ? 4 : vectors == 3 ? 3 : 2;
+}
+
+template <class T, index_t kVectors, bool kSparse>
 EIGENFEAT_INLINE void scores_panel(const T* __restrict x, const std::uint32_t* __restrict columns,
                                    index_t n, const T* __restrict w, index_t width,
                                    T* __restrict out) {
+  constexpr index_t kSums = sums_for(kVectors);
   Vec<T> sum[kSums][kVectors] = {};
   index_t e = 0;
   for (; e + kSums <= n; e += kSums) {
@@ -38,10 +43,8 @@ EIGENFEAT_INLINE void panels_of_row(const T* x, const std::uint32_t* columns, in
   index_t vectors = width / kWidth<T>;
   while (vectors > 0) {
     const index_t part = least(vectors, kPanel), step = part * kWidth<T>;
-    if (part == 1) scores_panel<T, 1, 8, kSparse>(x, columns, n, w, width, out);
-    if (part == 2) scores_panel<T, 2, 4, kSparse>(x, columns, n, w, width, out);
-    if (part == 3) scores_panel<T, 3, 3, kSparse>(x, columns, n, w, width, out);
-    if (part == 4) scores_panel<T, 4, 2, kSparse>(x, columns, n, w, width, out);
+    with_count<kPanel>(
+        part, [&](auto c) { scores_panel<T, c.value, kSparse>(x, columns, n, w, width, out); });
     w += step;
     out += step;
     vectors -= part;
@@ -69,10 +72,8 @@ EIGENFEAT_INLINE void add_panels(const T* x, const std::uint32_t* columns, index
   index_t vectors = width / kWidth<U>;
   while (vectors > 0) {
     const index_t part = least(vectors, kPanel), step = part * kWidth<U>;
-    if (part == 1) add_panel<T, U, 1, kSparse>(x, columns, n, delta, width, w);
-    if (part == 2) add_panel<T, U, 2, kSparse>(x, columns, n, delta, width, w);
-    if (part == 3) add_panel<T, U, 3, kSparse>(x, columns, n, delta, width, w);
-    if (part == 4) add_panel<T, U, 4, kSparse>(x, columns, n, delta, width, w);
+    with_count<kPanel>(
+        part, [&](auto c) { add_panel<T, U, c.value, kSparse>(x, columns, n, delta, width, w); });
     w += step;
     delta += step;
     vectors -= part;

@@ -29,14 +29,9 @@ void four_row_scores_by_feature(const T* x, index_t stride, index_t n, const T* 
                                 T* out) {
   index_t vectors = width / kWidth<T>;
   while (vectors > 0) {
-    const index_t part = even_part(vectors, index_t{kRegisters == 32 ? 4 : 3}),
-                  step = part * kWidth<T>;
-    if (part == 1) four_panel<T, 1>(x, stride, n, w, width, out);
-    if (part == 2) four_panel<T, 2>(x, stride, n, w, width, out);
-    if (part == 3) four_panel<T, 3>(x, stride, n, w, width, out);
-    if constexpr (kRegisters == 32) {
-      if (part == 4) four_panel<T, 4>(x, stride, n, w, width, out);
-    }
+    const index_t part = even_part(vectors, kMaxVectors), step = part * kWidth<T>;
+    with_count<kMaxVectors>(part,
+                            [&](auto c) { four_panel<T, c.value>(x, stride, n, w, width, out); });
     w += step;
     out += step;
     vectors -= part;
@@ -183,9 +178,9 @@ EIGENFEAT_INLINE void classes_along(index_t count, const T* x, index_t stride, i
   for (index_t r = 0; r < 4; r += kRows) {
     const T *rows = x + r * stride, *end = ends + r * kWidth<T>;
     T* to = out + r * width;
-    if (count == 3) sums_along<T, kRows, 3>(rows, stride, n, end, w, apart, width, to);
-    if (count == 4) sums_along<T, kRows, 4>(rows, stride, n, end, w, apart, width, to);
-    if (count == 5) sums_along<T, kRows, 5>(rows, stride, n, end, w, apart, width, to);
+    with_count<3>(count - 2, [&](auto c) {
+      sums_along<T, kRows, c.value + 2>(rows, stride, n, end, w, apart, width, to);
+    });
   }
 }
 

@@ -60,12 +60,9 @@ void sum_all(const T* tile, index_t out_step, index_t sum_step, index_t n_out, i
              const T* other, index_t columns, index_t width, T* out) {
   for (index_t left = columns / kWidth<T>; left > 0;) {
     const index_t vectors = next_panel(left);
-    if (vectors == 1) sum_panel<T, 1>(tile, out_step, sum_step, n_out, n_sum, other, width, out);
-    if (vectors == 2) sum_panel<T, 2>(tile, out_step, sum_step, n_out, n_sum, other, width, out);
-    if (vectors == 3) sum_panel<T, 3>(tile, out_step, sum_step, n_out, n_sum, other, width, out);
-    if constexpr (kRegisters == 32) {
-      if (vectors == 4) sum_panel<T, 4>(tile, out_step, sum_step, n_out, n_sum, other, width, out);
-    }
+    with_count<kMaxVectors>(vectors, [&](auto c) {
+      sum_panel<T, c.value>(tile, out_step, sum_step, n_out, n_sum, other, width, out);
+    });
     other += vectors * kWidth<T>;
     out += vectors * kWidth<T>;
     left -= vectors;
@@ -75,16 +72,16 @@ void sum_all(const T* tile, index_t out_step, index_t sum_step, index_t n_out, i
 // The last columns of a narrow matrix, fewer than a vector holds, would cost as much as a vector.
 // Here vectors are of the tile's columns instead, which it has many of. What these read is in the
 // first-level cache, since panels have just read it.
-constexpr index_t kTail = 5;         // columns of the narrow matrix at a time
-constexpr index_t kFew = 12;         // of products: then all columns are a tail
-constexpr index_t kFewestRows = 48;  // that repay packing them, or their sums' way into rows
+constexpr index_t kTailColumns = 5;       // of the narrow matrix, taken together
+constexpr index_t kMaxTailProducts = 12;  // up to so many columns of products, all are a tail
+constexpr index_t kMinTailRows = 48;      // with fewer, packing the tail takes longer than it saves
 constexpr index_t kRowsAtOnce =
-    kRegisters == 32 ? 24 : 12;        // of scores: a multiple of each panel's outputs
-constexpr index_t kAtOnceBytes = 192;  // of columns of products, likewise
-constexpr index_t kLongest = 4096;     // bytes of a packed column
+    kRegisters == 32 ? 24 : 12;         // of scores: a multiple of each panel's outputs
+constexpr index_t kAtOnceBytes = 192;   // of columns of products, likewise
+constexpr index_t kPackedBytes = 4096;  // of a packed column
 
 template <class T>
-inline constexpr index_t kApart = kLongest / static_cast<index_t>(sizeof(T)) + kLane<T>;
+inline constexpr index_t kPackedStride = kPackedBytes / static_cast<index_t>(sizeof(T)) + kLane<T>;
 
 // Columns beside whole vectors, where vectors of the tile's columns serve them.
 template <class T>
@@ -93,7 +90,7 @@ index_t tail_of(index_t used, index_t rows, index_t columns) {
   // Vectors of four doubles with AVX2 gain nothing: there is less padding, and the tile's way from
   // memory takes longer.
   const bool serves = (kWidth<T> >= 8 || !kFused) && 4 * tail <= 3 * kWidth<T> &&
-                      rows >= kFewestRows && columns >= kWidth<T>;
+                      rows >= kMinTailRows && columns >= kWidth<T>;
   return serves ? tail : 0;
 }
 
@@ -142,7 +139,7 @@ EIGENFEAT_INLINE void dot_rows(const T* __restrict tile, index_t stride, index_t
     Vec<T> x[kRows];
     for (index_t r = 0; r < kRows; ++r) x[r] = load(tile + r * stride + at);
     for (index_t c = 0; c < kColumns; ++c) {
-      const Vec<T> line = load(packed + c * kApart<T> + v * kWidth<T>);
+      const Vec<T> line = load(packed + c * kPackedStride<T> + v * kWidth<T>);
       for (index_t r = 0; r < kRows; ++r) sum[r][c] += x[r] * line;
     }
   }
@@ -159,14 +156,14 @@ template <class T>
 struct PackedTail {
   index_t vectors = 0;  // whole ones
   index_t last = -1;    // where one more begins, within the one before, or -1
-  alignas(64) T columns[kTail * kApart<T>];
+  alignas(64) T columns[kTailColumns * kPackedStride<T>];
 };
 
 template <class T, index_t kColumns>
 EIGENFEAT_INLINE void pack_rows(const T* __restrict w, index_t width, index_t n,
                                 T* __restrict columns) {
   for (index_t j = 0; j < n; ++j) {
-    for (index_t c = 0; c < kColumns; ++c) columns[c * kApart<T> + j] = w[j * width + c];
+    for (index_t c = 0; c < kColumns; ++c) columns[c * kPackedStride<T> + j] = w[j * width + c];
   }
 }
 
@@ -175,17 +172,14 @@ void pack_tail(const T* w, index_t width, index_t count, index_t n, PackedTail<T
   out.vectors = n / kWidth<T>;
   const index_t whole = out.vectors * kWidth<T>;
   out.last = whole < n ? n - kWidth<T> : -1;
-  if (count == 1) pack_rows<T, 1>(w, width, whole, out.columns);
-  if (count == 2) pack_rows<T, 2>(w, width, whole, out.columns);
-  if (count == 3) pack_rows<T, 3>(w, width, whole, out.columns);
-  if (count == 4) pack_rows<T, 4>(w, width, whole, out.columns);
-  if (count == 5) pack_rows<T, 5>(w, width, whole, out.columns);
+  with_count<kTailColumns>(count,
+                           [&](auto c) { pack_rows<T, c.value>(w, width, whole, out.columns); });
   if (out.last < 0) return;
   // What is counted already is zero in the last vector.
   for (index_t c = 0; c < count; ++c) {
     for (index_t l = 0; l < kWidth<T>; ++l) {
       const index_t j = out.last + l;
-      out.columns[c * kApart<T> + whole + l] = j < whole ? T(0) : w[j * width + c];
+      out.columns[c * kPackedStride<T> + whole + l] = j < whole ? T(0) : w[j * width + c];
     }
   }
 }
@@ -206,11 +200,8 @@ EIGENFEAT_INLINE void add_dots(const T* tile, index_t stride, index_t rows,
 template <class T>
 EIGENFEAT_INLINE void add_tail(index_t count, const T* tile, index_t stride, index_t rows,
                                const PackedTail<T>& tail, index_t width, T* z) {
-  if (count == 1) add_dots<T, 1>(tile, stride, rows, tail, width, z);
-  if (count == 2) add_dots<T, 2>(tile, stride, rows, tail, width, z);
-  if (count == 3) add_dots<T, 3>(tile, stride, rows, tail, width, z);
-  if (count == 4) add_dots<T, 4>(tile, stride, rows, tail, width, z);
-  if (count == 5) add_dots<T, 5>(tile, stride, rows, tail, width, z);
+  with_count<kTailColumns>(
+      count, [&](auto c) { add_dots<T, c.value>(tile, stride, rows, tail, width, z); });
 }
 
 // g (kVectors vectors of rows from the seen-th on, kColumns) += tile^T residuals
@@ -268,11 +259,9 @@ template <class T>
 EIGENFEAT_INLINE void tail_products(index_t count, const T* tile, index_t stride, index_t rows,
                                     index_t begin, index_t end, const T* residuals, index_t width,
                                     T* g) {
-  if (count == 1) tail_products<T, 1>(tile, stride, rows, begin, end, residuals, width, g);
-  if (count == 2) tail_products<T, 2>(tile, stride, rows, begin, end, residuals, width, g);
-  if (count == 3) tail_products<T, 3>(tile, stride, rows, begin, end, residuals, width, g);
-  if (count == 4) tail_products<T, 4>(tile, stride, rows, begin, end, residuals, width, g);
-  if (count == 5) tail_products<T, 5>(tile, stride, rows, begin, end, residuals, width, g);
+  with_count<kTailColumns>(count, [&](auto c) {
+    tail_products<T, c.value>(tile, stride, rows, begin, end, residuals, width, g);
+  });
 }
 
 // Rows in parts, whose panels and tails meet in the first-level cache.
@@ -282,7 +271,7 @@ EIGENFEAT_INLINE void scores_of_columns(const T* tile, index_t stride, index_t r
                                         T* z) {
   PackedTail<T> packed;
   for (index_t c = whole; c < used;) {
-    const index_t taken = even_part(used - c, kTail);
+    const index_t taken = even_part(used - c, kTailColumns);
     pack_tail(w + c, width, taken, count, packed);
     for (index_t r = 0; r < rows; r += kRowsAtOnce) {
       const T* at = tile + r * stride;
@@ -299,8 +288,8 @@ void tile_scores(const T* tile, index_t stride, index_t rows, index_t columns, c
                  index_t width, index_t used, T* z) {
   const index_t tail = tail_of<T>(used, rows, columns);
   // Every block has its sums to fetch and a tail to pack and to add up: of few columns, longer blocks.
-  const bool few = tail > 0 && used <= kFew;
-  const index_t most = few ? kLongest / static_cast<index_t>(sizeof(T)) : kColumns;
+  const bool few = tail > 0 && used <= kMaxTailProducts;
+  const index_t most = few ? kPackedBytes / static_cast<index_t>(sizeof(T)) : kColumns;
   for (index_t first = 0; first < columns;) {
     // No block is narrower than a vector.
     const index_t left = columns - first;
@@ -323,7 +312,7 @@ void tile_products(const T* tile, index_t stride, index_t rows, index_t columns,
     sum_all<T>(tile, 1, stride, columns, rows, residuals, width, width, g);
     return;
   }
-  const index_t whole = used <= kFew ? 0 : used - tail;
+  const index_t whole = used <= kMaxTailProducts ? 0 : used - tail;
   constexpr index_t step = kAtOnceBytes / static_cast<index_t>(sizeof(T));
   for (index_t begin = 0; begin < columns; begin += step) {
     const index_t end = least(columns, begin + step);
@@ -331,7 +320,7 @@ void tile_products(const T* tile, index_t stride, index_t rows, index_t columns,
                g + begin * width);
     // The last vector of a block may begin in the block before.
     for (index_t c = whole; c < used;) {
-      const index_t count = even_part(used - c, kTail);
+      const index_t count = even_part(used - c, kTailColumns);
       tail_products<T>(count, tile, stride, rows, begin, end, residuals + c, width, g + c);
       c += count;
     }

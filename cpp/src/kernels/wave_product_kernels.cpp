@@ -101,11 +101,9 @@ EIGENFEAT_INLINE void score_rows([[maybe_unused]] const T* packed, [[maybe_unuse
 template <class T, index_t kRows>
 EIGENFEAT_INLINE void score_columns(index_t count, const T* packed, index_t apart, const T* waves,
                                     index_t lines, const T* w, index_t k, T* sums) {
-  if (count == 1) score_rows<T, kRows, 1>(packed, apart, waves, lines, w, k, sums);
-  if (count == 2) score_rows<T, kRows, 2>(packed, apart, waves, lines, w, k, sums);
-  if (count == 3) score_rows<T, kRows, 3>(packed, apart, waves, lines, w, k, sums);
-  if (count == 4) score_rows<T, kRows, 4>(packed, apart, waves, lines, w, k, sums);
-  if (count == 5) score_rows<T, kRows, 5>(packed, apart, waves, lines, w, k, sums);
+  with_count<kColumns>(count, [&](auto c) {
+    score_rows<T, kRows, c.value>(packed, apart, waves, lines, w, k, sums);
+  });
 }
 
 template <bool kShifted, class T, index_t kRows>
@@ -179,11 +177,8 @@ EIGENFEAT_INLINE void product_lines(const T* waves, index_t rows, const T* resid
 template <class T>
 EIGENFEAT_INLINE void product_columns(index_t count, const T* waves, index_t rows,
                                       const T* residuals, index_t width, index_t k, T* g) {
-  if (count == 1) product_lines<T, 1>(waves, rows, residuals, width, k, g);
-  if (count == 2) product_lines<T, 2>(waves, rows, residuals, width, k, g);
-  if (count == 3) product_lines<T, 3>(waves, rows, residuals, width, k, g);
-  if (count == 4) product_lines<T, 4>(waves, rows, residuals, width, k, g);
-  if (count == 5) product_lines<T, 5>(waves, rows, residuals, width, k, g);
+  with_count<kProductColumns>(
+      count, [&](auto c) { product_lines<T, c.value>(waves, rows, residuals, width, k, g); });
 }
 
 template <bool kShifted, class T>

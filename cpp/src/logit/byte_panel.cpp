@@ -10,10 +10,10 @@
 namespace eigenfeat {
 namespace {
 
-constexpr float kMostDeviations = 16.0F;  // root mean squares, where a range ends
-constexpr index_t kOneOutside = 16;       // rows, of which one may be outside
+constexpr float kMaxDeviations = 16.0F;  // root mean squares, where a range ends
+constexpr index_t kOneOutside = 16;      // rows, of which one may be outside
 constexpr float kSteps = 255.0F;
-constexpr float kLeastSquare = 1e-30F;  // of a column's mean: what is smaller counts as zero
+constexpr float kMinSquare = 1e-30F;  // of a column's mean: what is smaller counts as zero
 
 }  // namespace
 
@@ -40,8 +40,8 @@ void BytePanel::choose_ranges(index_t n, int n_threads) {
                   root.data() + first);
     for (index_t j = first; j < first + kStrip; ++j) {
       const float square = root[j] / static_cast<float>(n);
-      root[j] = square > kLeastSquare ? std::sqrt(square) : 0.0F;
-      inverse[j] = root[j] > 0.0F ? std::max(1.0F / root[j], kLeastSquare) : 0.0F;
+      root[j] = square > kMinSquare ? std::sqrt(square) : 0.0F;
+      inverse[j] = root[j] > 0.0F ? std::max(1.0F / root[j], kMinSquare) : 0.0F;
     }
   });
   Vector<float> ratios(n);
@@ -53,7 +53,7 @@ void BytePanel::choose_ranges(index_t n, int n_threads) {
   const auto most = sorted.begin() + (n - 1 - n / kOneOutside);
   std::nth_element(sorted.begin(), most, sorted.end());
   // Rows that are not finite are outside, where their products show it.
-  const float limit = std::min(std::max(*most, kMostDeviations), std::numeric_limits<float>::max());
+  const float limit = std::min(std::max(*most, kMaxDeviations), std::numeric_limits<float>::max());
   inside_.clear();
   outside_.clear();
   for (index_t r = 0; r < n; ++r) (ratios[r] <= limit ? inside_ : outside_).push_back(r);

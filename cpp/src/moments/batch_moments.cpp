@@ -9,9 +9,9 @@
 namespace eigenfeat {
 namespace {
 
-constexpr index_t kMaximumChunks = 1024;  // bounds the partial sums of the first pass
-constexpr double kPackedShare = 0.95;     // of the columns; more are not worth packing
-constexpr double kLargest = 1e150;        // squares and their sums stay finite in double
+constexpr index_t kMaxChunks = 1024;   // bounds the partial sums of the first pass
+constexpr double kPackedShare = 0.95;  // of the columns; more are not worth packing
+constexpr double kLargest = 1e150;     // squares and their sums stay finite in double
 
 std::string text_of(double value) {
   std::ostringstream stream;
@@ -46,8 +46,7 @@ void BatchUpdate<T, Rows>::first_pass() {
   check_weights(weights_);
   rows_.arrange(order_, n_threads_);
   const index_t n = rows_.rows(), width = d();
-  const auto chunks =
-      cut_classes(order_, std::max(kChunkRows, (n + kMaximumChunks - 1) / kMaximumChunks));
+  const auto chunks = cut_classes(order_, std::max(kChunkRows, (n + kMaxChunks - 1) / kMaxChunks));
   const index_t n_chunks = chunks.size();
   AlignedBuffer<double> sums = AlignedBuffer<double>::zeros(n_chunks * width);
   AlignedBuffer<T> peaks = AlignedBuffer<T>::zeros(n_chunks * width);
@@ -187,7 +186,7 @@ void BatchUpdate<T, Rows>::allocate() {
                             return c.count == 0 || c.count == d();
                           });
   if (all_direct) return;
-  for (auto& tile : tiles_) tile.reserve(kMaximumTile * kMaximumTile);
+  for (auto& tile : tiles_) tile.reserve(kMaxTile * kMaxTile);
 }
 
 // Writes sqrt(w) (x - shift) scale for the rows of segments [first, last), and their residual sums.

@@ -29,11 +29,11 @@ struct ClassTarget {
 inline constexpr index_t kChunkRows = 128;  // rows that one task reads
 inline constexpr index_t kPanelBytes = index_t{1}
                                        << 22;  // a centred panel; about the cache that a core has
-inline constexpr index_t kMaximumTile = 800;
+inline constexpr index_t kMaxTile = 800;
 
-// Tiles of equal size that cover d columns, none wider than kMaximumTile.
+// Tiles of equal size that cover d columns, none wider than kMaxTile.
 inline index_t tile_size(index_t d) {
-  const index_t tiles = (d + kMaximumTile - 1) / kMaximumTile;
+  const index_t tiles = (d + kMaxTile - 1) / kMaxTile;
   return (d + tiles - 1) / tiles;
 }
 

@@ -28,8 +28,8 @@ ByteMoments::ByteMoments(MatrixView<const std::uint8_t> rows, VectorView<const s
       n_threads_(threads_for(work_of(rows), n_threads)),
       four_(has_four_products()) {
   for (index_t c = 0; c < n_classes; ++c) {
-    require(count(c) <= kMostByteRows, "X",
-            "at most " + std::to_string(kMostByteRows) + " samples of a class in a batch of bytes",
+    require(count(c) <= kMaxByteRows, "X",
+            "at most " + std::to_string(kMaxByteRows) + " samples of a class in a batch of bytes",
             std::to_string(count(c)));
   }
 }

@@ -17,12 +17,12 @@
 namespace eigenfeat {
 
 // Rows of a class whose scatter n S fits 64 bits.
-inline constexpr index_t kMostByteRows = index_t{1} << 23;
+inline constexpr index_t kMaxByteRows = index_t{1} << 23;
 
 class ByteMoments {
  public:
   // rows: row-major. Throws std::invalid_argument for labels outside [0, n_classes) and for classes of
-  // more than kMostByteRows rows.
+  // more than kMaxByteRows rows.
   ByteMoments(MatrixView<const std::uint8_t> rows, VectorView<const std::int32_t> labels,
               index_t n_classes, int n_threads);
 

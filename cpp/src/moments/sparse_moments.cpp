@@ -9,7 +9,7 @@ namespace eigenfeat {
 namespace {
 
 // Scattered updates run at a few per cent of a rank-k update's rate.
-constexpr double kDensest = 0.1;
+constexpr double kMaxDensity = 0.1;
 // mean^2 <= 100 var keeps 14 of 16 digits.
 constexpr double kLargestSquaredRatio = 100.0;
 constexpr index_t kStripes = 16;  // tasks that one class's products are cut into
@@ -26,7 +26,7 @@ SparseBatch<T>::SparseBatch(const CsrView<T>& rows, VectorView<const std::int32_
       weight_(n_classes, 0.0),
       zeros_(rows.cols, 0.0) {
   const double size = static_cast<double>(rows.rows) * static_cast<double>(rows.cols);
-  if (static_cast<double>(rows.indptr[rows.rows] - rows.indptr[0]) > kDensest * size) return;
+  if (static_cast<double>(rows.indptr[rows.rows] - rows.indptr[0]) > kMaxDensity * size) return;
   for (index_t p = rows.indptr[0]; p < rows.indptr[rows.rows]; ++p) {
     // What is not finite, not weighted properly or too large is reported by the general path.
     if (!(std::abs(static_cast<double>(rows.values[p])) < 1e100)) return;

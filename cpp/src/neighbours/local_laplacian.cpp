@@ -13,10 +13,10 @@ namespace {
 constexpr index_t kRows = 128;        // of a block, whole tiles
 constexpr index_t kTilesAtOnce = 16;  // of a block that are not kept; they hold all its rows
 constexpr index_t kTile = kRows * kTileWidth;
-constexpr index_t kNarrow = 64;      // columns up to which distances are cheaper made than kept
-constexpr index_t kMostKept = 2048;  // rows of a class whose A is kept
-constexpr index_t kMostHeld = kMostKept * kMostKept;  // numbers of all that are kept at a time
-constexpr index_t kGroups = 32;                       // most column sums of a class
+constexpr index_t kNarrow = 64;     // columns up to which distances are cheaper made than kept
+constexpr index_t kMaxKept = 2048;  // rows of a class whose A is kept
+constexpr index_t kMaxHeld = kMaxKept * kMaxKept;  // numbers of all that are kept at a time
+constexpr index_t kGroups = 32;                    // most column sums of a class
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNothing = -kInfinity;  // the inner product of rows without affinity
 
@@ -58,7 +58,7 @@ LocalLaplacian::LocalLaplacian(const AffinityRows& rows, int n_threads)
       continue;
     }
     const index_t numbers = c.count * c.padded();
-    if (held + numbers > kMostHeld) {
+    if (held + numbers > kMaxHeld) {
       work_on_kept(wave);
       wave.clear();
       held = 0;
@@ -78,7 +78,7 @@ void LocalLaplacian::lay_out(VectorView<const index_t> counts) {
     c.begin = begin;
     c.count = counts[i];
     c.place = place;
-    c.kept = given_.cols > kNarrow && c.count <= kMostKept;
+    c.kept = given_.cols > kNarrow && c.count <= kMaxKept;
     if (!c.kept) {
       c.first_sum = sums;
       c.n_groups = std::min(blocks_in(c.count), kGroups);

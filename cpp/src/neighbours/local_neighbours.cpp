@@ -7,18 +7,18 @@
 namespace eigenfeat {
 namespace {
 
-constexpr index_t kMostQueries = 256;  // rows of a block
-constexpr index_t kMostReferences = 512;
+constexpr index_t kMaxQueries = 256;  // rows of a block
+constexpr index_t kMaxReferences = 512;
 constexpr index_t kBlockBytes = index_t{1} << 24;
 
 index_t query_block(index_t n) {
-  return std::clamp<index_t>((n / 16 + 31) / 32 * 32, 32, kMostQueries);
+  return std::clamp<index_t>((n / 16 + 31) / 32 * 32, 32, kMaxQueries);
 }
 
 template <class T>
 index_t reference_block(index_t d) {
   const index_t fit = kBlockBytes / (static_cast<index_t>(sizeof(T)) * std::max<index_t>(d, 1));
-  return std::clamp<index_t>(fit, 64, kMostReferences);
+  return std::clamp<index_t>(fit, 64, kMaxReferences);
 }
 
 // To 40 bits: distances that are equal, as on grids and of indicators, stay so in another order of

@@ -16,8 +16,8 @@ namespace {
 // so many right-hand sides runs at a fraction of a product's rate. room: d n numbers.
 template <class T>
 void apply_inverse(MatrixView<const T> r, index_t d, T* x, T* room) {
-  const index_t n = std::min(r.rows, kMaximumBlock);
-  T inverse[kMaximumBlock * kMaximumBlock];  // by rows
+  const index_t n = std::min(r.rows, kMaxBlock);
+  T inverse[kMaxBlock * kMaxBlock];  // by rows
   std::fill(inverse, inverse + n * n, T(0));
   for (index_t c = 0; c < n; ++c) {
     inverse[c * n + c] = T(1) / r(c, c);
@@ -32,7 +32,7 @@ void apply_inverse(MatrixView<const T> r, index_t d, T* x, T* room) {
   kernels<TileKernels<T>>().scores(room, n, d, n, inverse, n, n, x);
 }
 
-constexpr index_t kMaximumSweeps = 6;   // the work limit, in bases of full capacity
+constexpr index_t kMaxSweeps = 6;       // the work limit, in bases of full capacity
 constexpr index_t kBlocksToWiden = 10;  // by which a random block shows what the others lack
 
 }  // namespace
@@ -45,7 +45,7 @@ bool Krylov<T>::start(ReducedOperator<T>& reduced, const Target& target, int n_t
   d_ = reduced.order();
   capacity_ = krylov_capacity(target.n_vectors);
   // Nor more columns than a dense solver's work is worth.
-  limit_ = std::min(kMaximumSweeps * capacity_, capacity_ + d_ / 2);
+  limit_ = std::min(kMaxSweeps * capacity_, capacity_ + d_ / 2);
   size_ = columns_applied_ = n_wanted_ = checked_size_ = 0;
   checked_worst_ = scale_ = 0.0;
   coupled_ = widened_ = false;
@@ -176,7 +176,7 @@ void Krylov<T>::next_block() {
 // Two rounds of Cholesky QR; false where the block is too close to losing rank for that.
 template <class T>
 bool Krylov<T>::cholesky_qr() {
-  T gram[kMaximumBlock * kMaximumBlock], total[kMaximumBlock * kMaximumBlock];
+  T gram[kMaxBlock * kMaxBlock], total[kMaxBlock * kMaxBlock];
   const T trusted = std::sqrt(std::numeric_limits<T>::epsilon()) * T(64);
   const MatrixView<T> x = column_major(block_.data(), width_, d_);
   for (int round = 0; round < 2; ++round) {

@@ -32,12 +32,12 @@
 
 namespace eigenfeat {
 
-inline constexpr index_t kMaximumBlock = 32;  // columns of a block: one or two cache lines
+inline constexpr index_t kMaxBlock = 32;  // columns of a block: one or two cache lines
 
 // The basis holds at most this many columns before a restart.
 inline index_t krylov_capacity(index_t n_vectors) {
   const index_t wanted = 3 * n_vectors > 160 ? 3 * n_vectors : 160;
-  return (wanted + 64 + kMaximumBlock - 1) / kMaximumBlock * kMaximumBlock;
+  return (wanted + 64 + kMaxBlock - 1) / kMaxBlock * kMaxBlock;
 }
 
 // A narrow block needs fewer columns in all; a wide one reads the matrices less often, which pays
@@ -50,7 +50,7 @@ index_t krylov_block(index_t d) {
 }
 // The basis and a block beside it must fit; smaller problems go to a dense solver.
 inline bool krylov_fits(index_t d, index_t n_vectors) {
-  return d >= krylov_capacity(n_vectors) + kMaximumBlock;
+  return d >= krylov_capacity(n_vectors) + kMaxBlock;
 }
 
 template <class T>
@@ -131,7 +131,7 @@ class Krylov {
   index_t ritz_count_ = 0;                 // of them that are there
   AlignedBuffer<T> ritz_values_;           // theta, ascending: the smallest, and those vectors'
   AlignedBuffer<T> coefficients_;
-  T triangle_[kMaximumBlock * kMaximumBlock] = {};  // R, column-major
+  T triangle_[kMaxBlock * kMaxBlock] = {};  // R, column-major
   LargestEigenpairs largest_;
   LapackWork<T> work_;
 };

@@ -14,13 +14,13 @@ namespace eigenfeat {
 namespace {
 
 constexpr index_t kLine = kLane<double>;
-constexpr index_t kShifts = 32;  // of a sweep: with AVX-512 they take little longer than eight
+constexpr index_t kShiftsPerSweep = 32;  // with AVX-512 they take little longer than eight
 constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
-constexpr double kLeastOff = 1e-20;  // beside T's diagonal, ||T|| < 1: below any rounding
-constexpr double kNear = 0.1;        // eigenvalues whose vectors are made orthogonal
-// From eigenvalue to shift: eigenvalues that agree to rounding are then about as far from it as one
-// another, so that different starts lead to different vectors of their space.
-constexpr double kBeside = 2 * kEpsilon;
+constexpr double kMinOffDiagonal = 1e-20;  // of T, ||T|| < 1: below any rounding
+constexpr double kOrthogonalGap = 0.1;     // vectors of closer eigenvalues are made orthogonal
+// Distance from an eigenvalue to the shift of its inverse iteration. Eigenvalues that agree to rounding
+// are then at about the same distance, so that different starts lead to different vectors of their space.
+constexpr double kShiftDistance = 2 * kEpsilon;
 
 }  // namespace
 
@@ -79,7 +79,7 @@ void LargestEigenpairs::reduce() {
   unit_ = std::ldexp(1.0, std::ilogb(norm) + 1);
   for (index_t i = 0; i < d_; ++i) diagonal_[i] /= unit_;
   for (index_t i = 0; i + 1 < d_; ++i) {
-    off_[i] = std::copysign(std::max(std::abs(off_[i] / unit_), kLeastOff), off_[i]);
+    off_[i] = std::copysign(std::max(std::abs(off_[i] / unit_), kMinOffDiagonal), off_[i]);
     squares_[i] = off_[i] * off_[i];
   }
 }
@@ -100,7 +100,7 @@ void LargestEigenpairs::bisect(index_t count) {
 
 // Points that divide every bracket evenly; brackets that are one and the same share theirs.
 void LargestEigenpairs::narrow() {
-  const index_t n = brackets_.size(), each = std::max<index_t>(1, kShifts / n);
+  const index_t n = brackets_.size(), each = std::max<index_t>(1, kShiftsPerSweep / n);
   const index_t n_shifts = whole_lines<double>(n * each);
   shifts_.reserve(n_shifts);
   counts_.reserve(n_shifts);
@@ -153,7 +153,7 @@ bool LargestEigenpairs::iterate(index_t count) {
     for (index_t group = 0; group < groups; ++group) {
       double shifts[kLine];
       for (index_t l = 0; l < kLine; ++l)
-        shifts[l] = value(std::min(group * kLine + l, count - 1)) + kBeside;
+        shifts[l] = value(std::min(group * kLine + l, count - 1)) + kShiftDistance;
       double* const x = lanes_.data() + group * line_block;
       kernel.factorise(diagonal_.data(), off_.data(), d_, kEpsilon, shifts, factors_.data());
       if (round == 0) kernel.solve(factors_.data(), d_, false, x);  // of P L times the start
@@ -186,7 +186,7 @@ void LargestEigenpairs::for_columns(index_t groups, F&& work) {
 // Gram-Schmidt, twice, against the vectors of eigenvalues nearby.
 void LargestEigenpairs::orthogonalise(index_t count) {
   for (index_t j = 1, first = 0; j < count; ++j) {
-    while (brackets_[1 + j].low - brackets_[1 + first].high > kNear) ++first;
+    while (brackets_[1 + j].low - brackets_[1 + first].high > kOrthogonalGap) ++first;
     double* const x = vector(j);
     for (int round = 0; round < 2 && first < j; ++round) {
       for (index_t i = first; i < j; ++i) add_multiple(-dot(vector(i), x, d_), vector(i), d_, x);

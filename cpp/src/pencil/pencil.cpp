@@ -15,13 +15,15 @@
 namespace eigenfeat {
 namespace {
 
-constexpr index_t kInnerThreads = 256;  // smaller problems are never cut inside
+constexpr index_t kMinTiledOrder = 256;  // smaller problems are not tiled over the threads
 constexpr index_t kMebibyte = index_t{1} << 20;
 constexpr index_t kFactorBytes = 1024 * kMebibyte;  // held at a time, unless one alone is larger
-constexpr index_t kFewBytes = 64 * kMebibyte;       // not worth a pause between waves
-constexpr index_t kCopyBytes = 64 * kMebibyte;      // of numerators' copies that items share
-constexpr index_t kItemsPerThread = 8;              // enough in hand to even out the threads
-constexpr index_t kDenominatorsPerThread = 4;       // likewise, where a job is all items of one
+constexpr index_t kSmallWaveBytes =
+    64 * kMebibyte;  // smaller waves are not worth the pause between them
+constexpr index_t kCopyBytes = 64 * kMebibyte;  // of numerators' copies that items share
+constexpr index_t kItemsPerThread = 8;          // so that threads end at about the same time
+constexpr index_t kDenominatorsPerThread =
+    4;  // the same, where a job is a denominator with its items
 
 template <class T>
 index_t factor_bytes(index_t d, bool for_krylov) {
@@ -37,7 +39,7 @@ index_t shared_copies(index_t d, index_t n_shared) {
 // Whether factors of so many bytes, with so many items, are enough for one wave.
 bool is_full(index_t bytes, index_t n_items, index_t d, int n_threads) {
   const bool enough = n_items >= kItemsPerThread * n_threads;
-  return bytes > kFactorBytes || (enough && (d >= kInnerThreads || bytes > kFewBytes));
+  return bytes > kFactorBytes || (enough && (d >= kMinTiledOrder || bytes > kSmallWaveBytes));
 }
 
 // Whether each thread takes a denominator with all its items: its factor is then in the cache when
@@ -91,33 +93,87 @@ void check_solution(const PencilSolution<T>& s, index_t n, index_t m, index_t d)
 // The cost model of choose_solver. Seconds times 10^10 of one pencil on one core (Emerald Rapids), fitted to
 // bench/solver_costs.py for d from 50 to 2,000; only their ratios matter.
 struct SolverCosts {
-  Tier tier;
-  double full_d3, full_d2;  // full: full_d3 d^3 + full_d2 d^2
+  Tier tier = Tier::baseline;
+  double full_d3 = 0, full_d2 = 0;  // full: full_d3 d^3 + full_d2 d^2
   // syevr finds part of a spectrum by bisection and inverse iteration, which costs per vector; all
   // of it costs little more than sygvd: subset_d3 d^3 + subset_d2 d^2 + subset_dm d m, m < d, or
   // subset_of_all times full.
-  double subset_d3, subset_d2, subset_dm, subset_of_all;
-  // tridiagonal: d^3, d^2, d m and d.
-  double few_d3, few_d2, few_dm, few_d;
+  double subset_d3 = 0, subset_d2 = 0, subset_dm = 0, subset_of_all = 0;
+  double tridiagonal_d3 = 0, tridiagonal_d2 = 0, tridiagonal_dm = 0, tridiagonal_d = 0;
   // krylov: columns_m m + columns_1 columns of column_d2 d^2 + column_d d each, and the
   // factor, factor_d3 d^3 + factor_d2 d^2, shared by the items of a denominator. Columns are in
   // equivalents of products, orthogonalisation included: of narrow blocks they are fewer, for many
   // vectors more. How many a pencil needs depends on its spectrum, which is not known here.
-  double columns_m, columns_1, column_d2, column_d, factor_d3, factor_d2;
+  double columns_m = 0, columns_1 = 0, column_d2 = 0, column_d = 0, factor_d3 = 0, factor_d2 = 0;
 };
 
-// clang-format off
-constexpr SolverCosts kSolverCosts[] = {
-    //                full          subset, and of all           tridiagonal
-    //               columns             column       factor
-    {Tier::baseline, 1.51, 1505.0, 0.633, 494.0, 5054.0, 1.2, 1.91, 210.0, 1770.0, 8740.0,
-                     3.49, 39.1,         8.3, 0.0,       0.76, 0.0},
-    {Tier::v3,       1.51, 1505.0, 0.633, 494.0, 5054.0, 1.2, 1.06, 46.0, 975.0, 20000.0,
-                     1.47, 19.6,         8.3, 235.0,     0.34, 23.0},
-    {Tier::v4,       1.51, 1505.0, 0.548, 546.0, 4734.0, 1.2, 1.00, 57.5, 825.0, 16600.0,
-                     1.50, 19.6,         8.3, 181.0,     0.11, 127.0},
-};
-// clang-format on
+constexpr SolverCosts baseline_costs() {
+  SolverCosts costs;
+  costs.tier = Tier::baseline;
+  costs.full_d3 = 1.51;
+  costs.full_d2 = 1505.0;
+  costs.subset_d3 = 0.633;
+  costs.subset_d2 = 494.0;
+  costs.subset_dm = 5054.0;
+  costs.subset_of_all = 1.2;
+  costs.tridiagonal_d3 = 1.91;
+  costs.tridiagonal_d2 = 210.0;
+  costs.tridiagonal_dm = 1770.0;
+  costs.tridiagonal_d = 8740.0;
+  costs.columns_m = 3.49;
+  costs.columns_1 = 39.1;
+  costs.column_d2 = 8.3;
+  costs.column_d = 0.0;
+  costs.factor_d3 = 0.76;
+  costs.factor_d2 = 0.0;
+  return costs;
+}
+
+constexpr SolverCosts v3_costs() {
+  SolverCosts costs;
+  costs.tier = Tier::v3;
+  costs.full_d3 = 1.51;
+  costs.full_d2 = 1505.0;
+  costs.subset_d3 = 0.633;
+  costs.subset_d2 = 494.0;
+  costs.subset_dm = 5054.0;
+  costs.subset_of_all = 1.2;
+  costs.tridiagonal_d3 = 1.06;
+  costs.tridiagonal_d2 = 46.0;
+  costs.tridiagonal_dm = 975.0;
+  costs.tridiagonal_d = 20000.0;
+  costs.columns_m = 1.47;
+  costs.columns_1 = 19.6;
+  costs.column_d2 = 8.3;
+  costs.column_d = 235.0;
+  costs.factor_d3 = 0.34;
+  costs.factor_d2 = 23.0;
+  return costs;
+}
+
+constexpr SolverCosts v4_costs() {
+  SolverCosts costs;
+  costs.tier = Tier::v4;
+  costs.full_d3 = 1.51;
+  costs.full_d2 = 1505.0;
+  costs.subset_d3 = 0.548;
+  costs.subset_d2 = 546.0;
+  costs.subset_dm = 4734.0;
+  costs.subset_of_all = 1.2;
+  costs.tridiagonal_d3 = 1.00;
+  costs.tridiagonal_d2 = 57.5;
+  costs.tridiagonal_dm = 825.0;
+  costs.tridiagonal_d = 16600.0;
+  costs.columns_m = 1.50;
+  costs.columns_1 = 19.6;
+  costs.column_d2 = 8.3;
+  costs.column_d = 181.0;
+  costs.factor_d3 = 0.11;
+  costs.factor_d2 = 127.0;
+  return costs;
+}
+
+constexpr SolverCosts kSolverCosts[] = {baseline_costs(), v3_costs(), v4_costs()};
 static_assert(kSolverCosts[0].tier == Tier::baseline && kSolverCosts[1].tier == Tier::v3 &&
                   kSolverCosts[2].tier == Tier::v4,
               "a row for each tier, in its place");
@@ -221,7 +277,7 @@ class Batch {
   // Many jobs: one thread each. Few large ones: one after the other, tiled over the threads.
   void spread(index_t n,
               const std::function<void(index_t job, int thread, int inner)>& work) const {
-    if (n >= n_threads_ || d() < kInnerThreads) {
+    if (n >= n_threads_ || d() < kMinTiledOrder) {
       for_blocks(n, n_threads_, [&](index_t job, int thread) { work(job, thread, 1); });
     } else {
       for (index_t job = 0; job < n; ++job) {
@@ -329,8 +385,9 @@ Solver choose_solver(index_t d, index_t n_vectors, double items_per_denominator)
   const double columns = cost.columns_m * m + cost.columns_1;
   const double krylov = columns * (cost.column_d2 * n2 + cost.column_d * n) +
                         share * (cost.factor_d3 * n3 + cost.factor_d2 * n2);
-  const double few = cost.few_d3 * n3 + cost.few_d2 * n2 + cost.few_dm * n * m + cost.few_d * n;
-  const double range = few_of(d, n_vectors) ? few : subset;
+  const double tridiagonal = cost.tridiagonal_d3 * n3 + cost.tridiagonal_d2 * n2 +
+                             cost.tridiagonal_dm * n * m + cost.tridiagonal_d * n;
+  const double range = few_of(d, n_vectors) ? tridiagonal : subset;
   if (krylov_fits(d, n_vectors) && krylov < range && krylov < full) return Solver::krylov;
   if (full <= range) return Solver::full;
   return few_of(d, n_vectors) ? Solver::tridiagonal : Solver::subset;

@@ -10,9 +10,9 @@
 namespace eigenfeat {
 namespace {
 
-// How far a Ritz estimate may lie above the tolerance for the true residual to be worth computing:
-// the estimate bounds it from above by the factor sqrt(||B||) ||v||, often a hundred.
-constexpr double kSlack = 128.0;
+// The true residual is computed once the Ritz estimate is below this multiple of the tolerance: the
+// estimate exceeds it by a factor of up to sqrt(||B||) ||v||, often a hundred.
+constexpr double kEstimateFactor = 128.0;
 
 }  // namespace
 
@@ -37,11 +37,30 @@ void ItemSolver<T>::solve(MatrixView<const T> a, const CompactMatrix<T>* compact
       result.solver == Solver::full ? by_full(options) : by_reduction(options, result);
   result.status = status;
   if (status != Status::ok) return;
-  const double worst = finish(options, options.n_vectors, result);
+  double worst = finish(options, options.n_vectors, result);
+  if (worst > options.tolerance && result.solver != Solver::full)
+    worst = retry_by_full(options, worst, result);
   if (std::isinf(worst))
     result.status = Status::not_converged;
   else if (worst > options.tolerance)
     result.status = Status::inaccurate;
+}
+
+// The reduction to L^-1 A L^-T may lose small eigenvalues of graded pencils, which sygvd finds. Keeps the
+// better of both results, and returns its worst residual.
+template <class T>
+double ItemSolver<T>::retry_by_full(const PencilOptions& options, double worst,
+                                    ItemResult<T>& result) {
+  const Vector<T> before(vectors_.data(),
+                         vectors_.data() + group_count(options.n_vectors) * group_ * a_.rows);
+  if (by_full(options) != Status::ok) return worst;
+  const double worst_of_full = finish(options, options.n_vectors, result);
+  if (worst_of_full < worst) {
+    result.solver = Solver::full;
+    return worst_of_full;
+  }
+  std::copy(before.begin(), before.end(), vectors_.data());
+  return finish(options, options.n_vectors, result);
 }
 
 // False where the wanted pairs do not reach the tolerance within the work limit, or the range of T
@@ -58,7 +77,7 @@ bool ItemSolver<T>::by_krylov(const CompactMatrix<T>* compact, const PencilOptio
                                           expected_columns_};
   if (!krylov_.start(operator_, target, n_threads_)) return false;
   reduced_.reserve(operator_.order() * group_);
-  double slack = kSlack;
+  double slack = kEstimateFactor;
   while (!krylov_.exhausted()) {
     if (!krylov_.advance(slack)) continue;
     for (index_t group = 0; group < group_count(krylov_.n_wanted()); ++group) {
@@ -69,7 +88,7 @@ bool ItemSolver<T>::by_krylov(const CompactMatrix<T>* compact, const PencilOptio
     result.iterations = krylov_.columns_applied();
     if (finish(options, krylov_.n_wanted(), result) > options.tolerance) {
       slack = std::max(1.0, slack / 4.0);
-    } else if (krylov_.may_have_missed(2.0 * kSlack * options.tolerance)) {
+    } else if (krylov_.may_have_missed(2.0 * kEstimateFactor * options.tolerance)) {
       krylov_.widen();
     } else {
       result.status = Status::ok;
@@ -82,12 +101,12 @@ bool ItemSolver<T>::by_krylov(const CompactMatrix<T>* compact, const PencilOptio
 // M = L^-1 A L^-T, the lower triangle.
 template <class T>
 MatrixView<T> ItemSolver<T>::reduced(MatrixView<const T> lower) {
-  constexpr index_t kSolves = 80;  // up to this order two solves take less time than sygst
+  constexpr index_t kMaxSolvedOrder = 80;  // up to this order two solves take less time than sygst
   const index_t d = a_.rows;
   dense_.reserve(d * d);
   const MatrixView<T> m = column_major(dense_.data(), d, d);
   for (index_t j = 0; j < d; ++j) std::copy(a_.row(j), a_.row(j) + d, m.col(j));
-  if (d > kSolves) {
+  if (d > kMaxSolvedOrder) {
     sygst<T>(Triangle::lower, m, lower);
   } else {
     trsm<T>(Side::left, Triangle::lower, Op::none, T(1), lower, m);

@@ -45,6 +45,7 @@ class ItemSolver {
   MatrixView<const T> whole_lower();
   MatrixView<T> reduced(MatrixView<const T> lower);
   Status by_full(const PencilOptions& options);
+  double retry_by_full(const PencilOptions& options, double worst, ItemResult<T>& result);
   index_t group_count(index_t columns) const { return (columns + group_ - 1) / group_; }
   void take_columns(MatrixView<const T> ascending, index_t n_vectors);
   double numerator_scale() const;

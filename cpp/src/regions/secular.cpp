@@ -92,7 +92,7 @@ void solve_secular(const double* a, const double* g, index_t n, double low, doub
   double shift = point.shift;
   SecularSums sums = secular_sums(a, g, n, low, shift);
   point.converged = false;
-  for (constexpr int kMost = 200; point.iterations < kMost; ++point.iterations) {
+  for (constexpr int kMax = 200; point.iterations < kMax; ++point.iterations) {
     const double excess = (std::sqrt(sums.second) - radius) / radius;
     const double next = std::max(shift + sums.second / sums.third * excess, base);
     // From the left |x| never falls below the radius but by rounding, and then it ends there.

@@ -199,7 +199,7 @@ void TridiagonalRegion::newton(const double* g, double low, double base, double 
   double shift = point.shift, left = base, right = std::numeric_limits<double>::infinity();
   bool between = false;
   point.converged = false;
-  for (constexpr int kMost = 200; point.iterations < kMost; ++point.iterations) {
+  for (constexpr int kMax = 200; point.iterations < kMax; ++point.iterations) {
     const double excess = (std::sqrt(at.second) - radius) / radius;
     const double step = at.second / at.third * excess;
     const double reach = 2 * kRound * (shift + norm_);

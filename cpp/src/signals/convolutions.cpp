@@ -135,9 +135,9 @@ class Convolver {
       for (index_t kernel = 0; kernel < kConvolutionKernels; ++kernel) {
         const index_t first = first_output(place, kernel, plan_.dilations[place]);
         const T* values = outputs(place, kernel, first, last);
-        for (index_t k = 0; k < n; k += kMostThresholds) {
-          const index_t some = std::min(kMostThresholds, n - k);
-          index_t counts[kMostThresholds] = {};
+        for (index_t k = 0; k < n; k += kMaxThresholds) {
+          const index_t some = std::min(kMaxThresholds, n - k);
+          index_t counts[kMaxThresholds] = {};
           for (index_t e = 0, from = first; e < m; ++e) {
             if (ends[e] > from) {
               kernels_.count(values, from, ends[e], thresholds.data + column + k, some, counts);
@@ -252,13 +252,12 @@ void convolution_outputs(MatrixView<const T> series, const ConvolutionPlan& plan
   });
 }
 
-#define EIGENFEAT_INSTANTIATE(T)                                                        \
-  template void convolution_features<T>(MatrixView<const T>, const ConvolutionPlan&,    \
-                                        VectorView<const T>, MatrixView<const index_t>, \
-                                        MatrixView<T>, int);                            \
-  template void convolution_outputs<T>(MatrixView<const T>, const ConvolutionPlan&,     \
-                                       index_t, VectorView<const index_t>,              \
-                                       MatrixView<T>, int);
+#define EIGENFEAT_INSTANTIATE(T)                                                             \
+  template void convolution_features<T>(MatrixView<const T>, const ConvolutionPlan&,         \
+                                        VectorView<const T>, MatrixView<const index_t>,      \
+                                        MatrixView<T>, int);                                 \
+  template void convolution_outputs<T>(MatrixView<const T>, const ConvolutionPlan&, index_t, \
+                                       VectorView<const index_t>, MatrixView<T>, int);
 EIGENFEAT_INSTANTIATE(float)
 EIGENFEAT_INSTANTIATE(double)
 #undef EIGENFEAT_INSTANTIATE

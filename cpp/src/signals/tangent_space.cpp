@@ -41,7 +41,7 @@ class LogRule {
   LogRule(double reach, double digits) {
     double best = 0.0;
     int power = 1;
-    for (int p = 1; p <= kMostPower; ++p) {
+    for (int p = 1; p <= kMaxPower; ++p) {
       const double each = digits_of_node(reach, p);
       if (each > best) best = each, power = p;
     }
@@ -59,10 +59,10 @@ class LogRule {
   // The rule for a matrix of T whose condition is at most `condition`, of those for reaches in steps.
   template <class T>
   static const LogRule& of(double condition) {
-    static std::array<LogRule, kMostSteps> rules;
-    static std::array<std::once_flag, kMostSteps> made;
+    static std::array<LogRule, kMaxSteps> rules;
+    static std::array<std::once_flag, kMaxSteps> made;
     const double step = std::ceil(0.5 * kStepsOfReach * std::log(kSlack * condition));
-    const double most = kMostSteps;
+    const double most = kMaxSteps;
     const auto at = static_cast<std::size_t>(std::min(std::max(step, 1.0), most)) - 1;
     std::call_once(made[at], [&] {
       const double reach = static_cast<double>(at + 1) / kStepsOfReach;
@@ -74,8 +74,8 @@ class LogRule {
  private:
   static constexpr double kDigits = 2.0;  // beyond rounding, for what stands before rho^-2m
   static constexpr double kStepsOfReach = 8.0, kSlack = 1.02;  // of extremes that are known to 1%
-  static constexpr int kMostPower = 8, kNewtonSteps = 4;
-  static constexpr int kMostSteps = 145;  // 0.5 log(1 / eps) = 18.02
+  static constexpr int kMaxPower = 8, kNewtonSteps = 4;
+  static constexpr int kMaxSteps = 145;  // 0.5 log(1 / eps) = 18.02
 
   // 2 log rho; of real z the largest and smallest are nearest to the interval.
   static double digits_of_node(double reach, int power) {
@@ -123,7 +123,7 @@ class Block {
         reduced_(r * padded(r) * kernels_.lanes),
         logs_(r * padded(r) * kernels_.lanes),
         vectors_((3 * r + 2) * kernels_.lanes),
-        nodes_(3 * kMostNodes * kernels_.lanes),
+        nodes_(3 * kMaxNodes * kernels_.lanes),
         work_(2 * kLogNodes * r * kernels_.lanes) {
     for (index_t i = 0; i < d; ++i) {
       for (index_t j = 0; j < d; ++j)
@@ -145,7 +145,7 @@ class Block {
     kernels_.extremes(d, e, r_, work_.data(), low, high);
     const index_t n_nodes = choose_nodes(low, high);
     const T* nodes = nodes_.data();
-    kernels_.logarithm(d, e, r_, nodes, nodes + kMostNodes * lanes, nodes + 2 * kMostNodes * lanes,
+    kernels_.logarithm(d, e, r_, nodes, nodes + kMaxNodes * lanes, nodes + 2 * kMaxNodes * lanes,
                        n_nodes, logs_.data(), work_.data());
     kernels_.rotate(reduced_.data(), r_, betas, logs_.data(), work_.data());
     for (index_t lane = 0; lane < count; ++lane) {
@@ -158,7 +158,7 @@ class Block {
   void write(index_t first, VectorView<int> status, MatrixView<T> vectors) {
     const T root = std::sqrt(T(2)), nothing = std::numeric_limits<T>::quiet_NaN();
     const index_t count = std::min(kernels_.lanes, vectors.rows - first);
-    T* to[kMostLanes];
+    T* to[kMaxLanes];
     for (index_t l = 0; l < count; ++l) to[l] = vectors.row(first + l);
     for (index_t i = 0; i < r_; ++i) {
       const T* from = logs_.data() + i * (padded(r_) + 1) * kernels_.lanes;
@@ -179,7 +179,7 @@ class Block {
   // sum <- the weighted sum of their vectors.
   void add(index_t first, VectorView<const double> weights, double* sum) const {
     const index_t lanes = kernels_.lanes, count = std::min(lanes, weights.size - first);
-    double weight[kMostLanes] = {}, shift = 0.0;
+    double weight[kMaxLanes] = {}, shift = 0.0;
     for (index_t l = 0; l < count; ++l) {
       weight[l] = weights[first + l];
       shift += weight[l] * shifts_[l];
@@ -203,7 +203,7 @@ class Block {
                                                lanes, 0, entries_.data());
       return;
     }
-    const T* from[kMostLanes];
+    const T* from[kMaxLanes];
     for (index_t l = 0; l < lanes; ++l)
       from[l] = matrices.row(std::min(first + l, matrices.rows - 1));
     for (index_t i = 0; i < d_; ++i) {
@@ -218,7 +218,7 @@ class Block {
   // no covariance and becomes the identity.
   void scale() {
     const index_t lanes = kernels_.lanes;
-    T factors[kMostLanes];
+    T factors[kMaxLanes];
     bool scaled = false;
     for (index_t lane = 0; lane < lanes; ++lane) {
       T peak = 0;
@@ -252,8 +252,8 @@ class Block {
   // Each lane's own nodes, about the middle of its spectrum; those that it has fewer of weigh nothing.
   index_t choose_nodes(const T* low, const T* high) {
     const index_t lanes = kernels_.lanes;
-    const LogRule* rules[kMostLanes];
-    double middles[kMostLanes];
+    const LogRule* rules[kMaxLanes];
+    double middles[kMaxLanes];
     std::size_t count = 0;
     for (index_t lane = 0; lane < lanes; ++lane) {
       const bool good = positive(low[lane], high[lane]);
@@ -270,8 +270,8 @@ class Block {
         const LogRule::Node node = j < own.size() ? own[j] : LogRule::Node{1.0, 0.0, 0.0};
         T* to = nodes_.data() + static_cast<index_t>(j) * lanes + lane;
         to[0] = static_cast<T>(middles[lane] * node.shift);
-        to[kMostNodes * lanes] = static_cast<T>(middles[lane] * node.weight);
-        to[2 * kMostNodes * lanes] = static_cast<T>(node.constant);
+        to[kMaxNodes * lanes] = static_cast<T>(middles[lane] * node.weight);
+        to[2 * kMaxNodes * lanes] = static_cast<T>(node.constant);
       }
     }
     return static_cast<index_t>(count);
@@ -285,14 +285,14 @@ class Block {
     return Status::not_positive_definite;
   }
 
-  static constexpr index_t kMostLanes = 16, kMostNodes = 176;
+  static constexpr index_t kMaxLanes = 16, kMaxNodes = 176;
   const LaneLogKernels<T>& kernels_;
   index_t d_, r_;
   AlignedBuffer<T> inputs_, products_, reduced_, logs_, vectors_, nodes_, work_;
   std::vector<T*> entries_;  // of the inputs
-  bool sound_[kMostLanes] = {};
-  int exponents_[kMostLanes] = {};
-  double shifts_[kMostLanes] = {};
+  bool sound_[kMaxLanes] = {};
+  int exponents_[kMaxLanes] = {};
+  double shifts_[kMaxLanes] = {};
 };
 
 // For each column the row from which on it is 0; an upper triangle takes half of the products.
