@@ -137,10 +137,15 @@ def train(method, data, objective, context, outcome, step):
     step("training")
     model = clone(estimator).set_params(**best)
     if method.ensemble:  # one member for each hypercube, or draw of frequencies
-        from eigenfeat.gem.ensemble import GEMEnsemble
+        given = {"n_members": method.ensemble[context.quick], "random_state": context.seed}
+        if method.drawn_pairs:
+            from bench.papers.baselines.pairs import DrawnPairsEnsemble
 
-        n_members = method.ensemble[context.quick]
-        model = GEMEnsemble(estimator=model, n_members=n_members, random_state=context.seed)
+            model = DrawnPairsEnsemble(model, method.drawn_pairs, **given)
+        else:
+            from eigenfeat.gem.ensemble import GEMEnsemble
+
+            model = GEMEnsemble(estimator=model, **given)
     model.fit(data.train.X, data.train.y)
     outcome.parameters, outcome.n_candidates = dict(best), len(candidates)
     outcome.choose_seconds = chosen - started

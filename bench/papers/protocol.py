@@ -111,6 +111,7 @@ class Method:
     `quick` replaces what it names in both. `paper` has a line of the paper's table, by column.
     With an `ensemble`, as many members, and as many in a quick run, the chosen estimator becomes
     one, whose members get a row of their own, `members`: its name and the paper's figures.
+    With `drawn_pairs`, "random" or "stratified", each member has pairs of its own.
     `directions_of` is the method whose number of directions this one is to have. A `peer` runs on
     request only.
     """
@@ -122,6 +123,7 @@ class Method:
     quick: Mapping[str, Any] = field(default_factory=dict)
     paper: Mapping[str, str] = field(default_factory=dict)
     ensemble: tuple[int, int] | None = None
+    drawn_pairs: str = ""
     members: tuple[str, Mapping[str, str]] = ("", {})
     directions_of: str = ""
     peer: bool = False

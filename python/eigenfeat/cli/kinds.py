@@ -49,7 +49,7 @@ FLAGS = {
     "ridge": "Relative ridge of denominators (default 0.2), or auto.",
     "n_directions": "Maximum directions of a pair, or auto.",
     "threshold": "Minimum eigenvalue (1.5), none, or auto.",
-    "pairs": "Pairs of classes: all, hypercube, random, stratified, confusion, one_vs_rest, "
+    "pairs": "Pairs of classes: all, hypercube, confusion, one_vs_rest, "
     "class_tree, random_groups, or auto (default).",
     "denominator": "Denominator of pairs: second_moment (default) or covariance.",
     "scale": "Standardise columns: none, columns, or auto (default).",

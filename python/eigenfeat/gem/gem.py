@@ -74,9 +74,10 @@ class GEM(Verbose, FittedDirections, LazySolution, TransformerMixin, BaseEstimat
     threshold : float, "auto" or None, default=1.5
         Smallest eigenvalue. "auto": above what sampling noise alone would give.
     pairs : str, tuple, list or Contrasts, default="auto"
-        "all", "hypercube", "random", "stratified", "confusion", "one_vs_rest", "class_tree",
-        "random_groups", also as ``(kind, n)``; a list of labels (numerator, denominator), or
-        `Contrasts`. "auto": "all" for up to 50 classes, else "random_groups".
+        "all", "hypercube", "confusion", "one_vs_rest", "class_tree", "random_groups"; a number
+        of pairs as ``("confusion", n)`` or ``("random_groups", n)``; a list of labels
+        (numerator, denominator), or `Contrasts`. "auto": "all" for up to 50 classes, else
+        "random_groups".
     denominator : {"second_moment", "covariance"}, default="second_moment"
         With "covariance", both matrices are about the mean of class j.
     constant : bool, default=True

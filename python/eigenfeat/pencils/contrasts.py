@@ -36,7 +36,7 @@ __all__ = ["KINDS", "Contrasts", "class_tree", "one_vs_rest"]
 
 # The words that `pair_directions` and `GEM` take for their pairs.
 KINDS = (
-    *("all", "hypercube", "random", "stratified", "confusion", "one_vs_rest", "class_tree"),
+    *("all", "hypercube", "confusion", "one_vs_rest", "class_tree"),
     *("random_groups", "auto"),
 )
 

@@ -7,7 +7,6 @@ on the denominator's. Every way of choosing makes sure that each class occurs in
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
@@ -114,29 +113,22 @@ def class_pairs(
     classes: ArrayLike,
     pairs: Pairs = "all",
     *,
-    n_pairs: int | None = None,
     random_state: Seed = None,
 ) -> _Pairs:
-    """Ordered pairs of classes, as indices into `classes`.
+    """Return ordered pairs of classes, as indices into `classes`.
 
     Parameters
     ----------
     classes : array-like of shape (k,)
         Distinct labels, at least two.
-    pairs : {"all", "hypercube", "random", "stratified"} or sequence of (label, label)
+    pairs : {"all", "hypercube"} or sequence of (label, label)
         - ``"all"``: all k (k - 1) ordered pairs (Karampatziakis and Mineiro 2014, Algorithm 1).
         - ``"hypercube"``: the labels are put at random on corners of a cube of ceil(log2 k)
           dimensions; neighbours (Hamming distance 1) make pairs, both ways (section 4.3). Drawn
           again until every class has a neighbour. O(k log k) pairs.
-        - ``"random"``: drawn uniformly without repetition, after placing each class in one pair.
-        - ``"stratified"``: every class is equally often numerator and denominator; `n_pairs` is
-          rounded up to a multiple of k.
         - a sequence of (numerator, denominator) labels.
-    n_pairs : int, optional
-        Number of pairs for "random" (at least k / 2, rounded up) and "stratified"; at most k (k -
-        1). The default is that of "hypercube" with the same `random_state`.
     random_state : None, int or NumPy generator
-        Source of random numbers, as in scikit-learn.
+        For the corners of the cube.
 
     Returns
     -------
@@ -154,23 +146,14 @@ def class_pairs(
     if k < 2:
         raise ValueError(f"classes: expected at least 2 for pairs, got {show(classes)}")
     if not isinstance(pairs, str):
-        _refuse_count(n_pairs, "an explicit list")
         return _explicit(LabelTable(tuple(np.asarray(classes).tolist()), table.dtype), pairs)
-    if pairs in ("all", "hypercube"):
-        _refuse_count(n_pairs, repr(pairs))
-        return _all(k) if pairs == "all" else _hypercube(k, random_generator(random_state))
-    if pairs not in _DRAWN:
-        raise ValueError(
-            "pairs: expected 'all', 'hypercube', 'random', 'stratified' or a list of pairs of "
-            f"labels, got {show(pairs)}"
-        )
-    rng = random_generator(random_state)
-    if n_pairs is None:
-        count = len(_hypercube(k, rng))
-    else:
-        least = (k + 1) // 2 if pairs == "random" else 1
-        count = check_whole(n_pairs, "n_pairs", at_least=least, at_most=k * (k - 1))
-    return _DRAWN[pairs](k, count, rng)
+    if pairs == "all":
+        return _all(k)
+    if pairs == "hypercube":
+        return _hypercube(k, random_generator(random_state))
+    raise ValueError(
+        f"pairs: expected 'all', 'hypercube' or a list of pairs of labels, got {show(pairs)}"
+    )
 
 
 def random_partitions(
@@ -192,11 +175,6 @@ def random_partitions(
     count = -(-n_pairs // (n_groups * (n_groups - 1))) if n_classes > n_groups else 1
     places = np.arange(n_classes) % n_groups
     return np.array([random_state.permutation(places) for _ in range(count)], dtype=np.int64)
-
-
-def _refuse_count(n_pairs: int | None, kind: str) -> None:
-    if n_pairs is not None:
-        raise ValueError(f"n_pairs: expected None with {kind}, got {show(n_pairs)}")
 
 
 def _all(k: int) -> _Pairs:
@@ -227,34 +205,6 @@ def _neighbours(corners: npt.NDArray[Any], dimensions: int) -> _Pairs:
 
 def _ordered(pairs: npt.NDArray[Any]) -> _Pairs:
     return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))].astype(np.int64)
-
-
-def _random(k: int, n_pairs: int, rng: Generator) -> _Pairs:
-    shuffled = rng.permutation(k)
-    if k % 2:
-        shuffled = np.append(shuffled, shuffled[0])
-    cover = shuffled.reshape(-1, 2)
-    everything = _all(k)
-    taken = np.isin(everything @ [k, 1], cover @ [k, 1])
-    rest = everything[~taken]
-    drawn = rng.permutation(len(rest))[: n_pairs - len(cover)]
-    return _ordered(np.concatenate([cover, rest[drawn]]))
-
-
-def _stratified(k: int, n_pairs: int, rng: Generator) -> _Pairs:
-    """Rounds of k pairs along a random circle, each at another distance on it."""
-    rounds = -(-n_pairs // k)
-    circle = rng.permutation(k)
-    distances = 1 + rng.permutation(k - 1)[:rounds]
-    return _ordered(
-        np.concatenate([np.column_stack([circle, np.roll(circle, -s)]) for s in distances])
-    )
-
-
-_DRAWN: dict[str, Callable[[int, int, Generator], _Pairs]] = {
-    "random": _random,
-    "stratified": _stratified,
-}
 
 
 def _explicit(table: LabelTable, pairs: Any) -> _Pairs:
@@ -424,9 +374,7 @@ def _both_ways(edges: _Pairs, labels: list[Any]) -> list[tuple[Hashable, Hashabl
     return [(labels[i], labels[j]) for i, j in pairs]
 
 
-_COUNTED = ("random", "stratified", "confusion", "random_groups")
-
-
+_COUNTED = ("confusion", "random_groups")
 _MOST_IN_ALL = 50
 
 
@@ -495,7 +443,7 @@ def problems_of(
         kind, count = confusion_pairs(solved, n_pairs=count, **how), None
     if isinstance(kind, Contrasts):
         return _of_contrasts(solved, kind)
-    items = class_pairs(labels, kind, n_pairs=count, random_state=random_state)
+    items = class_pairs(labels, kind, random_state=random_state)
     groups = [Contraction(np.array([c]), np.ones(1)) for c in range(len(labels))]
     return Problems(solved, labels.tolist(), groups, items, labels[items], True)
 

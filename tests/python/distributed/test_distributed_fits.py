@@ -65,7 +65,7 @@ def test_the_logit_is_that_of_one_machine(digits, dtype, options):
 @pytest.mark.parametrize(
     "options",
     [
-        {"include_input": True, "pairs": ("random", 12)},
+        {"include_input": True, "pairs": ("confusion", 12)},
         {"depth": 2, "hidden_directions": 2},
     ],
 )

@@ -267,7 +267,7 @@ def test_labels_keep_their_types(tmp_path, labels):
     "parameters",
     [
         {"pairs": [("birch", "elm"), ("elm", "oak"), ("oak", "birch")]},
-        {"pairs": ("random", 4), "powers": [1, 2]},
+        {"pairs": ("confusion", 4), "powers": [1, 2]},
         {"n_directions": np.int64(3), "ridge": np.float32(0.5)},
         {"threshold": None, "constant": np.bool_(False), "random_state": 7},
         {"class_weight": {"birch": 2, "elm": 1.5, "oak": 1}},

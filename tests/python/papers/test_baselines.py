@@ -10,6 +10,21 @@ from sklearn.decomposition import PCA
 
 from bench.papers.baselines.autoencoder import Autoencoder, _objective, _parts
 from bench.papers.baselines.domains import PooledFisher, PooledPCA, TransferITML
+from bench.papers.baselines.pairs import random_pairs, stratified_pairs
+
+
+@pytest.mark.parametrize("k", [2, 7, 10])
+def test_drawn_pairs(k):
+    random = np.random.RandomState(3)
+    for n_pairs in ((k + 1) // 2, k, k * (k - 1)):
+        pairs, even = (draw(k, n_pairs, random) for draw in (random_pairs, stratified_pairs))
+        assert len(pairs) == n_pairs <= len(even) < n_pairs + k
+        for one in (pairs, even):
+            assert len(np.unique(one, axis=0)) == len(one)
+            assert (one[:, 0] != one[:, 1]).all()
+            assert set(one.ravel()) == set(range(k))
+        for side in even.T:
+            assert len(set(np.bincount(side, minlength=k))) == 1
 
 
 @pytest.fixture(params=[5, 90], ids=["tall", "wide"])

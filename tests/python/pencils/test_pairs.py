@@ -11,7 +11,7 @@ from eigenfeat import ClassMoments
 from eigenfeat.pencils import class_pairs
 from eigenfeat.pencils.pairs import confusion_pairs, confusion_pairs_from
 
-KINDS = ["all", "hypercube", "random", "stratified"]
+KINDS = ["all", "hypercube"]
 
 
 def assert_sound(pairs, k):
@@ -56,27 +56,6 @@ def test_a_full_cube_has_all_its_edges():
     assert len(class_pairs(np.arange(2), "hypercube")) == 2
 
 
-@pytest.mark.parametrize("k", [2, 3, 7, 10, 31])
-def test_stratified_classes_are_equally_often_above_and_below(k):
-    for n_pairs in (None, 1, k, min(k + 1, k * (k - 1)), k * (k - 1)):
-        pairs = class_pairs(np.arange(k), "stratified", n_pairs=n_pairs, random_state=3)
-        assert_sound(pairs, k)
-        for side in (0, 1):
-            counts = np.bincount(pairs[:, side], minlength=k)
-            assert len(set(counts.tolist())) == 1
-        if n_pairs is not None:
-            assert n_pairs <= len(pairs) < n_pairs + k
-
-
-@pytest.mark.parametrize("k", [2, 3, 7, 10, 31])
-def test_random_pairs_are_as_many_as_asked(k):
-    for n_pairs in ((k + 1) // 2, k, k * (k - 1)):
-        n_pairs = min(max(n_pairs, 1), k * (k - 1))
-        pairs = class_pairs(np.arange(k), "random", n_pairs=n_pairs, random_state=1)
-        assert len(pairs) == n_pairs
-        assert_sound(pairs, k)
-
-
 @pytest.mark.parametrize("kind", KINDS[1:])
 def test_random_state_decides(kind):
     labels = np.arange(20)
@@ -88,12 +67,6 @@ def test_random_state_decides(kind):
     one, two = (class_pairs(labels, kind, random_state=g) for g in generators)
     assert np.array_equal(one, two)
     assert_sound(class_pairs(labels, kind), 20)
-
-
-def test_default_count_is_the_hypercube_s():
-    for seed in range(5):
-        cube = class_pairs(np.arange(21), "hypercube", random_state=seed)
-        assert len(class_pairs(np.arange(21), "random", random_state=seed)) == len(cube)
 
 
 def test_explicit_pairs_keep_their_order():
@@ -212,12 +185,8 @@ def test_misuse_of_confusion_is_named(rng, call, message):
         (7, {}, "expected a kind or a list"),
         ([], {}, "got none with"),
         ("neighbours", {}, "expected 'all', 'hypercube'"),
-        ("all", {"n_pairs": 3}, "n_pairs: expected None with 'all'"),
-        ("random", {"n_pairs": 1}, r"n_pairs: expected an integer in 2\.\.6, got 1"),
-        ("random", {"n_pairs": 7}, "n_pairs"),
-        ("stratified", {"n_pairs": 0}, "n_pairs"),
-        ("random", {"random_state": "seed"}, "random_state: expected"),
-        ("random", {"random_state": -1}, "random_state: expected"),
+        ("hypercube", {"random_state": "seed"}, "random_state: expected"),
+        ("hypercube", {"random_state": -1}, "random_state: expected"),
     ],
 )
 def test_misuse_is_named(kind, options, message):

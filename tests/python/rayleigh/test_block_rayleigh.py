@@ -78,7 +78,7 @@ def test_noise_may_come_in_blocks(rows, later):
 
 def test_an_ensemble_is_fitted_on_blocks(rows):
     X, y, w = rows
-    base = gem_classifier(n_directions=2, tol=1e-6, pairs=("random", 4))
+    base = gem_classifier(n_directions=2, tol=1e-6, pairs="hypercube")
     memory = GEMEnsemble(base, n_members=3).fit(X, y, w)
     found = GEMEnsemble(base, n_members=3).fit(FarBlocks(X, y, w, block_rows=120))
     for ours, theirs in zip(found.members_, memory.members_, strict=True):
