@@ -79,7 +79,8 @@ class GEMClassifier(
     hidden_directions : int >= 1 or "auto", default="auto"
         Directions per pair in the layers before the last. "auto": at most 20.
     categorical_features : "from_dtype" or None, default="from_dtype"
-        Columns of text and categories in data frames become one-hot. None refuses them.
+        Columns of text and categories in data frames become one-hot, or target statistics if
+        there are more than 50 categories. None refuses them.
     class_weight : dict, "balanced" or None, default=None
         Class weights, multiplied into `sample_weight`.
     random_state : int, RandomState or None, default=0
@@ -273,7 +274,7 @@ class GEMClassifier(
             return self._prepare_blocks(blocks, moments)
         if whole is not None:
             X, y, sample_weight = whole.X, whole.y, whole.weight
-        X, y = validate_columns(self, X, y, reset=True, **_options(X))
+        X, y = validate_columns(self, X, y, sample_weight, reset=True, **_options(X))
         if whole is not None:
             keep_columns(self, blocks, X.shape[1])
         check_classification_targets(y)

@@ -21,6 +21,7 @@ from eigenfeat.samples.categories import (
     category_codes,
     is_missing,
 )
+from eigenfeat.samples.target_statistics import Targets, target_statistics
 
 __all__ = ["TableColumns", "column_counts", "count_categories", "has_categories"]
 
@@ -74,18 +75,56 @@ class TableColumns:
         """
         return self.fit_parts(_names(X), [column_counts(X)])
 
+    def fit_transform(
+        self, X: Any, y: Any, sample_weight: NDArray[np.float64] | None, *, continuous: bool
+    ) -> NDArray[np.float64]:
+        """Learn columns, and encode the samples of the fit.
+
+        Columns of many categories are encoded by target statistics, those of the training samples
+        out of fold. Samples of weight 0 count for nothing.
+
+        Parameters
+        ----------
+        X : table
+        y : (n,) or (n, q) array
+            Checked labels; with `continuous`, numbers.
+        sample_weight : (n,) array or None
+        continuous : bool
+
+        Returns
+        -------
+        (n, D) array
+            NaN is a missing number.
+        """
+        some = np.arange(len(y))
+        used, weight = X, sample_weight
+        if weight is not None and (weight == 0).any():
+            some = np.flatnonzero(weight)
+            used, y, weight = _rows(X, some), y[some], weight[some]
+        names, targets = _names(X), Targets.of(y, weight, continuous=continuous)
+        out_of_fold: dict[Any, NDArray[np.float64]] = {}
+        kinds, counts = _merged(names, [column_counts(used)])
+        categories: dict[Any, Categories] = {}
+        for name, of_column in counts.items():
+            if len(_repeated(of_column)) <= _MIN_INDICATORS or _is_identifier(of_column):
+                continue
+            code, texts = _Column(used[name], name).categories()
+            kept = sorted(_repeated(of_column), key=_text_order)
+            codes = Categories(kept).codes_of(texts)[code]
+            statistics, out_of_fold[name] = target_statistics(codes, len(kept) + 1, targets)
+            categories[name] = Categories(kept, statistics=statistics)
+        self._set_columns(names, kinds, counts, categories, targets.names)
+        columns = [_Column(X[self.names_[at]], self.names_[at]) for at in self.used]
+        Z = self._encoded(columns, warns=False)
+        for name, values in out_of_fold.items():
+            Z[np.ix_(some, self.groups_ == names.index(name))] = values
+        return Z
+
     def fit_parts(
         self, names: Sequence[Any], parts: Sequence[list[tuple[str, _Counts]]]
     ) -> TableColumns:
         """Learn columns from the results of `column_counts` for the parts of a table."""
-        kinds: list[str] = []
-        counts: dict[Any, _Counts] = {}
-        for at, name in enumerate(names):
-            # Words in one part are words in all.
-            kinds.append(min((part[at][0] for part in parts), key=_KINDS.index))
-            if kinds[-1] == "category":
-                counts[name] = sum((part[at][1] for part in parts), Counter())
-        return self.fit_counts(names, kinds, counts)
+        return self.fit_counts(names, *_merged(names, parts))
 
     def fit_counts(
         self,
@@ -103,6 +142,18 @@ class TableColumns:
         counts : mapping of name to mapping
             Number of samples of each category of the columns of categories; None is a missing one.
         """
+        self._set_columns(names, kinds, counts, {}, [])
+        return self
+
+    def _set_columns(
+        self,
+        names: Sequence[Any],
+        kinds: Sequence[str],
+        counts: Mapping[Any, Mapping[str | None, int]],
+        categories: Mapping[Any, Categories],
+        targets: Sequence[str],
+    ) -> None:
+        """Set what the columns are encoded by: `categories` where given, or else indicators."""
         _check_unique(list(names))
         self.names_ = list(names)
         self.kinds_: list[str] = []
@@ -120,15 +171,18 @@ class TableColumns:
                 left_out.setdefault(reason, []).append(name)
             self.kinds_.append("left out" if reason else kind)
             new = [str(name)] if self.kinds_[-1] == "number" else []
+            has_indicators = self.kinds_[-1] == "category" and name not in categories
             if self.kinds_[-1] == "category":
-                categories, n_pooled = _indicators(counts[name])
-                self.categories_[name] = categories
+                one, n_pooled = categories.get(name), 0
+                if one is None:
+                    one, n_pooled = _indicators(counts[name])
+                self.categories_[name] = one
                 if n_pooled:
-                    pooled[name] = n_pooled, len(categories.texts)
-                new = categories.names(str(name))
+                    pooled[name] = n_pooled, len(one.texts)
+                new = one.names(str(name), targets)
             encoded += new
             groups += [at] * len(new)
-            indicator += [self.kinds_[-1] == "category"] * len(new)
+            indicator += [has_indicators] * len(new)
         _warn_left_out(left_out)
         _warn_pooled(pooled)
         self.feature_names_ = np.asarray(encoded, dtype=object)
@@ -136,7 +190,13 @@ class TableColumns:
         self.indicator_ = np.asarray(indicator, dtype=bool)
         if not encoded:
             raise ValueError("X: expected a column of numbers or categories, got none")
-        return self
+
+    @property
+    def indicator_groups(self) -> NDArray[np.intp]:
+        """Group (D,) of each encoded column: the indicators of one column are one group."""
+        starts = np.ones(len(self.groups_), dtype=bool)
+        starts[1:] = (np.diff(self.groups_) > 0) | ~self.indicator_[1:]
+        return np.cumsum(starts) - 1
 
     @property
     def used(self) -> list[int]:
@@ -164,7 +224,7 @@ class TableColumns:
         pairs = zip(self.used, columns, strict=True)
         return self._encoded([_Column(values, self.names_[at]) for at, values in pairs])
 
-    def _encoded(self, columns: Sequence[_Column]) -> NDArray[np.float64]:
+    def _encoded(self, columns: Sequence[_Column], *, warns: bool = True) -> NDArray[np.float64]:
         n = len(columns[0])
         out = np.empty((n, len(self.feature_names_)))
         unknown = []
@@ -180,6 +240,8 @@ class TableColumns:
             codes = known[code]
             out[:, start : start + categories.width] = categories.encoded(codes)
             start += categories.width
+            if not warns or not any(text is not None for text in categories.texts):
+                continue
             present = np.array([text is not None for text in texts], dtype=bool)[code]
             strange = present & (codes == len(categories.texts))
             if present.sum() >= _MIN_BATCH and strange.sum() == present.sum():
@@ -208,14 +270,44 @@ def count_categories(counts: _Counts, values: _Array) -> None:
         counts.update(_Column(values, "").counts())
 
 
+def _merged(
+    names: Sequence[Any], parts: Sequence[list[tuple[str, _Counts]]]
+) -> tuple[list[str], dict[Any, _Counts]]:
+    """Kinds of columns, and counts of the categories, of all parts of a table."""
+    kinds: list[str] = []
+    counts: dict[Any, _Counts] = {}
+    for at, name in enumerate(names):
+        # Words in one part are words in all.
+        kinds.append(min((part[at][0] for part in parts), key=_KINDS.index))
+        if kinds[-1] == "category":
+            counts[name] = sum((part[at][1] for part in parts), Counter())
+    return kinds, counts
+
+
+def _repeated(counts: Mapping[str | None, int]) -> list[str | None]:
+    """The categories that are not so rare that they are pooled."""
+    return [text for text, count in counts.items() if count >= _MIN_SAMPLES]
+
+
+def _text_order(text: str | None) -> tuple[bool, str]:
+    return text is None, text or ""
+
+
 def _indicators(counts: Mapping[str | None, int]) -> tuple[Categories, int]:
     """The categories that have indicators, and how many of several samples are pooled."""
     most = sum(counts.values()) // _SAMPLES_PER_INDICATOR
     most = max(_MIN_INDICATORS, min(most, _MAX_INDICATORS))
-    repeated = [text for text, count in counts.items() if count >= _MIN_SAMPLES]
-    repeated.sort(key=lambda text: (-counts[text], text is None, text))
-    kept = sorted(repeated[:most], key=lambda text: (text is None, text))
+    repeated = _repeated(counts)
+    repeated.sort(key=lambda text: (-counts[text], _text_order(text)))
+    kept = sorted(repeated[:most], key=_text_order)
     return Categories(kept, pools=len(kept) < len(counts)), len(repeated) - len(kept)
+
+
+def _rows(X: Any, some: NDArray[np.intp]) -> Any:
+    """Rows of a table, by their indices."""
+    if hasattr(X, "iloc"):
+        return X.iloc[some]
+    return X.take(some) if hasattr(X, "take") else X[some]
 
 
 def _names(X: Any) -> list[Any]:

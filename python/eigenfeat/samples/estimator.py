@@ -245,7 +245,13 @@ def given_blocks(
 
 
 def validate_columns(
-    estimator: Any, X: Any, y: Any = "no_validation", *, reset: bool, **options: Any
+    estimator: Any,
+    X: Any,
+    y: Any = "no_validation",
+    sample_weight: Weights = None,
+    *,
+    reset: bool,
+    **options: Any,
 ) -> Any:
     """As `validate_data`, of an estimator that takes tables with categories, which become numbers.
 
@@ -254,9 +260,10 @@ def validate_columns(
     """
     if reset:
         estimator.__dict__.pop("columns_", None)
-        if estimator.categorical_features is not None and is_table(X) and has_categories(X):
-            estimator.columns_ = TableColumns().fit(X)
-    if not hasattr(estimator, "columns_"):
+        encodes = estimator.categorical_features is not None and is_table(X) and has_categories(X)
+    else:
+        encodes = hasattr(estimator, "columns_")
+    if not encodes:
         return validate_data(estimator, X, y, reset=reset, **options)
     if not is_table(X):
         raise ValueError(
@@ -264,11 +271,17 @@ def validate_columns(
             f"got {type(X).__name__}"
         )
     validation.validate_data(estimator, X, reset=reset, skip_check_array=True)
-    encoded = estimator.columns_.transform(X)
     if isinstance(y, str):
-        return validation.check_array(encoded, **options)
-    what = "target" if options.get("y_numeric") else "label"
-    return validation.check_X_y(encoded, plain_labels(y, what=what), **options)
+        return validation.check_array(estimator.columns_.transform(X), **options)
+    continuous = bool(options.get("y_numeric"))
+    labels = plain_labels(y, what="target" if continuous else "label")
+    n = int(X.shape[0])
+    _, labels = validation.check_X_y(np.zeros((n, 1)), labels, **options)
+    weight = None if sample_weight is None else row_weights(sample_weight, n)
+    encoder = TableColumns()
+    encoded = encoder.fit_transform(X, labels, weight, continuous=continuous)
+    estimator.columns_ = encoder
+    return validation.check_X_y(encoded, labels, **options)
 
 
 class NestedEstimators:

@@ -75,8 +75,9 @@ class TableClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstim
         features), "gem_ranks" (GEM features of the ranks), "kernel" (Gaussian, of the ranks) and
         "interactions" (pairs of columns, in bins). "auto" pools all that the samples allow.
     categorical_features : "from_dtype" or None, default="from_dtype"
-        Columns of text and categories in data frames become one-hot; dates and text that nearly
-        always differs are left out with a warning. None refuses them.
+        Columns of text and categories in data frames become one-hot, or target statistics if
+        there are more than 50 categories; dates and text that nearly always differs are left out
+        with a warning. None refuses them.
     class_weight : dict, "balanced" or None, default=None
         Class weights, multiplied into `sample_weight`.
     random_state : int, RandomState or None, default=0
@@ -215,7 +216,7 @@ class TableClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstim
             return self._prepare_blocks(blocks)
         if whole is not None:
             X, y, sample_weight = whole.X, whole.y, whole.weight
-        X, y = validate_columns(self, X, y, reset=True, **_options(X))
+        X, y = validate_columns(self, X, y, sample_weight, reset=True, **_options(X))
         if whole is not None:
             keep_columns(self, blocks, X.shape[1])
         check_classification_targets(y)
@@ -270,7 +271,7 @@ class TableClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstim
         X = np.asarray(X, dtype=np.float64)
         columns = np.arange(samples.n_features)
         if hasattr(self, "columns_"):
-            columns = self.columns_.groups_
+            columns = self.columns_.indicator_groups
         groups = np.append(columns, columns[gaps])
         statistics = TableStatistics.fit(X, samples.block.weight, groups, len(gaps))
         seed = np.random.RandomState(check_random_state(self.random_state).randint(2**31 - 1))

@@ -32,7 +32,7 @@ from eigenfeat.tables.views import Table, TableStatistics
 
 __all__ = ["GEMRegressor"]
 
-_ROWS = {"dtype": FLOATS, "order": "C", "ensure_all_finite": "allow-nan"}
+_ROWS: dict[str, Any] = {"dtype": FLOATS, "order": "C", "ensure_all_finite": "allow-nan"}
 _MOST_SPLINES = 1_500
 _PENALTIES = np.logspace(-6, 2, 33)
 _Array = NDArray[np.float64]
@@ -188,7 +188,9 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         check_powers(self.powers)
         with unchanged_on_error(self):
             options = _ROWS | {"multi_output": True, "y_numeric": True}
-            rows, labels = validate_columns(self, X, _numbers(y), reset=True, **options)
+            rows, labels = validate_columns(
+                self, X, _numbers(y), sample_weight, reset=True, **options
+            )
             rows, labels, weight = weighted_rows(
                 rows, np.asarray(labels, dtype=np.float64), sample_weight
             )

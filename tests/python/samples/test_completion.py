@@ -8,7 +8,14 @@ from flat_gem import gem_classifier
 from sklearn.datasets import load_digits, load_iris
 from sklearn.impute import SimpleImputer
 
-from eigenfeat import GEM, ClassMoments, FisherLDA, GEMClassifier, GEMRegressor
+from eigenfeat import (
+    GEM,
+    ClassMoments,
+    FisherLDA,
+    GEMClassifier,
+    GEMRegressor,
+    TableClassifier,
+)
 from eigenfeat.rayleigh import QuadraticDiscriminant
 from eigenfeat.samples import ArrayBlocks, GeneratedBlocks
 from eigenfeat.samples.completion import GaussianRows
@@ -294,7 +301,7 @@ def test_the_order_of_many_samples_does_not_matter():
     assert in_turn > shuffled - 0.015
 
 
-EMPTY = [GEM(), GEMClassifier(views=["columns", "gem"]), FisherLDA(), QuadraticDiscriminant()]
+EMPTY = [GEM(), TableClassifier(views=["columns", "gem"]), FisherLDA(), QuadraticDiscriminant()]
 
 
 @pytest.mark.parametrize("estimator", [*EMPTY, GEMRegressor()], ids=lambda e: type(e).__name__)
