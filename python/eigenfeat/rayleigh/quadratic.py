@@ -26,6 +26,7 @@ from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.types import Floats, Rows
 from eigenfeat._base.validation import show
 from eigenfeat.expansion.features import expand
+from eigenfeat.moments.class_moments import is_rounding
 from eigenfeat.pencils import rayleigh_matrices as matrices
 from eigenfeat.pencils.class_matrices import SingularDenominatorError, Span, span_of
 from eigenfeat.pencils.fitted_directions import settle
@@ -214,8 +215,10 @@ def _class_gaussians(
     span: Span | None = None,
 ) -> ClassGaussians:
     pooled = matrices.pool(moments)
+    r, labels = len(pooled.within), moments.classes_.tolist()
+    largest = np.abs([moments.mean(c) for c in moments.active_classes]).max(axis=0)
     within = pooled.within / column_scale / column_scale[:, None]
-    r, labels = len(within), moments.classes_.tolist()
+    within = _without_rounding(within, largest / column_scale)
     d = r if span is None else len(span.origin)
     unit = matrices.noise_unit(within, pooled, column_scale) / d
     if not unit > 0:
@@ -231,6 +234,7 @@ def _class_gaussians(
             continue
         means[place] = moments.mean(label)
         own = moments.covariance(label) / column_scale / column_scale[:, None]
+        own = _without_rounding(own, np.abs(means[place]) / column_scale)
         own[pooled.constant] = own[:, pooled.constant] = 0.0
         share = _share(own, weights[place], root, d) if root is not None else float(shrinkage)
         mixed = (1 - share) * own + share * within + ridge * unit * np.eye(r)
@@ -242,6 +246,13 @@ def _class_gaussians(
     with np.errstate(divide="ignore"):
         log_priors = np.log(weights / weights.sum())
     return ClassGaussians(log_priors, means, whiteners, log_whiteners, shares)
+
+
+def _without_rounding(covariance: Array, size: Array) -> Array:
+    """The covariance with zeros for columns of this size whose deviation is rounding alone."""
+    deviation = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    rounding = is_rounding(deviation, size)
+    return np.where(rounding | rounding[:, None], 0.0, covariance)
 
 
 def _share(own: Array, weight: float, root: Array, d: int) -> float:

@@ -211,3 +211,18 @@ def test_classes_of_equal_samples():
         assert QuadraticDiscriminant().fit(X, y).score(X, y) == 1.0
     with pytest.raises(SingularDenominatorError, match="X: expected a column that varies"):
         QuadraticDiscriminant().fit(np.full((30, 2), 0.1), y)
+
+
+def test_covariances_of_rounding_are_none():
+    """Without a ridge they would be inverted; with one they count as zero."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 8)
+    X = np.array([1.0, 2.0, 3.0]) * (1 + y[:, None])
+    X += rng.integers(-1, 2, X.shape) * 2.0**-52
+    assert QuadraticDiscriminant().fit(X, y).score(X, y) == 1.0
+    one = X.copy()
+    one[y == 1] += rng.standard_normal((8, 3))
+    for samples, whose in ((X, "the pooled|class 0's"), (one, "class 0's")):
+        for shrinkage in (0.0, "auto") if samples is X else (0.0,):
+            with pytest.raises(SingularDenominatorError, match=whose):
+                QuadraticDiscriminant(ridge=0.0, shrinkage=shrinkage).fit(samples, y)
