@@ -181,6 +181,10 @@ class DiscriminativeGaussian(Iterative, Verbose, LDG):
 
     def _objective(self, problem: Any, n_neighbors: int) -> LocalGaussians:
         rows, codes = problem.coordinates, problem.codes
+        if np.bincount(codes).max() < 2:
+            raise ValueError(
+                "y: expected a class of two samples or more, got one sample of each class"
+            )
         neighbours = local_neighbours(
             rows, codes, problem.n_classes, n_neighbors, n_threads=self.n_threads
         )

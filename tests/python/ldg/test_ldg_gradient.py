@@ -150,3 +150,9 @@ def test_an_interrupt_keeps_the_best_point(rows, monkeypatch, capsys):
     printed = capsys.readouterr().err.splitlines()
     assert len(printed) == len(model.objective_history_) - 1
     assert printed[-1].startswith("[DiscriminativeGaussian] step ")
+
+
+def test_one_sample_of_each_class_is_refused():
+    X = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 7.0]])
+    with pytest.raises(ValueError, match="y: expected a class of two samples or more, got one"):
+        DiscriminativeGaussian(n_components=1, gamma=1.0).fit(X, [0, 1])
