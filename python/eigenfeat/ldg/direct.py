@@ -6,7 +6,7 @@ import numpy as np
 
 from eigenfeat.ldg._solving.base import WeightedReducer
 from eigenfeat.ldg._solving.scatters import (
-    ClassRows,
+    ClassDeviations,
     Reduction,
     check_means_differ,
     count_components,
@@ -78,7 +78,7 @@ class DirectLDA(WeightedReducer):
     def __init__(self, n_components: int | None = None) -> None:
         self.n_components = n_components
 
-    def _reduce(self, rows: ClassRows) -> Reduction:
+    def _reduce(self, rows: ClassDeviations) -> Reduction:
         _, sizes, turned = np.linalg.svd(rows.between_factor, full_matrices=False)
         rank = check_means_differ(int(np.sum(sizes > means_rounding(rows))))
         m = count_components(self.n_components, rank, "rank of the scatter between classes")

@@ -15,16 +15,16 @@ from sklearn.utils._param_validation import Interval
 from eigenfeat.ldg._solving.base import ClassReducer, WeightedReducer
 from eigenfeat.ldg._solving.scatters import (
     Array,
-    ClassRows,
+    ClassDeviations,
+    PrincipalBasis,
     Reduction,
-    Span,
     regularized_fisher,
     shares_of_variance,
 )
 
 __all__ = ["PCAFisher", "RegularizedFisher"]
 
-LEAST_SHARE = 1e-8  # of a direction's variance that is taken to be within classes
+LEAST_SHARE = 1e-8  # smallest share of a direction's variance within classes
 
 
 class RegularizedFisher(WeightedReducer):
@@ -98,7 +98,7 @@ class RegularizedFisher(WeightedReducer):
         self.n_components = n_components
         self.ridge = ridge
 
-    def _reduce(self, rows: ClassRows) -> Reduction:
+    def _reduce(self, rows: ClassDeviations) -> Reduction:
         return regularized_fisher(rows, self.n_components, self.ridge)
 
 
@@ -174,10 +174,10 @@ class PCAFisher(ClassReducer):
         self.n_components = n_components
         self.pca_components = pca_components
 
-    def _reduce(self, rows: ClassRows) -> Reduction:
+    def _reduce(self, rows: ClassDeviations) -> Reduction:
         span = rows.span()
         p = principal_count(rows, span, self.pca_components)
-        selected = Span(span.basis[:, :p], span.sizes[:p])
+        selected = PrincipalBasis(span.basis[:, :p], span.sizes[:p])
         result = shares_of_variance(rows, selected, self.n_components)
         within: Array = np.maximum(result.within, LEAST_SHARE)
         return Reduction(
@@ -186,13 +186,13 @@ class PCAFisher(ClassReducer):
         )
 
 
-def principal_count(rows: ClassRows, span: Span, pca_components: int | None) -> int:
-    """Return how many principal components to keep: as asked for, or by the rule.
+def principal_count(rows: ClassDeviations, span: PrincipalBasis, pca_components: int | None) -> int:
+    """Return the number of principal components: as given, or by the rule.
 
     Raises
     ------
     ValueError
-        If the samples have fewer than asked for.
+        If the rank of the samples is smaller than the given number.
     """
     rank = len(span.sizes)
     if pca_components is None:

@@ -25,9 +25,9 @@ __all__ = ["DiscriminativeGaussian"]
 class DiscriminativeGaussian(Iterative, Verbose, LDG):
     """Directions that minimise a smooth leave-one-out error of local Gaussians.
 
-    Use it for two or three dimensions, if some seconds do not matter. Set `n_components` first,
-    then `n_neighbors`. User guide: :doc:`/guide/reduction`; the objective and its minimisation:
-    :doc:`/guide/objectives`.
+    Use it for two or three dimensions; it is slower than `LDG`, by seconds. Set `n_components`
+    first, then `n_neighbors`. User guide: :doc:`/guide/reduction`; the objective and its
+    minimisation: :doc:`/guide/objectives`.
 
     The search starts from `LDG`; each number of components needs a search of its own. Steps follow
     the gradient, are orthonormalised by QR, and have Barzilai-Borwein lengths with the nonmonotone
@@ -37,7 +37,7 @@ class DiscriminativeGaussian(Iterative, Verbose, LDG):
     Parameters
     ----------
     n_components, gamma, n_neighbors, standardize, random_state, n_threads
-        As in `LDG`, which chooses those not given; gamma matters only for the start.
+        As in `LDG`, which chooses parameters that are not given; gamma only affects the start.
     tol : float >= 0, default=1e-4
         Stops when the gradient along the constraint is at most this fraction of that at the start.
     max_iter : int, default=1000
@@ -151,7 +151,7 @@ class DiscriminativeGaussian(Iterative, Verbose, LDG):
                     ConvergenceWarning,
                 )
         if self.stop_reason_ == "interrupted":
-            raise KeyboardInterrupt  # what was found until then stays
+            raise KeyboardInterrupt  # the fitted directions remain
         return self
 
     def _keep(
@@ -163,7 +163,7 @@ class DiscriminativeGaussian(Iterative, Verbose, LDG):
         values: NDArray[np.float64],
         vectors: NDArray[np.float64],
     ) -> None:
-        """Start from LDG's directions, and keep those that the search ends with."""
+        """Minimise from LDG's directions, and keep the result."""
         objective = self._objective(problem, n_neighbors)
         result = minimise(
             objective,
@@ -195,7 +195,7 @@ class DiscriminativeGaussian(Iterative, Verbose, LDG):
 def _principal(
     B: NDArray[np.float64], gradient: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Rotate B so that B^T times the gradient, symmetric but for rounding, is diagonal."""
+    """Rotate B so that B^T times the gradient, which is symmetric up to rounding, is diagonal."""
     product = B.T @ gradient
     values, rotation = np.linalg.eigh((product + product.T) / 2)
     return values, signed(B @ rotation)

@@ -1,9 +1,9 @@
 """Discriminant directions by the generalized singular value decomposition.
 
 Howland and Park (2004): with ``K = [H_b; H_w]`` two ordinary decompositions give X with
-``X^T S_b X = diag(alpha^2)``, ``X^T S_w X = diag(beta^2)`` and ``alpha^2 + beta^2 = 1``, whether or
-not any of the scatters is singular. As ``K^T K = S_t`` has the factor of the centred rows, too, the
-first of them is that of the rows.
+``X^T S_b X = diag(alpha^2)``, ``X^T S_w X = diag(beta^2)`` and ``alpha^2 + beta^2 = 1``, even if
+scatters are singular. ``K^T K = S_t`` is also the scatter of the centred samples, so the first
+decomposition is the singular value decomposition of the samples.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from eigenfeat.ldg._solving.base import WeightedReducer
-from eigenfeat.ldg._solving.scatters import ClassRows, Reduction, shares_of_variance
+from eigenfeat.ldg._solving.scatters import ClassDeviations, Reduction, shares_of_variance
 
 __all__ = ["GSVDDiscriminant"]
 
@@ -79,7 +79,7 @@ class GSVDDiscriminant(WeightedReducer):
     def __init__(self, n_components: int | None = None) -> None:
         self.n_components = n_components
 
-    def _reduce(self, rows: ClassRows) -> Reduction:
+    def _reduce(self, rows: ClassDeviations) -> Reduction:
         result = shares_of_variance(rows, rows.span(), self.n_components)
         pairs = {"alphas_": np.sqrt(result.between), "betas_": np.sqrt(result.within)}
         return Reduction(result.directions / rows.unit, pairs)

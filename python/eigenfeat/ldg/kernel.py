@@ -30,11 +30,11 @@ __all__ = ["KernelLDG"]
 
 _Array = NDArray[np.float64]
 
-_INDEFINITE = 1e-6  # a negative eigenvalue of that share of the largest is no rounding
-_MATRICES = 6  # (n, n), at the same time
-_OF_COUNTS = ("additive_chi2", "chi2")  # kernels of numbers that are not negative
-_AS_THEY_ARE = (*_OF_COUNTS, "precomputed")  # kernels of samples that are not standardised
-_INVARIANT = ("linear", "rbf", "laplacian")  # under translation, once they are centred
+_INDEFINITE = 1e-6  # negative eigenvalues above this share of the largest are not rounding
+_MATRICES = 6  # (n, n) arrays that are held at the same time
+_OF_COUNTS = ("additive_chi2", "chi2")  # kernels of nonnegative numbers
+_AS_THEY_ARE = (*_OF_COUNTS, "precomputed")  # kernels without standardisation
+_INVARIANT = ("linear", "rbf", "laplacian")  # centred kernels that are invariant under translation
 _LEARNT = (
     "eigenvalues_",
     "gamma_",
@@ -193,7 +193,7 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                 raise ValueError(f"X: expected a square kernel matrix, got shape {kernel.shape}")
             root = _Root.of(kernel)
             linear = self._linear().fit(root.rows, labels)
-            # The root's eigenvectors have any sign, and so the components in their coordinates.
+            # Eigenvectors of the root, and components in their coordinates, have arbitrary signs.
             self.dual_coef_ = signed(expand(root.inverse, linear.components_.T, expansion="none"))
             self.kernel_eigenvalues_, self.kernel_means_ = root.eigenvalues, root.means
             self.X_fit_ = rows
@@ -217,7 +217,7 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         rows = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, order="C", reset=False)
         rows = in_order(rows) if issparse(rows) else rows
         kernel = self._kernel(rows, self.X_fit_)
-        # The columns of the coefficients sum to 0 but for rounding, so this is all of the centring.
+        # Columns of the coefficients sum to 0 up to rounding, so no other centring is needed.
         centred = np.ascontiguousarray(kernel - self.kernel_means_)
         projected = expand(centred, self.dual_coef_, expansion="none", n_threads=self.n_threads)
         return projected.astype(rows.dtype, copy=False)
@@ -248,7 +248,7 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """Return the columns' means and standard deviations, None where they are not used."""
         as_they_are = not isinstance(self.kernel, str) or self.kernel in _AS_THEY_ARE
         scaled = self.standardize and not as_they_are
-        # Means are subtracted from rows far from 0, which would cancel in their products.
+        # Samples far from 0 are centred; otherwise their products would cancel.
         centred = not issparse(X) and (scaled or self.kernel in _INVARIANT)
         mean = np.asarray(X.mean(axis=0, dtype=np.float64)) if centred else None
         if not scaled:
@@ -257,7 +257,7 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return mean, np.where(deviation > 0, deviation, 1.0)
 
     def _moved(self, X: Any) -> Any:
-        """Rows in float64, centred and scaled as the training samples are."""
+        """Return samples in float64, centred and scaled as the training samples."""
         rows = X.astype(np.float64)
         if self.mean_ is not None:
             rows = (rows.toarray() if issparse(rows) else rows) - self.mean_
@@ -266,7 +266,7 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return rows.multiply(1.0 / self.scale_).tocsr() if issparse(rows) else rows / self.scale_
 
     def _check_signs(self, X: Any) -> None:
-        """ValueError for negative numbers where the kernel divides by sums of two."""
+        """Raise ValueError for negative numbers if the kernel divides by sums of two numbers."""
         if isinstance(self.kernel, str) and self.kernel in _OF_COUNTS:
             least = X.min() if X.shape[0] else 0.0
             if least < 0:
@@ -275,7 +275,7 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                 )
 
     def _kernel(self, X: Any, other: Any, order: Any = None) -> _Array:
-        """Return the kernel between rows, in float64; a named one by columns in this order."""
+        """Return the kernel between samples, in float64."""
         self._check_signs(X)
         count_cores()
         if isinstance(self.kernel, str) and self.kernel == "precomputed":
@@ -286,7 +286,7 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         else:
             parameters = {"gamma": self.kernel_gamma, "degree": self.degree, "coef0": self.coef0}
             if self.kernel_gamma is None and self.kernel == "chi2":
-                del parameters["gamma"]  # which takes no None
+                del parameters["gamma"]  # None is not a valid value
             rows, others = (self._moved(part) for part in (X, other))
             if order is not None:
                 rows, others = rows[:, order], others[:, order]
@@ -305,7 +305,7 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
 
 def _sparse_deviations(X: Any) -> _Array:
-    """Return the standard deviations of a CSR matrix's columns, exactly 0 of constant ones."""
+    """Return standard deviations of the columns of a CSR matrix, exactly 0 for constant ones."""
     n, d = X.shape
     columns, values = X.indices, X.data.astype(np.float64)
     peak = np.zeros(d)
@@ -321,8 +321,8 @@ def _sparse_deviations(X: Any) -> _Array:
 class _Root:
     """The centred kernel matrix as ``Y Y^T``.
 
-    ``rows`` Y (n, r); ``inverse`` (n, r) maps a row's centred kernel to its Y; ``eigenvalues``
-    (r,), descending; ``means`` (n,) of the matrix's columns.
+    ``rows``: Y (n, r). ``inverse`` (n, r): maps the centred kernel of a sample to its Y.
+    ``eigenvalues`` (r,): descending. ``means`` (n,): means of the columns of the matrix.
     """
 
     rows: _Array
@@ -332,7 +332,7 @@ class _Root:
 
     @classmethod
     def of(cls, kernel: _Array) -> _Root:
-        """Decompose a symmetric kernel matrix (n, n), and leave out what is rounding."""
+        """Decompose a symmetric kernel matrix (n, n), without eigenvalues that are rounding."""
         n = len(kernel)
         unit = float(np.abs(kernel).max())
         gap = float(np.abs(kernel - kernel.T).max())
@@ -342,7 +342,7 @@ class _Root:
         centred = kernel - means - means[:, None] + means.mean()
         symmetric = (centred + centred.T) / 2
         values, vectors = np.linalg.eigh(symmetric)
-        # Entries are rounded where they are computed and where means are taken from them.
+        # Entries are rounded when they are computed and when means are subtracted.
         rounding = 10 * n * float(np.finfo(np.float64).eps)
         if -values[0] > max(_INDEFINITE * values[-1], rounding * unit):
             raise ValueError(
@@ -358,5 +358,5 @@ class _Root:
         roots = np.sqrt(values)
         rows = np.ascontiguousarray(vectors * roots)
         inverse = vectors / roots
-        inverse -= inverse.mean(axis=0)  # exactly orthogonal to what centring takes
+        inverse -= inverse.mean(axis=0)  # exactly orthogonal to constants
         return cls(rows, inverse, values, means)

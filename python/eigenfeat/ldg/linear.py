@@ -58,7 +58,7 @@ N_FOLDS = 5
 
 @dataclass(eq=False)
 class Problem:
-    """Training samples in the coordinates that they are solved in, and what selection found."""
+    """Training samples, the coordinates in which they are solved, and results of the selection."""
 
     rows: NDArray[Any]  # (n, varying columns), standardised; the coordinates of sparse samples
     coordinates: NDArray[Any]  # (n, r)
@@ -72,18 +72,18 @@ class Problem:
 
     @property
     def rank(self) -> int:
-        """Most directions."""
+        """Largest number of directions."""
         return int(self.coordinates.shape[1])
 
     @property
     def spread_out(self) -> bool:
-        """Whether parameters are to be chosen by rows that had no part in the directions."""
+        """Whether parameters are chosen on held-out samples."""
         return spread_out(len(self.rows), len(self.columns.varying))
 
     def fold_accuracies(
         self, counts: Sequence[int], gammas: Sequence[float], dimensions: Sequence[int]
     ) -> FoldAccuracies:
-        """Accuracies of candidates on samples left out."""
+        """Return accuracies of candidates on held-out samples."""
         return fold_accuracies(
             self.coordinates,
             self.codes,
@@ -95,7 +95,7 @@ class Problem:
         )
 
     def scatters(self, n_neighbors: int) -> LocalScatters:
-        """V and A."""
+        """Return V and A."""
         if self.kernel is None:
             return local_scatters(
                 self.coordinates, self.codes, self.n_classes, n_neighbors, n_threads=self.n_threads
@@ -106,12 +106,12 @@ class Problem:
     def solve(
         self, scatters: LocalScatters, gamma: float, count: int
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The smallest eigenvalues of ``V - gamma A``, and vectors."""
+        """Return the smallest eigenvalues of ``V - gamma A``, and eigenvectors."""
         matrix = scatters.within - gamma * scatters.weighted
         return smallest_eigenpairs(matrix, min(count, self.rank))
 
     def accuracy(self, vectors: NDArray[np.float64]) -> float:
-        """Leave-one-out 3-NN accuracy of the samples' projections."""
+        """Return the leave-one-out 3-NN accuracy of projected samples."""
         reduced = expand(self.coordinates, vectors, expansion="none", n_threads=self.n_threads)
         return knn_accuracy(reduced, self.codes, self.n_threads)
 
@@ -150,17 +150,25 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     ----------
     components_ : (n_components, d) array
         Orthonormal directions in standardised features, one per row.
-    mean_, scale_ : (d,) arrays
+    mean_ : (d,) array
         Samples become ``(X - mean_) / scale_``.
+    scale_ : (d,) array
+        Standard deviations of the columns; 1 for constant columns or without `standardize`.
     eigenvalues_ : (n_components,) array
         Eigenvalues of ``V - gamma A``, ascending.
-    gamma_, n_neighbors_, n_components_ : float, int, int
-        The values given or chosen.
+    gamma_ : float
+        The weight given or chosen.
+    n_neighbors_ : int
+        The number of neighbours given or chosen.
+    n_components_ : int
+        The number of directions given or chosen.
     cv_results_ : dict
         For each parameter that was chosen, the candidates and, under the name with "_accuracy",
         their accuracies.
-    classes_, short_classes_ : arrays
-        Labels, sorted; labels of classes with fewer samples than `n_neighbors_` asks for.
+    classes_ : (k,) array
+        Labels, sorted.
+    short_classes_ : array
+        Labels of classes with at most `n_neighbors_` samples.
 
     Warns
     -----
@@ -278,7 +286,7 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return int(self.components_.shape[0])
 
     def _project_dense(self, X: NDArray[Any]) -> NDArray[Any]:
-        """By blocks of samples that are centred before they are multiplied: means may be large."""
+        """Project block by block; samples are centred first, because means may be large."""
         result = np.empty((len(X), len(self.components_)), dtype=X.dtype)
         directions = np.ascontiguousarray(self.components_.T)
         block = max(1, 2**22 // max(X.shape[1], 1))
@@ -296,8 +304,8 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         check_classification_targets(y)
         problem, classes = self._problem(X, y)
         candidates = self._candidates(problem)
-        if self._asks_others(problem, candidates):
-            candidates = self._chosen_by_folds(problem, candidates)
+        if self._needs_held_out(problem, candidates):
+            candidates = self._choose_on_held_out(problem, candidates)
         n_neighbors = self._choose_neighbors(problem, candidates["n_neighbors"])
         scatters = problem.scatters(n_neighbors)
         gamma = self._choose_gamma(problem, scatters, candidates["gamma"])
@@ -311,10 +319,10 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 f"n_neighbors: expected more than {n_neighbors} samples of every class, got fewer "
                 f"of {show(self.short_classes_.tolist())}, whose local means are of what there is",
                 RuntimeWarning,
-                stacklevel=4,  # past the decorator
+                stacklevel=4,  # the caller of fit
             )
 
-    _in_span: ClassVar[bool] = True  # whether directions may be solved for in the samples' span
+    _in_span: ClassVar[bool] = True  # whether sparse samples may be solved in their span
 
     def _problem(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
         classes, codes = np.unique(y, return_inverse=True)
@@ -329,13 +337,13 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return problem, classes
 
     def _span_problem(self, X: Any, codes: NDArray[np.int64], n_classes: int) -> Problem:
-        """The problem in the span of sparse samples, which are not made dense."""
+        """Return the problem in the span of sparse samples, which stay sparse."""
         columns, samples = sparse_columns(X, self.standardize)
         basis, rows, kernel = kernel_coordinates(samples)
         return Problem(rows, rows, basis, columns, codes, n_classes, self.n_threads, kernel)
 
     def _candidates(self, problem: Problem) -> dict[str, Any]:
-        """Each parameter's candidates: one, or several to choose from. Checked before any work."""
+        """Check the parameters, and return the candidates of each."""
         counts: Sequence[int] = selection.NEIGHBORS
         gammas: Sequence[float] = selection.GAMMAS
         if problem.spread_out:
@@ -364,13 +372,13 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 )
         return chosen
 
-    def _asks_others(self, problem: Problem, candidates: dict[str, Any]) -> bool:
-        """Whether there is anything to choose, and samples are too few to choose by themselves."""
+    def _needs_held_out(self, problem: Problem, candidates: dict[str, Any]) -> bool:
+        """Whether a parameter has several candidates, to be compared on held-out samples."""
         several = any(len(values) > 1 for values in candidates.values())
         return problem.spread_out and (several or self._greedy)
 
-    def _chosen_by_folds(self, problem: Problem, candidates: dict[str, Any]) -> dict[str, Any]:
-        """The candidates that samples left out by folds prefer, one of each."""
+    def _choose_on_held_out(self, problem: Problem, candidates: dict[str, Any]) -> dict[str, Any]:
+        """Return the best candidate of each parameter on held-out samples."""
         counts = selection.useful_counts(candidates["n_neighbors"], problem.codes)
         tried = problem.fold_accuracies(counts, candidates["gamma"], candidates["n_components"])
         n_neighbors, gamma, dimension = tried.best()
@@ -428,7 +436,7 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def _choose_components(
         self, problem: Problem, scatters: LocalScatters, gamma: float, candidates: list[int]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Eigenvalues and vectors of the number of components that is given or chosen."""
+        """Return eigenvalues and vectors, as many as given or chosen."""
         greedy = self._greedy and not problem.spread_out
         most = selection.GREEDY_LIMIT if greedy else max(candidates)
         values, vectors = problem.solve(scatters, gamma, most)

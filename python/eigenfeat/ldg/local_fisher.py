@@ -1,13 +1,13 @@
 """Local Fisher discriminant analysis: classes may have several modes.
 
-Sugiyama (2007); Parrish (2012), equations 2.8 and 2.9. With affinities ``A_ij`` of rows of the same
-class, 0 for others, and ``L = D - A`` the Laplacian of a class of n_c rows,
+Sugiyama (2007); Parrish (2012), equations 2.8 and 2.9. With affinities ``A_ij`` of samples of the
+same class, 0 for others, and the Laplacian ``L = D - A`` of a class of n_c samples,
 
     ``S_w = sum_c X_c^T L_c X_c / n_c``,
     ``S_b = sum_c (1/n - 1/n_c) X_c^T L_c X_c + S_t - sum_c (n_c / n) S_c``,
 
-where the last two terms are the sum over pairs of different classes, which weigh 1/n each: S_t is
-the scatter of all rows about their mean and S_c that of a class about its own.
+where the last two terms are the sum over pairs of samples of different classes, with weights 1/n:
+S_t is the scatter of all samples about their mean, and S_c the scatter of a class about its mean.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from eigenfeat.ldg._solving.base import ClassReducer
 from eigenfeat.ldg._solving.scatters import (
     EPS,
     Array,
-    ClassRows,
+    ClassDeviations,
+    PrincipalBasis,
     Reduction,
-    Span,
     count_components,
     largest_ratios,
 )
@@ -136,7 +136,7 @@ class LocalFisher(ClassReducer):
         self.pca_components = pca_components
         self.embedding_type = embedding_type
 
-    def _reduce(self, rows: ClassRows) -> Reduction:
+    def _reduce(self, rows: ClassDeviations) -> Reduction:
         narrow, basis, p = self._narrowed(rows)
         d = narrow.within.shape[1] if p else rows.within.shape[1]
         m = count_components(self.n_components, narrow.within.shape[1], self._bound(rows, p))
@@ -150,11 +150,11 @@ class LocalFisher(ClassReducer):
             V = V * np.sqrt(np.maximum(values, 0.0))
         return Reduction(V if basis is None else basis @ V, attributes)
 
-    def _narrowed(self, rows: ClassRows) -> tuple[ClassRows, Array | None, int | None]:
-        """Return rows in a basis, the basis, and the number of principal components if asked."""
+    def _narrowed(self, rows: ClassDeviations) -> tuple[ClassDeviations, Array | None, int | None]:
+        """Return samples in a basis, the basis, and the number of principal components, if any."""
         if self.pca_components is None:
             return *rows.compressed(), None
-        span = Span.of(rows.centred)
+        span = PrincipalBasis.of(rows.centred)
         if self.pca_components == "auto":
             p = _nonsingular_part(rows, span)
         else:
@@ -162,15 +162,15 @@ class LocalFisher(ClassReducer):
         basis = span.basis[:, :p]
         return rows.in_basis(basis), basis, p
 
-    def _bound(self, rows: ClassRows, p: int | None) -> str:
+    def _bound(self, rows: ClassDeviations, p: int | None) -> str:
         if p is not None:
             return "pca_components"
         n, d = rows.within.shape
         return "columns" if d <= n else "rank of the rows"
 
 
-def _scatters(rows: ClassRows, n_neighbors: int) -> tuple[Array, Array]:
-    """Return local S_b and S_w (d, d), both divided by the number of rows."""
+def _scatters(rows: ClassDeviations, n_neighbors: int) -> tuple[Array, Array]:
+    """Return local S_b and S_w (d, d), both divided by the number of samples."""
     n, counts = len(rows.within), rows.counts
     H_b = rows.between_factor
     between, within = affinity_sums(
@@ -183,17 +183,17 @@ def _scatters(rows: ClassRows, n_neighbors: int) -> tuple[Array, Array]:
     return between + H_b.T @ H_b, within
 
 
-def _nonsingular_part(rows: ClassRows, span: Span) -> int:
-    """Return how many principal components, from the first, have a nonsingular S_w.
+def _nonsingular_part(rows: ClassDeviations, span: PrincipalBasis) -> int:
+    """Return the number of leading principal components with a nonsingular S_w.
 
     Raises
     ------
     ValueError
-        If already the first has not.
+        If S_w vanishes on the first component.
     """
     most = principal_count(rows, span, None)
     basis, sizes = span.basis[:, :most], span.sizes[:most]
-    # The part of each component that those before it, within classes, do not explain.
+    # The part of each component, within classes, that earlier components do not explain.
     white = rows.within @ (basis / (sizes * np.sqrt(len(rows.within))))
     triangle = np.linalg.qr(white, mode="r")
     rounding = 10 * max(rows.within.shape) * EPS * sizes[0] / sizes

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.linalg import eigh
 
 from eigenfeat.ldg._solving.base import WeightedReducer
-from eigenfeat.ldg._solving.scatters import EPS, ClassRows, Reduction, count_components
+from eigenfeat.ldg._solving.scatters import EPS, ClassDeviations, Reduction, count_components
 
 __all__ = ["MaximumMarginCriterion"]
 
@@ -77,7 +77,7 @@ class MaximumMarginCriterion(WeightedReducer):
     def __init__(self, n_components: int | None = None) -> None:
         self.n_components = n_components
 
-    def _reduce(self, rows: ClassRows) -> Reduction:
+    def _reduce(self, rows: ClassDeviations) -> Reduction:
         basis = rows.span().basis
         r = basis.shape[1]
         narrow = rows.in_basis(basis)

@@ -37,7 +37,13 @@ from eigenfeat.ldg._solving.metrics import (
     pairs_of,
     ranked_by_information,
 )
-from eigenfeat.ldg._solving.scatters import Array, ClassRows, Reduction, Span, count_components
+from eigenfeat.ldg._solving.scatters import (
+    Array,
+    ClassDeviations,
+    PrincipalBasis,
+    Reduction,
+    count_components,
+)
 from eigenfeat.samples.estimator import Iterative, StoppedError, with_steps
 
 if TYPE_CHECKING:
@@ -174,7 +180,7 @@ class ITML(Iterative, ClassReducer):
         """
         return super().fit(X, y)
 
-    def _reduce(self, rows: ClassRows) -> Reduction:
+    def _reduce(self, rows: ClassDeviations) -> Reduction:
         X = rows.centred
         quantiles = check_quantiles(self.quantiles)
         codes = np.repeat(np.arange(len(rows.counts)), rows.counts)
@@ -198,7 +204,7 @@ class ITML(Iterative, ClassReducer):
         """
         n, d = X.shape
         m = count_components(self.n_components, d, "number of columns")
-        basis = Span.of(X).basis if n < d else None
+        basis = PrincipalBasis.of(X).basis if n < d else None
         rows = X if basis is None else X @ basis
         gaps, same, bounds = pairs_of(rows, codes, *pairs, quantiles)
         metric, sweeps, _ = learnt_metric(
@@ -331,7 +337,7 @@ class NCA(Iterative, ClassReducer):
         """
         return super().fit(X, y)
 
-    def _reduce(self, rows: ClassRows) -> Reduction:
+    def _reduce(self, rows: ClassDeviations) -> Reduction:
         X = rows.centred
         m = count_components(self.n_components, X.shape[1], "number of columns")
         codes = np.repeat(np.arange(len(rows.counts)), rows.counts)

@@ -26,7 +26,7 @@ __all__ = ["SparseLDG"]
 
 _Array = NDArray[np.float64]
 
-_MATRICES = 12  # (d, d), at the same time
+_MATRICES = 12  # (d, d) arrays that are held at the same time
 
 
 class SparseLDG(LDG):
@@ -40,9 +40,8 @@ class SparseLDG(LDG):
     n_components : int, "cv", "greedy" or sequence of int, default="cv"
         As in `LDG`; the directions of `LDG` are used for the choice.
     sparsity : float >= 1, default=3
-        Bound of ``|b|_1^2`` for a unit vector b, which c columns of equal weight reach at c. It
-        does not promise that many columns, but smaller values give fewer. At d or more there is no
-        constraint.
+        Bound of ``|b|_1^2`` for a unit vector b; c columns of equal weight have ``|b|_1^2 = c``.
+        The number of columns may differ, but smaller values give fewer. No constraint at d or more.
     deflation : {"sparse", "orthonormal"}, default="sparse"
         "orthonormal" directions are less sparse the later they are.
     gamma, n_neighbors, standardize, random_state, n_threads
@@ -171,7 +170,7 @@ class SparseLDG(LDG):
     _in_span: ClassVar[bool] = False
 
     def _problem(self, X: Any, y: Any) -> Any:
-        """Solve in the columns themselves: those of a rotated basis would not be sparse."""
+        """Solve in the original columns; in a rotated basis directions would not be sparse."""
         problem, classes = super()._problem(X, y)
         check_memory("SparseLDG", _MATRICES, problem.rows.shape[1])
         basis = Basis(None, None, problem.rows.shape[1])
@@ -203,7 +202,7 @@ class SparseLDG(LDG):
 def sparsely_deflated(
     Z: _Array, count: int, sparsity: float, *, tol: float, max_iter: int
 ) -> tuple[list[SparseDirection], _Array]:
-    """Find directions (d, count) of Z one after the other by sparse deflation."""
+    """Find directions (d, count) of Z successively, by sparse deflation."""
     solutions, directions = [], np.zeros((len(Z), count))
     rest = Z.copy()
     values = np.linalg.eigvalsh(Z)
@@ -214,8 +213,8 @@ def sparsely_deflated(
         b = result.vector
         value = float(b @ rest @ b)
         if value >= -rounding and not moved:
-            # A direction that was deflated to 0 would be found again and again, or mixed with
-            # others of value 0: those that are left become negative.
+            # A direction that was deflated to eigenvalue 0 would be found repeatedly, or mixed with
+            # others of eigenvalue 0; a shift makes the remaining eigenvalues negative.
             below = float(np.ptp(values)) or 1.0
             rest = rest - (float(np.linalg.eigvalsh(rest)[-1]) + below) * np.eye(len(Z))
             moved = True
@@ -233,7 +232,7 @@ def sparsely_deflated(
 def orthonormally_deflated(
     Z: _Array, count: int, sparsity: float, *, tol: float, max_iter: int
 ) -> tuple[list[SparseDirection], _Array]:
-    """Find orthonormal directions (d, count) of Z in the complement of those before."""
+    """Find orthonormal directions (d, count) of Z, each in the complement of the previous ones."""
     solutions, directions = [], np.zeros((len(Z), count))
     complement = np.eye(len(Z))
     for i in range(count):
@@ -241,14 +240,14 @@ def orthonormally_deflated(
         result = sparse_direction((rest + rest.T) / 2, sparsity, tol=tol, max_iter=max_iter)
         solutions.append(result)
         directions[:, i] = complement @ result.vector
-        complement = complement @ _others(result.vector)
-    return solutions, signed(directions) + 0.0  # without negative zeros
+        complement = complement @ _complement(result.vector)
+    return solutions, signed(directions) + 0.0  # + 0.0 turns -0.0 into 0.0
 
 
-def _others(vector: _Array) -> _Array:
+def _complement(vector: _Array) -> _Array:
     """Orthonormal columns (d, d - 1) orthogonal to a unit vector, by a Householder reflection.
 
-    Columns are those of the identity wherever the vector is 0.
+    Where the vector is 0, columns are unit vectors.
     """
     pivot = int(np.argmax(np.abs(vector)))
     normal = vector.copy()

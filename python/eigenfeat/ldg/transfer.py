@@ -3,10 +3,10 @@
 Parrish (2012), chapter 4. Local means of the samples of both domains are made of source samples,
 and equation 4.3 weighs the two domains' scatters about them by ``1 - alpha`` and ``alpha``.
 
-The thesis contradicts itself on the weight of a row's own class g. In (4.3) gamma weighs the other
-classes alone, and the own one has ``1 - p_g``. In (4.4), which is said to be a rearrangement of it,
-and in all that follows up to (4.14) gamma weighs all classes, as in chapter 3, and the own one has
-``1 - gamma p_g``.
+The thesis is inconsistent about the weight of a sample's own class g. In (4.3) gamma weighs only
+the other classes, and the own class has ``1 - p_g``. In (4.4), which is said to be a rearrangement
+of (4.3), and in all equations up to (4.14), gamma weighs all classes, as in chapter 3, and the own
+class has ``1 - gamma p_g``.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from eigenfeat.expansion.features import expand
 from eigenfeat.ldg._solving.base import Reducer
 from eigenfeat.ldg._solving.coordinates import smallest_eigenpairs
 from eigenfeat.ldg._solving.domains import DomainScaler, domain_rows, split_domains, stack_domains
-from eigenfeat.ldg._solving.scatters import Array, Reduction, Span, count_components
+from eigenfeat.ldg._solving.scatters import Array, PrincipalBasis, Reduction, count_components
 from eigenfeat.ldg._solving.selection import (
     NEIGHBORS,
     local_qda_accuracies,
@@ -51,7 +51,7 @@ __all__ = ["TransferLDG"]
 _ALPHAS = (0.0, 0.1, 0.3, 0.5)
 _GAMMAS = (0.2, 0.4, 0.6, 0.8, 0.9)
 _GAMMA_FOR_ALPHA = 0.9
-_EXTRA_DIMENSIONS = 5  # beside one a class, where alpha and gamma are chosen
+_EXTRA_DIMENSIONS = 5  # dimensions in addition to one per class, to choose alpha and gamma
 _MOST_FOLDS = 5
 
 
@@ -66,7 +66,7 @@ class TwoDomains:
     source_neighbours: NDArray[np.int64]
     target_neighbours: NDArray[np.int64]
     n_threads: int | None
-    others: bool = False  # whether own classes have the weights of (4.3), not those of (4.4)
+    others: bool = False  # whether own classes have the weights of (4.3) instead of (4.4)
 
     @classmethod
     def of(
@@ -79,7 +79,7 @@ class TwoDomains:
         n_threads: int | None = None,
         others: bool = False,
     ) -> TwoDomains:
-        """Look for the neighbours of all samples among those of the source."""
+        """Find the neighbours of all samples in the source."""
         k = int(source_codes.max()) + 1
         own, across = (
             local_neighbours(
@@ -95,14 +95,14 @@ class TwoDomains:
         return self.source_neighbours.shape[1]
 
     def source_scatters(self) -> LocalScatters:
-        """V and A of the source's samples: the second sum of (4.3)."""
+        """Return V and A of samples of the source: the second sum of (4.3)."""
         result = scatters_of_neighbours(
             self.source, self.source_codes, self.source_neighbours, n_threads=self.n_threads
         )
         return self._weighed(result, self.source, self.source_codes, self.source_neighbours)
 
     def target_scatters(self, rows: NDArray[np.intp]) -> LocalScatters:
-        """V and A of some of the target's samples, with the source's priors: the first sum."""
+        """Return V and A of samples of the target, with the source's priors: the first sum."""
         asked = self.target[rows], self.target_codes[rows], self.target_neighbours[rows]
         return self._weighed(self._scatters(*asked), *asked)
 
@@ -121,7 +121,7 @@ class TwoDomains:
         codes: NDArray[np.int64],
         neighbours: NDArray[np.int64],
     ) -> LocalScatters:
-        """V and A; for (4.3) both less the samples' own classes, these weighted by their priors."""
+        """Return V and A; for (4.3), subtract the terms of own classes, times their priors."""
         if not self.others:
             return result
         priors = np.bincount(self.source_codes, minlength=self.n_classes) / len(self.source)
@@ -134,7 +134,7 @@ class TwoDomains:
         return result._replace(within=within, weighted=weighted)
 
     def hits(self, directions: Array, known: NDArray[np.intp], asked: NDArray[np.intp]) -> int:
-        """Count the target rows `asked` that 3-NN gets right from the source and `known` rows."""
+        """Count target samples `asked` that 3-NN of source and `known` samples labels correctly."""
         rows = np.vstack([self.source, self.target[known], self.target[asked]])
         reduced = expand(rows, directions, expansion="none", n_threads=self.n_threads)
         codes = np.concatenate([self.source_codes, self.target_codes[known]])
@@ -146,7 +146,7 @@ class TwoDomains:
         return int(np.sum(majority(result[:, 0], codes) == self.target_codes[asked]))
 
     def folds(self) -> list[NDArray[np.intp]]:
-        """Samples of the target in parts that share each class evenly; at most 5, at least 2."""
+        """Divide the samples of the target into 2 to 5 stratified folds."""
         counts = np.bincount(self.target_codes)
         n_folds = int(np.clip(counts[counts > 0].min(), 2, _MOST_FOLDS))
         order = np.argsort(self.target_codes, kind="stable")
@@ -191,13 +191,21 @@ class TransferLDG(Reducer):
         constant in either domain. The entry of largest magnitude is positive.
     eigenvalues_ : (ell,) array
         Eigenvalues of ``V - gamma A``, ascending.
-    alpha_, gamma_, n_neighbors_, n_components_ : float, float, int, int
-        The values given or chosen.
+    alpha_ : float
+        The source's weight, given or chosen.
+    gamma_ : float
+        The weight of A, given or chosen.
+    n_neighbors_ : int
+        The number of neighbours, given or chosen.
+    n_components_ : int
+        The number of directions.
     cv_results_ : dict
         For each parameter that was chosen, the candidates and, under the name with "_accuracy",
         their accuracies.
-    classes_, priors_ : (k,) arrays
-        The source's labels, sorted, and their frequencies.
+    classes_ : (k,) array
+        Labels of the source, sorted.
+    priors_ : (k,) array
+        Their frequencies.
     mean_ : (d,) array
         Means of the target's columns.
     scale_ : (d,) array
@@ -381,8 +389,8 @@ class TransferLDG(Reducer):
         classes, codes = _encode(y, source)
         scaler = DomainScaler.learn(X, source) if self.standardize else _as_they_are(X.shape[1])
         rows = scaler.apply(X, source)[:, scaler.varying]
-        # Fewer rows than columns: nothing happens outside their span.
-        basis = Span.of(rows).basis if len(rows) < rows.shape[1] else None
+        # With fewer samples than columns, solve in the span of the samples.
+        basis = PrincipalBasis.of(rows).basis if len(rows) < rows.shape[1] else None
         inside = rows if basis is None else rows @ basis
         count, tried = self._neighbours(rows[source], codes[source], inside[source])
         domains = TwoDomains.of(
@@ -410,7 +418,7 @@ class TransferLDG(Reducer):
     def _neighbours(
         self, rows: Array, codes: NDArray[np.int64], coordinates: Array
     ) -> tuple[int, dict[str, Array]]:
-        """Number of neighbours, and what its choice on the source's samples has tried."""
+        """Return the number of neighbours, and the results of its choice on the source."""
         if not isinstance(self.n_neighbors, str):
             return int(self.n_neighbors), {}
         counts = useful_counts(NEIGHBORS, codes)
@@ -459,7 +467,7 @@ class _Choice:
     def solve(
         self, target: LocalScatters | None, alpha: float, gamma: float, m: int
     ) -> tuple[Array, Array]:
-        """Return the m directions and their values; without a target, LDG's."""
+        """Return m directions and eigenvalues; without a target, those of LDG."""
         source = self._source
         within, weighted = source.within, source.weighted
         if target is not None:
@@ -468,23 +476,23 @@ class _Choice:
         return smallest_eigenpairs(within - gamma * weighted, m)
 
     def final(self, alpha: float, gamma: float, m: int) -> tuple[Array, Array]:
-        """Return the m directions that all samples give, and their values."""
+        """Return m directions of all samples, and their eigenvalues."""
         target = self.domains.target_scatters(self._every) if len(self._every) else None
         return self.solve(target, alpha, gamma, m)
 
     def alpha(self, candidates: list[float]) -> float:
-        """Return the best alpha; of equal ones the first."""
+        """Return the best alpha; ties go to the first."""
         scores = self._scores("alpha", candidates, [(a, _GAMMA_FOR_ALPHA) for a in candidates])
         return candidates[int(np.argmax(scores))]
 
     def gamma(self, candidates: list[float], alpha: float) -> float:
-        """Return the best gamma; of equal ones the last."""
+        """Return the best gamma; ties go to the last."""
         scores = self._scores("gamma", candidates, [(alpha, gamma) for gamma in candidates])
         return candidates[len(candidates) - 1 - int(np.argmax(scores[::-1]))]
 
     @cached_property
     def _folds(self) -> list[tuple[NDArray[np.intp], NDArray[np.intp], LocalScatters]]:
-        """Known samples, samples to predict, and the scatters of the known ones."""
+        """Training samples, held-out samples, and the scatters of the training samples."""
         if len(self._every) < 2:
             return []
         folds = []
@@ -494,7 +502,7 @@ class _Choice:
         return folds
 
     def _scores(self, name: str, values: list[float], pairs: list[tuple[float, float]]) -> Array:
-        """Accuracy on the target of each (alpha, gamma), if there is a choice."""
+        """Return the accuracy on the target of each (alpha, gamma); 0 without a choice."""
         hits = np.zeros(len(pairs))
         if len(pairs) == 1 or not self._folds:
             return hits
@@ -508,7 +516,7 @@ class _Choice:
 
 
 def _candidates(given: Any, name: str, by_default: tuple[float, ...], most: float) -> list[float]:
-    """Return a parameter's candidates in ascending order: itself, its members, or the usual."""
+    """Return a parameter's candidates, ascending: its value, its members, or the defaults."""
     if isinstance(given, str):
         return list(by_default)
     values = [check_number(value, name, at_least=0.0) for value in np.ravel(given).tolist()]

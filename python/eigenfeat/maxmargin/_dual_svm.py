@@ -1,7 +1,7 @@
-"""The dual solvers of the multiclass SVM on rows of any scale: what `MulticlassSVM` runs.
+"""The dual solvers of `MulticlassSVM`, for samples of any scale.
 
-Rows far from 1 are divided by a power of two, s, which is exact: with rows x / s, weights s W and
-costs s^2 C the objective is s^2 times what it was, and duals are s^2 times theirs.
+Samples far from 1 are divided by a power of two, s, which is exact: with samples x / s, weights s W
+and costs s^2 C, objective and duals are s^2 times as large.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ __all__ = ["SOLVERS", "DualSvm"]
 SOLVERS = ("sequential", "frank_wolfe")
 
 _Array = npt.NDArray[np.float64]
-_USUAL = 2.0**20  # rows between its inverse and this are taken as they are
+_USUAL = 2.0**20  # samples between its inverse and this are not scaled
 
 
 class DualSvm:
-    """A multiclass SVM that is being solved, epoch after epoch.
+    """A multiclass SVM, solved epoch by epoch.
 
     Parameters
     ----------
@@ -34,16 +34,16 @@ class DualSvm:
     costs : (n,) float64 array of positive numbers
     n_classes : int
     margin : float
-        By how much the score of the own class is to exceed all others.
+        Required excess of the score of the own class over all others.
     constant : bool
-        Whether there is a last feature of ones, which is penalised like the others.
+        Whether a last feature of ones is added, penalised like the others.
     solver : {"sequential", "frank_wolfe"}
     batch : int
-        Samples of a step of "frank_wolfe".
+        Number of samples in a step of "frank_wolfe".
     seed : int
-        Of the random orders.
+        Seed of the random orders.
     n_threads : int
-        As the core takes it.
+        Number of threads, resolved.
 
     Raises
     ------
@@ -77,7 +77,7 @@ class DualSvm:
             )
         rows = _divided(rows, self._scale, wide=scaled.min() < 1e-25 or scaled.max() > 1e25)
         kind = core.CrammerSinger32 if rows.dtype == np.float32 else core.CrammerSinger64
-        # A dual that grows by less than this in some epochs has met its rounding.
+        # If the dual grows by less than this, it has reached rounding.
         self.rounding = 1e-9 if rows.dtype == np.float32 else 1e-15
         self._solver: Any = kind(
             **row_arguments(rows),
@@ -93,16 +93,16 @@ class DualSvm:
         )
 
     def start(self, duals: _Array) -> None:
-        """Start from these duals (n, k), projected where they are not feasible."""
+        """Start from duals (n, k), projected onto the feasible set."""
         self._solver.start(np.ascontiguousarray(duals * self._scale**2), self._n_threads)
 
     def run(self, epochs: int, tolerance: float) -> int:
-        """Run at most so many epochs, until the gap is that part of the primal; return how many."""
+        """Run epochs until the gap is at most `tolerance` times the primal; return their number."""
         return int(self._solver.run(epochs, tolerance, self._n_threads))
 
     @property
     def primal(self) -> float:
-        """The objective at the present weights."""
+        """The objective at the current weights."""
         return float(self._solver.primal / self._scale**2)
 
     @property
@@ -112,12 +112,12 @@ class DualSvm:
 
     @property
     def gap(self) -> float:
-        """How far the primal lies at most above its minimum."""
+        """Upper bound on the excess of the primal over its minimum."""
         return float(self._solver.gap / self._scale**2)
 
     @property
     def support(self) -> int:
-        """Rows with duals that are not 0."""
+        """Number of samples with nonzero duals."""
         return int(self._solver.support)
 
     def weights(self) -> tuple[_Array, _Array]:
@@ -145,7 +145,7 @@ def _largest(rows: RealArray | CsrRows) -> float:
 
 
 def _scale(rows: RealArray | CsrRows) -> float:
-    """A power of two near the largest entry; 1 where that is of a usual size."""
+    """Return a power of two near the largest entry, or 1 if samples need no scaling."""
     largest = _largest(rows)
     if largest == 0.0 or 1.0 / _USUAL <= largest <= _USUAL:
         return 1.0
@@ -154,7 +154,7 @@ def _scale(rows: RealArray | CsrRows) -> float:
 
 
 def _divided(rows: RealArray | CsrRows, scale: float, *, wide: bool) -> RealArray | CsrRows:
-    """Rows over the scale; as float64 where float32 could not hold steps of such costs."""
+    """Divide samples by the scale; in float64 if costs are out of the range of float32."""
     if scale == 1.0 and not (wide and rows.dtype == np.float32):
         return rows
     values = _values(rows)

@@ -1,13 +1,13 @@
-"""Rows and an SVM that are moved together: equation 7 of the paper, by quasi-Newton steps.
+"""Samples and SVM moved together: equation 7 of the paper, by quasi-Newton steps.
 
-In the Gaussians of the paper's q only the means m_n are free, and the objective is
+In the paper's Gaussians q only the means m_n are free, and the objective is
 
     J(m, W) = 1/2 |W|^2 + sum_n |m_n - x_n|^2 / (2 sigma2)
               + sum_n C_n max_y (margin [y != y_n] + (w_y - w_{y_n})^T m_n).
 
-At any W the best m are known (`hinge_envelope` of the core), so J is minimised over W alone.
-Alternating exact minima over m and over W would end at once where the classes are separable: rows
-outside the margin have no loss to repay, and W is optimal for rows that stay.
+For any W the optimal m are known (`hinge_envelope` of the core), so J is minimised over W alone.
+Alternating exact minima over m and over W would stop at once for separable classes: samples outside
+the margin have no loss to reduce, so they stay, and W is optimal for samples that stay.
 """
 
 from __future__ import annotations
@@ -25,34 +25,34 @@ from eigenfeat.maxmargin.svm import hinge_costs
 __all__ = ["JointMoves", "check_reach", "spread"]
 
 _Array = NDArray[np.float64]
-_GAP = 1e-9  # of a row's program, relative to its cost
-_STEPS = 1_000  # of a row's program
-_MOST = 250  # powers of two by which rows are scaled at most
-_NEAR = 1.05  # ratio of sizes of moves that are taken as equal
-_TRIALS = 12  # values of sigma2 that are tried for one size
-_FIRST_POWER = 0.25  # moves of separable rows grow with this power of sigma2
+_GAP = 1e-9  # gap of a sample's quadratic program, relative to its cost
+_STEPS = 1_000  # maximum number of steps of a sample's quadratic program
+_MOST = 250  # largest power of two by which samples are scaled
+_NEAR = 1.05  # sizes of moves within this ratio count as equal
+_TRIALS = 12  # maximum number of values of sigma2 to try for one size
+_FIRST_POWER = 0.25  # moves of separable samples grow with this power of sigma2
 
 
 class JointMoves:
-    """Means and weights at which J is stationary, for one value of `sigma2` after the other.
+    """Means and weights at which J is stationary, for successive values of `sigma2`.
 
     Parameters
     ----------
     X : (n, d) array
         Samples.
     svm : MulticlassSVM
-        Its parameters and classes define J; its `class_coef_` and `dual_coef_` are the start where
-        they fit the samples.
+        Its parameters and classes define J. The search starts at its `class_coef_` and
+        `dual_coef_` if it was fitted to these samples.
     y : (n,) array
         Labels.
     max_iter : int
-        Most steps of a minimisation.
+        Maximum number of steps of a minimisation.
     tol : float
-        A minimisation stops when J falls by less than this fraction of its first value.
+        A minimisation stops when a step lowers J by less than this fraction of its first value.
     n_threads : int
-        As the core takes it.
+        Number of threads, resolved.
     weight : (n,) array, optional
-        Of the samples' losses.
+        Weights of the samples' losses.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class JointMoves:
         self.n_iter = 0
 
     def start(self, coef: _Array, duals: _Array) -> None:
-        """Begin the next minimisation at the weights (k, d) of an SVM with these duals."""
+        """Start the next minimisation at the weights (k, d) of an SVM with these duals."""
         weights = coef * self._scale
         if self._rows.shape[1] > self._d:
             weights = np.hstack([weights, self._scale * duals.sum(axis=0)[:, None]])
@@ -90,11 +90,11 @@ class JointMoves:
         self._duals = np.ascontiguousarray(duals * self._scale**2)
 
     def replace_rows(self, X: NDArray[Any]) -> None:
-        """Go on with other rows from the present weights."""
+        """Replace the samples, and keep the current weights."""
         self._rows[:, : self._d] = X / self._scale
 
     def minimise(self, sigma2: float) -> None:
-        """Minimise J from the present weights."""
+        """Minimise J from the current weights."""
         self.sigma2 = sigma2
         with np.errstate(over="ignore"):
             self._variance = sigma2 / self._scale**4
@@ -116,7 +116,7 @@ class JointMoves:
         self.n_iter = int(result.nit)
 
     def reach(self, size: float, sigma2: float) -> bool:
-        """Minimise at a sigma2, `sigma2` at first, at which the moves have about this size."""
+        """Minimise at a sigma2 whose moves have about this size; the search starts at `sigma2`."""
         power, before = _FIRST_POWER, (0.0, 0.0)
         for _ in range(_TRIALS):
             self.minimise(sigma2)
@@ -132,7 +132,7 @@ class JointMoves:
 
     @property
     def moves(self) -> _Array:
-        """How far each mean lies from its row, (n, d)."""
+        """Difference of each mean from its sample, (n, d)."""
         out: _Array = self._scale * self._variance * (self._duals @ self._weights[:, : self._d])
         return out
 
@@ -143,7 +143,7 @@ class JointMoves:
 
     @property
     def objective(self) -> float:
-        """J, with the gaps of the rows' programs: not below its value at these means."""
+        """J plus the gaps of the samples' programs: an upper bound on J at these means."""
         return (self._value + float(self._gaps.sum())) / self._scale**2
 
     @property
@@ -160,7 +160,7 @@ class JointMoves:
 
     @property
     def duals(self) -> _Array:
-        """The a (n, k) with which rows move by ``sigma2 * a @ coef``."""
+        """Duals a (n, k): samples move by ``sigma2 * a @ coef``."""
         return self._duals / self._scale**2
 
     def _normalised(self, flat: _Array, unit: float) -> tuple[float, _Array]:
@@ -168,7 +168,7 @@ class JointMoves:
         return value / unit, gradient.ravel() / unit
 
     def _evaluate(self, weights: _Array) -> tuple[float, _Array]:
-        """J less the gaps of the rows' programs, and its gradient at their multipliers."""
+        """Return J minus the gaps of the samples' programs, and the gradient."""
         of_rows = weights[:, : self._d]
         gram = np.ascontiguousarray(of_rows @ of_rows.T)
         self._duals, values, self._gaps = core.hinge_envelope(
@@ -191,14 +191,14 @@ class JointMoves:
 
 
 def spread(rows: NDArray[Any]) -> float:
-    """Root of the mean squared length of rows."""
+    """Return the root mean square length of rows."""
     if not len(rows):
         return 0.0
     return float(np.sqrt(np.mean(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))))
 
 
 def check_reach(moved: NDArray[Any], X: NDArray[Any], sigma2: float) -> None:
-    """Raise ValueError where squares of moved rows cannot be summed, though those of rows can."""
+    """Raise ValueError if squares of moved samples overflow and squares of the samples do not."""
     with np.errstate(over="ignore", invalid="ignore"):
         length = spread(moved)
         bound = 1e-3 * np.sqrt(float(np.finfo(moved.dtype).max))

@@ -1,4 +1,4 @@
-"""The three ways in which an SVM moves rows, behind one interface."""
+"""The three ways in which an SVM moves samples, with one interface."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from eigenfeat._base.validation import show
 from eigenfeat.maxmargin._joint import JointMoves, spread
 from eigenfeat.maxmargin.svm import hinge_costs
 
-__all__ = ["CorruptedRows", "JointlyMoved", "MovedRows", "corrupted_copies"]
+__all__ = ["CorruptedSamples", "JointlyMoved", "MovedSamples", "corrupted_copies"]
 
-COARSE_TOL = 1e-4  # of the joint minimisations by which scales are compared
+COARSE_TOL = 1e-4  # tolerance of the joint minimisations that compare scales
 
 
-class MovedRows:
+class MovedSamples:
     """Samples that the SVM moves once: equation 9.
 
     Parameters
@@ -30,8 +30,7 @@ class MovedRows:
     y : (n,) array
         Labels.
     weight : (n,) array
-        Of the samples' losses; 0 for samples without a class, which stay. If all are 0, no sample
-        moves.
+        Weights of the samples' losses; samples without a class have weight 0 and do not move.
     svm : MulticlassSVM
         Fitted to the known samples.
     learn : callable
@@ -58,11 +57,11 @@ class MovedRows:
             self.unit = spread(self.moves[self.known]) / self.around
 
     def sigma2_of(self, scale: float) -> float:
-        """The sigma2 of moves of this size, relative to the labelled rows about their mean."""
+        """Return the sigma2 of moves of this size, relative to the spread of labelled samples."""
         return scale / self.unit if self.unit > 0 else 0.0
 
     def rows(self, sigma2: float) -> NDArray[Any]:
-        """The moved rows, of the type of the rows."""
+        """Return the moved samples, in the dtype of the samples."""
         return self._moved_by(sigma2)
 
     def _moved_by(self, factor: float) -> NDArray[Any]:
@@ -70,16 +69,16 @@ class MovedRows:
             return (self.X + factor * self.moves).astype(self.X.dtype, copy=False)
 
     def features(self, sigma2: float) -> Any:
-        """An extractor of the moved rows."""
+        """Return an extractor fitted to the moved samples."""
         return self._learn(self.rows(sigma2))
 
     def relative_size(self, sigma2: float) -> float:
-        """Size of the moves at the sigma2 whose rows were asked for last."""
+        """Relative size of the moves of the last call of `rows`."""
         return sigma2 * self.unit
 
 
-class JointlyMoved(MovedRows):
-    """Rows that move together with the SVM: equation 7."""
+class JointlyMoved(MovedSamples):
+    """Samples that move together with the SVM: equation 7."""
 
     def __init__(self, *arguments: Any, max_iter: int, tol: float) -> None:
         super().__init__(*arguments)
@@ -91,12 +90,12 @@ class JointlyMoved(MovedRows):
         self._path: list[tuple[float, float]] = []
 
     def sigma2_of(self, scale: float) -> float:
-        """The sigma2 of moves of about this size: the search goes on from the last one's."""
+        """Return a sigma2 of moves of about this size; the search starts at the last one."""
         if self.joint is None or scale == 0.0:
             return 0.0
         if self._path and self._path[-1][0] == scale:
             return self._path[-1][1]
-        # Moves of separable rows grow with the fourth root of sigma2.
+        # Moves of separable samples grow with the fourth root of sigma2.
         near = self._path[-1] if self._path else (0.08, 1.0 / self.unit)
         start = float(near[1] * np.clip((scale / near[0]) ** 4, 1e-12, 1e12))
         if not self._path:
@@ -107,7 +106,7 @@ class JointlyMoved(MovedRows):
         return sigma2
 
     def rows(self, sigma2: float) -> NDArray[Any]:
-        """Rows moved from the start that the SVM is, whatever was asked for before."""
+        """Return samples moved from the SVM, whatever earlier calls did."""
         self.moves[self.known] = 0.0
         if self.joint is not None and sigma2 > 0:
             self.joint.start(self.svm.class_coef_, self.svm.dual_coef_)
@@ -116,7 +115,7 @@ class JointlyMoved(MovedRows):
         return self._moved_by(1.0)
 
     def features(self, sigma2: float) -> Any:
-        """An extractor of rows moved as the search for `sigma2` left them."""
+        """Return an extractor fitted to the samples at the end of the search for `sigma2`."""
         if self.joint is None or not self._path or self._path[-1][1] != sigma2 or sigma2 == 0.0:
             return super().features(sigma2)
         self.moves[self.known] = self.joint.moves
@@ -126,8 +125,8 @@ class JointlyMoved(MovedRows):
         return spread(self.moves[self.known]) / self.around if self.unit > 0 else 0.0
 
 
-class CorruptedRows(MovedRows):
-    """Several copies of every row, of which those with a class are corrupted: equations 4 and 5."""
+class CorruptedSamples(MovedSamples):
+    """Several copies of every sample; copies of labelled samples are corrupted: equations 4, 5."""
 
     def __init__(self, *arguments: Any, n_copies: int, random_state: Any) -> None:
         super().__init__(*arguments)
@@ -136,13 +135,13 @@ class CorruptedRows(MovedRows):
         self._size = 0.0
 
     def sigma2_of(self, scale: float) -> float:
-        """The variance of noise of this size."""
+        """Return the variance of noise of this size."""
         if self.unit == 0.0:
             return 0.0
         return float((scale * self.around) ** 2 / self.X.shape[1])
 
     def rows(self, sigma2: float) -> NDArray[Any]:
-        """Rows (n * n_copies, d), those of one row together."""
+        """Return samples (n * n_copies, d), the copies of a sample in succession."""
         copies = np.repeat(self.X[:, None, :], self._n_copies, axis=1)
         self._size = 0.0
         if self.unit > 0 and sigma2 > 0:
@@ -160,9 +159,9 @@ class CorruptedRows(MovedRows):
 
 # ---- corrupted copies ----------------------------------------------------------------------------
 #
-# Copies of rows, corrupted by noise that keeps them on their side: equations 4 and 5.
+# Copies of samples, corrupted by noise that favours their side of the margin: equations 4 and 5.
 #
-# A copy of row n has the density
+# A copy of sample n has the density
 #
 #     p_n(x)  proportional to  N(x; x_n, sigma2 I) exp(-h_n(x)),
 #     h_n(x) = C_n max_y (loss_scale [y != y_n] + (w_y - w_{y_n})^T x + b_y - b_{y_n}).
@@ -172,13 +171,14 @@ class CorruptedRows(MovedRows):
 #
 #     p_n(x)  <=  const N(x; m_n, sigma2 I),
 #
-# and a draw from this Gaussian is kept with probability ``exp(h_n(m_n) + g^T (x - m_n) - h_n(x))``:
-# the copies are independent draws from p_n itself. The probability depends on the scores of x
-# alone, so that draws are tried in the span of the weights.
+# and a draw from this Gaussian is accepted with probability
+# ``exp(h_n(m_n) + g^T (x - m_n) - h_n(x))``: copies are independent draws from p_n. The
+# probability depends only on the scores of x, so draws are accepted or rejected in the span of the
+# weights.
 
 
 _Array = NDArray[np.float64]
-_ROUNDS = 2_000  # draws that a copy may need
+_ROUNDS = 2_000  # maximum number of draws of a copy
 _STEPS = 1_000
 
 
@@ -192,9 +192,9 @@ def corrupted_copies(
     n_threads: int,
     weight: _Array | None = None,
 ) -> _Array:
-    """Draw copies (n, n_copies, d) of rows from p_n.
+    """Draw copies (n, n_copies, d) of samples from p_n.
 
-    ValueError if one is not accepted in 2,000 draws: `sigma2` is too large for the weights.
+    Raise ValueError if a copy is not accepted in 2,000 draws: `sigma2` is too large.
     """
     rows = X.astype(np.float64)
     n, d = rows.shape
@@ -233,7 +233,7 @@ def _accepted(
     n_copies: int,
     random: np.random.RandomState,
 ) -> _Array:
-    """Standard normal draws (n, n_copies, r) in the span of the weights, those that are kept."""
+    """Return accepted standard normal draws (n, n_copies, r) in the span of the weights."""
     n, rank = len(scores), along.shape[1]
     parts = np.zeros((n * n_copies, rank))
     row = np.repeat(np.arange(n), n_copies)

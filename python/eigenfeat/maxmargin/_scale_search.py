@@ -1,4 +1,4 @@
-"""The choice of how far rows move, by cross-validation, for every estimator that moves rows."""
+"""Choice of the size of the moves by cross-validation."""
 
 from __future__ import annotations
 
@@ -25,19 +25,18 @@ from eigenfeat.samples.splits import checked_splitter, cv_results
 
 __all__ = ["SCALES", "ScaleSearch", "units"]
 
-_FAR = 10.0  # deviations, of a mean
-_USUAL = 8.0  # deviations between its inverse and this go with a C of about 1
-ROUGHLY = 1e-2  # gap of the SVMs by which scales are compared
+_FAR = 10.0  # largest mean of a column that is not centred, in standard deviations
+_USUAL = 8.0  # deviations between its inverse and this suit a C of about 1
+ROUGHLY = 1e-2  # gap of the SVMs that compare scales
 SCALES = (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0)
 
 
 class ScaleSearch(TransformerMixin, BaseEstimator):
     """Estimators with `sigma2`, `svm`, `scales`, `classifier`, `cv` and `unlabeled`.
 
-    A class defines ``_learner(X, y, weight, svm, coarse)``, which moves dense samples by an SVM
-    that is fitted to those of positive weight: an object with `unit`, the relative size of the
-    moves of equation 9 at a sigma2 of 1, with ``sigma2_of(scale)``, and with ``features(sigma2)``,
-    a fitted extractor.
+    A class defines ``_learner(X, y, weight, svm, coarse)``. It returns an object that moves dense
+    samples by an SVM fitted to those of positive weight, with `unit` (relative size of the moves of
+    equation 9 at sigma2 = 1), ``sigma2_of(scale)`` and ``features(sigma2)`` (a fitted extractor).
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -60,7 +59,7 @@ class ScaleSearch(TransformerMixin, BaseEstimator):
     column_mean_: NDArray[np.float64]
     column_scale_: NDArray[np.float64]
 
-    _scores_units: ClassVar[bool] = False  # whether extractors transform scaled rows
+    _scores_units: ClassVar[bool] = False  # whether extractors transform scaled samples
 
     def _learner(self, X: Any, y: Any, weight: Any, svm: MulticlassSVM, coarse: bool) -> Any:
         raise NotImplementedError
@@ -70,7 +69,7 @@ class ScaleSearch(TransformerMixin, BaseEstimator):
         return validate_data(self, X, y, **options)
 
     def _settled(self, X: Any, y: Any, sample_weight: Any) -> Any:
-        """Fit the SVM and settle how far rows move: the learner of all rows."""
+        """Fit the SVM, choose the size of the moves, and return the learner of all samples."""
         self._validate_params()
         scales = _check_scales(self.scales)
         X, y = self._rows(X, reset=True, y=y)
@@ -85,7 +84,7 @@ class ScaleSearch(TransformerMixin, BaseEstimator):
                 f"{self.unlabeled!r} have none)"
             )
         given, raw = X, X.toarray() if sp.issparse(X) else X
-        # A C or sigma2 that is given is one for columns as they are.
+        # A given C or sigma2 refers to unscaled columns.
         own = self.svm is not None or not isinstance(self.sigma2, str)
         scale = "none" if own and self.scale == "auto" else self.scale
         self.column_mean_, self.column_scale_ = units(raw[known], scale)
@@ -102,23 +101,23 @@ class ScaleSearch(TransformerMixin, BaseEstimator):
 
     @property
     def _has_units(self) -> bool:
-        """Whether rows are centred and scaled."""
+        """Whether samples are centred and scaled."""
         return bool((self.column_scale_ != 1).any() or self.column_mean_.any())
 
     def _in_units(self, X: NDArray[Any]) -> NDArray[Any]:
-        """Rows centred and scaled, in their type; the same array where there is nothing to do."""
+        """Return samples centred and scaled, in their dtype; the array itself without scaling."""
         if not self._has_units:
             return X
         return ((X - self.column_mean_) / self.column_scale_).astype(X.dtype, copy=False)
 
     def _as_given(self, X: NDArray[Any]) -> NDArray[Any]:
-        """Rows in the columns' own units again."""
+        """Return samples in the original units of the columns."""
         if not self._has_units:
             return X
         return (X * self.column_scale_ + self.column_mean_).astype(X.dtype, copy=False)
 
     def _feature_units(self, features: NDArray[Any]) -> tuple[Any, Any]:
-        """What features are centred by and divided by before an SVM scores them."""
+        """Return mean and divisor of features, for the SVM that scores them."""
         scale = self.column_scale_
         if self._scores_units:
             return 0.0, 1.0
@@ -127,9 +126,9 @@ class ScaleSearch(TransformerMixin, BaseEstimator):
     def _chosen(
         self, X: Any, seen: Any, y: Any, weight: Any, learner: Any, scales: NDArray[np.float64]
     ) -> float:
-        """Return the scale that rows which had no part in the moves prefer.
+        """Return the best scale on held-out samples.
 
-        `seen` are the rows that extractors transform.
+        `seen` are the samples that extractors transform.
         """
         if learner.unit == 0.0:
             self.cv_scores_ = np.zeros(len(scales))
@@ -162,7 +161,7 @@ class ScaleSearch(TransformerMixin, BaseEstimator):
         self.best_score_ = float(self.cv_results_["mean_test_score"][chosen])
 
     def _part(self, X: Any, y: Any, weight: Any) -> Any:
-        """The learner of a fold's training rows, whose SVM is fitted with a loose tolerance."""
+        """Return the learner of a fold's training samples, with an SVM of loose tolerance."""
         svm = clone(self.svm_)
         svm.set_params(tol=max(svm.tol, ROUGHLY))
         known = weight > 0
@@ -174,12 +173,12 @@ class ScaleSearch(TransformerMixin, BaseEstimator):
         return self._learner(X, y, weight, svm, True)
 
     def _score(self, extractor: Any, X: Any, y: Any, weight: Any, train: Any, test: Any) -> float:
-        """Weighted accuracy on rows `test`, of features learnt from the others."""
+        """Return the weighted accuracy on samples `test` of features learnt from the others."""
         classifier = clone(self.svm_ if self.classifier is None else self.classifier)
         if self.classifier is None:
             classifier.set_params(tol=max(classifier.tol, ROUGHLY))
         with warnings.catch_warnings():
-            # Scales are compared: a fit that is nearly done will do.
+            # An approximate fit suffices to compare scales.
             warnings.simplefilter("ignore", ConvergenceWarning)
             fitted, scored = {}, {}
             if (weight[train] != 1).any() or (weight[test] != 1).any():
@@ -194,7 +193,7 @@ class ScaleSearch(TransformerMixin, BaseEstimator):
         return float(model.score(asked, y[test], **scored))
 
     def _splits(self, X: Any, y: Any, labelled: Any) -> list[tuple[Any, Any]]:
-        """Numbers of training and held-out rows; the only row of a class is always trained on."""
+        """Yield training and held-out indices; the only sample of a class is never held out."""
         folds = 5 if self.cv is None else self.cv
         divided = labelled
         if isinstance(folds, Integral):
@@ -222,13 +221,12 @@ class ScaleSearch(TransformerMixin, BaseEstimator):
 
 
 def units(X: NDArray[Any], scale: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """What columns are centred by and divided by: means and deviations, or zeros and ones.
+    """Return mean and divisor of each column: means and deviations, or zeros and ones.
 
-    "auto" leaves them as they are where they are of one unit, and of the size that an SVM's `C` is
-    meant for: the largest deviation is at most 5 times the median, no mean exceeds 10 deviations,
-    and the root of the mean variance is between 1/8 and 8. Where only the last does not hold, that
-    is the divisor of all columns. Constant columns have no part in it: they become 0, unless they
-    are of the size of the others.
+    "auto" does not scale columns of one unit whose size suits the SVM's `C`: the largest deviation
+    is at most 5 times the median, no mean exceeds 10 deviations, and the root of the mean variance
+    is between 1/8 and 8. If only the last condition fails, all columns are divided by that root.
+    Constant columns are ignored; they become 0 unless their size is similar to the others'.
     """
     d = X.shape[1]
     spread = deviations(X)
@@ -247,9 +245,9 @@ def units(X: NDArray[Any], scale: str) -> tuple[NDArray[np.float64], NDArray[np.
 
 
 def _surest(scales: NDArray[np.float64], scores: NDArray[np.float64]) -> int:
-    """The scale of the best mean score, of equals the smallest; 0 if none is significantly better.
+    """Return the scale of the best mean score, or 0 if the gain over 0 is not significant.
 
-    Surely: by more than twice the standard error of the gain over the folds.
+    A gain is significant above twice its standard error over the folds. Ties go to the smallest.
     """
     best = int(np.nanargmax(scores.mean(axis=1)))
     gains = scores[best] - scores[0]
@@ -260,7 +258,7 @@ def _surest(scales: NDArray[np.float64], scores: NDArray[np.float64]) -> int:
 
 
 def _check_scales(scales: Any) -> NDArray[np.float64]:
-    """Scales in rising order."""
+    """Return the scales in ascending order."""
     try:
         checked = np.asarray(scales, dtype=np.float64)
     except (TypeError, ValueError):

@@ -19,7 +19,7 @@ from eigenfeat._base import threads
 from eigenfeat._base.types import CrossValidation, Estimator, Floats, Rows
 from eigenfeat._base.validation import MOST
 from eigenfeat.maxmargin._joint import JointMoves, check_reach, spread
-from eigenfeat.maxmargin._movers import MovedRows
+from eigenfeat.maxmargin._movers import MovedSamples
 from eigenfeat.maxmargin._scale_search import SCALES, ScaleSearch
 from eigenfeat.maxmargin.svm import MulticlassSVM
 from eigenfeat.moments.columns import signed
@@ -27,8 +27,8 @@ from eigenfeat.samples.estimator import unchanged_on_error
 
 __all__ = ["MaxMarginPCA"]
 
-COARSE_TOL, COARSE_SWEEPS = 1e-2, 20  # of the fits by which scales are compared
-_INNER_STEPS, _INNER_TOL = 20, 1e-12  # of the weights' minimisation within a sweep
+COARSE_TOL, COARSE_SWEEPS = 1e-2, 20  # tolerance and sweeps of fits that compare scales
+_INNER_STEPS, _INNER_TOL = 20, 1e-12  # minimisation of the weights in a sweep
 
 _Array = NDArray[np.float64]
 
@@ -43,7 +43,7 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
     Parameters
     ----------
     n_components : int >= 1, default=2
-        Number of components, at most that of samples and of columns.
+        Number of components, at most the number of samples and of columns.
     sigma2 : float >= 0 or "cv", default="cv"
         Variance of the samples about their reconstruction. Larger values give the labels more
         influence; 0 means PCA. "cv": the best of `scales` by the accuracy of `classifier` on
@@ -154,7 +154,7 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
         y : (n,) array-like
             Labels; `unlabeled` for samples without a class.
         sample_weight : (n,) array-like, optional
-            Nonnegative factors of the samples' C_n. A sample of weight 0 is one without a class.
+            Nonnegative factors of the samples' C_n. A sample of weight 0 counts as unlabelled.
 
         Returns
         -------
@@ -217,8 +217,8 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
         return tags
 
 
-class _Components(MovedRows):
-    """Sweeps over weights, features and components."""
+class _Components(MovedSamples):
+    """Block coordinate descent over weights, features and components."""
 
     def __init__(
         self, X: Any, y: Any, weight: Any, svm: Any, n_components: int, sweeps: int, tol: float
@@ -229,7 +229,7 @@ class _Components(MovedRows):
         self._m, self._sweeps, self._tol = n_components, sweeps, tol
 
     def features(self, sigma2: float) -> _Components:
-        """The components for a sigma2: those of the moved rows, improved."""
+        """Return the components for a sigma2: those of the moved samples, improved by sweeps."""
         centred, m = self._centred, self._m
         with np.errstate(over="ignore", invalid="ignore"):
             moved = centred + sigma2 * self.moves
@@ -278,7 +278,7 @@ class _Components(MovedRows):
 
 
 def _principal(rows: _Array, m: int) -> _Array:
-    """The m leading right singular vectors of rows, (m, d)."""
+    """Return the m leading right singular vectors (m, d) of rows."""
     n, d = rows.shape
     if d <= n:
         vectors = np.linalg.eigh(rows.T @ rows)[1]

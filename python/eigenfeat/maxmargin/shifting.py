@@ -1,4 +1,4 @@
-"""Max-margin data shifting: rows moved along the weights of an SVM before features are learnt."""
+"""Max-margin data shifting: an SVM moves samples before features are learnt from them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from eigenfeat._base.types import CrossValidation, Estimator, Floats, RandomState, Rows
 from eigenfeat._base.validation import MOST
 from eigenfeat.maxmargin._joint import check_reach
-from eigenfeat.maxmargin._movers import COARSE_TOL, CorruptedRows, JointlyMoved, MovedRows
+from eigenfeat.maxmargin._movers import COARSE_TOL, CorruptedSamples, JointlyMoved, MovedSamples
 from eigenfeat.maxmargin._scale_search import SCALES, ScaleSearch
 from eigenfeat.maxmargin.svm import MulticlassSVM
 from eigenfeat.samples.estimator import unchanged_on_error
@@ -150,8 +150,8 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
         y : (n,) array-like
             Labels; `unlabeled` for samples without a class.
         sample_weight : (n,) array-like, optional
-            Nonnegative factors of the C of the samples' hinge losses. A sample of weight 0 is one
-            without a class. The extractor is given every sample once, whatever its weight.
+            Nonnegative factors of the samples' hinge losses. A sample of weight 0 counts as
+            unlabelled. The extractor ignores weights.
 
         Returns
         -------
@@ -200,25 +200,27 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
         return self.extractor_.get_feature_names_out()
 
     def _extracted(self, moved: NDArray[Any]) -> Any:
-        """The extractor, fitted to moved rows."""
+        """Return the extractor, fitted to moved samples."""
         extractor = PCA() if self.extractor is None else clone(self.extractor)
-        # PCA divides by the variance, which is none where all rows are equal.
+        # PCA divides by the variance, which is 0 if all samples are equal.
         equal = not len(moved) or bool((moved == moved[0]).all())
         with np.errstate(invalid="ignore" if equal else None):
             return extractor.fit(moved)
 
-    def _learner(self, X: Any, y: Any, weight: Any, svm: MulticlassSVM, coarse: bool) -> MovedRows:
+    def _learner(
+        self, X: Any, y: Any, weight: Any, svm: MulticlassSVM, coarse: bool
+    ) -> MovedSamples:
         given = (X, y, weight, svm, lambda moved: self._extracted(self._as_given(moved)))
         if self.moves == "joint":
             tol = max(COARSE_TOL, self.tol) if coarse else self.tol
             return JointlyMoved(*given, max_iter=int(self.max_iter), tol=float(tol))
         if self.moves == "corrupted":
             copies, state = int(self.n_copies), self.random_state
-            return CorruptedRows(*given, n_copies=copies, random_state=state)
-        return MovedRows(*given)
+            return CorruptedSamples(*given, n_copies=copies, random_state=state)
+        return MovedSamples(*given)
 
     def _moved(self, X: Any, y: Any, sample_weight: Any) -> NDArray[Any]:
-        """Fit the SVM, settle how far rows move, and move them."""
+        """Fit the SVM, choose the size of the moves, and move the samples."""
         learner = self._settled(X, y, sample_weight)
         moved = learner.rows(self.sigma2_)
         self.relative_shift_ = learner.relative_size(self.sigma2_)

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 __all__ = ["MulticlassSVM", "hinge_costs"]
 
-PATIENCE = 30  # epochs without progress that end a fit
-_SOME = 64  # samples that tell which columns may be constant
+PATIENCE = 30  # a fit ends after this many epochs without progress
+_SOME = 64  # number of samples searched first for constant columns
 
 
 class MulticlassSVM(Iterative, Verbose, LinearModel):
@@ -192,7 +192,7 @@ class MulticlassSVM(Iterative, Verbose, LinearModel):
         return self.classes_[np.asarray(best, dtype=np.intp)]
 
     def sparsify_duals(self) -> MulticlassSVM:
-        """Turn `dual_coef_` into a sparse CSR array: most rows of large problems are 0."""
+        """Convert `dual_coef_` to a sparse CSR array; in large problems most rows are 0."""
         check_is_fitted(self, "coef_")
         self.dual_coef_ = sp.csr_array(self.dual_coef_)
         return self
@@ -201,7 +201,7 @@ class MulticlassSVM(Iterative, Verbose, LinearModel):
         before = self._start() if self.warm_start else None
         rows = self._labelled_rows(X, y, sample_weight)
         X, codes, weight = rows.block.X, rows.codes, rows.block.weight
-        # Rows without weight were left out.
+        # Samples without weight were left out.
         positive, n = np.arange(len(codes)), len(codes)
         if weight is not None and np.ndim(sample_weight := np.asarray(sample_weight)) > 0:
             positive, n = np.flatnonzero(sample_weight > 0), len(sample_weight)
@@ -230,7 +230,7 @@ class MulticlassSVM(Iterative, Verbose, LinearModel):
         self.dual_coef_[positive] = svm.duals()
 
     def _run(self, svm: DualSvm) -> None:
-        """Epoch after epoch: between them Python hears Ctrl-C."""
+        """Run epoch by epoch, so that Ctrl-C acts between epochs."""
         started, still = time.perf_counter(), False
         objectives: list[float] = []
         duals: list[float] = []
@@ -272,7 +272,7 @@ class MulticlassSVM(Iterative, Verbose, LinearModel):
 
 
 def _without_constants(X: Any) -> Any:
-    """Samples with 0 in constant columns: beside an intercept these say nothing, and delay it."""
+    """Set constant columns to 0: an intercept makes them redundant, and they slow convergence."""
     if sp.issparse(X):
         low, high = (np.ravel(np.asarray(one(axis=0).todense())) for one in (X.min, X.max))
         constant = (low == high) & (high != 0)
@@ -282,7 +282,7 @@ def _without_constants(X: Any) -> Any:
         out.data[constant[out.indices]] = 0.0
         out.eliminate_zeros()
         return out
-    # Only columns that are near one number other than zero in some samples may be constant.
+    # Only columns that are nearly constant and nonzero in a few samples can be constant.
     some = X[:: max(1, len(X) // _SOME)].astype(np.float64)
     low, high = some.min(axis=0), some.max(axis=0)
     peak = np.maximum(np.abs(low), np.abs(high))
@@ -292,7 +292,7 @@ def _without_constants(X: Any) -> Any:
 
 
 def _at_rest(gaps: list[float], duals: list[float], rounding: float) -> bool:
-    """Whether the last epochs brought nothing: the dual may rest while the gap still falls."""
+    """Whether neither dual nor gap improved in the last epochs."""
     if len(gaps) <= PATIENCE:
         return False
     fallen = min(gaps[-PATIENCE:]) < min(gaps[:-PATIENCE])

@@ -6,12 +6,12 @@ Parrish (2012), equation 3.32, after d'Aspremont et al. (2007), for a symmetric 
 
 The iteration (Boyd et al. 2011, section 3) alternates between the two sets, each of which has a
 cheap projection: the spectrahedron, whose projection puts the eigenvalues onto the simplex, and the
-ball of the entries' absolute sum. Any symmetric L gives the lower bound
+l1 ball of the entries. Any symmetric L gives the lower bound
 
     min tr(C M) >= lambda_min(C + L) - s max |L_ij|,
 
-and the iteration's multiplier is such an L; a mixture of M with a diagonal entry is feasible and
-gives an upper bound. The difference of the two certifies the result whatever the iteration did.
+and the multiplier of the iteration is such an L. A mixture of M with a diagonal entry is feasible
+and gives an upper bound. The difference of the bounds certifies the result, converged or not.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _Array = NDArray[np.float64]
 
 _OVER_RELAXATION = 1.6
 _BALANCE_EVERY = 10
-_BALANCE_STEP = 5.0  # at most so much at once
+_BALANCE_STEP = 5.0  # largest factor of one change of the penalty
 _SPARE = 3  # eigenpairs beyond the rank of the last projection
 
 
@@ -48,9 +48,9 @@ class SparseDirection:
     leading : float
         Largest eigenvalue of M: 1 where the relaxation is exact, and the vector optimal.
     residuals : (2,) array
-        Primal and dual, each relative to what it is a difference of.
+        Primal and dual residual, each relative to the size of the terms that it subtracts.
     n_iter : int
-        Steps; 0 where an eigenvector is sparse enough as it is.
+        Number of steps; 0 if an eigenvector is sparse enough without any.
     converged : bool
         Whether both residuals are within the tolerance.
     """
@@ -73,11 +73,11 @@ def sparse_direction(C: _Array, sparsity: float, *, tol: float, max_iter: int) -
     C : (d, d) array of float64
         Symmetric and finite.
     sparsity : float
-        s, at least 1. From d on it constrains nothing.
+        s, at least 1. Values of d or more are no constraint.
     tol : float
         Stops when both relative residuals are at most this.
     max_iter : int
-        Most steps.
+        Maximum number of steps.
 
     Returns
     -------
@@ -89,11 +89,11 @@ def sparse_direction(C: _Array, sparsity: float, *, tol: float, max_iter: int) -
     if float(np.abs(first).sum()) ** 2 <= sparsity * (1.0 + rounding):
         return _exact(C, first)
     if sparsity == 1 or spread <= rounding * max(abs(smallest), abs(largest)):
-        # M is diagonal, or all directions are equal: an axis will do.
+        # M is diagonal, or all directions are equally good: return an axis.
         axis = np.zeros(len(C))
         axis[int(np.argmin(np.diag(C)))] = 1.0
         return _exact(C, axis)
-    # What is added to the diagonal adds to every value alike; then eigenvalues are in [-1, 0].
+    # A multiple of the identity shifts all values equally; it moves eigenvalues into [-1, 0].
     scaled = (C - largest * np.eye(len(C))) / spread
     state = _iterate(scaled, sparsity, first, tol, max_iter)
     matrix = _feasible(state.inner, np.diag(scaled), sparsity)
@@ -180,7 +180,7 @@ def _iterate(C: _Array, sparsity: float, first: _Array, tol: float, max_iter: in
     state = _State(start, outer, np.zeros_like(C), 1.0, 1, np.full(2, np.inf), 0)
     while state.n_iter < max_iter and not (state.residuals <= tol).all():
         _step(state, C, sparsity)
-        # Moving the penalty for ever could keep the iteration from converging.
+        # Stop changing the penalty, or the iteration might never converge.
         if state.n_iter % _BALANCE_EVERY == 0 and 2 * state.n_iter < max_iter:
             _balance(state)
     return state
@@ -213,7 +213,7 @@ def _norm(matrix: _Array) -> float:
     return float(np.linalg.norm(matrix))
 
 
-# ---- what is made of it --------------------------------------------------------------------------
+# ---- bounds and vectors --------------------------------------------------------------------------
 
 
 def _extremes(C: _Array) -> tuple[float, float, _Array]:
@@ -228,7 +228,7 @@ def _smallest_eigenvalue(matrix: _Array) -> float:
 
 
 def _exact(C: _Array, vector: _Array) -> SparseDirection:
-    """Return a minimum of rank one that takes no iteration."""
+    """Return a minimum of rank one that is known without iterating."""
     value = float(vector @ C @ vector)
     return SparseDirection(
         vector, np.outer(vector, vector), value, value, 1.0, np.zeros(2), 0, True
@@ -254,7 +254,7 @@ def _leading_vector(outer: _Array, tol: float) -> _Array:
     last = len(support) - 1
     _, vectors = eigh((block + block.T) / 2, subset_by_index=[last, last], check_finite=False)
     part = vectors[:, 0]
-    # The iterate is known to its residual: smaller entries mean nothing.
+    # Entries below the iterate's residual are rounding.
     part[np.abs(part) <= 10.0 * tol * np.abs(part).max()] = 0.0
     vector = np.zeros(len(outer))
     vector[support] = part / np.linalg.norm(part)
@@ -263,4 +263,4 @@ def _leading_vector(outer: _Array, tol: float) -> _Array:
 
 def _signed(vector: _Array) -> _Array:
     top = vector[int(np.argmax(np.abs(vector)))]
-    return vector if top > 0 else 0.0 - vector  # whose zeros are not negative
+    return vector if top > 0 else 0.0 - vector  # 0 - x turns -0.0 into 0.0

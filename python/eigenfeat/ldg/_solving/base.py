@@ -1,4 +1,4 @@
-"""Base classes of the relatives of LDG: validation of rows, fitted attributes, projections."""
+"""Base classes of the relatives of LDG: checks of samples, fitted attributes, projections."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from eigenfeat._base.validation import FLOATS
 from eigenfeat.expansion.features import expand
 from eigenfeat.ldg._solving.scatters import (
     Array,
-    ClassRows,
+    ClassDeviations,
     Reduction,
     between_means,
     check_varies,
@@ -103,8 +103,8 @@ class ClassReducer(Reducer):
     """A `Reducer` that learns from samples with labels."""
 
     classes_: NDArray[Any]
-    _in_blocks = True  # whether scatters are all it needs
-    _weighted = False  # whether rows may have weights
+    _in_blocks = True  # whether scatters suffice, so that samples may come in blocks
+    _weighted = False  # whether samples may have weights
 
     def fit(self: _ClassReducer, X: ArrayLike | RowBlocks, y: Targets = None) -> _ClassReducer:
         """Find the components.
@@ -137,14 +137,14 @@ class ClassReducer(Reducer):
                 blocks = given_blocks(X, y, sample_weight, estimator=self)
             if blocks is None:
                 X, y = validate_data(self, X, y, dtype=FLOATS)
-                rows = ClassRows.of(*weighted_rows(X, y, sample_weight))
+                rows = ClassDeviations.of(*weighted_rows(X, y, sample_weight))
             else:
                 rows = self._rows_of(blocks)
             self._keep(self._reduce(rows), rows.mean)
             self.classes_ = rows.classes
         return self
 
-    def _rows_of(self, blocks: RowBlocks) -> ClassRows:
+    def _rows_of(self, blocks: RowBlocks) -> ClassDeviations:
         if not self._in_blocks:
             name = type(self).__name__
             raise ValueError(f"X: expected samples in memory, which {name} compares, got blocks")
@@ -152,12 +152,12 @@ class ClassReducer(Reducer):
         keep_columns(self, blocks, len(rows.mean))
         return rows
 
-    def _reduce(self, rows: ClassRows) -> Reduction:
+    def _reduce(self, rows: ClassDeviations) -> Reduction:
         raise NotImplementedError
 
 
 class WeightedReducer(ClassReducer):
-    """A `ClassReducer` of weighted means and scatters; a weight of 2 is as good as two samples."""
+    """A `ClassReducer` with sample weights; a weight of 2 is equivalent to two samples."""
 
     _weighted = True
 
@@ -192,19 +192,19 @@ class WeightedReducer(ClassReducer):
         return self._fit(X, y, sample_weight)
 
 
-def _class_rows(blocks: RowBlocks, *, weighted: bool) -> ClassRows:
-    """What `ClassRows.of` makes of rows in memory: a triangle takes the place of the rows.
+def _class_rows(blocks: RowBlocks, *, weighted: bool) -> ClassDeviations:
+    """Return the `ClassDeviations` of samples in blocks, with a triangle in place of the samples.
 
-    Deviations from the means of classes have the squares of the triangle R of their QR
-    decomposition, and R of several blocks is that of their R's, one below the other: the digits
-    that squares would lose are kept, as with rows in memory.
+    The triangle R of the QR decomposition of the deviations has the same scatter as the deviations.
+    The R of several blocks is the R of their stacked triangles. Unlike sums of squares, this keeps
+    all digits, as for samples in memory.
 
     Raises
     ------
     ValueError
-        As `ClassRows.of`; or if the rows have weights, and are not to be `weighted`.
+        As `ClassDeviations.of`; or if the samples have weights, but `weighted` is false.
     TypeError
-        If some rows are sparse.
+        If samples are sparse.
     """
     rows = scan_blocks(blocks)
     if rows.scan.sparse:
@@ -216,15 +216,15 @@ def _class_rows(blocks: RowBlocks, *, weighted: bool) -> ClassRows:
         )
     check_two_labels(rows.classes)
     n, d = rows.n_rows, rows.scan.n_features
-    if n < d:  # fewer numbers than a triangle has
+    if n < d:  # the samples are smaller than the triangle
         some = rows.take(np.arange(n))
-        return ClassRows.of(some.X, rows.classes[rows.codes], some.weight)
+        return ClassDeviations.of(some.X, rows.classes[rows.codes], some.weight)
     first = np.unique(rows.codes, return_index=True)[1]
     firsts = rows.take(first).X.astype(np.float64)
     origin = rows.take(np.zeros(1, dtype=int)).X[0].astype(np.float64)
     deviations, rounding = rows.reduce(_column_sizes, np.maximum, origin)
     exponent = check_varies(deviations.max())
-    # About a row of its own class a column that is constant there is 0, and so is its mean.
+    # Relative to a sample of its class, a column that is constant in the class is exactly 0.
     sums = rows.reduce(_deviation_sums, np.add, firsts, exponent, total)
     counts = np.bincount(rows.codes) if total is None else sums[:, -1]
     shifts = sums[:, :-1] / counts[:, None]
@@ -233,7 +233,7 @@ def _class_rows(blocks: RowBlocks, *, weighted: bool) -> ClassRows:
     mean, between = between_means(means, counts)
     mean = origin + np.ldexp(mean, exponent)
     unit, known = 2.0**exponent, None if total is None else n
-    return ClassRows(
+    return ClassDeviations(
         triangle,
         between,
         counts,
@@ -247,13 +247,13 @@ def _class_rows(blocks: RowBlocks, *, weighted: bool) -> ClassRows:
 
 
 def _column_sizes(block: Block, origin: Array) -> Array:
-    """(2, d) largest deviations from an origin and rounding errors; merged by `maximum`."""
+    """Return (2, d): largest deviations from an origin, and rounding errors. Merge by maximum."""
     deviations = np.abs(block.X - origin).max(axis=0)
     return np.array([deviations, entry_rounding(block.X)])
 
 
 def _deviation_sums(block: Block, firsts: Array, exponent: int, total: float | None) -> Array:
-    """Sums (k, d + 1) of rows less a row of their class, and of weights; merged by adding."""
+    """Return sums (k, d + 1): deviations from a sample of each class, and weights. Add to merge."""
     deviations = np.ldexp(block.X - firsts[block.y], -exponent)
     weight = _unit_weights(block, total)
     if weight is not None:
@@ -268,7 +268,7 @@ def _deviation_sums(block: Block, firsts: Array, exponent: int, total: float | N
 def _class_triangle(
     block: Block, firsts: Array, shifts: Array, exponent: int, total: float | None
 ) -> Array:
-    """R (d, d) of rows less the means of their classes, times the roots of their weights."""
+    """Return R (d, d) of deviations from class means, times the square roots of the weights."""
     deviations = np.ldexp(block.X - firsts[block.y], -exponent)
     deviations -= shifts[block.y]
     weight = _unit_weights(block, total)
@@ -284,5 +284,5 @@ def _unit_weights(block: Block, total: float | None) -> Array | None:
 
 
 def _merge_triangles(a: Array, b: Array) -> Array:
-    """R of the rows of both."""
+    """Return R of the samples of both triangles."""
     return triangle_of(np.vstack([a, b]))

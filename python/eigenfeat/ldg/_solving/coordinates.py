@@ -1,8 +1,8 @@
-"""Standardised rows, and coordinates in which they are few: the span of rows fewer than columns.
+"""Standardised samples, and their coordinates in their span.
 
-LDG's matrices are sums of outer products of differences of rows, so all directions that tell rows
-apart lie in the span of the centred rows. Where there are more columns than rows, an orthonormal
-basis of it (thin QR) gives n - 1 coordinates, and everything is done there: O(n^2 d).
+LDG's matrices are sums of outer products of differences of samples, so all directions lie in the
+span of the centred samples. With more columns than samples, an orthonormal basis of the span (thin
+QR) gives n - 1 coordinates, in which LDG is solved: O(n^2 d).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from eigenfeat.moments.columns import deviations, in_any_order, signed
 
 __all__ = ["SMALL", "Basis", "Columns", "smallest_eigenpairs", "span_of", "standardise"]
 
-SMALL = 200  # orders below which all eigenpairs by division take less time than some by bisection
+SMALL = 200  # below this order, a full eigendecomposition is faster than a few eigenpairs
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,13 +39,13 @@ def standardise(X: Any, scaled: bool) -> tuple[Columns, Floats]:
     ----------
     X : (n, d) array or CSR matrix
     scaled : bool
-        Whether to divide by the standard deviations; rows are centred in any case.
+        Whether to divide by the standard deviations; samples are always centred.
 
     Returns
     -------
     columns : Columns
-        The scale of a constant column, one whose deviations are rounding, is 1. The order of the
-        varying columns does not depend on their order in X.
+        The scale of a constant column (deviations within rounding) is 1. The order of the varying
+        columns does not depend on their order in X.
     rows : (n, varying columns) array
         Dense; C-contiguous, of X's dtype.
     """
@@ -72,7 +72,7 @@ def standardise(X: Any, scaled: bool) -> tuple[Columns, Floats]:
 
 @dataclass(frozen=True, eq=False)
 class Basis:
-    """Orthonormal columns Q of the span: LAPACK's reflectors of a QR decomposition, or none."""
+    """Orthonormal basis Q of the span, as LAPACK's Householder reflectors; the identity if None."""
 
     reflectors: NDArray[np.float64] | None
     tau: NDArray[np.float64] | None
@@ -90,31 +90,31 @@ class Basis:
         product, _, info = apply(
             "L", "N", self.reflectors, self.tau, padded, int(work[0]), overwrite_c=1
         )
-        if info != 0:  # an illegal argument: our own mistake
+        if info != 0:  # an illegal argument, which is a bug
             raise AssertionError(f"ormqr returned {info}")
         result: NDArray[np.float64] = product
         return result
 
 
 def span_of(rows: Floats) -> tuple[Basis, Floats]:
-    """Give centred rows their coordinates in an orthonormal basis of their span.
+    """Return coordinates of centred samples in an orthonormal basis of their span.
 
     Parameters
     ----------
     rows : (n, d) array
-        Rows whose mean is zero.
+        Samples of mean zero.
 
     Returns
     -------
     basis : Basis
     coordinates : (n, r) array
-        The rows themselves where d < n; else r <= n - 1, and distances are as before.
+        The samples themselves if d < n; otherwise r <= n - 1, with the same distances.
     """
     n, d = rows.shape
     if d < n or n < 2:
         return Basis(None, None, d), rows
     columns = np.asfortranarray(rows.T, dtype=np.float64)
-    # Centred rows have rank n - 1 at most. Mostly they have it, and all rows but one are a basis.
+    # Centred samples have at most rank n - 1. Usually they have it, and all but one are a basis.
     (reflectors, tau), upper = linalg.qr(columns[:, :-1], mode="raw", check_finite=False)
     heights = np.abs(np.diagonal(upper))
     order = np.arange(n - 1)
@@ -140,7 +140,7 @@ def smallest_eigenpairs(
     The entry of largest magnitude in each vector is positive, so that a sign never depends on the
     solver.
     """
-    if len(matrix) == 1:  # where SciPy before 1.11 asks LAPACK for too little memory
+    if len(matrix) == 1:  # SciPy before 1.11 allocates too little memory for LAPACK
         values, vectors = matrix[0].copy(), np.ones((1, 1))
     elif len(matrix) < SMALL:
         values, vectors = linalg.eigh(matrix, driver="evd", check_finite=False)

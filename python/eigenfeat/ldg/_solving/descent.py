@@ -24,15 +24,15 @@ _Array = NDArray[np.float64]
 Evaluate = Callable[[_Array], "tuple[float, _Array]"]
 
 _ROUNDING = float(np.finfo(np.float64).eps)
-_SUFFICIENT = 1e-4  # share of the predicted decrease that a step must bring
-_MEMORY = 0.85  # of the reference value that a Barzilai-Borwein step is compared with
+_SUFFICIENT = 1e-4  # minimum decrease of an accepted step, relative to the predicted one
+_MEMORY = 0.85  # weight of earlier objectives in the reference value of the line search
 
 
 class LocalGaussians:
     """Equation 3.4 and its gradient, equation 3.5.
 
-    A row without neighbours in its own class has no likelihood, and is left out; so is a class in
-    which a row has no neighbours from that row's sum.
+    Samples without neighbours in their own class are left out. A class without neighbours of a
+    sample is left out of that sample's sum.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class LocalGaussians:
     codes : (n,) array of int
         Classes of the rows, 0 to k - 1.
     neighbours : (n, k, kn) array of int
-        Rows next to each row in each class; -1 where there are fewer.
+        Nearest samples of each sample in each class; -1 if there are fewer.
     priors : (k,) array
         Probabilities of the classes.
     """
@@ -82,7 +82,7 @@ class LocalGaussians:
 
 @dataclass
 class Descent:
-    """Where a search ended, and how.
+    """Result of a search.
 
     ``reason``: "converged" (gradient within the tolerance), "precision" (no step decreases the
     objective in this arithmetic), "iterations" or "interrupted" (Ctrl-C; the best point so far).
@@ -118,14 +118,14 @@ def minimise(
     start : (d, m) array
         Orthonormal columns.
     tol : float
-        Stops when the norm of the gradient along the constraint is at most so much times the norm
-        of the gradient at the start.
+        Stop when the norm of the projected gradient is at most `tol` times the norm of the gradient
+        at the start.
     max_iter : int
-        Most steps, those that were taken back included.
+        Maximum number of steps, including rejected ones.
     say : callable
-        Told of every step that is taken.
+        Called with a text after every accepted step.
     stops : callable
-        Asked after every step whether it was the last one.
+        Called after every step; the search ends if it returns True.
     """
     objective, gradient = evaluate(start)
     search = _Search(evaluate, start, objective, gradient, float(np.linalg.norm(gradient)))
@@ -159,14 +159,14 @@ class _Search:
     scale: float  # norm of the gradient at the start
     size: float = 0.0  # of the objective at the start
     length: float = 0.0
-    reference: float = 0.0  # what a Barzilai-Borwein step must get below
+    reference: float = 0.0  # value that a Barzilai-Borwein step must stay below
     weight: float = 1.0
     n_iter: int = 0
     reason: str = "iterations"
 
     @property
     def tangent(self) -> _Array:
-        """The gradient along the constraint."""
+        """The gradient, projected on the tangent space of the constraint."""
         return self.gradient - self.point @ (self.point.T @ self.gradient)
 
     @property
@@ -181,11 +181,11 @@ class _Search:
         if self.slope <= tol * self.scale:
             self.reason = "converged"
         elif self.length * self.slope**2 <= _ROUNDING * max(abs(self.objective), self.size):
-            self.reason = "precision"  # a step's decrease would be lost in the objective's digits
+            self.reason = "precision"  # the decrease would be below the rounding of the objective
         return self.reason != "iterations"
 
     def take_step(self) -> bool:
-        """Go down by a Barzilai-Borwein step, or halve the next one's length."""
+        """Take a Barzilai-Borwein step, or halve the length of the next one."""
         tangent = self.tangent
         point = _orthonormal(self.point - self.length * tangent)
         objective, gradient = self.evaluate(point)
@@ -203,7 +203,7 @@ class _Search:
         return True
 
     def _measure(self, moved: _Array, changed: _Array) -> None:
-        """Take the next step's length from the last one: the long and the short rule in turn."""
+        """Set the next step's length by the long and the short Barzilai-Borwein rule in turn."""
         along = abs(_inner(moved, changed))
         if self.n_iter % 2:
             above, below = _inner(moved, moved), along
@@ -218,6 +218,6 @@ def _inner(a: _Array, b: _Array) -> float:
 
 
 def _orthonormal(matrix: _Array) -> _Array:
-    """Orthonormalise columns by QR, with a positive diagonal of R: near B for steps near 0."""
+    """Orthonormalise columns by QR. A positive diagonal of R keeps small steps small."""
     Q, R = np.linalg.qr(matrix)
     return np.asarray(Q * np.copysign(1.0, np.diag(R)))

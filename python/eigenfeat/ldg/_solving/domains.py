@@ -1,8 +1,8 @@
-"""Rows of two domains, as transfer learning has them: which are which, and each in its own units.
+"""Samples of two domains for transfer learning, each domain in its own units.
 
-The convention is that of the library ``skada``: ``sample_domain`` has a number for each row, above
-0 for rows of the source and below 0 for rows of the target. Parrish (2012), section 4.5.3:
-each domain is standardised apart, and columns constant in either of them are left out.
+``sample_domain`` has a number for each sample, as in the library ``skada``: positive for the source
+and negative for the target. Each domain is standardised separately, and columns that are constant
+in either domain are left out (Parrish 2012, section 4.5.3).
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ _EXPECTED = "numbers above 0 (source) or below 0 (target)"
 
 
 def split_domains(X: Floats, y: Labels, sample_domain: ArrayLike | None) -> NDArray[np.bool_]:
-    """Tell the rows of the source from those of the target.
+    """Return which samples are of the source.
 
     Parameters
     ----------
     X : (n, d) array
-        Rows, of which only the number is looked at.
+        Samples; only their number is used.
     y : (n,) array
-        Labels, of which only the number is looked at.
+        Labels; only their number is used.
     sample_domain : (n,) array-like of integers, or None
-        Above 0: source. Below 0: target. None: all rows are the source's.
+        Positive for the source, negative for the target. None: all samples are of the source.
 
     Returns
     -------
     (n,) array of bool
-        True for rows of the source.
+        True for samples of the source.
 
     Raises
     ------
     ValueError
-        If there is not one number a row, one is 0 or no integer, a domain has no rows, or `y` has
-        another length than `X`.
+        If the lengths of `X`, `y` and `sample_domain` differ, a number is 0 or not an integer, or a
+        domain has no samples.
     """
     n = len(X)
     if len(y) != n:
@@ -58,7 +58,7 @@ def split_domains(X: Floats, y: Labels, sample_domain: ArrayLike | None) -> NDAr
 
 
 def domain_rows(sample_domain: ArrayLike, n: int) -> NDArray[np.bool_]:
-    """Tell the rows of the source, as `split_domains`, where a domain may be missing."""
+    """Return which samples are of the source, as `split_domains`, but a domain may be missing."""
     try:
         numbers = np.asarray(check_unmasked(sample_domain, "sample_domain"))
     except ValueError:
@@ -80,7 +80,7 @@ def domain_rows(sample_domain: ArrayLike, n: int) -> NDArray[np.bool_]:
 def stack_domains(
     Xs: ArrayLike, ys: ArrayLike, Xt: ArrayLike, yt: ArrayLike
 ) -> tuple[RealArray, Labels, NDArray[np.int64]]:
-    """Put the rows of both domains together, those of the source first.
+    """Stack the samples of both domains, the source first.
 
     Parameters
     ----------
@@ -101,8 +101,8 @@ def stack_domains(
     Raises
     ------
     ValueError
-        If an array has not the right number of dimensions, columns or labels, a domain has no
-        rows, or labels are numbers in one domain only.
+        If an array has the wrong number of dimensions, columns or labels, a domain has no samples,
+        or labels are numbers in one domain only.
     """
     rows = [_rows(Xs, "Xs"), _rows(Xt, "Xt")]
     if rows[1].shape[1] != rows[0].shape[1]:
@@ -136,18 +136,17 @@ def _joined_labels(ys: Any, yt: Any, counts: list[int]) -> NDArray[Any]:
 
 @dataclass(frozen=True, eq=False)
 class DomainScaler:
-    """Means and deviations of both domains, by which each is standardised apart.
+    """Means and standard deviations that standardise each domain separately.
 
-    Immutable; `learn` makes one. Where all rows are the source's, the target's numbers are the
-    source's, too.
+    Immutable; `learn` creates it. If all samples are of the source, both domains have its units.
 
     Attributes
     ----------
     means : (2, d) array
-        Means of the source's columns, and of the target's.
+        Means of the columns of the source and of the target.
     scales : (2, d) array
-        Standard deviations; infinite for columns that are constant in either domain, so that
-        they are 0 in both.
+        Standard deviations; infinite for columns that are constant in either domain, which
+        become 0.
     varying : (d,) array of bool
         Columns that vary in both domains.
     """
@@ -158,10 +157,9 @@ class DomainScaler:
 
     @classmethod
     def learn(cls, X: RealArray, source: NDArray[np.bool_]) -> DomainScaler:
-        """Return the scaler of rows X (n, d), of which those in `source` (n,) are the source's.
+        """Return the scaler of samples X (n, d); `source` (n,) masks the samples of the source.
 
-        A target of a single row, or of equal rows, has no deviations: every column is left out
-        then, which is an error.
+        A target of a single sample, or of equal samples, leaves no column, which is an error.
 
         Raises
         ------
@@ -179,12 +177,12 @@ class DomainScaler:
         return cls(means, scales, selected)
 
     def apply(self, X: RealArray, source: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Standardise rows X (n, d), of which those in `source` (n,) are the source's.
+        """Standardise samples X (n, d); `source` (n,) masks the samples of the source.
 
         Returns
         -------
         (n, d) array of float64
-            New rows of mean 0 and deviation 1 in each domain, if they are those of `learn`.
+            Standardised samples. The samples of `learn` have mean 0 and deviation 1 in each domain.
         """
         rows = X.astype(np.float64)
         for domain, members in enumerate((source, ~source)):
@@ -198,7 +196,7 @@ class DomainScaler:
 
 def _mean_and_deviation(X: RealArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return mean and standard deviation (d,) of columns; exactly 0 for constant ones."""
-    shifted = X - X[0].astype(np.float64)  # a constant column is 0, without rounding
+    shifted = X - X[0].astype(np.float64)  # constant columns become exactly 0
     shift = shifted.mean(axis=0)
     shifted -= shift
     peak = np.abs(shifted).max(axis=0)  # so that squares neither overflow nor vanish

@@ -1,9 +1,10 @@
-"""ITML's metric from pairs of rows, and the ranking of its features (Parrish 2012, section 2.2.5).
+"""ITML's metric from pairs of samples, and the ranking of features (Parrish 2012, section 2.2.5).
 
 The multipliers w of the pairs' constraints give ``M^-1 = I + sum_i s_i w_i z_i z_i^T`` for gaps z,
 s = 1 for pairs of one class and -1 for others. A projection onto one constraint changes ``s_i w_i``
-by delta, and ``M`` by ``-delta / (1 + delta z^T M z) M z z^T M``. Several projections after each
-other need the gaps' products with the first M only, so M is read and written once for a block.
+by delta, and ``M`` by ``-delta / (1 + delta z^T M z) M z z^T M``. A block of
+successive projections needs only the products of its gaps with the first M, so M is read and
+written once per block.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ __all__ = [
 ]
 
 _BLOCK = 16
-_LEAST = 1e-12  # of a squared distance, relative to the largest: equal rows constrain nothing
+_LEAST = 1e-12  # smaller squared distances, relative to the largest, are of equal samples
 
 
 def pair_count(given: int | None, n_classes: int, n_columns: int) -> int:
-    """Number of pairs: as given, or 20 k (k - 1), at least 200.
+    """Return the number of pairs: as given, or 20 k (k - 1), at least 200.
 
     Raises
     ------
@@ -53,14 +54,14 @@ def pairs_of(
     second: NDArray[np.intp],
     quantiles: tuple[float, float],
 ) -> tuple[Array, NDArray[np.bool_], tuple[float, float]]:
-    """Differences of pairs of rows (p, d), which of them are of one class, and the bounds.
+    """Return differences (p, d) of pairs of samples, which pairs are of one class, and the bounds.
 
-    Pairs of equal rows are left out. The bounds are quantiles of the others' squared distances.
+    Pairs of equal samples are left out. Bounds are quantiles of the other squared distances.
 
     Raises
     ------
     ValueError
-        If the rows of every pair are equal.
+        If the samples of every pair are equal.
     """
     gaps = X[first] - X[second]
     squares = np.einsum("ij,ij->i", gaps, gaps)
@@ -82,7 +83,7 @@ def learnt_metric(
     max_iter: int,
     stops: Callable[[], bool] = lambda: False,
 ) -> tuple[Array, int, Array]:
-    """M of (2.11) by Bregman projections onto one pair's constraint after the other.
+    """Return M of (2.11), by cyclic Bregman projections onto the constraints of the pairs.
 
     After each sweep `stops` is called; if it returns True, that sweep is the last.
 
@@ -90,10 +91,10 @@ def learnt_metric(
     -------
     metric : (d, d) array
     sweeps : int
-        More than `max_iter` if these were not enough.
+        Number of sweeps; `max_iter` + 1 if they did not converge.
     weights : (p,) array
-        Multipliers, 0 or more: ``M^-1`` is the identity plus the pairs' ``gap gap^T`` by their
-        multipliers, which count as negative for pairs of two classes.
+        Nonnegative multipliers: ``M^-1`` is the identity plus the sum of ``gap gap^T`` times the
+        multiplier, with a minus sign for pairs of two classes.
     """
     metric = np.eye(gaps.shape[1], order="F")
     sign = np.where(same, 1.0, -1.0)
@@ -114,13 +115,15 @@ def learnt_metric(
 def _projected(
     metric: Array, gaps: Array, sign: Array, relaxed: Array, weights: Array, slack: float
 ) -> Array:
-    """Return the metric after a projection for each gap; change `held` and `weights`."""
+    """Return the metric after a projection for each gap; update `held` and `weights`."""
     images = metric @ gaps.T
     b = len(gaps)
     # Products of the gaps, and the coefficients with which `images` gives M z after each step.
     table = np.vstack([gaps @ images, np.eye(b)])
     used, turns = [], []
-    share = slack / (slack + 1)  # of the gap that the metric closes; its bound, the rest
+    share = slack / (
+        slack + 1
+    )  # share of the violation that the metric removes; the bound takes the rest
     for i, (s, bound, weight) in enumerate(
         zip(sign.tolist(), relaxed.tolist(), weights.tolist(), strict=True)
     ):
@@ -143,17 +146,17 @@ def _projected(
 
 
 def features_of(metric: Array) -> Array:
-    """Directions (d, d) that give the metric's distances: ``L Lambda^(1/2)``, largest first."""
+    """Return ``L Lambda^(1/2)`` (d, d), largest eigenvalue first: features with M's distances."""
     values, vectors = np.linalg.eigh(metric)
     directions: Array = vectors[:, ::-1] * np.sqrt(np.maximum(values[::-1], 0.0))
     return directions
 
 
 def ranked_by_information(features: Array, codes: Codes, count: int) -> NDArray[np.intp]:
-    """Numbers of the best features: most mutual information with the codes, least with each other.
+    """Return indices of the best features by maximal relevance and minimal redundancy.
 
-    The criterion of maximal relevance and minimal redundancy (Peng et al. 2005), on features that
-    are split at their means.
+    The criterion of Peng et al. (2005): mutual information with the codes, less the mean mutual
+    information with the features chosen before. Features are split at their means.
 
     Parameters
     ----------
@@ -164,7 +167,7 @@ def ranked_by_information(features: Array, codes: Codes, count: int) -> NDArray[
     Returns
     -------
     (count,) array
-        Best first; of equals the lower number.
+        Best first; ties go to the lower index.
     """
     bits = (features > features.mean(axis=0)).astype(np.intp)
     relevance = _information(bits, codes)
@@ -181,7 +184,7 @@ def ranked_by_information(features: Array, codes: Codes, count: int) -> NDArray[
 
 
 def _information(bits: NDArray[np.intp], codes: NDArray[np.integer[Any]]) -> Array:
-    """Mutual information (d,) of each column of bits with codes, in nats."""
+    """Return the mutual information (d,) of each column of bits with codes, in nats."""
     n = len(codes)
     classes = np.eye(int(codes.max()) + 1)[codes]
     ones = bits.T @ classes / n

@@ -1,9 +1,9 @@
-"""Scatters of classes as factors, and what they span.
+"""Factors of the scatters between and within classes.
 
 Parrish (2012), equations 2.5 and 2.6: ``S_b = H_b^T H_b`` between the means of classes and
-``S_w = H_w^T H_w`` within classes, both divided by the number of rows; ``S_t = S_b + S_w``. The
-factors keep the digits that squares lose, and with fewer rows than columns no (d, d) matrix is
-formed: everything happens in a basis of the rows' span.
+``S_w = H_w^T H_w`` within classes, both divided by the number of samples; ``S_t = S_b + S_w``. The
+factors keep the digits that squares lose. With fewer samples than columns no (d, d) matrix is
+formed: computations use a basis of the samples' span.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from eigenfeat.pencils.pencils import generalized_eigh
 
 __all__ = [
     "Array",
-    "ClassRows",
+    "ClassDeviations",
+    "PrincipalBasis",
     "Reduction",
-    "Span",
     "between_means",
     "between_rank",
     "check_means_differ",
@@ -49,7 +49,7 @@ _FLOAT32 = float(np.finfo(np.float32).eps)
 
 @dataclass(frozen=True, eq=False)
 class Reduction:
-    """Directions (d, ell), one a column, and other fitted attributes by name."""
+    """Directions (d, ell), one per column, and other fitted attributes by name."""
 
     directions: Array
     attributes: dict[str, Any]
@@ -61,7 +61,7 @@ def count_components(n_components: int | None, most: int, reason: str) -> int:
     Raises
     ------
     ValueError
-        If there are fewer than asked for; `reason` is what bounds them.
+        If `n_components` exceeds `most`; `reason` says what `most` is.
     """
     if n_components is None:
         return most
@@ -73,15 +73,15 @@ def count_components(n_components: int | None, most: int, reason: str) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class Span:
-    """What centred rows span, the directions of most variance first.
+class PrincipalBasis:
+    """Principal directions of centred samples, and standard deviations along them.
 
     Attributes
     ----------
     basis : (d, r) array
-        Orthonormal directions, one a column.
+        Orthonormal directions, one per column.
     sizes : (r,) array
-        Standard deviations of the rows along them, descending.
+        Standard deviations of the samples along them, descending.
     """
 
     basis: Array
@@ -94,11 +94,12 @@ class Span:
         n_rows: int | None = None,
         total: float | None = None,
         rounding: Array | None = None,
-    ) -> Span:
-        """Decompose centred rows (n, d); directions that hold nothing but rounding are left out.
+    ) -> PrincipalBasis:
+        """Decompose centred samples (n, d), without directions that are rounding.
 
-        With `n_rows` they stand for so many, whose squares they have. `total` is the weight of
-        the rows, by default their number. `rounding` (d,) is that of the columns' entries.
+        `n_rows` is the number of samples if `centred` is a smaller matrix with the same scatter.
+        `total` is the sum of weights, by default the number of samples. `rounding` (d,) is the
+        rounding error of the entries of each column.
         """
         n, d = centred.shape if n_rows is None else (n_rows, centred.shape[1])
         total = n if total is None else total
@@ -118,32 +119,32 @@ class Span:
 
 
 @dataclass(frozen=True, eq=False)
-class ClassRows:
-    """Rows sorted by class, as deviations from the means of their classes.
+class ClassDeviations:
+    """Samples sorted by class, as deviations from the means of their classes.
 
     Deviations are divided by ``unit``, a power of two, so that squares neither overflow nor
-    vanish. Columns that are constant, everywhere or in a class, are exactly 0 there.
+    vanish. A column that is constant in a class is exactly 0 there.
 
     Attributes
     ----------
     within : (n, d) array
-        Rows less the mean of their class; or, `summed`, any matrix of the same squares.
+        Samples minus the mean of their class; if `summed`, a matrix with the same scatter.
     between : (k, d) array
-        Means of classes less the mean of all rows.
+        Means of classes minus the mean of all samples.
     counts : (k,) array
-        Rows of each class; or their weights, all divided by the same number.
+        Number of samples, or sum of weights up to a common factor, of each class.
     classes : (k,) array
         Labels, sorted.
     mean : (d,) array
-        Mean of all rows, not divided by anything.
+        Mean of all samples, not divided by `unit`.
     unit : float
-        What `within` and `between` have been divided by.
+        Divisor of `within` and `between`.
     summed : bool
-        Whether rows have weights, or came in blocks, of which only a triangle is left.
+        Whether `within` is not one row per sample: samples have weights or came in blocks.
     rows : int or None
-        Number of rows where they have weights; None where it is the sum of the counts.
+        Number of samples if they have weights; otherwise None.
     rounding : (d,) array or None
-        Largest rounding errors of the entries of float32 rows, divided by `unit`.
+        Largest rounding errors of float32 entries, divided by `unit`.
     """
 
     within: Array
@@ -157,15 +158,15 @@ class ClassRows:
     rounding: Array | None = None
 
     @classmethod
-    def of(cls, X: RealArray, y: Labels, weight: Array | None = None) -> ClassRows:
-        """Sort and centre finite rows X (n, d) with labels y (n,).
+    def of(cls, X: RealArray, y: Labels, weight: Array | None = None) -> ClassDeviations:
+        """Sort and centre finite samples X (n, d) with labels y (n,).
 
-        With weights, deviations are those from weighted means, times the roots of the weights.
+        With weights, deviations from weighted means are multiplied by the roots of the weights.
 
         Raises
         ------
         ValueError
-            If `y` holds no classes or fewer than two, or all rows are equal.
+            If `y` has fewer than two classes or is continuous, or all samples are equal.
         """
         check_classification_targets(y)
         classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
@@ -192,31 +193,31 @@ class ClassRows:
         return cls(within, between, sums, classes, mean, unit, n_rows is not None, n_rows, rounding)
 
     def slices(self) -> list[slice]:
-        """Return where the rows of each class are."""
+        """Return a slice of `within` for each class."""
         return _slices(self.counts)
 
     @property
     def n_rows(self) -> int:
-        """Number of rows, n."""
+        """Number of samples."""
         return int(self.counts.sum()) if self.rows is None else self.rows
 
     @property
     def total(self) -> float:
-        """Weight of all rows: their number where they have no weights."""
+        """Sum of the weights; without weights the number of samples."""
         return float(self.counts.sum())
 
     @property
     def larger(self) -> int:
-        """Rows or columns, whichever are more: what rounding is a multiple of."""
+        """The larger of the numbers of samples and columns, to which rounding is proportional."""
         return max(self.n_rows, self.within.shape[1])
 
-    def span(self) -> Span:
-        """Return what the rows less their mean span."""
-        return Span.of(self.centred, self.n_rows, self.total, self.rounding)
+    def span(self) -> PrincipalBasis:
+        """Return the principal directions of the samples."""
+        return PrincipalBasis.of(self.centred, self.n_rows, self.total, self.rounding)
 
     @property
     def centred(self) -> Array:
-        """(n, d) rows less the mean of all rows; or, `summed`, a matrix of the same squares."""
+        """Samples (n, d) minus their mean; if `summed`, a matrix with the same scatter."""
         if self.summed:
             return np.vstack([self.within, np.sqrt(self.counts)[:, None] * self.between])
         return self.within + np.repeat(self.between, self.counts, axis=0)
@@ -231,13 +232,13 @@ class ClassRows:
         H_b = self.between_factor
         return H_b.T @ H_b, (self.within.T @ self.within) / self.total
 
-    def in_basis(self, basis: Array) -> ClassRows:
-        """Return the rows' coordinates in an orthonormal basis (d, r); the mean is left alone."""
+    def in_basis(self, basis: Array) -> ClassDeviations:
+        """Return coordinates in an orthonormal basis (d, r); `mean` is unchanged."""
         within, between = self.within @ basis, self.between @ basis
         return replace(self, within=within, between=between)
 
-    def compressed(self) -> tuple[ClassRows, Array | None]:
-        """Return rows of no more columns than rows, and the basis that they are in, if any."""
+    def compressed(self) -> tuple[ClassDeviations, Array | None]:
+        """Return samples with at most as many columns as samples, and their basis, if any."""
         if self.within.shape[1] <= self.n_rows:
             return self, None
         basis = self.span().basis
@@ -245,26 +246,26 @@ class ClassRows:
 
 
 def check_varies(largest: float) -> int:
-    """Return the binary exponent of the largest deviation; ValueError if all rows are equal."""
+    """Return the binary exponent of the largest deviation; ValueError if all samples are equal."""
     if not largest > 0:
         raise ValueError("X: expected samples that differ, got equal ones")
     return int(np.frexp(largest)[1])
 
 
 def entry_rounding(X: RealArray) -> Array:
-    """Largest rounding errors (d,) of the entries of float32 rows (n, d); 0 of float64 ones."""
+    """Return the largest rounding error (d,) of float32 entries by column; 0 for float64."""
     if X.dtype != np.float32:
         return np.zeros(X.shape[1])
     return _FLOAT32 * np.abs(X).max(axis=0).astype(np.float64)
 
 
 def unit_weights(weight: Array, largest: float) -> Array:
-    """Weights divided by a power of 4, so that the largest is in [1, 4)."""
+    """Divide weights by a power of 4, so that the largest is in [1, 4)."""
     return np.ldexp(weight, 2 - 2 * ((int(np.frexp(largest)[1]) + 1) // 2))
 
 
 def between_means(means: Array, counts: NDArray[Any]) -> tuple[Array, Array]:
-    """Return the mean (d,) of all rows, and the means (k, d) of classes less it."""
+    """Return the mean (d,) of all samples, and class means (k, d) minus it."""
     mean = (counts / counts.sum()) @ means
     between = means - mean
     between[:, np.ptp(means, axis=0) == 0] = 0.0
@@ -272,7 +273,7 @@ def between_means(means: Array, counts: NDArray[Any]) -> tuple[Array, Array]:
 
 
 def triangle_of(rows: Array) -> Array:
-    """Return R (d, d) of the rows' QR decomposition, a block of them after the other."""
+    """Return R (d, d) of the QR decomposition of rows, block by block."""
     n, d = rows.shape
     size = max(4096, 4 * d)
     triangle = np.empty((0, d))
@@ -288,7 +289,7 @@ def _slices(counts: NDArray[np.intp]) -> list[slice]:
 
 
 def _centre(rows: Array, shares: Array | None = None) -> Array:
-    """Centre rows in place, and return their mean; equal rows become 0 without rounding."""
+    """Centre rows in place and return their mean; equal rows become exactly 0."""
     first = rows[0].copy()
     rows -= first
     shift = rows.mean(axis=0) if shares is None else shares @ rows
@@ -301,13 +302,13 @@ def largest_ratios(
 ) -> tuple[Array, Array]:
     """Return the m largest eigenvalues of ``signal v = lambda (noise + r I) v``, and vectors.
 
-    ``r`` is `ridge` times trace(noise) / n_columns; if the noise is zero, trace(signal) takes its
-    place. Vectors (r, m) have unit noise, ridge included.
+    ``r`` is `ridge` times trace(noise) / n_columns, or trace(signal) / n_columns if the noise is
+    zero. Vectors (r, m) have unit noise, including the ridge.
 
     Raises
     ------
     SingularDenominatorError
-        If the noise is singular and the ridge too small; it says which ridge would do.
+        If the noise is singular and the ridge too small; the message names a sufficient ridge.
     """
     r = len(noise)
     trace = float(np.trace(noise))
@@ -332,7 +333,7 @@ def largest_ratios(
 # ---- directions in which the means of classes differ ---------------------------------------------
 
 
-def regularized_fisher(rows: ClassRows, n_components: int | None, ridge: float) -> Reduction:
+def regularized_fisher(rows: ClassDeviations, n_components: int | None, ridge: float) -> Reduction:
     """Return the directions of `RegularizedFisher`."""
     narrow, basis = rows.compressed()
     rank = between_rank(rows)
@@ -352,18 +353,20 @@ class Shares:
     within: Array
 
 
-def shares_of_variance(rows: ClassRows, span: Span, n_components: int | None) -> Shares:
-    """Return the directions in a span whose variance lies between classes the most.
+def shares_of_variance(
+    rows: ClassDeviations, span: PrincipalBasis, n_components: int | None
+) -> Shares:
+    """Return directions in a span, those with the largest share of variance between classes first.
 
     Raises
     ------
     ValueError
-        If there are no or not so many directions in which the means of classes differ.
+        If class means differ in fewer than `n_components` directions, or in none.
     """
     white = span.basis / span.sizes
     _, alphas, turn = np.linalg.svd(rows.between_factor @ white, full_matrices=False)
     directions = white @ turn.T
-    # Standard deviations that rounding alone may give to projections.
+    # Standard deviations of projections that may be due to rounding alone.
     lengths = np.linalg.norm(directions, axis=0)
     rounding = rows.larger * EPS * span.sizes[0] * lengths
     apart = alphas > rounding
@@ -378,16 +381,16 @@ def shares_of_variance(rows: ClassRows, span: Span, n_components: int | None) ->
 
 
 def _spread_first(directions: Array) -> Array:
-    """Turn directions of equal variance so that the shortest come first, all orthogonal.
+    """Rotate directions of equal variance to be orthogonal, the shortest first.
 
-    They stay white; the shortest are those of largest variance per unit of length.
+    They stay white; the shortest have the largest variance per unit of length.
     """
     if directions.shape[1] < 2:
         return directions
     return directions @ np.linalg.svd(directions, full_matrices=False)[2][::-1].T
 
 
-def between_rank(rows: ClassRows) -> int:
+def between_rank(rows: ClassDeviations) -> int:
     """Return the rank of the scatter between classes, at least 1.
 
     Raises
@@ -399,8 +402,8 @@ def between_rank(rows: ClassRows) -> int:
     return check_means_differ(int(np.sum(sizes > means_rounding(rows))))
 
 
-def means_rounding(rows: ClassRows) -> float:
-    """Return how large rounding may make singular values of H_b."""
+def means_rounding(rows: ClassDeviations) -> float:
+    """Return a bound on singular values of H_b that are due to rounding."""
     deviation = np.linalg.norm(rows.within) / np.sqrt(rows.total)
     largest = float(deviation + np.linalg.norm(rows.between_factor))
     return max(len(rows.classes), rows.within.shape[1]) * EPS * largest

@@ -1,10 +1,10 @@
-"""How LDG's parameters are chosen (Parrish 2012, sections 3.4 and 3.5.2).
+"""Choice of LDG's parameters (Parrish 2012, sections 3.4 and 3.5.2).
 
-Where columns are as many as rows, nearly every gamma separates the rows that it was found from, so
-that the accuracies which these leave to each other say nothing. There rows are left out by folds.
-What folds share is done once: all rows have coordinates in an orthonormal basis of their span, a
-fold's rows coordinates in a basis within it, and the neighbours of the largest number hold those of
-the smaller ones.
+With as many columns as samples, nearly every gamma separates the training samples, so their
+leave-one-out accuracy is meaningless. Folds of held-out samples are used instead. Computations that
+folds share are done once: all samples have coordinates in an orthonormal basis of their span, the
+training samples of a fold in a basis within it, and the nearest neighbours for the largest number
+include those for smaller numbers.
 """
 
 from __future__ import annotations
@@ -52,37 +52,34 @@ __all__ = [
 GAMMAS = (0.2, 0.4, 0.6, 0.8, 1.0)  # section 3.4
 NEIGHBORS = (1, 2, 4, 8, 16, 32, 64, 128)  # section 5.6.1
 GREEDY_LIMIT = 40  # section 3.4
-_RIDGE = 1e-4  # of the mean variance, section 5.6.1
+_RIDGE = 1e-4  # relative to the mean variance, section 5.6.1
 Array = NDArray[np.float64]
 FOLD_GAMMAS = (0.01, 0.1, 0.3, 0.5, 0.7, 0.9)  # section 3.5.2
-FOLD_NEIGHBORS = (
-    1,
-    4,
-    16,
-)  # section 5.6.1 has 1, 2, 4, ..., 128: each fourth power costs all gammas
+# Section 5.6.1 has 1, 2, 4, ..., 128, but each candidate costs a solution for every gamma.
+FOLD_NEIGHBORS = (1, 4, 16)
 N_FOLDS = 3
-MOST_DISTANCES = 2**21  # that are held at a time
+MOST_DISTANCES = 2**21  # held in memory at a time
 
 
 def members(parameter: object, name: str, by_default: Sequence[float]) -> list[Any]:
-    """The candidates that a parameter stands for: itself, its members, or the given ones."""
+    """Return a parameter's candidates: its value, its members, or for "cv" the defaults."""
     if isinstance(parameter, str):
         return list(by_default)
-    members = np.asarray(parameter, dtype=object)  # integers of any size stay what they are
+    members = np.asarray(parameter, dtype=object)  # keeps integers of any size
     if members.ndim > 1 or members.size == 0:
         raise ValueError(f"{name}: expected a number or a list of them, got {show(parameter)}")
     return np.atleast_1d(members).tolist()
 
 
 def dimensions(n_classes: int, most: int) -> list[int]:
-    """The candidates of section 3.5.2 that lie in 1..most."""
+    """Return the candidates of section 3.5.2 that lie in 1..most."""
     steps = (-1, 0, 1, 2, 4, 8, 16, 32)
     fitting = {min(max(n_classes + step, 1), most) for step in steps}
     return sorted(fitting)
 
 
 def best_gamma(gammas: Iterable[float], accuracies: Iterable[float]) -> float:
-    """The gamma of the highest accuracy; of those tied, the largest."""
+    """Return the gamma of the highest accuracy; ties go to the largest."""
     return max(zip(accuracies, gammas, strict=True))[1]
 
 
@@ -93,7 +90,7 @@ def greedy_dimension(accuracy: Callable[[int], float], most: int) -> tuple[int, 
     -------
     dimension : int
     accuracies : list of float
-        Those of dimensions 1, 2, ... that were looked at.
+        Accuracies of the dimensions 1, 2, ... that were tried.
     """
     tried = [accuracy(1)]
     for dimension in range(2, min(most, GREEDY_LIMIT) + 1):
@@ -104,9 +101,9 @@ def greedy_dimension(accuracy: Callable[[int], float], most: int) -> tuple[int, 
 
 
 def useful_counts(counts: Iterable[int], codes: Codes) -> list[int]:
-    """The numbers of neighbours that differ for the largest class, ascending.
+    """Return the numbers of neighbours that make a difference, ascending.
 
-    Beyond its size all numbers mean the same, the global mean; the first such number stays.
+    Numbers beyond the size of the largest class are equivalent; only the first is kept.
     """
     largest = int(np.bincount(codes).max()) - 1
     ascending = sorted(set(counts))
@@ -115,7 +112,7 @@ def useful_counts(counts: Iterable[int], codes: Codes) -> list[int]:
 
 
 def stratified_folds(codes: Codes, n_folds: int, random: Generator) -> NDArray[np.int64]:
-    """A fold for every row, each class spread evenly over folds."""
+    """Return the fold (n,) of every sample, with each class spread evenly over the folds."""
     folds = np.empty(len(codes), dtype=np.int64)
     dealt = 0
     for c in np.unique(codes):
@@ -134,20 +131,20 @@ def local_qda_accuracies(
     coordinates: Floats | None = None,
     n_threads: int | None = None,
 ) -> NDArray[np.float64]:
-    """Cross-validated accuracies of local QDA for several numbers of neighbours.
+    """Return cross-validated accuracies of local QDA for several numbers of neighbours.
 
-    Diagonal covariances plus 1e-4 times the mean variance of the columns, which is 1 in section
-    5.6.1, and priors from the other folds.
+    Covariances are diagonal, plus 1e-4 times the mean variance of the columns (1 in section
+    5.6.1). Priors are those of the other folds.
 
     Parameters
     ----------
     rows : (n, d) array
-        Rows, standardised or not, on which Gaussians are estimated.
+        Samples on which Gaussians are estimated.
     codes, folds : (n,) arrays
     counts : list of int
         Numbers of neighbours, ascending.
     coordinates : (n, r) array, optional
-        Rows with the same distances, but fewer columns, in which neighbours are looked for.
+        Samples with the same distances but fewer columns, for the search for neighbours.
     n_threads : int, optional
 
     Returns
@@ -172,13 +169,13 @@ def local_qda_accuracies(
 
 
 def spread_out(n_rows: int, n_columns: int) -> bool:
-    """Whether there are so many columns that directions can tell every row from all others."""
+    """Whether there are enough columns for directions to separate every sample from all others."""
     return n_columns >= n_rows - 1
 
 
 @dataclass(frozen=True, eq=False)
 class FoldAccuracies:
-    """3-NN accuracies of rows left out, for all candidates together.
+    """3-NN accuracies on held-out samples, for all combinations of candidates.
 
     Attributes
     ----------
@@ -193,16 +190,16 @@ class FoldAccuracies:
     values: Array
 
     def best(self) -> tuple[int, float, int]:
-        """The number of neighbours, gamma and dimension of the highest accuracy.
+        """Return the number of neighbours, gamma and dimension of the highest accuracy.
 
-        Of equal ones the most neighbours, then the largest gamma, then the fewest dimensions.
+        Ties go to the most neighbours, then the largest gamma, then the fewest dimensions.
         """
         highest = self.values.max(axis=2)
         i, j = np.argwhere(highest == highest.max())[-1]
         return self.counts[i], self.gammas[j], self.dimensions[int(np.argmax(self.values[i, j]))]
 
     def results(self, n_neighbors: int, gamma: float) -> dict[str, Any]:
-        """What `cv_results_` says: the best that each candidate comes to, the choices before it."""
+        """Return `cv_results_`: the best accuracy of each candidate, given the earlier choices."""
         i, j = self.counts.index(n_neighbors), self.gammas.index(gamma)
         result: dict[str, Any] = {}
         for name, tried, values in (
@@ -224,16 +221,16 @@ def fold_accuracies(
     dimensions: Sequence[int],
     n_threads: int | None = None,
 ) -> FoldAccuracies:
-    """Accuracies of all candidates on rows that had no part in the directions.
+    """Return accuracies of all candidates on held-out samples.
 
     Parameters
     ----------
     coordinates : (n, r) array
-        Centred rows, in any orthonormal basis of their span.
+        Centred samples, in any orthonormal basis of their span.
     codes : (n,) array
     n_classes : int
     counts, gammas, dimensions : sequences
-        Candidates; of a dimension that a fold's rows do not have, all that they have is taken.
+        Candidates. A dimension above the rank of a fold's samples is reduced to the rank.
     n_threads : int, optional
     """
     counts, gammas, dimensions = sorted(set(counts)), sorted(set(gammas)), sorted(set(dimensions))
@@ -255,7 +252,7 @@ def fold_accuracies(
 
 
 def dealt(codes: Codes) -> Iterator[NDArray[np.bool_]]:
-    """Which rows are left out, fold by fold: each class dealt in turn, in the order of rows."""
+    """Yield masks of the held-out samples, fold by fold; each class is dealt out in turn."""
     order = np.argsort(codes, kind="stable")
     for number in range(min(N_FOLDS, len(codes))):
         fold = np.zeros(len(codes), dtype=bool)
@@ -264,7 +261,7 @@ def dealt(codes: Codes) -> Iterator[NDArray[np.bool_]]:
 
 
 def _within(coordinates: NDArray[Any], known: NDArray[np.bool_]) -> tuple[NDArray[Any], Array]:
-    """Coordinates of some rows in a basis of their span, and of the others' parts in it."""
+    """Return coordinates of `known` samples in a basis of their span, and of the other samples."""
     selected = coordinates[known].astype(np.float64)
     mean = selected.mean(axis=0)
     basis, rows = span_of(np.ascontiguousarray((selected - mean).astype(coordinates.dtype)))
@@ -275,7 +272,7 @@ def _within(coordinates: NDArray[Any], known: NDArray[np.bool_]) -> tuple[NDArra
 
 
 def _directions(scatters: LocalScatters, gammas: Sequence[float], count: int) -> list[Array]:
-    """For each gamma the directions of the smallest eigenvalues, with any signs."""
+    """Return for each gamma the directions of the smallest eigenvalues, with arbitrary signs."""
     if len(scatters.within) >= SMALL:
         return [
             smallest_eigenpairs(scatters.within - gamma * scatters.weighted, count)[1]
@@ -292,15 +289,15 @@ def _hits(
     asked_codes: Codes,
     dimensions: Sequence[int],
 ) -> NDArray[np.int64]:
-    """How many rows the 3 nearest of the others get right.
+    """Count held-out samples that their 3 nearest training samples label correctly.
 
     Parameters
     ----------
     projected : m pairs of (n, r) and (q, r) arrays
-        Rows, and rows that are asked.
+        Training and held-out samples.
     codes, asked_codes : (n,) and (q,) arrays
     dimensions : list of int
-        Numbers of columns to look at, ascending.
+        Numbers of leading columns, ascending.
 
     Returns
     -------
