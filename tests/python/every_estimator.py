@@ -74,7 +74,9 @@ ESTIMATORS = {
     "MinimumCostClassifier": lambda: early.MinimumCostClassifier(
         LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"), n_times=2, n_folds=2
     ),
-    "ReliableClassifier": lambda: early.ReliableClassifier(LinearDiscriminantAnalysis()),
+    "ReliableClassifier": lambda: early.ReliableClassifier(
+        LinearDiscriminantAnalysis(), reliability=0.8
+    ),
     "ReliableClassifier, local": lambda: early.ReliableClassifier(
         early.LocalQDA(), early.MixtureCompletion()
     ),

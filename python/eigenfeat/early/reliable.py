@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, TypeVar
 
@@ -23,6 +23,17 @@ from eigenfeat._base.types import Estimator, Labels, RandomState
 from eigenfeat._base.validation import MOST, show, warn_caller
 from eigenfeat.early.calibration import NotCertifiedError, calibrate
 from eigenfeat.early.completion import GaussianCompletion, filled
+from eigenfeat.early.correction import (
+    PROMISES,
+    ClassGroups,
+    CorrectedRule,
+    Correction,
+    HeldOutDecisions,
+    certified_by_class,
+    held_out_decisions,
+    least_samples,
+    promised_shares,
+)
 from eigenfeat.early.decisions import Decisions, EarlyDecisions, EarlyRun
 from eigenfeat.early.discriminants import (
     Affine,
@@ -35,13 +46,7 @@ from eigenfeat.early.discriminants import (
     affine_of,
     discriminants_of,
 )
-from eigenfeat.early.rules import (
-    CorrectedRule,
-    Correction,
-    FittedModel,
-    PairwiseRule,
-    Rule,
-)
+from eigenfeat.early.rules import SLACK, FittedModel, PairwiseRule, Rule, TargetRule
 from eigenfeat.early.sampling import Sampled, SampledRule, largest_bound, samples_of
 from eigenfeat.early.series import (
     Layout,
@@ -78,12 +83,12 @@ MAX_TIMES = 48  # at which held-out rows are evaluated
 MAX_SAMPLED_TIMES = 16  # by rules that sample
 MAX_ROWS = 3000
 MAX_PREDICTIONS = 4e6  # of rules that sample
-TIMES_AT_ONCE = 8
 LONG = 90.0  # seconds from which on a warning has an estimate
 
 # Attributes of the correction and the calibration.
 _CORRECTED = (
     "reliability_",
+    "reliability_by_class_",
     "calibration_",
     "correction_",
     "decision_times_",
@@ -93,10 +98,12 @@ _CORRECTED = (
 class ReliableClassifier(ClassifierMixin, BaseEstimator):
     """Classify incomplete samples where the complete ones would be classified the same.
 
-    A sample is decided as class c if, given its known entries, the complete sample would be
-    classified as c with probability at least `reliability` (:doc:`/guide/early_promises`). Use it
-    where each early decision needs a promise. Choose `classifier` and `reliability` first; the
-    other defaults follow. User guide: :doc:`/guide/early`.
+    Use it where a required share of early labels has to be final. A sample is decided as class c
+    if, given its known entries, the complete sample would be classified as c with probability at
+    least `reliability`, and held-out samples correct this rule. The promise is a share of the
+    series of each class if there are enough of them, and otherwise a share of all series, in which
+    a rare class may be wrong throughout; see `conditional`. Choose `classifier` and `reliability`
+    first; the other defaults follow. User guide: :doc:`/guide/early`.
 
     Parameters
     ----------
@@ -113,6 +120,13 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         Required probability that the complete sample has the same label.
     features : transformer or None, default=None
         Linear map of samples to the features that are classified, such as LDG or PCA.
+    conditional : str, sequence of str or None, default="auto"
+        Groups of series of which each gets the promise. None: all series together. "true": the
+        series of each class. "predicted": the series that are decided as each class. "time": the
+        series that are decided up to each time. Classes with too few held-out samples share one
+        group. "auto": "true" if every class has enough samples, else None, with a warning.
+    target : label, sequence of labels or None, default=None
+        Classes of interest: only they are decided before the end. None: all classes.
     correct : bool, float in (0, 1) or "average", default=True
         Whether held-out samples correct the rule, so that it does not rely on the completion's
         model. A number is the confidence over training sets; True is 0.9; "average" holds on
@@ -136,6 +150,9 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         The rule, its maximum number of completions, and the largest reliability that they allow.
     reliability_ : float
         The reliability that is promised, if the rule is corrected or calibrated.
+    reliability_by_class_ : (G,) array
+        Certified share of final labels among the series of each class, at most `reliability`; NaN
+        for classes without held-out samples. Each holds with the confidence of `correct`.
     decision_times_ : (p,) array of int
         Numbers of values after which series are decided.
     correction_, calibration_ : Correction, Calibration
@@ -148,9 +165,24 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
     ReliableClassifierCV : Chooses classifier, completion and reliability by cross-validation.
     MinimumCostClassifier : Weighs the cost of waiting, without a promise about single decisions.
 
+    Notes
+    -----
+    Let S be the number of known entries from which on the rule never decides a sample as another
+    class than that of the complete sample, and m the number from which on the corrected rule
+    decides. Early labels of samples with ``S <= m`` are final. If held-out samples and a new sample
+    of class k are exchangeable, m is chosen by the held-out samples of each class such that, with
+    the confidence, ``P(S <= m | class k) >= reliability`` for all classes k at once: m is at least
+    the threshold of the class that needs the largest one, and only this class's Clopper-Pearson
+    bound can break the promise. This is a theorem with samples that are held out from the fit
+    (``held_out=0.5``), and approximate with folds. For the other promises, "decisions from m on
+    break the promise" is tested from late to early m, by the bounds of all groups
+    (:doc:`/guide/early_promises`). They hold for `reliability` at `decision_times_`.
+
     References
     ----------
-    N. Parrish, thesis, University of Washington, 2012, chapter 5.
+    N. Parrish, thesis, University of Washington, 2012, chapter 5. V. Vovk, A. Gammerman, G. Shafer,
+    "Algorithmic learning in a random world", 2005. L. Ringel, R. Cohen, D. Freedman, M. Elad, Y.
+    Romano, "Early time classification with accumulated accuracy gap control", ICML 2024.
 
     Examples
     --------
@@ -170,6 +202,8 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         "rule": [StrOptions({"auto", "pairwise", *SETS, "sampled"}), Sampled],
         "reliability": [Interval(Real, 0, 1, closed="neither")],
         "features": [HasMethods(["fit", "transform"]), None],
+        "conditional": [StrOptions({"auto", *PROMISES}), "array-like", None],
+        "target": ["array-like", str, Real, "boolean", None],
         "correct": ["boolean", Interval(Real, 0, 1, closed="neither"), StrOptions({"average"})],
         "held_out": [
             Interval(Integral, 2, MOST, closed="both"),
@@ -188,6 +222,8 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         reliability: float = 0.95,
         *,
         features: Estimator | None = None,
+        conditional: str | Sequence[str] | None = "auto",
+        target: Any = None,
         correct: bool | float | str = True,
         held_out: int | float = 5,
         random_state: RandomState = 0,
@@ -199,6 +235,8 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         self.rule = rule
         self.reliability = reliability
         self.features = features
+        self.conditional = conditional
+        self.target = target
         self.correct = correct
         self.held_out = held_out
         self.random_state = random_state
@@ -235,6 +273,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
             rows, y = rows.take(subset), y[subset]
             check_classification_targets(y)
             check_two_labels(np.unique(y))
+            self._check_promises(y)
             for name in _CORRECTED:
                 self.__dict__.pop(name, None)
             held_out = None
@@ -246,6 +285,35 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
             if self.correct is not False:
                 self._correct(rows, y, held_out)
         return self
+
+    def _check_promises(self, y: Labels) -> None:
+        """ValueError if `conditional` names no promises that can be made."""
+        names = _names(self.conditional)
+        known = set(names) <= {*PROMISES} and len(set(names)) == len(names) > 0
+        if self.conditional is not None and names != ("auto",) and not known:
+            raise ValueError(
+                f"conditional: expected 'auto', None, or some of {list(PROMISES)}, got "
+                f"{show(self.conditional)}"
+            )
+        if self.correct == "average" and {"predicted", "time"} & {*names}:
+            raise ValueError(
+                "conditional: expected 'auto', 'true' or None with correct='average', got "
+                f"{show(self.conditional)}"
+            )
+        if self.correct is False and names not in ((), ("auto",)):
+            raise ValueError(
+                "conditional: expected 'auto' or None with correct=False, got "
+                f"{show(self.conditional)}"
+            )
+        if self.target is None:
+            return
+        known_labels = np.unique(y).tolist()
+        classes = getattr(self.classifier, "classes_", known_labels)
+        unknown = [one for one in _targets(self.target).tolist() if one not in [*classes]]
+        if unknown or not len(_targets(self.target)):
+            raise ValueError(
+                f"target: expected labels among {show(known_labels)}, got {show(self.target)}"
+            )
 
     def _held_out_mask(self, y: Labels) -> NDArray[np.bool_]:
         """(n,): a random share of the samples of each class, which leaves one of each."""
@@ -272,14 +340,15 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
             model.classes,
             model.rule_name,
         )
-        sampled = model.rule if isinstance(model.rule, SampledRule) else None
+        rule = model.plain_rule
+        sampled = rule if isinstance(rule, SampledRule) else None
         self.n_samples_ = 0 if sampled is None else sampled.n_samples
         self.largest_reliability_ = 1.0 if sampled is None else largest_bound(sampled.n_samples)
 
     def _correct(self, rows: Rows, y: Labels, held_out: tuple[Rows, Labels] | None) -> None:
         """Correct the rule by folds, or by rows that were held out from the fit."""
         model = self.fitted_
-        self.correction_, steps = correct_rule(self, rows, y, held_out)
+        self.correction_, steps, self.reliability_by_class_ = correct_rule(self, rows, y, held_out)
         self.reliability_ = float(self.reliability)
         self.fitted_ = replace(model, rule=CorrectedRule(model.rule, self.correction_))
         self.decision_times_ = np.append(steps, model.layout.length)
@@ -372,7 +441,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         at = decision_times(self, steps, layout.length)
         times = np.union1d(at[at > 0], [layout.length]).astype(np.int64) * layout.channels
         if not trace:
-            least = model.rule.least_known(float(tau.min(initial=1.0)))
+            least = model.rule.least_known_of(tau)
             times = times[np.searchsorted(times[:-1], least) :]
         return EarlyRun(model, series, tau, times, trace).run()
 
@@ -462,7 +531,8 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         for name in _CORRECTED:
             plain.__dict__.pop(name, None)
         rule = self.fitted_.rule
-        plain.fitted_ = replace(self.fitted_, rule=getattr(rule, "rule", rule))
+        if isinstance(rule, CorrectedRule):
+            plain.fitted_ = replace(self.fitted_, rule=rule.rule)
         return plain
 
     def _model(self) -> FittedModel:
@@ -560,6 +630,18 @@ def _scores_of(discriminants: Linear, affine: Affine | None) -> Affine:
 
 
 def _rule(estimator: ReliableClassifier, name: str, predict: ClassCodes) -> Rule:
+    rule = _plain_rule(estimator, name, predict)
+    if estimator.target is None:
+        return rule
+    return TargetRule(rule, np.isin(predict.classes, _targets(estimator.target)))
+
+
+def _targets(target: Any) -> NDArray[Any]:
+    """Labels of the classes of interest."""
+    return np.asarray(target if isinstance(target, (list, tuple, np.ndarray)) else [target])
+
+
+def _plain_rule(estimator: ReliableClassifier, name: str, predict: ClassCodes) -> Rule:
     if name in SETS:
         return SetRule(SETS[name])
     if name == "pairwise":
@@ -569,63 +651,169 @@ def _rule(estimator: ReliableClassifier, name: str, predict: ClassCodes) -> Rule
     return SampledRule(predict, samples_of(sampled, float(estimator.reliability)), seed)
 
 
-# ---- the correction by held-out samples
+# ---- the correction by held-out samples; `correction` has its theorems
 
-# Every held-out sample is evaluated by a rule that was fitted without it, at several times and
-# reliabilities. Its `stable_from` is the number of known entries from which on the rule is never
-# wrong about it: the label that it would decide is always that of the complete sample. A new
-# sample's number is as likely to have any rank among those of n held-out samples
-# (exchangeability), so that the share of samples whose number is at most the j-th smallest is at
-# least j / (n + 1) on average: the argument of conformal prediction (Vovk, Gammerman and Shafer
-# 2005), here across folds (Vovk 2015), whose models are not quite the one that is used. With a
-# confidence, the share is Clopper and Pearson's lower bound for j of n, which held-out samples of
-# one fixed model would exceed with that confidence (a tolerance limit, Wilks 1941). A sample waits
-# until that share reaches tau.
+
+@dataclass(frozen=True, eq=False)
+class _Test:
+    """Reliabilities and times at which a rule is tested, and the number of samples to test."""
+
+    tau: float
+    confidence: float  # 0 on average
+    grid: _Array
+    steps: NDArray[np.int64]  # numbers of values
+    times: NDArray[np.int64]  # numbers of entries
+    n_samples: int
+    least: int  # number of samples that support tau if all agree
+
+    @classmethod
+    def of(cls, estimator: ReliableClassifier, n: int) -> _Test:
+        """Plan the test of a fitted rule on at most n samples."""
+        model, tau = estimator.fitted_, float(estimator.reliability)
+        correct = CONFIDENCE if estimator.correct is True else estimator.correct
+        confidence = 0.0 if isinstance(correct, str) else float(correct)
+        grid = np.union1d(GRID, [tau])
+        if model.rule.cost > 1:  # rules that sample
+            grid = np.unique([grid[0], tau])
+        least = least_samples(tau, confidence)
+        n_samples, n_times = _sizes(model.rule.cost, n, model.layout.length, least)
+        steps = spread_steps(model.layout.length, n_times)
+        times = steps * model.layout.channels
+        return cls(tau, confidence, grid, steps, times, n_samples, least)
 
 
 def correct_rule(
     estimator: ReliableClassifier, rows: Rows, y: Labels, held_out: tuple[Rows, Labels] | None
-) -> tuple[Correction, NDArray[np.int64]]:
-    """Learn the correction of a fitted rule, and at which numbers of values it was evaluated.
+) -> tuple[Correction, NDArray[np.int64], _Array]:
+    """Learn the correction of a fitted rule by folds of its samples, or by held-out samples.
 
-    From folds of the samples of the fit, or from others that were held out of it.
+    Returns the correction, the numbers of values after which the rule was tested, and the share of
+    final labels that is certified for each class.
     """
-    model, tau = estimator.fitted_, float(estimator.reliability)
-    confidence = CONFIDENCE if estimator.correct is True else estimator.correct
-    confidence = 0.0 if isinstance(confidence, str) else float(confidence)  # on average
-    n_folds = int(estimator.held_out) if held_out is None else 0
+    model = estimator.fitted_
     tested, labels = (rows, y) if held_out is None else held_out
-    n, d = tested.rows.shape
-    grid = np.union1d(GRID, [tau])
-    if model.rule.cost > 1:  # others take more samples; these serve looser and stricter ones
-        grid = np.array([grid[0], tau])
-    channels, length = model.layout.channels, model.layout.length
-    n_rows, n_times = _sizes(model.rule.cost, n, length, _least_rows(tau, confidence))
-    steps = spread_steps(length, n_times)
-    times = steps * channels
+    test = _Test.of(estimator, len(labels))
     random = check_random_state(estimator.random_state)
-    drawn = stratified_draw(labels, n_rows, random)
-    parts: list[NDArray[np.bool_]] = []
-    total = n_rows * len(times)
+    groups = _class_groups(estimator, y, labels, test.least)
+    promises = _promises(estimator.conditional, groups, test)
+    drawn = _drawn(labels, groups if promises == ("true",) else None, test, random)
+    models: Iterable[tuple[FittedModel, NDArray[np.intp]]] = [(model, np.flatnonzero(drawn))]
+    if held_out is None:
+        models = _fold_models(estimator, rows, y, drawn, random)
+    parts, order = [], []
+    total = int(drawn.sum()) * len(test.times)
     with progress_bar(total, "ReliableClassifier", estimator.verbose) as bar:
-        done = _Progress(bar, total, n_folds)
-        if len(times) and held_out is not None:
-            parts.append(_wrong_decisions(model, tested.take(drawn), grid, times, done))
-        elif len(times):
-            for other, own in _fold_models(estimator, rows, y, drawn, random):
-                parts.append(_wrong_decisions(other, own, grid, times, done))
+        done = _Progress(bar, total, 0 if held_out else int(estimator.held_out))
+        for other, own in models if total else ():  # a sample of one entry has no beginning
+            parts.append(
+                held_out_decisions(
+                    other,
+                    tested.take(own),
+                    test.grid,
+                    test.times,
+                    done,
+                    right_too=bool({"predicted", "time"} & {*promises}),
+                )
+            )
+            order.append(own)
+    length = model.layout.width
     if not parts:
-        if len(times):  # a row of one entry has no beginning
+        if total:
             warn_caller(
-                "correct: expected folds that the classifier can be fitted to, got none; rows are "
-                "decided when they are complete",
+                "correct: expected folds that the classifier can be fitted to, got none; samples "
+                "are decided when they are complete",
                 UserWarning,
             )
-        none = np.empty((len(grid), 0), np.int64)
-        return Correction(grid, none, d, confidence), steps
-    wrong = np.concatenate(parts, axis=1)
-    stable_from = np.sort(_stable_from(wrong, times, d), axis=1)
-    return Correction(grid, stable_from, d, confidence), steps
+        nothing = Correction.of_shares([], test.grid, test.times, length, test.confidence, 0)
+        return nothing, test.steps, np.full(len(model.classes), np.nan)
+    decisions, labels = HeldOutDecisions.joined(parts), labels[np.concatenate(order)]
+    shares = [
+        promised_shares(promise, decisions, labels, groups, test.confidence) for promise in promises
+    ]
+    correction = Correction.of_shares(
+        shares, test.grid, test.times, length, test.confidence, len(labels)
+    )
+    if promises == ("true",) and correction.least_known(test.tau) == length:
+        _warn_of_waiting(shares[0], groups, test)
+    by_class = certified_by_class(correction, decisions, labels, model.classes, test.tau)
+    return correction, test.steps, by_class
+
+
+def _class_groups(
+    estimator: ReliableClassifier, y: Labels, labels: Labels, least: int
+) -> ClassGroups:
+    """Groups of the classes by their numbers of held-out samples; a fold holds out no only one."""
+    known, counts = np.unique(labels, return_counts=True)
+    if not isinstance(estimator.held_out, float):
+        counts = np.where(counts > 1, counts, 0)
+    of_class = dict(zip(known.tolist(), counts.tolist(), strict=True))
+    classes = np.unique(y)
+    if "predicted" in _names(estimator.conditional):
+        classes = np.union1d(classes, estimator.fitted_.classes)
+    return ClassGroups.of(
+        classes, np.array([of_class.get(label, 0) for label in classes.tolist()]), least
+    )
+
+
+def _names(conditional: Any) -> tuple[str, ...]:
+    """Names of promises: of a string, or of several."""
+    if conditional is None:
+        return ()
+    return (conditional,) if isinstance(conditional, str) else tuple(conditional)
+
+
+def _promises(conditional: Any, groups: ClassGroups, test: _Test) -> tuple[str, ...]:
+    """Promises that are made; warns of those that are not, and of classes that wait."""
+    names = _names(conditional)
+    few = ", ".join(
+        f"{count} of class {show(label)}"
+        for label, count in zip(groups.classes.tolist(), groups.counts.tolist(), strict=True)
+        if count < test.least
+    )
+    if few and names == ("auto",):
+        warn_caller(
+            f"conditional: expected at least {test.least} held-out samples of each class for a "
+            f"promise by class at a reliability of {test.tau:g}, got {few}; the promise is a share "
+            "of all samples together (None)",
+            UserWarning,
+        )
+    elif few and {"true", "predicted"} & {*names}:
+        warn_caller(
+            f"conditional: expected at least {test.least} held-out samples of each class, got "
+            f"{few}; these classes share one promise"
+            + ("" if groups.is_enough(test.least) else ", and all samples wait for their end"),
+            UserWarning,
+        )
+    if names == ("auto",):
+        names = () if few else ("true",)
+    return names or ("all",)
+
+
+def _warn_of_waiting(shares: _Array, groups: ClassGroups, test: _Test) -> None:
+    """Name the classes by which all samples wait for their end, if there are enough samples."""
+    last = shares[groups.group, int(np.searchsorted(test.grid, test.tau)), -1]
+    classes = groups.classes[last < test.tau - SLACK]
+    if groups.is_enough(test.least) and len(classes):
+        warn_caller(
+            f"conditional: expected labels of each class that are final before the end at a "
+            f"reliability of {test.tau:g}, got too many that are not of {show(classes.tolist())}; "
+            "samples are decided when they are complete; None promises a share of all together",
+            UserWarning,
+        )
+
+
+def _drawn(
+    labels: Labels, groups: ClassGroups | None, test: _Test, random: np.random.RandomState
+) -> NDArray[np.bool_]:
+    """Samples to test, in proportion to the classes; of given groups more if they are small."""
+    drawn = stratified_draw(labels, test.n_samples, random)
+    if groups is not None:
+        group = groups(labels)
+        for number in range(groups.n_groups):
+            lacking = 2 * test.least - np.count_nonzero(drawn & (group == number))
+            others = np.flatnonzero(~drawn & (group == number))
+            drawn[random.permutation(others)[: max(lacking, 0)]] = True
+    return drawn
 
 
 def _fold_models(
@@ -634,8 +822,8 @@ def _fold_models(
     y: Labels,
     drawn: NDArray[np.bool_],
     random: np.random.RandomState,
-) -> Iterator[tuple[FittedModel, Rows]]:
-    """For each fold, the model fitted without it and the drawn samples in it."""
+) -> Iterator[tuple[FittedModel, NDArray[np.intp]]]:
+    """For each fold, the model fitted without it and the indices of the drawn samples in it."""
     layout = estimator.fitted_.layout
     for fold in fold_masks(y, int(estimator.held_out), random):
         own = np.flatnonzero(fold & drawn)
@@ -645,39 +833,7 @@ def _fold_models(
             model = _fit_model(clone(estimator), rows.take(~fold), y[~fold], layout)
         except ValueError:  # such as a class that is too small without the fold
             continue
-        yield model, rows.take(own)
-
-
-def _wrong_decisions(
-    model: FittedModel,
-    rows: Rows,
-    grid: _Array,
-    times: NDArray[np.int64],
-    done: Callable[[int], None],
-) -> NDArray[np.bool_]:
-    """(p, m, times): by reliability, whether samples outside the fit would be decided wrongly.
-
-    Where the rule would decide a sample as the complete one, it need not be asked whether it does.
-    Labels are compared first, and the rule evaluates the others.
-    """
-    full = filled(model.completion, rows.rows)
-    final = model.predict_codes(full)
-    shown = np.where(rows.have_gaps[:, None], rows.rows, full)
-    running = times < rows.ends[:, None]
-    wrong = np.zeros((len(grid), *running.shape), dtype=bool)
-    for begin in range(0, len(times), TIMES_AT_ONCE):
-        at = slice(begin, min(begin + TIMES_AT_ONCE, len(times)))
-        rule_input = model.prefix_input(shown, times[at])
-        best = model.rule.best_classes(rule_input)
-        other = best.reshape(len(final), -1) != final[:, None]
-        row, time = np.nonzero(other & running[:, at])
-        if len(row):
-            items = row * (at.stop - at.start) + time
-            decided = model.rule.evaluate_grid(rule_input.take(items), grid, best[items])
-            for k, of_tau in enumerate(decided):
-                wrong[k, row, begin + time] = of_tau
-        done(other.size)
-    return wrong
+        yield model, own
 
 
 class _Progress:
@@ -706,24 +862,11 @@ class _Progress:
             )
 
 
-def _stable_from(wrong: NDArray[np.bool_], times: NDArray[np.int64], d: int) -> NDArray[np.int64]:
-    """Entries from which on rows (..., times) are not decided wrongly; d if wrong at the last."""
-    last = wrong.shape[-1] - wrong[..., ::-1].argmax(axis=-1)  # the time after the last wrong one
-    return np.where(wrong.any(axis=-1), np.append(times, d)[last], 0)
-
-
 def _sizes(cost: int, n: int, length: int, least: int) -> tuple[int, int]:
-    """How many samples to evaluate, and at how many times."""
+    """Numbers of samples and of times to test."""
     times = min(length - 1, MAX_TIMES)
-    if cost > 1:  # some millions of predictions, but rows enough to support what is promised
+    if cost > 1:  # bounded by predictions, but enough samples to support the promise
         times = min(times, MAX_SAMPLED_TIMES)
         rows = max(100, int(MAX_PREDICTIONS / (cost * max(times, 1))))
         return min(n, rows if n < least else max(rows, 2 * least)), times
     return min(n, MAX_ROWS), times
-
-
-def _least_rows(tau: float, confidence: float) -> int:
-    """How many samples can support tau, if all of them agree."""
-    if confidence > 0:
-        return int(np.ceil(np.log1p(-confidence) / np.log(tau)))
-    return int(np.ceil(tau / (1 - tau)))

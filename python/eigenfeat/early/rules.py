@@ -1,4 +1,4 @@
-"""How a fitted model decides: what its rule receives, rules, and the rule that is corrected.
+"""How a fitted model decides: the rules and their input.
 
 `FittedModel` conditions samples on their known entries and hands the rule a `RuleInput`, the
 discriminants and the conditional distribution of their arguments. A rule returns for every sample a
@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtr
 
 from eigenfeat._base import threads as _threads
-from eigenfeat._base.state import OmitsCaches
 from eigenfeat._base.threads import cached_property
 from eigenfeat.early.completion import Completion, Conditional, filled
 from eigenfeat.early.discriminants import (
@@ -37,14 +36,14 @@ from eigenfeat.regions.dominance import SeparableClasses
 
 __all__ = [
     "SLACK",
-    "CorrectedRule",
-    "Correction",
     "FittedModel",
     "PairwiseRule",
     "Rule",
     "RuleInput",
     "RuleOutput",
     "Shared",
+    "TargetRule",
+    "clopper_pearson",
     "lower_bounds",
     "pair_variances",
     "rounding_of_quadratics",
@@ -58,7 +57,6 @@ _Codes = NDArray[np.intp]
 EPS = float(np.finfo(float).eps)
 LARGEST = 1e300  # an error past it is as good as infinite
 SLACK = 1e-12  # shares are compared with tau
-MAX_CACHED = 64  # reliabilities whose least numbers of entries are cached
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,6 +172,10 @@ class Rule:
         """No row is decided at tau with fewer known entries."""
         return 0
 
+    def least_known_of(self, tau: _Array) -> int:
+        """No row is decided at any tau of an array with fewer known entries."""
+        return min((self.least_known(float(one)) for one in np.unique(tau)), default=0)
+
 
 def pair_variances(covariance: _Array, best: _Codes) -> _Array:
     """(n, k): variances of s_best - s_h, with what rounding may have taken."""
@@ -235,82 +237,31 @@ class PairwiseRule(Rule):
         return np.asarray(rule_input.scores.argmax(axis=1))
 
 
-# ---- the corrected rule
+# ---- bounds of shares
 
 
-@dataclass(frozen=True, eq=False)
-class Correction(OmitsCaches):
-    """From how many known entries on held-out samples are never decided wrongly.
-
-    Attributes
-    ----------
-    tau : (p,) array
-        Reliabilities at which the rule was tried, ascending.
-    stable_from : (p, n) array of int
-        By reliability, ascending: numbers of known entries; d for samples that are wrong up to the
-        last time.
-    length : int
-        How many entries complete samples have, d.
-    confidence : float
-        Of the bounds; 0 for shares on average.
-    """
-
-    tau: _Array
-    stable_from: NDArray[np.int64]
-    length: int
-    confidence: float
-
-    @property
-    def n(self) -> int:
-        """How many samples were held out."""
-        return int(self.stable_from.shape[1])
-
-    def share(self, tau: _Array, known: _Codes) -> _Array:
-        """(m,): the supported agreement at tau (m,) with so many known entries (m,)."""
-        at = np.maximum(np.searchsorted(self.tau, tau, side="right") - 1, 0)
-        return self._share_at(at, known)
-
-    def cap(self, reliability: _Array, known: _Codes) -> _Array:
-        """(m,): the largest tau up to a rule's `reliability` that `share` supports; 0 if none."""
-        out = np.zeros(len(known))
-        upper = np.append(self.tau[1:], 1.0)
-        for k, (low, high) in enumerate(zip(self.tau, upper, strict=True)):
-            share = self._share_at(np.full(len(known), k), known) + SLACK
-            largest = np.minimum(np.minimum(reliability, high), share)
-            reached = np.where(largest >= low, np.minimum(largest, reliability), 0.0)
-            out = np.maximum(out, reached)
-        return np.where(known >= self.length, reliability, out)
-
-    def least_known(self, tau: float) -> int:
-        """From how many known entries on samples may be decided at tau."""
-        least = self._least.get(tau)
-        if least is None:
-            counts = np.arange(self.length)
-            enough = self.share(np.full(self.length, tau), counts) >= tau - SLACK
-            least = int(enough.argmax()) if enough.any() else self.length
-            if len(self._least) >= MAX_CACHED:
-                self._least.clear()
-            self._least[tau] = least
-        return least
-
-    @cached_property
-    def _least(self) -> dict[float, int]:
-        return {}
-
-    def _share_at(self, at: _Codes, known: _Codes) -> _Array:
-        stable = np.empty(len(known), dtype=np.intp)
-        for k in np.unique(at):
-            some = at == k
-            stable[some] = np.searchsorted(self.stable_from[k], known[some], side="right")
-        return binomial_share(stable, self.n, self.confidence)
+def clopper_pearson(
+    count: NDArray[np.int64], n: NDArray[np.int64], risk: float
+) -> NDArray[np.float64]:
+    """Lower bounds of a probability, by `count` successes in n trials; each wrong with `risk`."""
+    return np.where(count > 0, betaincinv(np.maximum(count, 1), n - count + 1, risk), 0.0)
 
 
-class CorrectedRule(Rule):
-    """A rule that waits as long as held-out samples do not support it."""
+@lru_cache(maxsize=64)
+def lower_bounds(n: int, risk: float) -> _Array:
+    """(n + 1,): Clopper and Pearson's lower bounds for 0, ..., n successes."""
+    return clopper_pearson(np.arange(n + 1), np.full(n + 1, n), risk)
 
-    def __init__(self, rule: Rule, correction: Correction) -> None:
+
+# ---- decisions for some classes alone
+
+
+class TargetRule(Rule):
+    """A rule whose decisions for classes other than the targets wait for the complete sample."""
+
+    def __init__(self, rule: Rule, is_target: NDArray[np.bool_]) -> None:
         self.rule = rule
-        self.correction = correction
+        self.is_target = is_target
 
     @property
     def cost(self) -> int:  # type: ignore[override]
@@ -320,52 +271,33 @@ class CorrectedRule(Rule):
     def decide(self, rule_input: RuleInput, tau: _Array, whole: bool = False) -> RuleOutput:
         """As `Rule.decide`."""
         output = self.rule.decide(rule_input, tau, whole)
-        if not whole and not output.decided.any():
-            return output
-        known = self._known(rule_input)
-        supported = self.correction.share(tau, known) >= tau - SLACK
-        decided = output.decided & (supported | (known >= self.correction.length))
-        return RuleOutput(output.best, decided, self.correction.cap(output.reliability, known))
+        target = self.is_target[output.best]
+        reliability = np.where(target, output.reliability, 0.0)
+        return RuleOutput(output.best, output.decided & target, reliability)
 
     def largest_tau(self, rule_input: RuleInput) -> tuple[_Array, _Codes]:
         """As `Rule.largest_tau`."""
         largest, best = self.rule.largest_tau(rule_input)
-        return self.correction.cap(largest, self._known(rule_input)), best
-
-    def certified_tau(self, rule_input: RuleInput, output: RuleOutput, items: _Codes) -> _Array:
-        """As `Rule.certified_tau`."""
-        largest = self.rule.certified_tau(rule_input, output, items)
-        capped = self.correction.cap(largest, self._known(rule_input)[items])
-        return np.maximum(capped, output.reliability[items])
+        return np.where(self.is_target[best], largest, 0.0), best
 
     def best_classes(self, rule_input: RuleInput) -> _Codes:
         """As `Rule.best_classes`."""
         return self.rule.best_classes(rule_input)
 
+    def certified_tau(self, rule_input: RuleInput, output: RuleOutput, items: _Codes) -> _Array:
+        """As `Rule.certified_tau`; decided items are targets."""
+        return self.rule.certified_tau(rule_input, output, items)
+
+    def evaluate_grid(
+        self, rule_input: RuleInput, grid: _Array, best: _Codes
+    ) -> Iterator[NDArray[np.bool_]]:
+        """As `Rule.evaluate_grid`."""
+        for decided in self.rule.evaluate_grid(rule_input, grid, best):
+            yield decided & self.is_target[best]
+
     def least_known(self, tau: float) -> int:
         """As `Rule.least_known`."""
-        return self.correction.least_known(tau)
-
-    def _known(self, rule_input: RuleInput) -> _Codes:
-        conditional = rule_input.conditional
-        return self.correction.length - conditional.missing[conditional.pattern]
-
-
-@lru_cache(maxsize=64)
-def lower_bounds(n: int, risk: float) -> _Array:
-    """(n + 1,): Clopper and Pearson's lower bounds for 0, ..., n successes; wrong with `risk`."""
-    won = np.arange(1, n + 1)
-    return np.append(0.0, betaincinv(won, n - won + 1, risk))
-
-
-def binomial_share(count: NDArray[np.intp], n: int, confidence: float) -> _Array:
-    """The share that `count` of n held-out rows support: a lower bound, or the mean.
-
-    The mean is over a new row's rank among them, with a confidence of 0.
-    """
-    if confidence > 0 and n:
-        return lower_bounds(n, 1.0 - confidence)[count]
-    return np.asarray(count / (n + 1))
+        return self.rule.least_known(tau)
 
 
 # ---- the fitted model
@@ -413,6 +345,14 @@ class FittedModel:
     def transform(self, rows: _Array) -> _Array:
         """What the classifier receives of complete rows."""
         return rows if self.features is None else self.features.transform(rows)
+
+    @property
+    def plain_rule(self) -> Rule:
+        """The rule without a correction and without targets."""
+        rule = self.rule
+        while hasattr(rule, "rule"):
+            rule = rule.rule
+        return rule
 
     def predict_codes(self, rows: _Array) -> NDArray[np.intp]:
         """Class indices of complete rows."""

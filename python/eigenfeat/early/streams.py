@@ -17,8 +17,16 @@ from eigenfeat._base.threads import ProcessLock
 from eigenfeat._base.validation import check_whole, real_array, show
 from eigenfeat.early.chi_squares import spectra_of
 from eigenfeat.early.completion import Conditional
+from eigenfeat.early.correction import CorrectedRule
 from eigenfeat.early.decisions import StreamDecision
-from eigenfeat.early.rules import FittedModel, PairwiseRule, RuleInput, Shared, pair_variances
+from eigenfeat.early.rules import (
+    FittedModel,
+    PairwiseRule,
+    RuleInput,
+    Shared,
+    TargetRule,
+    pair_variances,
+)
 from eigenfeat.early.series import decision_times, pushed_value, taus_of
 
 if TYPE_CHECKING:
@@ -176,6 +184,7 @@ class Streams:
         n = check_whole(n_series, "n_series", at_least=1)
         self._tau = taus_of(model, reliability, n)
         self._model = fitted = replace(model.fitted_, n_threads=model.n_threads)
+        self._least_known = fitted.rule.least_known_of(self._tau)
         self._layout, d, length = fitted.layout, fitted.layout.width, fitted.layout.length
         self._decision_steps = np.zeros(length + 1, dtype=bool)
         self._decision_steps[decision_times(model, steps, length)] = True
@@ -476,7 +485,7 @@ class Streams:
         if not self._decision_steps[time]:
             return _NOTHING
         tau = self._tau[rows]
-        if time * self._layout.channels < fitted.rule.least_known(float(tau.min())):
+        if time * self._layout.channels < self._least_known:
             return _NOTHING
         code, reliability = np.full(n, -1, dtype=np.intp), np.zeros(n)
         for some, rule_input in self._inputs(time, gaps, whole, means, densities):
@@ -617,6 +626,7 @@ class StreamTables:
     """
 
     classes: NDArray[Any]
+    is_target: NDArray[np.bool_]  # (k,): classes that series are decided as before their end
     channels: int
     length: int  # samples in a complete series
     tau: float
@@ -640,8 +650,7 @@ def stream_tables(
     tau = float(taus_of(model, reliability, 1)[0])
     fitted = model.fitted_
     times = decision_times(model, steps, fitted.layout.length)
-    rule = getattr(fitted.rule, "rule", fitted.rule)
-    if not isinstance(rule, PairwiseRule):
+    if not isinstance(fitted.plain_rule, PairwiseRule):
         raise ValueError(
             "model: expected the rule 'pairwise' with linear discriminants (such as "
             "LinearDiscriminantAnalysis or LogisticRegression), got the rule "
@@ -652,6 +661,9 @@ def stream_tables(
     times = times[
         (times > 0) & (times < fitted.layout.length) & (entries >= fitted.rule.least_known(tau))
     ]
+    rule = fitted.rule.rule if isinstance(fitted.rule, CorrectedRule) else fitted.rule
+    everything = np.ones(len(fitted.classes), dtype=bool)
+    is_target = rule.is_target if isinstance(rule, TargetRule) else everything
     mixture = fitted.completion.mixture_
     gaussians = mixture.prefix_models(fitted.scores, n_threads=fitted.completion.n_threads)
     k = fitted.discriminants.count
@@ -662,6 +674,7 @@ def stream_tables(
             deviations[i, g] = np.sqrt(_all_pairs(covariance))
     return StreamTables(
         classes=fitted.classes,
+        is_target=is_target,
         channels=fitted.layout.channels,
         length=fitted.layout.length,
         tau=tau,

@@ -157,6 +157,7 @@ def _filled(tables: StreamTables, name: str, dtype: str) -> str:
         "ENTRIES": str(d),
         "LABEL_TYPE": kind,
         "LABELS": labels,
+        "TARGETS": ", ".join(map(str, tables.is_target.astype(int))),
         "FORMAT": f'"{print_as} after %d samples\\n"',
         "LOOKS": ", ".join(map(str, looks)),
         "N_LOOKS": str(max(1, len(tables.times))),
@@ -164,7 +165,7 @@ def _filled(tables: StreamTables, name: str, dtype: str) -> str:
         "FACTOR_LENGTH": str(max(1, len(rows))),
         "RISK": numbers.one(1 - tables.tau),
         "STATE_BYTES": str(size * (parts * (d + k + 1) + tables.channels) + 8),
-        "TABLE_BYTES": str(size * sum(one.size for one in arrays.values()) + 2 * len(looks)),
+        "TABLE_BYTES": str(size * sum(one.size for one in arrays.values()) + 2 * len(looks) + k),
         **{key: numbers(array) for key, array in arrays.items()},
     }
     template = files("eigenfeat.io").joinpath(_TEMPLATE).read_text(encoding="utf-8")

@@ -22,8 +22,9 @@ from eigenfeat.early import (
     ReliableClassifier,
     Sampled,
 )
+from eigenfeat.early.correction import Correction, stable_shares
 from eigenfeat.early.reliable import correct_rule
-from eigenfeat.early.rules import Correction, lower_bounds
+from eigenfeat.early.rules import lower_bounds
 from eigenfeat.early.series import stratified_draw, training_rows
 
 
@@ -41,16 +42,22 @@ def lda(**options):
 
 
 def test_shares_are_ranks():
-    stable_from = np.array([[0, 2, 5, 9], [0, 0, 2, 5]])
-    found = Correction(np.array([1e-12, 0.9]), stable_from, 10, 0.0)
-    assert found.n == 4
-    tau, known = np.array([0.5, 0.5, 0.95, 0.95]), np.array([1, 5, 1, 5])
-    assert_allclose(found.share(tau, known), np.array([1, 3, 2, 4]) / 5)
+    # By tau, sample and time (2, 5, 9): wrong decisions.
+    wrong = np.zeros((2, 4, 3), dtype=bool)
+    wrong[0, 1:] = [[1, 0, 0], [0, 1, 0], [1, 0, 1]]
+    wrong[1, 2:] = [[1, 0, 0], [0, 1, 0]]
+    times, tau = np.array([1, 2, 5]), np.array([1e-12, 0.9])
+    everyone = np.zeros(4, dtype=int)
+    (shares,) = stable_shares(wrong, everyone, 1, 0.0)
+    assert_allclose(5 * shares, [[1, 1, 2, 3], [2, 2, 3, 4]])
+    found = Correction.of_shares([shares[None]], tau, times, 10, 0.0, 4)
+    asked, known = np.array([0.5, 0.5, 0.95, 0.95]), np.array([1, 5, 1, 5])
+    assert_allclose(found.supported(asked, known), np.array([1, 3, 2, 4]) / 5)
     assert found.least_known(0.2) == 0
     assert found.least_known(0.6) == 5
-    assert found.least_known(0.9) == 10  # 4 rows show no more than 0.8
-    bound = Correction(found.tau, stable_from, 10, 0.8)
-    assert_allclose(bound.share(tau, known), lower_bounds(4, 0.2)[[1, 3, 2, 4]])
+    assert found.least_known(0.9) == 10  # 4 samples show no more than 0.8
+    (bounds,) = stable_shares(wrong, everyone, 1, 0.8)
+    assert_allclose(bounds, lower_bounds(4, 0.2)[[[1, 1, 2, 3], [2, 2, 3, 4]]])
     assert_allclose(
         found.cap(np.array([0.7, 0.7, 0.5, 0.0]), np.array([1, 5, 5, 5])), [0.2, 0.6, 0.5, 0]
     )
@@ -130,7 +137,7 @@ def test_all_ways_of_asking_agree(rng, rule):
         assert np.all(largest[found.decided] >= 0.8 - 1e-6)
         assert np.all(largest <= model.uncorrected().reliabilities(rows) + 1e-12)
     same = clone(model).fit(X, y)
-    assert_array_equal(same.correction_.stable_from, model.correction_.stable_from)
+    assert_array_equal(same.correction_.share, model.correction_.share)
     plain = clone(model).set_params(correct=False).fit(X, y)
     assert not hasattr(plain, "correction_")
     assert_array_equal(
@@ -162,9 +169,10 @@ def test_it_is_that_of_all_decisions(rng, name, correct):
     X, y = X[60:], y[60:]
     tau, times = 0.7, np.arange(1, 12)
     plain = RULES[name](reliability=tau, correct=False).fit(X, y)
+    plain.set_params(conditional=None)
     model = RULES[name](reliability=tau, correct=correct, held_out=2).fit(X, y)
     rows, _, _ = training_rows(plain, held_out, held_out_y)
-    correction, steps = correct_rule(
+    correction, steps, _ = correct_rule(
         plain.set_params(correct=correct), None, None, (rows, held_out_y)
     )
     assert_array_equal(steps, times)
@@ -176,7 +184,10 @@ def test_it_is_that_of_all_decisions(rng, name, correct):
         now = plain.decide(np.where(np.arange(12) < t, held_out, np.nan), tau)
         wrong[:, t - 1] = now.decided & (now.label != final)
     stable = np.where(wrong.any(axis=1), 12 - wrong[:, ::-1].argmax(axis=1), 0)
-    assert_array_equal(correction.stable_from[at], np.sort(stable))
+    expected = [np.mean(stable <= t) for t in (0, *times)]
+    if correct is True:
+        expected = lower_bounds(60, 0.1)[np.rint(60 * np.array(expected)).astype(int)]
+    assert_allclose(correction.share[at], np.array(expected) * (1 if correct is True else 60 / 61))
     assert wrong.any()
 
 

@@ -105,6 +105,22 @@ def test_thousands_of_series_are_decided_alike(tmp_path, place, completion):
 
 
 @needs_compiler
+@pytest.mark.parametrize(
+    "options",
+    [{"target": "swings"}, {"conditional": ("true", "time"), "reliability": 0.8}],
+    ids=["target", "conditional"],
+)
+def test_classes_of_interest_and_promises_by_group(tmp_path, options):
+    model, rng = trained(n=400, **options)
+    X, _ = signals(1000, rng)
+    found = decided(compiled(model, tmp_path), X)
+    label, time = expected(model, X)
+    assert_array_equal(found[0], label)
+    assert_array_equal(found[1], time)
+    assert time.min() < 60
+
+
+@needs_compiler
 def test_float32_differs_only_at_the_threshold(tmp_path):
     model, rng = trained()
     X = signals(3000, rng)[0].astype(np.float32)

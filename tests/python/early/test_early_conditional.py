@@ -1,0 +1,292 @@
+"""Promises by class and by time: they hold for rare classes, as often as they say."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from scipy.stats import binom
+from sklearn.base import clone
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+from eigenfeat.early import ReliableClassifier, Sampled
+from eigenfeat.early.correction import (
+    ClassGroups,
+    HeldOutDecisions,
+    label_shares,
+    time_shares,
+)
+from eigenfeat.early.rules import lower_bounds
+
+CONFIDENCE = 0.9
+
+
+def lda():
+    return LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
+
+
+def rare_events(random, counts, d=10):
+    """Random walks; the second and third class leave the first one late, some later than others."""
+    y = np.repeat(np.arange(len(counts)), counts)
+    X = 0.5 * random.standard_normal((len(y), d)).cumsum(axis=1)
+    onset = random.integers(d // 2, d - 1, len(y))
+    X += np.where(np.arange(d) >= onset[:, None], np.array([0.0, 4.0, -4.0])[y][:, None], 0.0)
+    order = random.permutation(len(y))
+    return X[order], y[order]
+
+
+def fitted(X, y, tau, seed=0, **options):
+    options = {"held_out": 0.5, "random_state": seed, **options}
+    return ReliableClassifier(lda(), reliability=tau, **options).fit(X, y)
+
+
+def agreement(model, X):
+    early = model.predict_early(X)
+    return early, early.label == model.predict(X)
+
+
+def least(tau):
+    return int(np.ceil(np.log(1 - CONFIDENCE) / np.log(tau)))
+
+
+# ---- the promises hold as often as they say ------------------------------------------------------
+
+RUNS = 20
+TAUS = [0.5, 0.7, 0.9, *(pytest.param(tau, marks=pytest.mark.long) for tau in (0.95, 0.99))]
+
+
+@pytest.mark.parametrize("tau", TAUS)
+def test_every_class_keeps_its_promise(tau):
+    """Classes of 1:16; the promise about all series forgets the rare class, and is kept."""
+    rare = max(4 * least(tau), 40)
+    kept, forgotten, early_share = 0, 0, []
+    for seed in range(RUNS):
+        random = np.random.default_rng([seed, 1])
+        X, y = rare_events(random, [16 * rare, rare])
+        new, truth = rare_events(random, [2000, 2000])
+        early, agrees = agreement(fitted(X, y, tau, seed), new)
+        kept += all(agrees[truth == k].mean() >= tau for k in (0, 1))
+        early_share.append(np.mean(early.time < 10))
+        _, agrees = agreement(fitted(X, y, tau, seed, conditional=None), new)
+        shares = [agrees[truth == k].mean() for k in (0, 1)]
+        assert (16 * shares[0] + shares[1]) / 17 >= tau - 0.02
+        forgotten += shares[1] < tau - 0.05
+    assert binom.cdf(kept, RUNS, CONFIDENCE) >= 1e-3
+    assert np.mean(early_share) > 0.2
+    if tau < 0.95:
+        assert forgotten > RUNS / 2
+
+
+@pytest.mark.parametrize("tau", [0.8, pytest.param(0.95, marks=pytest.mark.long)])
+@pytest.mark.parametrize("conditional", ["predicted", "time", ("predicted", "time")])
+def test_labels_and_times_keep_their_promises(tau, conditional):
+    kept, early_share = 0, []
+    for seed in range(RUNS):
+        random = np.random.default_rng([seed, 2])
+        X, y = rare_events(random, [16 * least(tau), 6 * least(tau), 6 * least(tau)])
+        new, _ = rare_events(random, [8000, 3000, 3000])
+        model = fitted(X, y, tau, seed, conditional=conditional)
+        early, agrees = agreement(model, new)
+        cells = []
+        if "predicted" in conditional:
+            cells += [early.label == k for k in range(3)]
+        if "time" in conditional:
+            cells += [early.time <= t for t in np.unique(early.time)]
+        kept += all(agrees[cell].mean() >= tau for cell in cells if cell.any())
+        early_share.append(np.mean(early.time < 10))
+    assert binom.cdf(kept, RUNS, CONFIDENCE) >= 1e-3
+    assert np.mean(early_share) > 0.2
+
+
+def test_on_average_every_class_keeps_its_promise():
+    shares = []
+    for seed in range(RUNS):
+        random = np.random.default_rng([seed, 3])
+        X, y = rare_events(random, [320, 20])
+        new, truth = rare_events(random, [500, 500])
+        _, agrees = agreement(fitted(X, y, 0.7, seed, correct="average"), new)
+        shares.append([agrees[truth == k].mean() for k in (0, 1)])
+    shares = np.array(shares)
+    error = shares.std(axis=0) / np.sqrt(RUNS)
+    assert (shares.mean(axis=0) >= 0.7 - 3 * error).all()
+
+
+@pytest.mark.parametrize("name", ["Wafer", "MedicalImages"])
+@pytest.mark.parametrize("tau", [0.9, 0.95])
+def test_measured_series(shared_data, name, tau):
+    data = shared_data(f"ucr/{name}.npz")
+    X, y = data["X_test"][:1500], data["y_test"][:1500]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = ReliableClassifier(lda(), reliability=tau).fit(data["X_train"], data["y_train"])
+    _, agrees = agreement(model, X)
+    if name == "Wafer":
+        for label in model.classes_:
+            own = agrees[y == label]
+            assert binom.cdf(own.sum(), len(own), tau) > 0.01
+        assert_array_equal(model.reliability_by_class_, [tau, tau])
+        assert not caught
+        plain = clone(model).set_params(conditional=None).fit(data["X_train"], data["y_train"])
+        _, forgets = agreement(plain, X)
+        assert forgets[y == -1].mean() < tau - 0.1
+        assert plain.reliability_by_class_[0] < forgets[y == -1].mean()
+        return
+    (warning,) = caught
+    assert f"expected at least {least(tau)} held-out samples" in str(warning.message)
+    assert agrees.mean() >= tau - 0.01
+    assert "6 of class 8" in str(warning.message)
+    small = np.isin(model.classes_, np.flatnonzero(np.bincount(data["y_train"]) < least(tau)))
+    assert (model.reliability_by_class_[small] < tau).all()
+
+
+# ---- how they are learned ------------------------------------------------------------------------
+
+
+def test_shares_by_label_and_time_are_those_of_plain_loops(rng):
+    p, m, q = 2, 80, 5
+    label = rng.integers(0, 3, (m, q + 1))
+    decided = rng.random((p, m, q)) < 0.4
+    wrong = decided & (label[:, :-1] != label[:, -1:])
+    decisions = HeldOutDecisions(wrong, decided, label)
+    by_label = label_shares(decisions, label, 3, CONFIDENCE)
+    by_time = time_shares(decisions, CONFIDENCE)
+    for k in range(p):
+        for begin in range(q):
+            time = np.array(
+                [next((t for t in range(begin, q) if decided[k, i, t]), q) for i in range(m)]
+            )
+            early = label[np.arange(m), time]
+            agrees = early == label[:, -1]
+            for c in range(3):
+                bounds = lower_bounds(int((early == c).sum()), 1 - CONFIDENCE)
+                assert by_label[c, k, begin + 1] == bounds[agrees[early == c].sum()]
+            expected = [
+                lower_bounds(int((time <= t).sum()), 1 - CONFIDENCE)[agrees[time <= t].sum()]
+                for t in range(begin, q + 1)
+            ]
+            assert by_time[0, k, begin + 1] == min(expected)
+
+
+def test_small_classes_share_a_group():
+    groups = ClassGroups.of(np.array(list("abcde")), np.array([50, 3, 20, 0, 4]), 20)
+    assert_array_equal(groups.group, [0, 2, 1, 2, 2])
+    assert_array_equal(groups(np.array([["a", "e"], ["c", "d"]])), [[0, 2], [1, 2]])
+    assert groups.n_groups == 3
+    assert not groups.is_enough(20)
+    assert groups.is_enough(7)
+
+
+def test_classes_with_few_samples_are_named(rng):
+    X, y = rare_events(rng, [120, 6, 80])
+    y = np.array(["usual", "odd", "other"])[y]
+    few = r"conditional: expected at least 22 held-out samples of each class.* got 6 of class 'odd'"
+    with pytest.warns(UserWarning, match=few + "; the promise is a share of all"):
+        model = fitted(X, y, 0.9, held_out=5)
+    plain = fitted(X, y, 0.9, held_out=5, conditional=None)
+    assert_array_equal(model.correction_.share, plain.correction_.share)
+    with pytest.warns(UserWarning, match=few + ".* and all samples wait for their end"):
+        waiting = fitted(X, y, 0.9, held_out=5, conditional="true")
+    assert_array_equal(waiting.predict_early(X).time, 10)
+    X, y = rare_events(rng, [120, 12, 13])
+    with pytest.warns(UserWarning, match="got 12 of class 1, 13 of class 2; these .* one promise$"):
+        pooled = fitted(X, y, 0.9, held_out=5, conditional="true")
+    assert pooled.predict_early(X).time.mean() < 10
+    assert pooled.reliability_by_class_[0] == 0.9
+    assert (pooled.reliability_by_class_[1:] < 0.9).all()
+
+
+def test_of_a_rare_class_all_samples_are_tested(rng):
+    """More samples than the correction tests of all together."""
+    X, y = rare_events(rng, [3400, 60])
+    model = fitted(X, y, 0.9, held_out=2)
+    assert model.correction_.n >= 3000 * 3400 / 3460 + 44 - 2
+    assert_array_equal(model.reliability_by_class_, [0.9, 0.9])
+
+
+# ---- a class of interest -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rule", ["pairwise", "quadratic", Sampled(64)], ids=str)
+@pytest.mark.parametrize("correct", [True, False])
+def test_only_the_target_is_decided_before_the_end(rng, rule, correct):
+    X, y = rare_events(rng, [90, 60, 60])
+    new, _ = rare_events(rng, [40, 40, 40])
+    options = {"rule": rule, "correct": correct, "held_out": 5}
+    model = fitted(X, y, 0.8, target=1, **options)
+    early, agrees = agreement(model, new)
+    assert np.all(early.label[early.time < 10] == 1)
+    assert (early.time < 10).any()
+    assert np.mean(agrees[early.time < 10]) > 0.7
+    both = fitted(X, y, 0.8, target=[1, 2], **options).predict_early(new)
+    assert set(np.unique(both.label[both.time < 10])) == {1, 2}
+    partly = np.where(np.arange(10) < 8, new, np.nan)
+    found = model.decide(partly)
+    assert np.all(found.label[found.decided] == 1)
+    assert np.all(found.reliability[found.label != 1] == 0)
+    assert np.all(model.reliabilities(partly)[found.label != 1] == 0)
+
+
+# ---- all ways to decide --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"conditional": "true"},
+        {"conditional": ("predicted", "time")},
+        {"conditional": "time", "rule": Sampled(64)},
+        {"target": 1},
+    ],
+    ids=str,
+)
+def test_streams_decide_as_predict_early(rng, options):
+    X, y = rare_events(rng, [120, 90])
+    new, _ = rare_events(rng, [60, 60])
+    model = fitted(X, y, 0.8, held_out=5, **options)
+    early = model.predict_early(new)
+    assert (early.time < 10).any()
+    streams = model.streams(len(new))
+    for column in new.T:
+        streams.push(column)
+    assert_array_equal(streams.time, early.time)
+    assert_array_equal(streams.labels, early.label)
+    stricter = np.where(np.arange(len(new)) % 2, 0.8, 0.6)
+    mixed = model.predict_early(new, stricter)
+    assert_array_equal(mixed.time[::2], model.predict_early(new[::2], 0.6).time)
+    assert_array_equal(mixed.time[1::2], early.time[1::2])
+    again = clone(model).fit(X, y)
+    assert_array_equal(again.correction_.share, model.correction_.share)
+
+
+def test_calibration_and_uncorrected_keep_the_target(rng):
+    X, y = rare_events(rng, [120, 90])
+    new, _ = rare_events(rng, [60, 60])
+    model = fitted(X, y, 0.8, held_out=5, target=1)
+    for one in (model.uncorrected(), model.calibrate(X, agreement=0.7)):
+        early = one.predict_early(new)
+        assert np.all(early.label[early.time < 10] == 1)
+        assert not hasattr(one, "reliability_by_class_")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"conditional": "class"}, "conditional"),
+        ({"conditional": ("true", "true")}, "conditional: expected 'auto', None, or some of"),
+        ({"conditional": ()}, "conditional: expected 'auto', None, or some of"),
+        ({"conditional": "time", "correct": "average"}, "with correct='average', got 'time'"),
+        ({"conditional": "true", "correct": False}, "with correct=False, got 'true'"),
+        ({"target": 7}, r"target: expected labels among \[0, 1\], got 7"),
+        ({"target": []}, "target: expected labels among"),
+    ],
+    ids=str,
+)
+def test_misuse(rng, options, message):
+    X, y = rare_events(rng, [40, 40])
+    model = fitted(X, y, 0.8)
+    before = dict(vars(model))
+    with pytest.raises(ValueError, match=message):
+        model.set_params(**options).fit(X, y)
+    assert model.correction_ is before["correction_"]
