@@ -40,4 +40,4 @@ from .samples.blocks import ArrayBlocks as ArrayBlocks
 from .signals.spatial_filters import SpatialFilters as SpatialFilters
 from .signals.tangent_space import TangentSpace as TangentSpace
 from .tables.classifier import TableClassifier as TableClassifier
-from .tables.regressor import GEMRegressor as GEMRegressor
+from .tables.regressor import TableRegressor as TableRegressor

@@ -75,7 +75,7 @@ MODELS = {
     ),
     "GEMEnsemble": lambda: ef.GEMEnsemble(gem_classifier(n_directions=1), n_members=2).fit(X, Y),
     "GEMPatches": lambda: ef.gem.GEMPatches(patch_size=2, pool=2).fit(X, Y),
-    "GEMRegressor": lambda: ef.GEMRegressor(n_bins=3).fit(FRAME, X[:, 0] ** 2 + X[:, 1]),
+    "TableRegressor": lambda: ef.TableRegressor().fit(FRAME, X[:, 0] ** 2 + X[:, 1]),
     "TableClassifier": lambda: ef.TableClassifier(["columns", "gem"]).fit(FRAME, Y),
     "TableClassifier, gem": lambda: ef.TableClassifier("gem").fit(FRAME, Y),
     "GEMClassifierCV": lambda: ef.GEMClassifierCV(grid={"logit__penalty": [0.1, 1.0]}).fit(X, Y),

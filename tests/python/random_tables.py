@@ -180,7 +180,7 @@ def difference(known, other, name):
         least = 1.0 if name == "MulticlassSVM" else 1e-300  # its margin is 1
         return float(np.abs(one - two).max() / max(np.abs(one).max(), least))
     one, two = known["predict"], other["predict"]
-    if name == "GEMRegressor":
+    if name == "TableRegressor":
         return float(np.abs(one - two).max() / max(np.abs(one).max(), 1e-300))
     return float((one != two).mean())
 
@@ -189,7 +189,7 @@ OF_EPOCHS = {"SpatialFilters", "TangentSpace"}
 _SEEDED = [ldg.LDG, ldg.SparseLDG, ldg.DiscriminativeGaussian, ldg.KernelLDG, ldg.ITML]
 _SEEDED += [ldg.NCA, ef.MulticlassSVM, ef.MaxMarginShift]
 _SEEDED += [signals.ConvolutionFeatures, signals.ConvolutionClassifier]
-_PLAIN = [ef.GEM, ef.GEMClassifier, ef.GEMClassifierCV, ef.GEMEnsemble, ef.GEMRegressor]
+_PLAIN = [ef.GEM, ef.GEMClassifier, ef.GEMClassifierCV, ef.GEMEnsemble, ef.TableRegressor]
 _PLAIN += [gem.ClassComponents, ef.MultinomialLogit, ef.CalibratedLeastSquares, ef.FisherLDA]
 _PLAIN += [rayleigh.QuadraticDiscriminant, rayleigh.SlicedInverseRegression, rayleigh.RayleighPCA]
 _PLAIN += [rayleigh.VanishingComponents, rayleigh.OrientedPCA, ldg.TransferLDG]

@@ -1,9 +1,9 @@
 """
-Regression by groups of the target
-==================================
+Regression with directions between bins of the target
+=====================================================
 
-``GEMRegressor`` divides the target into bins and finds directions between the bins. In this example
-the target is the square of a projection. Ridge regression cannot fit it, and it is hard for trees.
+The target is the square of a projection: ridge regression cannot fit it, and it is hard for trees.
+``TableRegressor`` has views with directions between bins of the target and kernels, and finds it.
 """
 
 import matplotlib.pyplot as plt
@@ -12,7 +12,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import RidgeCV
 from sklearn.model_selection import train_test_split
 
-from eigenfeat import GEMRegressor
+from eigenfeat import TableRegressor
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(1500, 30))
@@ -24,7 +24,7 @@ fig, axes = plt.subplots(1, 3, figsize=(8, 3.2), sharex=True, sharey=True, layou
 models = {
     "RidgeCV": RidgeCV(),
     "HistGradientBoostingRegressor": HistGradientBoostingRegressor(random_state=0),
-    "GEMRegressor": GEMRegressor(random_state=0),
+    "TableRegressor": TableRegressor(random_state=0),
 }
 for ax, (name, model) in zip(axes, models.items(), strict=True):
     predicted = model.fit(X_train, y_train).predict(X_test)

@@ -200,7 +200,7 @@ class SlicedInverseRegression(SupervisedRayleigh):
     See Also
     --------
     FisherLDA : Classes.
-    eigenfeat.GEMRegressor : Predicts the target, also where means do not tell.
+    eigenfeat.TableRegressor : Predicts the target, also where means do not tell.
 
     Notes
     -----

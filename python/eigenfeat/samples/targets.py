@@ -30,6 +30,7 @@ __all__ = [
     "assign_bins",
     "bin_edges",
     "discretize_target",
+    "output_deviations",
     "supervised_contractions",
     "target_groups",
 ]
@@ -216,7 +217,7 @@ def supervised_contractions(
     count = check_whole(n_contractions, "n_contractions", at_least=1)
     weights = check_weights(sample_weight, len(outputs))
     share = np.ones(len(rows)) if weights is None else np.asarray(weights, dtype=np.float64)
-    deviation = _deviations(outputs, weights)
+    deviation = output_deviations(outputs, weights)
     varying = np.flatnonzero(deviation > 0)
     if not len(varying):
         raise ValueError("y: expected an output that varies, got none")
@@ -327,13 +328,13 @@ def _vector(contraction: Any, outputs: _Array, weights: _Array | None, random_st
         return u
     if q == 1:
         return np.ones(1)
-    deviation = _deviations(outputs, weights)
+    deviation = output_deviations(outputs, weights)
     drawn = np.asarray(random_generator(random_state).standard_normal(q))
     # An output that does not vary has no say.
     return np.divide(drawn / np.linalg.norm(drawn), deviation, out=np.zeros(q), where=deviation > 0)
 
 
-def _deviations(outputs: _Array, weights: _Array | None) -> _Array:
+def output_deviations(outputs: _Array, weights: _Array | None) -> _Array:
     """Return the (q,) standard deviations, 0 where only rounding varies."""
     check_some_weight(weights is None or bool(weights.any()))
     largest = np.abs(outputs).max(axis=0)

@@ -2,4 +2,5 @@ from .classifier import TableClassifier as TableClassifier
 from .explanation import Contributions as Contributions
 from .explanation import contributions as contributions
 from .pool import View as View
-from .regressor import GEMRegressor as GEMRegressor
+from .regressor import RegressionView as RegressionView
+from .regressor import TableRegressor as TableRegressor

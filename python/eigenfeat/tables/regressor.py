@@ -1,178 +1,170 @@
-"""GEM for continuous targets: directions between bins of the target, and ridge regression."""
+"""Regression of tables: a weighted mean of several views' predictions."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
-from numbers import Integral, Real
+from dataclasses import dataclass, field
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import nnls
 from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.metrics import r2_score
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._base.types import Labels, RandomState
+from eigenfeat._base.types import Codes, Labels, RandomState, Weights
 from eigenfeat._base.validation import FLOATS, show
-from eigenfeat.expansion.features import check_powers, expand
-from eigenfeat.gem.gem import GEM
-from eigenfeat.moments.class_moments import is_rounding
 from eigenfeat.samples.completion import complete, completed
 from eigenfeat.samples.estimator import (
     BaseEstimator,
+    Verbose,
     encoded_names,
     keep_completion,
     unchanged_on_error,
     validate_columns,
-    weighted_rows,
 )
-from eigenfeat.samples.targets import supervised_contractions, target_groups
+from eigenfeat.samples.targets import output_deviations
+from eigenfeat.samples.weights import weighted_rows
+from eigenfeat.tables.regression_views import VIEWS, Samples, View, candidate_views
 from eigenfeat.tables.views import Table, TableStatistics
 
-__all__ = ["GEMRegressor"]
+__all__ = ["RegressionView", "TableRegressor"]
 
-_ROWS: dict[str, Any] = {"dtype": FLOATS, "order": "C", "ensure_all_finite": "allow-nan"}
-_MOST_SPLINES = 1_500
-_PENALTIES = np.logspace(-6, 2, 33)
 _Array = NDArray[np.float64]
 
+_OPTIONS: dict[str, Any] = {"dtype": FLOATS, "order": "C", "ensure_all_finite": "allow-nan"}
+_FOLDS = ((5_000, 5), (20_000, 3))  # samples, and number of folds up to this many
+_MAX_HELD = 5_000  # samples of the one fold beyond
+# bench/regression.py shows the effect of the pull and of the least weight.
+_PULL = 0.1  # of the weights to equal ones, relative to the best view's error
+_MIN_WEIGHT = 0.01
+_SAMPLES_AT_ONCE = 1 << 16  # of a prediction, whose features are in memory together
+_NO_COLUMNS = np.empty(0, dtype=np.intp)
 
-class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
-    """Ridge regression on GEM features of bins of the target, and on columns or their splines.
 
-    Use it for any table with a continuous target; with few samples and a linear target, ridge
-    regression is better. Tune `n_bins`, then `n_directions`. User guide: :doc:`/guide/regression`.
-
-    The target, or each of several contractions ``y @ u`` of many outputs, is divided into bins. GEM
-    solves for directions along which the mean squares of two bins differ. A ridge regression is
-    fitted to powers of both half waves of the projections, together with the columns of X or with
-    splines of them.
-
-    Parameters
-    ----------
-    n_bins : int >= 2, default=5
-        Maximum number of bins of a contraction.
-    n_directions : int >= 1, default=5
-        Maximum number of directions of a pair of bins.
-    ridge, threshold, scale, expansion, powers
-        As in :class:`GEM`; the default ridge is "auto".
-    penalty : float >= 0 or "auto", default="auto"
-        Ridge of the regression on standardised features, relative to the weight of all samples.
-        "auto": the best of 33 values by the leave-one-out error.
-    include_input : bool, default=True
-        Whether the regression also uses the columns of X, or their splines.
-    n_contractions : int >= 1, default=5
-        Maximum number of contractions of a target with several outputs.
-    views : {"auto", "gem", "splines"}, default="auto"
-        "gem": GEM features of the columns, and the columns. "splines": GEM features of the columns'
-        ranks, and B-splines of the columns; outliers and units do not matter. "auto": the one with
-        the smaller leave-one-out error.
-    categorical_features : "from_dtype" or None, default="from_dtype"
-        As in :class:`GEMClassifier`.
-    random_state : int, RandomState or None, default=0
-        Seed for `scale`.
-    n_threads : int or None, default=None
-        Number of threads; None means all OpenMP threads. Results do not depend on it.
+@dataclass(frozen=True, eq=False)
+class RegressionView:
+    """One view of a fitted `TableRegressor`.
 
     Attributes
     ----------
-    directions_, offset_ : (d, F) and (F,) arrays
-        Projections are ``Z @ directions_ + offset_``, Z the encoded columns or their ranks.
-    coef_, intercept_ : (p,) or (q, p) array, float or (q,) array
-        Coefficients of the features, in their own units.
-    penalty_, view_ : float, {"gem", "splines"}
-        The values that were chosen or given.
-    loo_error_ : float
-        Mean square of the leave-one-out residuals over the variance of the outputs; somewhat too
-        small, since the directions are fitted to all samples.
+    name : str
+    weight : float
+        Share in the predictions; 0 for a view that is not used.
+    score : float
+        R^2 of the out-of-fold predictions, the mean of several outputs; NaN where a view was not
+        fitted.
+    seconds : float
+        Time that the fits took.
+    note : str
+        Why the view is not used; empty for others.
+    model : View or None
+        The fitted regression; None for a view that is not used.
+    """
+
+    name: str
+    weight: float
+    score: float = np.nan
+    seconds: float = 0.0
+    note: str = ""
+    model: View | None = field(default=None, repr=False)
+
+
+class TableRegressor(Verbose, MultiOutputMixin, RegressorMixin, BaseEstimator):
+    """Regression of tables of any kind: a pool of linear views, kernels and trees.
+
+    Use it first for any table with a continuous target: numbers, text, categories and gaps need no
+    preparation, and most tables need no tuning. User guide: :doc:`/guide/regression`.
+
+    Each view is a regression on its own representation of the columns. Predictions are weighted
+    means of the views' predictions; the nonnegative weights of sum 1 minimise the squared error of
+    out-of-fold predictions. Columns are clipped to their ranges in the training samples, and
+    predictions to the range of the target, so that nothing extrapolates.
+
+    Parameters
+    ----------
+    views : "auto", the name of a view, or a list of names, default="auto"
+        "columns" and "splines" (ridge regressions on the columns and on B-splines of them), "gem"
+        and "gem_ranks" (with GEM features between bins of the target), "kernel" and "kernel_ranks"
+        (Gaussian kernels of columns and of ranks), "kernel_learned" (of a learned map of ranks),
+        "forest" and "boosting" (trees). "auto": all that the columns allow.
+    categorical_features : "from_dtype" or None, default="from_dtype"
+        Columns of text and categories in data frames become one-hot. None refuses them.
+    random_state : int, RandomState or None, default=0
+        Seed for folds, landmarks of kernels, and trees.
+    n_threads, verbose : int or None, int, default=None, 0
+        Number of threads, all by default; results do not depend on it. With `verbose` = 1, print a
+        line for each view on stderr.
+
+    Attributes
+    ----------
+    views_ : list of RegressionView
+        Name, weight, score and time of each view, and why one is not used.
+    out_of_fold_prediction_ : (n,) or (n, q) array
+        Predictions of the training samples by views and weights without their fold; NaN for samples
+        of weight 0 and, with more than 20,000 samples, for those outside the one fold.
+    target_mean_, target_scale_, target_range_ : (q,), (q,) and (2, q) arrays
+        Means and standard deviations of the outputs, and their range in these units.
     columns_, completion_ : TableColumns, GaussianRows
-        Encoder of text columns, and the Gaussian that missing numbers are completed by; only if
-        `fit` had some.
+        Encoder of categories, and the Gaussian of missing numbers; only if `fit` had some.
     n_features_in_, feature_names_in_ : int, (d,) array of str
         Number of input features, and their names if they had names.
-
-    Raises
-    ------
-    SingularDenominatorError
-        If a bin's matrix is singular and `ridge` too small.
 
     See Also
     --------
     GEMClassifier : Classes instead of numbers.
     eigenfeat.rayleigh.SlicedInverseRegression : Directions for a target, by means alone.
+    eigenfeat.samples.discretize_target : Bins of a target, for the features of `GEM` alone.
 
     References
     ----------
-    N. Karampatziakis and P. Mineiro (ICML 2014), section 5.
+    L. Breiman, "Stacked regressions", Machine Learning 24, 1996. N. Karampatziakis and P. Mineiro
+    (ICML 2014), section 5. A. Radhakrishnan, D. Beaglehole, P. Pandit and M. Belkin, Science 383,
+    2024 (learned kernels).
 
     Examples
     --------
     >>> from sklearn.datasets import make_friedman1
-    >>> from eigenfeat import GEMRegressor
+    >>> from eigenfeat import TableRegressor
     >>> X, y = make_friedman1(600, noise=0.5, random_state=0)
-    >>> GEMRegressor().fit(X[:400], y[:400]).score(X[400:], y[400:]) > 0.75
+    >>> TableRegressor().fit(X[:300], y[:300]).score(X[300:], y[300:]) > 0.9
     True
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_bins": [Interval(Integral, 2, None, closed="left")],
-        "n_contractions": [Interval(Integral, 1, 10_000, closed="both")],
-        "views": [StrOptions({"auto", "gem", "splines"})],
-        **{
-            name: GEM._parameter_constraints[name]
-            for name in ("ridge", "n_directions", "threshold", "scale")
-        },
-        "expansion": [StrOptions({"half_wave", "shifted", "polynomial", "none"})],
-        "powers": ["array-like"],
-        "include_input": ["boolean"],
-        "penalty": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
+        "views": [StrOptions({"auto", *VIEWS}), list, tuple],
         "categorical_features": [StrOptions({"from_dtype"}), None],
         "random_state": ["random_state"],
-        "n_threads": GEM._parameter_constraints["n_threads"],
+        "n_threads": [Interval(Integral, 1, None, closed="left"), None],
+        "verbose": ["verbose"],
     }
 
     def __init__(
         self,
-        n_bins: int = 5,
+        views: str | Sequence[str] = "auto",
         *,
-        n_contractions: int = 5,
-        views: str = "auto",
-        ridge: float | str = "auto",
-        n_directions: int = 5,
-        threshold: float | str | None = 1.5,
-        scale: str = "columns",
-        expansion: str = "shifted",
-        powers: Sequence[int] = (1, 2, 3),
-        include_input: bool = True,
-        penalty: float | str = "auto",
         categorical_features: str | None = "from_dtype",
         random_state: RandomState = 0,
         n_threads: int | None = None,
+        verbose: int = 0,
     ) -> None:
-        self.n_bins = n_bins
-        self.n_contractions = n_contractions
         self.views = views
-        self.ridge = ridge
-        self.n_directions = n_directions
-        self.threshold = threshold
-        self.scale = scale
-        self.expansion = expansion
-        self.powers = powers
-        self.include_input = include_input
-        self.penalty = penalty
         self.categorical_features = categorical_features
         self.random_state = random_state
         self.n_threads = n_threads
+        self.verbose = verbose
 
-    def fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> GEMRegressor:
-        """Fit directions between bins of the target, then the regression on their expansion.
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Weights = None) -> TableRegressor:
+        """Fit the views and their weights.
 
         Parameters
         ----------
-        X : (n, d) array-like
+        X : (n, d) array-like or data frame
             Samples; NaN is a missing entry.
         y : (n,) or (n, q) array-like
             Finite targets.
@@ -181,162 +173,116 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
         Returns
         -------
-        GEMRegressor
+        TableRegressor
             The estimator itself. An error leaves it unchanged.
         """
         self._validate_params()
-        check_powers(self.powers)
+        names = self._view_names()
         with unchanged_on_error(self):
-            options = _ROWS | {"multi_output": True, "y_numeric": True}
-            rows, labels = validate_columns(
-                self, X, _numbers(y), sample_weight, reset=True, **options
+            samples, kept, shape = self._prepare(X, y, sample_weight)
+            candidates, reasons = candidate_views(names, samples)
+            if not candidates:
+                left_out = "; ".join(f"{name}: {why}" for name, why in reasons.items())
+                raise ValueError(f"views: expected one that these samples allow, got {left_out}")
+            folds = _draw_folds(len(samples), samples.seed)
+            held_out, seconds = [], []
+            for name, view in candidates.items():
+                started = time.perf_counter()
+                held_out.append(self._clipped(view.cross_fit(samples, folds)))
+                seconds.append(time.perf_counter() - started)
+                self._log(f"view {name}", started)
+            predictions = np.stack(held_out)
+            weights = _weights(samples, predictions, [held for _, held in folds])
+            scores = _scores(samples, predictions, folds)
+            found = {name: RegressionView(name, 0.0, note=why) for name, why in reasons.items()}
+            for i, (name, view) in enumerate(candidates.items()):
+                used = {"model": view} if weights[i] > 0 else {"note": "weight 0"}
+                found[name] = RegressionView(name, float(weights[i]), scores[i], seconds[i], **used)
+            self.views_ = [found[name] for name in names]
+            pooled = _pooled_out_of_fold(samples, predictions, folds)
+            outputs = np.full(shape, np.nan)
+            outputs[kept] = (self.target_mean_ + self.target_scale_ * pooled).reshape(
+                -1, *shape[1:]
             )
-            rows, labels, weight = weighted_rows(
-                rows, np.asarray(labels, dtype=np.float64), sample_weight
-            )
-            if weight is not None:
-                weight = weight / weight.mean()
-            one_class = np.zeros(len(rows), dtype=np.int32)
-            rows, _, gaussian = completed(
-                rows, one_class, weight, self.n_threads, encoded_names(self)
-            )
-            keep_completion(self, gaussian)
-            self._one_output = labels.ndim == 1
-            outputs = labels.reshape(len(labels), -1)
-            self._fit_views(rows, outputs, weight)
+            self.out_of_fold_prediction_ = outputs
         return self
-
-    def _fit_views(self, rows: Any, outputs: _Array, weight: Any) -> None:
-        """Fit the views, and keep the one of the least leave-one-out error."""
-        self.__dict__.pop("statistics_", None)
-        names, statistics = ["gem"], None
-        if self.views != "gem":
-            statistics = TableStatistics.fit(np.asarray(rows, dtype=np.float64), weight)
-            many = self.views == "auto" and statistics.has_more_splines_than(_MOST_SPLINES)
-            if not many and (statistics.scale > 0).any():
-                names = ["gem", "splines"] if self.views == "auto" else ["splines"]
-        best: dict[str, Any] = {}
-        for name in names:
-            self.view_ = name
-            if statistics is not None and name == "splines":
-                self.statistics_ = statistics
-            inputs, beside = self._read(rows)
-            self.directions_, self.offset_ = self._directions(inputs, outputs, weight)
-            self._regress(self._expanded(inputs, beside), outputs, weight)
-            if not best or self.loo_error_ < best["loo_error_"]:
-                best = dict(vars(self))
-        if best["view_"] == "gem":
-            self.__dict__.pop("statistics_", None)
-        self.__dict__.update(best)
-
-    def _read(self, X: Any) -> tuple[Any, Any]:
-        """What the directions are of, and what stands beside their features.
-
-        The columns for both, or ranks and splines of the columns.
-        """
-        if self.view_ == "gem":
-            return X, X
-        x = np.asarray(X, dtype=np.float64)
-        table: Table = self.statistics_.table(x, self.n_threads)
-        return table.ranks.astype(np.float64), table.splines
 
     def predict(self, X: ArrayLike) -> Labels:
         """Predict targets.
 
         Parameters
         ----------
-        X : (n, d) array-like
+        X : (n, d) array-like or data frame
             Samples, with missing entries only if `fit` had some.
 
         Returns
         -------
         (n,) or (n, q) array of float64
         """
-        check_is_fitted(self, "coef_")
-        rows = validate_columns(self, X, reset=False, **_ROWS)
-        rows = complete(getattr(self, "completion_", None), rows, self.n_threads)
-        result: NDArray[Any] = self._features(rows) @ self.coef_.T + self.intercept_
-        return result
+        check_is_fitted(self, "views_")
+        rows = validate_columns(self, X, reset=False, **_OPTIONS)
+        outputs = np.zeros((len(rows), len(self.target_mean_)))
+        for start in range(0, len(rows), _SAMPLES_AT_ONCE):
+            part = slice(start, start + _SAMPLES_AT_ONCE)
+            table = self._table(rows[part])
+            for view in self.views_:
+                if view.model is not None:
+                    outputs[part] += view.weight * self._clipped(view.model.predict(table))
+        outputs = self.target_mean_ + self.target_scale_ * outputs
+        return outputs.reshape(len(rows), *self.out_of_fold_prediction_.shape[1:])
 
-    def _directions(self, X: Any, outputs: _Array, weight: Any) -> tuple[_Array, _Array]:
-        """Of all contractions that vary, side by side."""
-        d, q = X.shape[1], outputs.shape[1]
-        random = check_random_state(self.random_state)
-        seed = int(random.randint(2**31 - 1))
-        varies = (outputs != outputs[:1]).any(axis=0)
-        if not varies.any():
-            return np.empty((d, 0)), np.empty(0)
-        vectors = None
-        if q > 1:
-            vectors = supervised_contractions(X, outputs, self.n_contractions, sample_weight=weight)
-        groupings = target_groups(
-            outputs, self.n_bins, self.n_contractions, seed,
-            sample_weight=weight, contractions=vectors,
-        )  # fmt: skip
-        result = [self._gem(seed).fit(X, groups, weight) for groups in groupings]
-        directions = np.ascontiguousarray(np.hstack([one.directions_ for one in result]))
-        return directions, np.concatenate([one.offset_ for one in result])
-
-    def _gem(self, seed: int) -> GEM:
-        return GEM(
-            ridge=self.ridge,
-            n_directions=self.n_directions,
-            threshold=self.threshold,
-            pairs="all",
-            scale=self.scale if self.view_ == "gem" else "none",
-            expansion="none",
-            random_state=seed,
-            n_threads=self.n_threads,
-        )
-
-    def _features(self, X: Any) -> _Array:
-        return self._expanded(*self._read(X))
-
-    def _expanded(self, inputs: Any, beside: Any) -> _Array:
-        parts = [beside] if self.include_input else []
-        if len(self.offset_):
-            parts.append(
-                expand(
-                    inputs,
-                    self.directions_,
-                    self.offset_,
-                    expansion=self.expansion,
-                    powers=check_powers(self.powers),
-                    n_threads=self.n_threads,
-                )
+    def _view_names(self) -> list[str]:
+        """The views to fit, in the order of `VIEWS`."""
+        given = VIEWS if self.views == "auto" else self.views
+        names = [given] if isinstance(given, str) else list(given)
+        if not names or len({*names}) < len(names) or not {*names} <= {*VIEWS}:
+            raise ValueError(
+                f"views: expected 'auto' or different ones of {', '.join(VIEWS)}, "
+                f"got {self.views!r}"
             )
-        return np.hstack([np.empty((len(inputs), 0)), *parts]).astype(np.float64, copy=False)
+        return [name for name in VIEWS if name in names]
 
-    def _regress(self, features: _Array, outputs: _Array, weight: Any) -> None:
-        """Fit a weighted ridge regression; leave-one-out omits the whole weight of a sample."""
-        weight = np.ones(len(features)) if weight is None else weight
-        share = weight / weight.sum()
-        centre, middle = share @ features, share @ outputs
-        size = np.sqrt(share @ (features - centre) ** 2)
-        largest = np.abs(features).max(axis=0, initial=0.0)
-        size = np.where(is_rounding(size, largest, len(features)), np.inf, size)
-        rows, targets = (features - centre) / size, outputs - middle
-        basis, values, scores = _decomposed(rows, share)
-        sums = (scores.T * share) @ targets
-        variance = share @ targets**2
-        worth = np.divide(1.0, variance, out=np.zeros_like(variance), where=variance > 0)
+    def _prepare(
+        self, X: Any, y: Any, sample_weight: Any
+    ) -> tuple[Samples, Codes, tuple[int, ...]]:
+        """Check samples; return those with weight, their indices, and the shape of the targets."""
+        options = _OPTIONS | {"multi_output": True, "y_numeric": True}
+        X, y = validate_columns(self, X, _numbers(y), sample_weight, reset=True, **options)
+        shape = y.shape
+        X, kept, weight = weighted_rows(X, np.arange(len(X)), sample_weight)
+        if len(X) < 2:
+            raise ValueError("X: expected at least two samples with weight, got 1 sample")
+        weight = np.ones(len(X)) if weight is None else weight / weight.mean()
+        outputs = np.asarray(y, dtype=np.float64)[kept].reshape(len(kept), -1)
 
-        def error(penalty: float) -> float:
-            fitted = scores @ (sums / (values + penalty)[:, None])
-            leverage = share * (1.0 + scores**2 @ (1.0 / (values + penalty)))
-            left = (targets - fitted) / np.maximum(1.0 - leverage, 1e-10)[:, None]
-            return float(share @ left**2 @ worth) / max(1, int(np.count_nonzero(worth)))
+        given, one_class = X, np.zeros(len(X), dtype=np.int32)
+        names = encoded_names(self)
+        X, missing, gaussian = completed(X, one_class, weight, self.n_threads, names)
+        keep_completion(self, gaussian)
+        self.gaps_ = np.flatnonzero(missing.any(axis=0)) if missing is not None else _NO_COLUMNS
+        equal = bool((weight == 1.0).all())
+        columns = _with_gaps(X, given, self.gaps_)
+        self.statistics_ = TableStatistics.fit(columns, None if equal else weight)
 
-        if isinstance(self.penalty, str):
-            errors = [error(p) for p in _PENALTIES.tolist()]
-            self.penalty_ = float(_PENALTIES[int(np.argmin(errors))])
-        else:
-            self.penalty_ = float(self.penalty)
-        self.loo_error_ = error(self.penalty_)
-        coef = (basis @ (sums / (values + self.penalty_)[:, None])).T / size
-        intercept = middle - coef @ centre
-        self.coef_ = coef[0] if self._one_output else coef
-        self.intercept_ = float(intercept[0]) if self._one_output else intercept
+        scale = output_deviations(outputs, weight)
+        self.target_mean_ = np.average(outputs, axis=0, weights=weight)
+        self.target_scale_ = np.where(scale > 0, scale, 1.0)
+        targets = np.where(scale > 0, (outputs - self.target_mean_) / self.target_scale_, 0.0)
+        self.target_range_ = np.stack([targets.min(axis=0), targets.max(axis=0)])
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        table = self.statistics_.table(columns, self.n_threads)
+        return Samples(table, targets, weight, seed), kept, shape
+
+    def _table(self, X: Any) -> Table:
+        """Columns of new samples, completed and clipped to their ranges in `fit`."""
+        filled = complete(getattr(self, "completion_", None), X, self.n_threads)
+        columns = _with_gaps(filled, X, self.gaps_)
+        low, high = self.statistics_.quantiles[[0, -1]]
+        return self.statistics_.table(np.clip(columns, low, high), self.n_threads)
+
+    def _clipped(self, prediction: _Array) -> _Array:
+        """Standardised outputs within the range of the training targets."""
+        return np.clip(prediction, *self.target_range_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -344,25 +290,82 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return tags
 
 
-def _decomposed(rows: _Array, share: _Array) -> tuple[_Array, _Array, _Array]:
-    """Eigenvectors (p, r) and values (r,) of the weighted Gram matrix, and the rows' scores (n, r).
+def mixture_weights(predictions: _Array, targets: _Array, share: _Array) -> _Array:
+    """Nonnegative weights (v,) of sum 1, with the least squared error of the weighted mean.
 
-    From the smaller one of the two Gram matrices; without the null space.
+    A small ridge pulls the weights to equal ones; weights below 1% become 0.
+
+    Parameters
+    ----------
+    predictions : (v, n, q) array
+        Out-of-fold predictions of each view.
+    targets : (n, q) array
+    share : (n,) array
+        Weights of the samples, of sum 1.
     """
-    n, p = rows.shape
-    if p == 0:
-        return np.empty((0, 0)), np.empty(0), np.empty((n, 0))
-    weighted = rows * np.sqrt(share)[:, None]
-    gram = weighted.T @ weighted if p <= n else weighted @ weighted.T
-    values, vectors = np.linalg.eigh(gram)
-    nonzero = values > max(n, p) * np.finfo(np.float64).eps * max(float(values[-1]), 1e-300)
-    values, vectors = values[nonzero], vectors[:, nonzero]
-    basis = vectors if p <= n else weighted.T @ vectors / np.sqrt(values)
-    return basis, values, rows @ basis
+    count = len(predictions)
+    root = np.sqrt(share / targets.shape[1])[:, None]
+    columns = (root * predictions).reshape(count, -1).T
+    aim = (root * targets).ravel()
+    error = float(((columns - aim[:, None]) ** 2).sum(axis=0).min())
+    pull = np.sqrt(_PULL * max(error, 1e-6 * float(aim @ aim), 1e-12))
+    total = 1e3 * max(float(np.linalg.norm(aim)), 1e-3)  # heavy enough for a sum of 1
+    matrix = np.vstack([columns, pull * np.eye(count), np.full((1, count), total)])
+    weights = nnls(matrix, np.concatenate([aim, np.full(count, pull / count), [total]]))[0]
+    weights[weights < _MIN_WEIGHT * weights.sum()] = 0.0
+    result: _Array = weights / weights.sum()
+    return result
+
+
+def _weights(samples: Samples, predictions: _Array, held: Sequence[Codes]) -> _Array:
+    """Weights of the views by the held-out samples of some folds."""
+    rows = np.concatenate(held)
+    share = samples.weight[rows] / samples.weight[rows].sum()
+    return mixture_weights(predictions[:, rows], samples.targets[rows], share)
+
+
+def _pooled_out_of_fold(
+    samples: Samples, predictions: _Array, folds: Sequence[tuple[Codes, Codes]]
+) -> _Array:
+    """Standardised predictions (n, q) with the weights of the other folds, or of the only one."""
+    pooled = np.full(samples.targets.shape, np.nan)
+    for _, held in folds:
+        others = [other for _, other in folds if other is not held] or [held]
+        weights = _weights(samples, predictions, others)
+        pooled[held] = np.einsum("v,vnq->nq", weights, predictions[:, held])
+    return pooled
+
+
+def _scores(
+    samples: Samples, predictions: _Array, folds: Sequence[tuple[Codes, Codes]]
+) -> list[float]:
+    """R^2 of each view's out-of-fold predictions."""
+    rows = np.concatenate([held for _, held in folds])
+    targets, weight = samples.targets[rows], samples.weight[rows]
+    if len(rows) < 2:
+        return [np.nan] * len(predictions)
+    return [float(r2_score(targets, one[rows], sample_weight=weight)) for one in predictions]
+
+
+def _draw_folds(n: int, seed: int) -> list[tuple[Codes, Codes]]:
+    """Samples to train on and to hold out; one fold of at most 5,000 samples where n is large."""
+    order = np.random.RandomState(seed).permutation(n)
+    count = next((folds for most, folds in _FOLDS if n <= most), 1)
+    if count == 1:
+        return [(np.sort(order[_MAX_HELD:]), np.sort(order[:_MAX_HELD]))]
+    fold = np.empty(n, dtype=np.intp)
+    fold[order] = np.arange(n) % count
+    parts = [(np.flatnonzero(fold != i), np.flatnonzero(fold == i)) for i in range(count)]
+    return [(train, held) for train, held in parts if len(train) and len(held)]
+
+
+def _with_gaps(filled: Any, X: Any, gaps: NDArray[np.intp]) -> _Array:
+    """Completed columns, and indicators of the missing entries of the columns `gaps`."""
+    return np.hstack([filled, np.isnan(X[:, gaps])]).astype(np.float64, copy=False)
 
 
 def _numbers(y: Any) -> Any:
-    """Targets as they came, unless they are text that is no numbers; all else is checked later."""
+    """Return targets as given; raise ValueError for text that is not numbers."""
     given = np.asarray(y) if isinstance(y, np.ndarray | list | tuple) else None
     if given is not None and given.dtype.kind in "US":
         try:

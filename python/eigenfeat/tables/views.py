@@ -42,7 +42,6 @@ from scipy.interpolate import BSpline
 from eigenfeat._base.core import core
 from eigenfeat._base.state import OmitsCaches
 from eigenfeat._base.threads import cached_property, resolve
-from eigenfeat.pencils.pencils import generalized_eigh
 from eigenfeat.samples.blocks import Block
 
 if TYPE_CHECKING:
@@ -374,7 +373,7 @@ class Kernel:
     ----------
     landmarks : (m, d) array
     gamma : float
-        One over the total variance of the ranks.
+        Factor of the squared distances, relative to the total variance of the ranks.
     whitening : (m, p) array
         ``V diag(lambda)^(-1/2)`` of the landmarks' kernel.
     """
@@ -384,23 +383,26 @@ class Kernel:
     whitening: _Features
 
     @classmethod
-    def fit(cls, ranks: _Features, random: np.random.RandomState) -> Kernel:
-        """Of at most 400 samples, drawn."""
+    def fit(cls, ranks: _Features, random: np.random.RandomState, sharpness: float = 1.0) -> Kernel:
+        """Draw at most 400 samples; `gamma` is `sharpness` over the total variance of the ranks."""
         n = len(ranks)
         some = np.sort(random.permutation(n)[: min(n, _LANDMARKS)])
         variance = float(ranks.var(axis=0, dtype=np.float64).sum())
-        gamma = 1.0 / variance if variance > 0 else 1.0
+        gamma = sharpness / variance if variance > 0 else 1.0
         landmarks = np.ascontiguousarray(ranks[some])
         gram = _gaussian(landmarks, landmarks, gamma, 1).astype(np.float64)
-        spectrum = generalized_eigh((gram + gram.T) / 2, np.eye(len(gram)), n_threads=1)
-        large = spectrum.eigenvalues > _SPECTRUM * spectrum.eigenvalues[0]
-        whitening = spectrum.vectors[:, large] / np.sqrt(spectrum.eigenvalues[large])
+        values, vectors = np.linalg.eigh((gram + gram.T) / 2)
+        large = values > _SPECTRUM * values[-1]
+        whitening = vectors[:, large] / np.sqrt(values[large])
         return cls(landmarks, gamma, whitening.astype(np.float32))
 
     def features(self, ranks: _Features, n_threads: int | None = None) -> _Features:
         """Features (n, p) of ranks."""
-        similarities = _gaussian(ranks, self.landmarks, self.gamma, n_threads)
-        return _product(similarities, self.whitening, n_threads)
+        return _product(self.similarities(ranks, n_threads), self.whitening, n_threads)
+
+    def similarities(self, ranks: _Features, n_threads: int | None = None) -> _Features:
+        """Kernel (n, m) of ranks with the landmarks."""
+        return _gaussian(ranks, self.landmarks, self.gamma, n_threads)
 
 
 def _product(A: _Features, B: _Features, n_threads: int | None) -> _Features:

@@ -143,7 +143,7 @@ def test_predictions_name_the_column():
         ("transform", ef.MaxMarginShift(sigma2=0.5)),
         ("transform", ef.GEM()),
         ("predict_proba", ef.TableClassifier(categorical_features=None)),
-        ("predict", ef.GEMRegressor(categorical_features=None)),
+        ("predict", ef.TableRegressor(categorical_features=None)),
     ):
         with pytest.raises(ValueError, match="text in column 'b'"):
             getattr(model.fit(frame, Y), method)(bad)

@@ -74,7 +74,7 @@ def results(name, table, X=None, seen=None, weight=None, y=None, target=None, **
         warnings.filterwarnings("ignore", USEFUL, UserWarning)
         warnings.filterwarnings("ignore", USEFUL, RuntimeWarning)
         try:
-            model.fit(rows, target if name == "GEMRegressor" else y, **given)
+            model.fit(rows, target if name == "TableRegressor" else y, **given)
             out = {}
             for method in ("predict_proba", "decision_function", "transform", "predict"):
                 if hasattr(model, method):

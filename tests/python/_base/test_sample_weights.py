@@ -37,7 +37,7 @@ FACTOR_MATTERS = dict.fromkeys(
 FOLDS = "copies of a sample fall into several folds, or are left out one by one"
 COPIES_DIFFER = {
     **dict.fromkeys(
-        ("TableClassifier", "GEMClassifier", "GEMClassifierCV", "GEMEnsemble", "GEMRegressor"),
+        ("TableClassifier", "GEMClassifier", "GEMClassifierCV", "GEMEnsemble", "TableRegressor"),
         FOLDS,
     ),
     "JointGEMClassifier": "steps take samples in a random order",

@@ -85,7 +85,7 @@ def test_what_cannot_be_evaluated_is_named(files):
     status, _, err = run("evaluate", "model.efm", "other.csv", "--target", "kind")
     assert status == 1
     assert "other.csv: expected labels among those of model.efm, ['ant', 'bee', 'moth'], got" in err
-    ef.save(ef.GEMRegressor().fit(X, X[:, 0]), "regressor.efm")
+    ef.save(ef.TableRegressor().fit(X, X[:, 0]), "regressor.efm")
     status, _, err = run("evaluate", "regressor.efm", "test.csv", "--target", "kind")
     assert status == 1
-    assert "regressor.efm: expected a classifier, got GEMRegressor" in err
+    assert "regressor.efm: expected a classifier, got TableRegressor" in err

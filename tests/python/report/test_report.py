@@ -153,7 +153,7 @@ def test_nothing_of_the_data_is_markup():
     assert all(name in page.words for name in names)
 
 
-FIRST = {"GEM", "GEMRegressor", "SpatialFilters", "MultinomialLogit, two", "moments"}
+FIRST = {"GEM", "TableRegressor", "SpatialFilters", "MultinomialLogit, two", "moments"}
 
 
 @pytest.mark.parametrize(

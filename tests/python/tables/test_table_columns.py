@@ -7,7 +7,7 @@ import datetime
 import numpy as np
 import pytest
 
-from eigenfeat import GEMRegressor, TableClassifier
+from eigenfeat import TableClassifier, TableRegressor
 from eigenfeat.samples.columns import TableColumns, has_categories
 
 pd = pytest.importorskip("pandas", reason="pandas is not installed")
@@ -132,14 +132,14 @@ def test_the_regressor_takes_words():
     frame, _ = credit(300)
     frame = frame.fillna({"age": 40.0, "debts": 0}).assign(phone=True)
     y = frame["age"] * 0.1 + (frame["job"] == "smith") * 5.0
-    model = GEMRegressor().fit(frame[:200], y[:200])
+    model = TableRegressor().fit(frame[:200], y[:200])
     assert model.score(frame[200:], y[200:]) > 0.95
     assert (model.n_features_in_, list(model.feature_names_in_)) == (6, list(frame.columns))
-    assert GEMRegressor().fit(frame[["age", "debts"]], y).score(frame[["age", "debts"]], y) < 0.6
+    assert TableRegressor().fit(frame[["age", "debts"]], y).score(frame[["age", "debts"]], y) < 0.6
     new = frame[:2].assign(job=["pilot", None])
     assert np.isfinite(model.predict(new)).all()
     with pytest.raises(ValueError, match="'job'"):
-        GEMRegressor(categorical_features=None).fit(frame, y)
+        TableRegressor(categorical_features=None).fit(frame, y)
     with pytest.raises(ValueError, match="expected a table with the columns of the fit"):
         model.predict(np.zeros((3, 6)))
     model.fit(frame[["age", "debts"]], y)

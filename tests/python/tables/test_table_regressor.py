@@ -1,0 +1,238 @@
+"""Regression of tables: the pool of views, several outputs, weights, gaps, and saved models."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_diabetes, make_friedman1
+from sklearn.ensemble import GradientBoostingRegressor, RandomForestRegressor
+from sklearn.linear_model import LinearRegression, RidgeCV
+
+from eigenfeat import TableRegressor, load, save
+from eigenfeat.samples import supervised_contractions, target_groups
+from eigenfeat.tables.regression_views import VIEWS
+from eigenfeat.tables.regressor import mixture_weights
+from eigenfeat.tables.trees import Trees
+
+FAST = ["columns", "splines", "gem", "kernel"]
+
+
+def quadratic(rng, n=800, d=10):
+    """A target that the samples' second moments show and their means do not."""
+    X = rng.standard_normal((n, d))
+    v = rng.standard_normal(d)
+    return X, (X @ v / np.linalg.norm(v)) ** 2 + 0.1 * rng.standard_normal(n)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_each_view_predicts_new_samples_as_well_as_left_out_ones(view):
+    X, y = make_friedman1(900, noise=1.0, random_state=0)
+    model = TableRegressor(view).fit(X[:400], y[:400])
+    assert [(one.name, one.weight, one.note) for one in model.views_] == [(view, 1.0, "")]
+    score = model.score(X[400:], y[400:])
+    assert score > 0.65
+    assert abs(score - model.views_[0].score) < 0.08
+    residual = y[:400] - model.out_of_fold_prediction_
+    assert_allclose(1 - np.mean(residual**2) / y[:400].var(), model.views_[0].score, rtol=1e-9)
+
+
+def test_the_pool_is_as_good_as_its_best_view():
+    X, y = make_friedman1(900, noise=1.0, random_state=0)
+    model = TableRegressor().fit(X[:400], y[:400])
+    assert [view.name for view in model.views_] == list(VIEWS)
+    assert_allclose(sum(view.weight for view in model.views_), 1.0)
+    assert all(view.note == "weight 0" for view in model.views_ if view.weight == 0)
+    best = max(view.score for view in model.views_)
+    assert model.score(X[400:], y[400:]) > best - 0.02
+
+
+def test_it_sees_what_linear_regression_does_not(rng):
+    X, y = quadratic(rng)
+    assert TableRegressor("gem").fit(X[:500], y[:500]).score(X[500:], y[500:]) > 0.85
+    assert LinearRegression().fit(X[:500], y[:500]).score(X[500:], y[500:]) < 0.1
+
+
+@pytest.mark.parametrize("n", [30, 60])
+def test_few_samples(n):
+    X, y = load_diabetes(return_X_y=True)
+    ratios = []
+    for seed in range(6):
+        order = np.random.default_rng(seed).permutation(len(y))
+        some, rest = order[:n], order[n:]
+        ours = TableRegressor(FAST).fit(X[some], y[some]).predict(X[rest])
+        theirs = RidgeCV().fit(X[some], y[some]).predict(X[rest])
+        ratios.append(np.linalg.norm(ours - y[rest]) / np.linalg.norm(theirs - y[rest]))
+    assert np.exp(np.mean(np.log(ratios))) < 1.1
+
+
+def test_predictions_stay_in_the_range_of_the_target(rng):
+    X = rng.standard_normal((60, 2))
+    y = X[:, 0] ** 3
+    model = TableRegressor(FAST).fit(X, y)
+    far = model.predict(1e6 * rng.standard_normal((50, 2)))
+    assert far.min() >= y.min()
+    assert far.max() <= y.max()
+
+
+def test_mixture_weights_minimise_the_squared_error(rng):
+    y = rng.standard_normal((500, 1))
+    noise = rng.standard_normal((3, 500, 1)) * np.array([0.2, 0.4, 5.0])[:, None, None]
+    weights = mixture_weights(y + noise, y, np.full(500, 1 / 500))
+    assert_allclose(weights, [0.8, 0.2, 0.0], atol=0.05)
+    assert_allclose(weights.sum(), 1.0)
+    same = mixture_weights(np.stack([y, y]), y, np.full(500, 1 / 500))
+    assert_allclose(same, [0.5, 0.5])
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_trees_are_those_of_scikit_learn(rng, several):
+    X, y = make_friedman1(200, random_state=0)
+    targets = np.column_stack([y, -y]) if several else y
+    forest = RandomForestRegressor(10, random_state=0).fit(X, targets)
+    trees = Trees.of([(tree.tree_, None) for tree in forest.estimators_], 1 + several, 0.1)
+    assert_allclose(trees.predict(X).squeeze(), forest.predict(X))
+    boosting = GradientBoostingRegressor(n_estimators=10, init="zero").fit(X, y)
+    trees = Trees.of([(tree.tree_, 0) for tree in boosting.estimators_[:, 0]], 1, 0.1)
+    assert_allclose(trees.predict(X)[:, 0], boosting.predict(X))
+
+
+def test_several_outputs(rng):
+    X, y = quadratic(rng)
+    Y = np.column_stack([y + 3, rng.standard_normal(len(y)), X[:, 0], np.full(len(y), 2.0)])
+    model = TableRegressor(FAST).fit(X[:500], Y[:500])
+    found = model.predict(X[500:])
+    assert found.shape == (300, 4)
+    assert model.out_of_fold_prediction_.shape == (500, 4)
+    assert_allclose(found[:, 3], 2.0)
+    for column, least in ((0, 0.8), (2, 0.95)):
+        rest = np.mean((found[:, column] - Y[500:, column]) ** 2) / Y[500:, column].var()
+        assert 1 - rest > least
+
+
+@pytest.mark.parametrize("factor", [-1.0, 1.0, 2.0])
+def test_outputs_that_depend_on_each_other(rng, factor):
+    X, y = quadratic(rng, 400)
+    assert supervised_contractions(X, np.column_stack([y, factor * y])).shape == (1, 2)
+    found = TableRegressor(FAST).fit(X, np.column_stack([y, factor * y])).predict(X)
+    assert_allclose(found[:, 1], factor * found[:, 0], atol=1e-6)
+    assert np.corrcoef(found[:, 0], y)[0, 1] > 0.9
+
+
+def test_units_of_the_target_do_not_matter(rng):
+    X, y = quadratic(rng, 200)
+    expected = TableRegressor(FAST).fit(X, y).predict(X)
+    for factor, shift in ((1e12, 0.0), (1e-12, 0.0), (1e200, 0.0), (1.0, 1e6)):
+        found = TableRegressor(FAST).fit(X, factor * y + shift).predict(X)
+        assert_allclose((found - shift) / factor, expected, atol=1e-4)
+
+
+def test_supervised_contractions_find_what_can_be_predicted(rng):
+    X, y = quadratic(rng)
+    mixing = np.linalg.qr(rng.standard_normal((8, 8)))[0]
+    Y = np.column_stack([(y - y.mean()) / y.std(), rng.standard_normal((len(y), 7))]) @ mixing
+    u = supervised_contractions(X, Y, 3)
+    assert u.shape == (3, 8)
+    assert abs(np.corrcoef(Y @ u[0], y)[0, 1]) > 0.95
+    assert_allclose(np.var(Y @ u.T, axis=0), 1.0, rtol=1e-3)
+    units = 10.0 ** np.arange(-3, 5)
+    scaled = supervised_contractions(X, Y * units + 5, 3)
+    assert_allclose(np.abs(scaled * units), np.abs(u), rtol=1e-5, atol=1e-7)
+    model = TableRegressor("gem").fit(X[:500], Y[:500])
+    signal = np.corrcoef(model.predict(X[500:]) @ u[0], y[500:])[0, 1]
+    assert abs(signal) > 0.9
+
+
+def test_contractions_that_are_given(rng):
+    Y = rng.standard_normal((50, 3))
+    groups = target_groups(Y, 4, contractions=[[1.0, 0.0, 0.0], [0.0, 1.0, 1.0]])
+    assert groups.shape == (2, 50)
+    assert_array_equal(groups[0], target_groups(Y[:, 0], 4)[0])
+    with pytest.raises(ValueError, match=r"contractions: expected shape \(g, q\)"):
+        target_groups(Y, contractions=[1.0, 2.0, 3.0])
+    with pytest.raises(ValueError, match="contraction"):
+        target_groups(Y, contractions=[[1.0, 2.0]])
+    with pytest.raises(ValueError, match="y: expected an output that varies"):
+        supervised_contractions(Y, np.ones((50, 2)))
+    with pytest.raises(ValueError, match="X: expected 50 finite samples"):
+        supervised_contractions(Y[:40], Y)
+
+
+def test_constant_targets_and_columns(rng):
+    X = np.column_stack([rng.standard_normal((40, 2)), np.full(40, 7.0)])
+    assert_allclose(TableRegressor().fit(X, np.full(40, 3.0)).predict(X), 3.0)
+    assert np.isfinite(TableRegressor().fit(X, X[:, 0]).predict(X)).all()
+    constant = TableRegressor().fit(np.ones((40, 2)), X[:, 0])
+    assert_allclose(constant.predict(np.ones((1, 2))), X[:, 0].mean(), atol=0.1)
+    with pytest.raises(ValueError, match=r"views: .* got splines: no column with spread"):
+        TableRegressor("splines").fit(np.ones((40, 2)), X[:, 0])
+
+
+@pytest.mark.parametrize("views", [[], ["gem", "gem"], ["trees"], [3]])
+def test_unknown_views_are_refused(rng, views):
+    X = rng.standard_normal((30, 4))
+    with pytest.raises(ValueError, match="views: expected 'auto' or different ones of columns"):
+        TableRegressor(views).fit(X, X[:, 0])
+
+
+def test_views_that_do_not_apply_are_left_out_with_the_reason(rng):
+    X = rng.standard_normal((40, 3))
+    notes = {view.name: view.note for view in TableRegressor().fit(X, X[:, 0]).views_}
+    assert notes["boosting"] == "fewer than 100 samples"
+
+
+def test_targets_of_text_are_named(rng):
+    X = rng.standard_normal((30, 4))
+    with pytest.raises(ValueError, match=r"^y: expected numbers, got "):
+        TableRegressor().fit(X, np.array(["low", "high"] * 15))
+
+
+@pytest.mark.parametrize("n", [2, 3, 5])
+def test_the_fewest_samples(rng, n):
+    X, y = rng.standard_normal((n, 2)), rng.standard_normal(n)
+    found = TableRegressor().fit(X, y).predict(X)
+    assert y.min() <= found.min() <= found.max() <= y.max()
+    with pytest.raises(ValueError, match="X: expected at least two samples with weight"):
+        TableRegressor().fit(X, y, [1.0] + [0.0] * (n - 1))
+
+
+def test_samples_without_weight_have_no_out_of_fold_prediction(rng):
+    X, y = quadratic(rng, 100, 3)
+    weight = np.arange(100) % 4.0
+    model = TableRegressor(FAST).fit(X, y, weight)
+    assert_array_equal(np.isnan(model.out_of_fold_prediction_), weight == 0)
+    less = TableRegressor(FAST).fit(X[weight > 0], y[weight > 0], weight[weight > 0])
+    assert_array_equal(model.predict(X), less.predict(X))
+
+
+def test_missing_entries_are_completed(tmp_path, rng):
+    X, y = quadratic(rng, 900, 6)
+    X[:, 1] = X[:, 0] + 0.1 * rng.standard_normal(900)
+    gaps = X.copy()
+    gaps[rng.random(X.shape) < 0.05] = np.nan
+    model = TableRegressor(FAST).fit(gaps[:600], y[:600])
+    assert model.score(gaps[600:], y[600:]) > 0.5
+    assert_array_equal(model.gaps_, np.arange(6))
+    complete = TableRegressor(FAST).fit(X[:600], y[:600])
+    assert not hasattr(complete, "completion_")
+    with pytest.raises(ValueError, match="expected complete"):
+        complete.predict(gaps[600:])
+
+
+def test_saved_models_and_numbers_of_threads(tmp_path, rng):
+    X, y = quadratic(rng, 300, 4)
+    X[::9, 1] = np.nan
+    models = [TableRegressor(n_threads=count).fit(X, y) for count in (1, 2)]
+    expected = models[0].predict(X)
+    assert_array_equal(models[1].predict(X), expected)
+    save(models[0], tmp_path / "model")
+    assert_array_equal(load(tmp_path / "model").predict(X), expected)
+
+
+def test_outliers_and_units_of_columns(rng):
+    X = np.exp(1.5 * rng.standard_normal((900, 5)))  # heavy tails
+    y = np.sin(np.log(X[:, 0])) + np.log(X[:, 1]) + 0.1 * rng.standard_normal(900)
+    model = TableRegressor(FAST).fit(X[:600], y[:600])
+    assert model.score(X[600:], y[600:]) > 0.95
+    moved = TableRegressor(FAST).fit(1e6 * X[:600] - 3, y[:600])
+    assert_allclose(moved.predict(1e6 * X - 3), model.predict(X), rtol=1e-3, atol=1e-3)
