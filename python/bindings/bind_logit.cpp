@@ -25,14 +25,21 @@ struct HeldRows {
   FeatureRows<T> rows;
 };
 
+// A metric with the rows that it reads, if any. py::keep_alive would not do: pybind11 3.1 applies it
+// to the result of a call whose arguments do not fit, too, which is no object.
+struct HeldMetric {
+  std::shared_ptr<const void> rows;
+  std::unique_ptr<Metric> metric;
+};
+
 template <class T>
-std::unique_ptr<HeldRows<T>> hold_features(
+std::shared_ptr<HeldRows<T>> hold_features(
     std::optional<Array<T>> dense, std::optional<Array<T>> data,
     std::optional<Array<index_t>> indices, std::optional<Array<index_t>> indptr, index_t n_columns,
     std::optional<Array<T>> projections, std::optional<Array<T>> directions,
     std::optional<Array<T>> offset, const std::optional<std::string>& wave,
     const Vector<int>& powers, bool include_input, bool constant) {
-  auto held = std::make_unique<HeldRows<T>>(HeldRows<T>{std::move(dense),
+  auto held = std::make_shared<HeldRows<T>>(HeldRows<T>{std::move(dense),
                                                         std::move(data),
                                                         std::move(projections),
                                                         std::move(directions),
@@ -124,18 +131,19 @@ py::tuple gradient(const HeldRows<T>& held, const Array<std::int32_t>& labels,
 }
 
 template <class T>
-std::unique_ptr<Metric> metric(const HeldRows<T>& held, const Weights& weights,
-                               const Array<double>& scale, const Array<double>& diagonal,
-                               double factor, bool dual, bool coarse, int n_threads) {
+HeldMetric metric(const std::shared_ptr<HeldRows<T>>& held, const Weights& weights,
+                  const Array<double>& scale, const Array<double>& diagonal, double factor,
+                  bool dual, bool coarse, int n_threads) {
   const auto row_weights = vector_view(weights, "weights");
   const auto scales = vector_view(scale, "scale"), diagonals = vector_view(diagonal, "diagonal");
   const Unlocked unlocked;
   const auto products = coarse ? Metric::Products::coarse : Metric::Products::single;
-  if (dual) {
-    return Metric::make_dual<T>(held.rows, row_weights, scales, diagonals, factor, products,
-                                n_threads);
+  if (!dual) {
+    return {nullptr, Metric::make<T>(held->rows, row_weights, scales, diagonals, factor, products,
+                                     n_threads)};
   }
-  return Metric::make<T>(held.rows, row_weights, scales, diagonals, factor, products, n_threads);
+  return {held, Metric::make_dual<T>(held->rows, row_weights, scales, diagonals, factor, products,
+                                     n_threads)};
 }
 
 template <class T>
@@ -206,29 +214,29 @@ Array<double> ridges_of_kernel(const Array<double>& kernel, const Weights& weigh
   return out;
 }
 
-std::unique_ptr<Metric> from_kernel(const Array<double>& kernel, const Weights& weights,
-                                    double factor, double ridge, int n_threads) {
+HeldMetric from_kernel(const Array<double>& kernel, const Weights& weights, double factor,
+                       double ridge, int n_threads) {
   const auto entries = matrix_view(kernel, "kernel");
   const auto row_weights = vector_view(weights, "weights");
   const Unlocked unlocked;
-  return Metric::from_kernel(entries, row_weights, factor, ridge, n_threads);
+  return {nullptr, Metric::from_kernel(entries, row_weights, factor, ridge, n_threads)};
 }
 
-std::unique_ptr<Metric> from_gram(const Array<double>& gram, const Array<double>& scale,
-                                  const Array<double>& diagonal, double factor, int n_threads) {
+HeldMetric from_gram(const Array<double>& gram, const Array<double>& scale,
+                     const Array<double>& diagonal, double factor, int n_threads) {
   const auto sums = vector_view(gram, "gram");
   const auto scales = vector_view(scale, "scale"), diagonals = vector_view(diagonal, "diagonal");
   const Unlocked unlocked;
-  return Metric::from_gram(sums, scales, diagonals, factor, n_threads);
+  return {nullptr, Metric::from_gram(sums, scales, diagonals, factor, n_threads)};
 }
 
-Array<double> solve(const Metric& metric, const Array<double>& b, int n_threads) {
+Array<double> solve(const HeldMetric& held, const Array<double>& b, int n_threads) {
   const auto right = matrix_view(b, "b");
   auto out = allocate<double>({right.rows, right.cols});
   const auto view = matrix_output(out);
   {
     const Unlocked unlocked;
-    metric.solve(right, view, n_threads);
+    held.metric->solve(right, view, n_threads);
   }
   return out;
 }
@@ -238,7 +246,7 @@ void register_rows(py::module_& module, const char* name) {
   const auto optional = [](const char* argument) {
     return py::arg(argument).noconvert().none(true) = py::none();
   };
-  py::class_<HeldRows<T>>(module, name)
+  py::class_<HeldRows<T>, std::shared_ptr<HeldRows<T>>>(module, name)
       .def(py::init(&hold_features<T>), py::kw_only(), optional("X"), optional("data"),
            optional("indices"), optional("indptr"), "n_columns"_a = 0, optional("projections"),
            optional("directions"), optional("offset"), "wave"_a = py::none(),
@@ -255,7 +263,7 @@ void register_rows(py::module_& module, const char* name) {
            py::arg("coefficients").noconvert(), "n_threads"_a)
       .def("metric", &metric<T>, py::arg("weights").noconvert().none(true),
            py::arg("scale").noconvert(), py::arg("diagonal").noconvert(), "factor"_a, "dual"_a,
-           "coarse"_a, "n_threads"_a, py::keep_alive<0, 1>())
+           "coarse"_a, "n_threads"_a)
       .def("residual", &residual<T>, py::arg("weights").noconvert().none(true),
            py::arg("scale").noconvert(), "ridge"_a, "n_threads"_a)
       .def("gram", &gram<T>, py::arg("weights").noconvert().none(true),
@@ -266,9 +274,9 @@ void register_rows(py::module_& module, const char* name) {
 }  // namespace
 
 void register_logit(py::module_& module) {
-  py::class_<Metric>(module, "Metric")
-      .def_property_readonly("positive", &Metric::positive)
-      .def_property_readonly("order", &Metric::order)
+  py::class_<HeldMetric>(module, "Metric")
+      .def_property_readonly("positive", [](const HeldMetric& m) { return m.metric->positive(); })
+      .def_property_readonly("order", [](const HeldMetric& m) { return m.metric->order(); })
       .def_static("from_gram", &from_gram, py::arg("gram").noconvert(),
                   py::arg("scale").noconvert(), py::arg("diagonal").noconvert(), "factor"_a,
                   "n_threads"_a)

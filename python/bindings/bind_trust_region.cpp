@@ -33,7 +33,7 @@ struct CertificateArrays {
 };
 
 BallMinimaArrays minimise_in_ball(const Array<double>& a, const Array<double>& g,
-                           const Array<double>& radius, int n_threads) {
+                                  const Array<double>& radius, int n_threads) {
   const BallProblem problem = problem_of(a, g, radius);
   const index_t n = problem.slopes.rows, d = problem.slopes.cols;
   BallMinimaArrays out{allocate<double>({n}), allocate<double>({n, d}), allocate<double>({n}),

@@ -1,0 +1,60 @@
+"""Arguments that would lead outside of an array are refused where they enter the core."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from eigenfeat._base.core import core
+
+LARGE = 2**62
+ROWS = np.eye(4)
+
+
+def places(*numbers):
+    return np.array(numbers, dtype=np.int64)
+
+
+@pytest.mark.parametrize(
+    "starts", [(0, LARGE, -LARGE, 16), (0, 8 + LARGE, 16), (0, -8, 16), (0, 8)], ids=str
+)
+def test_starts_of_knots(starts):
+    columns = places(*range(len(starts) - 1))
+    with pytest.raises(ValueError, match="starts: expected"):
+        core.column_splines(ROWS, columns, np.arange(16.0), places(*starts), 1)
+
+
+def test_counts_that_overflow():
+    counts = places(LARGE, LARGE, LARGE, LARGE, 4)
+    with pytest.raises(ValueError, match="counts: expected numbers >= 0 that sum to"):
+        core.affinity_sums(ROWS, counts, 1, np.ones((1, 5)), np.ones((1, 5)), 1)
+
+
+def test_sparse_rows():
+    data, indptr = np.ones(2), places(0, 1, 2)
+    for indices in ([0, 4], [-1, 0]):
+        indices = np.array(indices, dtype=np.int32)
+        out = np.zeros((2, 4))
+        with pytest.raises(ValueError, match=r"indices: expected columns in \[0, 4\)"):
+            core.multiply_rows(data, indices, indptr, 4, ROWS, 0, out, 0, 4, False, 1)
+        with pytest.raises(ValueError, match=r"indices: expected columns in \[0, 4\)"):
+            core.transpose_rows(data, indices, indptr, 4)
+    indices = np.zeros(2, dtype=np.int32)
+    for first, width in ((0, 5), (1, 4), (2**63 - 1, 2), (0, -1)):
+        with pytest.raises(ValueError, match=r"(v_first|width): expected"):
+            core.multiply_rows(data, indices, indptr, 4, ROWS, first, out, 0, width, False, 1)
+
+
+def test_samples_without_indices():
+    with pytest.raises(ValueError, match="data: expected indices and indptr, too"):
+        core.FeatureRows64(data=np.ones(2), n_columns=2)
+
+
+def test_calls_that_fit_no_signature():
+    rows = core.FeatureRows64(X=ROWS, constant=True)
+    scale = np.ones(5)
+    with pytest.raises(TypeError, match="incompatible function arguments"):
+        rows.metric(None, scale, scale, 0.0, False, False, 2**40)
+    metric = rows.metric(None, scale, scale, 1.0, True, False, 1)
+    del rows  # the metric keeps what it reads
+    assert np.isfinite(metric.solve(np.ones((5, 1)), 1)).all()
