@@ -22,13 +22,13 @@ __all__ = ["Outcome", "compare", "load_images", "pictures", "table"]
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.int64]
-Split = tuple[NDArray[np.intp], NDArray[np.intp]]  # samples for training and for testing
+Split = tuple[NDArray[np.intp], NDArray[np.intp]]  # indices of training and test samples
 Features = tuple[Floats, Floats]
 
-PENALTIES = (1e-3, 1e-2, 1e-1, 1.0)  # C of the classifier: every method chooses out of these
+PENALTIES = (1e-3, 1e-2, 1e-1, 1.0)  # candidates for C of the classifier
 TEST_SHARE = 0.4
-N_DIRECTIONS = 5  # a pair; with 90 pairs, two half waves and three powers: 2,700 columns
-FIGURE_PAIRS = ((3, 2), (8, 5), (3, 5), (8, 0), (4, 9))  # those of the paper's Figure 1
+N_DIRECTIONS = 5  # directions per pair; 90 pairs, two signs and three powers make 2,700 columns
+FIGURE_PAIRS = ((3, 2), (8, 5), (3, 5), (8, 0), (4, 9))  # pairs of the paper's Figure 1
 
 PIXELS = "pixels"
 FOURIER = "random Fourier features"
@@ -85,7 +85,7 @@ def compare(
     from threadpoolctl import threadpool_limits
 
     outcomes = {name: Outcome() for name in (PIXELS, FOURIER, RANDOM, OURS)}
-    # The classifier's products are small: more BLAS threads would mostly wait for each other.
+    # Products are small; several BLAS threads would mostly wait for each other.
     with threadpool_limits(limits=1, user_api="blas"):
         for number, split in enumerate(_random_splits(y, n_splits, TEST_SHARE, seed)):
             for name, make in _representations(X, y, split, n_directions, seed + number):
@@ -118,10 +118,10 @@ def table(outcomes: Mapping[str, Outcome], title: str) -> Table:
 
 
 def pictures(X: Array, y: Labels, outcomes: dict[str, Outcome]) -> dict[str, tuple[Figure, str]]:
-    """Pictures and what they show, by name."""
+    """Return pictures and captions by name."""
     from eigenfeat import plotting
 
-    # With enough directions to show spectra.
+    # Enough directions to show spectra.
     gem = GEM(n_directions=15, threshold=1.0, scale="none").fit(X, y)
     filters = plotting.FiltersDisplay.from_estimator(gem, X, y, pairs=FIGURE_PAIRS)
     spectrum = plotting.SpectrumDisplay.from_estimator(gem)
@@ -133,7 +133,7 @@ def pictures(X: Array, y: Labels, outcomes: dict[str, Outcome]) -> dict[str, tup
 
 
 def _draw_errors(outcomes: Mapping[str, Outcome]) -> Figure:
-    """A bar for the mean of each method's error rates, and a circle for each split."""
+    """Draw a bar for each method's mean error rate, and a circle for each split."""
     from eigenfeat.plotting.figures import new_figure, plain
 
     figure = new_figure(7.0, 3.7)
@@ -153,7 +153,7 @@ def _draw_errors(outcomes: Mapping[str, Outcome]) -> Figure:
 
 
 def _random_splits(y: Labels, n_splits: int, test_share: float, seed: int) -> Iterator[Split]:
-    """Stratified random splits; the same ones for the same seed."""
+    """Return stratified random splits, determined by the seed."""
     from sklearn.model_selection import StratifiedShuffleSplit
 
     splitter = StratifiedShuffleSplit(n_splits, test_size=test_share, random_state=seed)
@@ -163,7 +163,7 @@ def _random_splits(y: Labels, n_splits: int, test_share: float, seed: int) -> It
 def _representations(
     X: Array, y: Labels, split: Split, n_directions: int, seed: int
 ) -> Iterator[tuple[str, Callable[[], Features]]]:
-    """Yield each method's name and what makes its features; GEM goes first and sets the size."""
+    """Yield name and transformer of each method; GEM is first and sets the number of features."""
     train, test = X[split[0]], X[split[1]]
     gem = GEM(n_directions=n_directions, random_state=seed)
 
@@ -179,7 +179,7 @@ def _representations(
 
 
 def _random_directions(train: Array, test: Array, count: int, seed: int) -> Features:
-    """Expand projections on Gaussian directions as GEM does; "Random" in the paper's Table 2."""
+    """Expand projections on Gaussian directions ("Random" in the paper's Table 2)."""
     from eigenfeat.expansion.features import expand
 
     directions = np.random.RandomState(seed).standard_normal((train.shape[1], count))
@@ -197,7 +197,7 @@ def _random_fourier(train: Array, test: Array, count: int, seed: int) -> Feature
 
 
 def _measure(outcome: Outcome, make: Callable[[], Features], y: Labels, split: Split) -> None:
-    """Make features, choose C, train on all training rows, and count errors on the test rows."""
+    """Compute features, choose C, train on all training samples, and count test errors."""
     started = time.perf_counter()
     train, test = make()
     making = time.perf_counter() - started
@@ -212,7 +212,7 @@ def _measure(outcome: Outcome, make: Callable[[], Features], y: Labels, split: S
 
 
 def _choose_penalty(rows: Floats, labels: Labels) -> float:
-    """Return the C with the fewest errors on a quarter of the rows; the smaller one on a tie."""
+    """Return the C with the fewest errors on a quarter of the samples; ties go to the smaller C."""
     ((train, test),) = _random_splits(labels, 1, 0.25, seed=0)
     scores = [
         _classifier(c).fit(rows[train], labels[train]).score(rows[test], labels[test])

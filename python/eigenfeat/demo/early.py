@@ -44,13 +44,13 @@ KINDS = ("rises late", "returns", "swings")
 LENGTH = 60
 N_TRAIN, N_HELD_OUT, N_TEST = 200, 300, 400
 TAU = 0.95
-BAR = 24  # characters for a tau of 1
-SHOWN = 18  # lines of a signal's table, the last ones in full
+BAR = 24  # width in characters of a tau of 1
+SHOWN = 18  # lines of a signal's table; the last ones are shown in full
 
 
 @dataclass(frozen=True)
 class Look:
-    """State of a stream after some samples."""
+    """State of a stream after a number of samples."""
 
     seen: int
     value: float
@@ -78,8 +78,8 @@ class Demonstration:
 def signals(n: int, rng: np.random.Generator) -> tuple[Array, Labels]:
     """Return n noisy signals (n, 60) of three classes and their class names.
 
-    All signals start alike. The first class leaves the others after some samples, the second turns
-    back, and the third oscillates with increasing frequency.
+    All signals start alike. The first class diverges from the others after some samples, the second
+    returns, and the third oscillates with increasing frequency.
     """
     t = np.linspace(0.0, 1.0, LENGTH)
     shapes = np.stack(
@@ -127,7 +127,7 @@ def demonstrate(seed: int) -> Demonstration:
 
 
 def pictures(shown: Demonstration) -> dict[str, tuple[Figure, str]]:
-    """Pictures and what they show, by name."""
+    """Return pictures and captions by name."""
     from eigenfeat import plotting
 
     decision = plotting.EarlyDecisionDisplay.from_estimator(shown.model, shown.signal)
@@ -139,7 +139,7 @@ def pictures(shown: Demonstration) -> dict[str, tuple[Figure, str]]:
 
 
 def _typical(model: ReliableClassifier, rows: Array) -> int:
-    """Return a signal that is decided rightly, at about the median time."""
+    """Return a correctly decided signal with about the median time of decision."""
     early = model.predict_early(rows)
     final = np.flatnonzero(early.label == model.predict(rows))
     middle = np.median(early.time)

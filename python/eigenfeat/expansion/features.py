@@ -1,8 +1,8 @@
-"""Expansion of projections into features, and samples of features that are never formed as a whole.
+"""Expansion of projections into features, and feature matrices that are never formed as a whole.
 
 ``psi(x) = max(0, s v^T x)^(a/2)`` (Karampatziakis and Mineiro, "Discriminative Features via
-Generalized Eigenvectors", ICML 2014, Algorithm 1, lines 6-7): `expand` makes features of samples,
-and `ExpandedRows`, which the linear models read, is a matrix of them by its parts.
+Generalized Eigenvectors", ICML 2014, Algorithm 1, lines 6-7): `expand` computes the features of
+samples. `ExpandedRows`, which linear models accept, is the feature matrix given by its factors.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ EXPANSIONS = ("half_wave", "shifted", "polynomial", "none")
 
 
 class CoreRows(Protocol):
-    """Features in the compiled core, ``FeatureRows32`` or ``64``, and passes over them."""
+    """Features in the core (``FeatureRows32`` or ``FeatureRows64``), and passes over them."""
 
     n_rows: int
     n_columns: int
@@ -67,7 +67,7 @@ class CoreRows(Protocol):
         """``Phi W`` (n, k)."""
 
     def class_scores(self, weights: _Doubles, constants: _Doubles, n_threads: int) -> Floats:
-        """``Phi W^T`` (n, k) and the constants, of weights (k, p) without the constant's."""
+        """Return ``Phi W^T`` (n, k) plus the constants, for weights W (k, p) without constants."""
 
     def products(self, residuals: Floats, n_threads: int) -> _Doubles:
         """``Phi^T R`` (p, k)."""
@@ -83,7 +83,7 @@ class CoreRows(Protocol):
         coefficients: _Doubles,
         n_threads: int,
     ) -> tuple[float, float, _Doubles]:
-        """Loss, energy, and gradient (p, k)."""
+        """Return loss, energy and gradient (p, k)."""
 
     def metric(
         self,
@@ -95,10 +95,10 @@ class CoreRows(Protocol):
         half: bool,
         n_threads: int,
     ) -> core.Metric:
-        """Factor of the Gram matrix and a diagonal."""
+        """Return a factor of the Gram matrix plus a diagonal."""
 
     def residual(self, weights: _Weight, scale: _Doubles, ridge: float, n_threads: int) -> float:
-        """What the samples leave open of the trace."""
+        """Part of the trace that the samples do not explain."""
 
     def gram(self, weights: _Weight, scale: _Doubles, half: bool, n_threads: int) -> _Doubles:
         """Gram matrix, packed by rows of its lower triangle."""
@@ -113,7 +113,7 @@ def check_powers(powers: object) -> list[int]:
     Raises
     ------
     ValueError
-        If it is empty, repeats itself, or holds anything else.
+        If it is empty, has duplicates, or has other values.
     """
     try:
         values = list(powers)  # type: ignore[call-overload]
@@ -136,12 +136,12 @@ def expand(
     include_input: bool = False,
     n_threads: int | None = None,
 ) -> RealArray:
-    """Project samples and expand the projections, fused and by tiles.
+    """Project samples and expand the projections, tile by tile.
 
     Parameters
     ----------
     X : (n, d) array or sparse matrix
-        Finite samples; float32 stays float32, all else becomes float64.
+        Finite samples; float32 stays float32, other types become float64.
     directions : (d, F) array
     offset : (F,) array, optional
         Added to the projections ``X @ directions``.
@@ -153,7 +153,7 @@ def expand(
     include_input : bool
         Whether the columns of `X` come first.
     n_threads : int, optional
-        All that OpenMP gives by default.
+        Number of threads; by default OpenMP's.
 
     Returns
     -------
@@ -185,7 +185,7 @@ def _check_expansion(result: object) -> None:
 
 
 def column_suffixes(expansion: str, powers: Sequence[int]) -> list[str]:
-    """Return what an expansion appends to a direction's name, in the order of its columns."""
+    """Return the suffixes of feature names in an expansion, in the order of its columns."""
     if expansion == "none":
         return [""]
     if expansion == "polynomial":
@@ -195,7 +195,7 @@ def column_suffixes(expansion: str, powers: Sequence[int]) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class ExpandedRows:
-    """Features ``expansion(X @ directions + offset)``, computed by tiles when they are used.
+    """Features ``expansion(X @ directions + offset)``, computed tile by tile when needed.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ class ExpandedRows:
     include_input : bool
         Whether the features are preceded by the columns of `X`.
     projections : (n, F) array, optional
-        ``X @ directions + offset``, if known; see `stored`.
+        ``X @ directions + offset``, if already computed; see `stored`.
 
     Raises
     ------
@@ -275,9 +275,9 @@ class ExpandedRows:
         return self.shape[0]
 
     def stored(self, n_threads: int | None = None) -> ExpandedRows:
-        """Copy with stored projections, n F numbers in the type of the samples.
+        """Return a copy with stored projections (n F numbers in the dtype of the samples).
 
-        A pass over the features then needs no product with the directions.
+        Passes over the features then need no products with the directions.
         """
         if self.projections is not None:
             return self
@@ -287,7 +287,7 @@ class ExpandedRows:
         return replace(self, X=self.X if self.include_input else None, projections=projected)
 
     def take(self, rows: Codes | NDArray[np.bool_] | slice) -> ExpandedRows:
-        """Select samples by their numbers or by a mask."""
+        """Select samples by indices or a mask."""
         X = None if self.X is None else self.X[rows]
         stored = None if self.projections is None else self.projections[rows]
         return replace(self, X=X, projections=stored)
@@ -304,7 +304,7 @@ class ExpandedRows:
                 include_input=self.include_input,
             )
         unit = np.eye(self.directions.shape[1], dtype=self.dtype)
-        expanded: RealArray = self.projections  # without directions there is nothing to expand
+        expanded: RealArray = self.projections  # without directions nothing is expanded
         if len(unit):
             expanded = expand(self.projections, unit, expansion=self.expansion, powers=self.powers)
         if not self.include_input:
@@ -313,7 +313,7 @@ class ExpandedRows:
         return np.hstack([X.astype(self.dtype, copy=False), expanded])
 
     def core(self, constant: bool) -> CoreRows:
-        """Samples for the compiled core, optionally with a last feature of ones."""
+        """Return the compiled core's features, optionally with a last feature of ones."""
         dtype = self.dtype
         arguments: dict[str, Any] = {
             "wave": self.expansion,
@@ -334,7 +334,7 @@ class ExpandedRows:
 
 
 def core_rows(X: Rows | ExpandedRows, constant: bool) -> CoreRows:
-    """What the core's linear model reads: an array, a sparse matrix or `ExpandedRows`."""
+    """Convert an array, a sparse matrix or `ExpandedRows` for the core's linear models."""
     if isinstance(X, ExpandedRows):
         return X.core(constant)
     rows = check_rows(X)
@@ -345,7 +345,7 @@ def core_rows(X: Rows | ExpandedRows, constant: bool) -> CoreRows:
 def take_rows(
     X: Floats | csr_array | ExpandedRows, rows: Codes | NDArray[np.bool_] | slice
 ) -> Floats | csr_array | ExpandedRows:
-    """Samples of anything that `core_rows` takes."""
+    """Select samples of any input of `core_rows`."""
     return X.take(rows) if isinstance(X, ExpandedRows) else X[rows]
 
 
@@ -359,9 +359,9 @@ def core_class(dtype: np.dtype[Any]) -> Any:
 
 _Own = TypeVar("_Own", bound="Directions")
 
-_FEW = 512  # samples, whose features need no blocks
-_BLOCK_BYTES = 128e6  # features of a block of rows
-_PIECE_BYTES = 4e6  # as float32, of projections in float64 that fit a cache
+_FEW = 512  # up to this many samples, features are formed without blocks
+_BLOCK_BYTES = 128e6  # size of the features of a block of samples
+_PIECE_BYTES = 4e6  # size of a piece of projections that fits a cache
 
 
 DIRECTIONS = {
@@ -375,7 +375,7 @@ DIRECTIONS = {
 
 @dataclass(frozen=True, eq=False)
 class Directions:
-    """F directions, and where each came from.
+    """F directions, with eigenvalues and pairs.
 
     Attributes
     ----------
@@ -400,7 +400,7 @@ class Directions:
         return expand(X, self.directions, self.offset, expansion="none", n_threads=n_threads)
 
     def subset(self: _Own, mask: NDArray[np.bool_]) -> _Own:
-        """Those for which the mask is true."""
+        """Select directions by a mask."""
         return replace(
             self,
             directions=np.ascontiguousarray(self.directions[:, mask]),
@@ -468,7 +468,7 @@ def as_layer(gem: _Extractor) -> Layer:
 
 
 def row_blocks(n: int, width: int, most: float = _BLOCK_BYTES) -> Iterator[slice]:
-    """Slices of n samples; a block with `width` float32 columns has at most about so many bytes."""
+    """Yield slices of n samples, such that `width` float32 columns take about `most` bytes."""
     size = int(np.clip(most / (4 * max(width, 1)) // 512 * 512, 512, 1 << 17))
     return (slice(begin, min(begin + size, n)) for begin in range(0, n, size))
 
@@ -481,7 +481,7 @@ def hidden_features(
     for rows in row_blocks(X.shape[0], width):
         block = X[rows]
         for layer in layers:
-            # The first layer's projections may cancel means: in the rows' own precision.
+            # Projections of the first layer may cancel means: keep the samples' precision.
             block = layer.transform(block, n_threads).astype(np.float32, copy=False)
         yield rows, block
 
@@ -489,7 +489,7 @@ def hidden_features(
 def project_rows(
     X: Floats | csr_array, layers: Sequence[Layer], n_threads: int | None
 ) -> NDArray[np.float32]:
-    """Projections (n, F) on the last layer, float32; wider arrays are formed only for blocks."""
+    """Return float32 projections (n, F) on the last layer; hidden features exist only by blocks."""
     n, last = X.shape[0], layers[-1]
     out: NDArray[np.float32] | None = None
     for rows, block in hidden_features(X, layers[:-1], n_threads):
@@ -503,7 +503,7 @@ def project_rows(
 
 
 def _projected(X: Floats | csr_array, layer: Layer, n_threads: int | None) -> NDArray[np.float32]:
-    """Projections (n, F), float32; those in float64 are formed in pieces that fit a cache."""
+    """Return float32 projections (n, F); float64 intermediates have pieces that fit a cache."""
     if X.dtype == np.float32 or not isinstance(X, np.ndarray):
         return layer.project(X, n_threads).astype(np.float32, copy=False)
     out = np.empty((len(X), len(layer.offset)), dtype=np.float32)
@@ -513,7 +513,7 @@ def _projected(X: Floats | csr_array, layer: Layer, n_threads: int | None) -> ND
 
 
 def _last_input(X: Any, layers: Sequence[Layer], n_threads: int | None) -> Any:
-    """What the last layer projects, float32: the rows, or the features of the layer before it."""
+    """Return the float32 input of the last layer: samples, or features of the previous layer."""
     if len(layers) == 1:
         return X.astype(np.float32, copy=False)
     out = np.empty((X.shape[0], layers[-2].width), dtype=np.float32)
@@ -536,10 +536,10 @@ def layer_features(
 
 
 def few_features(X: Any, layers: Sequence[Layer], n_threads: int | None) -> CoreRows | None:
-    """Features of few checked samples, with the constant, as the core reads them.
+    """Return features of few checked samples, with the constant, for the core.
 
-    They are those of `layer_features`, without its checks and blocks, which take longer than the
-    prediction of a sample; None where there are many samples or several layers.
+    As `layer_features` without checks and blocks, which cost more than the prediction of a sample.
+    None for many samples or several layers.
     """
     last = layers[-1]
     directions = last.directions

@@ -1,4 +1,4 @@
-"""Class moments: the second-order statistics that estimators are computed from."""
+"""Class moments: first and second moments of the samples of each class."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class ClassMoments:
         self._table = LabelTable.of(classes)
         self._dtype = check_dtype(dtype)
         self._names = checked_names(feature_names)
-        self._single = False  # products of float32 went in
+        self._single = False  # whether products were rounded to float32
         self._formed: core.ClassMoments | None = None
         self._few: _FewSamples | None = None
         self._lock = threading.RLock()
@@ -152,12 +152,12 @@ class ClassMoments:
 
     @property
     def dtype(self) -> DType | None:
-        """Arithmetic type of the products, or None for that of the samples."""
+        """Dtype of the products; None means the dtype of the samples."""
         return self._dtype
 
     @property
     def product_dtype(self) -> DType:
-        """float32 if products of any samples were rounded to it, and float64 otherwise."""
+        """float32 if any products were rounded to float32; otherwise float64."""
         return np.dtype(np.float32 if self._single else np.float64)
 
     def update(
@@ -168,11 +168,10 @@ class ClassMoments:
         Parameters
         ----------
         X : array-like or sparse matrix, shape (n, d)
-            Samples. float32 and float64 are used as they are; of uint8 arrays in C order without
-            weights, products are summed in integers, with no error but the final rounding, in any
-            order of the samples. Other numbers become float64. CSR
-            matrices are never densified as a whole. Arrays in Fortran order are copied, with the
-            same results, bit for bit, as in C order.
+            Samples. float32 and float64 are not converted; other numbers become float64. For
+            uint8 arrays in C order without weights, products are summed in integers, exactly up to
+            the final rounding. CSR matrices are never densified as a whole. Arrays in Fortran order
+            are copied; results are bit-for-bit those of C order.
         y : array-like of shape (n,)
             Labels: numbers, strings or other values that can be ordered.
         sample_weight : array-like of shape (n,), optional
@@ -224,21 +223,21 @@ class ClassMoments:
         return self
 
     def _are_few(self, n: int, d: int) -> bool:
-        """Whether so many more samples of d columns are kept as they are."""
+        """Whether samples are kept without forming moments, after adding n samples of d columns."""
         return self._formed is None and (self._few or _FewSamples(d)).are_few_with(n)
 
     def add_scatter(self, c: Hashable, scatter: ArrayLike) -> ClassMoments:
-        """Add a matrix to the scatter of a class, whose mean stays.
+        """Add a matrix to the scatter of a class, without changing its mean.
 
-        With samples completed by conditional means, the sum of weighted conditional covariances
-        makes the moments those of the expected products.
+        If missing entries were replaced by conditional means, adding the weighted sum of the
+        conditional covariances gives the expected moments.
 
         Parameters
         ----------
         c : label
             A class with samples.
         scatter : (d, d) array-like
-            Symmetric and positive semidefinite, which is not checked.
+            Symmetric and positive semidefinite; not checked.
 
         Raises
         ------
@@ -307,7 +306,7 @@ class ClassMoments:
                 self._few = both
                 return
         theirs = other._core
-        assert theirs is not None  # the other has samples
+        assert theirs is not None  # `other` has samples
         core = self._with_room(len(table), theirs.n_features)
         class_map = np.zeros(theirs.n_classes, dtype=np.int32)  # unnamed classes are empty
         class_map[: len(places)] = places
@@ -316,7 +315,7 @@ class ClassMoments:
 
     @property
     def _core(self) -> core.ClassMoments | None:
-        """The matrices; those of few samples are formed now."""
+        """Return the core's moments; kept samples are accumulated now."""
         with self._lock:
             if self._few is not None:
                 check_memory("ClassMoments", len(self._table), self._few.n_features, _WITHOUT)
@@ -329,7 +328,7 @@ class ClassMoments:
         self._formed, self._few = formed, None
 
     def _width(self) -> int | None:
-        """Columns of the samples so far."""
+        """Number of columns of the samples so far."""
         with self._lock:
             if self._few is not None:
                 return self._few.n_features
@@ -340,7 +339,7 @@ class ClassMoments:
         return len(self._names) if width is None and self._names is not None else width
 
     def _with_room(self, n_classes: int, n_features: int) -> core.ClassMoments:
-        """The core with at least this many classes; additional empty ones are not visible."""
+        """Return the core with at least this many classes; extra empty classes are hidden."""
         check_memory("ClassMoments", n_classes, n_features, _WITHOUT)
         formed = self._core
         if formed is None:
@@ -352,11 +351,11 @@ class ClassMoments:
     def _class(self, label: Any) -> tuple[core.ClassMoments, int]:
         index = self._with_weight(label)
         core = self._core
-        assert core is not None  # some class has weight
+        assert core is not None  # at least one class has weight
         return core, index
 
     def _with_weight(self, label: Any) -> int:
-        """The index of a class with weight."""
+        """Return the index of a class, which must have weight."""
         index = self._table.index(label)
         if not self._weight_at(index) > 0:
             raise ValueError(
@@ -370,7 +369,7 @@ class ClassMoments:
         return 0.0 if self._formed is None else self._formed.weight(index)
 
     def weight(self, c: Hashable) -> float:
-        """Sum of the weights of the samples of class `c`: their number if all weights are 1."""
+        """Sum of the weights of the samples of class `c`."""
         with self._lock:
             return self._weight_at(self._table.index(c))
 
@@ -393,10 +392,10 @@ class ClassMoments:
             return np.diag(self._formed.covariance(index)).copy()
 
     def few_samples(self) -> tuple[_Array, Labels, _Array] | None:
-        """Samples (n, d), labels and weights (n,), where they are so few that they were kept.
+        """Samples (n, d), labels and weights (n,), if they were kept; otherwise None.
 
-        That is with at least 200 columns and at most half as many samples, until a matrix is asked
-        for. None otherwise.
+        Samples are kept if there are at least 200 columns and at most half as many samples, until
+        a matrix is requested.
         """
         with self._lock:
             if self._few is None:
@@ -445,7 +444,7 @@ class ClassMoments:
         return self.merge(other) if isinstance(other, ClassMoments) else NotImplemented
 
     def __eq__(self, other: object) -> bool:
-        """Equal classes and numbers, bit for bit, in any order of classes; names may differ."""
+        """Whether classes and numbers are equal bit for bit, in any order of classes."""
         if not isinstance(other, ClassMoments):
             return NotImplemented
         with _both_locked(self, other):
@@ -470,14 +469,14 @@ class ClassMoments:
             return f"ClassMoments({classes}, {features}, weight {total:.12g})"
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write to a file: ``npz`` without pickle, which replaces an older one once it is complete.
+        """Write to an ``npz`` file without pickle; an older file is replaced atomically.
 
-        The same moments give the same bytes.
+        Saving is deterministic.
 
         Parameters
         ----------
         path : str or path-like
-            Used as it is; no suffix is added.
+            No suffix is added.
 
         Raises
         ------
@@ -504,7 +503,7 @@ class ClassMoments:
             return cls._restored(file.meta, file.array)
 
     def _save_with(self, path: str | os.PathLike[str], kind: str, more: Mapping[str, Any]) -> None:
-        """Write the moments, and what else JSON can hold, to a file of another kind."""
+        """Write the moments, and further JSON data, to a file of another kind."""
         with self._lock:
             write_arrays(path, kind, {"moments": self._meta(), **more}, self._arrays())
 
@@ -512,7 +511,7 @@ class ClassMoments:
     def _load_with(
         cls, path: str | os.PathLike[str], kind: str
     ) -> tuple[ClassMoments, dict[str, Any]]:
-        """Read what `_save_with` wrote: moments, and the rest of the header."""
+        """Read a file of `_save_with`: moments, and the rest of the header."""
         with read_arrays(path, kind) as file:
             moments = cls._restored(file.meta["moments"], file.array)
             return moments, {name: part for name, part in file.meta.items() if name != "moments"}
@@ -521,7 +520,7 @@ class ClassMoments:
     def _restored(
         cls, meta: dict[str, Any], array: Callable[[str, tuple[int, ...]], _Array]
     ) -> ClassMoments:
-        """What `_meta` and `_arrays` say; ValueError, KeyError or TypeError for nonsense."""
+        """Return the moments of `_meta` and `_arrays`; ValueError or similar if invalid."""
         moments = cls()
         moments._restore(LabelTable.from_json(meta["labels"]), meta, array)
         return moments
@@ -539,7 +538,7 @@ class ClassMoments:
         self._names = checked_names(about.get("feature_names"), about["n_features"])
 
     def _take_arrays(self, d: Any, array: Callable[[str, tuple[int, ...]], _Array]) -> None:
-        """What `_arrays` yields, asked for by name and shape; ValueError for nonsense."""
+        """Read the arrays of `_arrays` by name and shape; ValueError if invalid."""
         if d is None:
             return
         if type(d) is not int or not 1 <= d < 2**31:
@@ -552,7 +551,7 @@ class ClassMoments:
             raise ValueError(
                 f"weights: expected finite numbers >= 0, got {weights[i]} of class {i}"
             )
-        restored = core.ClassMoments(k, d)  # which takes memory for classes with weight alone
+        restored = core.ClassMoments(k, d)  # allocates memory only for classes with weight
         for i in np.flatnonzero(weights > 0).tolist():
             high = array(f"mean_high_{i}", (d,))
             low = array(f"mean_low_{i}", (d,))
@@ -568,7 +567,7 @@ class ClassMoments:
         return self._about() | {"labels": self._table.to_json()}
 
     def _about(self) -> dict[str, Any]:
-        """All but labels and arrays."""
+        """Return all metadata but labels and arrays."""
         about = {
             "dtype": None if self._dtype is None else self._dtype.name,
             "product_dtype": self.product_dtype.name,
@@ -577,7 +576,7 @@ class ClassMoments:
         return about if self._names is None else about | {"feature_names": list(self._names)}
 
     def _arrays(self) -> Iterator[tuple[str, _Array]]:
-        """``weights`` (k,), and of each class with weight, at index i, means and scatter."""
+        """Yield ``weights`` (k,), and the means and scatter of each class with weight."""
         core = self._core
         if core is None:
             return
@@ -614,7 +613,7 @@ class ClassMoments:
 
 
 def _are_bytes(X: object) -> TypeGuard[npt.NDArray[np.uint8]]:
-    """Whether samples are a plain array of bytes, which the core takes as it is."""
+    """Whether samples are a plain array of bytes, which the core reads without conversion."""
     return (
         isinstance(X, np.ndarray)
         and not isinstance(X, np.ma.MaskedArray)
@@ -625,33 +624,33 @@ def _are_bytes(X: object) -> TypeGuard[npt.NDArray[np.uint8]]:
 
 
 def _both_locked(a: ClassMoments, b: ClassMoments) -> ExitStack:
-    """Both locks, always in the same order, so that two threads cannot wait for each other."""
+    """Acquire both locks, always in the same order, to avoid deadlocks."""
     stack = ExitStack()
     for moments in sorted((a, b), key=id):
         stack.enter_context(moments._lock)
     return stack
 
 
-# ---- means and deviations of all samples, and what of them is rounding ---------------------------
+# ---- means and deviations of all samples, and their rounding -------------------------------------
 
 
-_MANY = 2**20  # samples, where their number is not known
+_MANY = 2**20  # assumed number of samples if it is unknown
 
 
 def shares_and_means(moments: ClassMoments) -> tuple[Labels, _Array, _Array]:
-    """Return the classes that have weight, their shares (k,) of it, and their means (k, d)."""
+    """Return the classes with weight, their shares (k,) of the total, and their means (k, d)."""
     labels = moments.active_classes
     weights = np.array([moments.weight(c) for c in labels])
     return labels, weights / weights.sum(), np.array([moments.mean(c) for c in labels])
 
 
 def pooled_mean(shares: _Array, means: _Array) -> _Array:
-    """Return the mean (d,) of all rows; exactly that of the classes where these are equal."""
+    """Return the mean (d,) of all samples; exactly the class means where these are equal."""
     return np.asarray(means[0] + shares @ (means - means[0]))
 
 
 def column_deviations(moments: ClassMoments) -> _Array:
-    """Return the (d,) standard deviations of the columns over all rows; 0 of constant ones."""
+    """Return standard deviations (d,) of the columns over all samples; 0 for constant columns."""
     labels, weights, means = shares_and_means(moments)
     centre = pooled_mean(weights, means)
     within = sum(w * moments.variance(c) for w, c in zip(weights, labels, strict=True))
@@ -662,11 +661,11 @@ def column_deviations(moments: ClassMoments) -> _Array:
 def is_rounding(
     deviation: ArrayLike, size: ArrayLike, n_samples: int = _MANY, dtype: DTypeLike = np.float64
 ) -> npt.NDArray[np.bool_]:
-    """Whether deviations (d,) of columns are rounding alone, also where both are 0.
+    """Whether deviations (d,) of columns are within rounding (also if deviation and size are 0).
 
-    The deviation may be a standard deviation or half a range; `size` (d,) are largest magnitudes,
-    or those of means. Entries are off by ``eps * size``, and their mean, summed pairwise, by
-    ``log2(n)`` times that.
+    `deviation` is a standard deviation or half a range; `size` (d,) is the largest magnitude of the
+    entries or of the mean. Entries have errors of ``eps * size``, and their mean, summed pairwise,
+    of ``log2(n)`` times that.
     """
     steps = 4.0 * (2.0 + np.log2(max(n_samples, 1)))
     rounding = steps * float(np.finfo(dtype).eps) * np.abs(np.asarray(size, np.float64))
@@ -676,31 +675,31 @@ def is_rounding(
 def varying(
     variance: ArrayLike, size: ArrayLike, n_samples: int = _MANY, dtype: DTypeLike = np.float64
 ) -> _Array:
-    """Standard deviations (d,) of columns from their variances; exactly 0 of constant ones.
+    """Return standard deviations (d,) from variances; exactly 0 for constant columns.
 
-    Rounding may have made variances of constant columns negative.
+    Variances of constant columns may be negative by rounding.
     """
     deviation: Any = np.sqrt(np.maximum(variance, 0.0))
     return np.where(is_rounding(deviation, size, n_samples, dtype), 0.0, deviation)
 
 
-# ---- moments of groups of classes: several partitions of the classes at once ---------------------
+# ---- moments of groups of classes, for several partitions of the classes -------------------------
 
 
 def moments_of_groups(
     moments: ClassMoments, groups: npt.NDArray[np.integer], names: Sequence[str]
 ) -> ClassMoments:
-    """Moments of groups of classes, R times the weight of all samples together.
+    """Return moments of groups of classes; their total weight is R times the weight of all samples.
 
-    `groups` (R, k) has the number of each class's group in each of R partitions; those of different
-    partitions are distinct. `names` are the labels of the G groups. Cost: R k d^2 operations; 8 G
+    `groups` (R, k): group index of each class in each of R partitions, distinct between partitions.
+    `names`: labels of the G groups. Cost: R k d^2 operations; 8 G
     d^2 bytes.
     """
     check_memory("moments_of_groups", len(names), moments.n_features_in_)
     result = ClassMoments(feature_names=moments._names)
     with moments._lock:
         theirs, table = moments._core, moments._table
-        assert theirs is not None  # it has classes with weight
+        assert theirs is not None  # `moments` has classes with weight
         places = [table.index(label) for label in moments.classes_.tolist()]
         merged = core.ClassMoments(len(names), theirs.n_features)
         for partition in groups:
@@ -712,10 +711,10 @@ def moments_of_groups(
     return result
 
 
-# ---- the core's moments, fed with checked samples, and compared ----------------------------------
+# ---- updates and comparisons of the core's moments -----------------------------------------------
 
 
-_MOST_BYTE_ROWS = 1 << 22  # at once: sums of products of those of a class fit 64 bits
+_MOST_BYTE_ROWS = 1 << 22  # samples per call, so that integer sums fit 64 bits
 
 
 def _same_class(a: core.ClassMoments, i: int, b: core.ClassMoments, j: int) -> bool:
@@ -736,7 +735,7 @@ def _update(
     weights: _Array | None,
     n_threads: int,
 ) -> None:
-    """Take in a batch of checked rows, their class indices and their weights."""
+    """Add a batch of checked samples with class indices and weights."""
     if isinstance(rows, CsrRows):
         core.update_csr(
             rows.data, rows.indices, rows.indptr, rows.n_columns, codes, weights, n_threads
@@ -745,18 +744,18 @@ def _update(
         core.update_dense(rows, codes, weights, n_threads)
 
 
-# ---- few samples of many columns, whose moments are not formed before a matrix is asked for ------
+# ---- few samples of many columns: moments are formed when a matrix is requested ------------------
 #
-# The moments of n samples of d columns, k matrices of d x d, have rank n at most. Where n is at
-# most half of d, the samples themselves are smaller than any of them, and what estimators need
-# follows from the samples: weights, means and variances directly, directions from problems in their
-# span (``pencils/class_matrices.py``). The batches are kept as they came, with the merges, so that
-# matrices that are formed after all have the same bits as if they had been formed at once.
+# The moments of n samples of d columns are k matrices of d x d and of rank at most n. If n is at
+# most d / 2, the samples are smaller than one such matrix, and estimators compute everything from
+# the samples: weights, means and variances directly, directions in their span
+# (``pencils/class_matrices.py``). Batches and merges are recorded, so that matrices formed later
+# have the same bits as matrices accumulated at once.
 
 
-FEWEST_COLUMNS = 200  # below, matrices are small
-_MOST_SPARSE_COLUMNS = 20_000  # of sparse samples, which the span needs as an array
-_LARGEST = 1e100  # whose squares and their sums are finite; larger ones are the core's to refuse
+FEWEST_COLUMNS = 200  # with fewer columns, matrices are small
+_MOST_SPARSE_COLUMNS = 20_000  # with more, dense copies of sparse samples are too large
+_LARGEST = 1e100  # sums of squares up to here are finite; the core checks larger numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -782,7 +781,7 @@ _Parts: TypeAlias = "tuple[_Batch | _Merge, ...]"
 class _FewSamples:
     """Checked samples, their class indices and weights, batch by batch; immutable."""
 
-    n_features: int  # d, columns
+    n_features: int  # d
     n_samples: int = 0  # at most half of d
     _parts: _Parts = ()
 
@@ -793,7 +792,7 @@ class _FewSamples:
         weights: _Array | None,
         n_threads: int,
     ) -> _FewSamples | None:
-        """With another batch, copied; None where moments had better be formed."""
+        """Return this with another batch, copied; None if moments should be formed."""
         count = self.n_samples + rows.shape[0]
         if not self._are_few(count) or not _are_plain(rows, weights, self.n_features):
             return None
@@ -809,7 +808,7 @@ class _FewSamples:
     def merged(
         self, other: _FewSamples, n_classes: int, class_map: npt.NDArray[np.int32], n_threads: int
     ) -> _FewSamples | None:
-        """With the samples of another object, of so many classes; None as for `added`."""
+        """Return this with the samples of another object; None as for `added`."""
         count = self.n_samples + other.n_samples
         if not self._are_few(count):
             return None
@@ -817,11 +816,11 @@ class _FewSamples:
         return _FewSamples(self.n_features, count, (*self._parts, merge))
 
     def form(self, n_classes: int) -> core.ClassMoments:
-        """The core's moments."""
+        """Form the core's moments."""
         return _formed(self._parts, n_classes, self.n_features)
 
     def are_few_with(self, count: int) -> bool:
-        """Whether there are few samples with so many more."""
+        """Whether there are still few samples after adding `count`."""
         return self._are_few(self.n_samples + count)
 
     def _are_few(self, count: int) -> bool:
@@ -855,7 +854,7 @@ class _FewSamples:
 
 
 def _are_plain(rows: RealArray | CsrRows, weights: _Array | None, n_columns: int) -> bool:
-    """Whether nothing about the samples is to be refused, or too large to be kept."""
+    """Whether the samples need no further checks and may be kept."""
     if isinstance(rows, CsrRows):
         inside = (rows.indices >= 0) & (rows.indices < n_columns)
         if n_columns > _MOST_SPARSE_COLUMNS or not inside.all():

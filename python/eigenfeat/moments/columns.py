@@ -1,4 +1,4 @@
-"""Arrays of samples: deviations of columns, their order, shrinkage, and signs of vectors."""
+"""Functions of arrays of samples: deviations and order of columns, shrinkage, signs of vectors."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ __all__ = [
 ]
 
 _Array = npt.NDArray[np.float64]
-_BLOCK = 256  # columns, or samples
+_BLOCK = 256  # columns, or samples, at a time
 _TINY = float(np.finfo(np.float64).tiny)
 
 
 def deviations(X: npt.NDArray[Any]) -> _Array:
-    """Standard deviations (d,) of the columns of an array (n, d); exactly 0 of constant ones.
+    """Return standard deviations (d,) of the columns of X (n, d); exactly 0 for constant columns.
 
-    By blocks of columns, so that rows are never copied whole in float64; in units of the columns'
-    largest entries, so that squares neither vanish nor overflow.
+    Works on blocks of columns, to avoid a float64 copy of X, and in units of the largest entries of
+    the columns, so that squares neither vanish nor overflow.
     """
     out = np.zeros(X.shape[1])
     for first in range(0, X.shape[1], _BLOCK):
@@ -43,11 +43,11 @@ def deviations(X: npt.NDArray[Any]) -> _Array:
 
 
 def in_any_order(X: Any) -> NDArray[np.int64]:
-    """Indices (d,) of the columns of an array or CSR matrix, in an order that they alone decide.
+    """Return the columns' indices (d,) in an order that does not depend on their order in X.
 
-    Samples at equal distances are told apart by rounding, which depends on the order in which
-    columns are added. In this order results are the same bits however the columns came. It is that
-    of the columns' sums with fixed weights of the samples; columns of equal sums stay in place.
+    Rounding of distances depends on the order in which columns are added, and breaks ties between
+    equidistant samples. In the returned order, results are bit-for-bit independent of the order in
+    X. Columns are sorted by their sums with fixed weights of the samples; ties keep their order.
     """
     n, d = X.shape
     weights = np.sqrt(np.arange(1.0, n + 1.0)) % 1.0 / max(n, 1)
@@ -62,7 +62,7 @@ def in_any_order(X: Any) -> NDArray[np.int64]:
 
 
 def mean_variance(X: npt.NDArray[Any]) -> float:
-    """Mean variance of the columns that vary, a unit for what is added to squares; 1 if none is."""
+    """Return the mean variance of the columns that vary, or 1: a unit for ridges."""
     spread = deviations(X)
     spread = spread[spread > 0]
     return max(float(np.mean(spread**2)), _TINY) if len(spread) else 1.0
@@ -73,7 +73,7 @@ def _floating(X: npt.NDArray[Any]) -> Any:
 
 
 def signed(vectors: Floats) -> NDArray[np.float64]:
-    """Vectors (d, m), one a column, each with a positive entry of largest magnitude."""
+    """Flip signs of columns so that the entry of largest magnitude is positive."""
     top = np.argmax(np.abs(vectors), axis=0)
     signs = np.where(vectors[top, np.arange(vectors.shape[1])] < 0, -1.0, 1.0)
     return np.asarray(vectors * signs, dtype=np.float64)
@@ -84,11 +84,11 @@ def ledoit_wolf(
     covariance: _Array,
     shares: _Array | None = None,
 ) -> float:
-    """Ledoit and Wolf's shrinkage towards the mean variance, in [0, 1], of centred samples (n, d).
+    """Return Ledoit and Wolf's shrinkage in [0, 1] of centred samples (n, d).
 
     O. Ledoit and M. Wolf, "A well-conditioned estimator for large-dimensional covariance matrices",
-    2004. The sum of the fourth moments is that of the samples' squared lengths, squared. `shares`
-    (n,) are weights that sum to 1, of as many rows as Kish's number.
+    2004. The sum of the fourth moments is the sum of the squared squared lengths. `shares` (n,) are
+    weights that sum to 1; the number of samples is then Kish's effective number.
     """
     d = centred.shape[1]
     mean = np.trace(covariance) / d

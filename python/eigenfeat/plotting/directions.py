@@ -24,17 +24,19 @@ Pair = tuple[Hashable, Hashable]
 
 @dataclass(frozen=True, eq=False)
 class Directions:
-    """Directions in the columns of a model's input: of pairs of classes, or of a reduction."""
+    """Directions in a model's input space, of pairs of classes or of a reduction."""
 
     weights: Floats  # (d, m), one direction per column
-    values: Floats | None  # (m,) eigenvalues, of pairs
-    pairs: NDArray[Any] | None  # (m, 2): numerator and denominator of each direction, of pairs
-    ranks: NDArray[Any]  # (m,): place of each direction among those of its pair
+    values: Floats | None  # (m,) eigenvalues; None for a reduction
+    pairs: (
+        NDArray[Any] | None
+    )  # (m, 2) numerator and denominator of each direction; None for a reduction
+    ranks: NDArray[Any]  # (m,) rank of each direction in its pair
     labels: list[Any]  # classes, or other names of numerators and denominators
     threshold: float | None  # smallest eigenvalue that the model keeps
 
     def columns(self, pair: Pair) -> NDArray[np.intp]:
-        """Columns of `weights` that belong to a pair, by rank."""
+        """Return the columns of `weights` of a pair, by rank."""
         assert self.pairs is not None
         columns = np.flatnonzero((self.pairs[:, 0] == pair[0]) & (self.pairs[:, 1] == pair[1]))
         if not len(columns):
@@ -42,7 +44,7 @@ class Directions:
         return columns[np.argsort(self.ranks[columns], kind="stable")]
 
     def leading_pairs(self, count: int | None = None) -> list[Pair]:
-        """The `count` pairs with the largest eigenvalues, largest first."""
+        """Return the `count` pairs with the largest eigenvalues, largest first."""
         assert self.pairs is not None
         assert self.values is not None
         first = np.flatnonzero(self.ranks == 0)
@@ -51,7 +53,7 @@ class Directions:
 
 
 def parts_of(model: BaseEstimator) -> list[BaseEstimator]:
-    """The model and its inner models, from the outside: the best of a search, steps, extractors."""
+    """Yield the model and its inner models: best estimator of a search, steps, extractors."""
     parts = [model]
     for part in parts:
         inner = [getattr(part, name, None) for name in ("best_estimator_", "extractor_")]
@@ -61,12 +63,12 @@ def parts_of(model: BaseEstimator) -> list[BaseEstimator]:
 
 
 def directions_of(model: BaseEstimator, *, paired: bool = False) -> Directions:
-    """Directions of a fitted model; with `paired`, those of pairs of classes only.
+    """Return the directions of a fitted model; with `paired`, only of pairs of classes.
 
     Raises
     ------
     ValueError
-        If it has none.
+        If the model has no directions.
     """
     wanted = "GEM" if paired else "model with directions, such as GEM or LDG"
     if not hasattr(model, "fit"):
@@ -98,10 +100,10 @@ def _of_pairs(part: Any) -> Directions | None:
         getattr(part, f"{name}_") if layer is None else getattr(layer, name)
         for name in ("directions", "eigenvalues", "pairs", "ranks")
     )
-    if not isinstance(weights, np.ndarray):  # of very many columns
+    if not isinstance(weights, np.ndarray):  # factored, for very many columns
         return None
     labels = [label for label in np.asarray(part.classes_).tolist() if label in pairs]
-    # Clusters and groups of classes have other names.
+    # Clusters and groups of classes are named differently.
     labels += [name for name in dict.fromkeys(pairs.ravel().tolist()) if name not in labels]
     extractor = getattr(part, "gem", part)
     limit = 1.5 if extractor is None else getattr(extractor, "threshold", None)
@@ -120,7 +122,7 @@ def _components(part: Any) -> Directions | None:
 
 
 def check_image_shape(d: int, shape: object) -> tuple[int, int]:
-    """Rows and columns of the images that d pixels make, square by default."""
+    """Return rows and columns of images of d pixels, square by default."""
     side = round(float(np.sqrt(d)))
     given: Any = (side, side) if shape is None else shape
     if not is_sequence(given) or len(given) != 2:

@@ -1,4 +1,4 @@
-"""How one series is decided while it arrives."""
+"""The decision about one series while it arrives."""
 
 from __future__ import annotations
 
@@ -219,12 +219,12 @@ class EarlyDecisionDisplay:
         return self
 
     def _draw_channel(self, channel: int, k: int, options: dict[str, Any]) -> None:
-        """Draw a channel at the time of that number."""
+        """Draw a channel at the time with this index."""
         ax, t, d = self.axes_[channel, k], self.times[k], self.series.shape[1]
         series, mean = self.series[channel], self.mean[k, channel]
         spread = 2 * np.sqrt(self.variance[k, channel])
         at = np.arange(1, d + 1)
-        ahead = slice(t - 1, d)  # from the last received sample on, where the band has no width
+        ahead = slice(t - 1, d)  # from the last received sample, where the band has width 0
         ax.fill_between(
             at[ahead], (mean - spread)[ahead], (mean + spread)[ahead], color=BLUE, alpha=0.18, lw=0,
             label="completion: two standard deviations",
@@ -243,9 +243,10 @@ class EarlyDecisionDisplay:
         return ACCENT if t >= self.decision.time[0] else MUTED
 
     def _state(self, t: int) -> str:
-        """What is known after t samples."""
+        """Return label and reliability after t samples."""
         traced: Any = self.decision
-        k = max(int(np.searchsorted(traced.steps, t, side="right")) - 1, 0)  # the last look
+        last = int(np.searchsorted(traced.steps, t, side="right")) - 1  # evaluation at or before t
+        k = max(last, 0)
         if t >= traced.time[0]:
             return f"{t} samples: decision\n{short(traced.label[0])}"
         sure = float(traced.trace_reliability[0, k])

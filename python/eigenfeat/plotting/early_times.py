@@ -1,4 +1,4 @@
-"""When many series are decided, and as what."""
+"""Times and labels of early decisions about many series."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["EarlyTimesDisplay"]
 
 UNDECIDED = "#e3e7eb"
 MOST_SAMPLES = 10**7
-MOST_LINES = 3000  # of the image: more series than pixels show nothing more
+MOST_LINES = 3000  # lines of the image; there are no more pixels
 
 
 class EarlyTimesDisplay:

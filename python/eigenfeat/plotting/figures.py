@@ -1,4 +1,4 @@
-"""What all displays share: figures without pyplot, colours, legends, and checks of arguments."""
+"""Functions of all displays: figures without pyplot, colours, legends, checks of arguments."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ MARKERS = "os^DvPX"
 
 
 def class_style(number: int) -> tuple[str, str]:
-    """Colour and marker of the class of that number; the first 49 classes differ."""
+    """Return colour and marker of the class with this index; the first 49 classes differ."""
     n = len(CLASS_COLOURS)
     return CLASS_COLOURS[number % n], MARKERS[(number + number // n) % len(MARKERS)]
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """A figure of that size in inches, without pyplot."""
+    """Create a figure of this size in inches, without pyplot."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), dpi=110, layout="constrained")
 
 
 def axes_or_new(ax: Axes | None, width: float, height: float) -> Axes:
-    """`ax`, or new axes on a figure of that size."""
+    """Return `ax`, or new axes on a figure of this size."""
     if ax is None:
         return new_figure(width, height).subplots()
     from matplotlib.axes import Axes
@@ -51,7 +51,7 @@ def axes_or_new(ax: Axes | None, width: float, height: float) -> Axes:
 
 
 def panel_figure(ax: Axes | None, width: float, height: float) -> Figure | SubFigure:
-    """A figure of that size for several panels, or the place of `ax`, which is switched off."""
+    """Create a figure for panels, or a subfigure in place of `ax`, which is switched off."""
     if ax is None:
         return new_figure(width, height)
     place = axes_or_new(ax, width, height).get_subplotspec()
@@ -64,14 +64,14 @@ def panel_figure(ax: Axes | None, width: float, height: float) -> Figure | SubFi
 
 
 def root_figure(axes: Axes) -> Figure:
-    """The whole figure of axes that may be in a part of it."""
+    """Return the figure of axes, also if they are in a subfigure."""
     parent = axes.figure
     assert parent is not None
     return parent.figure
 
 
 def plain(*axes: Axes, grid: Literal["x", "y", "both"] | None = None) -> None:
-    """Remove the frame above and on the right of axes, and draw faint lines across them."""
+    """Remove the top and right spines of axes, and draw a faint grid."""
     for ax in axes:
         ax.spines[["top", "right"]].set_visible(False)
         if grid is not None:
@@ -80,7 +80,7 @@ def plain(*axes: Axes, grid: Literal["x", "y", "both"] | None = None) -> None:
 
 
 def legend_above(ax: Axes, handles: Sequence[Any] = ()) -> None:
-    """A legend between the title and the axes, in as many columns as there is room for."""
+    """Draw a legend between title and axes, in as many columns as fit."""
     handles = list(handles) or ax.get_legend_handles_labels()[0]
     if not handles:
         return
@@ -97,25 +97,25 @@ def legend_above(ax: Axes, handles: Sequence[Any] = ()) -> None:
 
 
 def _legend_width(names: Sequence[str], rows: int) -> float:
-    """About how many points a legend of so many rows takes."""
+    """Estimate the width in points of a legend with this number of rows."""
     return sum(5.0 * max(map(len, names[at : at + rows])) + 34 for at in range(0, len(names), rows))
 
 
 def wrapped(text: str, figure: Figure | SubFigure, size: float, columns: float = 1) -> str:
-    """The lines of a text of that font size, broken to the width of a figure's columns."""
+    """Break a text of this font size into lines that fit the width of a figure's columns."""
     inches = figure.bbox.width / figure.figure.dpi / columns
     most = max(12, int(72 * inches / (0.54 * size)))  # a letter is about half as wide as high
     return "\n".join(textwrap.fill(line, most) for line in text.split("\n"))
 
 
 def short(label: object, limit: int = 24) -> str:
-    """A label that fits beside an axis."""
+    """Shorten a label to fit beside an axis."""
     text = str(label)
     return text if len(text) <= limit else text[: limit - 1] + "\u2026"
 
 
 def short_tau(tau: float) -> str:
-    """A probability with as many digits as distinguish it from 0 and 1."""
+    """Format a probability with enough digits to distinguish it from 0 and 1."""
     if 0.5 < tau < 1:
         digits = max(2, int(np.ceil(-np.log10(1 - tau) - 1e-6)) + 1)
         return f"{tau:.{digits}f}".rstrip("0")
@@ -123,5 +123,5 @@ def short_tau(tau: float) -> str:
 
 
 def is_sequence(value: object) -> TypeGuard[Sequence[Any]]:
-    """Whether a value has several entries in an order, and is no text."""
+    """Whether a value is an ordered collection, and not a string."""
     return isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, (str, bytes))

@@ -32,9 +32,9 @@ class FiltersDisplay:
     images : sequence of (k, rows, columns) arrays
         Directions as images, one array per line.
     titles : sequence of sequences of str
-        What is written above each image of a line, mean images first.
+        Titles of the images of each line, mean images first.
     names : sequence of str
-        What is written beside each line.
+        Labels beside the lines.
     means : sequence of (2, rows, columns) arrays, optional
         Mean images of the classes of each line.
     explanation : str, default=""
@@ -211,7 +211,7 @@ def _check_pairs(pairs: Any) -> list[Pair]:
 
 
 def _means(X: Rows, y: Any, pair: Pair, shape: tuple[int, int]) -> Floats:
-    """Mean images of the classes of a pair, blank where there is no sample."""
+    """Return mean images of the classes of a pair; blank without samples."""
     check_rows(X, n_columns=shape[0] * shape[1])
     samples: Any = X if hasattr(X, "tocsr") else np.asarray(X)
     labels = np.asarray(y)

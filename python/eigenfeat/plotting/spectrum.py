@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SpectrumDisplay"]
 
-MOST_NAMED = 20  # classes beside a matrix
+MOST_NAMED = 20  # largest number of classes that are named beside the matrix
 
 
 class SpectrumDisplay:
@@ -116,7 +116,7 @@ class SpectrumDisplay:
             ``layout="constrained"`` of their figure makes room for titles. By default a new figure
             is made.
         n_named : int, default=3
-            Number of pairs, those with the largest eigenvalues, whose curves are named.
+            Number of curves that are named: the pairs with the largest eigenvalues.
         **kwargs
             Further arguments of `Axes.plot` for all curves.
 

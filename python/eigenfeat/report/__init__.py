@@ -1,4 +1,4 @@
-"""One self-contained HTML page about a fitted model and what it makes of rows with labels."""
+"""One self-contained HTML page about a fitted model and its predictions."""
 
 import lazy_loader
 

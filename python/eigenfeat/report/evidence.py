@@ -1,4 +1,4 @@
-"""What a report is about: a fitted model, samples with labels, and the predictions for them."""
+"""The subject of a report: a fitted model, labelled samples, and predictions for them."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ N_NEIGHBORS = 3
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """A model, samples whose labels it knows, and its predictions for them."""
+    """A model, samples with labels known to the model, and its predictions."""
 
     model: Any
     X: Any  # array, sparse matrix or data frame
     y: NDArray[Any]
-    names: list[str]  # of columns
-    shape: tuple[int, int] | None  # of the images whose pixels the columns are
+    names: list[str]  # names of the columns
+    shape: tuple[int, int] | None  # shape of images, if columns are pixels
     classes: NDArray[Any]
-    true: NDArray[Any]  # classes by number
+    true: NDArray[Any]  # class indices
     predicted: NDArray[Any]
     proba: NDArray[np.float64] | None
-    by: str = "the model"  # or what predicts from a transformer's features
-    features: NDArray[np.float64] | None = None  # of a transformer
-    unknown: int = 0  # samples that were left out, since the model does not know their labels
+    by: str = "the model"  # what predicts: the model, or neighbours of a transformer's features
+    features: NDArray[np.float64] | None = None  # features of a transformer
+    unknown: int = 0  # number of samples left out, whose labels the model does not know
 
     @property
     def right(self) -> NDArray[np.bool_]:
@@ -59,7 +59,7 @@ class Evidence:
         )
 
     def drawn(self, n: int) -> Evidence:
-        """The evidence of at most n samples, drawn at random."""
+        """Return the evidence of at most n samples, drawn at random."""
         if len(self.true) <= n:
             return self
         rows = np.sort(np.random.default_rng(0).permutation(len(self.true))[:n])
@@ -77,8 +77,7 @@ def _take(part: Any, rows: NDArray[np.intp]) -> Any:
 def evidence_of(model: Any, X: Any, y: NDArray[Any], image_shape: Any) -> Evidence:
     """Predict samples with a fitted classifier or transformer.
 
-    A transformer predicts nothing. Its features are measured by the three nearest neighbours of
-    each sample among the others.
+    For a transformer, the three nearest neighbours of each sample, by its features, predict.
     """
     known_names = getattr(model, "feature_names_in_", None)
     if hasattr(X, "iloc"):
@@ -134,14 +133,14 @@ def features_of(model: Any, X: Any) -> NDArray[np.float64]:
 
 
 def neighbour_labels(features: Any, codes: NDArray[np.intp], k: int) -> NDArray[np.intp]:
-    """For each sample, the most common class of its nearest neighbours among the others."""
+    """Return the most common class among the nearest neighbours of each sample."""
     wanted = min(N_NEIGHBORS, len(codes) - 1)
     if wanted < 1:
         return codes.copy()
     near = codes[NearestNeighbors(n_neighbors=wanted).fit(features).kneighbors(
         return_distance=False)]  # fmt: skip
     votes = np.zeros((len(codes), k))
-    for place in range(wanted):  # on a tie, the class of the nearest
+    for place in range(wanted):  # ties go to the nearest sample's class
         np.add.at(votes, (np.arange(len(codes)), near[:, place]), 1 - 0.01 * place)
     return np.asarray(votes.argmax(axis=1))
 
@@ -153,7 +152,7 @@ def standard_error(share: float, n: int) -> float:
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """Without warnings, such as that samples have no names of columns."""
+    """Suppress warnings, such as those about missing feature names."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

@@ -19,13 +19,13 @@ __all__ = ["Html", "bar", "cards", "escaped", "fill_page", "paragraph", "picture
 
 
 class Html(str):
-    """Text that is HTML already."""
+    """Text that is HTML."""
 
     __slots__ = ()
 
 
 def escaped(value: object, limit: int = 300) -> Html:
-    """Any value as HTML in which nothing of it is markup."""
+    """Escape a value for HTML."""
     if isinstance(value, Html):
         return value
     text = str(value)
@@ -34,14 +34,14 @@ def escaped(value: object, limit: int = 300) -> Html:
 
 
 def paragraph(*parts: object, kind: str = "") -> Html:
-    """A paragraph of escaped text."""
+    """Return a paragraph of escaped text."""
     return Html(f'<p class="{kind}">{"".join(escaped(part, 5000) for part in parts)}</p>')
 
 
 def table(
     head: Sequence[object], lines: Iterable[Sequence[object]], words: Sequence[int] = (0,)
 ) -> Html:
-    """A table; columns in `words` are aligned to the left, all others to the right."""
+    """Return a table; columns in `words` are left-aligned, the others right-aligned."""
 
     def cell(tag: str, place: int, value: object) -> str:
         side = "" if place in words else ' class="number"'
@@ -56,7 +56,7 @@ def table(
 
 
 def bar(share: float, label: object) -> Html:
-    """A bar of that share of its column, in [0, 1], and a label beside it."""
+    """Return a bar whose width is a share in [0, 1] of its column, with a label."""
     width = 100 * min(max(share, 0.0), 1.0)
     return Html(
         f'<span class="bar"><i style="width:{width:.1f}%"></i></span>'
@@ -65,7 +65,7 @@ def bar(share: float, label: object) -> Html:
 
 
 def cards(values: Iterable[tuple[str, str, str]]) -> Html:
-    """Large figures: name, value, and a note about the value."""
+    """Return large figures: name, value, and a note."""
     inside = "".join(
         f'<div class="card"><div class="name">{escaped(name)}</div>'
         f'<div class="value">{escaped(value)}</div><div class="note">{escaped(note)}</div></div>'
@@ -75,12 +75,12 @@ def cards(values: Iterable[tuple[str, str, str]]) -> Html:
 
 
 def picture(figure: Figure, caption: str) -> Html:
-    """A Matplotlib figure as an SVG inside the page, with a caption; the same bytes every time."""
+    """Return a Matplotlib figure as inline SVG with a caption; deterministic."""
     from matplotlib import rc_context
 
     file = io.BytesIO()
     with rc_context({"svg.hashsalt": "eigenfeat"}), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing")  # labels in any script
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # labels may be in any script
         figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
     data = base64.b64encode(file.getvalue()).decode()
     width = round(96 * figure.get_figwidth())
@@ -92,7 +92,7 @@ def picture(figure: Figure, caption: str) -> Html:
 
 
 def fill_page(title: str, lead: Html, sections: Mapping[str, Html]) -> str:
-    """The whole page, with a link to each section; its policy forbids to load anything."""
+    """Return the page, with links to the sections; its content policy blocks external resources."""
     anchors = {name: re.sub(r"[^a-z0-9]+", "-", name.lower()) for name in sections}
     body = (
         f'<section id="{anchors[name]}"><h2>{escaped(name)}</h2>{content}</section>'

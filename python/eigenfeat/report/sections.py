@@ -1,4 +1,4 @@
-"""Sections of a report. Each function returns HTML, or None where a section says nothing."""
+"""Sections of a report. Each function returns HTML, or None if the section does not apply."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ if TYPE_CHECKING:
 __all__ = ["contents"]
 
 N_BINS = 10
-MOST_VALUES = 20  # classes of a confusion matrix with numbers
+MOST_VALUES = 20  # up to this many classes, the confusion matrix shows numbers
 MOST_POINTS, MOST_SERIES = 2000, 2000
-MOST_PERMUTED, MOST_COLUMNS = 400, 2000  # samples and columns of permutation importance
+MOST_PERMUTED, MOST_COLUMNS = 400, 2000  # limits of permutation importance: samples, columns
 SHOWN = 12
 
 
@@ -167,7 +167,7 @@ def _calibration(evidence: Evidence) -> Html | None:
     below.hist(confidence, bins=N_BINS, range=(0, 1), rwidth=0.94, color="#9aa5b1", log=True)
     below.set(xlabel="probability of the predicted class", ylabel="samples", xlim=(0, 1.02))
     below.set_ylim(bottom=0.5)
-    below.yaxis.set_major_formatter("{x:g}")  # no formulas, which labels with dollars rule out
+    below.yaxis.set_major_formatter("{x:g}")  # no math text, because labels may contain dollars
     below.yaxis.set_minor_formatter("")
     plain(above, below, grid="y")
     share, sure = float(evidence.right.mean()), float(confidence.mean())
@@ -214,7 +214,7 @@ def _errors(evidence: Evidence) -> Html | None:
 
 
 def _importance(evidence: Evidence) -> Html | None:
-    """Permutation importance of columns that are no pixels."""
+    """Permutation importance of columns, unless they are pixels."""
     d = len(evidence.names)
     if (
         len(evidence.X.shape) != 2
