@@ -193,8 +193,14 @@ class FileRows(RowBlocks):
         source.check_features()
         places = [] if source.sparse else [*source.choice.features]
         mixed = [j for j in places if j in source.mixed and j not in source.choice.categorical]
+        declared = {*source.choice.categorical}
         kinds = [
-            "category" if j in mixed else _KINDS.get(source.kinds[j], "number") for j in places
+            "declared"
+            if j in declared
+            else "category"
+            if j in mixed
+            else _KINDS.get(source.kinds[j], "number")
+            for j in places
         ]
         if {*kinds} <= {"number"}:
             return self
@@ -206,12 +212,16 @@ class FileRows(RowBlocks):
                 "na_values (--na-values) names texts of missing numbers",
                 UserWarning,
             )
-        coded = [j for j, kind in zip(places, kinds, strict=True) if kind == "category"]
+        coded = [
+            j for j, kind in zip(places, kinds, strict=True) if kind in ("category", "declared")
+        ]
         counts = dict(zip((source.names[j] for j in coded), self._counts(coded), strict=True))
         encoder = TableColumns().fit_counts([*source.feature_names], kinds, counts)
         used = [places[at] for at in encoder.used]
         changed: dict[str, Any] = {"columns": tuple(map(self._named, used)), "drop": ()}
-        changed["categorical"] = tuple(self._named(j) for j in coded if j in used)
+        changed["categorical"] = tuple(
+            self._named(places[at]) for at in encoder.used if encoder.kinds_[at] != "number"
+        )
         return self._changed(changed, encoder)
 
     def _named(self, place: int) -> str | int:
@@ -273,7 +283,7 @@ class FileRows(RowBlocks):
             if len(columns) != len(encoder.used):
                 raise ValueError(_other_width(source, len(encoder.names_)))
             kinds = [encoder.kinds_[at] for at in encoder.used]
-            coded = [one for one, kind in zip(columns, kinds, strict=True) if kind == "category"]
+            coded = [one for one, kind in zip(columns, kinds, strict=True) if kind != "number"]
             changed |= {"columns": columns, "drop": (), "categorical": tuple(coded)}
         return changed
 

@@ -1,13 +1,17 @@
 """Columns of a table as numbers.
 
-Numbers and booleans stay as they are, NaN where they are missing. A missing category is a category
-of its own. Categories that occur once are pooled with each other; values that `fit` has not seen
-are encoded as the pooled ones.
+Numbers and booleans stay as they are, NaN where they are missing; durations become seconds, dates
+days since 1970, month, weekday and hour. Text becomes numbers where nearly all of it is numbers
+that are no codes. All else is categories. A missing category is a category of its own. Categories
+that occur once are pooled with each other; values that `fit` has not seen are encoded as the
+pooled ones.
 """
 
 from __future__ import annotations
 
+import datetime
 import numbers
+import re
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
@@ -19,11 +23,18 @@ from eigenfeat._base.validation import is_table, show, warn_caller
 from eigenfeat.samples.categories import (
     Categories,
     category_codes,
+    category_text,
     is_missing,
 )
 from eigenfeat.samples.target_statistics import Targets, target_statistics
 
-__all__ = ["TableColumns", "column_counts", "count_categories", "has_categories"]
+__all__ = [
+    "TableColumns",
+    "column_counts",
+    "count_categories",
+    "has_categories",
+    "warn_identifiers",
+]
 
 _MIN_SAMPLES = 2  # of a category that is not pooled with others
 _MIN_INDICATORS, _MAX_INDICATORS = 50, 1000  # most categories of a column, by samples
@@ -31,17 +42,65 @@ _SAMPLES_PER_INDICATOR = 20
 _FEW = 50  # samples, of which different values do not make an identifier
 _NEARLY_ALL = 0.9  # of the samples with different values: an identifier or free text
 _MOST_DIFFERENT = 1 << 18  # values of a column that are counted; more are free text
+_MOSTLY = 0.95  # of the cells that are numbers: a column of numbers
+_DATE_PARTS = ("day", "month", "weekday", "hour")
 _MIN_BATCH = 5  # values, none of which is known, that are worth a warning
 
 _Array = NDArray[Any]
 _Counts = Counter[str | None]
 # Kinds of columns, from the one that takes any value to the one that takes none.
-_KINDS = ("category", "date", "number", "empty")
+_KINDS = ("declared", "category", "date", "number", "empty")
+_COUNTED = ("declared", "category")
+_DURATIONS = (datetime.timedelta, datetime.time)
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?)?Z?")
+_IDENTIFIER = re.compile(r"(.*[^a-z])?(id|index|key|nr|no|number|row|uuid|unnamed: [0-9]+)")
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 def has_categories(X: Any) -> bool:
     """Whether a table has columns that are not of numbers: text, categories, dates or objects."""
-    return is_table(X) and any(_Column(X[name], name).kind != "number" for name in _names(X))
+    return is_table(X) and any(_is_encoded(_Column(X[name], name)) for name in _names(X))
+
+
+def _is_encoded(column: _Column) -> bool:
+    return column.kind != "number" or column.type == "m"
+
+
+def warn_identifiers(X: Any) -> None:
+    """Warn of columns of a table whose integers look like row numbers or identifiers.
+
+    They all differ, and are sorted, fill a range, or are named like identifiers.
+    """
+    names = _names(X)
+    found = []
+    for name in names if len(names) > 1 else []:
+        column = _Column(X[name], name)
+        if column.type in "iu" and len(column) >= _FEW and _looks_like_identifiers(column):
+            found.append(name)
+    if found:
+        warn_caller(
+            f"X: columns of integers that look like row numbers or identifiers "
+            f"({', '.join(map(repr, found))}) are features; drop them if they mean nothing in new "
+            "samples",
+            UserWarning,
+        )
+
+
+def _looks_like_identifiers(column: _Column) -> bool:
+    values = column.numbers()
+    steps = np.diff(values)
+    if not steps.any() or np.isnan(values).any():
+        return False
+    if (steps > 0).all() or (steps < 0).all():
+        return True
+    if len(np.unique(values)) < len(values):
+        return False
+    return bool(np.ptp(values) < 2 * len(values)) or _is_named_identifier(column.name)
+
+
+def _is_named_identifier(name: Any) -> bool:
+    return _IDENTIFIER.fullmatch(_CAMEL.sub("_", str(name)).strip().lower()) is not None
 
 
 class TableColumns:
@@ -51,7 +110,7 @@ class TableColumns:
     ----------
     names_ : list
         Names of the columns of the table.
-    kinds_ : list of {"number", "category", "left out"}
+    kinds_ : list of {"number", "numeric text", "date", "category", "left out"}
         What each column is taken for.
     categories_ : dict of name to Categories
         Categories of the columns that have some.
@@ -69,9 +128,9 @@ class TableColumns:
         Warns
         -----
         UserWarning
-            If columns are left out: dates, columns without values, and text whose values nearly all
-            differ; and if categories that occur several times are pooled. The message names the
-            columns.
+            If columns are left out: those without values, and text whose values nearly all differ;
+            if text becomes numbers; and if categories that occur several times are pooled. The
+            message names the columns.
         """
         return self.fit_parts(_names(X), [column_counts(X)])
 
@@ -105,8 +164,11 @@ class TableColumns:
         out_of_fold: dict[Any, NDArray[np.float64]] = {}
         kinds, counts = _merged(names, [column_counts(used)])
         categories: dict[Any, Categories] = {}
-        for name, of_column in counts.items():
-            if len(_repeated(of_column)) <= _MIN_INDICATORS or _is_identifier(of_column):
+        for name, kind in zip(names, kinds, strict=True):
+            of_column = counts.get(name, Counter())
+            if len(_repeated(of_column)) <= _MIN_INDICATORS:
+                continue
+            if _kind_of_text(name, of_column, kind == "declared") != "category":
                 continue
             code, texts = _Column(used[name], name).categories()
             kept = sorted(_repeated(of_column), key=_text_order)
@@ -138,7 +200,7 @@ class TableColumns:
         ----------
         names : sequence
             Names of the columns, which differ.
-        kinds : sequence of {"number", "category", "date", "empty"}
+        kinds : sequence of {"number", "category", "declared", "date", "empty"}
         counts : mapping of name to mapping
             Number of samples of each category of the columns of categories; None is a missing one.
         """
@@ -163,16 +225,19 @@ class TableColumns:
         indicator: list[bool] = []
         pooled: dict[Any, tuple[int, int]] = {}
         left_out: dict[str, list[Any]] = {}
+        numeric: dict[Any, Mapping[str | None, int]] = {}
         for at, (name, kind) in enumerate(zip(names, kinds, strict=True)):
-            reason = kind if kind in ("date", "empty") else ""
-            if kind == "category" and _is_identifier(counts[name]):
-                reason = "identifier"
-            if reason:
-                left_out.setdefault(reason, []).append(name)
-            self.kinds_.append("left out" if reason else kind)
-            new = [str(name)] if self.kinds_[-1] == "number" else []
-            has_indicators = self.kinds_[-1] == "category" and name not in categories
-            if self.kinds_[-1] == "category":
+            if kind in _COUNTED:
+                kind = _kind_of_text(name, counts[name], kind == "declared")
+            if kind in _LEFT_OUT:
+                left_out.setdefault(kind, []).append(name)
+                kind = "left out"
+            if kind == "numeric text":
+                numeric[name] = counts[name]
+            new = [] if kind == "left out" else [str(name)]
+            if kind == "date":
+                new = [f"{name}_{part}" for part in _DATE_PARTS]
+            if kind == "category":
                 one, n_pooled = categories.get(name), 0
                 if one is None:
                     one, n_pooled = _indicators(counts[name])
@@ -180,10 +245,12 @@ class TableColumns:
                 if n_pooled:
                     pooled[name] = n_pooled, len(one.texts)
                 new = one.names(str(name), targets)
+            self.kinds_.append(kind)
             encoded += new
             groups += [at] * len(new)
-            indicator += [has_indicators] * len(new)
+            indicator += [kind == "category" and name not in categories] * len(new)
         _warn_left_out(left_out)
+        _warn_numeric(numeric)
         _warn_pooled(pooled)
         self.feature_names_ = np.asarray(encoded, dtype=object)
         self.groups_ = np.asarray(groups, dtype=np.intp)
@@ -230,9 +297,13 @@ class TableColumns:
         unknown = []
         start = 0
         for at, column in zip(self.used, columns, strict=True):
-            if self.kinds_[at] == "number":
-                out[:, start] = column.numbers()
-                start += 1
+            if self.kinds_[at] != "category":
+                if self.kinds_[at] == "date":
+                    part = column.date_parts()
+                else:
+                    part = column.numbers(lenient=self.kinds_[at] == "numeric text")[:, None]
+                out[:, start : start + part.shape[1]] = part
+                start += part.shape[1]
                 continue
             categories = self.categories_[column.name]
             code, texts = column.categories()
@@ -259,7 +330,7 @@ def column_counts(X: Any) -> list[tuple[str, _Counts]]:
         column = _Column(X[name], name)
         kind = column.kind
         # Numbers among objects may be words in another part of the table.
-        countable = kind == "category" or (kind == "number" and column.type == "O")
+        countable = kind in _COUNTED or (kind == "number" and column.type == "O")
         counts.append((kind, column.counts() if countable else Counter()))
     return counts
 
@@ -279,7 +350,7 @@ def _merged(
     for at, name in enumerate(names):
         # Words in one part are words in all.
         kinds.append(min((part[at][0] for part in parts), key=_KINDS.index))
-        if kinds[-1] == "category":
+        if kinds[-1] in _COUNTED:
             counts[name] = sum((part[at][1] for part in parts), Counter())
     return kinds, counts
 
@@ -346,35 +417,72 @@ class _Column:
 
     @property
     def kind(self) -> str:
-        """What the column holds: "number", "date", "category", or "empty" without any value."""
-        if self.type in "biuf":
+        """What the column holds.
+
+        "number", "date", "category", "declared" for declared categories, "empty" without any value.
+        """
+        if self.type in "biufm":
             return "number"
-        if self.type in "mM":
+        if self.type == "M":
             return "date"
         known = [value for value in self.values.tolist() if not is_missing(value)]
         if not known:
             return "empty"
         if self.declared:
-            return "category"
-        if all(map(_is_number, known)):
+            return "declared"
+        if all(_is_number(value) or isinstance(value, _DURATIONS) for value in known):
             return "number"
-        return "date" if hasattr(known[0], "isoformat") else "category"
+        return "date" if all(isinstance(value, datetime.date) for value in known) else "category"
 
-    def numbers(self) -> NDArray[np.float64]:
-        """The values as numbers, NaN where they are missing; ValueError for other values."""
+    def numbers(self, *, lenient: bool = False) -> NDArray[np.float64]:
+        """The values as numbers, NaN where they are missing; durations in seconds.
+
+        ValueError for values that are no numbers; with `lenient` they are missing.
+        """
         if self.type in "biuf":
             return _as_floats(self._column)
+        if self.type == "m":
+            microseconds = np.asarray(self.values, dtype="timedelta64[us]")
+            seconds = microseconds.astype(np.int64) / 1e6
+            return np.where(np.isnat(microseconds), np.nan, seconds)
         out = np.full(len(self), np.nan)
         for row, value in enumerate(self.values.tolist()):
-            if is_missing(value):
-                continue
-            if not _is_number(value):
-                raise ValueError(
-                    f"X: expected numbers in column {self.name!r}, as in the fit, got "
-                    f"{show(value)} in row {row}"
-                )
-            out[row] = float(value)
+            number = _number(value)
+            if number is not None:
+                out[row] = number
+            elif not lenient and category_text(value) is not None:
+                raise self._error("numbers", value, row)
         return out
+
+    def date_parts(self) -> NDArray[np.float64]:
+        """Days since 1970, month, weekday from 0 for Monday, and hour (n, 4) of dates."""
+        if _library(self._column) == "pandas" and getattr(self._column.dtype, "tz", None):
+            times = np.asarray(self._column.dt.tz_convert("UTC").dt.tz_localize(None))
+        elif self.type == "M":
+            times = self.values
+        else:
+            times = np.full(len(self), np.datetime64("NaT", "us"), dtype="datetime64[us]")
+            for row, value in enumerate(self.values.tolist()):
+                if category_text(value) is None:
+                    continue
+                time = _time(value)
+                if time is None:
+                    raise self._error("dates", value, row)
+                times[row] = time
+        times = np.asarray(times, dtype="datetime64[us]")
+        missing = np.isnat(times)
+        days = np.where(missing, 0, times.astype(np.int64)) / 86_400e6
+        whole = np.floor(days)
+        months = np.where(missing, 0, times.astype("datetime64[M]").astype(np.int64)) % 12 + 1
+        parts = np.column_stack([days, months, (whole + 3) % 7, np.floor((days - whole) * 24)])
+        parts[missing] = np.nan
+        return parts
+
+    def _error(self, wanted: str, value: object, row: int) -> ValueError:
+        return ValueError(
+            f"X: expected {wanted} in column {self.name!r}, as in the fit, got {show(value)} in "
+            f"row {row}"
+        )
 
     def categories(self) -> tuple[NDArray[np.intp], list[str | None]]:
         """Codes (n,) of the values, and the text of each code."""
@@ -481,6 +589,64 @@ def _is_number(value: object) -> bool:
     return isinstance(value, (numbers.Number, np.bool_)) and not isinstance(value, complex)
 
 
+def _number(value: object) -> float | None:
+    """The number that a value is, or that its text says; None for all else."""
+    if is_missing(value):
+        return None
+    if _is_number(value):
+        return float(value)  # type: ignore[arg-type]
+    if isinstance(value, datetime.timedelta):
+        return value.total_seconds()
+    if isinstance(value, datetime.time):
+        return value.hour * 3600 + value.minute * 60 + value.second + value.microsecond / 1e6
+    text = category_text(value) or ""
+    if text in ("True", "False"):
+        return float(text == "True")
+    return float(text) if _NUMBER.fullmatch(text) else None
+
+
+def _time(value: Any) -> np.datetime64 | None:
+    """The time of a date or of a text in the form of ISO 8601, in UTC; None for all else."""
+    if isinstance(value, datetime.datetime) and value.tzinfo is not None:
+        value = value.astimezone(datetime.timezone.utc).replace(tzinfo=None)
+    if isinstance(value, (datetime.date, np.datetime64)):
+        return np.datetime64(value, "us")  # type: ignore[no-any-return, call-overload, unused-ignore]
+    text = str(value).strip()
+    if _DATE.fullmatch(text) is None:
+        return None
+    try:
+        return np.datetime64(text.removesuffix("Z"), "us")
+    except ValueError:  # no such day
+        return None
+
+
+def _kind_of_text(name: Any, counts: Mapping[str | None, int], declared: bool) -> str:
+    """What a column of text is: "category", "date", "numeric text", or an "identifier".
+
+    Columns that are declared as categories are neither dates nor numbers.
+
+    Numbers are codes of categories, unless nearly all differ, or there are many that are not whole.
+    """
+    texts = [text for text in counts if text is not None]
+    identifies = _is_identifier(counts)
+    if declared:
+        return "identifier" if identifies else "category"
+    if texts and all(_DATE.fullmatch(text) for text in texts):
+        return "date" if all(_time(text) is not None for text in texts) else "category"
+    if not identifies and len(texts) <= _MIN_INDICATORS:
+        return "category"
+    known = sum(counts[text] for text in texts)
+    numeric = [text for text in texts if _NUMBER.fullmatch(text)]
+    fractions = [text for text in numeric if not text.lstrip("+-").isdigit()]
+    if sum(counts[text] for text in numeric) >= _MOSTLY * known:
+        if 2 * len(fractions) > len(numeric):
+            return "numeric text"
+        codes = any(text.startswith("0") and text != "0" for text in numeric)
+        if identifies and len(texts) < known and not codes and not _is_named_identifier(name):
+            return "numeric text"
+    return "identifier" if identifies else "category"
+
+
 def _is_identifier(counts: Mapping[str | None, int]) -> bool:
     """Whether nearly all values differ, as those of identifiers and of free text."""
     known = sum(count for text, count in counts.items() if text is not None)
@@ -492,7 +658,6 @@ def _is_identifier(counts: Mapping[str | None, int]) -> bool:
 
 
 _LEFT_OUT = {
-    "date": "columns of dates",
     "identifier": "columns whose values nearly all differ",
     "empty": "columns without any value",
 }
@@ -509,6 +674,20 @@ def _warn_left_out(left_out: Mapping[str, Sequence[Any]]) -> None:
         warn_caller(
             f"X: {' and '.join(parts)} are left out; drop them, or derive numbers or categories "
             "from them first",
+            UserWarning,
+        )
+
+
+def _warn_numeric(numeric: Mapping[Any, Mapping[str | None, int]]) -> None:
+    """Warn of columns of text that become numbers, and of the cells that are none."""
+    for name, counts in numeric.items():
+        others = [text for text in counts if text is not None and not _NUMBER.fullmatch(text)]
+        n_missing = counts.get(None, 0) + sum(counts[text] for text in others)
+        cells = f", of which {n_missing} are missing" if n_missing else ""
+        such = f" (such as {show(others[0])})" if others else ""
+        warn_caller(
+            f"X: column {name!r} holds text that looks like numbers, and is read as numbers"
+            f"{cells}{such}; convert it first to be sure",
             UserWarning,
         )
 

@@ -36,7 +36,7 @@ from eigenfeat.samples.blocks import (
     is_blocks,
     stays_on_disk,
 )
-from eigenfeat.samples.columns import TableColumns, has_categories
+from eigenfeat.samples.columns import TableColumns, has_categories, warn_identifiers
 from eigenfeat.samples.weights import class_weighted, row_weights, weighted_rows
 
 if TYPE_CHECKING:
@@ -260,6 +260,8 @@ def validate_columns(
     """
     if reset:
         estimator.__dict__.pop("columns_", None)
+        if is_table(X):
+            warn_identifiers(X)
         encodes = estimator.categorical_features is not None and is_table(X) and has_categories(X)
     else:
         encodes = hasattr(estimator, "columns_")

@@ -76,8 +76,8 @@ class TableClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstim
         "interactions" (pairs of columns, in bins). "auto" pools all that the samples allow.
     categorical_features : "from_dtype" or None, default="from_dtype"
         Columns of text and categories in data frames become one-hot, or target statistics if
-        there are more than 50 categories; dates and text that nearly always differs are left out
-        with a warning. None refuses them.
+        there are more than 50 categories; dates become numbers, and text that nearly always
+        differs is left out with a warning. None refuses them.
     class_weight : dict, "balanced" or None, default=None
         Class weights, multiplied into `sample_weight`.
     random_state : int, RandomState or None, default=0

@@ -13,8 +13,8 @@ from eigenfeat import (
     ClassMoments,
     FisherLDA,
     GEMClassifier,
-    GEMRegressor,
     TableClassifier,
+    TableRegressor,
 )
 from eigenfeat.rayleigh import QuadraticDiscriminant
 from eigenfeat.samples import ArrayBlocks, GeneratedBlocks
@@ -304,7 +304,7 @@ def test_the_order_of_many_samples_does_not_matter():
 EMPTY = [GEM(), TableClassifier(views=["columns", "gem"]), FisherLDA(), QuadraticDiscriminant()]
 
 
-@pytest.mark.parametrize("estimator", [*EMPTY, GEMRegressor()], ids=lambda e: type(e).__name__)
+@pytest.mark.parametrize("estimator", [*EMPTY, TableRegressor()], ids=lambda e: type(e).__name__)
 def test_a_column_without_values_is_left_out_by_name(rng, estimator):
     pd = pytest.importorskip("pandas", reason="pandas is not installed")
     X = pd.DataFrame(rng.standard_normal((120, 3)), columns=list("abc"))

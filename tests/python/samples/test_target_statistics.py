@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from eigenfeat import GEMRegressor, TableClassifier
+from eigenfeat import TableClassifier, TableRegressor
 from eigenfeat.samples.columns import TableColumns
 from eigenfeat.samples.target_statistics import Targets, target_statistics
 
@@ -78,10 +78,10 @@ def test_statistics_of_classes_and_of_outputs():
     assert columns.indicator_groups.tolist() == [0, 1, 2, 3]
     columns.fit_transform(X, np.arange(len(y)) % 30, None, continuous=False)
     assert len(columns.feature_names_) == 11
-    model = GEMRegressor().fit(X[:2000], z[:2000])
+    model = TableRegressor().fit(X[:2000], z[:2000])
     assert model.columns_.feature_names_.tolist() == ["shop_mean", "x"]
     assert model.score(X[2000:], z[2000:]) > 0.9
-    both = GEMRegressor().fit(X[:2000], np.column_stack([z, -z + X["x"]])[:2000])
+    both = TableRegressor().fit(X[:2000], np.column_stack([z, -z + X["x"]])[:2000])
     assert both.predict(X[2000:]).shape == (1000, 2)
 
 

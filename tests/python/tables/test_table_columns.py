@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import warnings
 
 import numpy as np
 import pytest
@@ -114,12 +115,118 @@ def test_polars_frames_give_what_pandas_frames_give():
     assert y.shape == (200,)
 
 
-def test_objects_that_are_dates_or_numbers():
-    days = [datetime.date(2020, 1, 1)] * 3
-    frame = pd.DataFrame({"n": np.array([1, 2.5, None], dtype=object), "d": days})
-    with pytest.warns(UserWarning, match="dates"):
+DAYS = ["2020-02-29", "1969-12-31", "2024-01-01"]
+PARTS = [[18321, 2, 5, 0], [-1, 12, 2, 0], [19723, 1, 0, 0]]
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        DAYS,
+        [datetime.date.fromisoformat(day) for day in DAYS],
+        np.array(DAYS, dtype="datetime64[ns]"),
+        pd.to_datetime(DAYS).tz_localize("UTC").tz_convert("Asia/Tokyo"),
+        pd.array(DAYS, dtype="string"),
+    ],
+    ids=["text", "objects", "numpy", "zone", "string"],
+)
+def test_dates_are_days_and_parts_of_the_calendar(column):
+    columns = TableColumns().fit(pd.DataFrame({"d": column}))
+    assert columns.kinds_ == ["date"]
+    assert columns.feature_names_.tolist() == ["d_day", "d_month", "d_weekday", "d_hour"]
+    np.testing.assert_array_equal(columns.transform(pd.DataFrame({"d": column})), PARTS)
+    new = pd.DataFrame({"d": ["2020-02-29 18:30", None]})
+    found = columns.transform(new)
+    np.testing.assert_allclose(found, [[18321 + 18.5 / 24, 2, 5, 18], [np.nan] * 4])
+    with pytest.raises(ValueError, match=r"expected dates in column 'd'.* 'soon' in row 1"):
+        columns.transform(new.assign(d=["2020-02-29", "soon"]))
+
+
+def test_objects_that_are_numbers_and_durations():
+    frame = pd.DataFrame(
+        {
+            "n": np.array([1, 2.5, None], dtype=object),
+            "t": [datetime.time(1, 0, 30), None, datetime.time(0, 0, 1)],
+            "e": pd.to_timedelta(["1s", "2min", None]),
+        }
+    )
+    columns = TableColumns().fit(frame)
+    assert columns.kinds_ == ["number"] * 3
+    nan = np.nan
+    expected = [[1, 3630, 1], [2.5, nan, 120], [nan, 1, nan]]
+    np.testing.assert_array_equal(columns.transform(frame), expected)
+
+
+def test_dates_in_the_classifier():
+    days = pd.Series(pd.date_range("2024-01-01", periods=400))
+    frame = pd.DataFrame({"day": days, "x": np.random.RandomState(0).randn(400)})
+    y = (days.dt.day_of_week >= 5).astype(int)
+    model = TableClassifier(["columns"]).fit(frame[:300], y[:300])
+    assert model.score(frame[300:], y[300:]) > 0.9
+
+
+# ---- numbers as text, row numbers ----------------------------------------------------------------
+
+
+def test_text_that_looks_like_numbers_is_read_as_numbers():
+    random = np.random.RandomState(0)
+    charges = (100 * random.rand(300)).round(2)
+    text = charges.astype(str).astype(object)
+    text[:11] = " "
+    text[11] = "?"
+    frame = pd.DataFrame({"charges": text, "x": random.randn(300)})
+    with pytest.warns(UserWarning, match=r"'charges'.*read as numbers, of which 12 .*such as '\?'"):
         columns = TableColumns().fit(frame)
-    assert columns.kinds_ == ["number", "left out"]
+    assert columns.kinds_ == ["numeric text", "number"]
+    expected = np.where(np.arange(300) < 12, np.nan, charges)
+    np.testing.assert_array_equal(columns.transform(frame)[:, 0], expected)
+    numbers = columns.transform(frame.assign(charges=charges))
+    np.testing.assert_array_equal(numbers[:, 0], charges)
+
+
+def test_codes_as_text_stay_categories():
+    codes = np.arange(300) % 60
+    for values in (codes.astype(str), np.char.zfill(codes.astype(str), 4)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # more than there are columns for
+            assert TableColumns().fit(pd.DataFrame({"c": values})).kinds_ == ["category"]
+    declared = pd.Series(np.arange(300) / 7).repeat(2).astype("category")
+    with pytest.warns(UserWarning, match="more categories"):
+        assert TableColumns().fit(pd.DataFrame({"c": declared})).kinds_ == ["category"]
+
+
+def test_numbers_as_text_in_new_samples_are_numbers():
+    columns = TableColumns().fit(
+        pd.DataFrame({"n": [1.5, 2, 3], "b": [True, False, True], "w": "w"})
+    )
+    new = pd.DataFrame({"n": ["1.50", " ", "-2e1"], "b": ["True", "False", None], "w": "w"})
+    found = columns.transform(new)[:, :2]
+    np.testing.assert_array_equal(found, [[1.5, 1], [np.nan, 0], [-20, np.nan]])
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("row", np.arange(100)),
+        ("time", np.arange(100)[::-1] ** 2),
+        ("drawn", np.random.RandomState(0).permutation(150)[:100]),
+        ("PassengerId", np.random.RandomState(0).permutation(10**6)[:100]),
+        ("customer_id", np.random.RandomState(0).permutation(10**6)[:100]),
+    ],
+)
+def test_row_numbers_and_identifiers_are_reported(name, values):
+    x = np.random.RandomState(1).randn(100)
+    frame = pd.DataFrame({"x": x, name: values})
+    with pytest.warns(UserWarning, match=f"identifiers .'{name}'. are features"):
+        TableClassifier(["columns"]).fit(frame, x > 0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        TableClassifier(["columns"]).fit(frame.assign(**{name: values % 50}), x > 0)
+        prices = np.random.RandomState(0).permutation(10**6)[:100]
+        TableClassifier(["columns"]).fit(pd.DataFrame({"x": x, "price": prices}), x > 0)
+
+
+# ---- names ---------------------------------------------------------------------------------------
 
 
 def test_columns_of_one_name_are_refused():
