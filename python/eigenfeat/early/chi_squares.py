@@ -46,13 +46,13 @@ __all__ = [
 _Array = NDArray[np.float64]
 
 NODES = 60  # on half the parabola
-FEW_NODES = 30  # mostly enough for a tail
+FEW_NODES = 30  # first attempt at a tail
 TOLERANCE = 1e-6  # of a tail
 BLOCK = 2**20  # complex numbers at a time
 MAX_CACHED = 20_000
-MANY_FEATURES = 512  # of more, correlations' eigenvalues are bounded and not computed
+MANY_FEATURES = 512  # above, eigenvalues of correlations are bounded instead of computed
 
-BELOW = 5e-7  # share of a level that quantiles leave for errors
+BELOW = 5e-7  # relative margin of quantiles for numerical errors
 
 _CACHE: dict[tuple[bytes, float], float] = {}
 
@@ -66,7 +66,7 @@ class Spectra:
     moments: _Array  # (q, G, 3): their sum, Euclidean length and largest, or a bound of it
 
     def part(self, g: int) -> Spectra:
-        """Of one part alone."""
+        """Return the spectra of one part."""
         values = None if self.values is None else self.values[:, g : g + 1]
         return Spectra(values, self.moments[:, g : g + 1])
 
@@ -80,7 +80,7 @@ def moments_of(weights: _Array) -> _Array:
 
 
 def spectra_of(gaussians: list[tuple[list[PrefixGaussian], int]]) -> Spectra:
-    """Of the parts' Gaussians, each after a number of entries."""
+    """Return the spectra of the parts' Gaussians, each after a number of entries."""
     if gaussians[0][0][0].gains.shape[1] > MANY_FEATURES:
         return Spectra(
             None, np.stack([[m.correlation_moments(t) for m in ms] for ms, t in gaussians])
@@ -124,11 +124,11 @@ def fresh_quantile(weights: _Array, level: _Array) -> _Array:
     To within `TOLERANCE` of the level, or a bound; 0 where all weights (n, m) are.
     """
     wanted, level = level, (1 - BELOW) * level
-    weights = weights[:, weights.any(axis=0)]  # of entries that none of the patterns knows
+    weights = weights[:, weights.any(axis=0)]  # entries that are missing in some pattern
     moments = moments_of(weights)
     bound = bounded_quantile(moments, level)
     low, high = np.zeros_like(bound), bound.copy()
-    # Chi-squares of the same mean and variance, cube roots of which are nearly normal.
+    # Wilson and Hilferty: cube roots of chi-squares are nearly normal.
     x = np.clip(_wilson_hilferty(moments, level), 1e-6 * bound, bound)
     accurate = np.ones(len(x), dtype=bool)
     active = np.flatnonzero(bound > 0)
@@ -145,7 +145,7 @@ def fresh_quantile(weights: _Array, level: _Array) -> _Array:
         inside = (trial > low[active]) & (trial < high[active])
         trial = np.where(inside, trial, 0.5 * (low[active] + high[active]))
         there = np.abs(apart) <= 0.02 * BELOW
-        trial = np.where(there, x[active], trial)  # which a bracket may not contain any more
+        trial = np.where(there, x[active], trial)  # the bracket may have moved past it
         ended = there | (np.abs(trial - x[active]) <= 1e-8 * x[active])
         x[active] = trial
         active = active[~ended & accurate[active]]
@@ -221,7 +221,7 @@ def _inverted(w: _Array, x: _Array, count: int) -> tuple[_Array, _Array, NDArray
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         value, density = total * np.exp(size)
         left = np.abs(every_third[0] / total[0] - 1)
-    # Three times the step: the cube root of the error, at most.
+    # The error is at most the cube of three times the step.
     accurate = np.isfinite(left) & (left**3 <= TOLERANCE)
     value = np.where(upper, -value, 1.0 - value)
     return np.clip(value, 0.0, 1.0), np.maximum(density, 0.0), accurate
@@ -257,7 +257,7 @@ def _saddle(w: _Array, x: _Array) -> _Array:
     """The p > -1/2 at which ``sum w / (1 + 2 p w) = x``; largest weights are 1."""
     # In q = 1 / (1 + 2 p), where the term of the largest weight is linear.
     total = w.sum(axis=1)
-    low, high = np.zeros_like(x), x.copy()  # that term alone is at most x
+    low, high = np.zeros_like(x), x.copy()  # bound by the term of the largest weight
     q = np.clip(x / total, 0, high)
     for _ in range(40):
         # w / (1 + 2 p w) = w q / (q + w (1 - q))

@@ -47,7 +47,7 @@ _EPS = float(np.finfo(np.float64).eps)
 
 
 class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """What completions share: a fitted one is the Gaussian mixture `mixture_`."""
+    """Base class of completions, which are fitted as a Gaussian mixture `mixture_`."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "shrinkage": [Interval(Real, 0, 1, closed="both"), StrOptions({"ledoit-wolf"})],
@@ -133,7 +133,10 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self, X: _Array, codes: NDArray[np.int32], classes: NDArray[Any] | None = None
     ) -> _Array:
         """Estimate and factorise; return the shrinkages. Errors name the labels in `classes`."""
-        low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)  # NaN where all are
+        low, high = (
+            np.fmin.reduce(X, axis=0),
+            np.fmax.reduce(X, axis=0),
+        )  # NaN for columns without values
         if np.all(low == high):
             raise ValueError("X: expected samples that are not all the same, got one point")
         if np.isnan(X).any():
@@ -153,7 +156,7 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return shrinkages
 
     def _singular(self, covariances: _Array, classes: NDArray[Any] | None) -> str:
-        """What is to be done about covariances that are not positive definite."""
+        """Advice about covariances that are not positive definite."""
         traces = np.trace(covariances, axis1=1, axis2=2)
         if classes is not None and not traces.any():
             return "X: expected a class of samples that are not all the same, got one point a class"
@@ -176,7 +179,7 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
 
 def filled(completion: Completion, rows: _Array) -> _Array:
-    """Checked rows with conditional means for what is missing."""
+    """Return samples whose missing entries are filled by conditional means."""
     missing = np.isnan(rows)
     if not missing.any():
         return rows
@@ -516,7 +519,7 @@ def _moved(before: tuple[_Array, ...], after: tuple[_Array, ...]) -> float:
 
 
 class Pattern:
-    """Which entries are known: the known first, each part in the order of the columns."""
+    """Pattern of known entries; the known columns come first, in their order."""
 
     def __init__(self, known: NDArray[np.bool_]) -> None:
         self.known = int(known.sum())
@@ -527,7 +530,7 @@ class Pattern:
 
     @property
     def permutation(self) -> NDArray[np.intp] | None:
-        """The order of the columns, or None where it is theirs."""
+        """Order of the columns; None if it is unchanged."""
         return None if self.is_prefix else self.order
 
 
@@ -561,7 +564,7 @@ class PatternCache:
     def get(
         self, pattern: Pattern, features: bytes, make: Callable[[], list[PrefixGaussian]]
     ) -> list[PrefixGaussian]:
-        """What `make` returns, or returned before for the same pattern and key of features."""
+        """Return the cached result of `make` for a pattern and a key of features."""
         key = (pattern.key, features)
         models = self._models.get(key)
         if models is None:
@@ -612,7 +615,7 @@ class Conditional:
     gaussians: list[tuple[list[PrefixGaussian], int]] | None = None
 
     def take(self, rows: Codes) -> Conditional:
-        """Return some of the samples."""
+        """Return the distributions of some samples."""
         return replace(
             self,
             weights=self.weights[rows],
@@ -647,7 +650,7 @@ class Conditional:
             return within[:, 0]
         mean = self.mean[:, None]
         apart = self.means - mean
-        # Known entries are the same in all parts, and their mean is off by rounding alone.
+        # Known entries have no variance; their means differ by rounding only.
         apart[np.abs(apart) <= 8 * apart.shape[1] * _EPS * np.abs(mean)] = 0.0
         return np.asarray(np.einsum("ng,ngi->ni", self.weights, within + apart**2))
 
@@ -743,7 +746,7 @@ class GaussianMixture(OmitsCaches):
         *,
         n_threads: int | None,
     ) -> Conditional:
-        """The same of samples (n, d) after each of p numbers of entries, sample by sample."""
+        """Condition samples (n, d) on their first entries, for each of p numbers of entries."""
         models = self.prefix_models(affine, n_threads=n_threads)
         innovations = [model.innovations(rows, int(at[-1])) for model in models]
         pairs = list(zip(models, innovations, strict=True))

@@ -127,7 +127,7 @@ class ClassGroups:
         return int(self.group.max()) + 1
 
     def is_enough(self, least: int) -> bool:
-        """Whether every group has at least so many samples."""
+        """Whether every group has at least `least` samples."""
         return bool((np.bincount(self.group, self.counts) >= least).all())
 
     def __call__(self, labels: Labels) -> _Codes:
@@ -160,7 +160,7 @@ class HeldOutDecisions:
     """Decisions about m samples by rules that were not fitted to them, at p tau and q times."""
 
     wrong: _Flags  # (p, m, q): decided, and as another class than the complete sample
-    # Of promises about the time and the label of decisions; a series that has ended is decided.
+    # For promises about the time or label of decisions; series that have ended count as decided.
     decided: _Flags | None = None  # (p, m, q)
     label: Labels | None = None  # (m, q + 1), the last one of the complete sample
 
@@ -332,8 +332,8 @@ class Correction(OmitsCaches):
     known : (q,) array of int
         Numbers of known entries, ascending from 0.
     share : (p, q) array
-        Supported share, the smallest of all promises, if samples are decided at tau from so many
-        known entries on.
+        Supported share, the smallest of all promises, if decisions at tau start at this number of
+        known entries.
     length : int
         Number of entries of complete samples, d.
     confidence : float
@@ -371,7 +371,7 @@ class Correction(OmitsCaches):
         return cls(tau, known, np.ascontiguousarray(later), length, confidence, n)
 
     def supported(self, tau: _Array, known: _Codes) -> _Array:
-        """(m,): the supported share at tau (m,) with so many known entries (m,)."""
+        """(m,): the supported share at tau (m,) with `known` entries (m,)."""
         return np.asarray(self.share[self._row(tau), self._column(known)])
 
     def cap(self, reliability: _Array, known: _Codes) -> _Array:

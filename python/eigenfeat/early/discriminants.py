@@ -49,7 +49,7 @@ class Affine(OmitsCaches):
 
     @cached_property
     def key(self) -> bytes:
-        """The same for the same map."""
+        """Hash of the map."""
         return blake2b(self.B.tobytes() + self.b.tobytes(), digest_size=16).digest()
 
     def __call__(self, X: _Array) -> _Array:
@@ -102,7 +102,7 @@ def _probed(features: Any, n_columns: int) -> Affine:
 
 
 def _checked(features: Any, affine: Affine) -> Affine:
-    """Compare the map with the transformer at points that are nothing special."""
+    """Compare the map with the transformer at random points."""
     d = len(affine.B)
     points = np.sin(np.arange(3 * d, dtype=float).reshape(3, d) * 1.3 + 0.7)
     scale = np.abs(points) @ np.abs(affine.B) + np.abs(affine.b)
@@ -141,20 +141,20 @@ class Discriminants:
 
     @property
     def count(self) -> int:
-        """How many, k."""
+        """Number of functions, k."""
         raise NotImplementedError
 
     @property
     def width(self) -> int | None:
-        """How many columns the functions take, if that is known."""
+        """Number of columns, if it is known."""
         return None
 
     def about(self, points: _Array) -> Discriminants:
-        """The functions that local ones are about each point; of others themselves."""
+        """Return the functions about each point if they are local, otherwise themselves."""
         return self
 
     def take(self, rows: _Codes) -> Discriminants:
-        """Those about some of the points, where each point has its own; else themselves."""
+        """Return the functions of some points, if each point has its own."""
         return self
 
     def scores(self, points: _Array) -> _Array:
@@ -162,11 +162,11 @@ class Discriminants:
         raise NotImplementedError
 
     def magnitudes(self, points: _Array) -> _Array:
-        """(n, k) sums of the magnitudes that scores are added up from."""
+        """(n, k): sums of the magnitudes of the terms of each score."""
         raise NotImplementedError
 
     def separable(self) -> SeparableClasses | None:
-        """What the dominance kernels take, if all differences are separable."""
+        """Discriminants in the form of the dominance kernels, if all differences are separable."""
         return None
 
     def difference(
@@ -178,7 +178,7 @@ class Discriminants:
     def difference_sizes(
         self, points: _Array, rows: _Codes, c: _Codes, h: _Codes
     ) -> tuple[_Array, _Array]:
-        """(m,) lengths of the magnitudes that V and half gradients are added up from."""
+        """(m,): norms of the magnitudes of the terms of V and of half gradients."""
         raise NotImplementedError
 
 
@@ -421,13 +421,13 @@ def _read(classifier: Any) -> Discriminants | None:
 def _from_coefficients(classifier: Any) -> Discriminants | None:
     coef = classifier.coef_
     coef = np.asarray(coef.toarray() if hasattr(coef, "toarray") else coef, dtype=np.float64)
-    coef = np.atleast_2d(coef)  # (d,) of two classes in RidgeClassifier
+    coef = np.atleast_2d(coef)  # RidgeClassifier has shape (d,) for two classes
     offsets = np.ravel(np.asarray(classifier.intercept_, dtype=np.float64))
     if coef.ndim != 2 or len(offsets) not in (1, len(coef)):
         return None
     offsets = np.broadcast_to(offsets, len(coef))
     k = len(classifier.classes_)
-    if hasattr(classifier, "dual_coef_") and k > 2:  # one for each pair: no argmax
+    if hasattr(classifier, "dual_coef_") and k > 2:  # one function for each pair of classes
         return None
     if len(coef) == 1 and k == 2:
         slopes = np.vstack([-coef, coef]) / 2

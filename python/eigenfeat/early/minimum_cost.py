@@ -41,7 +41,7 @@ __all__ = ["CostDecision", "CostDecisions", "CostStream", "MinimumCostClassifier
 _Array = NDArray[np.float64]
 
 PRICES = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0)
-_REPEATED = 150  # series below which the folds of policies are repeated
+_REPEATED = 150  # repeat the folds of policies for fewer series
 _REPEATS = 3
 
 
@@ -236,7 +236,7 @@ class MinimumCostClassifier(RowClassifier):
         time = np.zeros(len(series), dtype=np.int64)
         cost = np.zeros(len(series))
         waiting = np.ones(len(series), dtype=bool)
-        together = 2  # times whose probabilities are computed at once; most decisions are early
+        together = 2  # number of times computed at once; it doubles, as most decisions are early
         begin = 0
         while begin < len(self.times_) and waiting.any():
             group = slice(begin, begin + together)
@@ -284,7 +284,7 @@ class MinimumCostClassifier(RowClassifier):
         return np.ascontiguousarray(rows.swapaxes(1, 2))
 
     def _stages(self, which: slice, series: _Array) -> _Array:
-        """Probabilities (p, n, G) at some times, of series (n, channels, T)."""
+        """Return probabilities (p, n, G) of series (n, channels, T) at some times."""
         onset = self.onset_
         return stage_probabilities(
             self.classifiers_[which],
@@ -322,7 +322,7 @@ class MinimumCostClassifier(RowClassifier):
         )
 
     def _chosen(self, X: _Array, y: NDArray[Any], codes: NDArray[np.intp]) -> tuple[Any, HeldOut]:
-        """The classifier, and what it says of series that it has not seen."""
+        """Choose the classifier; return it with its out-of-fold probabilities."""
         candidates = self._candidates()
         times = self._chosen_times() - self.onset_
         self.delay_cost_ = self.delay_cost
@@ -373,7 +373,7 @@ class MinimumCostClassifier(RowClassifier):
     def _tried(
         self, prices: Any, held_out: HeldOut, codes: NDArray[np.intp], y: NDArray[Any]
     ) -> tuple[Any, float]:
-        """The price whose decisions do best, by policies of other folds, and how well.
+        """Return the best price by policies of the other folds, and its score.
 
         The folds of few series are repeated, as one order of few series says little.
         """
@@ -449,7 +449,7 @@ class CostStream:
 
     @property
     def decision(self) -> CostDecision | None:
-        """The decision, once there is one."""
+        """The decision, or None."""
         return self._decision
 
     def push(self, value: ArrayLike, *, time: int | None = None) -> CostDecision | None:
@@ -509,7 +509,7 @@ class CostStream:
     _decision: CostDecision | None
 
     def _decide(self, k: int, seen: int, *, ended: bool = False) -> CostDecision | None:
-        """Decide at the k-th time, if waiting saves nothing, or the series has ended."""
+        """Decide at the k-th time if waiting saves nothing or the series has ended."""
         model = self._model
         probability = model._stage(k, model._filled(self._samples[None]))
         if ended or model._stops(k, probability)[0]:
@@ -521,7 +521,7 @@ class CostStream:
 
 
 def _paid(tables: _Array, probabilities: list[_Array], codes: NDArray[np.intp]) -> _Array:
-    """(p, n): what deciding at each time would have cost."""
+    """(p, n): cost of deciding at each time."""
     return np.stack(
         [
             table[codes, (p @ table).argmin(axis=1)]

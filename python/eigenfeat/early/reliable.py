@@ -132,7 +132,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         model. A number is the confidence over training sets; True is 0.9; "average" holds on
         average. A `reliability` of 0.95 needs 45 held-out samples, 0.99 needs 230.
     held_out : int >= 2 or float in (0, 1), default=5
-        Samples that correct the rule: so many folds, or a share excluded from the fit.
+        Samples that correct the rule: a number of folds, or a share that is left out of the fit.
     random_state : int, RandomState or None, default=0
         For "sampled", and for drawing a share of `held_out`.
     n_threads : int or None, default=None

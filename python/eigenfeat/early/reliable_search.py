@@ -235,7 +235,7 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
         self.n_timepoints_ = self.best_estimator_.n_timepoints_
 
     def _tabulate(self, of_folds: dict[str, NDArray[np.float64]], at: int) -> None:
-        """Set `cv_results_` and what is said of its best entry, at the tau of that number."""
+        """Set `cv_results_` and the attributes of its best entry, at the tau with index `at`."""
         folds = max(scores.shape[1] for scores in of_folds.values())
         failed = np.full((len(self.taus_), folds), np.nan)
         names = list(self.harmonic_means_)
@@ -253,7 +253,7 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
     def _harmonic_means(
         self, model: ReliableClassifier, X: Any, y: NDArray[Any]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Means over the folds, each as much as its rows, (p,); and those of folds, (p, folds)."""
+        """Return means (p,) over the folds, weighted by their sizes, and the values (p, folds)."""
         total, rows = np.zeros(len(self.taus_)), 0
         of_folds = []
         for fold in fold_masks(y, self.n_folds):

@@ -55,16 +55,16 @@ _Array = NDArray[np.float64]
 _Codes = NDArray[np.intp]
 
 EPS = float(np.finfo(float).eps)
-LARGEST = 1e300  # an error past it is as good as infinite
-SLACK = 1e-12  # shares are compared with tau
+LARGEST = 1e300  # rounding errors are capped here, so that they stay finite
+SLACK = 1e-12  # rounding error of shares that are compared with tau
 
 
 @dataclass(frozen=True, eq=False)
 class Shared:
-    """What the inputs of all rows with the same known entries have in common, computed once."""
+    """Quantities of all samples with the same known entries, computed once."""
 
     pair_variances: _Array | None = None  # (parts, k, k), of differences of scores
-    # Of a single Gaussian's sets, by kind and tau.
+    # Radii of the sets of a single Gaussian, by kind and tau.
     radii: dict[tuple[object, float], _Array] = field(default_factory=dict)
 
 
@@ -73,14 +73,14 @@ class RuleInput:
     """Discriminants and the conditional distribution of their arguments."""
 
     discriminants: Discriminants
-    conditional: Conditional  # of features; with `by_scores` of linear discriminants' own scores
+    conditional: Conditional  # of features; of linear discriminants' scores if `by_scores`
     n_features: int
     by_scores: bool
     n_threads: int
     shared: Shared | None = None
 
     def part(self, g: int, rows: _Codes) -> RuleInput:
-        """Some of the rows as if they were of part g of the mixture; the same functions."""
+        """Return the inputs of some rows, conditioned on part g of the mixture."""
         functions = self.discriminants if self.by_scores else self.functions.take(rows)
         conditional = self.conditional.part(g, rows)
         return replace(self, conditional=conditional, discriminants=functions, shared=None)
@@ -92,17 +92,17 @@ class RuleInput:
 
     @cached_property
     def functions(self) -> Discriminants:
-        """The discriminants; local ones are those about the mean."""
+        """The discriminants; for local ones, those of the neighbours of the mean."""
         return self.discriminants if self.by_scores else self.discriminants.about(self.mean)
 
     @cached_property
     def scores(self) -> _Array:
-        """(n, k), at the conditional mean."""
+        """(n, k): scores at the conditional mean."""
         return self.mean if self.by_scores else self.functions.scores(self.mean)
 
     @cached_property
     def magnitudes(self) -> _Array:
-        """(n, k): sums of the magnitudes that the scores are added up from."""
+        """(n, k): sums of the magnitudes of the terms of each score."""
         return self.functions.magnitudes(self.mean)
 
     @cached_property
@@ -112,7 +112,7 @@ class RuleInput:
 
     @cached_property
     def separable(self) -> SeparableClasses | None:
-        """What the dominance kernels take, if they do."""
+        """Discriminants in the form of the dominance kernels; None if they do not apply."""
         return None if self.by_scores else self.functions.separable()
 
     @cached_property
@@ -122,15 +122,15 @@ class RuleInput:
         return square_roots(self.conditional.covariances[:, 0])
 
     def take(self, items: _Codes) -> RuleInput:
-        """Some of the rows."""
+        """Return the inputs of some rows."""
         return replace(self, conditional=self.conditional.take(items))
 
 
 @dataclass(frozen=True, eq=False)
 class RuleOutput:
-    """What a rule answers for n rows."""
+    """Decisions of a rule about n rows."""
 
-    best: _Codes  # the class that a row is, or would be, decided as
+    best: _Codes  # the class of the decision, if there is one
     decided: NDArray[np.bool_]
     reliability: _Array  # lower bound of the probability of that class; 0 where a rule gives none
 
@@ -138,32 +138,32 @@ class RuleOutput:
 class Rule:
     """Base class of rules."""
 
-    cost = 1  # how many complete rows are classified for each that is evaluated
+    cost = 1  # number of complete samples that are classified per evaluation
 
     def decide(self, rule_input: RuleInput, tau: _Array, whole: bool = False) -> RuleOutput:
         """Decide at tau (n,).
 
-        Tests that end once it is known whether they reach tau go on if the `whole` bound is wanted.
+        With `whole`, sequential tests go on after the decision, for the exact bound.
         """
         bound, best = self.largest_tau(rule_input)
         return RuleOutput(best, bound >= tau, bound)
 
     def largest_tau(self, rule_input: RuleInput) -> tuple[_Array, _Codes]:
-        """The largest tau at which each row would be decided (0: never), and as which class."""
+        """Return the largest tau at which each row would be decided (0: never), and its class."""
         raise NotImplementedError
 
     def best_classes(self, rule_input: RuleInput) -> _Codes:
-        """(n,): the classes that rows are, or would be, decided as, at every tau."""
+        """(n,): class of the decision about each row, at every tau."""
         raise NotImplementedError
 
     def certified_tau(self, rule_input: RuleInput, output: RuleOutput, items: _Codes) -> _Array:
-        """The largest tau at which some of the rows that `decide` decided are certified."""
+        """Return the largest tau that is certified for the decided rows `items`."""
         return output.reliability[items]
 
     def evaluate_grid(
         self, rule_input: RuleInput, grid: _Array, best: _Codes
     ) -> Iterator[NDArray[np.bool_]]:
-        """Which rows are decided, as their `best_classes`, at each tau of an ascending grid."""
+        """Yield which rows are decided as their class `best`, for each tau of an ascending grid."""
         largest, _ = self.largest_tau(rule_input)
         for tau in grid:
             yield largest >= tau
@@ -178,7 +178,7 @@ class Rule:
 
 
 def pair_variances(covariance: _Array, best: _Codes) -> _Array:
-    """(n, k): variances of s_best - s_h, with what rounding may have taken."""
+    """(n, k): variances of s_best - s_h, plus a bound of their rounding errors."""
     rows = np.arange(len(best))
     diagonal = np.einsum("nkk->nk", covariance)
     own = diagonal[rows, best][:, None]
@@ -189,7 +189,7 @@ def pair_variances(covariance: _Array, best: _Codes) -> _Array:
 
 
 def square_roots(covariances: _Array) -> _Array:
-    """S with S S^T = R, of a stack."""
+    """Return S with S S^T = R for each covariance R of a stack."""
     values, vectors = np.linalg.eigh(covariances)
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0))[..., None, :])
 
@@ -223,7 +223,7 @@ class PairwiseRule(Rule):
         behind = conditional.means - conditional.means[rows, :, best][:, :, None]
         random = variances > 0
         deviations = np.sqrt(np.where(random, variances, 1.0))
-        # Nothing is random: the class with the larger score, and on a tie the best one.
+        # Without variance, the larger score wins; `best` wins a tie.
         tails = np.where(random, ndtr(behind / deviations), behind > 0)
         rivals = np.arange(behind.shape[2]) != best[:, None, None]
         tails = (tails * rivals).sum(axis=2)
@@ -313,8 +313,8 @@ class FittedModel:
     completion: Completion
     features: Any
     rule_name: str
-    affine: Affine | None  # the features as a map of rows
-    # Linear discriminants as a map of rows. Conditional distributions are then those of scores.
+    affine: Affine | None  # features as an affine map of the samples
+    # Linear discriminants as an affine map of the samples; completions are then of the scores.
     scores: Affine | None
     discriminants: Discriminants
     rule: Rule
@@ -332,7 +332,7 @@ class FittedModel:
 
     @property
     def needs_spectra(self) -> bool:
-        """Whether it takes their spectra."""
+        """Whether the rule takes the spectra of conditional correlations."""
         return self.rule_name == "quadratic"
 
     @property
@@ -343,7 +343,7 @@ class FittedModel:
     # ---- complete rows
 
     def transform(self, rows: _Array) -> _Array:
-        """What the classifier receives of complete rows."""
+        """Map complete samples to the inputs of the classifier."""
         return rows if self.features is None else self.features.transform(rows)
 
     @property
@@ -361,12 +361,12 @@ class FittedModel:
     # ---- incomplete rows
 
     def rule_input(self, rows: _Array) -> RuleInput:
-        """What the rule receives of rows; NaN is missing."""
+        """Condition samples (NaN is missing) on their known entries."""
         return self.input_of(self.completion.mixture_.condition(rows, **self._wanted))
 
     def prefix_input(self, rows: _Array, times: NDArray[np.int64]) -> RuleInput:
-        """The same for every row after every number of entries, row by row."""
-        if np.isnan(rows).any():  # each with a pattern of its own
+        """Condition every sample on its first entries, for several numbers of entries."""
+        if np.isnan(rows).any():  # each sample has its own pattern
             later = np.arange(rows.shape[1]) >= times[:, None]
             seen = np.where(later, np.nan, rows[:, None]).reshape(-1, rows.shape[1])
             return self.rule_input(seen)
@@ -374,7 +374,7 @@ class FittedModel:
 
     @property
     def _wanted(self) -> dict[str, Any]:
-        """What is asked of conditional distributions."""
+        """Options of conditional distributions."""
         return {
             "affine": self.conditioned_map,
             "covariance": self.needs_covariance,
@@ -383,19 +383,19 @@ class FittedModel:
         }
 
     def input_of(self, conditional: Conditional, shared: Shared | None = None) -> RuleInput:
-        """The same from conditional distributions."""
+        """Combine discriminants and conditional distributions."""
         threads = _threads.resolve(self.n_threads)
         by_scores = self.scores is not None
         return RuleInput(self.discriminants, conditional, self.width, by_scores, threads, shared)
 
     def incomplete_parts(self, missing: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
-        """Numbers of the incomplete rows, in parts of bounded memory."""
+        """Yield the indices of the incomplete rows, in blocks of bounded memory."""
         rows = np.flatnonzero(missing > 0)
         for part in blocks(len(rows), self.numbers_per_row()):
             yield rows[part]
 
     def numbers_per_row(self) -> int:
-        """About how many numbers a row takes while it is evaluated."""
+        """Approximate memory of the evaluation of one sample, in numbers."""
         k, parts = self.discriminants.count, len(self.completion.mixture_.weights)
         if self.scores is not None:
             return k * (parts * k + 4)
@@ -438,12 +438,12 @@ class FittedModel:
 
 
 def rounding_share(d: int) -> float:
-    """Relative to magnitudes, of what is summed over d features."""
+    """Rounding error of sums over d features, relative to the sum of the magnitudes."""
     return 4.0 * (d + 16) * EPS
 
 
 def rounding_of_quadratics(curved: _Array, sloped: _Array, reach: _Array, d: int) -> _Array:
-    """Of ``y^T V y + 2 g^T y``, |y| <= reach; `curved`, `sloped`: sizes of V's and g's terms."""
+    """Rounding error of ``y^T V y + 2 g^T y``, |y| <= reach, by sizes of the terms of V and g."""
     with np.errstate(over="ignore", invalid="ignore"):
         terms = np.where(curved > 0, curved * reach * reach, 0.0)
         terms = terms + np.where(sloped > 0, 2.0 * sloped * reach, 0.0)

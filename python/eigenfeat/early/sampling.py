@@ -35,11 +35,11 @@ __all__ = ["Sampled", "SampledRule", "largest_bound", "samples_of"]
 _Array = NDArray[np.float64]
 _Codes = NDArray[np.intp]
 
-MIN_SAMPLES = 1024  # of "auto"
+MIN_SAMPLES = 1024  # number of samples with "auto", at least
 MAX_SAMPLES = 2**20
 RISK = 0.01  # probability, over the samples of one row, that any of its bounds is too large
 PILOT = 32  # samples that choose the class
-PILOT_STEPS = 17, 22, 27, PILOT  # after which it is seen whether the others can change it
+PILOT_STEPS = 17, 22, 27, PILOT  # stop early if the remaining ones cannot change the class
 FIRST = 32  # samples of the first stage
 STEP = 32  # samples that are multiplied at once, at least
 CHUNK = 512  # samples that are drawn at once
@@ -96,7 +96,7 @@ class SampledRule(Rule):
         """As `Rule.largest_tau`."""
         n = len(rule_input.conditional.pattern)
         best = self.best_classes(rule_input)
-        # No bound reaches 1, and all reach 0: all samples are drawn.
+        # All samples are drawn, because no bound reaches 1.
         return self._bounds(rule_input, best, np.zeros(n), np.ones(n)), best
 
     def decide(self, rule_input: RuleInput, tau: _Array, whole: bool = False) -> RuleOutput:
@@ -110,7 +110,7 @@ class SampledRule(Rule):
     def evaluate_grid(
         self, rule_input: RuleInput, grid: _Array, best: _Codes
     ) -> Iterator[NDArray[np.bool_]]:
-        """All rows are decided at the first of the grid, as what the samples drawn so far say."""
+        """As `Rule.evaluate_grid`; at the first tau, which is next to 0, all rows are decided."""
         yield np.ones(len(best), dtype=bool)
         if len(grid) > 1:
             ends = (np.full(len(best), tau) for tau in (grid[1], grid[-1]))
@@ -121,7 +121,7 @@ class SampledRule(Rule):
     def _bounds(
         self, rule_input: RuleInput, tested: _Codes, least: _Array, enough: _Array
     ) -> _Array:
-        """(n,): the largest bound of the stages.
+        """(n,): largest bound over the stages.
 
         A row's test ends once a bound is `enough`, or `least` is out of reach.
         """
@@ -167,7 +167,7 @@ class SampledRule(Rule):
     def _agreeing(
         self, rule_input: RuleInput, rows: _Codes, tested: _Codes, samples: range
     ) -> _Codes:
-        """(m,): how many of the samples are of the class that is tested."""
+        """(m,): number of samples in the tested class."""
         votes = np.zeros(len(tested), dtype=np.intp)
         for some, codes in self._labelled(rule_input, rows, samples):
             votes[some] += (codes == tested[some][:, None]).sum(axis=1)
@@ -176,7 +176,7 @@ class SampledRule(Rule):
     def _labelled(
         self, rule_input: RuleInput, rows: _Codes, samples: range
     ) -> Iterator[tuple[_Codes, NDArray[Any]]]:
-        """Rows, and classes (b, s) of their completions, those of all times in large batches."""
+        """Yield rows and the classes (b, s) of their completions, in large batches."""
         batch: list[tuple[_Codes, _Array]] = []
         size = 0
         for some, drawn in _completions(rule_input.conditional, rows, self.seed, samples):
@@ -191,7 +191,7 @@ class SampledRule(Rule):
     def _predicted(
         self, batch: list[tuple[_Codes, _Array]]
     ) -> Iterator[tuple[_Codes, NDArray[Any]]]:
-        """The same of completions that are drawn, by one call of the classifier."""
+        """Predict drawn completions by one call of the classifier."""
         flat = [drawn.reshape(-1, drawn.shape[2]) for _, drawn in batch]
         codes = self.predict(flat[0] if len(flat) == 1 else np.concatenate(flat))
         ends = np.cumsum([len(part) for part in flat])[:-1]
@@ -207,12 +207,12 @@ def _stages(n_samples: int) -> list[int]:
 
 
 def largest_bound(n_samples: int) -> float:
-    """The largest bound there is: all samples are of the class."""
+    """Bound if all samples are in the class."""
     return float((RISK / len(_stages(n_samples))) ** (1 / n_samples))
 
 
 def samples_of(sampled: Sampled, tau: float) -> int:
-    """How many samples to take for tau, with a warning where the given number cannot reach it.
+    """Return the number of samples for tau; warn if the given number cannot reach it.
 
     "auto" takes as many as can show a reliability half-way between tau and 1, so that rows are
     decided of which some samples are of other classes.
@@ -255,7 +255,7 @@ def _completions(
     for group in np.split(rows, ends) if len(rows) else []:
         models, t = conditional.gaussians[int(conditional.pattern[group[0]])]
         for begin, end in _chunks(samples):
-            # Products of whole steps, whose roundings do not depend on how many are asked for.
+            # Multiply whole steps, so that roundings do not depend on the number of samples.
             low, high = begin // STEP * STEP, -(-end // STEP) * STEP
             chunk = begin // CHUNK
             normal, share = _chunk(seed, len(models[0].mean), chunk)

@@ -76,7 +76,7 @@ class Layout:
         return row.reshape(-1)
 
     def pad(self, row: _Array, samples: int) -> None:
-        """Fill a row (length, channels) after so many values with each channel's last one."""
+        """Fill a row (length, channels) from value `samples` on with each channel's last value."""
         for values in row.T:
             known = np.flatnonzero(~np.isnan(values[:samples]))
             values[samples:] = values[known[-1]] if len(known) else np.nan
@@ -90,12 +90,12 @@ class Rows:
     ends: NDArray[np.int64]  # (n,), in entries
 
     def take(self, which: Codes | NDArray[np.bool_] | slice) -> Rows:
-        """Some of them."""
+        """Return the rows of some series."""
         return Rows(self.rows[which], self.ends[which])
 
     @property
     def have_gaps(self) -> NDArray[np.bool_]:
-        """(n,): which series lack entries before their end."""
+        """(n,): whether a series lacks entries before its end."""
         before = np.arange(self.rows.shape[1]) < self.ends[:, None]
         return np.asarray((np.isnan(self.rows) & before).any(axis=1))
 
@@ -153,7 +153,7 @@ def pushed_value(value: ArrayLike, channels: int, *, decided: bool) -> _Array:
 
 
 def known_rows(X: ArrayLike, layout: Layout) -> _Array | None:
-    """Rows of what is known of series so far; None if X are rows already."""
+    """Return rows of the known values of running series; None if X has rows already."""
     series = series_of(X)
     return None if series is None else _laid_out(series, layout, ended=False).rows
 
@@ -220,7 +220,7 @@ def _channels_text(channels: int) -> str:
     return "one channel" if channels == 1 else f"{channels} channels"
 
 
-# ---- rows that have to be complete
+# ---- complete rows
 
 _DECIDE = "; decide takes incomplete samples"
 _FIT = (
@@ -261,7 +261,7 @@ def _finite(estimator: Any, X: Any, advice: str) -> _Array:
 
 
 def spread_steps(length: int, most: int) -> NDArray[np.int64]:
-    """At most so many numbers of samples in 1..length - 1, evenly spread; none for one sample."""
+    """At most `most` numbers in 1..length - 1, evenly spread; empty for length 1."""
     if length < 2:
         return np.empty(0, dtype=np.int64)
     at = np.linspace(1, length - 1, min(length - 1, most))
@@ -284,7 +284,7 @@ def decision_times(model: BaseEstimator, steps: ArrayLike | None, length: int) -
 
 
 def taus_of(model: BaseEstimator, reliability: ArrayLike | None, n: int) -> NDArray[np.float64]:
-    """(n,): a tau in (0, 1) for each row; None means that of a fitted model."""
+    """(n,): tau in (0, 1) of each row; None means the tau of the model."""
     given = (
         getattr(model, "reliability_", model.reliability) if reliability is None else reliability
     )
@@ -320,7 +320,7 @@ def fold_masks(
 
 @contextmanager
 def ignore_single_sample_warning() -> Iterator[None]:
-    """Without the warning of scikit-learn's shrinkage for a class of one row, in every fit."""
+    """Silence scikit-learn's warning about the shrinkage of a class with one sample."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Only one sample available", UserWarning)
         yield
@@ -353,7 +353,7 @@ BLOCK_NUMBERS = 2**22  # about 32 MB
 
 
 def blocks(n: int, numbers_per_row: int) -> Iterator[slice]:
-    """Slices of n rows, each with some BLOCK_NUMBERS numbers at most."""
+    """Yield slices of n rows of at most about BLOCK_NUMBERS numbers."""
     width = max(1, BLOCK_NUMBERS // max(1, numbers_per_row))
     for start in range(0, n, width):
         yield slice(start, min(start + width, n))

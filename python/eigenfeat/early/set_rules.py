@@ -47,22 +47,22 @@ __all__ = [
 _Array = NDArray[np.float64]
 _Codes = NDArray[np.intp]
 
-MAX_RADII = 256  # cached by reliability
+MAX_RADII = 256  # number of reliabilities whose radii are cached
 
 _ITEMS_A_GROUP = 3  # from here on one eigendecomposition is less work than a reduction for each
 _LEVELS = 128  # of radii that are tried at a time
 
-LIMIT = 1e150  # a radius that is as good as infinite
+LIMIT = 1e150  # larger radii count as infinite
 
 
 class ConfidenceSet(ABC):
     """A kind of sets about the conditional mean."""
 
-    shape = "ball"  # or "box"
-    full_covariance = False  # whether the units are those of it, or of each variance
+    shape = "ball"  # "ball" or "box"
+    full_covariance = False  # whether the set is scaled by the covariance, or by each variance
     by_spectra = False  # whether radii depend on the eigenvalues of the correlation
-    any_distribution = False  # whether nothing but its mean and covariance is supposed
-    of_scores = True  # whether sets of linear discriminants are of differences of scores
+    any_distribution = False  # whether the bound holds for every mean and covariance
+    of_scores = True  # whether linear discriminants have sets of score differences
 
     def radius(
         self,
@@ -106,7 +106,7 @@ class ConfidenceSet(ABC):
 
     @abstractmethod
     def _reliability(self, radius: _Array, degrees: _Array) -> _Array:
-        """Its inverse."""
+        """Return the probability of a radius."""
 
 
 class ChebyshevSet(ConfidenceSet):
@@ -126,7 +126,7 @@ class ChebyshevSet(ConfidenceSet):
         return np.sqrt(degrees / (1.0 - tau))
 
     def _reliability(self, radius: _Array, degrees: _Array) -> _Array:
-        # 0 where the inequality says nothing.
+        # 0 where the inequality is void.
         return np.maximum(1.0 - degrees / np.square(radius), 0.0)
 
 
@@ -279,7 +279,7 @@ class SetRule(Rule):
         return self._largest_tau(rule_input, best), best
 
     def certified_tau(self, rule_input: RuleInput, output: RuleOutput, items: _Codes) -> _Array:
-        """As `Rule.certified_tau`: a decision says no more than that its own tau is reached."""
+        """As `Rule.certified_tau`: search for it, as a decision shows only its own tau."""
         largest = self.largest_tau(rule_input.take(items))[0]
         return np.maximum(largest, output.reliability[items])
 
@@ -345,7 +345,7 @@ class SetRule(Rule):
         for step in range(80):
             good = holds(trial)
             below, above = np.where(good, trial, below), np.where(good, above, trial)
-            if step < 20:  # in octaves until there is something on both sides
+            if step < 20:  # double or halve the radius until it is bracketed
                 outward = np.where(good, np.minimum(4 * trial, above), trial / 4)
                 trial = np.where((below > 0) & (above < limit), 0.5 * (below + above), outward)
             else:
@@ -355,7 +355,7 @@ class SetRule(Rule):
         return np.where(holds(limit), limit, below)
 
     def _by_levels(self, rule_input: RuleInput, limit: _Array, best: _Codes) -> _Array:
-        """The same by many levels at a time: powers of four first, then between two of them."""
+        """Find the radii by many levels at a time: powers of four, then between two of them."""
         rows = np.arange(len(best))
         powers = np.minimum(limit, 1.0)[:, None] * 4.0 ** np.arange(-20, 21)
         radii = np.column_stack([np.minimum(powers, limit[:, None]), limit])
@@ -463,7 +463,7 @@ def _n_groups(rule_input: RuleInput, best: _Codes) -> int:
 
 
 def levels_over_sets(rule_input: RuleInput, radii: _Array, best: _Codes) -> NDArray[np.intp]:
-    """At how many of the first levels the best scores dominate.
+    """Return the number of first levels at which the best scores dominate.
 
     Radii (n, t) ascend along the levels. Differences of two quadratic discriminants over the ball
     of a pattern are ``x^T S^T V S x + 2 (S^T g)^T x + c`` with S S^T the covariance of the pattern,
@@ -502,7 +502,7 @@ def _proved(
     widths = np.sqrt(rule_input.conditional.variances[:, 0])
     size = np.linalg.norm(widths, axis=1)
     constant = rule_input.scores[rows, c] - rule_input.scores[rows, h]
-    # What evaluating two scores and a difference may have lost.
+    # Rounding errors of two scores and their difference.
     constant -= rounding_share(rule_input.n_features) * (
         rule_input.magnitudes[rows, c] + rule_input.magnitudes[rows, h]
     )
@@ -528,9 +528,9 @@ def _proved(
 def _signs(
     rule_input: RuleInput, kind: ConfidenceSet, radius: _Array, rows: _Codes, c: _Codes, h: _Codes
 ) -> NDArray[np.int32]:
-    """Signs of the minima of f_c - f_h over the sets of some rows."""
+    """Return the signs of the minima of f_c - f_h over the sets of some rows."""
     constant = rule_input.scores[rows, c] - rule_input.scores[rows, h]
-    # What evaluating two scores and a difference may have lost.
+    # Rounding errors of two scores and their difference.
     constant -= rounding_share(rule_input.n_features) * (
         rule_input.magnitudes[rows, c] + rule_input.magnitudes[rows, h]
     )

@@ -44,9 +44,9 @@ __all__ = [
 _Array = NDArray[np.float64]
 _Times = NDArray[np.int64]
 
-# What classifiers raise where they cannot be fitted to beginnings.
+# Errors of classifiers that cannot be fitted to short beginnings.
 _FAILURES = (ValueError, ArithmeticError, LookupError)
-_REPEATED = 150  # series below which folds are repeated
+_REPEATED = 150  # repeat the folds of fewer series
 _MOST_REPEATS = 3
 
 
@@ -56,17 +56,17 @@ class CannotFitError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """What a classifier says at each time of training series that it was not fitted to."""
+    """Out-of-fold probabilities of the training series at each time."""
 
-    times: _Times  # those that the classifier can take
+    times: _Times  # times at which the classifier could be fitted
     probabilities: _Array  # (R, p, n, G) by repeat of the folds; NaN for series never left out
     skipped: str = ""  # why times were left out, if any were
-    models: list[Any] | None = None  # of all series, where these are fitted anyway
+    models: list[Any] | None = None  # fitted to all series, if they were needed
     # (p,): scores times this are logits, for classifiers without `predict_proba`.
     factors: _Array | None = None
 
     def stacked(self) -> tuple[list[_Array], NDArray[np.intp]]:
-        """Probabilities (m, G) by time, repeats below each other, and which series they are of."""
+        """Return probabilities (m, G) by time, over all repeats, and the index of each series."""
         repeats, p, n, _ = self.probabilities.shape
         rows = np.tile(np.arange(n), repeats)
         flat = self.probabilities.swapaxes(0, 1).reshape(p, repeats * n, -1)
@@ -116,7 +116,7 @@ def held_out_stages(
         if isinstance(candidate, ConvolutionClassifier):
             models = list(fit_prefixes(candidate, X, y, times))
             own = [softmax(one.factor_ * one.loo_scores_, axis=1) for one in models]
-        elif hasattr(candidate, "out_of_fold_proba_"):  # a pool of views has folds of its own
+        elif hasattr(candidate, "out_of_fold_proba_"):  # a pool of views
             whole = _fitted(candidate, X, y)
             if getattr(whole, "out_of_fold_proba_", None) is not None:
                 models = [*(_fitted(candidate, X[:, :, :t], y) for t in times[:-1]), whole]
@@ -126,7 +126,7 @@ def held_out_stages(
     if not models:
         return _out_of_folds(candidate, X, y, classes, times, n_folds)
     codes, probabilities = np.searchsorted(classes, y), np.stack(own)
-    probabilities[:, np.bincount(codes)[codes] == 1] = np.nan  # without it there is no such class
+    probabilities[:, np.bincount(codes)[codes] == 1] = np.nan  # a fit without it lacks the class
     return HeldOut(times, probabilities[None], models=models)
 
 
@@ -157,7 +157,7 @@ def stage_probabilities(models: Sequence[Any], X: _Array, times: _Times, classes
 
 
 def _shared(models: Sequence[ConvolutionClassifier]) -> bool:
-    """Whether features are the same; those of files may be copies."""
+    """Whether all models have equal features."""
     first = models[0].features_
     return all(
         one.features_ is first or np.array_equal(one.features_.thresholds_, first.thresholds_)
@@ -168,7 +168,7 @@ def _shared(models: Sequence[ConvolutionClassifier]) -> bool:
 def _out_of_folds(
     candidate: Any, X: _Array, y: Labels, classes: Labels, times: _Times, n_folds: int
 ) -> HeldOut:
-    """By folds; on few series, by folds of several orders.
+    """Compute probabilities by folds, which are repeated for few series.
 
     A fold that cannot be fitted to whole series is left out, and so is a time that the classifier
     cannot take in one of the others.
@@ -212,14 +212,14 @@ def _out_of_folds(
 
 
 def _fitted(candidate: Any, X: _Array, y: Labels) -> Any:
-    """A clone fitted; class frequencies where these series do not differ."""
+    """Fit a clone, or class frequencies if the series do not differ."""
     if onset_of(X) == X.shape[2]:
         return DummyClassifier(strategy="prior").fit(_flat(X), y)
     return clone(candidate).fit(_input(candidate, X), y)
 
 
 def _probability(model: Any, X: _Array, classes: Labels) -> _Array:
-    """(n, G), of all classes, also those that a fold had none of."""
+    """(n, G): probabilities of all classes; 0 for classes that the fold lacks."""
     out = np.zeros((len(X), len(classes)))
     probabilities = np.nan_to_num(np.asarray(model.predict_proba(_input(model, X)), dtype=float))
     out[:, np.searchsorted(classes, model.classes_)] = probabilities
@@ -228,7 +228,7 @@ def _probability(model: Any, X: _Array, classes: Labels) -> _Array:
 
 
 def _class_scores(model: Any, X: _Array, classes: Labels) -> _Array:
-    """(n, G) scores; a class that a fold had none of has the least."""
+    """(n, G): scores; the smallest one for classes that the fold lacks."""
     if isinstance(model, DummyClassifier):
         return np.zeros((len(X), len(classes)))
     scores = _scores(model, _input(model, X))
@@ -251,7 +251,7 @@ def _scores(model: Any, X: Any) -> _Array:
 
 
 def _input(model: Any, X: _Array) -> _Array:
-    """Series of one channel as rows; of several as they are for models that take them."""
+    """Return series as the model takes them: with channels, or as rows."""
     if X.shape[1] > 1 and _takes_series(model):
         return X
     return _flat(X)

@@ -30,7 +30,7 @@ MAX_SAMPLES = 1500  # per regression, drawn at random
 
 
 def views_of(probability: _Array) -> _Array:
-    """(n, G + 2): what is regressed on: the probabilities, the largest, and how far it leads."""
+    """(n, G + 2): regressors: the probabilities, the largest one, and its lead."""
     top = np.sort(probability, axis=1)[:, -2:]
     return np.column_stack([probability, top[:, -1], top[:, -1] - top[:, 0]])
 
@@ -66,7 +66,7 @@ class Regression(OmitsCaches):
 
     @one_blas_thread()
     def predict(self, views: _Array, fitted: tuple[_Array, Any]) -> _Array:
-        """(m,) or (m, P) at other views."""
+        """Predict (m,) or (m, P) at other views."""
         return np.asarray(self._kernel((views - self.mean) / self.scale) @ fitted[0] + fitted[1])
 
     def _kernel(self, views: _Array) -> _Array:
@@ -78,18 +78,18 @@ class Regression(OmitsCaches):
 
 @dataclass(frozen=True, eq=False)
 class Policy:
-    """For each time but the last, what waiting is expected to save."""
+    """Regressions of the expected savings of waiting, for each time but the last."""
 
     regressions: Sequence[Regression]
     fitted: list[tuple[_Array, float]]
 
     def saving(self, k: int, probability: _Array) -> _Array:
-        """(n,): positive where it is better to wait at the k-th time."""
+        """(n,): expected savings of waiting at the k-th time."""
         return -self.regressions[k].predict(views_of(probability), self.fitted[k])
 
 
 def fitted_policy(probabilities: Sequence[_Array], costs: _Array) -> Policy:
-    """Learn when to stop from rows that the classifiers have not seen.
+    """Learn when to stop from out-of-fold probabilities.
 
     Probabilities (n, G) are by time; costs (T, n) are those of deciding each row at each time.
     """
@@ -100,7 +100,7 @@ def fitted_policy(probabilities: Sequence[_Array], costs: _Array) -> Policy:
 def stops_of_prices(
     known: Sequence[_Array], fresh: Sequence[_Array], costs: _Array
 ) -> NDArray[np.intp]:
-    """(m, P): at which times rows are decided by the policies of P prices, which others teach.
+    """(m, P): times of decision by the policies of P prices, learned from the `known` rows.
 
     Probabilities of the `known` rows (n, G) and the `fresh` ones (m, G) are by time; costs
     (T, n, P) are those of deciding each known row at each time, by price.
@@ -118,7 +118,7 @@ def stops_of_prices(
 def _induced(
     probabilities: Sequence[_Array], costs: _Array
 ) -> tuple[list[Regression], list[tuple[_Array, Any]]]:
-    """By time but the last, the regression of what waiting costs more."""
+    """Regress the extra cost of waiting at each time but the last."""
     regressions: list[Regression] = []
     fitted: list[tuple[_Array, Any]] = []
     value = costs[-1].copy()

@@ -43,16 +43,16 @@ _Given = ArrayLike | None
 
 _NONE = np.empty(0, dtype=np.intp)
 _NOTHING = _NONE, _NONE, np.empty(0)
-_REBUILT = "_lock", "_plan"  # where streams are loaded
+_REBUILT = "_lock", "_plan"  # attributes that are made anew when streams are loaded
 
-MAX_NUMBERS = 2**22  # of all times' covariances; more are computed time by time
+MAX_NUMBERS = 2**22  # size of the covariances of all times that are kept
 
 
 # ---- what all streams of a fitted model share
 
 
 class Plan:
-    """What all streams of a fitted model share: its Gaussians, and spreads at every time."""
+    """Gaussians of a fitted model and their covariances by time, shared by all its streams."""
 
     def __init__(self, model: FittedModel) -> None:
         completion = model.completion
@@ -65,7 +65,7 @@ class Plan:
         self._after: dict[int, tuple[dict[str, Any], Shared]] = {}
 
     def after(self, model: FittedModel, t: int) -> tuple[dict[str, Any], Shared]:
-        """What conditionals and rule inputs have in common after t entries."""
+        """Return the parts of rule inputs that all series share after t entries."""
         if (found := self._after.get(t)) is not None:
             return found
         gaussians, covariances = self.models, None
@@ -88,7 +88,7 @@ class Plan:
     def rule_input(
         self, model: FittedModel, entries: int, means: _Array, densities: _Array
     ) -> RuleInput:
-        """What the rule receives: of (parts, m, ell) means, after so many entries."""
+        """Make the input of the rule from means (parts, m, ell) after `entries` known entries."""
         m, alone = means.shape[1], len(means) == 1
         common, shared = self.after(model, entries)
         conditional = Conditional(
@@ -102,7 +102,7 @@ class Plan:
 
 @dataclass(eq=False, slots=True)
 class Update:
-    """One more sample of some series that have received as many, and those that it decides."""
+    """One more sample of series with equally many samples, and the decisions that it causes."""
 
     time: int
     rows: NDArray[np.intp]
@@ -128,7 +128,7 @@ _PLANS_LOCK = ProcessLock()
 
 
 def plan_of(model: FittedModel) -> Plan:
-    """The model's plan, by its rule, which every fit makes anew."""
+    """Return the model's plan; the key is its rule, which every fit makes anew."""
     with _PLANS_LOCK():
         plan = _PLANS.get(model.rule)
     if plan is None:
@@ -241,7 +241,7 @@ class Streams:
             return self._reliability.copy()
 
     def decision(self, number: int) -> StreamDecision | None:
-        """The decision of one series, once there is one."""
+        """Return the decision of one series, or None."""
         with self._lock:
             if self._code[number] < 0:
                 return None
@@ -406,7 +406,7 @@ class Streams:
         return given.reshape(len(where), channels)
 
     def _times(self, time: Any, waiting: _Codes, where: _Codes, n: int) -> NDArray[np.int64]:
-        """(m,): how many samples there are with the new ones, of series that wait."""
+        """(m,): numbers of samples after the push, of undecided series."""
         seen = self._seen[where]
         if time is None:
             return seen + 1
@@ -424,7 +424,7 @@ class Streams:
         return times
 
     def _update_of(self, time: int, rows: _Codes, samples: _Array) -> Update:
-        """The update by a sample of series that have received as many; nothing changes yet."""
+        """Compute the update by a sample of series with equally many samples; change nothing."""
         channels, seen = self._layout.channels, int(self._seen[rows[0]])
         entries = slice((time - 1) * channels, time * channels)
         one_alone = len(self) == 1
@@ -434,7 +434,7 @@ class Streams:
         gaps = self._gaps[rows] | absent.any(axis=1)
         if time > seen + 1:
             gaps[:] = True
-        if one_alone:  # innovations not yet applied are overwritten, and read by nobody
+        if one_alone:  # innovations beyond the last sample are not read
             innovations = self._innovations
             means, densities = self._means.copy(), self._densities.copy()
         else:
@@ -478,7 +478,7 @@ class Streams:
         means: _Array,
         densities: _Array,
     ) -> tuple[_Codes, _Codes, _Array]:
-        """Which of some series are decided now, their classes, and the largest taus."""
+        """Return the series that are decided now, their classes, and the largest taus."""
         fitted, n = self._model, len(rows)
         if time == self._layout.length:
             return np.arange(n), *fitted.final_decisions(whole)
@@ -505,7 +505,7 @@ class Streams:
         means: _Array,
         densities: _Array,
     ) -> Iterator[tuple[_Codes, RuleInput]]:
-        """Some of the series, and their rule inputs: by their means, or by patterns."""
+        """Yield series and their rule inputs, by running means or by missing samples."""
         entries, plan = seen * self._layout.channels, self._plan
         if not gaps.any():
             yield np.arange(len(gaps)), plan.rule_input(self._model, entries, means, densities)
@@ -518,7 +518,7 @@ class Streams:
 
 
 def _by(*keys: NDArray[np.int64]) -> Iterator[tuple[np.int64, _Codes]]:
-    """Distinct values of the first key, with numbers of those that have all keys in common."""
+    """Yield values of the first key, with the indices of the items that share all keys."""
     if not len(keys[0]):
         return
     if len(keys[0]) == 1 or all((key == key[0]).all() for key in keys):
@@ -619,7 +619,7 @@ class Stream:
 
 @dataclass(frozen=True, eq=False)
 class StreamTables:
-    """Arrays of the rule of pairs with linear discriminants, by which streams are decided.
+    """Arrays of the pairwise rule with linear discriminants, for streams.
 
     Entries of a row are in the order of time: all channels of the first value, then of the second.
     The completion has one part, or one for each class.
@@ -642,7 +642,7 @@ class StreamTables:
 def stream_tables(
     model: BaseEstimator, reliability: ArrayLike | None = None, steps: ArrayLike | None = None
 ) -> StreamTables:
-    """Return what a fitted classifier decides streams by; ValueError if its rule is another one.
+    """Return the arrays of a fitted classifier; ValueError if its rule is not pairwise.
 
     Arguments are those of `Stream`.
     """

@@ -43,7 +43,7 @@ _Places = NDArray[np.int64]
 _KERNELS = 84
 _TAPS = 9
 _GOLDEN = (np.sqrt(5.0) + 1.0) / 2.0
-_WEIGHTS = (0.0, 0.03, 0.1, 0.3, 1.0)  # of interval summaries
+_WEIGHTS = (0.0, 0.03, 0.1, 0.3, 1.0)  # candidate weights of interval summaries
 _BLOCK = 1 << 25  # features computed at once
 _MAX_OUTPUTS = 1 << 22  # numbers of outputs that thresholds are taken from at once
 _MIN_PAIRS = 16  # pairs of dilation and kernel whose outputs are computed at once
@@ -227,7 +227,7 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         return len(self.thresholds_)
 
     def _choose_channels(self, rng: Any, pairs: int) -> None:
-        """From 1 to 9 channels for each pair of dilation and kernel, few more often than many."""
+        """Draw 1 to 9 channels for each pair of dilation and kernel, small numbers more often."""
         if self.n_channels_ == 1:
             self.channels_ = np.zeros(pairs, dtype=np.int64)
             self.channel_begin_ = np.arange(pairs + 1)
@@ -273,7 +273,7 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         dtype = self.thresholds_.dtype
         if series.dtype != dtype:
             series = series.astype(dtype)
-        least = int(self.dilations_[-1])  # the core wants no dilation beyond the array
+        least = int(self.dilations_[-1])  # the core takes no dilation longer than the series
         if series.shape[2] < least:
             longer = np.zeros((*series.shape[:2], least), dtype=dtype)
             longer[:, :, : series.shape[2]] = series
@@ -479,7 +479,7 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
         self.factor_ = logit_factor(self.loo_scores_, codes)
 
     def _summaries(self, X: Any) -> list[Floats]:
-        """Summaries of intervals, or nothing."""
+        """Return the summaries of intervals, if they are used."""
         if not self.intervals:
             return []
         series, lengths = read_series(X)
@@ -548,7 +548,7 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
 
 
 def _spectra(parts: list[Floats]) -> Iterator[tuple[float, _Array, _Array]]:
-    """By weight of the second block: eigenvalues of Z Z^T and eigenvectors, but for zeros."""
+    """Yield each weight of the second block, and nonzero eigenpairs of Z Z^T."""
     widths = [part.shape[1] for part in parts]
     weights = (0.0,) if len(parts) == 1 else _WEIGHTS
     if len(parts[0]) <= sum(widths):
@@ -602,7 +602,7 @@ def fit_prefixes(
 def prefix_probabilities(
     models: Sequence[ConvolutionClassifier], X: ArrayLike, times: ArrayLike
 ) -> _Array:
-    """Compute what classifiers of `fit_prefixes` say of beginnings, in one pass.
+    """Compute probabilities of beginnings by the classifiers of `fit_prefixes`, in one pass.
 
     Parameters
     ----------
@@ -635,7 +635,7 @@ def prefix_probabilities(
 def _prefix_blocks(
     features: ConvolutionFeatures, series: Floats, times: _Places
 ) -> Iterator[tuple[_Places, Floats]]:
-    """Times, and their features (times, n, F), as many at once as memory should hold."""
+    """Yield times and their features (times, n, F), in blocks of bounded memory."""
     together = max(1, _BLOCK // (len(series) * len(features.thresholds_)))
     for begin in range(0, len(times), together):
         some = times[begin : begin + together]
@@ -676,7 +676,7 @@ def _quantiles(values: Floats, levels: _Array) -> _Array:
 def _dilations(
     length: int, per_kernel: int, most: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Dilations, and how many of a kernel's features each has: equally many per octave."""
+    """Return dilations and their numbers of features per kernel: equally many per octave."""
     count = min(per_kernel, most)
     top = np.log2(max((length - 1) / (_TAPS - 1), 1.0))
     spread = np.logspace(0, top, count, base=2).astype(np.int64)
@@ -738,7 +738,7 @@ def read_series(X: Any, n_channels: int | None = None) -> tuple[Floats, NDArray[
 
 
 def _padded(X: Any) -> tuple[Floats, NDArray[np.int64]]:
-    """Series of several lengths, with zeros behind them."""
+    """Pad series of several lengths with zeros."""
     parts: list[NDArray[Any]] = []
     for i, one in enumerate(X):
         part = np.atleast_2d(real_array(plain_rows(one), "X"))

@@ -15,8 +15,8 @@ from eigenfeat._base.validation import plain_rows, real_array, show
 
 __all__ = ["epoch_blocks", "filter_bank", "read_epochs", "read_groups", "unit_power"]
 
-_BLOCK = 1 << 18  # numbers of epochs that are worked on at a time, in the cache
-_ORDER = 4  # of the Butterworth filters
+_BLOCK = 1 << 18  # numbers of a block of epochs, which fits into the cache
+_ORDER = 4  # order of the Butterworth filters
 
 
 def read_epochs(X: Any, n_channels: int | None, form: str = "(n, channels, times)") -> NDArray[Any]:
@@ -66,7 +66,7 @@ def read_epochs(X: Any, n_channels: int | None, form: str = "(n, channels, times
 
 
 def _shapes(X: Any) -> list[tuple[int, ...]]:
-    """Shapes of the epochs of a list; nothing of an array, where they are one."""
+    """Shapes of the epochs of a list; empty for an array."""
     if isinstance(X, np.ndarray) and X.dtype != object:
         return []
     if not isinstance(X, (list, tuple, np.ndarray)):
@@ -78,13 +78,13 @@ def _shapes(X: Any) -> list[tuple[int, ...]]:
 
 
 def epoch_blocks(X: NDArray[Any]) -> Iterator[slice]:
-    """Slices of epochs of a bounded number of entries."""
+    """Yield slices of epochs with a bounded number of entries."""
     step = max(1, _BLOCK // (X.shape[1] * X.shape[2]))
     return (slice(first, first + step) for first in range(0, len(X), step))
 
 
 def unit_power(X: NDArray[Any]) -> NDArray[Any]:
-    """Epochs over their root mean square of all channels, each channel's mean subtracted first."""
+    """Centre each channel, and divide epochs by the root mean square of all channels."""
     out = X - X.mean(axis=2, keepdims=True)
     size = np.sqrt(np.einsum("nct,nct->n", out, out) / (X.shape[1] * X.shape[2]))
     constant = np.flatnonzero(~(size > 0))
@@ -142,7 +142,7 @@ def filter_bank(
 
 
 def read_groups(groups: ArrayLike | None, n: int) -> NDArray[Any] | None:
-    """Sessions (n,) of epochs; None if they are all of one that has no name."""
+    """Sessions (n,) of epochs; None for one session without a name."""
     if groups is None:
         return None
     names = np.asarray(plain_labels(groups, "groups", what="session"))

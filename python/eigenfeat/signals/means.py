@@ -33,11 +33,11 @@ _BLOCK = 4096  # matrices whose logarithms are taken at a time
 _MAX_ITER = 100
 _TOLERANCE = 2.5e-10
 _MEMORY = 8  # pairs of L-BFGS
-_NEAR = 10.0  # times the tolerance, that a step should reach to be taken for the last one
+_NEAR = 10.0  # a step expected to end below this multiple of the tolerance is the last one
 _EPS, _EPS32 = (float(np.finfo(dtype).eps) for dtype in (np.float64, np.float32))
-_ROUGH = 10.0  # times float32's rounding, that J should be for logarithms in float32
-_NARROW = 0.01  # |W^T C_i W - I|^2 / r of matrices that are too much alike for float32
-_FEW = 16  # matrices of which that is the mean
+_ROUGH = 10.0  # use float32 logarithms while J is above this multiple of their rounding
+_NARROW = 0.01  # matrices with a smaller mean |W^T C_i W - I|^2 / r are too close for float32
+_FEW = 16  # number of matrices in that mean
 
 
 def tangent_vectors(C: _Array, whitening: _Array, n_threads: int | None) -> _Array:
@@ -66,7 +66,7 @@ def _check(status: NDArray[np.int32], first: int = 0) -> None:
 
 @lru_cache(8)
 def _triangle(r: int) -> tuple[NDArray[np.intp], NDArray[np.intp], _Array]:
-    """Rows and columns of the upper triangle, and what entries of tangent vectors are times it."""
+    """Return rows and columns of the upper triangle, and the factors of its entries."""
     rows, columns = np.triu_indices(r)
     return rows, columns, np.where(rows == columns, 1.0, np.sqrt(2.0))
 
@@ -113,7 +113,7 @@ def geodesic(A: _Array, B: _Array, share: float, mean: str) -> _Array:
 
 
 class Mean(NamedTuple):
-    """G, ``G^(-1/2)``, and the tangent vectors of the matrices there where they are known."""
+    """G, ``G^(-1/2)``, and the tangent vectors of the matrices at G if they are known."""
 
     matrix: _Array
     whitening: _Array
@@ -150,11 +150,11 @@ def mean_covariance(C: _Array, weight: _Array, mean: str, n_threads: int | None)
         G = size * spectral_function(symmetric(scaled), np.exp)
         return Mean(G, inverse_root(G))
     E = _factor(arithmetic)
-    pairs: list[tuple[_Array, _Array]] = []  # steps, and by how much J fell
+    pairs: list[tuple[_Array, _Array]] = []  # steps, and the decreases of J
     step = last = np.zeros(0)
     is_last = False
     single = _in_float32(C, E)
-    expected, error = np.inf, 0.0  # norm of J, and what float32 adds to it
+    expected, error = np.inf, 0.0  # norm of J, and its error in float32
     for _ in range(_MAX_ITER):
         rotation, W = _symmetric(E) if is_last else _triangular(E)
         if single is not None and expected < _ROUGH * error:
@@ -191,7 +191,7 @@ def mean_covariance(C: _Array, weight: _Array, mean: str, n_threads: int | None)
 
 
 def _off_identity(J: _Array) -> float:
-    """Norm of J without its multiple of the identity, which a first step J leaves nothing of."""
+    """Norm of J without its multiple of the identity, which the first step removes."""
     S = symmetric(J)
     return float(np.linalg.norm(S - np.trace(S) / len(S) * np.eye(len(S))))
 
@@ -263,7 +263,7 @@ class _MeanLog(NamedTuple):
 def _mean_log(
     C: Floats, share: _Array, W: Floats, n_threads: int | None, with_vectors: bool = False
 ) -> _MeanLog:
-    """Weighted mean of the tangent vectors."""
+    """Compute the weighted mean of the tangent vectors."""
     C, W, count = np.ascontiguousarray(C), np.ascontiguousarray(W), threads.resolve(n_threads)
     total = np.zeros(W.shape[1] * (W.shape[1] + 1) // 2)
     bound = condition = 0.0
@@ -299,10 +299,11 @@ class _Float32(NamedTuple):
 
 
 def _in_float32(C: _Array, E: _Array) -> _Float32 | None:
-    """The matrices, if they differ enough from ``E E^T`` that J is far above float32's rounding."""
+    """Return the matrices in float32 if they differ enough from ``E E^T``, otherwise None."""
     r = len(E)
     W = _triangular(E)[1]
-    few = W.T @ C[:: len(C) // _FEW + 1] @ W - np.eye(r)
+    drawn = np.random.default_rng(0).permutation(len(C))[:_FEW]
+    few = W.T @ C[drawn] @ W - np.eye(r)
     if not np.mean(few**2) * r > _NARROW:
         return None
     size = float(np.linalg.norm(E) ** 2) / r

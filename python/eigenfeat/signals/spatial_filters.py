@@ -279,7 +279,7 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return np.asarray(np.einsum("nft,nft->nf", signals, signals) / epochs.shape[2])
 
     def _power_of_many(self, epochs: NDArray[Any], filters: _Array) -> NDArray[Any]:
-        """The same from covariances, for more filters than channels.
+        """Compute mean squares from covariances, for more filters than channels.
 
         With filters ``W = U B``, U of orthonormal columns, the mean squares are the diagonal of
         ``U cov(B x) U'``, whose rounding errors are relative to the power of all filters together.
@@ -348,7 +348,7 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     @property
     def _moments(self) -> list[ClassMoments]:
-        """Of each band."""
+        """Moments of each band."""
         return self.moments_ if isinstance(self.moments_, list) else [self.moments_]
 
     def _filtered(self, X: Any, channels: int | None) -> list[NDArray[Any]]:
@@ -404,7 +404,7 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.classes_ = np.asarray(merged[0].classes_)
 
     def _add(self, moments: ClassMoments, X: NDArray[Any], label: Any, weight: _Array) -> None:
-        """Samples of a class's epochs, in blocks."""
+        """Add the samples of a class's epochs, in blocks."""
         times = X.shape[2]
         for rows in epoch_blocks(X):
             epochs = X[rows]
@@ -427,7 +427,7 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             )
 
     def _check_channels(self, moments: list[ClassMoments]) -> None:
-        """Refuse recordings without power, and name channels without."""
+        """Refuse recordings without power, and warn of channels without power."""
         power = np.sum(
             [np.diag(m.second_moment(c)) for m in moments for c in m.active_classes], axis=0
         )
@@ -475,7 +475,7 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def _aligned(
         self, banks: list[NDArray[Any]], sessions: NDArray[Any] | None
     ) -> list[NDArray[Any]]:
-        """Epochs times the inverse root of their session's mean, in the span of its channels."""
+        """Whiten epochs by the mean covariance of their session, in the span of its channels."""
         n = len(banks[0])
         out = [np.empty_like(X) for X in banks]
         for name in [None] if sessions is None else np.unique(sessions):
@@ -496,7 +496,7 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return out
 
     def _solve(self) -> None:
-        """Filters of all problems of all bands."""
+        """Solve all problems of all bands."""
         parts = [self._solved(moments) for moments in self._moments]
         filters, patterns, evals, names, ranks = zip(*parts, strict=True)
         self.rank_ = max(ranks)
@@ -561,7 +561,7 @@ def _problems(
 ) -> tuple[_Array, _Array, NDArray[Any]]:
     """Covariances on both sides of each problem (P, r, r), and their names (P, 2)."""
     k = len(labels)
-    labels = np.array(labels).tolist()  # plain ones beside "rest"
+    labels = np.array(labels).tolist()  # Python objects, beside "rest"
     if k == 2 or pairs == "all":
         items = np.array(list(combinations(range(k), 2)))
         return matrices[items[:, 0]], matrices[items[:, 1]], np.array(labels)[items]
@@ -571,7 +571,7 @@ def _problems(
 
 
 def _both_ends(count: int, n: int) -> NDArray[np.intp]:
-    """First, last, second, last but one, ... of `count`, at most n."""
+    """Indices 0, count - 1, 1, count - 2, ..., at most n of them."""
     order = np.empty(count, dtype=np.intp)
     order[::2] = np.arange((count + 1) // 2)
     order[1::2] = count - 1 - np.arange(count // 2)

@@ -36,8 +36,8 @@ from eigenfeat.signals.means import (
 __all__ = ["TangentSpace"]
 
 _Array = NDArray[np.float64]
-_FLAT = 1e-20  # of the largest power: a channel below it is flat
-_UNITS = 1e3  # channels whose amplitudes differ by more than that have different units
+_FLAT = 1e-20  # a channel with a smaller share of the largest power is flat
+_UNITS = 1e3  # channels with a larger ratio of amplitudes have different units
 
 
 class TangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -263,7 +263,7 @@ class TangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def _vectors(
         self, dtype: Any, reduced: _Array, groups: ArrayLike | None, known: _Array | None
     ) -> Floats:
-        """Tangent vectors of reduced covariances; those of the one reference may be known."""
+        """Compute tangent vectors of reduced covariances; `known` are those of one reference."""
         n_bands, n = reduced.shape[:2]
         if known is not None:
             return known.astype(dtype, copy=False)
@@ -423,7 +423,7 @@ class TangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return parts
 
     def _span(self, matrices: _Array, weight: _Array, coarse: bool) -> tuple[_Array, _Array]:
-        """Basis of what the channels span, over all bands, and what leads back to channels."""
+        """Basis of the span of the channels over all bands, and its map back to channels."""
         n_bands, n, c, _ = matrices.shape
         share = weight / weight.max()
         mean = (share @ matrices.reshape(n_bands, n, c * c)).reshape(n_bands, c, c)
@@ -475,7 +475,7 @@ class TangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
 
 class _Covariances:
-    """Covariances (bands, n, c, c), and of each epoch the sum of |x_t|^4, and its length."""
+    """Covariances (bands, n, c, c), the sum of |x_t|^4 of each epoch, and its length."""
 
     def __init__(self, values: _Array, fourth: _Array, n_times: int) -> None:
         self.values = values
@@ -489,7 +489,7 @@ def _covariances(X: NDArray[Any], n_threads: int | None) -> _Array:
 
 
 def _fourth_moments(X: NDArray[Any]) -> _Array:
-    """Of each epoch the sum of |x_t|^4 about its mean."""
+    """Sum of |x_t|^4 about the mean, of each epoch."""
     fourth = np.empty(len(X))
     for rows in epoch_blocks(X):
         epochs = X[rows].astype(np.float64)
@@ -526,7 +526,7 @@ def _shrink(C: _Array, shrinkage: str | float, fourth: _Array, n_times: int) -> 
     mu = np.einsum("naa->n", C) / r
     if isinstance(shrinkage, str):
         squares = np.einsum("nab,nab->n", C, C)
-        spread = squares - r * mu**2  # of the eigenvalues, times r
+        spread = squares - r * mu**2  # variance of the eigenvalues, times r
         if shrinkage == "oas":
             top, bottom = squares / r**2 + mu**2, (n_times + 1.0) * spread / r**2
         else:
