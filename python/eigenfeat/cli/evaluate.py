@@ -10,10 +10,16 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.metrics import classification_report, confusion_matrix
+from sklearn.metrics import (
+    classification_report,
+    confusion_matrix,
+    mean_absolute_error,
+    r2_score,
+    root_mean_squared_error,
+)
 
 from eigenfeat._base.validation import show
-from eigenfeat.cli.files import check_output, check_some, opened_with_model
+from eigenfeat.cli.files import check_output, check_some, opened_with_model, predicts_numbers
 from eigenfeat.cli.output import Output, UsageError
 from eigenfeat.io.rows import FileRows
 from eigenfeat.report.evidence import N_NEIGHBORS, features_of, neighbour_labels
@@ -26,9 +32,11 @@ NAMED_PAIRS = 5  # of classes that are confused most often
 
 
 def evaluate(options: SimpleNamespace) -> int:
-    """Print accuracy, log loss and what is confused."""
+    """Print accuracy, log loss and what is confused, or errors of a regression."""
     output = Output("evaluate", options.json, options.progress)
     model, rows = opened_with_model(options, labelled=True)
+    if predicts_numbers(model):
+        return _evaluate_regression(options, model, rows, output)
     predicts = callable(getattr(model, "predict", None))
     measured: dict[str, Any]
     if not predicts and callable(getattr(model, "transform", None)):
@@ -69,6 +77,33 @@ def evaluate(options: SimpleNamespace) -> int:
         zero_division=np.nan,
     )  # fmt: skip
     output.result(result, _text(str(options.model), result, labels, of_classes))
+    return 0
+
+
+def _evaluate_regression(
+    options: SimpleNamespace, model: Any, rows: FileRows, output: Output
+) -> int:
+    """Print R^2 and the errors of a regression."""
+    model, parts = without_names(model), []
+    with output.rows("evaluating") as advance:
+        for block, position in rows.blocks():
+            parts.append((np.asarray(block.y, dtype=float), np.asarray(model.predict(block.X))))
+            advance(len(block), position.fraction)
+    true, predicted = map(np.concatenate, zip(*parts, strict=True)) if parts else ((), ())
+    check_some(len(true), rows)
+    result = {"rows": len(true), "skipped": rows.n_skipped, "seconds": advance.seconds}
+    result |= {"r2": float(r2_score(true, predicted)) if len(true) > 1 else None}
+    result |= {"root_mean_squared_error": float(root_mean_squared_error(true, predicted))}
+    result |= {"mean_absolute_error": float(mean_absolute_error(true, predicted))}
+    score = "" if result["r2"] is None else f"R^2 {result['r2']:.4f}, "
+    text = (
+        f"{options.model}: {score}root mean squared error "
+        f"{result['root_mean_squared_error']:.6g}, mean absolute error "
+        f"{result['mean_absolute_error']:.6g} in {len(true):,} rows"
+    )
+    if rows.n_skipped:
+        text += f"\n{rows.n_skipped:,} bad rows were left out"
+    output.result(result, text)
     return 0
 
 

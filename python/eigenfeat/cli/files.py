@@ -13,15 +13,29 @@ from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+from sklearn import base
+
 from eigenfeat._base.file_errors import naming
 from eigenfeat.cli.output import UsageError
 from eigenfeat.io.opening import format_of, listed_files, open_rows
 from eigenfeat.io.rows import FileRows
 from eigenfeat.io.saving import load
 
-__all__ = ["STANDARD", "check_output", "check_some", "listed", "opened_with_model", "rows_of"]
+__all__ = [
+    "STANDARD",
+    "check_output",
+    "check_some",
+    "listed",
+    "opened_with_model",
+    "rows_of",
+    *("predicts_numbers", "task_of"),
+]
 
 STANDARD = "-"
+_MIN_REGRESSION_VALUES = 21  # different numbers in the target of a regression
+_MIN_SAMPLES_PER_CLASS = 10  # on average; whole numbers with fewer samples each are no classes
+_MAX_NUMBERED_CLASSES = 100  # more whole numbers than these may be classes or not
 
 
 @contextmanager
@@ -88,7 +102,28 @@ def opened_with_model(
             "predict_early": "an early classifier (fit --model reliable)",
         }.get(method, "a classifier")
         raise ValueError(f"{options.model}: expected {hint}, got {type(model).__name__}")
+    if labelled and predicts_numbers(model):
+        options.labels = "float"
     return model, rows_of(options, labelled=labelled).prepared_for(model, fitted=True)
+
+
+def predicts_numbers(model: Any) -> bool:
+    """Whether a loaded object, which may be no estimator, is a regressor."""
+    return hasattr(model, "__sklearn_tags__") and base.is_regressor(model)
+
+
+def task_of(labels: Any) -> tuple[str, int]:
+    """The task that labels are of, "classification", "regression" or "unclear"; their number."""
+    target = np.asarray(labels)
+    if target.dtype.kind not in "iuf":
+        return "classification", 0
+    n_values = len(np.unique(target))
+    if n_values < _MIN_REGRESSION_VALUES:
+        return "classification", n_values
+    fractions = target.dtype.kind == "f" and bool((target != np.rint(target)).any())
+    if fractions or len(target) < _MIN_SAMPLES_PER_CLASS * n_values:
+        return "regression", n_values
+    return ("unclear" if n_values > _MAX_NUMBERED_CLASSES else "classification"), n_values
 
 
 def check_output(path: Path, *inputs: FileRows | str | os.PathLike[str]) -> None:

@@ -15,7 +15,7 @@ from eigenfeat.cli.output import UsageError
 
 __all__ = [
     *("CLASSIFIERS", "EXTRACTORS", "FLAGS", "MODELS", "SWITCHES", "assignment", "flag_of"),
-    *("full_name", "grid_values", "literal", "suited", "unfitted"),
+    *("TASKS", "full_name", "grid_values", "literal", "suited", "unfitted"),
 ]
 
 _Kinds = dict[str, tuple[str, str, dict[str, Any]]]  # module, class and parameters
@@ -26,6 +26,12 @@ MODELS: _Kinds = {
     "reliable": ("eigenfeat", "ReliableClassifier", {"classifier": "lda"}),
     "shift": ("eigenfeat", "MaxMarginShift", {}),
 }
+GEM_ALONE: tuple[str, str, dict[str, Any]] = ("eigenfeat", "GEM", {})  # with --features
+REGRESSOR: tuple[str, str, dict[str, Any]] = (
+    "eigenfeat",
+    "TableRegressor",
+    {},
+)  # of --task regression
 _LDA = "sklearn.discriminant_analysis"
 CLASSIFIERS: _Kinds = {
     "lda": (_LDA, "LinearDiscriminantAnalysis", {"solver": "lsqr", "shrinkage": "auto"}),
@@ -67,22 +73,25 @@ FLAGS = {
 SWITCHES = ("constant", "include_input")  # flags that are on or off, without a value
 
 
+TASKS = ("classification", "regression")
+
+
 def flag_of(name: str) -> str:
     """The flag of a parameter."""
     return "--seed" if name == "random_state" else f"--{name.replace('_', '-')}"
 
 
-def unfitted(options: SimpleNamespace, *, features: bool = False) -> Any:
+def unfitted(options: SimpleNamespace, *, features: bool = False, regression: bool = False) -> Any:
     """The model that `--model` names, with the parameters that the options set.
 
-    With `features`, that of gem is GEM alone. UsageError names an option that the model has not, or
-    whose value it does not take.
+    With `features`, that of gem is GEM alone; with `regression`, its regressor. UsageError names an
+    option that the model has not, or whose value it does not take.
     """
     kind = options.model_kind
     for part, owner in (("classifier", "reliable"), ("extractor", "shift")):
         if kind != owner and getattr(options, part) is not None:
             raise UsageError(f"--{part}: expected none with --model {kind}")
-    model = _made(("eigenfeat", "GEM", {}) if features else MODELS[kind])
+    model = _made(GEM_ALONE if features else REGRESSOR if regression else MODELS[kind])
     if kind == "reliable":
         model.set_params(classifier=_made(CLASSIFIERS[options.classifier or "lda"]))
     if options.extractor is not None:
@@ -91,11 +100,14 @@ def unfitted(options: SimpleNamespace, *, features: bool = False) -> Any:
         model.set_params(n_threads=options.threads)
     given = [(flag_of(n), n, str(v)) for n in FLAGS if (v := getattr(options, n)) is not None]
     for flag, name, _ in given:
-        own = features or kind == "gem" or name == "random_state"
+        own = features or regression or kind == "gem" or name == "random_state"
         if not own or _find(model, name) is None:
             where = f"--model {kind}; --set NAME=VALUE sets its parameters"
             where = "--model table; --model gem has it" if kind == "table" else where
             where = "--features or --moments, which fit GEM" if features else where
+            where = (
+                "--task regression; --set NAME=VALUE sets its parameters" if regression else where
+            )
             raise UsageError(f"{flag}: expected none with {where}")
     given += [(f"--set {name}", name, text) for name, text in options.assignments]
     for flag, name, text in given:

@@ -177,6 +177,7 @@ def inspect() -> None:
     opt.output_option(),
     click.option("--features", is_flag=True, help="Fit only GEM, for transform."),
     click.option("--moments", type=opt.FILE, help="Fit only GEM, on moments instead of rows."),
+    opt.task_option(),
     opt.model_options("table"),
     opt.data_options(),
     opt.categorical_option(),
@@ -184,17 +185,19 @@ def inspect() -> None:
     opt.run_options(),
     examples="""\
 eigenfeat fit rows.csv --target kind -o model.efm --ridge 0.1 --depth 2 --seed 1
+eigenfeat fit houses.csv --target price -o prices.efm --task regression
 eigenfeat fit --moments rows.efm -o features.efm
 eigenfeat fit rows.csv --target kind -o ldg.efm --model ldg --set n_components=5
 eigenfeat fit rows.csv --target kind -o early.efm --model reliable --set reliability=0.99
 eigenfeat fit rows.csv --target kind -o shift.efm --model shift --extractor pca""",
 )
 def fit() -> None:
-    """Fit a classifier or features on files.
+    """Fit a classifier, a regression or features on files.
 
-    Fits a classifier of tables (TableClassifier) and saves it. Rows that fit into --memory are read
-    once; otherwise every step reads the files again. Empty cells are missing values where the model
-    takes them.
+    Fits a classifier of tables (TableClassifier) and saves it. A target of many different numbers
+    is fitted by TableRegressor; --task says which of both is meant. Rows that fit into --memory are
+    read once; otherwise every step reads the files again. Empty cells are missing values where the
+    model takes them.
 
     --model fits other models. gem: GEM with multinomial logistic regression on its features
     (GEMClassifier), or GEM alone (--features, or --moments). ldg: directions of LDG, for transform.
@@ -247,8 +250,9 @@ def evaluate() -> None:
     precision of each class, and the pairs of classes that are confused most often. Of early
     classifiers also: accuracy, mean time and agreement with the labels of complete rows when
     decided early. Of transformers: accuracy of the 3 nearest neighbours, with their features, among
-    the other rows of the files (at most 20,000, drawn at random). Rows whose labels the model does
-    not know are counted and left out. Columns are matched as predict matches them.
+    the other rows of the files (at most 20,000, drawn at random). Of regressions: R^2, and root of
+    the mean square and mean of the errors. Rows whose labels the model does not know are counted
+    and left out. Columns are matched as predict matches them.
     """
 
 
@@ -286,6 +290,7 @@ def transform() -> None:
         type=click.Choice(["accuracy", "log_loss"]),
         help="Criterion of --model gem (default accuracy).",
     ),
+    opt.task_option(),
     opt.model_options("gem"),
     opt.data_options(),
     opt.categorical_option(),

@@ -12,11 +12,19 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import is_regressor
 from sklearn.model_selection import GridSearchCV, ParameterGrid, StratifiedKFold
 from sklearn.pipeline import Pipeline
 
 from eigenfeat._base.validation import show
-from eigenfeat.cli.files import STANDARD, check_output, check_some, opened_with_model, rows_of
+from eigenfeat.cli.files import (
+    STANDARD,
+    check_output,
+    check_some,
+    opened_with_model,
+    rows_of,
+    task_of,
+)
 from eigenfeat.cli.inspect import plain
 from eigenfeat.cli.kinds import full_name, grid_values, suited, unfitted
 from eigenfeat.cli.output import Output, UsageError
@@ -41,7 +49,10 @@ def fit(options: SimpleNamespace) -> int:
         for flag in ("features", "moments"):
             if getattr(options, flag):
                 raise UsageError(f"--{flag}: expected none with --model {options.model_kind}")
-    model = unfitted(options, features=bool(options.features or options.moments))
+    features, regression = bool(options.features or options.moments), options.task == "regression"
+    if regression:
+        _check_regression(options)
+    model = unfitted(options, features=features, regression=regression)
     amount: dict[str, Any]
     if options.moments is not None:
         if options.data:
@@ -56,51 +67,95 @@ def fit(options: SimpleNamespace) -> int:
     else:
         if not options.data:
             raise UsageError("expected files of rows, or --moments, got neither")
-        rows, classes, storage = _fitted(options, model, model, output)
+        model, rows, classes, storage = _fitted(options, model, model, output)
         keep_columns(model, rows, model.n_features_in_)
         amount = {"rows": rows.n_rows, "in_memory": storage == "in memory"}
         amount["skipped"] = rows.n_skipped
         left = f" ({rows.n_skipped:,} bad rows left out)" if rows.n_skipped else ""
         text = f"{rows.n_rows:,} rows{left} {storage}"
     save(model, options.output)
-    classes = getattr(model, "classes_", classes).tolist()
     result = {"output": str(options.output), "estimator": type(model).__name__, **amount}
-    result |= {"features": int(model.n_features_in_), "classes": classes}
+    result |= {"features": int(model.n_features_in_)}
+    if is_regressor(model):
+        result |= {"target": rows.sources[0].target_name}
+        what = f"target {result['target']!r}"
+    else:
+        result |= {"classes": getattr(model, "classes_", classes).tolist()}
+        what = f"{len(result['classes'])} classes ({show(result['classes'], 200)[1:-1]})"
     result |= {"seconds": time.perf_counter() - started}
     output.result(
         result,
-        f"{options.output}: {result['estimator']}, {text}, {result['features']} features, "
-        f"{len(classes)} classes ({show(classes, 200)[1:-1]}); {result['seconds']:.1f} s",
+        f"{options.output}: {result['estimator']}, {text}, {result['features']} features, {what}; "
+        f"{result['seconds']:.1f} s",
     )
     return 0
 
 
 def _fitted(
     options: SimpleNamespace, model: Any, reader: Any, output: Output
-) -> tuple[FileRows, Any, str]:
-    """Fit a model to the rows as `reader` reads them; the rows, labels, and where they were."""
+) -> tuple[Any, FileRows, Any, str]:
+    """Fit a model to the rows as `reader` reads them; model, rows, labels and their storage.
+
+    The model is a regressor instead if the target shows that one is meant.
+    """
+    if is_regressor(model):
+        options.labels = "float"
     rows = rows_of(options)
     check_output(options.output, rows)
     rows = rows.prepared_for(reader, fitted=False)
     with output.rows("reading") as advance:
         whole = rows.gathered(options.memory * 1e9, advance)
         advance.shown = advance.shown and whole is not None
+    first = whole if whole is not None else next(iter(rows))
+    check_some(len(first), rows)
+    if not is_regressor(model) and options.task == "auto" and options.labels == "auto":
+        task, n_values = task_of(first.y)
+        numbers = f"{n_values:,} different numbers in the target {rows.sources[0].target_name!r}"
+        if task == "unclear":
+            raise UsageError(
+                f"--task: expected classification or regression, got auto for {numbers}"
+            )
+        if task == "regression":
+            _check_regression(options, numbers)
+            model = unfitted(options, regression=True)
+            what = "fitting a regression (--task classification makes a class of each)"
+            output.say(f"{numbers}: {what}")
     if whole is not None:
-        check_some(len(whole), rows)
-        if rows.encoder is not None:
+        if is_regressor(model):
+            model.fit(whole.X, np.asarray(whole.y, dtype=float))
+        elif rows.encoder is not None:
             model.fit(rows)  # which have been gathered
         else:
             model.fit(whole.X, whole.y)
-        return rows, np.unique(np.asarray(whole.y)), "in memory"
-    if reader is not model or options.model_kind not in ("table", "gem"):
+        return model, rows, np.unique(np.asarray(whole.y)), "in memory"
+    in_blocks = options.model_kind in ("table", "gem") and not is_regressor(model)
+    if reader is not model or not in_blocks:
+        task = "--task regression" if is_regressor(model) else f"--model {options.model_kind}"
         raise ValueError(
-            f"--memory: expected rows that fit into it with --model {options.model_kind} and with "
-            f"search, got more than {options.memory:g} GB"
+            f"--memory: expected rows that fit into it with {task} and with search, got more than "
+            f"{options.memory:g} GB"
         )
     output.say("more rows than --memory: fitting block by block")
     rows.memory = 0.0
     model.fit(rows)
-    return rows, None, "block by block"
+    return model, rows, None, "block by block"
+
+
+def _check_regression(options: SimpleNamespace, reason: str = "--task regression") -> None:
+    """UsageError where only classes can be fitted."""
+    search = "--grid" if hasattr(options, "grid") else None
+    others = {
+        search: True,
+        f"--model {options.model_kind}": options.model_kind not in ("table", "gem"),
+        "--features": getattr(options, "features", False),
+        "--moments": getattr(options, "moments", None) is not None,
+    }
+    if wrong := next((name for name, given in others.items() if name and given), None):
+        what = "search fits classes alone" if wrong == search else f"{wrong} needs classes"
+        raise UsageError(
+            f"--task: expected classification, as {what}, got {reason}; --task classification "
+            "makes a class of each number"
+        )
 
 
 # ---- search --------------------------------------------------------------------------------------
@@ -112,9 +167,11 @@ SHOWN = 10  # candidates
 def search(options: SimpleNamespace) -> int:
     """Try candidates, and save the best one fitted to all rows."""
     output, started = Output("search", options.json, options.progress), time.perf_counter()
+    if options.task == "regression":
+        _check_regression(options)
     kind, searched = options.model_kind, _search(options, grid_values(options.grid))
     reader = searched._base() if kind == "gem" else searched
-    rows, _, _ = _fitted(options, searched, reader, output)
+    _, rows, _, _ = _fitted(options, searched, reader, output)
     model = getattr(searched, "best_estimator_", searched)
     model = model["shift"] if kind == "shift" else model
     keep_columns(model, rows, model.n_features_in_)

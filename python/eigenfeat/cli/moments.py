@@ -10,7 +10,7 @@ from typing import Any
 
 from eigenfeat._base.saved_files import FileFormatError
 from eigenfeat._base.validation import differing_name, show
-from eigenfeat.cli.files import check_output, check_some, rows_of
+from eigenfeat.cli.files import check_output, check_some, rows_of, task_of
 from eigenfeat.cli.output import InterruptedRunError, Interrupts, Output, UsageError
 from eigenfeat.io.rows import FileRows, Position
 from eigenfeat.moments.class_moments import ClassMoments
@@ -49,6 +49,13 @@ def moments(options: SimpleNamespace) -> int:
     resumed_from = position.rows if position else 0
     with Interrupts() as interrupts, output.rows("moments") as advance:
         for block, after in rows.blocks(position):
+            if position is None and options.labels == "auto" and block.y is not None:
+                task, n_values = task_of(block.y)
+                if task == "regression":
+                    raise UsageError(
+                        f"--target: expected labels of classes, got {n_values:,} different numbers "
+                        f"in {len(block):,} rows; --labels str makes a class of each"
+                    )
             try:
                 total.update(block.X, block.y, n_threads=options.threads)
             except ValueError:

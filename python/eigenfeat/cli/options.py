@@ -15,6 +15,7 @@ from eigenfeat.cli.kinds import (
     FLAGS,
     MODELS,
     SWITCHES,
+    TASKS,
     assignment,
     flag_of,
 )
@@ -147,6 +148,12 @@ def data_options(*, target: bool = True) -> Decorator:
         option("--n-features", type=COUNT, help="Columns of svmlight files."),
         option("--zero-based/--no-zero-based", default=None, help=based),
     )
+
+
+def task_option() -> Decorator:
+    """--task."""
+    text = "Fit classes or a regression to the target (default auto: by the numbers in it)."
+    return option("--task", type=Choice(["auto", *TASKS]), default="auto", help=text)
 
 
 def categorical_option() -> Decorator:

@@ -88,4 +88,4 @@ def test_what_cannot_be_evaluated_is_named(files):
     ef.save(ef.TableRegressor().fit(X, X[:, 0]), "regressor.efm")
     status, _, err = run("evaluate", "regressor.efm", "test.csv", "--target", "kind")
     assert status == 1
-    assert "regressor.efm: expected a classifier, got TableRegressor" in err
+    assert "test.csv: line 2, column 'kind': expected a float label" in err

@@ -1,0 +1,98 @@
+"""`--task`: a target of many different numbers is fitted by a regression, never by classes."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from command_line import run
+from table_files import arrow_modules
+
+import eigenfeat as ef
+
+
+@pytest.fixture
+def houses(tmp_path, monkeypatch):
+    """A table with a word and a gap, whose target has some 200 different whole numbers."""
+    arrow_modules()
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    monkeypatch.chdir(tmp_path)
+    random = np.random.default_rng(0)
+    area, zone = random.normal(1500, 400, 500).round(), random.choice(["RL", "RM"], 500)
+    price = 100 * area + 20_000 * (zone == "RL") + random.normal(0, 5000, 500)
+    frame = pd.DataFrame({"area": area, "zone": zone, "price": price.round(-3).astype(int)})
+    frame.loc[7, "area"] = None
+    frame[:400].to_csv("train.csv", index=False)
+    frame[400:].to_csv("new.csv", index=False)
+    return frame
+
+
+FIT = ("fit", "train.csv", "--target", "price", "-o", "m.efm")
+
+
+def test_many_numbers_are_fitted_by_a_regression(houses):
+    status, out, err = run(*FIT)
+    assert status == 0
+    assert out.startswith("m.efm: TableRegressor, 400 rows in memory, 2 features, target 'price'; ")
+    assert "153 different numbers in the target 'price': fitting a regression (--task cl" in err
+    X, y = houses.drop(columns="price"), houses["price"]
+    expected = ef.TableRegressor().fit(X[:400], y[:400])
+    assert run("predict", "m.efm", "new.csv", "-o", "found.npy")[0] == 0
+    np.testing.assert_allclose(np.load("found.npy"), expected.predict(X[400:]), rtol=1e-9)
+    np.testing.assert_allclose(ef.load("m.efm").predict(X[400:]), np.load("found.npy"))
+    found = json.loads(run("evaluate", "m.efm", "new.csv", "--target", "price", "--json")[1])
+    assert found["r2"] == pytest.approx(expected.score(X[400:], y[400:]))
+    assert found["r2"] > 0.9
+    said = run("evaluate", "m.efm", "new.csv", "--target", "price")[1]
+    assert said.startswith(f"m.efm: R^2 {found['r2']:.4f}, root mean squared error ")
+
+
+def test_the_task_can_be_said(houses):
+    status, out, err = run(*FIT, "--task", "regression", "--seed", "3", "--json")
+    assert (status, err) == (0, "")
+    assert json.loads(out)["target"] == "price"
+    assert ef.load("m.efm").random_state == 3
+    houses["price"] = houses["price"] // 50_000  # a few numbers are classes
+    houses.to_csv("train.csv", index=False)
+    assert json.loads(run(*FIT, "--json", "--set", "views=columns")[1])["classes"] == [
+        0,
+        1,
+        2,
+        3,
+        4,
+        5,
+    ]
+    assert run(*FIT, "--task", "regression")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("command", "error"),
+    [
+        (
+            (*FIT, "--model", "ldg", "--drop", "zone", "--skip-bad"),
+            "as --model ldg needs classes, got 15",
+        ),
+        ((*FIT, "--features", "--drop", "zone"), "as --features needs classes, got 153 diff"),
+        (("search", *FIT[1:]), "--task: expected classification, as search fits classes alone"),
+        (("search", *FIT[1:], "--task", "regression"), "as search fits classes alone, got --task"),
+        ((*FIT, "--task", "regression", "--depth", "2"), "--depth: expected none with --task regr"),
+        (
+            ("moments", *FIT[1:], "--drop", "zone", "--skip-bad"),
+            "--target: expected labels of classes, got 15",
+        ),
+    ],
+)
+def test_what_needs_classes_refuses_many_numbers(houses, command, error):
+    status, out, err = run(*command)
+    assert (status, out) == (2, "")
+    assert error in err
+
+
+def test_whole_numbers_that_may_be_classes_are_asked_about(houses):
+    houses.assign(price=np.arange(500) % 120).iloc[np.arange(6000) % 500].to_csv(
+        "train.csv", index=False
+    )
+    status, _, err = run(*FIT)
+    assert status == 2
+    assert "--task: expected classification or regression, got auto for 120 different num" in err
