@@ -6,12 +6,12 @@ import re
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from eigenfeat._base.threads import cached_property
 from eigenfeat._base.types import DType, Labels
 from eigenfeat._base.validation import aligned, counted, refuse_complex, show
 

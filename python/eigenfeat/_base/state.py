@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import functools
+from functools import cached_property
 from typing import Any, ClassVar
-
-from eigenfeat._base.threads import cached_property
 
 __all__ = ["OmitsCaches"]
 
@@ -22,9 +20,10 @@ class OmitsCaches:
     _caches: ClassVar[frozenset[str]] = frozenset()
 
     def __getstate__(self) -> dict[str, Any]:
-        kinds = (cached_property, functools.cached_property)
+        cls = type(self)
         return {
             name: value
             for name, value in vars(self).items()
-            if name not in self._caches and not isinstance(getattr(type(self), name, None), kinds)
+            if name not in self._caches
+            and not isinstance(getattr(cls, name, None), cached_property)
         }

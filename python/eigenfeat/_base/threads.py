@@ -1,4 +1,4 @@
-"""Numbers of threads, and values computed once, also among threads and forked processes."""
+"""Numbers of threads: the core's own, and those of the BLAS libraries of this process."""
 
 from __future__ import annotations
 
@@ -6,19 +6,16 @@ import io
 import os
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr
 from functools import cache
 from numbers import Integral
-from typing import Any, Generic, TypeVar, overload
+from typing import Any
 
 import joblib
 
 __all__ = [
-    "Lazy",
-    "LazySolution",
     "ProcessLock",
-    "cached_property",
     "count_cores",
     "default",
     "one_blas_thread",
@@ -133,16 +130,10 @@ def _controller() -> Any:
     return ThreadpoolController().select(user_api="blas")
 
 
-# ---- values that are computed once ---------------------------------------------------------------
-
-
-T = TypeVar("T")
-
-
 class ProcessLock:
     """``with lock():`` waits for other threads of this process.
 
-    A plain lock that some thread holds while another one forks stays locked in the child for ever.
+    A plain lock that one thread holds while another one forks stays locked in the child for ever.
     What it guards must therefore be good at any moment, or be computed anew.
     """
 
@@ -153,96 +144,3 @@ class ProcessLock:
         process = os.getpid()
         # setdefault: two threads that come first get the same lock.
         return self._locks.get(process) or self._locks.setdefault(process, threading.Lock())
-
-
-class Lazy(Generic[T]):
-    """Hold ``compute()``, called at most once; an error is raised again at each call.
-
-    Pickles and copies carry the value if it is there, and otherwise `compute`.
-    """
-
-    def __init__(self, compute: Callable[[], T]) -> None:
-        self._compute: Callable[[], T] | None = compute
-        self._value: T | None = None
-        self._lock = ProcessLock()
-
-    @classmethod
-    def of(cls, value: T) -> Lazy[T]:
-        """Hold a value that is there."""
-        made = cls(lambda: value)
-        made()
-        return made
-
-    def __call__(self) -> T:
-        """Return the value, computing it if need be."""
-        with self._lock():
-            if self._compute is not None:
-                self._value = self._compute()
-                self._compute = None
-            return self._value  # type: ignore[return-value]
-
-    @property
-    def is_ready(self) -> bool:
-        """Whether the value has been computed."""
-        return self._compute is None
-
-    def __getstate__(self) -> dict[str, Any]:
-        with self._lock():
-            return {"compute": self._compute, "value": self._value}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self._compute, self._value = state["compute"], state["value"]
-        self._lock = ProcessLock()
-
-
-class LazySolution:
-    """Base class of estimators with ``_solution``, a `Lazy` that ``_hold(moments_)`` makes.
-
-    Copies, pickles and files have the solution itself, or None if it has not been computed.
-    """
-
-    def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = dict(super().__getstate__())  # type: ignore[call-overload]
-        if "_solution" in state:
-            lazy: Lazy[Any] = state["_solution"]
-            state["_solution"] = lazy() if lazy.is_ready else None
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)  # type: ignore[misc]
-        if "_solution" not in state:
-            return
-        if state["_solution"] is None:
-            self._hold(self.moments_)  # type: ignore[attr-defined]
-        else:
-            self._solution: Lazy[Any] = Lazy.of(state["_solution"])
-
-
-class cached_property(Generic[T]):  # noqa: N801, its name is that of functools's
-    """As `functools.cached_property` is since Python 3.12; before, it holds a lock.
-
-    All objects of a class share that lock. A process that is forked while any thread computes the
-    property has it locked for ever, and hangs when it computes the property itself. Without the
-    lock, threads that come at the same time may compute the same value each.
-    """
-
-    def __init__(self, compute: Callable[[Any], T]) -> None:
-        self._compute = compute
-        self.__doc__ = compute.__doc__
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    @overload
-    def __get__(self, instance: None, owner: type) -> cached_property[T]: ...
-
-    @overload
-    def __get__(self, instance: Any, owner: type) -> T: ...
-
-    def __get__(self, instance: Any, owner: type) -> Any:
-        if instance is None:
-            return self
-        value = self._compute(instance)
-        # The first value stays: whoever asks gets the same object. From now on Python finds it in
-        # the object's own attributes, and does not come here.
-        return vars(instance).setdefault(self._name, value)

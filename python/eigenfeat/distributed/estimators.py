@@ -153,7 +153,7 @@ class GEM(_OnDask, gem.GEM):
     """
 
     _local: ClassVar[Any] = gem.GEM
-    _solve_with: ClassVar[Any] = staticmethod(solve_pencils_if_many)
+    _pencil_solver: ClassVar[Any] = staticmethod(solve_pencils_if_many)
 
     def transform(self, X: Rows | RowBlocks | Collection) -> Any:
         """Expand rows into features; a lazy Dask array for a Dask collection.
@@ -172,7 +172,7 @@ class GEM(_OnDask, gem.GEM):
         )
 
     def _sent(self) -> Any:
-        self._solved()  # solved for here, not by every worker
+        _ = self._solution  # solved for here, not by every worker
         twin = self.to_local()
         twin.moments_ = ClassMoments()  # which are large, and of no use to predictions
         return twin

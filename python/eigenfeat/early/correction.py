@@ -44,13 +44,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.state import OmitsCaches
-from eigenfeat._base.threads import cached_property
 from eigenfeat._base.types import Labels
 from eigenfeat.early.completion import filled
 from eigenfeat.early.rules import (

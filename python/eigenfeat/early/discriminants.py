@@ -8,6 +8,7 @@ otherwise.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.state import OmitsCaches
-from eigenfeat._base.threads import cached_property
 from eigenfeat._base.validation import show
 from eigenfeat.expansion.features import expand
 from eigenfeat.regions.dominance import SeparableClasses

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, cast
 
 import numpy as np
@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtr
 
 from eigenfeat._base import threads as _threads
-from eigenfeat._base.threads import cached_property
 from eigenfeat.early.completion import Completion, Conditional, filled
 from eigenfeat.early.discriminants import (
     Affine,

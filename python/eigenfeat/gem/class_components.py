@@ -7,7 +7,6 @@ of one class is specific to it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -16,7 +15,6 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from eigenfeat._base.labels import check_two_labels
-from eigenfeat._base.threads import Lazy
 from eigenfeat.gem.gem import GEM
 from eigenfeat.pencils import rayleigh_matrices as matrices
 from eigenfeat.pencils.class_matrices import Span, span_of
@@ -141,13 +139,14 @@ class ClassComponents(GEM):
         self.n_threads = n_threads
         self.verbose = verbose
 
-    def _hold(self, moments: ClassMoments) -> None:
-        self.moments_ = moments
-        self.classes_ = np.asarray(moments.classes_)
+    def _settings(self) -> Any:
         settings = matrices.Parameters(
             int(self.n_directions), 0.0, self.scale, self.center == "class", "auto", self.n_threads
         )
-        self._solution = Lazy(partial(_by_class, moments, settings, self.kind == "vanishing"))
+        return settings, self.kind == "vanishing"
+
+    def _solve(self, moments: ClassMoments, settings: Any) -> Solution:
+        return _by_class(moments, *settings)
 
     def _stem(self, pair: Any, rank: int) -> str:
         return f"{self.kind}_{pair[0]}_rank{rank}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from functools import partial
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -14,10 +13,9 @@ from sklearn.base import TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
+from sklearn.utils.validation import _check_feature_names_in
 
 from eigenfeat._base.labels import check_two_labels
-from eigenfeat._base.threads import Lazy, LazySolution
 from eigenfeat._base.types import Floats, Pairs, RandomState, Rows, Targets, Weights
 from eigenfeat._base.validation import take_names
 from eigenfeat.expansion.features import check_powers, column_suffixes, expand
@@ -54,7 +52,7 @@ if TYPE_CHECKING:
 __all__ = ["GEM"]
 
 
-class GEM(Verbose, FittedDirections, LazySolution, TransformerMixin, BaseEstimator):
+class GEM(Verbose, FittedDirections, TransformerMixin, BaseEstimator):
     """Discriminative features from generalized eigenvectors, for any linear classifier.
 
     Use it before a linear classifier of your own, where classes differ in variances and not only in
@@ -133,7 +131,7 @@ class GEM(Verbose, FittedDirections, LazySolution, TransformerMixin, BaseEstimat
     0.97
     """
 
-    _solve_with: ClassVar[Any] = None  # what pencils are solved with, if not with the core here
+    _pencil_solver: ClassVar[Any] = None  # what pencils are solved with, if not with the core here
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "ridge": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"}), None],
         "n_directions": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
@@ -296,7 +294,7 @@ class GEM(Verbose, FittedDirections, LazySolution, TransformerMixin, BaseEstimat
         self._seed = self._draw_seed()
         trial = None if rows is None else tried_scales(Settings.of(self, self._seed), rows, moments)
         self._trial = trial
-        self._hold(moments)
+        self._keep_moments(moments)
         self._solve_now()
         return self
 
@@ -315,7 +313,7 @@ class GEM(Verbose, FittedDirections, LazySolution, TransformerMixin, BaseEstimat
             ``[input, if included | for s in (+, -): for a in powers: F columns]``; with
             ``expansion="none"`` F columns.
         """
-        result = self._solved()
+        result = self._solution
         rows = validate_data(self, X, reset=False, **ALLOW_NAN)
         rows = complete(getattr(self, "completion_", None), rows, self.n_threads)
         return expand(
@@ -329,7 +327,7 @@ class GEM(Verbose, FittedDirections, LazySolution, TransformerMixin, BaseEstimat
         )
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_solution")
+        return hasattr(self, "moments_")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -337,10 +335,6 @@ class GEM(Verbose, FittedDirections, LazySolution, TransformerMixin, BaseEstimat
         tags.input_tags.sparse = tags.input_tags.allow_nan = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-    def _solved(self) -> Solution:
-        check_is_fitted(self)
-        return self._solution()
 
     def _checked(self, X: Any, y: Any, sample_weight: Weights, *, reset: bool) -> Any:
         """Rows, labels and weights, without rows of no weight."""
@@ -361,21 +355,24 @@ class GEM(Verbose, FittedDirections, LazySolution, TransformerMixin, BaseEstimat
             self._seed = self._draw_seed()
             rows = MemoryRows.of(X, y, weight, self.n_threads)
             self._trial = tried_scales(Settings.of(self, self._seed), rows, moments)
-        self._hold(moments)
+        self._keep_moments(moments)
 
     def _draw_seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
-    def _hold(self, moments: ClassMoments) -> None:
-        """Keep the moments, and a promise to solve for their directions."""
-        self.moments_ = moments
+    def _keep_moments(self, moments: ClassMoments) -> None:
+        super()._keep_moments(moments)
         self.classes_ = np.asarray(moments.classes_)
-        how = (Settings.of(self, self._seed), self._trial, self._solve_with)
-        self._solution = Lazy(partial(solve, moments, *how))
+
+    def _settings(self) -> Settings:
+        return Settings.of(self, self._seed)
+
+    def _solve(self, moments: ClassMoments, settings: Settings) -> Solution:
+        return solve(moments, settings, self._trial, self._pencil_solver)
 
     def _solve_now(self) -> None:
         started = time.perf_counter()
-        result = self._solution()
+        result = self._solution
         self._log(f"scale: {result.scale}")
         pairs = len({tuple(pair) for pair in result.pairs.tolist()})
         self._log(f"directions: {len(result.ranks)} of {pairs} class pairs", started)
@@ -402,7 +399,7 @@ class GEM(Verbose, FittedDirections, LazySolution, TransformerMixin, BaseEstimat
             Numerator and denominator label (or name, as in "gem_3_vs_rest_rank0_pos_pow1"), rank
             within the pair, half wave, and power.
         """
-        result = self._solved()
+        result = self._solution
         inputs = _check_feature_names_in(self, input_features)
         ranked = zip(result.pairs, result.ranks, strict=True)
         stems = [self._stem(pair, rank) for pair, rank in ranked]

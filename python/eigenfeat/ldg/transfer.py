@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -23,7 +24,6 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.labels import check_two_labels
-from eigenfeat._base.threads import cached_property
 from eigenfeat._base.types import Floats, Targets
 from eigenfeat._base.validation import FLOATS, MOST, check_number, random_generator, show
 from eigenfeat.expansion.features import expand

@@ -33,7 +33,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,7 +43,7 @@ from scipy.linalg import solve_triangular
 from scipy.optimize import nnls
 from scipy.special import softmax
 
-from eigenfeat._base.threads import cached_property, one_blas_thread
+from eigenfeat._base.threads import one_blas_thread
 from eigenfeat._base.types import Codes
 from eigenfeat.linear.logit_problem import (
     LogitProblem,

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
@@ -17,7 +18,6 @@ from eigenfeat._base import threads as _threads
 from eigenfeat._base.core import core
 from eigenfeat._base.labels import LabelTable
 from eigenfeat._base.saved_files import read_arrays, write_arrays
-from eigenfeat._base.threads import cached_property
 from eigenfeat._base.types import DType, Labels, Rows, Weights
 from eigenfeat._base.validation import (
     CsrRows,

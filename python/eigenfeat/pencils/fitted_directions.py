@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.core import core
 from eigenfeat._base.labels import check_two_labels
-from eigenfeat._base.threads import resolve
+from eigenfeat._base.threads import one_blas_thread, resolve
 from eigenfeat._base.types import Labels
 from eigenfeat.expansion.features import Directions, expand
 from eigenfeat.moments.class_moments import ClassMoments, column_deviations
@@ -31,7 +32,15 @@ if TYPE_CHECKING:
     from eigenfeat.pencils.crawford import PairConditions
     from eigenfeat.samples.labelled import LabelledRows
 
-__all__ = ["DEFAULT_RIDGE", "FittedDirections", "Settings", "Solution", "solve", "tried_scales"]
+__all__ = [
+    "DEFAULT_RIDGE",
+    "FittedDirections",
+    "Settings",
+    "Solution",
+    "SolvedWhenRead",
+    "solve",
+    "tried_scales",
+]
 
 
 # ---- parameters ----------------------------------------------------------------------------------
@@ -352,46 +361,75 @@ def solve(
     return Solution(directions, offset, result.eigenvalues, result.pairs, result.ranks, scale)
 
 
-class FittedDirections:
-    """The fitted attributes that are read from a solution, which is solved for when first asked."""
+class SolvedWhenRead:
+    """Base class of estimators whose solution is computed from `moments_` when it is first read.
+
+    `partial_fit` only accumulates moments; `fit` reads the solution. There is no lock, which a
+    forked process might inherit locked: threads that read at the same time may each solve, with
+    the same result.
+    """
 
     moments_: ClassMoments
-    _seed: int
+    _solve_with: Any
 
-    def _solved(self) -> Solution:
-        """Return the solution, or raise if there are no moments yet."""
+    def _keep_moments(self, moments: ClassMoments) -> None:
+        """Keep moments and the parameters to solve with; forget the solution of earlier moments."""
+        self.moments_, self._solve_with = moments, self._settings()
+        self.__dict__.pop("_known_solution", None)
+
+    @property
+    def _solution(self) -> Any:
+        check_is_fitted(self)
+        known = self.__dict__
+        if "_known_solution" not in known:
+            with one_blas_thread():
+                known["_known_solution"] = self._solve(self.moments_, self._solve_with)
+        return known["_known_solution"]
+
+    def _settings(self) -> Any:
+        """The parameters that `_solve` needs."""
         raise NotImplementedError
+
+    def _solve(self, moments: ClassMoments, settings: Any) -> Any:
+        """Compute the solution from moments."""
+        raise NotImplementedError
+
+
+class FittedDirections(SolvedWhenRead):
+    """The fitted attributes that are read from a `Solution`."""
+
+    _solve_with: Settings
 
     @property
     def directions_(self) -> NDArray[np.float64]:
         """(d, F) directions, one per column."""
-        return self._solved().directions
+        return self._solution.directions
 
     @property
     def offset_(self) -> NDArray[np.float64]:
         """(F,) offsets of the projections."""
-        return self._solved().offset
+        return self._solution.offset
 
     @property
     def eigenvalues_(self) -> NDArray[np.float64]:
         """(F,) eigenvalues."""
-        return self._solved().eigenvalues
+        return self._solution.eigenvalues
 
     @property
     def pairs_(self) -> Labels:
         """(F, 2) labels of the numerator and denominator classes, or names of contrasts."""
-        return self._solved().pairs
+        return self._solution.pairs
 
     @property
     def ranks_(self) -> NDArray[np.intp]:
         """(F,) ranks within the pairs."""
-        return self._solved().ranks
+        return self._solution.ranks
 
     @property
     def pair_conditions_(self) -> PairConditions:
         """Crawford numbers and sampling errors of the pencils; computed at each access."""
-        result = self._solved()
-        settings, scale = Settings.of(self, self._seed), result.scale
+        result = self._solution
+        settings, scale = self._solve_with, result.scale
         return pair_conditions(
             self.moments_,
             pairs=settings.pairs,
@@ -413,14 +451,14 @@ class FittedDirections:
     @property
     def scale_report_(self) -> ScaleReport:
         """Report on the choice of `scale`."""
-        return self._solved().scale
+        return self._solution.scale
 
     @property
     def scale_(self) -> str:
         """The choice made for `scale`, "none" or "columns"."""
-        return self._solved().scale.choice
+        return self._solution.scale.choice
 
     @property
     def column_scale_(self) -> NDArray[np.float64]:
         """(d,) divisors of the columns."""
-        return self._solved().scale.column_scale
+        return self._solution.scale.column_scale

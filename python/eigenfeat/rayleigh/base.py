@@ -19,12 +19,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.labels import check_two_labels
-from eigenfeat._base.threads import Lazy, LazySolution
 from eigenfeat._base.types import Floats, Rows, Weights
 from eigenfeat._base.validation import FLOATS, take_names
 from eigenfeat.expansion.features import expand
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils import rayleigh_matrices as matrices
+from eigenfeat.pencils.fitted_directions import SolvedWhenRead
 from eigenfeat.samples.blocks import RowBlocks
 from eigenfeat.samples.completion import ALLOW_NAN, GaussianRows, complete, refuse_missing
 from eigenfeat.samples.estimator import (
@@ -56,7 +56,7 @@ _OfMomentsOfClasses = TypeVar("_OfMomentsOfClasses", bound="OfMomentsOfClasses")
 _UnsupervisedRayleigh = TypeVar("_UnsupervisedRayleigh", bound="UnsupervisedRayleigh")
 
 
-class OfMoments(LazySolution, BaseEstimator):
+class OfMoments(SolvedWhenRead, BaseEstimator):
     """Base class: moments, and what is computed from them when first needed."""
 
     _supervised = False
@@ -64,7 +64,6 @@ class OfMoments(LazySolution, BaseEstimator):
 
     completion_: GaussianRows
     moments_: ClassMoments
-    _solution: Lazy[Any]
 
     def fit_moments(self: _OfMoments, moments: ClassMoments) -> _OfMoments:
         """Fit to given moments.
@@ -88,8 +87,8 @@ class OfMoments(LazySolution, BaseEstimator):
                 check_two_labels(moments.active_classes)
             take_names(self, moments)
             keep_completion(self, None)
-            self._hold(moments.copy())
-            self._solved()
+            self._keep_moments(moments.copy())
+            _ = self._solution
         return self
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -102,23 +101,10 @@ class OfMoments(LazySolution, BaseEstimator):
         tags.input_tags.allow_nan = "ensure_all_finite" in self._checks
         return tags
 
-    def _solved(self) -> Any:
-        check_is_fitted(self)
-        return self._solution()
-
     def _rows(self, X: Any) -> Any:
         """Rows to predict or to project, checked and without missing entries."""
         rows = validate_data(self, X, reset=False, **self._checks)
         return complete(getattr(self, "completion_", None), rows, self.n_threads)
-
-    def _hold(self, moments: ClassMoments) -> None:
-        """Keep the moments, and a promise to compute what is needed of them."""
-        self._solution = Lazy(self._solver(moments))
-        self.moments_ = moments
-
-    def _solver(self, moments: ClassMoments) -> Callable[[], Any]:
-        """Return what computes the solution with the parameters of now; must pickle."""
-        raise NotImplementedError
 
 
 class RayleighTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OfMoments):
@@ -134,28 +120,28 @@ class RayleighTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OfM
     @property
     def directions_(self) -> NDArray[np.float64]:
         """(d, m) directions, one a column."""
-        return self._solved().directions
+        return self._solution.directions
 
     @property
     def eigenvalues_(self) -> NDArray[np.float64]:
         """(m,) eigenvalues."""
-        return self._solved().eigenvalues
+        return self._solution.eigenvalues
 
     @property
     def mean_(self) -> NDArray[np.float64]:
         """(d,) origin of the projections."""
-        return self._solved().mean
+        return self._solution.mean
 
     @property
     def offset_(self) -> NDArray[np.float64]:
         """(m,) offsets of the projections."""
-        result = self._solved()
+        result = self._solution
         return -(result.mean @ result.directions)
 
     @property
     def column_scale_(self) -> NDArray[np.float64]:
         """(d,) divisors of the columns."""
-        return self._solved().column_scale
+        return self._solution.column_scale
 
     @over_blocks
     def transform(self, X: Rows | RowBlocks) -> Floats:
@@ -184,20 +170,19 @@ class RayleighTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OfM
     def _n_features_out(self) -> int:
         return self.directions_.shape[1]
 
-    def _solved(self) -> matrices.RayleighDirections:
-        result: matrices.RayleighDirections = OfMoments._solved(self)
-        return result
-
     def _pencil_of(self) -> matrices.PencilOf:
-        """Return what makes the pencil from pooled moments; must pickle."""
+        """Return what makes the pencil from pooled moments."""
         raise NotImplementedError
 
-    def _solver(self, moments: ClassMoments) -> Callable[[], matrices.RayleighDirections]:
+    def _settings(self) -> matrices.Parameters:
         given = {"ridge": 0.0, "center": True} | self.get_params(deep=False)
         names = matrices.Parameters.__dataclass_fields__
-        settings = matrices.Parameters(**{name: given[name] for name in names})
-        solve = partial(matrices.solve, supervised=self._supervised)
-        return partial(solve, self._pencil_of(), moments, settings)
+        return matrices.Parameters(**{name: given[name] for name in names})
+
+    def _solve(
+        self, moments: ClassMoments, settings: matrices.Parameters
+    ) -> matrices.RayleighDirections:
+        return matrices.solve(self._pencil_of(), moments, settings, supervised=self._supervised)
 
 
 class UnsupervisedRayleigh(RayleighTransformer):
@@ -226,7 +211,7 @@ class UnsupervisedRayleigh(RayleighTransformer):
         """
         with unchanged_on_error(self):
             self._take(X, sample_weight, first=True)
-            self._solved()
+            _ = self._solution
         return self
 
     def partial_fit(
@@ -252,7 +237,7 @@ class UnsupervisedRayleigh(RayleighTransformer):
         return self
 
     def _take(self, X: Any, sample_weight: ArrayLike | None, *, first: bool) -> None:
-        self._hold(self._checked(X, sample_weight, first)())
+        self._keep_moments(self._checked(X, sample_weight, first)())
 
     def _checked(
         self, X: Any, sample_weight: ArrayLike | None, first: bool
@@ -316,7 +301,7 @@ class OfMomentsOfClasses(OfMoments):
                 self._take(X, y, None, sample_weight, first=True)
             else:
                 self._take_blocks(blocks)
-            self._solved()
+            _ = self._solution
         return self
 
     def partial_fit(
@@ -355,10 +340,10 @@ class OfMomentsOfClasses(OfMoments):
         if first:
             rows = MemoryRows.completed(X, groups, weight, self.n_threads, encoded_names(self))
             keep_completion(self, rows.completion)
-            self._hold(ClassMoments(classes).merge(rows.moments()))
+            self._keep_moments(ClassMoments(classes).merge(rows.moments()))
         else:
             refuse_missing(X)
-            self._hold(self.moments_.update(X, groups, weight, n_threads=self.n_threads))
+            self._keep_moments(self.moments_.update(X, groups, weight, n_threads=self.n_threads))
         for name, value in learnt.items():
             setattr(self, name, value)
 
@@ -371,15 +356,15 @@ class OfMomentsOfClasses(OfMoments):
     def _keep_blocks(self, blocks: RowBlocks, moments: ClassMoments | None) -> None:
         assert moments is not None  # some row has weight
         keep_columns(self, blocks, moments.n_features_in_)
-        self._hold(moments)
+        self._keep_moments(moments)
 
     def _groups(self, y: Any, weight: Any, classes: Any, first: bool) -> tuple[Any, dict[str, Any]]:
         """Return the rows' labels, and the attributes that came with them."""
         check_classification_targets(y)
         return y, {}
 
-    def _hold(self, moments: ClassMoments) -> None:
-        super()._hold(moments)
+    def _keep_moments(self, moments: ClassMoments) -> None:
+        super()._keep_moments(moments)
         self.classes_ = np.asarray(moments.classes_)
 
 

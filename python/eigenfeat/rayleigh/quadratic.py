@@ -12,7 +12,6 @@ Friedman (1989), eq. 17, with shares in place of his weighted sums, and a ridge 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -34,8 +33,6 @@ from eigenfeat.rayleigh.base import OfMomentsOfClasses
 from eigenfeat.samples.out_of_core import FromLogits, over_blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from eigenfeat.moments.class_moments import ClassMoments
     from eigenfeat.samples.blocks import RowBlocks
 
@@ -155,7 +152,7 @@ class QuadraticDiscriminant(FromLogits, ClassifierMixin, OfMomentsOfClasses):
     @property
     def shrinkage_(self) -> Array:
         """(k,) shrinkage of each class."""
-        result: ClassGaussians = self._solved()
+        result: ClassGaussians = self._solution
         return result.shrinkage
 
     @over_blocks
@@ -175,7 +172,7 @@ class QuadraticDiscriminant(FromLogits, ClassifierMixin, OfMomentsOfClasses):
             has minus infinity.
         """
         check_is_fitted(self)
-        rows, result = self._rows(X), self._solved()
+        rows, result = self._rows(X), self._solution
         scores = np.empty((rows.shape[0], len(result.means)), dtype=rows.dtype)
         for c, (mean, whitener) in enumerate(zip(result.means, result.whiteners, strict=True)):
             offset = -(mean @ whitener)
@@ -184,8 +181,13 @@ class QuadraticDiscriminant(FromLogits, ClassifierMixin, OfMomentsOfClasses):
         scores += (result.log_priors + result.log_whiteners).astype(scores.dtype)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
-    def _solver(self, moments: ClassMoments) -> Callable[[], ClassGaussians]:
-        return partial(class_gaussians, moments, self.shrinkage, self.ridge, self.scale)
+    def _settings(self) -> tuple[float | str, float, str]:
+        return self.shrinkage, self.ridge, self.scale
+
+    def _solve(
+        self, moments: ClassMoments, settings: tuple[float | str, float, str]
+    ) -> ClassGaussians:
+        return class_gaussians(moments, *settings)
 
 
 def class_gaussians(

@@ -308,7 +308,7 @@ class OrientedPCA(UnsupervisedRayleigh):
         """
         with unchanged_on_error(self):
             self._take(X, sample_weight, first=True, noise=noise)
-            self._solved()
+            _ = self._solution
         return self
 
     def partial_fit(
@@ -368,7 +368,7 @@ class OrientedPCA(UnsupervisedRayleigh):
         with_rows = self._checked(X, sample_weight, first)
         before = None if first else self.noise_moments_
         self.noise_moments_ = self._with_noise(noise, before)
-        self._hold(with_rows())
+        self._keep_moments(with_rows())
 
     def _with_noise(self, noise: Any, before: ClassMoments | None) -> ClassMoments | None:
         if self.noise_matrix is not None:

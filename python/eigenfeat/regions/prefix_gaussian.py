@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base.core import core
-from eigenfeat._base.threads import cached_property
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -11,13 +11,13 @@ import re
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.state import OmitsCaches
-from eigenfeat._base.threads import cached_property
 
 __all__ = ["Categories", "category_codes", "category_text", "is_missing"]
 

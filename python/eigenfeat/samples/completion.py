@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -28,7 +29,6 @@ import numpy.typing as npt
 from eigenfeat._base import threads as _threads
 from eigenfeat._base.state import OmitsCaches
 from eigenfeat._base.subsamples import draw_subsample
-from eigenfeat._base.threads import cached_property
 from eigenfeat._base.types import Codes, Floats, Labels
 from eigenfeat._base.validation import FLOATS, has_missing, warn_caller
 from eigenfeat.expansion.features import expand

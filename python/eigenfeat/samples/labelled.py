@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, TypeVar
 
 import numpy as np
@@ -12,7 +12,6 @@ import numpy.typing as npt
 from sklearn.utils.multiclass import check_classification_targets
 
 from eigenfeat._base.labels import LabelTable
-from eigenfeat._base.threads import cached_property
 from eigenfeat._base.types import ClassWeight, Codes, DType, Floats, Labels
 from eigenfeat._base.validation import check_some_weight, has_missing, weight_unit
 from eigenfeat.expansion.features import CoreRows, ExpandedRows

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import partial, reduce
+from functools import cached_property, partial, reduce
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from eigenfeat._base.core import core
 from eigenfeat._base.subsamples import draw_subsample
-from eigenfeat._base.threads import cached_property, resolve
+from eigenfeat._base.threads import resolve
 from eigenfeat.expansion.features import Layer, as_layer, layer_features
 from eigenfeat.linear.held_out import (
     loss_at_best,

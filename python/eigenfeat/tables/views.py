@@ -33,6 +33,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -41,7 +42,7 @@ from scipy.interpolate import BSpline
 
 from eigenfeat._base.core import core
 from eigenfeat._base.state import OmitsCaches
-from eigenfeat._base.threads import cached_property, resolve
+from eigenfeat._base.threads import resolve
 from eigenfeat.samples.blocks import Block
 
 if TYPE_CHECKING:

@@ -186,7 +186,7 @@ TEST_CASE("misuse of affinity sums") {
   p.counts = {4, 4};
   CHECK(message(p) == "counts: expected numbers that sum to the samples of X, 9, got 8");
   p.counts = {10, -1};
-  CHECK(message(p) == "counts: expected no negative number, got -1");
+  CHECK(message(p) == "counts: expected numbers >= 0 that sum to the samples of X, 9, got 10");
   p.counts = {9};
   CHECK(message(p) == "laplacian: expected 1 columns, one a class, got 2");
   p.counts = {4, 5};
