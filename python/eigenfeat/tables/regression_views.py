@@ -187,7 +187,9 @@ class LearnedKernelView(View):
         for _ in range(_MAP_STEPS):
             kernel, ridge, _ = _fit_kernel(_mapped(ranks, self.map), few, _MAP_SHARPNESS)
             gradients = _gradients(kernel, ridge, _mapped(ranks, self.map)) @ self.map.T
-            self.map = _root(np.einsum("i,iqa,iqb->ab", few.share, gradients, gradients))
+            weighted = np.sqrt(few.share)[:, None, None] * gradients
+            weighted = weighted.reshape(-1, weighted.shape[2])
+            self.map = _root(weighted.T @ weighted)
         inputs = _mapped(ranks, self.map)
         self.kernel, self.ridge, _ = _fit_kernel(inputs, few, _SHARPNESS)
         if few is not samples:

@@ -81,7 +81,7 @@ class Trees:
             rows = X[start : start + size]
             at = np.arange(len(rows))[:, None]
             node = np.tile(self.roots, (len(rows), 1))
-            for _ in range(self.depth):
+            for _ in range(min(self.depth, len(self.feature))):
                 goes_left = rows[at, self.feature[node]] <= self.threshold[node]
                 node = np.where(goes_left, self.left[node], self.right[node])
             out[start : start + size] = self.values[node].sum(axis=1)
