@@ -7,7 +7,8 @@ matrix, and the scores :math:`z_{ij}` of the samples on its eigenvectors, sample
 .. math:: h_i = s_i \Bigl(1 + \sum_j \frac{z_{ij}^2}{\lambda_j + \mu}\Bigr),
 
 and its residual without the sample is the residual divided by :math:`1 - h_i`, for a penalty
-:math:`\mu` relative to the weight of all samples.
+:math:`\mu` relative to the weight of all samples. Penalties are tried from the largest one until
+the error rises: with as many features as samples it may fall again by chance.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ __all__ = ["Ridge", "fit_ridge"]
 
 _Array = NDArray[np.float64]
 
-_PENALTIES = np.logspace(-8, 2, 41)
+_PENALTIES = np.logspace(2, -8, 41)
+_RISE = 0.05  # of the error, after which smaller penalties, good by chance alone, are not tried
 _MIN_REMAINDER = 1e-10  # of 1 - h_i
 
 
@@ -94,8 +96,13 @@ def fit_ridge(
         out: _Array = (residual - fitted) / remainder[:, None]
         return out
 
-    errors = [float((share @ left_out(p) ** 2).sum()) for p in _PENALTIES.tolist()]
-    penalty = float(_PENALTIES[int(np.argmin(errors))])
+    best, penalty = np.inf, float(_PENALTIES[0])
+    for tried in _PENALTIES.tolist():
+        error = float((share @ left_out(tried) ** 2).sum())
+        if error < best:
+            best, penalty = error, tried
+        elif error > (1.0 + _RISE) * best:
+            break
     coef = basis @ (sums / (values + penalty)[:, None]) / size[:, None]
     return Ridge(coef, middle - centre @ coef, penalty), targets - left_out(penalty)
 
