@@ -36,9 +36,10 @@ class GSVDDiscriminant(WeightedReducer):
     components_ : (ell, d) array
         Directions, one per row, of unit variance over all samples. The entry of largest
         magnitude is positive.
-    alphas_, betas_ : (ell,) arrays
-        Generalized singular values: standard deviations between and within classes of the
-        projections, with ``alphas_**2 + betas_**2 = 1``; alphas descending.
+    alphas_ : (ell,) array
+        Generalized singular values, descending: standard deviations of projections between classes.
+    betas_ : (ell,) array
+        Standard deviations of projections within classes; ``alphas_**2 + betas_**2 = 1``.
     mean_ : (d,) array
         Mean of the samples.
     classes_ : (k,) array

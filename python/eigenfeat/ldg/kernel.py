@@ -66,8 +66,10 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     kernel_gamma : float > 0 or None, default=None
         ``gamma`` of the kernels "rbf", "poly", "sigmoid", "laplacian" and "chi2"; None uses the
         default of the kernel.
-    degree, coef0 : float, default=3, 1
-        Parameters of the kernels "poly" and "sigmoid".
+    degree : float, default=3
+        Exponent of the kernel "poly".
+    coef0 : float, default=1
+        Constant of the kernels "poly" and "sigmoid".
     kernel_params : dict or None, default=None
         Arguments of a callable kernel, which does not receive the three parameters above.
     standardize : bool, default=True
@@ -86,9 +88,10 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         Nonzero eigenvalues of the centred kernel matrix, descending.
     X_fit_ : (n, d) array or sparse matrix
         The training samples; for "precomputed" kernels their kernel matrix.
-    mean_, scale_ : (d,) arrays or None
-        Means that are subtracted from dense samples, and standard deviations that samples are
-        divided by, 1 for constant columns; None without.
+    mean_ : (d,) array or None
+        Means that are subtracted from dense samples, if any.
+    scale_ : (d,) array or None
+        Standard deviations that divide samples, if any; 1 for constant columns.
     kernel_means_ : (n,) array
         Column means of the kernel matrix, used for centring.
     gamma_, n_neighbors_, n_components_, cv_results_, classes_, short_classes_

@@ -160,10 +160,10 @@ class TransferLDG(Reducer):
     chosen by default. User guide: :doc:`/guide/reduction`.
 
     Directions are the smallest eigenvectors of ``V - gamma A`` with
-    ``V = (1 - alpha) V_T + alpha V_S`` and ``A`` likewise: scatters of target and source samples
-    about the means of their nearest source samples of each class. Each domain is standardised
-    separately, the target by its labelled samples. Classify target samples by both domains' samples
-    in the reduced space.
+    ``V = (1 - alpha) V_T + alpha V_S`` and ``A = (1 - alpha) A_T + alpha A_S``: scatters of target
+    and source samples about the means of their nearest source samples of each class. Each domain is
+    standardised separately, the target by its labelled samples. Classify target samples by the
+    samples of both domains in the reduced space.
 
     Parameters
     ----------

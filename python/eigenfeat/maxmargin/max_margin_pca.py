@@ -51,31 +51,43 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
     svm : MulticlassSVM or None, default=None
         Parameters of the SVM; None means ``MulticlassSVM()``.
     scales : sequence of float >= 0
-        For "cv": each stands for the `sigma2` at which `MaxMarginShift` moves samples so far,
-        relative to the labelled samples about their mean.
+        For "cv": sizes of the moves of `MaxMarginShift`, relative to the labelled samples about
+        their mean; each determines a `sigma2`.
     classifier, cv, unlabeled, scale
         As in `MaxMarginShift`.
     max_iter : int >= 1, default=100
         Maximum number of sweeps.
     tol : float > 0, default=1e-5
-        Stops when a sweep turns the components by less, in the Frobenius norm over that of all.
+        Stops when a sweep changes the components by less, relative in the Frobenius norm.
 
     Attributes
     ----------
     components_ : (n_components, d) array
-        Orthonormal in scaled columns, turned so that features of the samples are uncorrelated, the
+        Orthonormal in scaled columns, rotated so that features of the samples are uncorrelated, the
         largest variance first.
-    mean_, column_mean_, column_scale_ : (d,) arrays
-        Mean of the samples; scaling as in `MaxMarginShift`.
-    feature_coef_, feature_intercept_ : (k, n_components) and (k,) arrays
-        The SVM of the features.
+    mean_ : (d,) array
+        Mean of the samples.
+    column_mean_ : (d,) array
+        As in `MaxMarginShift`.
+    column_scale_ : (d,) array
+        As in `MaxMarginShift`.
+    feature_coef_ : (k, n_components) array
+        Weights of the SVM of the features.
+    feature_intercept_ : (k,) array
+        Its intercepts.
     svm_ : MulticlassSVM
         SVM of the labelled samples, whose moves are the start.
-    sigma2_, relative_shift_ : float
-        The value given or chosen; root mean square of the features less the projections, relative
-        to that of the labelled samples about their mean.
-    objective_, objective_history_, n_iter_ : float, list of float, int
-        J (NaN where `sigma2_` is 0), J after every sweep, and the number of sweeps.
+    sigma2_ : float
+        The value given or chosen.
+    relative_shift_ : float
+        Root mean square of features minus projections, relative to the labelled samples about
+        their mean.
+    objective_ : float
+        J; NaN if `sigma2_` is 0.
+    objective_history_ : list of float
+        J after every sweep.
+    n_iter_ : int
+        Number of sweeps.
     cv_scores_, cv_results_, best_score_, best_index_
         With "cv", as in `MaxMarginShift`.
     n_features_in_ : int

@@ -45,8 +45,10 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
         None means ``MulticlassSVM()``.
     scales : sequence of float >= 0
         For "cv": root mean squares of the moves, relative to that of the labelled samples.
-    classifier, cv : classifier or None, int or splitter, default=None, 5
+    classifier : classifier or None, default=None
         For "cv"; None means a `MulticlassSVM` like `svm`, solved with a loose tolerance.
+    cv : int or splitter, default=5
+        Folds for "cv".
     unlabeled : int or None, default=-1
         Label of samples without a class, which are not moved. None: there are none.
     scale : {"auto", "none", "columns"}, default="auto"
@@ -55,26 +57,47 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
     moves : {"once", "joint", "corrupted"}, default="once"
         "joint": samples and SVM minimise one objective together. "corrupted": the extractor is
         fitted to corrupted copies of the samples.
-    n_copies, random_state : int >= 1, int, RandomState or None, default=10, 0
-        For "corrupted": copies of each sample, and their seed.
-    max_iter, tol : int >= 1 and float > 0, default=200, 1e-9
-        For "joint": steps, and the decrease, as a fraction of the first objective, that ends them.
+    n_copies : int >= 1, default=10
+        Copies of each sample, for "corrupted".
+    random_state : int, RandomState or None, default=0
+        Seed of the copies, for "corrupted".
+    max_iter : int >= 1, default=200
+        Maximum number of steps, for "joint".
+    tol : float > 0, default=1e-9
+        For "joint": steps end when the objective falls by less than this share of its first value.
 
     Attributes
     ----------
-    extractor_, svm_ : estimators
-        Fitted to the moved samples, and to the labelled samples, centred and scaled.
-    sigma2_, relative_shift_ : float
-        The scale given or chosen; root mean square of the moves, relative as in `scales`.
-    column_mean_, column_scale_ : (d,) arrays
-        Subtracted from columns and divided by, before the SVM.
-    cv_scores_, cv_results_, best_score_, best_index_
-        With "cv", the mean accuracy of each scale, all results as in ``GridSearchCV``, and the
-        score and the place of the chosen scale, whose score need not be the largest.
-    class_coef_, intercept_ : (k, d) and (k,) arrays
-        With "joint", the SVM of the moved samples.
-    objective_, objective_history_, n_iter_ : float, list of float, int
-        With "joint", the objective at the end and after every step, which never rises; steps.
+    extractor_ : transformer
+        Fitted to the moved samples.
+    svm_ : MulticlassSVM
+        Fitted to the labelled samples, centred and scaled.
+    sigma2_ : float
+        The value given or chosen.
+    relative_shift_ : float
+        Root mean square of the moves, relative as in `scales`.
+    column_mean_ : (d,) array
+        Subtracted from columns before the SVM.
+    column_scale_ : (d,) array
+        Divisors of columns before the SVM.
+    cv_scores_ : array
+        With "cv", the mean accuracy of each scale.
+    cv_results_ : dict
+        With "cv", all results, as in ``GridSearchCV``.
+    best_score_ : float
+        With "cv", the score of the chosen scale, which need not be the largest.
+    best_index_ : int
+        With "cv", the index of the chosen scale.
+    class_coef_ : (k, d) array
+        With "joint", the weights of the SVM of the moved samples.
+    intercept_ : (k,) array
+        With "joint", its intercepts.
+    objective_ : float
+        With "joint", the objective at the end.
+    objective_history_ : list of float
+        With "joint", the objective after every step; it never rises.
+    n_iter_ : int
+        With "joint", the number of steps.
 
     See Also
     --------

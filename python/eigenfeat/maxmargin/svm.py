@@ -70,13 +70,17 @@ class MulticlassSVM(Iterative, Verbose, LinearModel):
         Whether `fit` starts from the existing duals: for the same samples with other parameters.
     random_state : int, RandomState or None, default=0
         For the order in which samples are visited.
-    n_threads, verbose : int or None, int, default=None, 0
-        Number of threads, all by default; 1 prints a line for each epoch on stderr.
+    n_threads : int or None, default=None
+        Number of threads, all by default.
+    verbose : int, default=0
+        1 prints a line for each epoch on stderr.
 
     Attributes
     ----------
-    coef_, intercept_ : (k, d) and (k,) arrays, or (1, d) and (1,) with two classes
-        Weights; with two classes, the second's less the first's.
+    coef_ : (k, d) array, or (1, d) with two classes
+        Weights; with two classes, those of the second class minus those of the first.
+    intercept_ : (k,) array, or (1,) with two classes
+        Intercepts; with two classes, their difference.
     class_coef_ : (k, d) array
         Weights of every class, ``dual_coef_.T @ X``; they sum to 0 over the classes.
     dual_coef_ : (n, k) array
@@ -84,12 +88,18 @@ class MulticlassSVM(Iterative, Verbose, LinearModel):
         the others are at most 0. Each sample's sum to 0. `sparsify_duals` makes the array sparse.
     classes_ : (k,) array
         Labels, sorted.
-    objective_, duality_gap_ : float
-        The objective at `coef_`, and an upper bound of its distance to the optimum.
-    objective_history_, dual_history_ : list of float
-        Objective and dual objective after every epoch.
-    n_iter_, n_support_ : int
-        Number of epochs, and of samples whose duals are not 0.
+    objective_ : float
+        The objective at `coef_`.
+    duality_gap_ : float
+        Upper bound on its distance to the optimum.
+    objective_history_ : list of float
+        Objective after every epoch.
+    dual_history_ : list of float
+        Dual objective after every epoch.
+    n_iter_ : int
+        Number of epochs.
+    n_support_ : int
+        Number of samples with nonzero duals.
 
     Warns
     -----

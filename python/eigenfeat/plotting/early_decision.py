@@ -54,8 +54,10 @@ class EarlyDecisionDisplay:
         tau.
     times : sequence of int in 1..d
         Times to show.
-    mean, variance : (times, channels, d) arrays
-        Completion of the series at these times.
+    mean : (times, channels, d) array
+        Means of the completion of the series at these times.
+    variance : (times, channels, d) array
+        Its variances.
 
     Attributes
     ----------
@@ -63,10 +65,14 @@ class EarlyDecisionDisplay:
         Axes of the upper part.
     trace_ax_ : Axes
         Axes of the lower part.
-    ax_, figure_ : Axes, Figure
-        The first axes of the upper part, and the whole figure.
-    known_lines_, mean_lines_ : (channels, times) arrays of Line2D
-        Received samples, and means of the completion from the last one on.
+    ax_ : Axes
+        The first axes of the upper part.
+    figure_ : Figure
+        The whole figure.
+    known_lines_ : (channels, times) array of Line2D
+        Received samples.
+    mean_lines_ : (channels, times) array of Line2D
+        Means of the completion, from the last received sample.
     trace_line_ : Line2D
         Reliability by time.
 

@@ -50,8 +50,10 @@ class EarlyTimesDisplay:
 
     Attributes
     ----------
-    ax_, figure_ : Axes, Figure
-        Axes and figure that were drawn on.
+    ax_ : Axes
+        Axes of the drawing.
+    figure_ : Figure
+        Figure of the axes.
     image_ : AxesImage
         The lines: 0 before the decision, and 1 + the index of the label after it.
     order_ : (n,) array of int

@@ -48,8 +48,10 @@ class SpectrumDisplay:
     ----------
     axes_ : (2,) array of Axes
         Axes of the curves and of the matrix.
-    ax_, figure_ : Axes, Figure
-        Axes of the curves, and the whole figure.
+    ax_ : Axes
+        Axes of the curves.
+    figure_ : Figure
+        The whole figure.
     lines_ : dict of pairs of labels to Line2D
         The curve of each pair.
     image_ : AxesImage
