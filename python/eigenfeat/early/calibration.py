@@ -6,7 +6,9 @@ early labels that are final is a mean of independent trials, for every model. Th
 :math:`\tau_j` to looser ones, each by the exact binomial (Clopper-Pearson) bound at the whole
 level, and the first that is not rejected ends the sequence. The probability that the last one
 rejected was true is at most 1 - confidence, for any number of hypotheses: to reject a true one the
-first true one must have been rejected (fixed-sequence testing).
+first true one must have been rejected (fixed-sequence testing). By class, a hypothesis is "at
+:math:`\tau_j` the agreement of some class is below the required share". It is rejected where the
+bounds of all classes reach this share, which needs no correction for their number.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from scipy.special import expit
 
 from eigenfeat._base.labels import plain_labels
 from eigenfeat._base.validation import check_number, show
-from eigenfeat.early.rules import lower_bounds
+from eigenfeat.early.rules import clopper_pearson
 from eigenfeat.early.scores import checked_taus, runs
 
 if TYPE_CHECKING:
@@ -52,7 +54,8 @@ class Calibration:
     held_out_agreement : (p,) array
         Agreement on the held-out samples at each tau.
     lower : (p,) array
-        One-sided lower bounds of the agreement, each alone with the given confidence.
+        One-sided lower bounds of the agreement, each alone with the given confidence; by class, of
+        the class with the smallest bound.
     mean_time : (p,) array
         Mean number of samples to a decision.
     accuracy : (p,) array or None
@@ -123,6 +126,7 @@ def calibrate(
     *,
     agreement: float = 0.95,
     confidence: float = 0.9,
+    by_class: bool = False,
     tau: ArrayLike | None = None,
     steps: ArrayLike | None = None,
 ) -> Calibration:
@@ -139,11 +143,13 @@ def calibrate(
     X : (n, d) array-like
         Complete samples, drawn like future samples.
     y : (n,) array-like, optional
-        Labels, for the accuracy; the agreement does not need them.
+        Labels, for the accuracy and for `by_class`.
     agreement : float in (0, 1), default=0.95
         Required share of early labels that equal those of the complete samples.
     confidence : float in (0, 1), default=0.9
         Required probability of that agreement, over the choice of the held-out samples.
+    by_class : bool, default=False
+        Whether the agreement is required among the samples of each class, instead of all together.
     tau : ascending numbers in (0, 1), optional
         Candidates; 160 from 1e-8 to 1 - 1e-6 by default.
     steps : ascending integers in 1..d, optional
@@ -181,21 +187,29 @@ def calibrate(
     truth = None if y is None else np.asarray(plain_labels(y))
     if truth is not None and truth.shape != complete.shape:
         raise ValueError(f"y: expected {len(complete)} labels, got shape {truth.shape}")
-    agreed, times, right = [], [], []
+    groups = np.zeros(len(complete), dtype=np.intp)
+    if by_class:
+        if truth is None:
+            raise ValueError("y: expected labels with by_class=True, got None")
+        groups = np.unique(truth, return_inverse=True)[1]
+    sizes = np.bincount(groups)
+    agreed, times, right, lower = [], [], [], []
     for run in runs(model, X, grid, steps):
-        agreed.append(int(np.sum(run.label == complete)))
+        agrees = run.label == complete
+        agreed.append(int(agrees.sum()))
+        counts = np.bincount(groups[agrees], minlength=len(sizes))
+        lower.append(clopper_pearson(counts, sizes, 1.0 - float(confidence)).min())
         times.append(float(run.time.mean()))
         if truth is not None:
             right.append(float(np.mean(run.label == truth)))
-    lower = lower_bounds(len(complete), 1.0 - float(confidence))[agreed]
     return Calibration(
         agreement=float(agreement),
         confidence=float(confidence),
         n=len(complete),
         tau=grid,
         held_out_agreement=np.array(agreed) / len(complete),
-        lower=lower,
+        lower=np.array(lower),
         mean_time=np.array(times),
         accuracy=None if truth is None else np.array(right),
-        chosen=last_rejected(lower, agreement),
+        chosen=last_rejected(np.array(lower), agreement),
     )

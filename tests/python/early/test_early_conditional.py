@@ -270,6 +270,25 @@ def test_calibration_and_uncorrected_keep_the_target(rng):
         assert not hasattr(one, "reliability_by_class_")
 
 
+def test_calibration_by_class_keeps_the_promise_of_the_rare_class():
+    kept, together = 0, []
+    for seed in range(RUNS):
+        random = np.random.default_rng([seed, 4])
+        X, y = rare_events(random, [300, 60])
+        held_out, labels = rare_events(random, [1600, 100])
+        new, truth = rare_events(random, [1000, 1000])
+        model = ReliableClassifier(lda(), correct=False).fit(X, y)
+        model.calibrate(held_out, labels, agreement=0.8, by_class=True)
+        _, agrees = agreement(model, new)
+        kept += all(agrees[truth == k].mean() >= 0.8 for k in (0, 1))
+        _, agrees = agreement(model.calibrate(held_out, labels, agreement=0.8), new)
+        together.append(agrees[truth == 1].mean())
+    assert binom.cdf(kept, RUNS, CONFIDENCE) >= 1e-3
+    assert np.mean(together) < 0.75
+    with pytest.raises(ValueError, match="y: expected labels with by_class=True, got None"):
+        model.calibrate(held_out, by_class=True)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
