@@ -2,6 +2,7 @@
 #include "eigenfeat/crammer_singer.hpp"
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 
 #include "numpy_views.hpp"
@@ -35,6 +36,8 @@ std::unique_ptr<HeldSolver<T>> hold_samples(
     std::optional<Array<index_t>> indices, std::optional<Array<index_t>> indptr, index_t n_columns,
     Array<std::int32_t> labels, Array<double> costs, index_t n_classes, double margin,
     double constant, const std::string& solver, index_t batch, std::uint64_t seed, int n_threads) {
+  require(n_classes <= std::numeric_limits<std::int32_t>::max(), "n_classes",
+          "a number below 2^31, as labels have 32 bits", std::to_string(n_classes));
   auto held = std::make_unique<HeldSolver<T>>(
       HeldSolver<T>{std::move(dense), std::move(data), std::move(indices), std::move(indptr),
                     std::move(labels), std::move(costs), nullptr});

@@ -9,6 +9,8 @@
 #include <pybind11/pybind11.h>
 
 #include <cstdint>
+#include <limits>
+#include <new>
 #include <optional>
 #include <string>
 #include <utility>
@@ -149,8 +151,15 @@ CsrView<T> csr_view(const Array<T>& data, const Array<index_t>& indices,
   return {values.data, columns.data, starts.data, starts.size - 1, n_columns};
 }
 
+// A new array; std::bad_alloc, which is a MemoryError, if its bytes exceed the range of index_t.
 template <class T>
 Array<T> allocate(std::vector<py::ssize_t> shape) {
+  py::ssize_t room = std::numeric_limits<py::ssize_t>::max() / py::ssize_t{sizeof(T)};
+  for (const py::ssize_t size : shape) {
+    require(size >= 0, "shape", "no negative length", std::to_string(size));
+    if (size > room) throw std::bad_alloc();
+    if (size > 1) room /= size;
+  }
   return Array<T>(std::move(shape));
 }
 

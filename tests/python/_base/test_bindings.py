@@ -50,6 +50,28 @@ def test_samples_without_indices():
         core.FeatureRows64(data=np.ones(2), n_columns=2)
 
 
+def test_sizes_that_overflow():
+    items, shifts = np.zeros((1, 2), dtype=np.int64), np.zeros(1)
+    with pytest.raises((ValueError, MemoryError)):
+        core.solve_pencils([ROWS], [ROWS], shifts, items, LARGE, 0.0, "auto", 0.0, 1)
+    codes = np.zeros(4, dtype=np.int32)
+    with pytest.raises(MemoryError):
+        core.local_neighbours(ROWS, codes, LARGE, 2**10, None, None, 1)
+    with pytest.raises(ValueError, match=r"n_classes: expected a number below 2\^31"):
+        core.CrammerSinger64(
+            X=ROWS,
+            labels=codes,
+            costs=np.ones(4),
+            n_classes=2**63 - 1,
+            margin=1.0,
+            constant=1.0,
+            solver="sequential",
+            batch=1,
+            seed=0,
+            n_threads=1,
+        )
+
+
 def test_calls_that_fit_no_signature():
     rows = core.FeatureRows64(X=ROWS, constant=True)
     scale = np.ones(5)
