@@ -38,7 +38,7 @@ RANKS = tuple(
         "linear signals",
         "gem rayleigh ldg early maxmargin",
         "tables",
-        "io distributed plotting",
+        "io plotting",
         "demo report",
         "cli",
         "__main__ __init__ exceptions",
@@ -54,7 +54,7 @@ LIBRARIES = {"numpy": "_base", "joblib": "_base", "scipy": "pencils", "sklearn":
 LIBRARIES |= {"click": "cli", "lazy_loader": "_base"}
 LAZY = {
     **{"rich": "_base", "threadpoolctl": "_base", "scipy": "_base"},
-    **{"matplotlib": "plotting", "dask": "io", "distributed": "io", "pandas": "io"},
+    **{"matplotlib": "plotting", "dask": "samples", "pandas": "io"},
     **{"pyarrow": "io", "onnx": "io", "skops": "io"},
     **{"mne": "signals"},
 }

@@ -1,4 +1,3 @@
-from . import distributed as distributed
 from . import early as early
 from . import exceptions as exceptions
 from . import expansion as expansion

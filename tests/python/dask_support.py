@@ -24,7 +24,6 @@ def small_cluster(memory_limit="700MB"):
         # A new worker may be slow to start on a busy machine.
         "distributed.deploy.lost-worker-timeout": "5 minutes",
         "distributed.comm.timeouts.connect": "2 minutes",
-        "eigenfeat.no-workers-timeout": "1 minute",
     }
     with (
         dask.config.set(settings),

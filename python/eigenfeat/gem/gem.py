@@ -131,7 +131,6 @@ class GEM(Verbose, FittedDirections, TransformerMixin, BaseEstimator):
     0.97
     """
 
-    _pencil_solver: ClassVar[Any] = None  # what pencils are solved with, if not with the core here
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "ridge": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"}), None],
         "n_directions": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
@@ -368,7 +367,7 @@ class GEM(Verbose, FittedDirections, TransformerMixin, BaseEstimator):
         return Settings.of(self, self._seed)
 
     def _solve(self, moments: ClassMoments, settings: Settings) -> Solution:
-        return solve(moments, settings, self._trial, self._pencil_solver)
+        return solve(moments, settings, self._trial)
 
     def _solve_now(self) -> None:
         started = time.perf_counter()

@@ -16,15 +16,12 @@ from eigenfeat._base.types import Labels
 from eigenfeat.expansion.features import Directions, expand
 from eigenfeat.moments.class_moments import ClassMoments, column_deviations
 from eigenfeat.pencils.pencils import (
-    PencilResult,
     directions_of_each,
     pair_conditions,
     pair_directions,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from sklearn.base import BaseEstimator
 
     from eigenfeat._base.types import Pairs
@@ -334,12 +331,8 @@ def solve(
     moments: ClassMoments,
     settings: Settings,
     trial: ScaleReport | None,
-    solve_with: Callable[..., PencilResult] | None = None,
 ) -> Solution:
-    """Solve the pencils of the chosen pairs; Algorithm 1, lines 2-5.
-
-    `solve_with` is that of `pair_directions`, which says what is raised.
-    """
+    """Solve the pencils of the chosen pairs, Algorithm 1, lines 2-5; see `pair_directions`."""
     check_two_labels(moments.active_classes)
     scale = settle(moments, settings.scale, trial)
     result = pair_directions(
@@ -354,7 +347,6 @@ def solve(
         constant=settings.constant,
         scale=scale.column_scale if scale.choice == "columns" else None,
         random_state=settings.seed,
-        solve_with=solve_with,
     )
     directions = np.ascontiguousarray(result.vectors, dtype=np.float64)
     offset = np.zeros(directions.shape[1]) if result.offset is None else result.offset

@@ -37,6 +37,7 @@ from eigenfeat.samples.blocks import (
     stays_on_disk,
 )
 from eigenfeat.samples.columns import TableColumns, has_categories, warn_identifiers
+from eigenfeat.samples.dask_blocks import DaskBlocks, is_collection
 from eigenfeat.samples.weights import class_weighted, row_weights, weighted_rows
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ __all__ = [
 
 # Address of the documentation, with a slash at its end. While it is empty there is no link.
 DOCUMENTATION_URL = ""
-FAMILIES = ("ldg", "early", "maxmargin", "distributed")  # whose pages list all by family
+FAMILIES = ("ldg", "early", "maxmargin")  # whose pages list all by family
 PAGE = "api/generated/{estimator_module}.{estimator_name}.html"
 try:
     from sklearn import callback as _theirs
@@ -224,6 +225,11 @@ def given_blocks(
         If labels or weights are given with blocks, which contain them, or X is a list of blocks.
     """
     check_no_list(X)
+    if is_collection(X):
+        if labelled and y is None:
+            raise ValueError("y: expected labels, or the name of a column, got None")
+        collected = DaskBlocks(cast("Any", X), cast("Any", y), cast("Any", sample_weight))
+        return collected if estimator is None else collected.prepared_for(estimator, fitted=False)
     if is_blocks(X):
         for name, values in (("y", y), ("sample_weight", sample_weight)):
             if values is not None:

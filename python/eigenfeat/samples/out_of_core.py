@@ -14,8 +14,9 @@ from scipy.special import log_softmax, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._base.types import Floats, Labels, Rows
+from eigenfeat._base.types import Floats, Labels, Rows, Targets, Weights
 from eigenfeat._base.validation import check_some_weight, check_weights
+from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.samples import reductions
 from eigenfeat.samples.blocks import (
     ArrayBlocks,
@@ -29,17 +30,20 @@ from eigenfeat.samples.blocks import (
     is_blocks,
     stays_on_disk,
 )
+from eigenfeat.samples.dask_blocks import is_collection
+from eigenfeat.samples.dask_predictions import on_partitions
 from eigenfeat.samples.estimator import given_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from eigenfeat.moments.class_moments import ClassMoments
+    from numpy.typing import DTypeLike
 
 __all__ = [
     "BlockScores",
     "FromLogits",
     "all_targets",
+    "class_moments",
     "completes",
     "over_blocks",
     "pooled_moments",
@@ -74,6 +78,44 @@ def pooled_moments(
     return result
 
 
+def class_moments(
+    X: Rows | RowBlocks,
+    y: Targets = None,
+    sample_weight: Weights = None,
+    *,
+    classes: ArrayLike | None = None,
+    dtype: DTypeLike | None = None,
+    n_threads: int | None = None,
+) -> ClassMoments:
+    """Compute the moments of each class in one pass over samples of any kind.
+
+    Parameters
+    ----------
+    X : (n, d) array-like, sparse matrix, RowBlocks, Dask array or Dask data frame
+        Finite samples. Dask's are reduced on its workers, in a tree whose shape depends only on the
+        partitions.
+    y : (n,) array-like, Dask collection, or name of a column
+        Labels; None with blocks, which contain labels and weights.
+    sample_weight : (n,) array-like, Dask collection, or name of a column, optional
+        Nonnegative weights of the samples.
+    classes : array-like, optional
+        As in :class:`eigenfeat.ClassMoments`.
+    dtype : dtype, optional
+        As in :class:`eigenfeat.ClassMoments`.
+    n_threads : int, optional
+        Number of threads, all by default.
+
+    Returns
+    -------
+    ClassMoments
+    """
+    blocks = given_blocks(X, y, sample_weight, estimator=None)
+    if blocks is None:
+        moments, rows, labels = ClassMoments(classes, dtype), cast("Any", X), cast("Any", y)
+        return moments.update(rows, labels, sample_weight, n_threads=n_threads)
+    return blocks.reduce(reductions.moments, reductions.merge_moments, classes, dtype, n_threads)
+
+
 def all_targets(blocks: RowBlocks) -> tuple[Labels, NDArray[np.float64] | None]:
     """Targets (n,) of all rows that have weight, and the weights."""
     parts = blocks.reduce(reductions.targets, operator.add)
@@ -93,8 +135,8 @@ def all_targets(blocks: RowBlocks) -> tuple[Labels, NDArray[np.float64] | None]:
 def over_blocks(method: _Method) -> _Method:
     """Extend a method of samples to blocks, and to memory-mapped arrays that exceed memory.
 
-    For blocks, it returns an iterator over the results of the blocks; for a memory-mapped array,
-    one result, as for any array.
+    For blocks, it returns an iterator over the results of the blocks; for a Dask collection, a lazy
+    Dask array; for a memory-mapped array, one result, as for any array.
     """
 
     @wraps(method)
@@ -102,6 +144,9 @@ def over_blocks(method: _Method) -> _Method:
         if type(X) is np.ndarray:
             return method(self, X)
         check_no_list(X)
+        if is_collection(X):
+            check_is_fitted(self)
+            return on_partitions(self, method.__name__, X)
         if is_blocks(X):
             check_is_fitted(self)
             blocks = as_blocks(X).prepared_for(self, fitted=True)

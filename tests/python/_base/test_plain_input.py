@@ -311,7 +311,7 @@ def test_missing_labels_are_counted_in_blocks_and_moments(kind):
 def test_missing_labels_are_counted_in_dask_collections(kind):
     da = pytest.importorskip("dask.array")
     dd = pytest.importorskip("dask.dataframe")
-    from eigenfeat.distributed import DaskBlocks
+    from eigenfeat.samples import DaskBlocks
 
     frame = pd.DataFrame(X, columns=list("abcd")).assign(kind=GAPS[kind]())
     for blocks in (

@@ -17,7 +17,7 @@ import eigenfeat
 
 ROOT = Path(__file__).parents[3]
 DOCS = ROOT / "docs"
-FAMILIES = ["", ".ldg", ".early", ".maxmargin", ".distributed", ".plotting", ".io"]
+FAMILIES = ["", ".ldg", ".early", ".maxmargin", ".plotting", ".io"]
 FAMILIES += [".report", ".gem", ".rayleigh", ".signals", ".linear", ".moments", ".pencils"]
 FAMILIES += [".regions", ".samples", ".expansion", ".exceptions"]
 
@@ -78,10 +78,9 @@ def test_the_readme_runs(tmp_path, monkeypatch):
 def estimators():
     """Return the classes with a page that have `fit`, and where they are listed."""
     for home, name in sorted(listed()):
-        if not home.endswith(".distributed"):
-            found = getattr(importlib.import_module(home), name)
-            if isinstance(found, type) and issubclass(found, BaseEstimator):
-                yield home, name, found
+        found = getattr(importlib.import_module(home), name)
+        if isinstance(found, type) and issubclass(found, BaseEstimator):
+            yield home, name, found
 
 
 @pytest.mark.parametrize(("home", "name", "kind"), estimators())

@@ -1,8 +1,7 @@
-"""Rows in Dask collections: the same moments, pencils and features as on one machine."""
+"""Samples in Dask collections have the moments and features of the same samples in memory."""
 
 from __future__ import annotations
 
-import pickle
 import subprocess
 import sys
 
@@ -11,20 +10,18 @@ import pytest
 import scipy.sparse as sp
 from dask_support import lazy_problem
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import clone
-from sklearn.preprocessing import StandardScaler
+from sklearn.exceptions import NotFittedError
 
 import eigenfeat
-from eigenfeat import ClassMoments, distributed
+from eigenfeat import ClassMoments
 from eigenfeat._base import threads as _threads
-from eigenfeat.distributed import DaskBlocks, _dask, pencils
-from eigenfeat.pencils import pair_directions
-from eigenfeat.samples import reductions
+from eigenfeat.samples import DaskBlocks, class_moments, dask_blocks, reductions
 
 dask = pytest.importorskip("dask", reason="needs the extra 'dask'")
 da = pytest.importorskip("dask.array", reason="needs the extra 'dask'")
 dd = pytest.importorskip("dask.dataframe", reason="needs the extra 'dask'")
 pd = pytest.importorskip("pandas")
+Callback = pytest.importorskip("dask.callbacks").Callback
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:dask|distributed|tornado")
 
@@ -61,21 +58,21 @@ def test_moments_of_chunks_are_those_of_all_rows(rows, chunk):
     X, y, w = rows
     expected = ClassMoments().update(X, y, w)
     dX, dy = da.from_array(X, chunks=(chunk, 6)), da.from_array(y, chunks=400)
-    found = distributed.class_moments(dX, dy, da.from_array(w, chunks=chunk))
+    found = class_moments(dX, dy, da.from_array(w, chunks=chunk))
     assert_same_moments(found, expected)
-    assert distributed.class_moments(dX, y, w) == found  # labels that are here
-    assert distributed.class_moments(dX.rechunk({1: 2}), y, w) == found
+    assert class_moments(dX, y, w) == found  # labels that are here
+    assert class_moments(dX.rechunk({1: 2}), y, w) == found
 
 
 def test_sparse_chunks_stay_sparse(rows):
     X, y, _ = rows
     X[np.abs(X) < 2] = 0
     chunks = da.from_array(X, chunks=(300, 6)).map_blocks(sp.csr_matrix, meta=sp.csr_matrix((0, 6)))
-    assert_same_moments(distributed.class_moments(chunks, y), ClassMoments().update(X, y))
+    assert_same_moments(class_moments(chunks, y), ClassMoments().update(X, y))
     blocks = DaskBlocks(chunks, y)
     assert all(sp.issparse(block.X) for block in blocks)
     model = eigenfeat.GEM(n_directions=2).fit(X, y)
-    features = distributed.apply(model, "transform", chunks)
+    features = model.transform(chunks)
     assert_allclose(features.compute(), model.transform(X), rtol=1e-12)
 
 
@@ -85,12 +82,12 @@ def test_chunks_of_unknown_length_are_measured(rows):
     kept = X[:, 0] > 0
     mask = dX[:, 0] > 0
     filtered = dX[mask]
-    found = distributed.class_moments(filtered, dy[mask], dw[mask])
+    found = class_moments(filtered, dy[mask], dw[mask])
     assert_same_moments(found, ClassMoments().update(X[kept], y[kept], w[kept]))
     assert np.isnan(filtered.shape[0])  # the caller's array is as it was
     assert DaskBlocks(filtered, y[kept]).n_rows == kept.sum()
     with pytest.raises(ValueError, match=rf"y: expected {kept.sum()} values, one per sample, got"):
-        DaskBlocks(filtered, dy)
+        list(DaskBlocks(filtered, dy))
 
 
 def test_a_data_frame_holds_its_labels_and_weights(rows):
@@ -100,7 +97,7 @@ def test_a_data_frame_holds_its_labels_and_weights(rows):
     expected = ClassMoments().update(X, y, w)
     blocks = DaskBlocks(table, "label", "weight")
     assert (blocks.n_rows, blocks.n_features) == X.shape
-    assert blocks.feature_names == list("abcdef")
+    assert blocks.column_names == tuple("abcdef")
     found = blocks.reduce(reductions.moments, reductions.merge_moments)
     assert_same_moments(found, expected)
     for parts in (
@@ -108,13 +105,13 @@ def test_a_data_frame_holds_its_labels_and_weights(rows):
         (table[list("abcdef")], y, w),
         (table.drop(columns="weight"), "label", w),
     ):
-        assert distributed.class_moments(*parts) == found
+        assert class_moments(*parts) == found
     some = table[table["a"] > 2.0]  # leaves partitions without rows, perhaps
     kept = X[:, 0] > 2.0
-    moments = distributed.class_moments(some, "label", "weight")
+    moments = class_moments(some, "label", "weight")
     assert_same_moments(moments, ClassMoments().update(X[kept], y[kept], w[kept]))
     with pytest.raises(ValueError, match=r"expected a name of a column, got 'nothing'"):
-        DaskBlocks(table, "nothing")
+        list(DaskBlocks(table, "nothing"))
 
 
 def test_blocks_go_through_all_rows_in_order(rows):
@@ -151,18 +148,18 @@ def test_bad_rows_are_refused(rows):
     with pytest.raises(
         ValueError, match=r"y: expected 1000 values, one per sample, got .*\(999,\)"
     ):
-        DaskBlocks(dX, y[1:])
+        list(DaskBlocks(dX, y[1:]))
     with pytest.raises(ValueError, match=r"sample_weight: expected one value a row"):
-        DaskBlocks(dX, y, dX)
+        list(DaskBlocks(dX, y, dX))
     with pytest.raises(ValueError, match=r"split_every: expected an integer >= 2, got 1"):
         DaskBlocks(dX, y, split_every=1)
     with pytest.raises(ValueError, match=r"at least one block of rows"):
         DaskBlocks(dX[:0], y[:0]).reduce(len, int.__add__)
     with pytest.raises(ValueError, match=r"y: expected labels, or the name of a column, got None"):
-        distributed.GEM().fit(dX)
+        eigenfeat.GEM().fit(dX)
     X[7, 2] = np.nan
     with pytest.raises(ValueError, match=r"row 7"):
-        distributed.class_moments(da.from_array(X, chunks=(300, 6)), y)
+        class_moments(da.from_array(X, chunks=(300, 6)), y)
 
 
 # ---- the tree ------------------------------------------------------------------------------------
@@ -211,61 +208,13 @@ def test_a_task_has_one_thread_by_default(rows):
     assert _threads.resolve(None) == 0
 
 
-# ---- pencils -------------------------------------------------------------------------------------
-
-SAME = ("vectors", "eigenvalues", "pairs", "ranks", "residuals", "solved_pairs", "status", "solver")
-
-
-@pytest.mark.parametrize(
-    ("pairs", "solver"),
-    [("all", "auto"), ("one_vs_rest", "krylov"), ([("low", "top"), ("middle", "top")], "full")],
-)
-def test_spread_pencils_have_the_same_bits(rows, pairs, solver):
-    moments = ClassMoments().update(*rows)
-    options = {"constant": True, "n_directions": 3, "ridge": 0.1, "solver": solver}
-    here = pair_directions(moments, pairs, **options)
-    there = distributed.pair_directions(moments, pairs, **options)
-    for name in (*SAME, "offset"):
-        assert_array_equal(getattr(there, name), getattr(here, name))
-
-
-# Shared matrices: tiles of 4, 4 and 1 classes on either side, where 1 has no pair. Numerators over
-# covariances are shared by no two of the 72 pairs: 4 at a time.
-@pytest.mark.parametrize(("denominator", "batches"), [("second_moment", 8), ("covariance", 18)])
-def test_many_pencils_go_in_batches(monkeypatch, rng, denominator, batches):
-    y = np.arange(900) % 9
-    X = rng.standard_normal((900, 7)) * (1 + (np.arange(7) + y[:, None]) % 4)
-    moments = ClassMoments().update(X, y)
-    here = pair_directions(moments, denominator=denominator, n_directions=2)
-    sizes = []
-    monkeypatch.setattr(pencils, "_BATCH_BYTES", 8 * 7 * 7 * 8)
-    monkeypatch.setattr(pencils, "_TASKS", 3)
-    compute = pencils.computed
-    monkeypatch.setattr(pencils, "computed", lambda t: sizes.append(len(t)) or compute(t))
-    there = distributed.pair_directions(moments, denominator=denominator, n_directions=2)
-    assert len(sizes) == batches
-    assert max(sizes) <= 3
-    for name in SAME:
-        assert_array_equal(getattr(there, name), getattr(here, name))
-
-
-def test_singular_denominators_are_named(rows):
-    X, y, _ = rows
-    X[y == "low", 0] = 0
-    moments = ClassMoments().update(X, y)
-    with pytest.raises(
-        eigenfeat.exceptions.SingularDenominatorError, match=r"denominator of class 'low' is"
-    ):
-        distributed.pair_directions(moments, ridge=0.0)
-
-
 # ---- GEM and methods on partitions ---------------------------------------------------------------
 
 
 def test_gem_is_that_of_one_machine():
     X, y = lazy_problem(2000, 250)
     local = eigenfeat.GEM(n_directions=3, scale="none").fit(X.compute(), y.compute())
-    spread = distributed.GEM(n_directions=3, scale="none").fit(X, y)
+    spread = eigenfeat.GEM(n_directions=3, scale="none").fit(X, y)
     assert_array_equal(spread.pairs_, local.pairs_)
     assert_allclose(spread.eigenvalues_, local.eigenvalues_, rtol=1e-5)  # float32 products
     assert_allclose(spread.directions_, local.directions_, rtol=1e-3, atol=1e-4)
@@ -273,23 +222,13 @@ def test_gem_is_that_of_one_machine():
     assert (features.dtype, features.chunks[0]) == (np.float32, X.chunks[0])
     whole = spread.transform(X.compute())
     assert_allclose(features.compute(), whole, rtol=0, atol=1e-5 * np.abs(whole).max())
-    plain = spread.to_local()
-    assert type(plain) is eigenfeat.GEM
-    again = pickle.loads(pickle.dumps(spread))
-    for model in (plain, again):
-        assert_array_equal(model.transform(X[:250].compute()), features[:250].compute())
-    assert clone(spread).get_params() == local.get_params()
-    assert_array_equal(
-        distributed.GEM(n_directions=3, scale="none").fit(X.compute(), y.compute()).directions_,
-        local.directions_,
-    )
 
 
 def test_gem_knows_a_data_frames_columns(rows):
     X, y, _ = rows
     frame = pd.DataFrame(X, columns=list("abcdef")).assign(label=y)
     table = dd.from_pandas(frame, npartitions=4)
-    model = distributed.GEM(n_directions=1).fit(table, "label")
+    model = eigenfeat.GEM(n_directions=1).fit(table, "label")
     assert model.feature_names_in_.tolist() == list("abcdef")
     features = model.transform(table[list("abcdef")])
     assert_array_equal(features.compute(), model.transform(frame[list("abcdef")]))
@@ -306,38 +245,41 @@ def test_methods_are_lazy_and_of_the_right_type(rows):
     plain = eigenfeat.MultinomialLogit().fit(X, y)
     for method, width in (("predict", None), ("predict_proba", 3), ("decision_function", 3)):
         expected = getattr(plain, method)(X)
-        lazy = distributed.apply(plain, method, dX)
+        lazy = getattr(plain, method)(dX)
         assert lazy.shape == ((1000,) if width is None else (1000, width))
         assert lazy.chunks[0] == (400, 0, 600)
         assert lazy.dtype == expected.dtype
         assert_array_equal(lazy.compute(), expected)
-        of_table = distributed.apply(model, method, table)
+        of_table = getattr(model, method)(table)
         assert of_table.dtype == expected.dtype
         assert_array_equal(of_table.compute(), expected)
-        assert_array_equal(
-            distributed.apply(model, method, table[table["a"] > 99]).compute(), expected[:0]
-        )
-    scaled = distributed.apply(StandardScaler().fit(X), "transform", dX)  # any estimator
-    assert_allclose(scaled.compute(), StandardScaler().fit_transform(X))
-    for given, message in (
-        ((plain, "predict", X), "X: expected a dask array"),
-        ((3, "predict", dX), "estimator: expected a fitted estimator, got 3"),
-        ((plain, "fitt", dX), "method: expected the name of a method of MultinomialLogit"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            distributed.apply(*given)
+        assert_array_equal(getattr(model, method)(table[table["a"] > 99]).compute(), expected[:0])
+    with pytest.raises(ValueError, match="X: expected a dask array"):
+        plain.predict(dX[:, 0])
+    with pytest.raises(NotFittedError):
+        eigenfeat.MultinomialLogit().predict(dX)
+
+
+def test_samples_are_not_gathered_on_the_client(rows):
+    X, y, _ = rows
+    dX, seen = da.from_array(X, chunks=(100, 6)), []
+    with Callback(posttask=lambda key, result, *rest: seen.append(_size(result))):
+        eigenfeat.GEM(n_directions=1, scale="none").fit(dX, y)
+    gathered = [size for size in seen if size > X.nbytes // 2]
+    assert not gathered
+
+
+def _size(result):
+    return getattr(result, "nbytes", 0)
 
 
 def test_nothing_of_dask_is_imported_before_it_is_needed():
-    """Nor scikit-learn, without which workers start sooner; GEM's own module would import it."""
-    code = (
-        "import sys; from eigenfeat.distributed import DaskBlocks, apply, class_moments, pencils;"
-    )
-    code += "print({'dask', 'distributed', 'sklearn', 'scipy'} & set(sys.modules))"
+    code = "import sys, eigenfeat; eigenfeat.GEM, eigenfeat.GEMClassifier;"
+    code += "print({'dask', 'distributed'} & set(sys.modules))"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "set()"
 
 
-def test_a_missing_dask_is_an_error_that_says_what_to_install(monkeypatch):
+def test_a_missing_dask_is_an_error_that_says_what_to_install():
     with pytest.raises(ImportError, match=r"pip install 'eigenfeat\[dask\]'"):
-        _dask.module("dask_which_is_not_there")
+        dask_blocks.dask_module("dask_which_is_not_there")

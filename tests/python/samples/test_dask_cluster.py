@@ -20,11 +20,10 @@ pytest.importorskip("distributed", reason="needs the extra 'dask'")
 
 TESTS = Path(__file__).parents[1] / "cluster_of_workers.py"
 SECONDS, TRIES = 240, 3
-GONE = "workers: expected some, got none for"
 
 
 def exit_status(output):
-    """Exit status of the tests, or None if all workers were gone; no process is left."""
+    """Exit status of the tests, or None if they hang; no process is left."""
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", str(TESTS)]
     root = TESTS.parents[2]
     with open(output, "w") as log:
@@ -32,8 +31,7 @@ def exit_status(output):
             command, cwd=root, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
         )
         try:
-            status = child.wait(timeout=SECONDS)
-            return None if status and GONE in output.read_text() else status
+            return child.wait(timeout=SECONDS)
         except subprocess.TimeoutExpired:
             return None
         finally:

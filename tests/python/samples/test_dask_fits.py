@@ -9,14 +9,10 @@ import pytest
 import scipy.sparse as sp
 from flat_gem import gem_classifier, nested
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import clone
 from sklearn.datasets import load_digits
-from sklearn.utils.estimator_checks import check_estimator
 
 import eigenfeat
-from eigenfeat import distributed
-from eigenfeat.distributed import DaskBlocks
-from eigenfeat.expansion import features
+from eigenfeat.samples import DaskBlocks
 from eigenfeat.samples.blocks import ArrayBlocks
 
 dask = pytest.importorskip("dask", reason="needs the extra 'dask'")
@@ -53,7 +49,7 @@ def chance(p, q):
 def test_the_logit_is_that_of_one_machine(digits, dtype, options):
     X, y = digits[0].astype(dtype), digits[1]
     local = eigenfeat.MultinomialLogit(tol=1e-7, **options).fit(X, y)
-    spread = distributed.MultinomialLogit(tol=1e-7, **options).fit(*on_dask(X, y))
+    spread = eigenfeat.MultinomialLogit(tol=1e-7, **options).fit(*on_dask(X, y))
     assert_array_equal(spread.classes_, local.classes_)
     assert_allclose(spread.objective_, local.objective_, rtol=1e-6)
     assert chance(spread.predict_proba(X), local.predict_proba(X)) < 1e-2
@@ -73,7 +69,7 @@ def test_the_classifier_is_that_of_one_machine(digits, options):
     X, y = digits
     options = {"n_directions": 2, "scale": "none", **options}
     local = gem_classifier(**options).fit(X, y)
-    spread = distributed.GEMClassifier(**nested(dict(**options))).fit(*on_dask(X, y))
+    spread = eigenfeat.GEMClassifier(**nested(dict(**options))).fit(*on_dask(X, y))
     assert_array_equal(spread.layers_[-1].pairs, local.layers_[-1].pairs)
     assert_allclose(spread.layers_[0].eigenvalues, local.layers_[0].eigenvalues, rtol=1e-8)
     assert chance(spread.predict_proba(X), local.predict_proba(X)) < 1e-2
@@ -81,28 +77,7 @@ def test_the_classifier_is_that_of_one_machine(digits, options):
     assert spread.score(dX, dy) == spread.score(X, y) == local.score(X, y)
     assert_array_equal(spread.predict(dX).compute(), spread.predict(X))
     again = pickle.loads(pickle.dumps(spread))
-    plain = spread.to_local()
-    assert type(plain) is eigenfeat.GEMClassifier
-    for model in (again, plain):
-        assert_array_equal(model.predict_proba(X), spread.predict_proba(X))
-
-
-@pytest.mark.parametrize("options", [{}, {"depth": 2, "include_input": True}])
-def test_cached_projections_change_nothing(digits, monkeypatch, options):
-    dX, dy = on_dask(*digits)
-    options = {"n_directions": 1, "hidden_directions": 1, "threshold": None, **options}
-    options["temperature"] = 1.0
-    read = []
-    project = features.project_rows
-    monkeypatch.setattr(features, "project_rows", lambda *a: read.append(len(a[0])) or project(*a))
-    found = []
-    for keep in (0.25, 0.0):
-        model = gem_classifier(**options).fit(DaskBlocks(dX, dy, keep=keep))
-        found.append((model.logit_.coef_, model.logit_.n_iter_[0], sum(read)))
-        read.clear()
-    assert_array_equal(found[0][0], found[1][0])
-    assert found[0][2] <= 2 * 900  # once for all passes, and once for a Gram matrix
-    assert found[1][2] >= 900 * found[1][1]
+    assert_array_equal(again.predict_proba(X), spread.predict_proba(X))
 
 
 SEARCH = {
@@ -117,7 +92,7 @@ def test_the_search_is_that_of_one_machine(digits, tmp_path):
     local = eigenfeat.GEMClassifierCV(**SEARCH, cv=2).fit(X, y, weight)
     dX, dy = on_dask(X, y)
     with dask.config.set(scheduler="threads"):
-        spread = distributed.GEMClassifierCV(**SEARCH, cv=2).fit(dX, dy, weight)
+        spread = eigenfeat.GEMClassifierCV(**SEARCH, cv=2).fit(dX, dy, weight)
         assert_array_equal(spread.predict(dX).compute(), spread.predict(X))
         score = spread.score(dX, dy, weight)
     assert score == pytest.approx(local.score(X, y, weight))
@@ -126,33 +101,15 @@ def test_the_search_is_that_of_one_machine(digits, tmp_path):
         assert_allclose(found["errors"], expected["errors"], atol=1.1 / 225)
         assert found["log_loss"] == pytest.approx(expected["log_loss"], rel=1e-3)
     assert chance(spread.predict_proba(X), local.predict_proba(X)) < 1e-2
-    plain = spread.to_local()
-    kinds = type(plain), type(plain.best_estimator_)
-    assert kinds == (eigenfeat.GEMClassifierCV, eigenfeat.GEMClassifier)
-    eigenfeat.save(plain, tmp_path / "search")
-    for model in (plain, eigenfeat.load(tmp_path / "search"), pickle.loads(pickle.dumps(spread))):
+    eigenfeat.save(spread, tmp_path / "search")
+    for model in (eigenfeat.load(tmp_path / "search"), pickle.loads(pickle.dumps(spread))):
         assert_array_equal(model.predict_proba(X), spread.predict_proba(X))
-
-
-def test_projections_of_training_samples_are_cached(digits, monkeypatch):
-    dX, dy = on_dask(*digits)
-    read, rows, found = [], [], []
-    project = features.project_rows
-    monkeypatch.setattr(features, "project_rows", lambda *a: read.append(len(a[0])) or project(*a))
-    for keep in (0.25, 0.0):
-        model = eigenfeat.GEMClassifierCV(**SEARCH, refit=False).fit(DaskBlocks(dX, dy, keep=keep))
-        found.append([(one["error"], one["log_loss"], one["n_iter"]) for one in model.results_])
-        rows.append(sum(read))
-        read.clear()
-    assert found[0] == found[1]
-    assert rows[0] <= 4 * 750 + 150  # beside a Gram matrix the first two passes and what is kept
-    assert rows[1] >= 750 * sum(result["n_iter"] for result in model.results_) + 150
 
 
 def test_scales_are_tried_on_the_same_rows(digits):
     X, y = digits[0] * np.r_[np.full(10, 1000.0), np.ones(54)], digits[1]
     local = eigenfeat.GEM(n_directions=2).fit(X, y)
-    spread = distributed.GEM(n_directions=2).fit(*on_dask(X, y))
+    spread = eigenfeat.GEM(n_directions=2).fit(*on_dask(X, y))
     assert str(spread.scale_report_) == str(local.scale_report_)
     assert_allclose(spread.eigenvalues_, local.eigenvalues_, rtol=1e-8)
 
@@ -167,7 +124,7 @@ def test_other_estimators_take_the_blocks(digits, kind):
     local = kind(**options).fit(ArrayBlocks(X, y, block_rows=250))
     spread = kind(**options).fit(DaskBlocks(dX, dy))
     method = "predict_proba" if kind is eigenfeat.GEMEnsemble else "transform"
-    found = distributed.apply(spread, method, dX).compute()
+    found = getattr(spread, method)(dX).compute()
     expected = getattr(local, method)(X)
     assert_allclose(found, expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max())
 
@@ -178,7 +135,7 @@ def test_weights_and_sparse_rows_are_taken(digits):
     local = eigenfeat.MultinomialLogit(tol=1e-7).fit(sp.csr_matrix(X), y, weight)
     dX, dy = on_dask(X, y)
     sparse = dX.map_blocks(sp.csr_matrix, meta=sp.csr_matrix((0, 64)))
-    spread = distributed.MultinomialLogit(tol=1e-7).fit(sparse, dy, weight)
+    spread = eigenfeat.MultinomialLogit(tol=1e-7).fit(sparse, dy, weight)
     assert_allclose(spread.objective_, local.objective_, rtol=1e-6)
     assert spread.score(sparse, dy, weight) == pytest.approx(local.score(X, y, weight))
 
@@ -187,7 +144,7 @@ def test_a_data_frame_names_its_labels(digits):
     X, y = digits
     frame = pd.DataFrame(X, columns=[f"pixel{i}" for i in range(64)])
     table = dd.from_pandas(frame.assign(digit=y), npartitions=3)
-    model = distributed.GEMClassifier(**nested({"n_directions": 1})).fit(table, "digit")
+    model = eigenfeat.GEMClassifier(**nested({"n_directions": 1})).fit(table, "digit")
     assert model.feature_names_in_.tolist() == list(frame.columns)
     assert_array_equal(model.predict(table.drop(columns="digit")).compute(), model.predict(frame))
     with pytest.raises(ValueError, match="feature names"):
@@ -199,44 +156,24 @@ def test_a_search_names_its_columns(digits, recwarn):
     X, y = digits
     frame = pd.DataFrame(X, columns=[f"pixel{i}" for i in range(64)])
     table = dd.from_pandas(frame.assign(digit=y), npartitions=3)
-    model = distributed.GEMClassifierCV(**SEARCH).fit(table, "digit")
+    model = eigenfeat.GEMClassifierCV(**SEARCH).fit(table, "digit")
     assert model.feature_names_in_.tolist() == list(frame.columns)
     assert_array_equal(model.predict(table.drop(columns="digit")).compute(), model.predict(frame))
     assert not [one for one in recwarn if "feature names" in str(one.message)]
     dX, dy = on_dask(X, y)
     with pytest.raises(ValueError, match="estimator: expected a GEMClassifier, got GEM"):
-        distributed.GEMClassifierCV(eigenfeat.GEM()).fit(dX, dy)
+        eigenfeat.GEMClassifierCV(eigenfeat.GEM()).fit(dX, dy)
 
 
 def test_missing_entries_are_completed_as_on_one_machine(digits):
     X, y = digits[0][:, 16:48], digits[1]
     X = np.where(np.random.default_rng(0).random(X.shape) < 0.2, np.nan, X)
     options = {"n_directions": 1, "scale": "none"}
-    spread = distributed.GEMClassifier(**nested(dict(**options))).fit(*on_dask(X, y))
+    spread = eigenfeat.GEMClassifier(**nested(dict(**options))).fit(*on_dask(X, y))
     here = gem_classifier(**options).fit(ArrayBlocks(X, y, block_rows=250))
     assert_array_equal(spread.completion_.covariance, here.completion_.covariance)
     found = spread.predict_proba(on_dask(X, y)[0]).compute()
     assert chance(found, here.predict_proba(X)) < 1e-2
-
-
-@pytest.mark.parametrize("name", ["GEM", "GEMClassifier", "MultinomialLogit"])
-def test_they_are_estimators_on_ordinary_rows(digits, name):
-    X, y = digits[0][:150, 18:30], digits[1][:150]  # pixels of the middle
-    spread, local = getattr(distributed, name)(), getattr(eigenfeat, name)()
-    assert spread.get_params() == local.get_params()
-    assert clone(spread.set_params(n_threads=1)).n_threads == 1
-    method = "transform" if name == "GEM" else "predict_proba"
-    found = [getattr(model.fit(X, y), method)(X) for model in (spread, local)]
-    assert_array_equal(*found)
-
-
-def test_scikit_learns_checks_of_ordinary_rows_hold():
-    """The logit's stand for all three: what the subclasses add is the same."""
-    reason = "agrees to the tolerance of the fit"
-    kinds = ("dense", "sparse")
-    expected = {f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in kinds}
-    model = distributed.MultinomialLogit()
-    check_estimator(model, expected_failed_checks=expected, on_fail="raise", on_skip=None)
 
 
 def loans(n=300):
@@ -261,7 +198,7 @@ def test_frames_with_words_and_gaps():
     local = eigenfeat.GEMClassifier().fit(X, y)
     lazy = dd.from_pandas(frame, npartitions=3)
     given = lazy, "kind"
-    spread = distributed.GEMClassifier().fit(*given)
+    spread = eigenfeat.GEMClassifier().fit(*given)
     assert spread.columns_.feature_names_.tolist() == local.columns_.feature_names_.tolist()
     assert spread.feature_names_in_.tolist() == list(X)
     assert spread.n_features_in_ == 4
@@ -269,7 +206,7 @@ def test_frames_with_words_and_gaps():
     found = spread.predict_proba(rows).compute()
     assert chance(found, local.predict_proba(X)) < 0.02
     assert spread.score(*given) == spread.score(X, y)
-    assert spread.to_local().predict(X).tolist() == spread.predict(rows).compute().tolist()
+    assert spread.predict(X).tolist() == spread.predict(rows).compute().tolist()
     with pytest.raises(ValueError, match="categories, got a dask array"):
         spread.score(da.zeros((10, 4)), da.zeros(10))
 
@@ -277,18 +214,19 @@ def test_frames_with_words_and_gaps():
 def test_nullable_numbers_with_gaps_are_numbers():
     frame = loans()
     numbers = frame[["age", "owner"]].convert_dtypes().assign(rooms=pd.array([1, pd.NA, 3] * 100))
-    local = eigenfeat.GEMClassifier(views="gem").fit(numbers, frame["kind"])
+    local = eigenfeat.GEMClassifier().fit(numbers, frame["kind"])
     for form in (numbers, numbers.astype({"rooms": "int64[pyarrow]"})):
         lazy = dd.from_pandas(form.assign(kind=frame["kind"]), npartitions=3)
         for X, y in ((lazy, "kind"), (lazy[[*numbers]], lazy["kind"])):
-            found = distributed.GEMClassifier().fit(X, y).predict_proba(lazy[[*numbers]])
+            found = eigenfeat.GEMClassifier().fit(X, y).predict_proba(lazy[[*numbers]])
             assert chance(found.compute(), local.predict_proba(numbers)) < 0.02
 
 
 def test_a_search_of_frames_with_words():
     frame = loans()
     lazy = dd.from_pandas(frame, npartitions=3)
-    search = distributed.GEMClassifierCV(grid={"logit__penalty": [0.03, 0.3]}).fit(lazy, "kind")
+    search = eigenfeat.GEMClassifierCV(grid={"logit__penalty": [0.03, 0.3]}).fit(lazy, "kind")
     X = frame.drop(columns="kind")
     assert search.score(lazy, "kind") == search.score(X, frame["kind"]) > 0.7
-    assert search.best_estimator_.columns_ is search.columns_
+    names = [model.columns_.feature_names_.tolist() for model in (search, search.best_estimator_)]
+    assert names[0] == names[1]

@@ -1,0 +1,73 @@
+"""Methods of fitted estimators on Dask collections, lazily and partition by partition."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+
+from eigenfeat._base import threads
+from eigenfeat._base.validation import show
+from eigenfeat.samples.dask_blocks import dask_module, is_dask_array, is_dask_frame
+
+__all__ = ["on_partitions"]
+
+
+def on_partitions(estimator: Any, method: str, X: Any) -> Any:
+    """Apply a method of a fitted estimator to each partition of a Dask array or data frame.
+
+    Parameters
+    ----------
+    estimator : fitted estimator
+        Sent to each worker once, without its class moments.
+    method : str
+        Name of a method that returns one result for each row.
+    X : dask array of shape (n, d), or dask data frame
+        Chunks may be CSR matrices. The estimator gets the partitions of data frames as data frames.
+
+    Returns
+    -------
+    dask array of shape (n,) or (n, columns)
+        Lazy result with the chunks of `X` along the rows.
+    """
+    dask = dask_module("dask")
+    if is_dask_frame(X):
+        empty = np.asarray(getattr(estimator, method)(X._meta_nonempty))[:0]
+        model = dask.delayed(_without_moments(estimator), pure=False, traverse=False)
+        return X.map_partitions(_of_rows, model, method, empty, meta=empty)
+    if not is_dask_array(X) or X.ndim != 2:
+        raise ValueError(f"X: expected a dask array (n, d) or a dask data frame, got {show(X)}")
+    if X.numblocks[1] > 1:
+        X = X.rechunk({1: -1})
+    row = np.zeros((1, X.shape[1]), dtype=X.dtype)
+    sample = type(X._meta)(row) if hasattr(X._meta, "tocsr") else row
+    empty = np.asarray(getattr(estimator, method)(sample))[:0]
+    model = dask.delayed(_without_moments(estimator), pure=False, traverse=False)
+    vector = empty.ndim == 1
+    return X.map_blocks(
+        _of_rows,
+        model,
+        method,
+        empty,
+        dtype=empty.dtype,
+        meta=empty,
+        drop_axis=1 if vector else [],
+        chunks=X.chunks[:1] if vector else (X.chunks[0], empty.shape[1:]),
+    )
+
+
+def _without_moments(estimator: Any) -> Any:
+    """A shallow copy without `moments_`, which are large and not needed for predictions."""
+    twin = copy.copy(estimator)
+    if "moments_" in twin.__dict__:
+        twin.moments_ = type(twin.moments_)()
+    return twin
+
+
+def _of_rows(X: Any, estimator: Any, method: str, empty: Any) -> Any:
+    """The method on one partition, which may have no rows."""
+    if X.shape[0] == 0:
+        return empty
+    with threads.default(1):
+        return np.asarray(getattr(estimator, method)(X), dtype=empty.dtype)
