@@ -10,37 +10,30 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin, clone
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.types import ClassWeight, Floats, RandomState, Rows
-from eigenfeat._base.validation import FLOATS, MOST
+from eigenfeat._base.validation import MOST
 from eigenfeat.expansion.features import Layer, few_features, layer_features
 from eigenfeat.gem.gem import GEM
 from eigenfeat.gem.layers import Depth, solve_layers
 from eigenfeat.linear.logistic import MultinomialLogit
 from eigenfeat.samples.blocks import RowBlocks
-from eigenfeat.samples.completion import ALLOW_NAN, complete
+from eigenfeat.samples.completion import complete
 from eigenfeat.samples.estimator import (
     BaseEstimator,
     Iterative,
     NestedEstimators,
     Verbose,
-    class_weighted,
-    encoded_names,
-    given_blocks,
     is_valid,
-    keep_columns,
     keep_completion,
     steps_of,
     unchanged_on_error,
     validate_columns,
-    weighted_rows,
     with_steps,
 )
-from eigenfeat.samples.labelled import MemoryRows, scan_blocks
 from eigenfeat.samples.out_of_core import FromLogits, over_blocks
+from eigenfeat.samples.prepare import input_options, prepare
 
 if TYPE_CHECKING:
     from eigenfeat.moments.class_moments import ClassMoments
@@ -268,39 +261,21 @@ class GEMClassifier(
         moments : bool
             Whether a first pass over blocks accumulates the moments, too.
         """
-        blocks = given_blocks(X, y, sample_weight, estimator=self)
-        whole = None if blocks is None else blocks.in_memory()
-        if blocks is not None and (whole is None or whole.y is None or not len(whole)):
-            return self._prepare_blocks(blocks, moments)
-        if whole is not None:
-            X, y, sample_weight = whole.X, whole.y, whole.weight
-        X, y = validate_columns(self, X, y, sample_weight, reset=True, **_options(X))
-        if whole is not None:
-            keep_columns(self, blocks, X.shape[1])
-        check_classification_targets(y)
-        X, index, weight = weighted_rows(X, np.arange(len(y)), sample_weight)
-        weight = class_weighted(self.class_weight, y[index], weight)
-        samples = MemoryRows.completed(X, y[index], weight, self.n_threads, encoded_names(self))
-        check_two_labels(samples.classes)
-        return samples
-
-    def _prepare_blocks(self, blocks: RowBlocks, moments: bool) -> LabelledRows:
-        samples = scan_blocks(
-            blocks,
+        return prepare(
+            self,
+            X,
+            y,
+            sample_weight,
+            allows_missing=True,
             small=True,
             moments=moments,
-            n_threads=self.n_threads,
-            allows_missing=True,
             class_weight=self.class_weight,
         )
-        check_two_labels(samples.classes)
-        keep_columns(self, blocks, samples.n_features)
-        return samples
 
     def validated(self, X: Any) -> Any:
         """Samples to predict, checked and completed."""
         check_is_fitted(self, "logit_")
-        X = validate_columns(self, X, reset=False, **_options(X))
+        X = validate_columns(self, X, reset=False, **input_options(X))
         return complete(getattr(self, "completion_", None), X, self.n_threads)
 
     def depth_options(self) -> Depth:
@@ -357,9 +332,3 @@ class GEMClassifier(
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = tags.input_tags.allow_nan = True
         return tags
-
-
-def _options(X: Any) -> dict[str, Any]:
-    """Options of the check of samples: missing entries, and float32 for small integers."""
-    small = getattr(X, "dtype", None) in (np.uint8, np.int8, np.uint16, np.int16, np.bool_)
-    return ALLOW_NAN | {"dtype": np.float32 if small else FLOATS}

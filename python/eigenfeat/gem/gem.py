@@ -33,16 +33,14 @@ from eigenfeat.samples.completion import ALLOW_NAN, complete, refuse_missing
 from eigenfeat.samples.estimator import (
     BaseEstimator,
     Verbose,
-    encoded_names,
-    given_blocks,
-    keep_columns,
     keep_completion,
     unchanged_on_error,
     validate_data,
     weighted_rows,
 )
-from eigenfeat.samples.labelled import MemoryRows, scan_blocks
+from eigenfeat.samples.labelled import MemoryRows
 from eigenfeat.samples.out_of_core import over_blocks
+from eigenfeat.samples.prepare import prepare
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -198,20 +196,8 @@ class GEM(Verbose, FittedDirections, TransformerMixin, BaseEstimator):
             The estimator itself.
         """
         with unchanged_on_error(self):
-            blocks = given_blocks(X, y, sample_weight, estimator=self)
             self.check_parameters()
-            rows: LabelledRows
-            if blocks is None:
-                checked, labels, weight = self._checked(X, y, sample_weight, reset=True)
-                rows = MemoryRows.completed(
-                    checked, labels, weight, self.n_threads, encoded_names(self)
-                )
-            else:
-                rows = scan_blocks(
-                    blocks, moments=True, allows_missing=True, n_threads=self.n_threads
-                )
-                keep_columns(self, blocks, rows.n_features)
-            self.fit_samples(rows)
+            self.fit_samples(prepare(self, X, y, sample_weight, allows_missing=True))
         return self
 
     def partial_fit(
@@ -335,17 +321,13 @@ class GEM(Verbose, FittedDirections, TransformerMixin, BaseEstimator):
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def _checked(self, X: Any, y: Any, sample_weight: Weights, *, reset: bool) -> Any:
-        """Rows, labels and weights, without rows of no weight."""
-        X, y = validate_data(self, X, y, reset=reset, **ALLOW_NAN)
-        check_classification_targets(y)
-        return weighted_rows(X, y, sample_weight)
-
     def _take(self, X: Any, y: Any, sample_weight: Weights, classes: Any, *, first: bool) -> None:
         """Check one batch and add it to the moments; the first one may decide the scale."""
         self.check_parameters()
         started = time.perf_counter()
-        X, y, weight = self._checked(X, y, sample_weight, reset=first)
+        X, y = validate_data(self, X, y, reset=first, **ALLOW_NAN)
+        check_classification_targets(y)
+        X, y, weight = weighted_rows(X, y, sample_weight)
         refuse_missing(X)
         moments = ClassMoments(classes) if first else self.moments_
         moments.update(X, y, weight, n_threads=self.n_threads)

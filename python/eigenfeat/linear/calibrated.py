@@ -343,7 +343,7 @@ class CalibratedLeastSquares(Iterative, LinearClassifier):
         self._validate_params()
         with unchanged_on_error(self):
             random = check_random_state(self.random_state)
-            rows, held_out = self._any_rows(X, y, sample_weight), None
+            rows, held_out = self._prepared(X, y, sample_weight), None
             if self.early_stopping:
                 parts = self._split(rows.codes, random)
                 rows, held = (rows.subset(part) for part in parts)
@@ -406,7 +406,7 @@ class CalibratedLeastSquares(Iterative, LinearClassifier):
 
     def _calibrated(self, X: Any) -> Floats:
         check_is_fitted(self, "coef_")
-        X = self._rows(X, reset=False)
+        X = self._checked(X)
         W = np.vstack([self.coef_.T, self.intercept_])
         scores = Block(X).scores(W, True, self.n_threads)
         return self.calibration_.apply(scores)

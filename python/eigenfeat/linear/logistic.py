@@ -18,10 +18,8 @@ from sklearn.base import ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._base.labels import check_two_labels, plain_labels
 from eigenfeat._base.threads import resolve
 from eigenfeat._base.types import Floats, Labels, RandomState, Rows, Targets, Weights
 from eigenfeat._base.validation import FLOATS, check_number, show, warn_caller
@@ -49,15 +47,13 @@ from eigenfeat.samples.estimator import (
     BaseEstimator,
     Iterative,
     Verbose,
-    given_blocks,
-    keep_columns,
     unchanged_on_error,
     validate_data,
-    weighted_rows,
     with_steps,
 )
-from eigenfeat.samples.labelled import CachedBlock, LabelledRows, MemoryRows, scan_blocks
+from eigenfeat.samples.labelled import CachedBlock, LabelledRows, MemoryRows
 from eigenfeat.samples.out_of_core import BlockScores, FromLogits, over_blocks
+from eigenfeat.samples.prepare import prepare
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -123,7 +119,7 @@ class LinearModel(BlockScores, ClassifierMixin, BaseEstimator):
             If features, or logits in the type of the features, are not finite.
         """
         check_is_fitted(self, "coef_")
-        return self.scores_of(core_rows(self._rows(X, reset=False), True))
+        return self.scores_of(core_rows(self._checked(X), True))
 
     def scores_of(self, rows: CoreRows) -> Floats:
         """Logits of features with the constant, as `decision_function` returns them."""
@@ -139,33 +135,20 @@ class LinearModel(BlockScores, ClassifierMixin, BaseEstimator):
             raise ValueError(f"X: expected features of finite logits, got {value} in row {row}")
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
-    def _rows(self, X: Any, *, reset: bool, y: Any = "no_validation") -> Any:
-        """Check rows; with `y`, return both."""
+    def _checked(self, X: Any) -> Any:
+        """Features to predict, checked."""
         if isinstance(X, ExpandedRows):
-            if reset:
-                self.n_features_in_ = X.shape[1]
-                self.__dict__.pop("feature_names_in_", None)
-            elif X.shape[1] != self.n_features_in_:
+            if X.shape[1] != self.n_features_in_:
                 raise ValueError(f"X: expected {self.n_features_in_} features, got {X.shape[1]}")
-            if isinstance(y, str) and y == "no_validation":
-                return X
-            y = np.asarray(plain_labels(y))
-            if y.shape != (len(X),):
-                raise ValueError(
-                    f"y: expected {len(X)} labels, one per sample, got shape {y.shape}"
-                )
-            return X, y
-        options = {"accept_sparse": "csr", "dtype": FLOATS, "order": "C", "reset": reset}
-        return validate_data(self, X, y, **options)
+            return X
+        options = {"accept_sparse": "csr", "dtype": FLOATS, "order": "C", "reset": False}
+        return validate_data(self, X, **options)
 
-    def _labelled_rows(self, X: Any, y: Targets, sample_weight: Weights) -> MemoryRows:
-        """Check rows, labels and weights in memory; leave out samples without weight."""
-        X, y = self._rows(X, reset=True, y=y)
-        check_classification_targets(y)
-        rows = MemoryRows.of(*weighted_rows(X, y, sample_weight), self.n_threads)
-        check_two_labels(rows.classes)
-        self.classes_ = rows.classes
-        return rows
+    def _prepared(self, X: Any, y: Targets, sample_weight: Weights) -> LabelledRows:
+        """Samples of a fit, checked."""
+        samples = prepare(self, X, y, sample_weight, moments=False)
+        self.classes_ = samples.classes
+        return samples
 
     def _keep(self, W: NDArray[np.float64]) -> None:
         """Store the weights W (p, k), the constant's last."""
@@ -193,20 +176,6 @@ class LinearClassifier(Verbose, LinearModel, FromLogits):
         problem = LogitProblem(rows, constant=self.fit_intercept)
         self.n_features_in_ = problem.varying
         return problem, centre
-
-    def _any_rows(self, X: Any, y: Targets, sample_weight: Weights) -> LabelledRows:
-        """Rows in memory or in blocks, checked."""
-        blocks = None
-        if not isinstance(X, LabelledRows):
-            blocks = given_blocks(X, y, sample_weight, estimator=self)
-        if blocks is not None:
-            X = scan_blocks(blocks, n_threads=self.n_threads)
-        if not isinstance(X, LabelledRows):
-            return self._labelled_rows(X, y, sample_weight)
-        check_two_labels(X.classes)
-        self.classes_ = X.classes
-        keep_columns(self, blocks, X.n_features)
-        return X
 
     def _sample(
         self, n: int, count: int | None, random: np.random.RandomState
@@ -416,7 +385,7 @@ class MultinomialLogit(Iterative, LinearClassifier):
         again = self.warm_start and hasattr(self, "coef_")
         before = (self.classes_, self._all_weights()) if again else None
         random = check_random_state(self.random_state)
-        problem, centre = self._problem(self._any_rows(X, y, sample_weight))
+        problem, centre = self._problem(self._prepared(X, y, sample_weight))
         if self._in_closed_form(penalties, problem.shape[1]):
             self._solve_gaussian(problem, centre, random)
             yield self
@@ -464,7 +433,7 @@ class MultinomialLogit(Iterative, LinearClassifier):
     def fit_from(self, rows: LabelledRows, penalty: float, near: Start) -> None:
         """Fit from weights of some of the samples, in the metric of these if it does for all."""
         random = check_random_state(self.random_state)
-        problem, centre = self._problem(self._any_rows(rows, None, None))
+        problem, centre = self._problem(self._prepared(rows, None, None))
         self.penalty, self.penalty_ = penalty, float(penalty)
 
         def build() -> core.Metric | ScaledMetric:

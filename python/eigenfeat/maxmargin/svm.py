@@ -209,7 +209,9 @@ class MulticlassSVM(Iterative, Verbose, LinearModel):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         before = self._start() if self.warm_start else None
-        rows = self._labelled_rows(X, y, sample_weight)
+        rows = self._prepared(X, y, sample_weight)
+        if not rows.in_memory:
+            raise ValueError(f"X: expected samples in memory, got {type(X).__name__}")
         X, codes, weight = rows.block.X, rows.codes, rows.block.weight
         # Samples without weight were left out.
         positive, n = np.arange(len(codes)), len(codes)

@@ -37,8 +37,9 @@ from eigenfeat.samples.estimator import (
     validate_data,
     weighted_rows,
 )
-from eigenfeat.samples.labelled import MemoryRows, scan_blocks
+from eigenfeat.samples.labelled import MemoryRows
 from eigenfeat.samples.out_of_core import over_blocks, pooled_moments
+from eigenfeat.samples.prepare import prepare
 
 __all__ = [
     "OfMoments",
@@ -296,11 +297,8 @@ class OfMomentsOfClasses(OfMoments):
             The estimator itself. An error leaves it unchanged.
         """
         with unchanged_on_error(self):
-            blocks = given_blocks(X, y, sample_weight, estimator=self)
-            if blocks is None:
-                self._take(X, y, None, sample_weight, first=True)
-            else:
-                self._take_blocks(blocks)
+            self._validate_params()
+            self._fit_moments(X, y, sample_weight)
             _ = self._solution
         return self
 
@@ -347,16 +345,10 @@ class OfMomentsOfClasses(OfMoments):
         for name, value in learnt.items():
             setattr(self, name, value)
 
-    def _take_blocks(self, blocks: RowBlocks) -> None:
-        self._validate_params()
-        rows = scan_blocks(blocks, moments=True, allows_missing=True, n_threads=self.n_threads)
-        self._keep_blocks(blocks, rows.moments())
-        keep_completion(self, rows.completion)
-
-    def _keep_blocks(self, blocks: RowBlocks, moments: ClassMoments | None) -> None:
-        assert moments is not None  # some row has weight
-        keep_columns(self, blocks, moments.n_features_in_)
-        self._keep_moments(moments)
+    def _fit_moments(self, X: Any, y: Any, sample_weight: Any) -> None:
+        """Accumulate the moments of the classes of all samples."""
+        samples = prepare(self, X, y, sample_weight, allows_missing=True)
+        self._keep_moments(samples.moments())
 
     def _groups(self, y: Any, weight: Any, classes: Any, first: bool) -> tuple[Any, dict[str, Any]]:
         """Return the rows' labels, and the attributes that came with them."""

@@ -21,6 +21,7 @@ from eigenfeat.pencils import rayleigh_matrices as matrices
 from eigenfeat.rayleigh.base import SupervisedRayleigh
 from eigenfeat.samples import reductions
 from eigenfeat.samples.blocks import RowBlocks, RowTransform
+from eigenfeat.samples.estimator import given_blocks, keep_columns
 from eigenfeat.samples.out_of_core import FromLogits, all_targets, over_blocks
 from eigenfeat.samples.targets import assign_bins, bin_edges
 
@@ -268,20 +269,23 @@ class SlicedInverseRegression(SupervisedRayleigh):
         edges: Any = self.slice_edges_ if not first else bin_edges(numbers, self.n_slices, weight)
         return assign_bins(numbers, edges), {"slice_edges_": edges}
 
-    def _take_blocks(self, blocks: RowBlocks) -> None:
-        self._validate_params()
-        # Slices go by the quantiles of all targets: they are held, not the rows.
-        y, weight = all_targets(blocks)
-        if not self._is_continuous(y):
-            super()._take_blocks(blocks)
-            self.slice_edges_ = None
+    def _fit_moments(self, X: Any, y: Any, sample_weight: Any) -> None:
+        blocks = given_blocks(X, y, sample_weight, estimator=self)
+        if blocks is None:
+            self._take(X, y, None, sample_weight, first=True)
             return
-        edges = bin_edges(real_array(y, "y", np.dtype(np.float64)), self.n_slices, weight)
+        # Slices go by the quantiles of all targets: they are held, not the samples.
+        targets, weight = all_targets(blocks)
+        self.slice_edges_ = None
+        if not self._is_continuous(targets):
+            super()._fit_moments(blocks, None, None)
+            return
+        edges = bin_edges(real_array(targets, "y", np.dtype(np.float64)), self.n_slices, weight)
         reading = RowTransform(n_threads=self.n_threads)
-        self._keep_blocks(
-            blocks,
-            blocks.reduce(reductions.sliced_moments, reductions.merge_pooled, reading, edges),
-        )
+        moments = blocks.reduce(reductions.sliced_moments, reductions.merge_pooled, reading, edges)
+        assert moments is not None  # a sample has weight
+        keep_columns(self, blocks, moments.n_features_in_)
+        self._keep_moments(moments)
         self.slice_edges_ = edges
 
     def _is_continuous(self, y: Any) -> bool:

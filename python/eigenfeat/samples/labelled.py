@@ -91,14 +91,14 @@ class MemoryRows:
     @classmethod
     def completed(
         cls,
-        X: Floats | csr_array,
+        X: Floats | csr_array | ExpandedRows,
         y: Labels,
         weight: npt.NDArray[np.float64] | None,
         n_threads: int | None,
         names: Sequence[str] | None = None,
     ) -> MemoryRows:
         """As `of`, for rows that may have missing entries; see `completion.completed`."""
-        if not has_missing(X):
+        if isinstance(X, ExpandedRows) or not has_missing(X):
             return cls.of(X, y, weight, n_threads)
         rows, missing, gaussian = completed(X, y, weight, n_threads, names)
         return cls.of(rows, y, weight, n_threads, missing, gaussian)

@@ -13,36 +13,28 @@ from scipy.sparse import issparse
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.types import ClassWeight, Floats, RandomState, Rows
-from eigenfeat._base.validation import FLOATS
 from eigenfeat.expansion.features import as_layer, few_features, layer_features
 from eigenfeat.gem.classifier import default_logit
 from eigenfeat.gem.gem import GEM
 from eigenfeat.linear.logistic import MultinomialLogit
 from eigenfeat.samples.blocks import RowBlocks
-from eigenfeat.samples.completion import ALLOW_NAN, complete
+from eigenfeat.samples.completion import complete
 from eigenfeat.samples.estimator import (
     BaseEstimator,
     Iterative,
     Verbose,
-    class_weighted,
-    encoded_names,
-    given_blocks,
     is_valid,
-    keep_columns,
-    keep_completion,
     steps_of,
     unchanged_on_error,
     validate_columns,
-    weighted_rows,
     with_steps,
 )
-from eigenfeat.samples.labelled import MemoryRows, scan_blocks
+from eigenfeat.samples.labelled import MemoryRows
 from eigenfeat.samples.out_of_core import FromLogits, over_blocks
+from eigenfeat.samples.prepare import input_options, prepare
 from eigenfeat.tables.pool import (
     MOST_CLASSES,
     MOST_COLUMNS,
@@ -183,8 +175,15 @@ class TableClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstim
         self._validate_params()
         names = self._names()
         with unchanged_on_error(self):
-            samples = self._prepare(X, y, sample_weight)
-            keep_completion(self, samples.completion)
+            samples = prepare(
+                self,
+                X,
+                y,
+                sample_weight,
+                allows_missing=True,
+                small=True,
+                class_weight=self.class_weight,
+            )
             reason = _why_one_view(samples)
             if reason and self.views != "auto" and names != ["gem"]:
                 raise ValueError(
@@ -207,37 +206,6 @@ class TableClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstim
                 f"got {self.views!r}"
             )
         return [name for name in VIEWS if name in names]
-
-    def _prepare(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> LabelledRows:
-        """Check samples, labels and weights; encode categories and complete missing entries."""
-        blocks = given_blocks(X, y, sample_weight, estimator=self)
-        whole = None if blocks is None else blocks.in_memory()
-        if blocks is not None and (whole is None or whole.y is None or not len(whole)):
-            return self._prepare_blocks(blocks)
-        if whole is not None:
-            X, y, sample_weight = whole.X, whole.y, whole.weight
-        X, y = validate_columns(self, X, y, sample_weight, reset=True, **_options(X))
-        if whole is not None:
-            keep_columns(self, blocks, X.shape[1])
-        check_classification_targets(y)
-        X, index, weight = weighted_rows(X, np.arange(len(y)), sample_weight)
-        weight = class_weighted(self.class_weight, y[index], weight)
-        samples = MemoryRows.completed(X, y[index], weight, self.n_threads, encoded_names(self))
-        check_two_labels(samples.classes)
-        return samples
-
-    def _prepare_blocks(self, blocks: RowBlocks) -> LabelledRows:
-        samples = scan_blocks(
-            blocks,
-            small=True,
-            moments=True,
-            n_threads=self.n_threads,
-            allows_missing=True,
-            class_weight=self.class_weight,
-        )
-        check_two_labels(samples.classes)
-        keep_columns(self, blocks, samples.n_features)
-        return samples
 
     def _fit_gem(self, samples: LabelledRows, reason: str) -> None:
         """Fit GEM features and a logit on them as the only view."""
@@ -333,7 +301,7 @@ class TableClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstim
         if is_valid(self, X):
             return X, X
         check_is_fitted(self, "logit_")
-        X = validate_columns(self, X, reset=False, **_options(X))
+        X = validate_columns(self, X, reset=False, **input_options(X))
         return X, complete(getattr(self, "completion_", None), X, self.n_threads)
 
     def _most_steps(self) -> int:
@@ -354,12 +322,6 @@ def _why_one_view(samples: LabelledRows) -> str:
     if samples.n_rows > MOST_SMALL and samples.n_features > MOST_COLUMNS:
         return f"more than {MOST_COLUMNS} columns with more than {MOST_SMALL} samples"
     return ""
-
-
-def _options(X: Any) -> dict[str, Any]:
-    """Options of the check of samples: missing entries, and float32 for small integers."""
-    small = getattr(X, "dtype", None) in (np.uint8, np.int8, np.uint16, np.int16, np.bool_)
-    return ALLOW_NAN | {"dtype": np.float32 if small else FLOATS}
 
 
 def with_gaps(filled: Any, X: Any, gaps: Any) -> NDArray[np.float64]:

@@ -1,0 +1,131 @@
+"""How every fit begins: check samples, and decide whether they are in memory or in blocks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
+
+from eigenfeat._base.labels import check_two_labels, plain_labels
+from eigenfeat._base.validation import FLOATS
+from eigenfeat.expansion.features import ExpandedRows
+from eigenfeat.samples.completion import ALLOW_NAN
+from eigenfeat.samples.estimator import (
+    encoded_names,
+    given_blocks,
+    keep_columns,
+    keep_completion,
+    validate_columns,
+    validate_data,
+)
+from eigenfeat.samples.labelled import BlockRows, LabelledRows, MemoryRows, scan_blocks
+from eigenfeat.samples.weights import class_weighted, weighted_rows
+
+if TYPE_CHECKING:
+    from eigenfeat._base.types import ClassWeight
+
+__all__ = ["input_options", "prepare"]
+
+
+def prepare(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    *,
+    allows_missing: bool = False,
+    small: bool = False,
+    moments: bool = True,
+    class_weight: ClassWeight = None,
+) -> LabelledRows:
+    """Check the samples, labels and weights of a fit.
+
+    Sets what an estimator knows of its input: `n_features_in_`, the names and the encoder of its
+    columns, and `completion_`. Samples without weight are left out.
+
+    Parameters
+    ----------
+    estimator : estimator with `n_threads`
+        Those with `categorical_features` accept tables with categories.
+    X : array-like, sparse matrix, ExpandedRows, RowBlocks, Dask collection, or prepared samples
+        Blocks that fit into memory are read; see `RowBlocks.in_memory`.
+    y : array-like
+        Labels; None with blocks, which contain labels and weights.
+    sample_weight : array-like, optional
+        Nonnegative weights.
+    allows_missing : bool
+        Whether NaN is a missing entry, and not an error.
+    small : bool
+        Whether integers of up to 16 bits become float32 instead of float64.
+    moments : bool
+        Whether the first pass over blocks accumulates the moments of the classes.
+    class_weight : dict, "balanced" or None
+        Factors of the sample weights by class.
+
+    Returns
+    -------
+    MemoryRows or BlockRows
+        Samples of at least two classes.
+    """
+    blocks = None
+    if isinstance(X, MemoryRows | BlockRows):
+        keep_columns(estimator, None, X.n_features)
+        check_two_labels(X.classes)
+        return X
+    if not isinstance(X, ExpandedRows):
+        blocks = given_blocks(X, y, sample_weight, estimator=estimator)
+    whole = None if blocks is None else blocks.in_memory()
+    samples: LabelledRows
+    if blocks is not None and (whole is None or whole.y is None or not len(whole)):
+        samples = scan_blocks(
+            blocks,
+            small=small,
+            moments=moments,
+            allows_missing=allows_missing,
+            class_weight=class_weight,
+            n_threads=estimator.n_threads,
+        )
+        keep_columns(estimator, blocks, samples.n_features)
+    else:
+        if whole is not None:
+            X, y, sample_weight = whole.X, whole.y, whole.weight
+        X, y = _checked(estimator, X, y, sample_weight, input_options(X, allows_missing, small))
+        if whole is not None:
+            keep_columns(estimator, blocks, X.shape[1])
+        check_classification_targets(y)
+        X, y, weight = weighted_rows(X, y, sample_weight)
+        weight = class_weighted(class_weight, y, weight)
+        samples = MemoryRows.completed(X, y, weight, estimator.n_threads, encoded_names(estimator))
+    check_two_labels(samples.classes)
+    keep_completion(estimator, samples.completion)
+    return samples
+
+
+def input_options(X: Any, allows_missing: bool = True, small: bool = True) -> dict[str, Any]:
+    """Options of the check of samples in memory; see `prepare`."""
+    options = ALLOW_NAN.copy()
+    if not allows_missing:
+        options["ensure_all_finite"] = True
+    few_bits = (np.uint8, np.int8, np.uint16, np.int16, np.bool_)
+    short = small and getattr(X, "dtype", None) in few_bits
+    return options | {"dtype": np.float32 if short else FLOATS}
+
+
+def _checked(
+    estimator: Any, X: Any, y: Any, sample_weight: Any, options: dict[str, Any]
+) -> tuple[Any, Any]:
+    """Samples in memory as numbers, and labels."""
+    if isinstance(X, ExpandedRows):
+        keep_columns(estimator, None, X.shape[1])
+        y = np.asarray(plain_labels(y))
+        if y.shape != (len(X),):
+            raise ValueError(f"y: expected {len(X)} labels, one per sample, got shape {y.shape}")
+        return X, y
+    if hasattr(estimator, "categorical_features"):
+        checked: tuple[Any, Any] = validate_columns(
+            estimator, X, y, sample_weight, reset=True, **options
+        )
+        return checked
+    checked = validate_data(estimator, X, y, reset=True, **options)
+    return checked
