@@ -46,7 +46,7 @@ def prepare(
 
     Parameters
     ----------
-    estimator : estimator with `n_threads`
+    estimator : estimator
         Those with `categorical_features` accept tables with categories.
     X : array-like, sparse matrix, ExpandedRows, RowBlocks, Dask collection, or prepared samples
         Blocks that fit into memory are read; see `RowBlocks.in_memory`.
@@ -68,7 +68,7 @@ def prepare(
     MemoryRows or BlockRows
         Samples of at least two classes.
     """
-    blocks = None
+    blocks, n_threads = None, getattr(estimator, "n_threads", None)
     if isinstance(X, MemoryRows | BlockRows):
         keep_columns(estimator, None, X.n_features)
         check_two_labels(X.classes)
@@ -84,7 +84,7 @@ def prepare(
             moments=moments,
             allows_missing=allows_missing,
             class_weight=class_weight,
-            n_threads=estimator.n_threads,
+            n_threads=n_threads,
         )
         keep_columns(estimator, blocks, samples.n_features)
     else:
@@ -96,7 +96,7 @@ def prepare(
         check_classification_targets(y)
         X, y, weight = weighted_rows(X, y, sample_weight)
         weight = class_weighted(class_weight, y, weight)
-        samples = MemoryRows.completed(X, y, weight, estimator.n_threads, encoded_names(estimator))
+        samples = MemoryRows.completed(X, y, weight, n_threads, encoded_names(estimator))
     check_two_labels(samples.classes)
     keep_completion(estimator, samples.completion)
     return samples

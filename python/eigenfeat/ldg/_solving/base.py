@@ -11,7 +11,6 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.types import Floats, Targets, Weights
 from eigenfeat._base.validation import FLOATS
 from eigenfeat.expansion.features import expand
@@ -26,17 +25,15 @@ from eigenfeat.ldg._solving.scatters import (
     unit_weights,
 )
 from eigenfeat.moments.columns import signed
-from eigenfeat.samples.blocks import Block, RowBlocks, is_blocks
+from eigenfeat.samples.blocks import Block, RowBlocks
 from eigenfeat.samples.estimator import (
     BaseEstimator,
-    given_blocks,
-    keep_columns,
     unchanged_on_error,
     validate_data,
-    weighted_rows,
 )
-from eigenfeat.samples.labelled import scan_blocks
+from eigenfeat.samples.labelled import BlockRows, LabelledRows, MemoryRows
 from eigenfeat.samples.out_of_core import over_blocks
+from eigenfeat.samples.prepare import prepare
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -132,25 +129,23 @@ class ClassReducer(Reducer):
     def _fit(self: _ClassReducer, X: Any, y: Any, sample_weight: Any) -> _ClassReducer:
         with unchanged_on_error(self):
             self._validate_params()
-            blocks = None
-            if self._in_blocks or is_blocks(X):
-                blocks = given_blocks(X, y, sample_weight, estimator=self)
-            if blocks is None:
-                X, y = validate_data(self, X, y, dtype=FLOATS)
-                rows = ClassDeviations.of(*weighted_rows(X, y, sample_weight))
-            else:
-                rows = self._rows_of(blocks)
+            samples = prepare(self, X, y, sample_weight, moments=False)
+            rows = self._deviations(samples)
             self._keep(self._reduce(rows), rows.mean)
             self.classes_ = rows.classes
         return self
 
-    def _rows_of(self, blocks: RowBlocks) -> ClassDeviations:
+    def _deviations(self, samples: LabelledRows) -> ClassDeviations:
+        """Deviations of samples from the means of their classes."""
+        if samples.sparse:
+            raise TypeError("X: expected dense samples, got sparse ones")
+        if isinstance(samples, MemoryRows):
+            block = samples.block
+            return ClassDeviations.of(block.X, samples.classes[samples.codes], block.weight)
         if not self._in_blocks:
             name = type(self).__name__
             raise ValueError(f"X: expected samples in memory, which {name} compares, got blocks")
-        rows = _class_rows(blocks, weighted=self._weighted)
-        keep_columns(self, blocks, len(rows.mean))
-        return rows
+        return _deviations_of_blocks(samples, weighted=self._weighted)
 
     def _reduce(self, rows: ClassDeviations) -> Reduction:
         raise NotImplementedError
@@ -192,7 +187,7 @@ class WeightedReducer(ClassReducer):
         return self._fit(X, y, sample_weight)
 
 
-def _class_rows(blocks: RowBlocks, *, weighted: bool) -> ClassDeviations:
+def _deviations_of_blocks(rows: BlockRows, *, weighted: bool) -> ClassDeviations:
     """Return the `ClassDeviations` of samples in blocks, with a triangle in place of the samples.
 
     The triangle R of the QR decomposition of the deviations has the same scatter as the deviations.
@@ -203,18 +198,12 @@ def _class_rows(blocks: RowBlocks, *, weighted: bool) -> ClassDeviations:
     ------
     ValueError
         As `ClassDeviations.of`; or if the samples have weights, but `weighted` is false.
-    TypeError
-        If samples are sparse.
     """
-    rows = scan_blocks(blocks)
-    if rows.scan.sparse:
-        raise TypeError("X: expected dense samples, got sparse ones")
     total = rows.scan.weight
     if total is not None and not weighted:
         raise ValueError(
             f"sample_weight: expected blocks without weights, got weights that sum to {total:g}"
         )
-    check_two_labels(rows.classes)
     n, d = rows.n_rows, rows.scan.n_features
     if n < d:  # the samples are smaller than the triangle
         some = rows.take(np.arange(n))
