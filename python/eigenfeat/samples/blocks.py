@@ -1,4 +1,4 @@
-"""Samples that need not fit into memory, in blocks that every pass reads alike."""
+"""Samples in blocks, which need not fit into memory, and their transform in each pass."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ __all__ = [
 ]
 
 _BLOCK_BYTES = 64e6
-_MEMORY_SHARE = 0.5  # of the machine's memory, which a memory-mapped array may take as an array
+_MEMORY_SHARE = 0.5  # of memory; larger memory-mapped arrays are read in blocks
 _Result = TypeVar("_Result")
 
 
@@ -103,7 +103,7 @@ class Block:
         return Block(take_rows(self.X, rows), y, weight, self.start, missing)
 
     def core(self, constant: bool) -> CoreRows:
-        """Rows for the core's linear model, optionally with a last feature of ones."""
+        """The core's view of the features, optionally with a last feature of ones."""
         return core_rows(self.X, constant)
 
     def scores(self, W: npt.NDArray[np.float64], constant: bool, n_threads: int | None) -> Floats:
@@ -120,15 +120,15 @@ class Block:
 
 
 class RowBlocks(ABC):
-    """Rows in fixed blocks, which estimators accept in `fit` instead of arrays.
+    """Samples in fixed blocks, which estimators accept in `fit` instead of arrays.
 
-    Subclasses define how to iterate over blocks; distributed ones also define `reduce`. At most one
-    block of samples is held in memory, except for the samples selected by `take`.
+    Subclasses define how to iterate over blocks; those on several machines also define `reduce`. At
+    most one block is held in memory, apart from the samples selected by `take`.
     """
 
     @abstractmethod
     def __iter__(self) -> Iterator[Block]:
-        """Go through all blocks, in order; again from the first one at every call."""
+        """Iterate over all blocks in order. Each call starts from the first block."""
 
     @property
     def n_rows(self) -> int:
@@ -147,20 +147,20 @@ class RowBlocks(ABC):
 
     @property
     def layout(self) -> dict[str, Any] | None:
-        """What a fitted model remembers of samples without names, to find its columns in others."""
+        """Layout by which a fitted model finds its columns in files without names."""
         return None
 
     @property
     def encoder(self) -> TableColumns | None:
-        """What has made the columns of those of a table with categories, if they are encoded."""
+        """Encoder that has made numbers of a table with categories, or None."""
         return None
 
     def in_memory(self) -> Block | None:
-        """All samples as one block, where they are few; None where they stay in blocks."""
+        """All samples as one block if they are small; None if they stay in blocks."""
         return None
 
     def prepared_for(self, estimator: Any, *, fitted: bool) -> RowBlocks:
-        """The same samples as an estimator reads them, before or after its fit.
+        """The samples as an estimator reads them, before or after its fit.
 
         Rows of files have their columns in the order of the fit, and missing values where the
         estimator takes these.
@@ -195,7 +195,7 @@ class RowBlocks(ABC):
         solution = False
         for block in self:
             result = function(block, *arguments)
-            del block  # or two would be there while the next is made
+            del block  # free it before the next block is read
             total = merge(total, result) if solution else result  # type: ignore[arg-type]
             solution = True
         if not solution:
@@ -245,7 +245,7 @@ class ArrayBlocks(RowBlocks):
             raise ValueError(f"block_rows: expected an integer from 1, got {show(block_rows)}")
 
     def relabelled(self, y: ArrayLike, name: str) -> ArrayBlocks:
-        """The same samples and weights with other labels; error messages call them `name`."""
+        """The samples and weights with other labels, called `name` in error messages."""
         labels = _labels(y, self.n_rows, name)
         return ArrayBlocks(self.X, labels, self.sample_weight, self.block_rows)
 
@@ -303,7 +303,7 @@ class GeneratedBlocks(RowBlocks):
 
 
 def is_blocks(X: object) -> TypeGuard[_Blocks]:
-    """Whether `X` is rows in blocks: `RowBlocks`, an iterator, or a function that returns one."""
+    """Whether `X` is `RowBlocks`, an iterator, or a function that returns an iterator."""
     return isinstance(X, (RowBlocks, Iterator)) or (callable(X) and not hasattr(X, "shape"))
 
 
@@ -321,7 +321,7 @@ def check_no_list(X: object) -> None:
 
 
 def as_blocks(X: Rows | _Blocks) -> RowBlocks:
-    """Rows of any kind as `RowBlocks`: those as they are, others in the wrapper that fits."""
+    """Wrap samples of any kind in `RowBlocks`."""
     if isinstance(X, RowBlocks):
         return X
     return GeneratedBlocks(X) if is_blocks(X) else ArrayBlocks(X)
@@ -357,7 +357,7 @@ def _concatenated(columns: list[Any]) -> Any:
 def _stacked(parts: list[Any]) -> Any:
     if not hasattr(parts[0], "tocsr"):
         return np.concatenate([np.asarray(part) for part in parts])
-    from scipy import sparse  # of sparse rows only
+    from scipy import sparse  # imported for sparse samples only
 
     return sparse.vstack(parts, format="csr")
 
@@ -394,7 +394,7 @@ def _column(values: Any, n: int, name: str) -> Any:
 
 
 def _whole(value: Any) -> int:
-    """The integer that a number stands for; 0, which is refused, for anything else."""
+    """The value as an integer; 0, which callers refuse, if it is not a number."""
     try:
         return int(value)
     except (TypeError, ValueError, OverflowError):
@@ -403,12 +403,12 @@ def _whole(value: Any) -> int:
 
 def _block_rows(X: Any) -> int:
     width = X.nnz / max(X.shape[0], 1) * 3 if hasattr(X, "nnz") else X.shape[1]
-    itemsize = 4 if X.dtype == np.float32 else 8  # once they are floating point
+    itemsize = 4 if X.dtype == np.float32 else 8  # after conversion to floating point
     row_bytes = max(float(width) * itemsize, 1.0)
     return int(np.clip(_BLOCK_BYTES / row_bytes // 512 * 512, 512, 1 << 20))
 
 
-# ---- from blocks of raw samples to checked features, identically in every pass -------------------
+# ---- from raw samples to features, identically in every pass ------------------------------------
 
 
 _WORDS = 2**64
@@ -417,26 +417,26 @@ _SMALL = ("uint8", "int8", "uint16", "int16", "bool")
 
 @dataclass(frozen=True, eq=False)
 class RowTransform:
-    """Options for reading blocks; sent with every pass."""
+    """Transform of blocks: checks, labels, weights, completion and layers; sent with every pass."""
 
     n_features: int | None = None  # columns that every block must have; None in the first pass
-    small: bool = False  # integers of up to 16 bits become float32, which holds them, not float64
-    classes: Labels | None = None  # (k,) sorted: labels of blocks become their indices
-    layers: tuple[Layer, ...] = ()  # what rows are projected on; none leaves them as they are
-    # Whether the last of the layers is formed, too, as for the layer that comes after it; otherwise
-    # its features are `ExpandedRows`, with the columns of what it projects if `include_input`.
+    small: bool = False  # integers of up to 16 bits become float32 instead of float64
+    classes: Labels | None = None  # (k,) sorted; labels of blocks become indices of these
+    layers: tuple[Layer, ...] = ()  # applied to the samples
+    # Whether features of the last layer are formed, as the input of a next layer. Otherwise they
+    # are `ExpandedRows`, preceded by the columns of the last layer's input if `include_input`.
     hidden: bool = False
     include_input: bool = False
-    centre: npt.NDArray[np.float64] | None = None  # (d,) what is subtracted from dense rows
-    mask: npt.NDArray[np.uint8] | None = None  # rows that are read, packed: one bit a row
+    centre: npt.NDArray[np.float64] | None = None  # (d,) subtracted from dense samples
+    mask: npt.NDArray[np.uint8] | None = None  # samples that are read, one bit a sample
     n_threads: int | None = None
-    allows_missing: bool = False  # whether NaN in dense rows is a missing entry
-    completion: GaussianRows | None = None  # what missing entries are completed by
-    weight_unit: float = 1.0  # the power of two that weights are divided by
-    class_factors: npt.NDArray[np.float64] | None = None  # (k,) that weights are multiplied by
+    allows_missing: bool = False  # whether NaN in dense samples is a missing entry
+    completion: GaussianRows | None = None  # completes missing entries
+    weight_unit: float = 1.0  # power of two by which weights are divided
+    class_factors: npt.NDArray[np.float64] | None = None  # (k,) factors of the weights by class
 
     def checked(self, block: Block) -> Block:
-        """The block with rows in floating point, and weights that are finite and nonnegative."""
+        """The block in floating point, with finite and nonnegative weights."""
         X = self._rows(block)
         n, d = X.shape
         if self.n_features not in (None, d):
@@ -450,7 +450,7 @@ class RowTransform:
         return Block(X, block.y, weight, block.start)
 
     def weighted(self, block: Block) -> Block:
-        """The rows of a checked block that have weight and are not masked."""
+        """The samples of a checked block that have weight and are not masked."""
         keep = np.ones(len(block), dtype=bool)
         if block.weight is not None:
             keep &= block.weight > 0
@@ -468,7 +468,7 @@ class RowTransform:
         return factors if weight is None else factors * weight
 
     def completed(self, block: Block) -> Block:
-        """The block with missing entries filled in, if there is what completes them."""
+        """The block with missing entries completed, if there is a completion."""
         if self.completion is None or not isinstance(block.X, np.ndarray):
             return block
         empty = self.completion.empty
@@ -479,7 +479,7 @@ class RowTransform:
         return Block(X, block.y, block.weight, block.start, missing)
 
     def features(self, block: Block) -> Iterator[Block]:
-        """Feature rows of kept rows, piece by piece, so that projections stay small."""
+        """Features of selected samples, in pieces that keep projections small."""
         if len(block) == 0:
             return
         block = self.completed(block)
@@ -497,7 +497,7 @@ class RowTransform:
                 yield _part(block, rows, self.whole(block.X[rows]))
 
     def whole(self, X: Floats | csr_array) -> Floats | csr_array | ExpandedRows:
-        """Features of checked rows, all at once."""
+        """Features of checked samples."""
         if self.layers:
             return layer_features(X, self.layers, self.include_input, self.n_threads)
         if self.centre is None:
@@ -505,7 +505,7 @@ class RowTransform:
         return np.subtract(X, self.centre, out=np.empty_like(X), casting="same_kind")
 
     def dtype(self, rows: DType) -> DType:
-        """Type of the features of rows of this type."""
+        """Type of the features of samples of type `rows`."""
         return np.dtype(np.float32) if self.layers else rows
 
     def _rows(self, block: Block) -> Any:
@@ -523,7 +523,7 @@ class RowTransform:
 
 @dataclass(frozen=True)
 class Checksum:
-    """What shows that a pass has read the same rows as another: their number, and their bits.
+    """Number and sum of the bits of the samples of a pass, which show if another pass differs.
 
     The sum of the rows' words does not depend on how rows are cut into blocks, nor on their order.
     """
@@ -533,7 +533,7 @@ class Checksum:
 
     @classmethod
     def of(cls, X: Floats | csr_array) -> Checksum:
-        """Of checked rows."""
+        """The checksum of checked samples."""
         parts = [X] if isinstance(X, np.ndarray) else [X.data, X.indices]
         return cls(X.shape[0], sum(map(_words, parts)) % _WORDS)
 
@@ -548,16 +548,15 @@ def read(
     merge: Callable[[_Result, _Result], _Result],
     *arguments: object,
 ) -> tuple[Checksum, _Result | None]:
-    """What a function gives for the feature rows of one block, and a checksum.
+    """Apply a function to the features of one block, and compute a checksum.
 
-    ``function(piece, *arguments)`` gets pieces of feature rows, and their results are merged; None
-    where no row of the block is kept.
+    Results of ``function(piece, *arguments)`` are merged; None if no sample of the block is used.
     """
     checked = reading.checked(block)
     total: _Result | None = None
     for piece in reading.features(reading.weighted(checked)):
         total = _either(merge, total, function(piece, *arguments))
-        del piece  # or two would be there while the next is made
+        del piece  # free it before the next piece is made
     return Checksum.of(checked.X), total
 
 
@@ -566,12 +565,12 @@ def merge_read(
     a: tuple[Checksum, _Result | None],
     b: tuple[Checksum, _Result | None],
 ) -> tuple[Checksum, _Result | None]:
-    """Both; `merge` merges the results."""
+    """Merge two results of `read`; `merge` merges those of the function."""
     return a[0] + b[0], _either(merge, a[1], b[1])
 
 
 def check_finite(X: Floats | csr_array, start: int) -> None:
-    """ValueError that names row and column of what is not finite; rows are counted from `start`."""
+    """Raise ValueError with the row, counted from `start`, and the column of a non-finite entry."""
     values: Floats = X if isinstance(X, np.ndarray) else X.data
     with np.errstate(over="ignore", invalid="ignore"):
         total = values.sum()
@@ -590,7 +589,7 @@ def check_finite(X: Floats | csr_array, start: int) -> None:
 
 
 def check_known(X: Floats, start: int = 0) -> None:
-    """ValueError that names row and column of the first entry that is infinite."""
+    """Raise ValueError with the row and the column of the first infinite entry."""
     at = np.argwhere(np.isinf(X))
     if len(at):
         row, column = at[0].tolist()
@@ -614,5 +613,5 @@ def _part(block: Block, rows: slice, X: Any) -> Block:
 def _words(array: npt.NDArray[Any]) -> int:
     size = array.dtype.itemsize
     words = np.ascontiguousarray(array).view(f"u{size}")
-    # The sum wraps in its own type; shifted to the top, so do sums of such sums.
+    # The sum wraps around in its own type; shifted to the top bits, sums of sums wrap as well.
     return int(words.sum(dtype=words.dtype)) << (64 - 8 * size)

@@ -1,4 +1,4 @@
-"""What all estimators share: checked input, weights, messages, callbacks, no change on an error.
+"""Shared by all estimators: checks of input, messages, callbacks, no change on an error.
 
 Callbacks are scikit-learn's, from 1.9 on. Older versions have no `set_callbacks`, and then
 estimators here have none either.
@@ -81,7 +81,7 @@ _Base: Any = object if _theirs is None else _theirs.CallbackSupportMixin
 
 
 class BaseEstimator(sklearn.base.BaseEstimator):
-    """scikit-learn's, whose HTML representation links to the page of the estimator in our site."""
+    """scikit-learn's base class; the HTML representation links to the estimator's page."""
 
     _doc_link_module = "eigenfeat"
 
@@ -136,7 +136,7 @@ def encoded_names(estimator: Any) -> Sequence[str] | None:
 
 
 def keep_columns(estimator: Any, blocks: RowBlocks | None, n_features: int) -> None:
-    """Keep number, names and encoder of the columns of blocks that an estimator was fitted to."""
+    """Set the number, the names and the encoder of an estimator's columns."""
     for name in ("feature_names_in_", "file_layout_", "columns_"):
         estimator.__dict__.pop(name, None)
     estimator.n_features_in_ = n_features
@@ -154,7 +154,7 @@ def keep_columns(estimator: Any, blocks: RowBlocks | None, n_features: int) -> N
 def validate_data(
     estimator: sklearn.base.BaseEstimator, X: Any, y: Any = "no_validation", **options: Any
 ) -> Any:
-    """As ``sklearn.utils.validation.validate_data``, for rows and labels of any origin.
+    """As ``sklearn.utils.validation.validate_data``, with more kinds of input and errors.
 
     Masked entries are missing where NaN is allowed, and refused elsewhere; so are complex numbers,
     dates, sparse matrices that are not well formed, and missing labels. Messages name the column
@@ -173,7 +173,7 @@ def validate_data(
 
 
 def is_valid(estimator: sklearn.base.BaseEstimator, X: Any, dtypes: Any = FLOATS) -> bool:
-    """Whether samples to predict or transform are finite floats of a plain array, as wanted.
+    """Whether samples to predict are a finite array of a floating-point type in `dtypes`.
 
     Of such samples scikit-learn's checks, which take longer than the prediction of a few, change
     nothing. False may also mean that the sum of their squares is not finite.
@@ -199,7 +199,7 @@ _PLAIN_OPTIONS = {"reset", "dtype", "order", "accept_sparse", "ensure_all_finite
 
 
 def check_array(X: Any, **options: Any) -> Any:
-    """As ``sklearn.utils.validation.check_array``, likewise."""
+    """As ``sklearn.utils.validation.check_array``, with the input and errors of `validate_data`."""
     name = options.get("input_name") or "X"
     X = plain_rows(X, name, missing=options.get("ensure_all_finite", True) is not True)
     with naming_text(X):
@@ -214,7 +214,7 @@ def given_blocks(
     estimator: Any,
     labelled: bool = True,
 ) -> RowBlocks | None:
-    """Samples as blocks if they came so, or are a memory map beyond `stays_on_disk`; else None.
+    """Blocks of samples in blocks, Dask collections and large memory maps; None for others.
 
     They are as `estimator`, unless None, reads them in its fit. An array without labels is left to
     it where there have to be some.
@@ -259,7 +259,7 @@ def validate_columns(
     reset: bool,
     **options: Any,
 ) -> Any:
-    """As `validate_data`, of an estimator that takes tables with categories, which become numbers.
+    """As `validate_data`, for estimators that encode the categories of tables.
 
     With ``categorical_features="from_dtype"``, a fit to a table with columns that are no numbers
     leaves their encoder in `columns_`.
@@ -325,25 +325,25 @@ class NestedEstimators:
 
 
 class StoppedError(Exception):
-    """Raised within a search of another library's to end it: a callback has asked to stop."""
+    """Raised to end a search of another library when a callback asks to stop."""
 
 
 class Iterative(_Base):
-    """An estimator whose fit consists of steps, which callbacks follow."""
+    """An estimator that reports the steps of its fit to callbacks."""
 
     def _most_steps(self) -> int | None:
-        """How many steps there are at most; None if that is not known."""
+        """Maximum number of steps; None if it is unknown."""
         most: int | None = getattr(self, "max_iter", None)
         return most
 
     def _step_done(self) -> bool:
-        """Tell callbacks that a step is done; whether one of them asks to stop."""
+        """Report a step to callbacks; return whether one of them asks to stop."""
         context = self.__dict__.get("_callback_fit_ctx")
         if context is None:
             return False
         try:
             step = context.subcontext(task_name="step")
-        except ValueError:  # more than announced: the point after the last step is looked at, too
+        except ValueError:  # more steps than announced
             return False
         step.call_on_fit_task_begin(estimator=self)
         return bool(step.call_on_fit_task_end(estimator=self))
@@ -351,7 +351,7 @@ class Iterative(_Base):
 
 @contextmanager
 def steps_of(outer: Iterative, inner: Iterative) -> Iterator[None]:
-    """Within it, the steps of an inner estimator are told of as steps of the outer one.
+    """Report the steps of an inner estimator as steps of the outer one, within the block.
 
     The inner one's fit must be called by a method that is not decorated by `with_steps`.
     """
@@ -367,7 +367,7 @@ def steps_of(outer: Iterative, inner: Iterative) -> Iterator[None]:
 
 
 def with_steps(fit: _Fit) -> _Fit:
-    """A fit that tells callbacks when it begins and ends, also with an error."""
+    """Report the beginning and the end of a fit to callbacks, also after an error."""
 
     @wraps(fit)
     def followed(self: Any, X: Any, *arguments: Any, **options: Any) -> Any:
@@ -375,7 +375,7 @@ def with_steps(fit: _Fit) -> _Fit:
         if not asked:
             return fit(self, X, *arguments, **options)
         y = arguments[0] if arguments else options.get("y")
-        # Before anything that an error would undo.
+        # Set before the attributes that are restored after an error.
         context = self._init_callback_context(max_subtasks=self._most_steps())
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         result = fit(self, X, *arguments, **options)
@@ -394,12 +394,12 @@ LOGGER.addHandler(logging.NullHandler())  # silent until a program asks for mess
 
 
 class Verbose:
-    """An estimator that says how far it is: on stderr with `verbose`, and to the logger."""
+    """An estimator that reports progress to the logger, and on stderr with `verbose`."""
 
     verbose: Any
 
     def _log(self, text: str, started: float | None = None) -> None:
-        """Tell a line, with the seconds since `started`, of `time.perf_counter`, if given."""
+        """Report a line, with the seconds since `started` (`time.perf_counter`) if given."""
         took = "" if started is None else f" ({time.perf_counter() - started:.1f} s)"
         LOGGER.info("%s: %s%s", type(self).__name__, text, took)
         if self.verbose:
@@ -408,7 +408,7 @@ class Verbose:
 
 @contextmanager
 def progress_bar(total: int, name: str, verbose: Any) -> Iterator[Callable[[str, int], None]]:
-    """A function of a text and a number of steps that are done, which moves a bar on stderr.
+    """Yield a function of a text and a number of completed steps, which moves a bar on stderr.
 
     Without `verbose` the text goes to the logger.
     """

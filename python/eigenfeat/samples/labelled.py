@@ -1,4 +1,4 @@
-"""Labelled rows, which every fit goes through: in memory, or in blocks after a first pass."""
+"""Labelled samples of a fit, in memory or in blocks."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _Result = TypeVar("_Result")
 
 
 class CachedBlock(Block):
-    """A block that later passes read again: what the core reads is made once."""
+    """A block that is read in several passes; the core's view of it is cached."""
 
     def core(self, constant: bool) -> CoreRows:
         """See `Block.core`."""
@@ -51,7 +51,7 @@ class CachedBlock(Block):
         return cores[constant]
 
     def scores(self, W: npt.NDArray[np.float64], constant: bool, n_threads: int | None) -> Floats:
-        """See `Block.scores`; those of the same weights are computed once."""
+        """See `Block.scores`; the result for the latest weights is cached."""
         cached = self.__dict__.get("_scores")
         if cached is None or cached[0] is not W:
             cached = W, super().scores(W, constant, n_threads)
@@ -61,12 +61,12 @@ class CachedBlock(Block):
 
 @dataclass(frozen=True, eq=False)
 class MemoryRows:
-    """Checked rows in memory: passes cost no reading, and what they make of rows is kept."""
+    """Labelled samples in memory, checked."""
 
     block: Block  # features; labels as int32 indices
     labels: Labels  # (k,) sorted
-    reading: RowTransform  # of what is not in `block` yet: layers that hide, for every pass
-    gaussian: GaussianRows | None = None  # what missing entries have been completed by
+    reading: RowTransform  # hidden layers that each pass applies to `block`
+    gaussian: GaussianRows | None = None  # the model that has completed missing entries
 
     in_memory: ClassVar[Literal[True]] = True
 
@@ -80,7 +80,7 @@ class MemoryRows:
         missing: npt.NDArray[np.bool_] | None = None,
         completion: GaussianRows | None = None,
     ) -> MemoryRows:
-        """Rows, labels and weights that are checked, the weights positive or None.
+        """Make samples of checked arrays; weights are positive or None.
 
         Rows are complete; `missing` (n, d) tells which entries `completion` has filled in.
         """
@@ -97,7 +97,7 @@ class MemoryRows:
         n_threads: int | None,
         names: Sequence[str] | None = None,
     ) -> MemoryRows:
-        """As `of`, for rows that may have missing entries; see `completion.completed`."""
+        """Make samples of arrays that may have missing entries; see `completion.completed`."""
         if isinstance(X, ExpandedRows) or not has_missing(X):
             return cls.of(X, y, weight, n_threads)
         rows, missing, gaussian = completed(X, y, weight, n_threads, names)
@@ -105,12 +105,12 @@ class MemoryRows:
 
     @classmethod
     def of_features(cls, rows: MemoryRows, X: Floats | csr_array | ExpandedRows) -> MemoryRows:
-        """Labels and weights of some rows, with other features, which are complete."""
+        """Make samples with the labels and weights of `rows` and complete features X."""
         block = CachedBlock(X, rows.block.y, rows.block.weight)
         return cls(block, rows.labels, RowTransform(n_threads=rows.n_threads))
 
     def relabelled(self, y: Labels) -> MemoryRows:
-        """The same rows with other labels, which are checked here."""
+        """The samples with other labels, which are checked."""
         LabelTable().encode(y, self.n_rows)
         block = self.block
         return MemoryRows.of(
@@ -129,7 +129,7 @@ class MemoryRows:
 
     @property
     def completion(self) -> GaussianRows | None:
-        """What the entries that were missing have been completed by."""
+        """The model that has completed missing entries, or None."""
         return self.gaussian
 
     @property
@@ -139,12 +139,12 @@ class MemoryRows:
 
     @property
     def n_features(self) -> int:
-        """Columns of the rows."""
+        """Number of columns."""
         return int(self.block.X.shape[1])
 
     @property
     def n_threads(self) -> int | None:
-        """Threads of a pass."""
+        """Number of threads of a pass."""
         return self.reading.n_threads
 
     @property
@@ -163,18 +163,18 @@ class MemoryRows:
         return not isinstance(self.block.X, np.ndarray | ExpandedRows)
 
     def in_float32(self) -> MemoryRows:
-        """The same rows of an array, rounded."""
+        """The samples rounded to float32."""
         block = self.block
         return replace(self, block=CachedBlock(block.X.astype(np.float32), block.y, block.weight))
 
     def read_as(self, reading: RowTransform) -> MemoryRows:
-        """The same rows, read in another way: at once, but for layers that hide."""
+        """The samples after another transform; only hidden layers are applied in each pass."""
         if reading.hidden:
             return replace(self, reading=reading)
         return self._holding(reading.whole(self.block.X))
 
     def mapped(self, layers: Sequence[Layer], *, hidden: bool = False) -> MemoryRows:
-        """The samples seen through fitted layers; `hidden` features are those of a next layer."""
+        """The samples seen through fitted layers; `hidden`: as the input of a next layer."""
         return self.read_as(replace(self.reading, layers=tuple(layers), hidden=hidden))
 
     def _holding(self, X: Floats | csr_array | ExpandedRows) -> MemoryRows:
@@ -183,23 +183,23 @@ class MemoryRows:
     def narrowed(
         self, layer: Layer, mask: npt.NDArray[np.bool_], include_input: bool
     ) -> MemoryRows:
-        """Projected rows with some of the last layer's directions, which make `layer`."""
+        """Projected samples with the directions of the last layer that `mask` selects: `layer`."""
         rows = self.block.X
         projections = rows.projections if mask.all() else rows.projections[:, mask]
         return self._holding(layer.features(projections, rows.X if include_input else None))
 
     def subset(self, rows: Codes) -> MemoryRows:
-        """Some of the rows, by their numbers."""
+        """Select samples by index."""
         part = self.block.take(rows)
         block_in_memory = CachedBlock(part.X, part.y, part.weight, missing=part.missing)
         return replace(self, block=block_in_memory)
 
     def take(self, rows: Codes) -> Block:
-        """The rows with these numbers, in this order; labels as indices."""
+        """Select samples by index, in this order, as one block; labels are indices."""
         return self.block.take(rows)
 
     def together(self) -> Block:
-        """All rows."""
+        """All samples as one block."""
         return self.block
 
     def reduce(
@@ -208,11 +208,11 @@ class MemoryRows:
         merge: Callable[[_Result, _Result], _Result],
         *arguments: object,
     ) -> _Result:
-        """Call the function on all rows."""
+        """Return ``function(block, *arguments)`` for the block of all samples."""
         return function(self.block, *arguments)
 
     def moments(self) -> ClassMoments:
-        """Moments of the classes: piece after piece, which gives the bits of all rows at once."""
+        """Moments of the classes. Hidden layers are applied piece by piece, with the same bits."""
         if not self.reading.hidden:
             how = self.labels, self.n_threads, self.completion
             return labelled_moments(self.block, *how)
@@ -225,16 +225,15 @@ class MemoryRows:
 
 @dataclass(frozen=True, eq=False)
 class BlockRows:
-    """Blocks of labelled rows, how they are read, and what the first pass over them has found.
+    """Labelled samples in blocks, the transform of each pass, and the results of the first pass.
 
-    Rows without weight are left out. Those that are left are numbered from 0: `codes` and the
-    arguments of `take` and `subset` go by these numbers.
+    Samples without weight are left out; `codes`, `take` and `subset` count the others from 0.
     """
 
     blocks: RowBlocks
     reading: RowTransform
     scan: BlockScan
-    rows: npt.NDArray[np.int64] | None = None  # numbers of the rows of a subset; None for all
+    rows: npt.NDArray[np.int64] | None = None  # indices of the samples of a subset; None: all
 
     in_memory: ClassVar[Literal[False]] = False
 
@@ -245,7 +244,7 @@ class BlockRows:
 
     @cached_property
     def codes(self) -> Codes:
-        """Indices of the labels, in an integer type that just holds them."""
+        """Indices (n,) of the labels, in the smallest integer type that holds them."""
         table = LabelTable.of(self.classes)
         narrow = np.min_scalar_type(max(len(table) - 1, 0))
         parts = []
@@ -257,7 +256,7 @@ class BlockRows:
 
     @property
     def weighted(self) -> npt.NDArray[np.bool_] | None:
-        """Mask of the rows with weight; None if all have."""
+        """Mask of the samples with positive weight; None if all have one."""
         pieces = self.scan.pieces
         if all(piece.weighted is None for piece in pieces):
             return None
@@ -267,24 +266,24 @@ class BlockRows:
 
     @property
     def completion(self) -> GaussianRows | None:
-        """What missing entries are completed by."""
+        """The model that completes missing entries, or None."""
         return self.reading.completion
 
     @property
     def n_rows(self) -> int:
-        """Number of rows, without those that have no weight."""
+        """Number of samples of positive weight."""
         if self.rows is not None:
             return len(self.rows)
         return sum(len(piece.codes) for piece in self.scan.pieces)
 
     @property
     def n_features(self) -> int:
-        """Columns of the raw rows."""
+        """Number of columns of the input."""
         return self.scan.n_features
 
     @property
     def n_threads(self) -> int | None:
-        """Threads of a pass."""
+        """Number of threads of a pass."""
         return self.reading.n_threads
 
     @property
@@ -303,20 +302,20 @@ class BlockRows:
         return self.reading.dtype(self.scan.dtype)
 
     def read_as(self, reading: RowTransform) -> BlockRows:
-        """The same rows, read in another way."""
+        """The samples after another transform."""
         return replace(self, reading=reading)
 
     def mapped(self, layers: Sequence[Layer], *, hidden: bool = False) -> BlockRows:
-        """The samples seen through fitted layers; `hidden` features are those of a next layer."""
+        """The samples seen through fitted layers; `hidden`: as the input of a next layer."""
         return self.read_as(replace(self.reading, layers=tuple(layers), hidden=hidden))
 
     def narrowed(self, layer: Layer, mask: npt.NDArray[np.bool_], include_input: bool) -> BlockRows:
-        """As `MemoryRows.narrowed`: passes project on these directions alone."""
+        """As `MemoryRows.narrowed`; passes project on the selected directions only."""
         layers = (*self.reading.layers[:-1], layer)
         return self.read_as(replace(self.reading, layers=layers, include_input=include_input))
 
     def moments(self) -> ClassMoments:
-        """Moments of the classes; of all rows, once, from the first pass if it took them."""
+        """Moments of the classes; those of the first pass are returned once."""
         result = self.scan.moments
         if result is None or self.rows is not None or self.reading.layers:
             how = self.classes, self.n_threads, self.completion
@@ -325,7 +324,7 @@ class BlockRows:
         return result
 
     def subset(self, rows: Codes) -> BlockRows:
-        """Some of the rows, by their numbers, ascending."""
+        """Select samples by ascending indices."""
         numbers = np.asarray(rows, dtype=np.int64)
         mask = np.zeros(self.scan.checksum.n_rows, dtype=bool)
         mask[self._global(numbers)] = True
@@ -360,7 +359,7 @@ class BlockRows:
         return result
 
     def take(self, rows: Codes) -> Block:
-        """The rows with these numbers, in this order, checked and completed; labels as indices."""
+        """Select samples by index, in this order, as one block of checked and completed samples."""
         numbers = np.asarray(rows, dtype=np.int64)
         order = np.argsort(rows, kind="stable")
         block = self.reading.checked(self.blocks.take(self._global(numbers[order])))
@@ -375,7 +374,7 @@ class BlockRows:
         return Block(block.X[back], codes, None if weight is None else weight[back])
 
     def together(self) -> Block:
-        """All feature rows, brought here."""
+        """All features, held in memory."""
         raw = self.take(np.arange(self.n_rows))
         return Block(self.reading.whole(raw.X), raw.y, raw.weight)
 
@@ -386,7 +385,7 @@ class BlockRows:
 
 
 LabelledRows: TypeAlias = MemoryRows | BlockRows
-"""Rows with labels and positive weights, numbered from 0, and how they are read."""
+"""Samples of a fit: labelled, with positive weights, numbered from 0."""
 
 
 def scan_blocks(
@@ -398,7 +397,7 @@ def scan_blocks(
     allows_missing: bool = False,
     class_weight: ClassWeight = None,
 ) -> BlockRows:
-    """Go through blocks of labelled rows; if entries are missing, again to learn to complete them.
+    """Scan blocks of labelled samples; a second pass fits the completion of missing entries.
 
     Parameters
     ----------
@@ -438,7 +437,7 @@ def scan_blocks(
     rows = BlockRows(blocks, known, result)
     if not result.missing:
         return rows
-    result.moments = None  # blocks without NaN have some
+    result.moments = None  # of blocks without missing entries only
     some = rows.take(sampled(rows.n_rows, rows.n_features))
     gaussian = GaussianRows.fit(some.X, some.weight, n_threads=n_threads)
     encoder = blocks.encoder
@@ -470,9 +469,9 @@ def labelled_moments(
     n_threads: int | None = None,
     completion: GaussianRows | None = None,
 ) -> ClassMoments:
-    """Class moments of feature rows whose labels are indices of `classes`.
+    """Class moments of a block whose labels are indices of `classes`.
 
-    Entries that `completion` has filled in count with their conditional covariances.
+    Completed entries add their conditional covariances.
     """
     result = ClassMoments()
     result.update(block.X, classes[block.y], block.weight, n_threads=n_threads)

@@ -1,4 +1,4 @@
-"""Predictions and scores of samples that need not fit into memory, block by block."""
+"""Predictions, scores and moments of samples that need not fit into memory."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 def without_names(estimator: Any) -> Any:
-    """A shallow copy for the rows of blocks, whose columns have been found by name and encoded."""
+    """A shallow copy for blocks, whose columns are already in order and encoded."""
     result = copy.copy(estimator)
     result.__dict__.pop("feature_names_in_", None)
     encoder = result.__dict__.pop("columns_", None)
@@ -70,7 +70,7 @@ def without_names(estimator: Any) -> Any:
 def pooled_moments(
     blocks: RowBlocks, *, label: Hashable = 0, n_threads: int | None = None
 ) -> ClassMoments:
-    """Moments of all rows of blocks as one class, ignoring labels."""
+    """Moments of all samples as one class, whatever their labels."""
     reading = RowTransform(n_threads=n_threads)
     result = blocks.reduce(reductions.pooled_moments, reductions.merge_pooled, reading, label)
     if result is None:
@@ -117,7 +117,7 @@ def class_moments(
 
 
 def all_targets(blocks: RowBlocks) -> tuple[Labels, NDArray[np.float64] | None]:
-    """Targets (n,) of all rows that have weight, and the weights."""
+    """Targets (n,) of all samples with weight, and the weights."""
     parts = blocks.reduce(reductions.targets, operator.add)
     parts.sort(key=lambda part: part[0])
     weights = [weight for _, _, weight in parts]
@@ -233,7 +233,7 @@ class FromLogits(BlockScores):
 
 
 def right_rows(block: Block, classifier: ClassifierMixin) -> tuple[float, float]:
-    """Weight of a block's rows whose labels are predicted, and of all; merged by `add`."""
+    """Weight of the correctly predicted samples of a block, and of all. Merge by `add`."""
     if block.y is None:
         raise ValueError(f"y: expected the labels of the samples from {block.start} on, got None")
     if len(block) == 0:
@@ -256,12 +256,12 @@ def _checked_block(estimator: Any, block: Block) -> Block:
         check_known(checked.X, block.start)
     else:
         check_finite(checked.X, block.start)
-    # A slice of a memory-mapped array would be taken for one.
+    # A slice of a memory-mapped array is memory-mapped as well.
     return Block(np.asarray(block.X) if stays_on_disk(block.X) else block.X, start=block.start)
 
 
 def completes(estimator: Any) -> bool:
-    """Whether an estimator, or what it has chosen or is made of, completes rows."""
+    """Whether an estimator, its best estimator or one of its members completes missing entries."""
     parts = [estimator, getattr(estimator, "best_estimator_", None)]
     parts += getattr(estimator, "members_", [])
     return any(hasattr(part, "completion_") for part in parts)
@@ -277,7 +277,7 @@ def _of_block(method: Callable[..., Any], estimator: Any, X: Any) -> Any:
 def _filled(method: Callable[..., Any], estimator: Any, blocks: ArrayBlocks) -> Any:
     out = None
     if blocks.n_features != estimator.n_features_in_:
-        return method(estimator, blocks.X[:1])  # raises what it does for any array
+        return method(estimator, blocks.X[:1])  # raises the error for arrays
     for block in _checked(estimator, blocks):
         result = np.asarray(method(estimator, block.X))
         if out is None:

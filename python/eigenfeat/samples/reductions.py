@@ -1,4 +1,4 @@
-"""The sums over rows that fits are made of, as plain functions for any engine that can reduce.
+"""Sums over samples, as plain functions for any engine that can reduce.
 
 Each is a pair: what one block of rows gives, and how two such results merge. Merging is associative
 and commutative to rounding, so that any tree will do; `RowBlocks.reduce`, Dask, Spark's
@@ -55,7 +55,7 @@ def moments(
     dtype: DTypeLike | None = None,
     n_threads: int | None = None,
 ) -> ClassMoments:
-    """Class moments (Karampatziakis and Mineiro 2014, eq. 2) of one block of labelled rows."""
+    """Class moments (Karampatziakis and Mineiro 2014, eq. 2) of one labelled block."""
     if block.y is None:
         raise ValueError(f"y: expected the labels of the samples from {block.start} on, got None")
     result = ClassMoments(classes, dtype)
@@ -63,24 +63,24 @@ def moments(
 
 
 def merge_moments(a: ClassMoments, b: ClassMoments) -> ClassMoments:
-    """Moments of the rows of both; changes and returns `a`."""
+    """Merge two moments; changes and returns `a`."""
     return a.merge(b)
 
 
 def pooled_moments(block: Block, reading: RowTransform, label: Hashable = 0) -> ClassMoments | None:
-    """Moments of the rows of one block, checked, as if all were of one class; None for no rows."""
+    """Moments of one block as one class, checked; None without samples of positive weight."""
     return _grouped_moments(block, reading, lambda rows: np.full(len(rows), label))
 
 
 def merge_pooled(a: ClassMoments | None, b: ClassMoments | None) -> ClassMoments | None:
-    """Moments of the rows of both; changes and returns `a`, if there is one."""
+    """Merge two results of `pooled_moments`; changes and returns `a` unless it is None."""
     if a is None or b is None:
         return b if a is None else a
     return a.merge(b)
 
 
 def sliced_moments(block: Block, reading: RowTransform, edges: _Array) -> ClassMoments | None:
-    """Moments of the slices of a continuous target, whose lower ends but the first are given."""
+    """Moments of the slices of a continuous target; `edges`: lower ends of all but the first."""
 
     def slices(rows: Block) -> Labels:
         return np.searchsorted(edges, np.asarray(rows.y, dtype=np.float64), side="right")
@@ -100,7 +100,7 @@ def _grouped_moments(
 
 
 def targets(block: Block) -> list[tuple[int, Labels, _Array | None]]:
-    """First row, targets and weights of the rows of one block that have weight; lists add up."""
+    """Start of a block, and targets and weights of its samples with weight. Add to merge."""
     if block.y is None:
         raise ValueError(f"y: expected the targets of the samples from {block.start} on, got None")
     y, weight = np.asarray(block.y), check_weights(block.weight, len(block), block.start)
@@ -115,30 +115,30 @@ class Piece:
 
     start: int
     n_rows: int
-    codes: Codes  # (m,) into `labels`, of the samples that have weight
+    codes: Codes  # (m,) indices into `labels`, of the samples with weight
     labels: tuple[Hashable, ...]
-    weighted: npt.NDArray[np.bool_] | None  # mask of the block's rows; None for all of them
+    weighted: npt.NDArray[np.bool_] | None  # mask of the samples with weight; None: all
     weights: _Array  # sums of the samples' weights by label
 
 
 @dataclass(eq=False)
 class BlockScan:
-    """Result of a first pass over rows."""
+    """Result of a first pass over blocks."""
 
     n_features: int
-    dtype: DType  # float32 if all rows are, else float64
-    sparse: bool  # whether some rows are
+    dtype: DType  # float32 if all blocks are, else float64
+    sparse: bool  # whether some blocks are sparse
     checksum: Checksum
-    table: LabelTable  # labels of rows with weight
-    weight: float | None  # sum of the weights; None where no row came with one
-    heaviest: float  # largest weight; 0 where no row came with one
+    table: LabelTable  # labels of samples with weight
+    weight: float | None  # sum of the weights; None without weights
+    heaviest: float  # largest weight; 0 without weights
     pieces: list[Piece] = field(default_factory=list)  # one a block, in any order
     moments: ClassMoments | None = None
-    missing: bool = False  # whether entries of some rows are
+    missing: bool = False  # whether some entries are missing
 
 
 def scan(block: Block, reading: RowTransform, with_moments: bool = False) -> BlockScan:
-    """Check one block of raw rows; note its labels and, if asked for, the moments of its classes.
+    """Check one raw block; collect its labels and optionally the moments of its classes.
 
     Raises
     ------
@@ -177,7 +177,7 @@ def scan(block: Block, reading: RowTransform, with_moments: bool = False) -> Blo
 
 
 def merge_scans(a: BlockScan, b: BlockScan) -> BlockScan:
-    """The scan of the rows of both; changes and returns `a`."""
+    """Merge two scans; changes and returns `a`."""
     if a.n_features != b.n_features:
         first, later = sorted([a, b], key=lambda part: min(p.start for p in part.pieces))
         start = min(piece.start for piece in later.pieces)
@@ -209,7 +209,7 @@ def merge_scans(a: BlockScan, b: BlockScan) -> BlockScan:
 
 
 def add(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Sums of numbers and of arrays; arrays of `a` are changed."""
+    """Add tuples of numbers and arrays; changes the arrays of `a`."""
     for ours, theirs in zip(a, b, strict=True):
         if isinstance(ours, np.ndarray):
             ours += theirs
@@ -220,7 +220,7 @@ def add(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _is_incomplete(X: Any, start: int) -> bool:
-    """Whether dense rows have NaN; ValueError if they have, and infinity, too."""
+    """Whether dense samples have NaN; ValueError if they have NaN and infinity."""
     if not isinstance(X, np.ndarray) or not np.isnan(X).any():
         return False
     check_known(X, start)

@@ -24,7 +24,7 @@ _EXPECTED = "a number of folds, a splitter, or pairs of sample numbers (train, h
 
 
 class _NamedSplitter:
-    """A splitter whose errors are about `cv`."""
+    """A splitter whose errors name `cv`."""
 
     def __init__(self, splitter: Any, cv: Any) -> None:
         self.splitter, self.cv = splitter, cv
@@ -32,7 +32,7 @@ class _NamedSplitter:
     def split(
         self, X: Rows, y: ArrayLike | None = None, groups: ArrayLike | None = None
     ) -> Iterator[tuple[Codes, Codes]]:
-        """Pairs of row numbers, as the splitter has them."""
+        """Pairs of indices of training and test samples."""
         try:
             yield from self.splitter.split(X, y, groups)
         except ValueError as error:

@@ -1,4 +1,4 @@
-"""Groups of samples from targets that are no classes: continuous ones, and several at a time.
+"""Groups of samples from continuous targets and from several targets.
 
 Karampatziakis and Mineiro (2014), section 5: features for a continuous target are extracted after
 discretising it, for the extraction only; several targets are first contracted with a vector ``u``.
@@ -330,7 +330,7 @@ def _vector(contraction: Any, outputs: _Array, weights: _Array | None, random_st
         return np.ones(1)
     deviation = output_deviations(outputs, weights)
     drawn = np.asarray(random_generator(random_state).standard_normal(q))
-    # An output that does not vary has no say.
+    # Constant outputs get no weight.
     return np.divide(drawn / np.linalg.norm(drawn), deviation, out=np.zeros(q), where=deviation > 0)
 
 

@@ -31,7 +31,7 @@ __all__ = ["class_factors", "class_weighted", "row_weights", "weighted_rows"]
 
 _Rows = TypeVar("_Rows", bound="Floats | csr_array | ExpandedRows | NDArray[np.intp]")
 _Labels = TypeVar("_Labels", bound="Targets")
-# Newer scikit-learn refuses weights that are all 0 in words of its own.
+# Newer scikit-learn has an error of its own for weights that are all 0.
 _ALLOW = "allow_all_zero_weights"
 _ZEROS: dict[str, Any] = (
     {_ALLOW: True} if _ALLOW in inspect.signature(_check_sample_weight).parameters else {}
@@ -39,7 +39,7 @@ _ZEROS: dict[str, Any] = (
 
 
 def row_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64]:
-    """Weights (n,) of rows, checked and of a usual size, see `usual_weights`; ones for None.
+    """Check weights (n,) and scale extreme ones, see `usual_weights`; ones for None.
 
     ValueError if weights are negative, not finite, too few or too many, or all 0.
     """
@@ -59,7 +59,7 @@ def row_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64]:
 def weighted_rows(
     X: _Rows, y: _Labels, sample_weight: ArrayLike | None
 ) -> tuple[_Rows, _Labels, NDArray[np.float64] | None]:
-    """Check weights and leave out the rows that have none; no weights if none are given.
+    """Check weights and leave out samples of weight 0; without weights all samples remain.
 
     ValueError if weights are negative, not finite, too few or too many, or none is positive.
     """
