@@ -227,8 +227,10 @@ class GEMClassifier(
         (n, k) array, or (n,) with two classes
             With two classes, the logit of the second class over the first.
         """
-        if not is_valid(self, X):
-            X = self.validated(X)
+        return self.logits_of(X if is_valid(self, X) else self.validated(X))
+
+    def logits_of(self, X: Any) -> Floats:
+        """As `decision_function`, for samples that are checked and complete."""
         few = few_features(X, self.layers_, self.n_threads)
         if few is not None:
             return self.logit_.scores_of(few)

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from numbers import Integral
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import issparse
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.types import ClassWeight, Floats, RandomState, Rows
-from eigenfeat.expansion.features import as_layer, few_features, layer_features
-from eigenfeat.gem.classifier import default_logit
-from eigenfeat.gem.gem import GEM
-from eigenfeat.linear.logistic import MultinomialLogit
+from eigenfeat._base.validation import show
+from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.samples.blocks import RowBlocks
 from eigenfeat.samples.completion import complete
 from eigenfeat.samples.estimator import (
@@ -35,20 +32,23 @@ from eigenfeat.samples.estimator import (
 from eigenfeat.samples.labelled import MemoryRows
 from eigenfeat.samples.out_of_core import FromLogits, over_blocks
 from eigenfeat.samples.prepare import input_options, prepare
-from eigenfeat.tables.pool import (
-    MOST_CLASSES,
-    MOST_COLUMNS,
-    MOST_SMALL,
-    View,
-    fit_pool,
-    pooled_scores,
+from eigenfeat.tables.classification_views import (
+    VIEWS,
+    EstimatorView,
+    GemView,
+    Samples,
+    candidate_views,
 )
-from eigenfeat.tables.views import VIEWS, TableStatistics
+from eigenfeat.tables.pool import PooledView, fit_pool, pooled_logits
+from eigenfeat.tables.views import Table, TableStatistics
 
 if TYPE_CHECKING:
+    from eigenfeat.expansion.features import Layer
     from eigenfeat.samples.labelled import LabelledRows
 
-__all__ = ["TableClassifier", "with_gaps"]
+__all__ = ["TableClassifier"]
+
+_MAX_CLASSES = 100  # of other views than "gem"
 
 
 class TableClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimator):
@@ -57,23 +57,27 @@ class TableClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstim
     Use it first for any table: numbers, text, categories and gaps need no preparation, and most
     tables need no tuning. User guide: :doc:`/guide/tables`.
 
-    Each view is a representation of the columns with a multinomial logit on it. Views are pooled by
-    weights that minimise the log loss of out-of-fold probabilities.
+    Each view is a classifier on one representation of the columns. Views are pooled by weights that
+    minimise the log loss of out-of-fold probabilities.
 
     Parameters
     ----------
-    views : "auto", the name of a view, or a list of names, default="auto"
+    views : "auto", name or list of names and classifiers, default="auto"
         "columns" (standardised, categories one-hot), "splines" (of each numeric column), "gem" (GEM
-        features), "gem_ranks" (GEM features of the ranks), "kernel" (Gaussian, of the ranks) and
-        "interactions" (pairs of columns, in bins). "auto" pools all that the samples allow.
+        features), "gem_ranks" (GEM features of the ranks), "kernel" (Gaussian, of the ranks),
+        "interactions" (pairs of columns, in bins), "forest" and "boosting" (trees). "auto" pools
+        all that the samples allow. Classifiers with `predict_proba`, such as ``LGBMClassifier()``,
+        are views of their own.
     categorical_features : "from_dtype" or None, default="from_dtype"
         Columns of text and categories in data frames become one-hot, or target statistics if
         there are more than 50 categories; dates become numbers, and text that nearly always
         differs is left out with a warning. None refuses them.
+    time_limit : float or None, default=None
+        Seconds after which no further view is tried. The first view is always fitted.
     class_weight : dict, "balanced" or None, default=None
         Class weights, multiplied into `sample_weight`.
     random_state : int, RandomState or None, default=0
-        Seed of folds, landmarks and directions.
+        Seed of folds, landmarks, directions and trees.
     n_threads : int or None, default=None
         Number of threads; None means all.
     verbose : int, default=0
@@ -81,17 +85,13 @@ class TableClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstim
 
     Attributes
     ----------
-    views_ : list of View
-        Name, weight, log loss and penalty of each view, and why a view is not used.
+    views_ : list of PooledView
+        Name, weight, log loss and time of each view, and why a view is not used.
     layers_ : list of Layer
         Directions, offsets, eigenvalues and pairs of the view "gem"; empty if it has no weight.
-    logit_ : MultinomialLogit
-        The classifier on the features of the views with weight, side by side.
-    penalty_ : float
-        Penalty of the view with the largest weight.
     out_of_fold_proba_ : (n, k) array or None
-        Probabilities of training samples by pools fitted without their fold; None with a single
-        view or with more than 5,000 samples.
+        Probabilities of training samples by pools fitted without their fold; None with the view
+        "gem" alone or more than 5,000 samples.
     classes_ : (k,) array
         Labels, sorted.
     n_features_in_ : int
@@ -106,6 +106,7 @@ class TableClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstim
     See Also
     --------
     GEMClassifier : One view, with parameters to tune and any number of layers.
+    TableRegressor : The same for numbers.
     eigenfeat.tables.contributions : Explain a prediction by views and pairs of classes.
 
     Examples
@@ -121,21 +122,23 @@ class TableClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstim
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "views": [StrOptions({"auto", *VIEWS}), list, tuple],
         "categorical_features": [StrOptions({"from_dtype"}), None],
+        "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "class_weight": [dict, StrOptions({"balanced"}), None],
         "random_state": ["random_state"],
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
         "verbose": ["verbose"],
     }
 
-    statistics_: TableStatistics | None
-    gaps_: NDArray[np.intp] | None
+    statistics_: TableStatistics
+    gaps_: NDArray[np.intp]
     # Set for all objects: early classifiers look for it before a fit.
     out_of_fold_proba_: NDArray[np.float64] | None = None
 
     def __init__(
         self,
-        views: str | Sequence[str] = "auto",
+        views: str | Sequence[Any] = "auto",
         categorical_features: str | None = "from_dtype",
+        time_limit: float | None = None,
         class_weight: ClassWeight = None,
         random_state: RandomState = 0,
         n_threads: int | None = None,
@@ -143,6 +146,7 @@ class TableClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstim
     ) -> None:
         self.views = views
         self.categorical_features = categorical_features
+        self.time_limit = time_limit
         self.class_weight = class_weight
         self.random_state = random_state
         self.n_threads = n_threads
@@ -173,9 +177,9 @@ class TableClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstim
             The estimator itself. An error leaves it unchanged.
         """
         self._validate_params()
-        names = self._names()
+        names, estimators = self._asked()
         with unchanged_on_error(self):
-            samples = prepare(
+            rows = prepare(
                 self,
                 X,
                 y,
@@ -184,92 +188,87 @@ class TableClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstim
                 small=True,
                 class_weight=self.class_weight,
             )
-            reason = _why_one_view(samples)
-            if reason and self.views != "auto" and names != ["gem"]:
+            self.classes_ = rows.classes
+            reason = _why_one_view(rows)
+            if isinstance(rows, MemoryRows) and not reason:
+                self._fit_pool(rows, names, estimators)
+            elif self.views == "auto" or (names == ["gem"] and not estimators):
+                self._fit_gem(rows, names, reason)
+            else:
                 raise ValueError(
                     f"views: expected 'auto' or 'gem' here ({reason}), got {self.views!r}"
                 )
-            if isinstance(samples, MemoryRows) and not reason and names != ["gem"]:
-                self._fit_pool(samples, names)
-            else:
-                self._fit_gem(samples, reason)
         return self
 
-    def _names(self) -> list[str]:
-        """The views to try, in the order of their definition."""
+    def _asked(self) -> tuple[list[str], dict[str, EstimatorView]]:
+        """Names of the views to try, in the order of `VIEWS`, and classifiers of the user's."""
         asked = VIEWS if self.views == "auto" else self.views
-        names = [asked] if isinstance(asked, str) else list(asked)
+        given = [asked] if isinstance(asked, str) else list(asked)
+        names = [one for one in given if isinstance(one, str)]
         unknown = [name for name in names if name not in VIEWS]
-        if unknown or not names or len(set(names)) < len(names):
+        if unknown or not given or len(set(names)) < len(names):
             raise ValueError(
                 f"views: expected 'auto' or distinct names out of {', '.join(VIEWS)}, "
                 f"got {self.views!r}"
             )
-        return [name for name in VIEWS if name in names]
+        estimators = {}
+        for one in given:
+            if isinstance(one, str):
+                continue
+            if not (hasattr(one, "fit") and hasattr(one, "predict_proba")):
+                raise ValueError(
+                    f"views: expected names or classifiers with predict_proba, got {show(one)}"
+                )
+            kind = type(one).__name__
+            count = sum(name.startswith(kind) for name in estimators)
+            estimators[f"{kind} {count + 1}" if count else kind] = EstimatorView(one)
+        return [name for name in VIEWS if name in names], estimators
 
-    def _fit_gem(self, samples: LabelledRows, reason: str) -> None:
-        """Fit GEM features and a logit on them as the only view."""
-        layer = as_layer(self._gem("auto").fit_samples(samples))
-        logit = default_logit().set_params(
-            ridge_scale="common", random_state=self.random_state, n_threads=self.n_threads
-        )
-        with steps_of(self, logit):
-            logit.fit_path(samples.mapped([layer]), None, None)
-        view = View(
-            "gem",
-            1.0 / logit.temperature_,
-            n_features=logit.n_features_in_,
-            penalty=logit.penalty_,
-            learned=[layer],
-        )
-        others = [View(name, 0.0, note=reason) for name in self._names() if name != "gem"]
-        self.statistics_, self.gaps_, self.out_of_fold_proba_ = None, None, None
-        self.views_ = [view, *others] if reason else [view]
-        self.logit_, self.classes_, self.layers_ = logit, logit.classes_, [layer]
-        self.penalty_ = logit.penalty_
-
-    def _fit_pool(self, samples: MemoryRows, names: list[str]) -> None:
-        """Fit a pool of several views."""
+    def _fit_gem(self, rows: LabelledRows, names: list[str], reason: str) -> None:
+        """Fit the paper's classifier as the only view."""
         started = time.perf_counter()
-        X, missing = samples.block.X, samples.block.missing
-        gaps = np.empty(0, dtype=np.intp)
-        if missing is not None:
-            gaps = np.flatnonzero(missing.any(axis=0))
-            X = np.hstack([X, missing[:, gaps]])
-        X = np.asarray(X, dtype=np.float64)
-        columns = np.arange(samples.n_features)
-        if hasattr(self, "columns_"):
-            columns = self.columns_.indicator_groups
-        groups = np.append(columns, columns[gaps])
-        statistics = TableStatistics.fit(X, samples.block.weight, groups, len(gaps))
-        seed = np.random.RandomState(check_random_state(self.random_state).randint(2**31 - 1))
-        table = statistics.table(X, self.n_threads)
-        first = self._gem("auto").fit_samples(samples)
-        steps = self._log, self._step_done
-        pool = fit_pool(names, samples, table, first, self._gem, self._logit, seed, *steps)
-        if pool is None:
-            self._fit_gem(samples, "no gain in the first look")
-            return
-        self.statistics_, self.gaps_ = statistics, gaps
-        self.views_, self.logit_ = pool.views, pool.logit
-        self.out_of_fold_proba_ = pool.out_of_fold
-        self.classes_ = samples.classes
-        gem = [view for view in pool.views if view.name == "gem" and view.weight > 0]
-        self.layers_ = list(gem[0].learned) if gem else []
-        self.penalty_ = max(pool.views, key=lambda view: view.weight).penalty
-        self._log(f"pool of {sum(view.weight > 0 for view in pool.views)} views", started)
-
-    def _gem(self, scale: str) -> GEM:
-        return GEM(scale=scale, random_state=self.random_state, n_threads=self.n_threads)
-
-    def _logit(self, common: bool, ridge: float) -> MultinomialLogit:
-        return MultinomialLogit(
-            ridge=ridge,
-            ridge_scale="common" if common else "columns",
-            tol=1e-3,
-            random_state=self.random_state,
-            n_threads=self.n_threads,
+        alone = GEMClassifier(random_state=self.random_state, n_threads=self.n_threads)
+        with steps_of(self, alone):
+            alone.fit_samples(rows)
+        self.alone_ = alone
+        view = PooledView(
+            "gem",
+            1.0 / alone.temperature_,
+            seconds=time.perf_counter() - started,
+            n_features=alone.logit_.n_features_in_,
+            penalty=alone.penalty_,
         )
+        others = [PooledView(name, 0.0, note=reason) for name in names if name != "gem"]
+        self.views_, self.layers_, self.out_of_fold_proba_ = [view, *others], alone.layers_, None
+
+    def _fit_pool(
+        self, rows: MemoryRows, names: list[str], estimators: dict[str, EstimatorView]
+    ) -> None:
+        """Fit a pool of views."""
+        started = time.perf_counter()
+        self.__dict__.pop("alone_", None)
+        missing, d = rows.block.missing, rows.n_features
+        self.gaps_ = np.flatnonzero(missing.any(axis=0)) if missing is not None else np.arange(0)
+        X = _with_gaps(rows.block.X, missing, self.gaps_)
+        columns = self.columns_.indicator_groups if hasattr(self, "columns_") else np.arange(d)
+        groups = np.append(columns, columns[self.gaps_])
+        weight = rows.block.weight
+        self.statistics_ = TableStatistics.fit(X, weight, groups, len(self.gaps_))
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        samples = Samples(rows, self.statistics_.table(X, self.n_threads), seed)
+        views, reasons = candidate_views(names, samples)
+        if not views and not estimators:
+            given = "; ".join(f"{name}: {why}" for name, why in reasons.items())
+            raise ValueError(f"views: expected one that these samples allow, got {given}")
+        found, self.out_of_fold_proba_ = fit_pool(
+            views | estimators, samples, self._log, self._step_done, self.time_limit
+        )
+        by_name = {view.name: view for view in found}
+        by_name |= {name: PooledView(name, 0.0, note=why) for name, why in reasons.items()}
+        self.views_ = [by_name[name] for name in [*names, *estimators]]
+        gem = [view.model for view in self.views_ if isinstance(view.model, GemView)]
+        self.layers_: list[Layer] = [one.learned for one in gem if one.inputs == "columns"]
+        self._log(f"pool of {sum(view.weight > 0 for view in self.views_)} views", started)
 
     @over_blocks
     def decision_function(self, X: Rows | RowBlocks) -> Floats:
@@ -286,26 +285,27 @@ class TableClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstim
         (n, k) array, or (n,) with two classes
             With two classes, the logit of the second class over the first.
         """
-        given, filled = self.validated(X)
-        if self.statistics_ is not None:
-            table = self.statistics_.table(with_gaps(filled, given, self.gaps_), self.n_threads)
-            return pooled_scores(self.views_, self.logit_, table, filled, self.n_threads)
-        few = few_features(filled, self.layers_, self.n_threads)
-        if few is not None:
-            return self.logit_.scores_of(few)
-        features = layer_features(filled, self.layers_, False, self.n_threads)
-        return np.asarray(self.logit_.decision_function(features))
+        if not is_valid(self, X):
+            check_is_fitted(self, "views_")
+            X = validate_columns(self, X, reset=False, **input_options(X))
+        if hasattr(self, "alone_"):
+            filled = complete(getattr(self, "completion_", None), X, self.n_threads)
+            return self.alone_.logits_of(filled)
+        logits = pooled_logits(self.views_, self.table(X), self.n_threads)
+        return logits[:, 1] - logits[:, 0] if len(self.classes_) == 2 else logits
 
-    def validated(self, X: Any) -> tuple[Any, Any]:
-        """Samples to predict as numbers, with and without missing entries."""
-        if is_valid(self, X):
-            return X, X
-        check_is_fitted(self, "logit_")
-        X = validate_columns(self, X, reset=False, **input_options(X))
-        return X, complete(getattr(self, "completion_", None), X, self.n_threads)
+    def table(self, X: Any) -> Table:
+        """Checked samples as views read them: completed, and clipped to their ranges in `fit`."""
+        if hasattr(X, "toarray"):
+            X = X.toarray()
+        filled = complete(getattr(self, "completion_", None), X, self.n_threads)
+        columns = _with_gaps(filled, np.isnan(X) if len(self.gaps_) else None, self.gaps_)
+        low, high = self.statistics_.quantiles[[0, -1]]
+        return self.statistics_.table(np.clip(columns, low, high), self.n_threads)
 
     def _most_steps(self) -> int:
-        return int(default_logit().max_iter)
+        names, estimators = self._asked()
+        return len(names) + len(estimators)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -313,19 +313,16 @@ class TableClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstim
         return tags
 
 
-def _why_one_view(samples: LabelledRows) -> str:
+def _why_one_view(rows: LabelledRows) -> str:
     """Why the samples can have the view "gem" alone; empty if they can have others."""
-    if not isinstance(samples, MemoryRows) or not samples.dense:
+    if not isinstance(rows, MemoryRows) or not rows.dense:
         return "sparse samples and blocks of rows have GEM features of the columns alone"
-    if len(samples.classes) > MOST_CLASSES:
-        return f"more than {MOST_CLASSES} classes"
-    if samples.n_rows > MOST_SMALL and samples.n_features > MOST_COLUMNS:
-        return f"more than {MOST_COLUMNS} columns with more than {MOST_SMALL} samples"
+    if len(rows.classes) > _MAX_CLASSES:
+        return f"more than {_MAX_CLASSES} classes"
     return ""
 
 
-def with_gaps(filled: Any, X: Any, gaps: Any) -> NDArray[np.float64]:
-    """Complete samples, followed by indicators of the entries missing in the columns `gaps`."""
-    filled = filled.toarray() if issparse(filled) else filled
-    out = np.hstack([filled, np.isnan(X[:, gaps])]) if len(gaps) else filled
-    return np.asarray(out, dtype=np.float64)
+def _with_gaps(filled: Any, missing: Any, gaps: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Complete columns, followed by indicators of the missing entries of the columns `gaps`."""
+    columns = np.hstack([filled, missing[:, gaps]]) if len(gaps) else filled
+    return np.asarray(columns, dtype=np.float64)

@@ -25,7 +25,7 @@ fitted again without each fold, directions and maps included.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +36,7 @@ from eigenfeat.expansion.features import expand
 from eigenfeat.gem.gem import GEM
 from eigenfeat.linear.ridge import Ridge, fit_ridge
 from eigenfeat.samples.targets import supervised_contractions, target_groups
-from eigenfeat.tables.trees import Trees
+from eigenfeat.tables.trees import Nodes, Trees
 from eigenfeat.tables.views import Kernel, Table, TableStatistics
 
 if TYPE_CHECKING:
@@ -316,8 +316,9 @@ class ForestView(View):
         )
         targets = samples.targets if q > 1 else samples.targets[:, 0]
         forest.fit(samples.table.X, targets, samples.weight)
-        grown = [(tree.tree_, None) for tree in forest.estimators_]
-        self.trees = Trees.of(grown, q, 1.0 / len(grown))
+        grown = [tree.tree_ for tree in forest.estimators_]
+        values = [tree.value[:, :, 0] / len(grown) for tree in grown]
+        self.trees = Trees.of([Nodes.of_tree(tree) for tree in grown], values)
         left_out: _Array = forest.oob_prediction_.reshape(n, q)
         return left_out
 
@@ -329,7 +330,8 @@ class BoostingView(View):
     """Gradient boosting of small trees, one series of trees for each output."""
 
     def fit(self, samples: Samples) -> None:
-        grown: list[tuple[Any, int]] = []
+        nodes: list[Nodes] = []
+        values: list[_Array] = []
         table, q = samples.table, samples.targets.shape[1]
         for output in range(q):
             boosting = GradientBoostingRegressor(
@@ -343,8 +345,11 @@ class BoostingView(View):
                 subsample=min(0.7, _MAX_GROWN / len(samples)),
                 random_state=samples.seed,
             ).fit(table.X, samples.targets[:, output], samples.weight)
-            grown += [(tree.tree_, output) for tree in boosting.estimators_[:, 0]]
-        self.trees = Trees.of(grown, q, 0.1)
+            for tree in (one.tree_ for one in boosting.estimators_[:, 0]):
+                nodes.append(Nodes.of_tree(tree))
+                values.append(np.zeros((tree.node_count, q)))
+                values[-1][:, output] = 0.1 * tree.value[:, 0, 0]
+        self.trees = Trees.of(nodes, values)
 
     def predict(self, table: Table) -> _Array:
         return self.trees.predict(table.X)

@@ -8,14 +8,39 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Trees"]
+__all__ = ["Nodes", "Trees"]
 
 _NODES_AT_ONCE = 1 << 20  # samples times trees
+
+
+class Nodes(NamedTuple):
+    """Nodes of one tree, the root first; `left` and `right` are negative in leaves."""
+
+    left: NDArray[Any]
+    right: NDArray[Any]
+    feature: NDArray[Any]
+    threshold: NDArray[Any]
+    depth: int
+
+    @classmethod
+    def of_tree(cls, tree: Any) -> Nodes:
+        """Nodes of a tree of scikit-learn's forests and gradient boosting."""
+        children = tree.children_left, tree.children_right
+        return cls(*children, tree.feature, tree.threshold, int(tree.max_depth))
+
+    @classmethod
+    def of_predictor(cls, predictor: Any) -> Nodes:
+        """Nodes of a tree of scikit-learn's histogram gradient boosting."""
+        nodes = predictor.nodes
+        leaf = nodes["is_leaf"].astype(bool)
+        children = (np.where(leaf, -1, nodes[side].astype(np.intp)) for side in ("left", "right"))
+        feature = nodes["feature_idx"].astype(np.intp)
+        return cls(*children, feature, nodes["num_threshold"], int(predictor.get_max_depth()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,31 +70,24 @@ class Trees:
     depth: int
 
     @classmethod
-    def of(cls, trees: Sequence[tuple[Any, int | None]], n_outputs: int, factor: float) -> Trees:
-        """Copy scikit-learn's trees, with all outputs times `factor`.
-
-        Each tree comes with the number of its output, or None if it has all of them.
-        """
-        starts = np.cumsum([0, *(tree.node_count for tree, _ in trees)])
-        values = np.zeros((starts[-1], n_outputs))
-        features, thresholds, below = [], [], []
-        for start, (tree, output) in zip(starts, trees, strict=False):
-            nodes = np.arange(tree.node_count)
-            leaf = tree.children_left < 0
-            for children in (tree.children_left, tree.children_right):
-                below.append(start + np.where(leaf, nodes, children))
-            features.append(np.where(leaf, 0, tree.feature))
-            thresholds.append(np.where(leaf, np.inf, tree.threshold))
-            columns = slice(None) if output is None else slice(output, output + 1)
-            values[start : start + len(nodes), columns] = factor * tree.value[:, :, 0]
+    def of(cls, trees: Sequence[Nodes], values: Sequence[NDArray[np.float64]]) -> Trees:
+        """Join trees, with the outputs (nodes, q) of the nodes of each tree."""
+        starts = np.cumsum([0, *(len(tree.left) for tree in trees)])
+        feature, threshold, left, right = [], [], [], []
+        for start, tree in zip(starts, trees, strict=False):
+            nodes, leaf = np.arange(len(tree.left)), tree.left < 0
+            left.append(start + np.where(leaf, nodes, tree.left))
+            right.append(start + np.where(leaf, nodes, tree.right))
+            feature.append(np.where(leaf, 0, tree.feature))
+            threshold.append(np.where(leaf, np.inf, tree.threshold))
         return cls(
             starts[:-1],
-            np.concatenate(features),
-            np.concatenate(thresholds),
-            np.concatenate(below[::2]),
-            np.concatenate(below[1::2]),
-            values,
-            max(int(tree.max_depth) for tree, _ in trees),
+            np.concatenate(feature),
+            np.concatenate(threshold),
+            np.concatenate(left),
+            np.concatenate(right),
+            np.concatenate(values),
+            max(tree.depth for tree in trees),
         )
 
     def predict(self, X: NDArray[Any]) -> NDArray[np.float64]:

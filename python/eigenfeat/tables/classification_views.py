@@ -1,0 +1,680 @@
+"""Views of `TableClassifier`: classifiers on several representations of a table's columns.
+
+==================  ================================================================================
+view                classifier
+==================  ================================================================================
+"columns"           logit on the standardised columns; categories are one-hot
+"splines"           logit on cubic B-splines of each numeric column
+"gem"               logit on GEM features of the columns (Karampatziakis and Mineiro 2014)
+"gem_ranks"         logit on GEM features of the columns' ranks
+"kernel"            logit on a Gaussian kernel of the ranks with at most 400 samples
+"interactions"      logit on indicators of the cells of pairs of columns, in bins
+"forest"            random forest (Breiman 2001)
+"boosting"          gradient boosting of small trees (Friedman 2001)
+==================  ================================================================================
+
+Logits are fitted again without each fold, and with them what they learn from labels: directions and
+pairs of columns. The moments outside a fold are sums of those of the other folds. The forest
+predicts each training sample by the trees that were grown without it.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.utils.validation import has_fit_parameter
+from threadpoolctl import threadpool_limits
+
+from eigenfeat._base.threads import resolve
+from eigenfeat.expansion.features import Layer, as_layer, layer_features
+from eigenfeat.gem.gem import GEM
+from eigenfeat.linear.held_out import loss_at_best
+from eigenfeat.linear.logistic import (
+    PENALTIES,
+    MultinomialLogit,
+    Start,
+    damping,
+    fit_near,
+    held_out_logits_of,
+)
+from eigenfeat.moments.class_moments import ClassMoments
+from eigenfeat.samples.blocks import Block
+from eigenfeat.samples.labelled import MemoryRows
+from eigenfeat.tables.trees import Nodes, Trees
+from eigenfeat.tables.views import (
+    MOST_BINS,
+    Interactions,
+    Kernel,
+    Table,
+    bin_tables,
+    interactions_fit_in,
+)
+
+if TYPE_CHECKING:
+    from eigenfeat._base.types import Codes, Labels
+    from eigenfeat.samples.labelled import LabelledRows
+
+__all__ = [
+    "VIEWS",
+    "EstimatorView",
+    "Folds",
+    "Samples",
+    "Trial",
+    "View",
+    "candidate_views",
+    "log_probabilities",
+]
+
+_Array = NDArray[np.float64]
+_Parts = Sequence[tuple["LabelledRows", "LabelledRows"]]
+
+VIEWS = ("columns", "splines", "gem", "gem_ranks", "kernel", "interactions", "forest", "boosting")
+
+# bench/tables.py and bench/large_tables.py show the effect of the following numbers.
+MANY_SAMPLES = 5_000  # beyond, one fold is held out, and some views are smaller
+_MAX_COLUMNS = 200  # of many samples, for other views than "gem" and "forest"
+_MAX_SPLINES = 1_500  # features of all columns
+_MAX_RANK_PAIRS = 20  # ordered pairs of classes of many samples, for GEM features of ranks
+_MAX_CELLS, _MAX_CELLS_OF_MANY = 1_500, 600  # indicators of pairs of columns
+_GEM_PENALTIES = (0.1, 0.03, 0.01)  # of many samples
+_MIN_CHOOSING = 60  # held-out samples of the first fold from which later folds try few penalties
+_RISE = 0.02  # relative rise of the log loss after which no smaller penalty is tried
+# Features are correlated, so that squared weights are a better penalty than the energy of logits.
+_RIDGES = {"columns": 100.0, "splines": 100.0}
+_TREES, _TREES_OF_MANY = 200, 100
+_MAX_GROWN = 20_000  # samples of one tree
+_MIN_BOOSTED, _MAX_BOOSTED_CLASSES = 1_000, 5
+_BOOSTED_TREES, _BOOSTED_LEAVES, _BOOSTING_RATE = 100, 16, 0.1
+_FLOOR = -30.0  # least log probability of a view
+
+
+def log_probabilities(logits: _Array) -> _Array:
+    """Log probabilities (n, k) of logits (n, k), at least -30, so that no view decides alone."""
+    z = logits - logits.max(axis=1, keepdims=True)
+    z -= np.log(np.exp(z).sum(axis=1, keepdims=True))
+    np.maximum(z, _FLOOR, out=z)
+    return z
+
+
+@dataclass(frozen=True, eq=False)
+class Folds:
+    """Indices of the samples to train on and to hold out, for each fold."""
+
+    parts: list[tuple[Codes, Codes]]
+    n_samples: int
+
+    @property
+    def held(self) -> Codes:
+        """Indices of the held-out samples, fold after fold."""
+        return np.concatenate([part[1] for part in self.parts])
+
+    def groups(self) -> list[Codes]:
+        """The samples held out in each fold, and last those that never are."""
+        never = np.ones(self.n_samples, dtype=bool)
+        never[self.held] = False
+        return [*(part[1] for part in self.parts), np.flatnonzero(never)]
+
+    @property
+    def complementary(self) -> bool:
+        """Whether each fold trains on all samples but those that it holds out."""
+        return all(len(train) + len(held) == self.n_samples for train, held in self.parts)
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Training samples of a classification.
+
+    Attributes
+    ----------
+    rows : MemoryRows
+        Complete columns with labels and weights.
+    table : Table
+        The same columns with indicators of gaps, as views read them.
+    seed : int
+    """
+
+    rows: MemoryRows
+    table: Table
+    seed: int
+
+    @property
+    def classes(self) -> Labels:
+        """Labels (k,), sorted."""
+        return self.rows.classes
+
+    @property
+    def codes(self) -> Codes:
+        """Index of each sample's label."""
+        return np.asarray(self.rows.codes, dtype=np.intp)
+
+    @property
+    def weight(self) -> _Array | None:
+        """Positive weights, or None for equal ones."""
+        return self.rows.block.weight
+
+    @property
+    def n_threads(self) -> int | None:
+        """Number of threads."""
+        return self.table.n_threads
+
+    @property
+    def is_large(self) -> bool:
+        """Whether one fold is held out, and some views are smaller."""
+        return self.rows.n_rows > MANY_SAMPLES
+
+    def with_features(self, features: Any) -> MemoryRows:
+        """The samples with other features."""
+        return MemoryRows.of_features(self.rows, features)
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """Out-of-fold results of a view.
+
+    Attributes
+    ----------
+    logits : (m, k) array
+        Logits of the held-out samples, in the order of `Folds.held`.
+    log_loss : float
+        Their log loss at the best temperature.
+    penalty : float
+        Penalty of the view's logit; NaN if it has none.
+    start : Start or None
+        Weights from which the fit to all samples may start.
+    """
+
+    logits: _Array
+    log_loss: float
+    penalty: float = np.nan
+    start: Start | None = None
+
+
+class View:
+    """A classifier on one representation of a table."""
+
+    def cross_fit(self, samples: Samples, folds: Folds) -> Trial:
+        """Predict held-out samples by fits without their fold."""
+        raise NotImplementedError
+
+    def fit(self, samples: Samples, trial: Trial) -> None:
+        """Fit to all samples, with the penalty that was best out of fold."""
+        raise NotImplementedError
+
+    def logits(self, table: Table, n_threads: int | None) -> _Array:
+        """Logits (n, k) of samples."""
+        raise NotImplementedError
+
+    @property
+    def n_features(self) -> int:
+        """Number of features of the fitted view."""
+        raise NotImplementedError
+
+
+# ---- logits on features --------------------------------------------------------------------------
+
+
+class LogitView(View):
+    """Multinomial logit on features of the columns.
+
+    Attributes
+    ----------
+    logit : MultinomialLogit
+        The fitted classifier.
+    learned : object
+        What the features need besides the statistics of the columns.
+    """
+
+    common = False  # whether all features have one unit
+    ridge = 0.5  # of the logit
+    bounded = False  # whether no sample's features are far larger than those of others
+    learned: Any = None
+
+    def features(self, table: Table, n_threads: int | None) -> Any:
+        """Features of samples."""
+        raise NotImplementedError
+
+    def fold_features(self, samples: Samples, folds: Folds) -> _Parts:
+        """Features of the samples to train on and of the held-out ones, for each fold."""
+        raise NotImplementedError
+
+    def learn(self, samples: Samples) -> None:
+        """Learn from all samples what the features need."""
+
+    def penalties(self, samples: Samples) -> Sequence[float]:
+        """Penalties to try, from large to small."""
+        return PENALTIES
+
+    def fold_independent(self, samples: Samples) -> LabelledRows | None:
+        """Features of all samples, where no fold's features differ and one metric serves all."""
+        return None
+
+    def cross_fit(self, samples: Samples, folds: Folds) -> Trial:
+        whole = self.fold_independent(samples)
+        logit = self._unfitted(samples)
+        penalties = self.penalties(samples)
+        found: list[list[_Array]] = []
+        starts: list[Start | None] = []
+        codes, weight = _held(samples, folds)
+        for train, held in self.fold_features(samples, folds):
+            stop = _never if found or held.n_rows < _MIN_CHOOSING else _Rising(held)
+            logits_of, starts = held_out_logits_of(logit, train, held, penalties, stop, whole)
+            penalties = penalties[: len(logits_of)]
+            found.append(logits_of)
+            n = sum(len(part[0]) for part in found)
+            if len(found) < len(folds.parts) and len(penalties) > 1 and n >= _MIN_CHOOSING:
+                so_far = [np.concatenate(parts) for parts in zip(*found, strict=True)]
+                best, _ = _best(so_far, codes[:n], None if weight is None else weight[:n])
+                near = slice(max(best - 1, 0), best + 2)
+                penalties, found = penalties[near], [part[near] for part in found]
+        logits = [np.concatenate(parts) for parts in zip(*found, strict=True)]
+        best, loss = _best(logits, codes, weight)
+        start = None if whole is None else starts[best]
+        return Trial(logits[best], loss, penalties[best], start)
+
+    def fit(self, samples: Samples, trial: Trial) -> None:
+        self.learn(samples)
+        features = samples.with_features(self.features(samples.table, samples.n_threads))
+        logit = self._unfitted(samples)
+        self.logit = fit_near(logit, features, trial.penalty / damping(logit), trial.start)
+
+    def logits(self, table: Table, n_threads: int | None) -> _Array:
+        features = Block(self.features(table, n_threads))
+        scores = features.scores(np.ascontiguousarray(self.logit.coef_.T), False, n_threads)
+        scores = np.asarray(scores, dtype=np.float64) + self.logit.intercept_
+        if scores.shape[1] == 1:
+            scores = np.hstack([np.zeros_like(scores), scores])
+        return np.broadcast_to(scores, (len(table), scores.shape[1]))
+
+    @property
+    def n_features(self) -> int:
+        return int(self.logit.coef_.shape[1])
+
+    def _unfitted(self, samples: Samples) -> MultinomialLogit:
+        return MultinomialLogit(
+            ridge=self.ridge,
+            ridge_scale="common" if self.common else "columns",
+            tol=1e-3,
+            random_state=samples.seed,
+            n_threads=samples.n_threads,
+        )
+
+
+class FixedView(LogitView):
+    """Logit on features that need no labels: columns, splines or a kernel."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.common = self.bounded = name == "kernel"
+        self.ridge = _RIDGES.get(name, 0.5)
+
+    def features(self, table: Table, n_threads: int | None) -> Any:
+        if self.name == "kernel":
+            return self.learned.features(table.ranks, n_threads)
+        return getattr(table, self.name)
+
+    def learn(self, samples: Samples) -> None:
+        if self.name == "kernel":
+            self.learned = Kernel.fit(samples.table.ranks, np.random.RandomState(samples.seed))
+
+    def fold_independent(self, samples: Samples) -> LabelledRows | None:
+        if self.bounded or not samples.is_large:
+            return None
+        return samples.with_features(self.features(samples.table, samples.n_threads))
+
+    def fold_features(self, samples: Samples, folds: Folds) -> _Parts:
+        self.learn(samples)
+        if folds.complementary:
+            rows = samples.with_features(self.features(samples.table, samples.n_threads))
+            return [(rows.subset(train), rows.subset(held)) for train, held in folds.parts]
+        return [(self._part(samples, a), self._part(samples, b)) for a, b in folds.parts]
+
+    def _part(self, samples: Samples, indices: Codes) -> MemoryRows:
+        features = self.features(samples.table.subset(indices), samples.n_threads)
+        return MemoryRows.of_features(samples.rows.subset(indices), features)
+
+
+class GemView(LogitView):
+    """Logit on GEM features of the columns or of their ranks."""
+
+    common = True
+
+    def __init__(self, inputs: str, scale: str) -> None:
+        self.inputs, self.scale = inputs, scale
+
+    def features(self, table: Table, n_threads: int | None) -> Any:
+        return layer_features(self._input(table), [self.learned], False, n_threads)
+
+    def learn(self, samples: Samples) -> None:
+        gem = self._gem(samples).fit_samples(self._rows(samples))
+        self.learned = as_layer(gem)
+
+    def penalties(self, samples: Samples) -> Sequence[float]:
+        return _GEM_PENALTIES if samples.is_large else PENALTIES
+
+    def fold_features(self, samples: Samples, folds: Folds) -> _Parts:
+        rows = self._rows(samples)
+        if self.scale == "auto":  # one choice for all folds
+            self.scale = self._gem(samples).fit_samples(rows).scale_
+        out: list[tuple[LabelledRows, LabelledRows]] = []
+        for (train, held), moments in zip(folds.parts, _moments_outside(rows, folds), strict=True):
+            layer = as_layer(self._gem(samples).fit_moments(moments))
+            out.append((self._part(rows, layer, train), self._part(rows, layer, held)))
+        return out
+
+    def _input(self, table: Table) -> Any:
+        if self.inputs == "ranks":
+            return table.ranks
+        return table.X[:, : len(table.X[0]) - table.statistics.n_gaps]
+
+    def _rows(self, samples: Samples) -> MemoryRows:
+        """The samples whose moments are taken; missing entries count with their covariances."""
+        return (
+            samples.with_features(samples.table.ranks) if self.inputs == "ranks" else samples.rows
+        )
+
+    @staticmethod
+    def _part(rows: MemoryRows, layer: Layer, indices: Codes) -> MemoryRows:
+        part = rows.subset(indices)
+        features = layer_features(part.block.X, [layer], False, part.n_threads)
+        return MemoryRows.of_features(part, features)
+
+    def _gem(self, samples: Samples) -> GEM:
+        return GEM(scale=self.scale, random_state=samples.seed, n_threads=samples.n_threads)
+
+
+def _moments_outside(rows: MemoryRows, folds: Folds) -> list[ClassMoments]:
+    """Moments of the samples to train on, for each fold."""
+    if not folds.complementary:
+        return [rows.subset(train).moments() for train, _ in folds.parts]
+    parts = [rows.subset(group).moments() if len(group) else None for group in folds.groups()]
+    out = []
+    for fold in range(len(folds.parts)):
+        others = [one for i, one in enumerate(parts) if i != fold and one is not None]
+        out.append(reduce(ClassMoments.merge, others[1:], others[0].copy()))
+    return out
+
+
+class InteractionsView(LogitView):
+    """Logit on indicators of cells of pairs of columns, which are chosen by labels."""
+
+    common = True
+
+    def features(self, table: Table, n_threads: int | None) -> Any:
+        return self.learned.features(table.bins, table.fine, table.statistics.n_fine)
+
+    def learn(self, samples: Samples) -> None:
+        self.learned = self._chosen(samples, slice(None), self._tables(samples, slice(None)))
+
+    def fold_features(self, samples: Samples, folds: Folds) -> _Parts:
+        groups = folds.groups() if folds.complementary else []
+        tables = [self._tables(samples, group) for group in groups]
+        # Counts are whole numbers, whose differences are exact.
+        total = reduce(np.add, tables) if tables and samples.weight is None else None
+        out: list[tuple[LabelledRows, LabelledRows]] = []
+        for fold, (train, held) in enumerate(folds.parts):
+            if total is not None:
+                outside = total - tables[fold]
+            elif tables:
+                outside = reduce(np.add, [one for i, one in enumerate(tables) if i != fold])
+            else:
+                outside = self._tables(samples, train)
+            self.learned = self._chosen(samples, train, outside)
+            out.append((self._part(samples, train), self._part(samples, held)))
+        return out
+
+    def _part(self, samples: Samples, indices: Codes) -> MemoryRows:
+        features = self.features(samples.table.subset(indices), samples.n_threads)
+        return MemoryRows.of_features(samples.rows.subset(indices), features)
+
+    @staticmethod
+    def _chosen(samples: Samples, indices: Codes | slice, tables: _Array) -> Interactions:
+        most = _MAX_CELLS_OF_MANY if samples.is_large else _MAX_CELLS
+        counts = [count for count, _ in samples.table.statistics.bins]
+        return Interactions.fit(samples.table.bins[indices], counts, tables, most)
+
+    @staticmethod
+    def _tables(samples: Samples, indices: Codes | slice) -> _Array:
+        weight = None if samples.weight is None else samples.weight[indices]
+        counts = [count for count, _ in samples.table.statistics.bins]
+        return bin_tables(
+            samples.table.bins[indices],
+            counts,
+            samples.codes[indices],
+            len(samples.classes),
+            weight,
+            samples.n_threads,
+        )
+
+
+# ---- other classifiers ---------------------------------------------------------------------------
+
+
+class ForestView(View):
+    """Random forest; its out-of-bag probabilities take the place of folds.
+
+    With T trees and k classes, the mean probabilities p of the leaves become
+    ``(p T + 1 / k) / (T + 1)``, so that no logarithm is infinite.
+    """
+
+    def cross_fit(self, samples: Samples, folds: Folds) -> Trial:
+        """As `View.cross_fit`."""
+        n = samples.rows.n_rows
+        forest = RandomForestClassifier(
+            n_estimators=_TREES_OF_MANY if samples.is_large else _TREES,
+            max_samples=_MAX_GROWN if n > _MAX_GROWN else None,
+            oob_score=True,
+            random_state=samples.seed,
+            n_jobs=resolve(samples.n_threads) or -1,
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a sample that is in all trees has the prior below
+            forest.fit(samples.table.X, samples.codes, samples.weight)
+        grown = [tree.tree_ for tree in forest.estimators_]
+        values = [tree.value[:, 0] / len(grown) for tree in grown]
+        self.trees = Trees.of([Nodes.of_tree(tree) for tree in grown], values)
+        codes, weight = _held(samples, folds)
+        left_out = np.nan_to_num(
+            np.asarray(forest.oob_decision_function_)[folds.held], nan=1.0 / len(samples.classes)
+        )
+        logits = self._logarithms(left_out)
+        return Trial(logits, loss_at_best(logits, codes, weight)[0])
+
+    def fit(self, samples: Samples, trial: Trial) -> None:
+        """Do nothing: the forest is grown from all samples."""
+
+    def logits(self, table: Table, n_threads: int | None) -> _Array:
+        """As `View.logits`."""
+        return self._logarithms(self.trees.predict(table.X))
+
+    def _logarithms(self, share: _Array) -> _Array:
+        count = len(self.trees.roots)
+        return np.log((share * count + 1.0 / share.shape[1]) / (count + 1.0))
+
+    @property
+    def n_features(self) -> int:
+        """As `View.n_features`."""
+        return 0
+
+
+class BoostingView(View):
+    """Gradient boosting of small trees."""
+
+    def cross_fit(self, samples: Samples, folds: Folds) -> Trial:
+        """As `View.cross_fit`."""
+        parts = []
+        for train, held in folds.parts:
+            self._grow(samples, train)
+            parts.append(self.logits(samples.table.subset(held), samples.n_threads))
+        logits = np.concatenate(parts)
+        return Trial(logits, loss_at_best(logits, *_held(samples, folds))[0])
+
+    def fit(self, samples: Samples, trial: Trial) -> None:
+        """As `View.fit`."""
+        self._grow(samples, np.arange(samples.rows.n_rows))
+
+    def _grow(self, samples: Samples, indices: Codes) -> None:
+        boosting = HistGradientBoostingClassifier(
+            max_iter=_BOOSTED_TREES,
+            max_leaf_nodes=_BOOSTED_LEAVES,
+            learning_rate=_BOOSTING_RATE,
+            early_stopping=False,
+            random_state=samples.seed,
+        )
+        X = samples.table.X[indices].astype(np.float32)  # as `Trees` compares features
+        weight = None if samples.weight is None else samples.weight[indices]
+        with threadpool_limits(resolve(samples.n_threads) or None, user_api="openmp"):
+            boosting.fit(X, samples.codes[indices], weight)
+        k = len(samples.classes)
+        start = np.zeros(k)
+        outputs = [1] if k == 2 else boosting.classes_  # a class without samples has no trees
+        start[outputs] = boosting._baseline_prediction[0]
+        self.start = np.where(np.isin(np.arange(k), boosting.classes_), start, _FLOOR)
+        trees, values = [], []
+        for step in boosting._predictors:
+            for output, predictor in zip(outputs, step, strict=True):
+                trees.append(Nodes.of_predictor(predictor))
+                values.append(np.zeros((len(predictor.nodes), k)))
+                values[-1][:, output] = predictor.nodes["value"]
+        self.trees = Trees.of(trees, values)
+
+    def logits(self, table: Table, n_threads: int | None) -> _Array:
+        """As `View.logits`."""
+        return self.start + self.trees.predict(table.X)
+
+    @property
+    def n_features(self) -> int:
+        """As `View.n_features`."""
+        return 0
+
+
+class EstimatorView(View):
+    """A classifier of scikit-learn's kind, fitted again without each fold."""
+
+    def __init__(self, estimator: Any) -> None:
+        self.estimator = estimator
+
+    def cross_fit(self, samples: Samples, folds: Folds) -> Trial:
+        """As `View.cross_fit`."""
+        parts = []
+        for train, held in folds.parts:
+            self._fit(samples, train)
+            parts.append(self.logits(samples.table.subset(held), samples.n_threads))
+        logits = np.concatenate(parts)
+        return Trial(logits, loss_at_best(logits, *_held(samples, folds))[0])
+
+    def fit(self, samples: Samples, trial: Trial) -> None:
+        """As `View.fit`."""
+        self._fit(samples, np.arange(samples.rows.n_rows))
+
+    def _fit(self, samples: Samples, indices: Codes) -> None:
+        options = {}
+        if samples.weight is not None and has_fit_parameter(self.estimator, "sample_weight"):
+            options["sample_weight"] = samples.weight[indices]
+        self.n_classes = len(samples.classes)
+        self.fitted = clone(self.estimator)
+        self.fitted.fit(samples.table.X[indices], samples.codes[indices], **options)
+
+    def logits(self, table: Table, n_threads: int | None) -> _Array:
+        """As `View.logits`."""
+        # A class without samples to train on has no column.
+        share = np.full((len(table), self.n_classes), 1e-6)
+        share[:, self.fitted.classes_] += self.fitted.predict_proba(table.X)
+        return np.log(share)
+
+    @property
+    def n_features(self) -> int:
+        """As `View.n_features`."""
+        return 0
+
+
+# ---- choice --------------------------------------------------------------------------------------
+
+
+def candidate_views(
+    names: Sequence[str], samples: Samples
+) -> tuple[dict[str, View], dict[str, str]]:
+    """Views by name that serve these samples, and the reasons why others do not."""
+    reasons = {name: _reason_against(name, names, samples) for name in names}
+    made: dict[str, Callable[[], View]] = {
+        "columns": lambda: FixedView("columns"),
+        "splines": lambda: FixedView("splines"),
+        "gem": lambda: GemView("columns", "auto"),
+        "gem_ranks": lambda: GemView("ranks", "none"),
+        "kernel": lambda: FixedView("kernel"),
+        "interactions": InteractionsView,
+        "forest": ForestView,
+        "boosting": BoostingView,
+    }
+    views = {name: made[name]() for name in names if not reasons[name]}
+    return views, {name: why for name, why in reasons.items() if why}
+
+
+def _reason_against(name: str, names: Sequence[str], samples: Samples) -> str:
+    """Why a view is left out; empty for others."""
+    statistics, k = samples.table.statistics, len(samples.classes)
+    varying = int((statistics.scale > 0).sum())
+    if name == "gem":
+        return ""
+    if varying == 0:
+        return "no column with spread"
+    if name == "boosting" and samples.rows.n_rows < _MIN_BOOSTED:
+        return f"fewer than {_MIN_BOOSTED:,} samples"
+    if name == "boosting" and k > _MAX_BOOSTED_CLASSES:
+        return f"more than {_MAX_BOOSTED_CLASSES} classes"
+    if name in ("forest", "boosting"):
+        return ""
+    if samples.is_large and varying > _MAX_COLUMNS:
+        return f"more than {_MAX_COLUMNS} columns and {MANY_SAMPLES:,} samples"
+    if name == "splines" and not len(statistics.numeric):
+        return "no numeric column"
+    if name == "splines" and statistics.has_more_splines_than(_MAX_SPLINES):
+        return f"more than {_MAX_SPLINES:,} features"
+    if name == "gem_ranks" and samples.is_large and k * (k - 1) > _MAX_RANK_PAIRS:
+        return f"more than {_MAX_RANK_PAIRS} pairs of classes beyond {MANY_SAMPLES:,} samples"
+    indicators = bool(statistics.indicator[statistics.scale > 0].all())
+    if name == "gem_ranks" and "gem" in names and indicators:
+        return "ranks of indicators are the columns themselves"
+    if name == "interactions":
+        counts = [count for count, _ in statistics.bins]
+        if varying > MOST_BINS or not interactions_fit_in(counts, k):
+            return "too many columns, or only one"
+    return ""
+
+
+def _held(samples: Samples, folds: Folds) -> tuple[Codes, _Array | None]:
+    """Labels' indices and weights of the held-out samples."""
+    held = folds.held
+    return samples.codes[held], None if samples.weight is None else samples.weight[held]
+
+
+class _Rising:
+    """Whether log losses of smaller and smaller penalties have begun to rise."""
+
+    def __init__(self, held: LabelledRows) -> None:
+        block = held.together()
+        self._codes, self._weight = np.asarray(block.y, dtype=np.intp), block.weight
+        self._least = np.inf
+
+    def __call__(self, logits: _Array) -> bool:
+        loss = loss_at_best(logits, self._codes, self._weight)[0]
+        self._least = min(self._least, loss)
+        return loss > (1.0 + _RISE) * self._least
+
+
+def _never(logits: _Array) -> bool:
+    return False
+
+
+def _best(logits: Sequence[_Array], codes: Codes, weight: _Array | None) -> tuple[int, float]:
+    """Place of the least log loss, each at its own temperature, and that log loss."""
+    losses = [loss_at_best(one, codes, weight)[0] for one in logits]
+    best = int(np.argmin(losses))
+    return best, losses[best]
