@@ -61,18 +61,15 @@ LAZY = {
 
 # Private attributes of other libraries that have no public counterpart.
 LIBRARY_ATTRIBUTES = {"_replace", "_asdict", "_getframe", "_rand", "_meta", "_meta_nonempty"}
+LIBRARY_ATTRIBUTES |= {"_baseline_prediction", "_predictors"}  # of histogram gradient boosting
 LIBRARY_ATTRIBUTES |= {"_callback_fit_ctx", "_get_param_names", "_validate_params"}
 
 # Private attributes of other files that a file still uses: these numbers only go down.
-MAX_FOREIGN_ATTRIBUTES = {
+MAX_FOREIGN_ATTRIBUTES: dict[str, int] = {
     "_base/saved.py": 2,
     "cli/models.py": 1,
     "cli/moments.py": 2,
     "early/reliable_search.py": 1,
-    "gem/ensemble.py": 13,
-    "gem/explanation.py": 2,
-    "gem/pool.py": 1,
-    "gem/search.py": 18,
     "io/saving.py": 1,
 }
 

@@ -38,6 +38,7 @@ from eigenfeat.ldg.margin_criterion import MaximumMarginCriterion
 from eigenfeat.ldg.metric_learning import ITML, NCA
 from eigenfeat.ldg.transfer import TransferLDG
 from eigenfeat.linear.logistic import MultinomialLogit
+from eigenfeat.tables.classification_views import EstimatorView
 from eigenfeat.tables.classifier import TableClassifier
 
 if TYPE_CHECKING:
@@ -250,12 +251,21 @@ def _gem_classifier(graph: Graph, model: GEMClassifier, rows: str) -> str:
 
 
 def _table_classifier(graph: Graph, model: TableClassifier, rows: str) -> str:
-    if model.statistics_ is None:
-        return _logit(graph, model.logit_, _layer(graph, model.layers_[0], rows))
-    coef, intercept = _all_classes(model.logit_)
-    given = graph, model.views_, model.statistics_, coef, rows
-    logits = pool(*given, lambda layer, inputs: _layer(graph, layer, inputs))
-    return graph.node("Add", logits, graph.constant(intercept))
+    if hasattr(model, "alone_"):
+        return _gem_classifier(graph, model.alone_, rows)
+    for view in model.views_:
+        if isinstance(view.model, EstimatorView):
+            raise ValueError(
+                f"model: expected views of eigenfeat's own, got {view.name}; leave it out of views"
+            )
+    return pool(
+        graph,
+        model.views_,
+        model.statistics_,
+        rows,
+        lambda layer, inputs: _layer(graph, layer, inputs),
+        _all_classes,
+    )
 
 
 def _layer(graph: Graph, layer: Layer, rows: str) -> str:

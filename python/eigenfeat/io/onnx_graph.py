@@ -16,6 +16,9 @@ OPSET = 17
 IR_VERSION = 8
 
 
+_TREES = "ai.onnx.ml"
+
+
 class Graph:
     """Nodes in order; values go by the names that the methods return."""
 
@@ -66,6 +69,11 @@ class Graph:
         """The type of numbers, as ONNX counts types."""
         return int(self.onnx.helper.np_dtype_to_tensor_dtype(self.dtype))
 
+    def _trees_opset(self) -> list[Any]:
+        """The set of operators for trees, where the graph has some."""
+        used = any(node.domain == _TREES for node in self._nodes)
+        return [self.onnx.helper.make_opsetid(_TREES, 3)] if used else []
+
     def model(self, source: Any) -> Any:
         """The whole, checked."""
         helper = self.onnx.helper
@@ -75,7 +83,7 @@ class Graph:
         graph = helper.make_graph(self._nodes, name, [rows], self.outputs, self._constants)
         made = helper.make_model(
             graph,
-            opset_imports=[helper.make_opsetid("", OPSET)],
+            opset_imports=[helper.make_opsetid("", OPSET), *self._trees_opset()],
             ir_version=IR_VERSION,
             producer_name="eigenfeat",
             producer_version=__version__,

@@ -16,7 +16,13 @@ from numpy.typing import NDArray
 from scipy.interpolate import BSpline
 
 from eigenfeat.io.onnx_graph import Graph
-from eigenfeat.tables.pool import View
+from eigenfeat.tables.classification_views import (
+    LOG_FLOOR,
+    BoostingView,
+    ForestView,
+    LogitView,
+)
+from eigenfeat.tables.pool import PooledView
 from eigenfeat.tables.views import Interactions, Kernel, TableStatistics
 
 __all__ = ["pool"]
@@ -26,38 +32,102 @@ _Array = NDArray[np.float64]
 
 def pool(
     graph: Graph,
-    views: list[View],
+    views: list[PooledView],
     statistics: TableStatistics,
-    coef: _Array,
     rows: str,
     gem: Callable[[Any, str], str],
+    all_classes: Callable[[Any], tuple[_Array, _Array]],
 ) -> str:
-    """Sum of the views' logits, without the intercept.
+    """Weighted sum of the views' log probabilities.
 
-    `coef` (k, p) has the features of the views with weight side by side; `gem` translates a layer.
+    `gem` translates a layer, and `all_classes` gives weights (k, p) and intercept (k,) of a logit.
     """
-    parts, at, ranks = [], 0, ""
+    low, high = statistics.quantiles[[0, -1]]
+    bounded = graph.node("Max", rows, graph.constant(low))
+    rows = graph.node("Min", bounded, graph.constant(high))
+    ranks = ""
+    parts = []
     for view in views:
-        if view.weight == 0:
+        model = view.model
+        if not isinstance(model, LogitView | ForestView | BoostingView):
             continue
-        W = np.asarray(coef[:, at : at + view.n_features].T, dtype=np.float64)
-        at += view.n_features
         if view.name in ("gem_ranks", "kernel") and not ranks:
             ranks = _ranks(graph, statistics, rows)
-        if view.name == "columns":
-            some = np.flatnonzero(statistics.scale > 0)
-            parts.append(graph.affine(_standardised(graph, statistics, some, rows), W, None))
-        elif view.name == "splines":
-            parts += _splines(graph, statistics, W, rows)
-        elif view.name == "gem":
-            parts.append(graph.affine(gem(view.learned[0], rows), W, None))
-        elif view.name == "gem_ranks":
-            parts.append(graph.affine(gem(view.learned[0], ranks), W, None))
-        elif view.name == "kernel":
-            parts.append(_kernel(graph, view.learned, W, ranks))
+        if not isinstance(model, LogitView):
+            logits = _trees(graph, model, rows)
         else:
-            parts += _interactions(graph, view.learned, statistics, W, rows)
+            coef, intercept = all_classes(model.logit)
+            W = np.asarray(coef.T, dtype=np.float64)
+            terms = _scores(graph, view.name, model.learned, statistics, W, rows, ranks, gem)
+            logits = graph.node("Add", graph.node("Sum", *terms), graph.constant(intercept))
+        logarithms = graph.node("LogSoftmax", logits, axis=1)
+        floored = graph.node("Max", logarithms, graph.scalar(LOG_FLOOR))
+        parts.append(graph.node("Mul", floored, graph.scalar(view.weight)))
     return graph.node("Sum", *parts)
+
+
+def _scores(
+    graph: Graph,
+    name: str,
+    learned: Any,
+    statistics: TableStatistics,
+    W: _Array,
+    rows: str,
+    ranks: str,
+    gem: Callable[[Any, str], str],
+) -> list[str]:
+    """Terms of a view's logits, without the intercept."""
+    if name == "columns":
+        some = np.flatnonzero(statistics.scale > 0)
+        return [graph.affine(_standardised(graph, statistics, some, rows), W, None)]
+    if name == "splines":
+        return _splines(graph, statistics, W, rows)
+    if name == "gem":
+        return [graph.affine(gem(learned, rows), W, None)]
+    if name == "gem_ranks":
+        return [graph.affine(gem(learned, ranks), W, None)]
+    if name == "kernel":
+        return [_kernel(graph, learned, W, ranks)]
+    return _interactions(graph, learned, statistics, W, rows)
+
+
+def _trees(graph: Graph, model: ForestView | BoostingView, rows: str) -> str:
+    """Logits of a forest or of boosting."""
+    trees = model.trees
+    count = len(trees.left)
+    tree = np.searchsorted(trees.roots, np.arange(count), side="right") - 1
+    node = np.arange(count) - trees.roots[tree]
+    leaf = trees.left == np.arange(count)
+    leaves, outputs = np.flatnonzero(leaf), trees.values.shape[1]
+    # The largest float32 numbers not above the thresholds separate the same float32 values.
+    threshold = trees.threshold.astype(np.float32)
+    above = threshold > trees.threshold
+    threshold[above] = np.nextafter(threshold[above], np.float32(-np.inf))
+    owner = np.repeat(leaves, outputs)
+    sums = graph.node(
+        "TreeEnsembleRegressor",
+        graph.node("Cast", rows, to=_FLOAT),
+        domain="ai.onnx.ml",
+        n_targets=outputs,
+        nodes_treeids=tree.tolist(),
+        nodes_nodeids=node.tolist(),
+        nodes_featureids=trees.feature.tolist(),
+        nodes_modes=np.where(leaf, "LEAF", "BRANCH_LEQ").tolist(),
+        nodes_values=np.where(leaf, 0.0, threshold).tolist(),
+        nodes_truenodeids=np.where(leaf, 0, node[trees.left]).tolist(),
+        nodes_falsenodeids=np.where(leaf, 0, node[trees.right]).tolist(),
+        target_treeids=tree[owner].tolist(),
+        target_nodeids=node[owner].tolist(),
+        target_ids=np.tile(np.arange(outputs), len(leaves)).tolist(),
+        target_weights=trees.values[leaves].ravel().tolist(),
+    )
+    values = graph.node("Cast", sums, to=graph.number)
+    if isinstance(model, BoostingView):
+        return graph.node("Add", values, graph.constant(model.start))
+    n = float(len(trees.roots))
+    weighted = graph.node("Mul", values, graph.scalar(n / (n + 1.0)))
+    smooth = graph.node("Add", weighted, graph.scalar(1.0 / outputs / (n + 1.0)))
+    return graph.node("Log", smooth)
 
 
 def _of_columns(graph: Graph, some: Any, rows: str) -> str:
@@ -222,4 +292,4 @@ def _interactions(
     return parts
 
 
-_INT64 = 7  # as ONNX counts types
+_FLOAT, _INT64 = 1, 7  # as ONNX counts types

@@ -31,7 +31,6 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.utils.validation import has_fit_parameter
-from threadpoolctl import threadpool_limits
 
 from eigenfeat._base.threads import resolve
 from eigenfeat.expansion.features import Layer, as_layer, layer_features
@@ -63,9 +62,14 @@ if TYPE_CHECKING:
     from eigenfeat.samples.labelled import LabelledRows
 
 __all__ = [
+    "LOG_FLOOR",
     "VIEWS",
+    "BoostingView",
     "EstimatorView",
     "Folds",
+    "ForestView",
+    "GemView",
+    "LogitView",
     "Samples",
     "Trial",
     "View",
@@ -93,14 +97,14 @@ _TREES, _TREES_OF_MANY = 200, 100
 _MAX_GROWN = 20_000  # samples of one tree
 _MIN_BOOSTED, _MAX_BOOSTED_CLASSES = 1_000, 5
 _BOOSTED_TREES, _BOOSTED_LEAVES, _BOOSTING_RATE = 100, 16, 0.1
-_FLOOR = -30.0  # least log probability of a view
+LOG_FLOOR = -30.0  # least log probability of a view
 
 
 def log_probabilities(logits: _Array) -> _Array:
     """Log probabilities (n, k) of logits (n, k), at least -30, so that no view decides alone."""
     z = logits - logits.max(axis=1, keepdims=True)
     z -= np.log(np.exp(z).sum(axis=1, keepdims=True))
-    np.maximum(z, _FLOOR, out=z)
+    np.maximum(z, LOG_FLOOR, out=z)
     return z
 
 
@@ -257,6 +261,7 @@ class LogitView(View):
         return None
 
     def cross_fit(self, samples: Samples, folds: Folds) -> Trial:
+        """As `View.cross_fit`."""
         whole = self.fold_independent(samples)
         logit = self._unfitted(samples)
         penalties = self.penalties(samples)
@@ -280,12 +285,14 @@ class LogitView(View):
         return Trial(logits[best], loss, penalties[best], start)
 
     def fit(self, samples: Samples, trial: Trial) -> None:
+        """As `View.fit`."""
         self.learn(samples)
         features = samples.with_features(self.features(samples.table, samples.n_threads))
         logit = self._unfitted(samples)
         self.logit = fit_near(logit, features, trial.penalty / damping(logit), trial.start)
 
     def logits(self, table: Table, n_threads: int | None) -> _Array:
+        """As `View.logits`."""
         features = Block(self.features(table, n_threads))
         scores = features.scores(np.ascontiguousarray(self.logit.coef_.T), False, n_threads)
         scores = np.asarray(scores, dtype=np.float64) + self.logit.intercept_
@@ -295,6 +302,7 @@ class LogitView(View):
 
     @property
     def n_features(self) -> int:
+        """As `View.n_features`."""
         return int(self.logit.coef_.shape[1])
 
     def _unfitted(self, samples: Samples) -> MultinomialLogit:
@@ -350,16 +358,20 @@ class GemView(LogitView):
         self.inputs, self.scale = inputs, scale
 
     def features(self, table: Table, n_threads: int | None) -> Any:
+        """As `LogitView.features`."""
         return layer_features(self._input(table), [self.learned], False, n_threads)
 
     def learn(self, samples: Samples) -> None:
+        """As `LogitView.learn`."""
         gem = self._gem(samples).fit_samples(self._rows(samples))
         self.learned = as_layer(gem)
 
     def penalties(self, samples: Samples) -> Sequence[float]:
+        """As `LogitView.penalties`."""
         return _GEM_PENALTIES if samples.is_large else PENALTIES
 
     def fold_features(self, samples: Samples, folds: Folds) -> _Parts:
+        """As `LogitView.fold_features`."""
         rows = self._rows(samples)
         if self.scale == "auto":  # one choice for all folds
             self.scale = self._gem(samples).fit_samples(rows).scale_
@@ -521,6 +533,8 @@ class BoostingView(View):
         self._grow(samples, np.arange(samples.rows.n_rows))
 
     def _grow(self, samples: Samples, indices: Codes) -> None:
+        from threadpoolctl import threadpool_limits
+
         boosting = HistGradientBoostingClassifier(
             max_iter=_BOOSTED_TREES,
             max_leaf_nodes=_BOOSTED_LEAVES,
@@ -536,7 +550,7 @@ class BoostingView(View):
         start = np.zeros(k)
         outputs = [1] if k == 2 else boosting.classes_  # a class without samples has no trees
         start[outputs] = boosting._baseline_prediction[0]
-        self.start = np.where(np.isin(np.arange(k), boosting.classes_), start, _FLOOR)
+        self.start = np.where(np.isin(np.arange(k), boosting.classes_), start, LOG_FLOOR)
         trees, values = [], []
         for step in boosting._predictors:
             for output, predictor in zip(outputs, step, strict=True):

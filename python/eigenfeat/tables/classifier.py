@@ -90,8 +90,8 @@ class TableClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstim
     layers_ : list of Layer
         Directions, offsets, eigenvalues and pairs of the view "gem"; empty if it has no weight.
     out_of_fold_proba_ : (n, k) array or None
-        Probabilities of training samples by pools fitted without their fold; None with the view
-        "gem" alone or more than 5,000 samples.
+        Probabilities of training samples by pools fitted without their fold; None for sparse
+        samples and blocks, for more than 100 classes, and for more than 5,000 samples.
     classes_ : (k,) array
         Labels, sorted.
     n_features_in_ : int
@@ -131,6 +131,7 @@ class TableClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstim
 
     statistics_: TableStatistics
     gaps_: NDArray[np.intp]
+    layers_: list[Layer]
     # Set for all objects: early classifiers look for it before a fit.
     out_of_fold_proba_: NDArray[np.float64] | None = None
 
@@ -211,7 +212,7 @@ class TableClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstim
                 f"views: expected 'auto' or distinct names out of {', '.join(VIEWS)}, "
                 f"got {self.views!r}"
             )
-        estimators = {}
+        estimators: dict[str, EstimatorView] = {}
         for one in given:
             if isinstance(one, str):
                 continue
@@ -267,7 +268,7 @@ class TableClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstim
         by_name |= {name: PooledView(name, 0.0, note=why) for name, why in reasons.items()}
         self.views_ = [by_name[name] for name in [*names, *estimators]]
         gem = [view.model for view in self.views_ if isinstance(view.model, GemView)]
-        self.layers_: list[Layer] = [one.learned for one in gem if one.inputs == "columns"]
+        self.layers_ = [one.learned for one in gem if one.inputs == "columns"]
         self._log(f"pool of {sum(view.weight > 0 for view in self.views_)} views", started)
 
     @over_blocks
@@ -285,14 +286,22 @@ class TableClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstim
         (n, k) array, or (n,) with two classes
             With two classes, the logit of the second class over the first.
         """
-        if not is_valid(self, X):
-            check_is_fitted(self, "views_")
-            X = validate_columns(self, X, reset=False, **input_options(X))
         if hasattr(self, "alone_"):
-            filled = complete(getattr(self, "completion_", None), X, self.n_threads)
-            return self.alone_.logits_of(filled)
-        logits = pooled_logits(self.views_, self.table(X), self.n_threads)
+            return self.alone_.logits_of(self.validated(X))
+        logits = pooled_logits(self.views_, self.table(self.checked(X)), self.n_threads)
         return logits[:, 1] - logits[:, 0] if len(self.classes_) == 2 else logits
+
+    def checked(self, X: Any) -> Any:
+        """Samples to predict as numbers, with their missing entries."""
+        if is_valid(self, X):
+            return X
+        check_is_fitted(self, "views_")
+        return validate_columns(self, X, reset=False, **input_options(X))
+
+    def validated(self, X: Any) -> Any:
+        """Samples to predict, checked and completed."""
+        X = self.checked(X)
+        return complete(getattr(self, "completion_", None), X, self.n_threads)
 
     def table(self, X: Any) -> Table:
         """Checked samples as views read them: completed, and clipped to their ranges in `fit`."""

@@ -12,10 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 from eigenfeat._base.validation import show
 from eigenfeat.expansion.features import Layer, layer_features
 from eigenfeat.gem.classifier import GEMClassifier
-from eigenfeat.tables.classifier import TableClassifier, with_gaps
+from eigenfeat.tables.classification_views import GemView, log_probabilities
+from eigenfeat.tables.classifier import TableClassifier
 
 if TYPE_CHECKING:
     from eigenfeat._base.types import Labels, Rows
+    from eigenfeat.linear.logistic import MultinomialLogit
 
 __all__ = ["Contributions", "contributions"]
 
@@ -57,8 +59,8 @@ def contributions(
     """Split the logits of samples into the contributions of views and of pairs of classes.
 
     Use it to see which representation of the columns, and which contrast of two classes, a
-    prediction rests on. The split is exact, since the logits are linear in the features of all
-    views. User guide: :doc:`/guide/explain`.
+    prediction rests on. The split is exact: a pool's logits are sums over views, and the logits of
+    GEM views are linear in their features. User guide: :doc:`/guide/explain`.
 
     Parameters
     ----------
@@ -99,19 +101,15 @@ def contributions(
         raise ValueError(
             f"model: expected a fitted TableClassifier or GEMClassifier, got {show(model)}"
         )
-    check_is_fitted(model, "logit_")
+    check_is_fitted(model)
     k = len(model.classes_)
-    parts = _parts(model, X)
-    given = parts if background is None else _parts(model, background)
+    parts, intercept = _parts(model, X)
+    given = parts if background is None else _parts(model, background)[0]
     zeros = [scores.mean(axis=0) for _, _, scores in given]
     centred = [scores - zero for (_, _, scores), zero in zip(parts, zeros, strict=True)]
-    baseline = np.asarray(model.logit_.intercept_, dtype=np.float64) + sum(zeros)
-    if k == 2:  # one logit, of the second class over the first
-        both = np.array([-0.5, 0.5])
-        centred = [one * both for one in centred]
-        baseline = baseline * both
-    baseline = baseline - baseline.mean()
     centred = [one - one.mean(axis=-1, keepdims=True) for one in centred]
+    baseline = intercept + sum(zeros)
+    baseline = baseline - baseline.mean()
 
     views = list(dict.fromkeys(name for name, _, _ in parts))
     by_view = np.zeros((len(centred[0]), len(views), k))
@@ -125,42 +123,49 @@ def contributions(
     return Contributions(model.classes_, baseline, views, by_view, pairs, by_pair)
 
 
-_Part: TypeAlias = "tuple[str, tuple[Any, Any] | None, _Array]"  # view, pair, scores (n, k or 1)
+_Part: TypeAlias = "tuple[str, tuple[Any, Any] | None, _Array]"  # view, pair, scores (n, k)
 
 
-def _parts(model: GEMClassifier | TableClassifier, X: Any) -> list[_Part]:
-    """Scores of each view, those of GEM views pair by pair."""
-    coef = np.asarray(model.logit_.coef_, dtype=np.float64)
-    if isinstance(model, GEMClassifier):
-        X = filled = model.validated(X)
-    else:
-        X, filled = model.validated(X)
-    if isinstance(model, GEMClassifier) or model.statistics_ is None:
-        features = layer_features(filled, model.layers_, False, model.n_threads)
-        return _by_pair("gem", features.toarray(), model.layers_[-1], coef)
-    table = model.statistics_.table(with_gaps(filled, X, model.gaps_), model.n_threads)
+def _parts(model: GEMClassifier | TableClassifier, X: Any) -> tuple[list[_Part], _Array]:
+    """Scores of each view, of GEM views for each pair, and the intercept (k,) of the latter."""
+    if isinstance(model, TableClassifier) and not hasattr(model, "alone_"):
+        return _parts_of_pool(model, X)
+    alone = model if isinstance(model, GEMClassifier) else model.alone_
+    rows = model.validated(X)
+    features = layer_features(rows, alone.layers_, False, model.n_threads).toarray()
+    return _by_pair("gem", features, alone.layers_[-1], alone.logit_, 1.0)
+
+
+def _parts_of_pool(model: TableClassifier, X: Any) -> tuple[list[_Part], _Array]:
+    table = model.table(model.checked(X))
     out: list[_Part] = []
-    start = 0
+    intercept = np.zeros(len(model.classes_))
     for view in model.views_:
-        if view.weight > 0:
-            features = view.features(table, filled, model.n_threads)
-            dense = features.toarray() if hasattr(features, "toarray") else features
-            weights = coef[:, start : start + view.n_features]
-            if view.name in ("gem", "gem_ranks"):
-                out += _by_pair(view.name, dense, view.learned[-1], weights)
-            else:
-                out.append((view.name, None, dense.astype(np.float64) @ weights.T))
-            start += view.n_features
-    return out
+        if isinstance(view.model, GemView):
+            one = view.model
+            features = one.features(table, model.n_threads).toarray()
+            parts, own = _by_pair(view.name, features, one.learned, one.logit, view.weight)
+            out += parts
+            intercept = intercept + own
+        elif view.model is not None:
+            scores = log_probabilities(view.model.logits(table, model.n_threads))
+            out.append((view.name, None, view.weight * scores))
+    return out, intercept
 
 
-def _by_pair(name: str, features: Any, layer: Layer, coef: _Array) -> list[_Part]:
-    """Scores of the directions of each pair; columns of the input before them have none."""
-    extra = features.shape[1] - layer.width
+def _by_pair(
+    name: str, features: Any, layer: Layer, logit: MultinomialLogit, weight: float
+) -> tuple[list[_Part], _Array]:
+    """Weighted scores of the directions of each pair, and the weighted intercept."""
+    coef = weight * np.asarray(logit.coef_, dtype=np.float64)
+    intercept = weight * np.asarray(logit.intercept_, dtype=np.float64)
+    if len(coef) == 1:  # one logit, of the second class over the first
+        coef = np.vstack([np.zeros_like(coef), coef])
+        intercept = np.append(0.0, intercept)
     pairs = [(a, b) for a, b in layer.pairs.tolist()]
-    of_feature = [None] * extra + pairs * (layer.width // max(len(pairs), 1))
+    of_feature = pairs * (layer.width // max(len(pairs), 1))
     out: list[_Part] = []
     for pair in dict.fromkeys(of_feature):
         some = np.flatnonzero([one == pair for one in of_feature])
         out.append((name, pair, features[:, some].astype(np.float64) @ coef[:, some].T))
-    return out
+    return out, intercept

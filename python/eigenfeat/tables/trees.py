@@ -30,17 +30,20 @@ class Nodes(NamedTuple):
     @classmethod
     def of_tree(cls, tree: Any) -> Nodes:
         """Nodes of a tree of scikit-learn's forests and gradient boosting."""
-        children = tree.children_left, tree.children_right
-        return cls(*children, tree.feature, tree.threshold, int(tree.max_depth))
+        left, right = tree.children_left, tree.children_right
+        return cls(left, right, tree.feature, tree.threshold, int(tree.max_depth))
 
     @classmethod
     def of_predictor(cls, predictor: Any) -> Nodes:
         """Nodes of a tree of scikit-learn's histogram gradient boosting."""
         nodes = predictor.nodes
         leaf = nodes["is_leaf"].astype(bool)
-        children = (np.where(leaf, -1, nodes[side].astype(np.intp)) for side in ("left", "right"))
+        left, right = (
+            np.where(leaf, -1, nodes[side].astype(np.intp)) for side in ("left", "right")
+        )
         feature = nodes["feature_idx"].astype(np.intp)
-        return cls(*children, feature, nodes["num_threshold"], int(predictor.get_max_depth()))
+        depth = int(predictor.get_max_depth())
+        return cls(left, right, feature, nodes["num_threshold"], depth)
 
 
 @dataclass(frozen=True, eq=False)

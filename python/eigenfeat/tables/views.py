@@ -48,12 +48,10 @@ from eigenfeat.samples.blocks import Block
 if TYPE_CHECKING:
     from eigenfeat._base.types import Codes
 
-__all__ = ["MOST_BINS", "VIEWS", "Interactions", "Kernel", "Table", "TableStatistics"]
+__all__ = ["MOST_BINS", "Interactions", "Kernel", "Table", "TableStatistics"]
 
 _Array = NDArray[np.float64]
 _Features = NDArray[np.float32]
-
-VIEWS = ("columns", "splines", "gem", "gem_ranks", "kernel", "interactions")
 
 _KNOTS = 6  # of a spline, with both ends
 _OUTER = 1  # quantiles beyond the outermost knots on each side

@@ -13,7 +13,7 @@ from eigenfeat import TableRegressor, load, save
 from eigenfeat.samples import supervised_contractions, target_groups
 from eigenfeat.tables.regression_views import VIEWS
 from eigenfeat.tables.regressor import mixture_weights
-from eigenfeat.tables.trees import Trees
+from eigenfeat.tables.trees import Nodes, Trees
 
 FAST = ["columns", "splines", "gem", "kernel"]
 
@@ -91,10 +91,16 @@ def test_trees_are_those_of_scikit_learn(rng, several):
     X, y = make_friedman1(200, random_state=0)
     targets = np.column_stack([y, -y]) if several else y
     forest = RandomForestRegressor(10, random_state=0).fit(X, targets)
-    trees = Trees.of([(tree.tree_, None) for tree in forest.estimators_], 1 + several, 0.1)
+    grown = [one.tree_ for one in forest.estimators_]
+    trees = Trees.of(
+        [Nodes.of_tree(one) for one in grown], [0.1 * one.value[:, :, 0] for one in grown]
+    )
     assert_allclose(trees.predict(X).squeeze(), forest.predict(X))
     boosting = GradientBoostingRegressor(n_estimators=10, init="zero").fit(X, y)
-    trees = Trees.of([(tree.tree_, 0) for tree in boosting.estimators_[:, 0]], 1, 0.1)
+    grown = [one.tree_ for one in boosting.estimators_[:, 0]]
+    trees = Trees.of(
+        [Nodes.of_tree(one) for one in grown], [0.1 * one.value[:, :, 0] for one in grown]
+    )
     assert_allclose(trees.predict(X)[:, 0], boosting.predict(X))
 
 

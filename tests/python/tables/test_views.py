@@ -1,4 +1,4 @@
-"""The pool of views of `GEMClassifier`: each view against plain definitions, and their pool."""
+"""The pool of views of `TableClassifier`: each view against plain definitions, and their pool."""
 
 from __future__ import annotations
 
@@ -6,17 +6,21 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 from scipy.sparse import csr_array
-from scipy.special import log_softmax
-from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+from scipy.special import log_softmax, softmax
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine, make_classification
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss, mutual_info_score
 from sklearn.model_selection import train_test_split
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
 
-from eigenfeat import GEMClassifier, TableClassifier
+from eigenfeat import TableClassifier
 from eigenfeat.linear.held_out import pool_folds, pool_loss, pool_weights
-from eigenfeat.tables.views import VIEWS, Interactions, Kernel, TableStatistics, bin_tables
+from eigenfeat.tables.classification_views import VIEWS
+from eigenfeat.tables.views import Interactions, Kernel, TableStatistics, bin_tables
 from eigenfeat.tables.views import _ranked as ranked
 
 EPS = np.finfo(np.float64).eps
@@ -41,7 +45,7 @@ def test_samples_are_predicted_in_parts_by_any_number_of_threads(monkeypatch):
     model = TableClassifier().fit(X, y)
     rows = np.tile(X, (3, 1))
     whole = model.decision_function(rows)
-    monkeypatch.setattr("eigenfeat.tables.pool._PART", 1)  # 64 samples a part
+    monkeypatch.setattr("eigenfeat.tables.pool._SAMPLES_AT_ONCE", 64)
     parts = [model.set_params(n_threads=t).decision_function(rows) for t in (None, 1, 2, 7)]
     np.testing.assert_allclose(parts[0], whole, rtol=1e-4, atol=1e-4)
     for other in parts[1:]:
@@ -289,17 +293,65 @@ def test_a_view_that_knows_nothing_gets_no_weight_and_a_good_one_lowers_the_loss
 # ---- the classifier ------------------------------------------------------------------------------
 
 
-def test_a_pool_is_one_logit_on_features_side_by_side():
+def test_logits_are_weighted_sums_of_log_probabilities():
     X, y = load_wine(return_X_y=True)
     model = TableClassifier().fit(X, y)
     assert [view.name for view in model.views_] == list(VIEWS)
     table = model.statistics_.table(X)
-    used = [view for view in model.views_ if view.weight > 0]
-    features = [view.features(table, X, 1) for view in used]
-    phi = np.hstack([f.toarray() if hasattr(f, "toarray") else f for f in features])
-    assert phi.shape[1] == model.logit_.coef_.shape[1] == sum(v.n_features for v in used)
-    expected = phi @ model.logit_.coef_.T + model.logit_.intercept_
-    np.testing.assert_allclose(model.decision_function(X), expected, rtol=1e-3, atol=1e-3)
+    expected = sum(
+        view.weight * np.maximum(log_softmax(view.model.logits(table, 1), axis=1), -30.0)
+        for view in model.views_
+        if view.weight > 0
+    )
+    np.testing.assert_allclose(model.decision_function(X), expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_trees_are_those_of_scikit_learn(classes):
+    X, y = make_classification(1200, 6, n_informative=4, n_classes=classes, random_state=0)
+    X = X.astype(np.float32).astype(np.float64)
+    model = TableClassifier(["forest", "boosting"], random_state=0).fit(X[:1100], y[:1100])
+    parts = {view.name: view.model for view in model.views_}
+    seed = np.random.RandomState(0).randint(2**31 - 1)
+    forest = RandomForestClassifier(200, random_state=seed).fit(X[:1100], y[:1100])
+    share = (200 * forest.predict_proba(X[1100:]) + 1 / classes) / 201
+    table = model.table(X[1100:])
+    found = softmax(parts["forest"].logits(table, 1), axis=1)
+    np.testing.assert_allclose(found, share, atol=1e-12)
+    boosting = HistGradientBoostingClassifier(
+        max_iter=100, max_leaf_nodes=16, early_stopping=False, random_state=seed
+    ).fit(X[:1100], y[:1100])
+    found = softmax(parts["boosting"].logits(table, 1), axis=1)
+    np.testing.assert_allclose(found, boosting.predict_proba(X[1100:]), atol=1e-9)
+
+
+def test_classifiers_of_others_are_views():
+    X, y = load_breast_cancer(return_X_y=True)
+    model = TableClassifier(["columns", GaussianNB(), GaussianNB(var_smoothing=0.1)])
+    model.fit(X[:300], np.array(["a", "b"])[y[:300]])
+    assert [view.name for view in model.views_] == ["columns", "GaussianNB", "GaussianNB 2"]
+    assert all(view.log_loss < 1 for view in model.views_)
+    assert model.score(X[300:], np.array(["a", "b"])[y[300:]]) > 0.93
+    with pytest.raises(ValueError, match="views: expected names or classifiers with predict_proba"):
+        TableClassifier([LinearSVC()]).fit(X, y)
+
+
+def test_a_time_limit_leaves_views_out_by_name():
+    X, y = load_breast_cancer(return_X_y=True)
+    model = TableClassifier(time_limit=1e-9).fit(X, y)
+    assert model.views_[0].weight > 0
+    assert all("time limit" in view.note for view in model.views_[1:] if "fewer" not in view.note)
+
+
+def test_more_samples_than_one_fold_drop_no_view(rng):
+    X = rng.standard_normal((5_600, 5))
+    y = (X[:, 0] * X[:, 1] + X[:, 2] + rng.logistic(size=5_600) / 2 > 0).astype(int)
+    losses = []
+    for n in (4_900, 5_100):
+        model = TableClassifier().fit(X[:n], y[:n])
+        assert all(np.isfinite(view.log_loss) for view in model.views_)
+        losses.append(log_loss(y[5_100:], model.predict_proba(X[5_100:])))
+    assert losses[1] < losses[0] + 0.01
 
 
 def test_small_tables_have_the_log_loss_of_logistic_regression_or_less():
@@ -366,7 +418,6 @@ def test_the_pool_does_not_depend_on_the_order_of_views():
 
 def test_views_that_are_chosen_one_by_one_have_their_own_weights(rng, monkeypatch):
     """Beyond 5,000 samples the best view comes first, whatever its place among the others."""
-    monkeypatch.setattr("eigenfeat.tables.pool._GAIN", 0.001)
     X = rng.standard_normal((7_000, 6))
     curved = np.exp(-((X[:, :2] ** 2).sum(axis=1)) / 2) - 0.4 + np.tanh(X[:, 2] * X[:, 3])
     z = 4.0 * curved + (X[:, 4] > 0) * np.sign(X[:, 5])
@@ -383,8 +434,8 @@ def test_a_refit_forgets_the_pool():
     X, y = load_iris(return_X_y=True)
     model = TableClassifier(views=["columns", "gem"]).fit(X, y)
     model.set_params(views="gem").fit(X, y)
-    assert model.statistics_ is None
-    expected = GEMClassifier().fit(X, y).decision_function(X)
+    assert [view.name for view in model.views_] == ["gem"]
+    expected = TableClassifier("gem").fit(X, y).decision_function(X)
     np.testing.assert_array_equal(model.decision_function(X), expected)
 
 
@@ -412,7 +463,7 @@ def test_out_of_fold_probabilities(rng, monkeypatch):
     accuracy = np.mean(found[:-1].argmax(axis=1) == labels[:-1])
     N = rng.standard_normal((900, 4)) + (np.arange(900) % 3)[:, None] * [1.5, 0, 0, 0]
     assert abs(accuracy - model.score(N, np.arange(900) % 3)) < 0.12
-    assert TableClassifier("gem").fit(X, y).out_of_fold_proba_ is None
+    assert TableClassifier().fit(csr_array(X), y).out_of_fold_proba_ is None
 
 
 def test_out_of_fold_probabilities_say_nothing_of_noise(rng):
