@@ -35,10 +35,10 @@ from eigenfeat.linear.logit_problem import (
     Progress,
     ScaledMetric,
     Solve,
-    TriedMetric,
     far_means,
     gram_rows,
     minimise,
+    solve_when_needed,
     uncentred,
 )
 from eigenfeat.linear.span import Span, SpanMetric, SpanSearch
@@ -398,11 +398,11 @@ class MultinomialLogit(Iterative, LinearClassifier):
         some = min(PENALTIES) if energies is None else min(energies)
         span = self._span(problem, some) if before is None else None
         held_out_folds = self._held_out_folds(problem, span, random) if asked else None
-        # Of dense rows a search starts at 0, which may need no Gram matrix.
+        # Sparse samples start near the minimum of the folds, since a pass over them is slow.
         anywhere = before is None and not problem.rows.dense
         single = energies is None or (given_temperature == "auto" and len(energies) == 1)
         if held_out_folds is not None and anywhere and single and held_out_folds.is_one_fold:
-            energies, given_temperature, near, metric = self._of_one_fold(
+            energies, given_temperature, near, solve = self._of_one_fold(
                 held_out_folds, energies, random
             )
         else:
@@ -410,7 +410,8 @@ class MultinomialLogit(Iterative, LinearClassifier):
                 assert held_out_folds is not None
                 energies, given_temperature, near = self._chosen(held_out_folds, None)
             build = partial(self._metric, problem, max(energies), random, None)
-            metric, near = TriedMetric(problem, build), near if anywhere else None
+            solve = solve_when_needed(build, problem.n_threads)
+            near = near if anywhere else None
         W, recent = (problem.start(before, centre), RECENT) if near is None else (near, NEARBY)
         weights = self._weights(problem.shape[1], max(energies))
         search = None if near is not None else SpanSearch.of(problem, span, weights, self.tol)
@@ -422,7 +423,7 @@ class MultinomialLogit(Iterative, LinearClassifier):
             model.classes_, model.n_features_in_ = self.classes_, self.n_features_in_
             if hasattr(self, "feature_names_in_"):
                 model.feature_names_in_ = self.feature_names_in_
-            W = model._minimise(problem, metric, search, W, centre, recent)
+            W = model._minimise(problem, solve, search, W, centre, recent)
             model._apply_temperature(
                 model._temperature(held_out_folds)
                 if given_temperature == "auto"
@@ -442,7 +443,8 @@ class MultinomialLogit(Iterative, LinearClassifier):
             return self._metric(problem, penalty, random, None)
 
         start = problem.start((rows.classes, near.weights), centre)
-        self._minimise(problem, TriedMetric(problem, build), None, start, centre, NEARBY)
+        solve = solve_when_needed(build, problem.n_threads)
+        self._minimise(problem, solve, None, start, centre, NEARBY)
 
     def _span(self, problem: LogitProblem, energy: float) -> Span | None:
         """The span of the samples, if steps in it are to replace those over the features."""
@@ -548,7 +550,7 @@ class MultinomialLogit(Iterative, LinearClassifier):
 
     def _of_one_fold(
         self, fold: HeldOutFolds, energies: Sequence[float] | None, random: np.random.RandomState
-    ) -> tuple[Sequence[float], float | str, _Array | None, TriedMetric]:
+    ) -> tuple[Sequence[float], float | str, _Array | None, Solve]:
         """Penalty, temperature, weights near those of all rows, and their metric.
 
         It is one of the fold's rows if they are enough for all, and then the fold's metric, too.
@@ -559,12 +561,12 @@ class MultinomialLogit(Iterative, LinearClassifier):
         enough = self._gram_rows(problem, energy) <= len(train)
         enough = enough or (self.gram_rows == "auto" and len(train) >= _ENOUGH * problem.shape[0])
         build = partial(self._metric, problem, energy, random, train if enough else None)
-        metric = TriedMetric(problem, build)
-        solve = metric.solve if enough else None
+        solve = solve_when_needed(build, problem.n_threads)
+        of_fold = solve if enough else None
         if energies is None:
-            return *self._chosen(fold, solve), metric
-        W, logits = fold.of_one_fold(self._weights(problem.shape[1], energy), solve)
-        return energies, self._temperature_of(logits, started), W, metric
+            return *self._chosen(fold, of_fold), solve
+        W, logits = fold.of_one_fold(self._weights(problem.shape[1], energy), of_fold)
+        return energies, self._temperature_of(logits, started), W, solve
 
     def _gram_rows(self, problem: LogitProblem, energy: float) -> int:
         count = self.gram_rows
@@ -602,7 +604,7 @@ class MultinomialLogit(Iterative, LinearClassifier):
     def _minimise(
         self,
         problem: LogitProblem,
-        metric: TriedMetric,
+        solve: Solve,
         search: SpanSearch | None,
         W: _Array,
         centre: _Array | None,
@@ -615,7 +617,7 @@ class MultinomialLogit(Iterative, LinearClassifier):
             result, done = search.minimise(penalty, **options, callback=self._watch)
             W = result.point
         if result is None or not done:
-            result = self._over_features(problem, metric, penalty, W, recent)
+            result = self._over_features(problem, solve, penalty, W, recent)
         self._record(result)
         full = uncentred(result.point, centre)
         self._keep(full if self.fit_intercept else np.vstack([full, np.zeros((1, full.shape[1]))]))
@@ -632,26 +634,23 @@ class MultinomialLogit(Iterative, LinearClassifier):
     def _over_features(
         self,
         problem: LogitProblem,
-        metric: TriedMetric,
+        solve: Solve,
         penalty: Penalty,
         W: _Array,
         recent: int,
     ) -> Minimum:
         float32 = problem.float32_problem()
-        result = minimise(
+        return minimise(
             problem.objective_of(penalty),
-            metric.solve,
+            solve,
             W,
             tolerance=self.tol,
             max_iterations=self.max_iter,
             noise=float(np.finfo(problem.dtype).eps),
             callback=self._watch,
             float32=None if float32 is None else float32.objective_of(penalty),
-            trial=metric.trial(penalty, W),
             recent=recent,
         )
-        metric.done()
-        return result
 
     def _watch(self, progress: Progress) -> bool:
         """Report an iteration; return whether to stop."""

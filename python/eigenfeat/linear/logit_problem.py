@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import cache, reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -45,8 +45,6 @@ __all__ = [
     "Progress",
     "ScaledMetric",
     "Solve",
-    "Trial",
-    "TriedMetric",
     "are_few_steps",
     "column_ranges",
     "far_means",
@@ -56,6 +54,7 @@ __all__ = [
     "merge_ranges",
     "minimise",
     "scaled_gram",
+    "solve_when_needed",
     "uncentred",
 ]
 
@@ -490,15 +489,6 @@ class Progress:
     gradient_norm: float  # in the metric's dual norm, sqrt(g^T H^-1 g)
 
 
-@dataclass(frozen=True)
-class Trial:
-    """A cheaper metric, left where the first step shows more curvature, or after some steps."""
-
-    solve: Solve
-    most: float  # of y^T H^-1 y / y^T s, s the first step and y the change of the gradient
-    steps: int
-
-
 @dataclass
 class Minimum:
     """Result of the search, and reason for stopping.
@@ -536,7 +526,6 @@ def minimise(
     noise: float = 1e-15,
     callback: Callable[[Progress], bool] | None = None,
     float32: Evaluate | None = None,
-    trial: Trial | None = None,
     recent: int = RECENT,
 ) -> Minimum:
     """Minimise a smooth convex function.
@@ -562,14 +551,11 @@ def minimise(
     float32 : callable, optional
         A cheaper `evaluate` in float32, for the steps down to a gap that float32 can tell. What is
         returned is of `evaluate`.
-    trial : Trial, optional
-        A metric to be tried before that of `solve`.
     recent : int
         Least number of steps whose decrease stands for what is to come.
     """
     current, in_float32 = (evaluate, False) if float32 is None else (float32, True)
-    solved = solve if trial is None else trial.solve
-    state = _evaluated(current, solved, start)
+    state = _evaluated(current, solve, start)
     pairs = core.Lbfgs(state.point.size, memory)
     evaluations, reason, iteration = 1, "iterations", 0
     history = [state.objective]
@@ -577,7 +563,7 @@ def minimise(
     def exactly() -> None:
         nonlocal current, in_float32, state, evaluations
         current, in_float32 = evaluate, False
-        state = _evaluated(evaluate, solved, state.point)
+        state = _evaluated(evaluate, solve, state.point)
         history[-1], evaluations = state.objective, evaluations + 1
 
     if in_float32 and not np.isfinite(state.objective):
@@ -616,30 +602,19 @@ def minimise(
             reason = "precision"
             gap = max(-0.5 * slope, noise * abs(state.objective))
             break
-        result.solved = solved(result.gradient)
+        result.solved = solve(result.gradient)
         pairs.remember(
             state.point, result.point, state.gradient, result.gradient, state.solved, result.solved
         )
         state = result
         history.append(state.objective)
         iteration += 1
-        if trial is not None and _fails(trial, iteration, pairs):
-            trial, solved = None, solve
-            state.solved = solve(state.gradient)
-            for i in range(pairs.pairs):
-                pairs.solve_again(i, solve(pairs.change(i).reshape(start.shape)))
     return Minimum(state.point, state.objective, gap, norm, iteration, evaluations, reason, history)
 
 
 def _evaluated(evaluate: Evaluate, solve: Solve, point: _Array) -> _State:
     objective, gradient = evaluate(point)
     return _State(point, objective, gradient, solve(gradient))
-
-
-def _fails(trial: Trial, iteration: int, pairs: core.Lbfgs) -> bool:
-    if iteration == 1:
-        return not (pairs.pairs and pairs.gamma * trial.most >= 1)
-    return iteration == trial.steps
 
 
 def _gap(slope: float, history: list[float], recent: int) -> float:
@@ -674,84 +649,18 @@ def _line_search(
     return None, tried
 
 
-# ---- whether a search needs the Gram matrix ------------------------------------------------------
+# ---- metrics of several searches -----------------------------------------------------------------
 
 
-_LEAST_PASSES = 10  # that a Gram matrix costs in operations, to be worth a trial
-_MOST_COLUMNS = 0.25  # of the rows: with more even independent columns are ill conditioned
-_TOLERATED = 1.3  # times what independent columns would show; they show up to 1.12 times
-_STEPS = 2.0  # for each pass that a Gram matrix costs, whose operations run three times as fast
+def solve_when_needed(build: Callable[[], core.Metric | ScaledMetric], n_threads: int) -> Solve:
+    """Solve in a metric that is built at the first gradient; a search in the span needs none."""
+    metric = cache(build)
 
-
-# Of n rows of p independent columns the correlation matrix has the spectrum of Marchenko and Pastur
-# (1967), and steps in its diagonal are hardly more than those in all of it: the Gram matrix, which
-# costs as much as p / (4 k) passes over the rows, then gains nothing. The first step shows it. At
-# W = 0 the loss has the Hessian (1/k) Phi^T Phi for weights whose sums over classes are zero, so
-# that the change y of the gradient in a step s has, in the metric D = diag(1/2 Phi^T Phi), a
-# quotient y^T D^-1 y / y^T s of 2/k times a mean of the correlations' eigenvalues. With gradients
-# of random signs it is the third moment of the spectrum over its second, for independent columns
-# (1 + 3 c + c^2) / (1 + c), c = p / n. Correlated columns show several times as much: 2.9 times on
-# redundant columns of scikit-learn's make_classification, 11 times on neighbours correlated at .9.
-# No step shows directions of little variance: a search that is still going after as many steps as
-# two Gram matrices cost takes the Gram matrix, too.
-class TriedMetric:
-    """Metric of a search or of several; the one with the Gram matrix is made when it is needed.
-
-    Parameters
-    ----------
-    problem : LogitProblem
-    build : callable
-        Makes the metric of samples.
-    """
-
-    def __init__(
-        self, problem: LogitProblem, build: Callable[[], core.Metric | ScaledMetric]
-    ) -> None:
-        self._problem, self._build = problem, build
-        self._made: core.Metric | ScaledMetric | None = None
-        self._kept = False  # an earlier search has ended in the diagonal
-
-    def solve(self, gradient: _Array) -> _Array:
-        """H^-1 times a gradient, H with the Gram matrix."""
-        if self._made is None:
-            self._made = self._build()
-        solved: _Array = self._made.solve(gradient, self._problem.n_threads)
+    def solve(gradient: _Array) -> _Array:
+        solved: _Array = metric().solve(gradient, n_threads)
         return solved
 
-    def trial(self, penalty: Penalty, start: _Array) -> Trial | None:
-        """The diagonal, if it may do for a search from this start."""
-        if self._made is not None or not self._worth():
-            return None
-        if not self._kept and start.any():
-            return None  # what the first step shows is known at zero alone
-        problem = self._problem
-        curvature, plain = 0.5 * problem.total * problem.mean_squares, problem.quadratic(penalty)
-        diagonal = curvature + plain
-        inverse = np.divide(1.0, diagonal, out=np.zeros_like(diagonal), where=~problem.flat)
-        diagonal[diagonal == 0] = 1.0  # columns without spread
-        share = float(np.mean(curvature / diagonal))
-        p, k = problem.shape
-        columns = p / problem.n_rows
-        independent = (1 + 3 * columns + columns**2) / (1 + columns)
-        most = _TOLERATED * (2.0 / k + penalty.energy) * share * independent + (1 - share)
-        return Trial(
-            lambda gradient: gradient * inverse[:, None],
-            np.inf if self._kept else most,
-            int(_STEPS * p / (4.0 * k)),
-        )
-
-    def done(self) -> None:
-        """Let later searches start in the diagonal, if this one has ended in it."""
-        self._kept = self._made is None
-
-    def _worth(self) -> bool:
-        rows, (p, k) = self._problem.rows, self._problem.shape
-        return (
-            rows.in_memory
-            and rows.dense
-            and p >= 4 * _LEAST_PASSES * k
-            and p <= _MOST_COLUMNS * self._problem.n_rows
-        )
+    return solve
 
 
 @dataclass(frozen=True, eq=False)
