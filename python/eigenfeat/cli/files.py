@@ -40,7 +40,7 @@ _MAX_NUMBERED_CLASSES = 100  # more whole numbers than these may be classes or n
 
 @contextmanager
 def standard_input(options: SimpleNamespace, *, reads: bool) -> Iterator[None]:
-    """Copy standard input to a temporary file, if that is what the data are: it is read twice."""
+    """Copy standard input to a temporary file if it is the data, since data are read twice."""
     data = getattr(options, "data", ())
     if STANDARD not in data:
         yield
@@ -66,7 +66,7 @@ def listed(texts: Iterable[str]) -> list[str]:
 
 
 def rows_of(options: SimpleNamespace, *, labelled: bool = True) -> FileRows:
-    """Open the rows that the options name; `labelled` ones have to have labels."""
+    """Open the rows that the options name; `labelled` rows must have labels."""
     names = signature(open_rows).parameters
     given = {name: value for name, value in vars(options).items() if name in names}
     for name in ("columns", "drop", "categorical", "na_values"):
@@ -127,7 +127,7 @@ def task_of(labels: Any) -> tuple[str, int]:
 
 
 def check_output(path: Path, *inputs: FileRows | str | os.PathLike[str]) -> None:
-    """Refuse, before any work, a file that is an input or a folder, or is in one not there."""
+    """Refuse an output that is an input or a folder, or whose folder is missing."""
     if str(path) == STANDARD:
         raise UsageError("--output: expected the name of a file, got -")
     if not path.parent.is_dir():
@@ -146,7 +146,7 @@ def check_output(path: Path, *inputs: FileRows | str | os.PathLike[str]) -> None
 
 
 def check_some(n: int, rows: FileRows) -> None:
-    """ValueError if no row of the files is good."""
+    """ValueError if the files have no good row."""
     if not n:
         skipped = f"; {rows.n_skipped:,} bad rows were left out" if rows.n_skipped else ""
         raise ValueError(f"{rows.sources[0].path}: expected at least one row, got none{skipped}")

@@ -1,4 +1,4 @@
-"""``eigenfeat inspect``: what is in a file, be it a model, moments, a checkpoint or rows."""
+"""``eigenfeat inspect``: describe a model, moments, a checkpoint or rows."""
 
 from __future__ import annotations
 

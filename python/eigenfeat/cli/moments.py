@@ -1,4 +1,4 @@
-"""``eigenfeat moments``: class moments of files, in one pass that can be taken up again."""
+"""``eigenfeat moments``: class moments of files, in one pass that can be resumed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ KIND = "moments checkpoint"
 
 
 def moments(options: SimpleNamespace) -> int:
-    """Add up the moments of all rows, or merge files of moments, write them, and say so."""
+    """Compute moments of all rows, or merge files of moments, and write them."""
     output = Output("moments", options.json, options.progress)
     if options.data[0] == "merge":
         return _merged(options, options.data[1:], output)
@@ -94,7 +94,7 @@ def moments(options: SimpleNamespace) -> int:
 
 
 def read_checkpoint(path: str | Path) -> tuple[ClassMoments, dict[str, Any]]:
-    """The moments of a checkpoint, and how far it has come; FileFormatError for other files."""
+    """Moments and progress of a checkpoint; FileFormatError for other files."""
     moments, about = ClassMoments._load_with(path, KIND)
     progress = about.get("progress")
     if not isinstance(progress, dict):
@@ -111,7 +111,7 @@ class Checkpoint:
         self._saved_rows, self._saved_at = 0, time.monotonic()
 
     def load(self) -> tuple[ClassMoments, Position]:
-        """The state that is in the file; FileFormatError if it is of other files or options."""
+        """State in the file; FileFormatError if its files or options differ."""
         moments, progress = read_checkpoint(self.path)
         try:
             identity, position = progress["identity"], Position(**progress["position"])

@@ -1,4 +1,4 @@
-"""What commands say: results and errors, as text or JSON, and how far they have come."""
+"""Output of commands: results and errors as text or JSON, warnings, and progress."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class UsageError(ValueError):
 
 
 class InterruptedRunError(KeyboardInterrupt):
-    """A run that a signal ended; the message says what is left of it."""
+    """A run that a signal ended; the message says what has been kept."""
 
     def __init__(self, message: str, signal_number: int) -> None:
         super().__init__(message)
@@ -105,7 +105,7 @@ def _print_json(result: dict[str, Any], file: TextIO | None = None) -> None:
 
 
 class Output:
-    """Where a command's words go: results to stdout, all else to stderr.
+    """Output of a command: results go to stdout, everything else to stderr.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ class Output:
     as_json : bool
         Whether the result is one JSON object.
     progress : bool or None
-        Whether to show how far a command has come; None: if stderr is a terminal.
+        Whether to show progress; None: if stderr is a terminal.
     """
 
     def __init__(self, command: str, as_json: bool, progress: bool | None) -> None:
@@ -134,16 +134,16 @@ class Output:
 
     @contextmanager
     def rows(self, what: str) -> Iterator[Advance]:
-        """Follow rows as they go through; call what it yields after every block."""
+        """Yield a function to call after every block, which shows progress."""
         advance = Advance(what, self._progress)
         yield advance
         advance.line(", 100%", end="\n")
 
 
 class Advance:
-    """Counts rows, and prints how many have gone through on stderr, now and then.
+    """Counts rows and prints their number on stderr at intervals.
 
-    On a terminal a line takes the place of the one before it.
+    On a terminal each line replaces the previous one.
     """
 
     def __init__(self, what: str, shown: bool) -> None:
@@ -152,7 +152,7 @@ class Advance:
         self._printed = -_SECONDS
 
     def __call__(self, rows: int, fraction: float | None) -> None:
-        """Add some rows, after which `fraction` of all has gone through (None: not known)."""
+        """Add rows; `fraction` is the part of all rows done so far (None: unknown)."""
         self.rows += rows
         if self.seconds - self._printed >= self._every:
             self._printed, more = self.seconds, ""
@@ -183,7 +183,7 @@ class Advance:
 
 
 class Interrupts:
-    """Within a with-statement, Ctrl-C and SIGTERM are remembered; a second one ends the program."""
+    """Context that records Ctrl-C and SIGTERM; a second signal ends the program."""
 
     SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -192,7 +192,7 @@ class Interrupts:
         self._before: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> Interrupts:
-        with suppress(ValueError):  # in another thread than the main one signals are not ours
+        with suppress(ValueError):  # only the main thread can set handlers
             self._before = {number: signal.signal(number, self._note) for number in self.SIGNALS}
         return self
 

@@ -1,4 +1,4 @@
-"""Parquet and Arrow IPC files, and columns of Arrow's as features and labels."""
+"""Parquet and Arrow IPC files, and Arrow columns as features and labels."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class TableSource(Source):
 
     @abstractmethod
     def _pieces(self, wanted: list[int], skip: int) -> Iterator[_Piece]:
-        """Start, number, arrays by column, bad ones, and place in the file of some samples."""
+        """Yield start, number, arrays by column, mask of bad samples, and fraction of the file."""
 
     def _set_columns(self, names: Sequence[str], indexes: frozenset[int] = frozenset()) -> None:
         """Choose among the columns of the file and those of its path."""
@@ -60,7 +60,7 @@ class TableSource(Source):
     def _set_types(
         self, types: Sequence[str], kinds: Sequence[str], label_kind: str | None, like: Any
     ) -> None:
-        """Types and kinds of the columns of the file, and of labels where `like` has none."""
+        """Set types and kinds of the columns; labels have the kind of those of `like`, if any."""
         words = [re.match(NUMBER, text) is None for text in self._keys.values()]
         self.types = [*types, *("string" if word else "double" for word in words)]
         self.kinds = [*kinds, *("text" if word else "number" for word in words)]
@@ -73,7 +73,7 @@ class TableSource(Source):
             self.label_kind = getattr(like, "label_kind", None) or label_kind
 
     def chunks(self, skip: int) -> Iterator[Chunk]:
-        """Yield chunks from the one on that holds sample `skip`."""
+        """Yield chunks, starting with the one that holds sample `skip`."""
         pa, goal, features = arrow(str(self.path)), self.choice.target, self.choice.features
         wanted = [j for j in (*features, goal) if j is not None and j < self._stored]
         for start, n, arrays, bad, fraction in self._pieces(wanted, skip):
@@ -104,7 +104,7 @@ class TableSource(Source):
         return values
 
     def _labels(self, column: Any) -> tuple[npt.NDArray[Any], Mask | None]:
-        """Labels as the type of the first ones, and which are none."""
+        """Labels as the type of their kind, and a mask of those of another kind."""
         kind = str(self.label_kind)
         if not column.null_count and str(column.type) in _PLAIN:
             return labels_of_array(column.to_numpy(), kind)
@@ -125,7 +125,7 @@ class _StoredTable(TableSource):
         floats = {str(types[j]) for j in self.choice.features if j < self._stored}
         small = floats and floats <= {"float", "halffloat"}
         self.dtype = np.dtype(np.float32 if small else np.float64)
-        # Samples that are decoded at a time; every column of a batch costs some 10 us.
+        # Samples decoded at a time; every column of a batch costs about 10 us.
         rows = _BATCH_BYTES / (self.n_features * self.dtype.itemsize)
         self._batch_rows = int(np.clip(rows, 1024, 1 << 18))
         goal, label_kind = self.choice.target, None
@@ -171,7 +171,7 @@ class ParquetSource(_StoredTable):
                     f"got {self.n_rows}"
                 )
             self._starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
-            # Of a group, not of its columns: asked for a damaged one, pyarrow ends the process.
+            # Size of the group, not of its columns: pyarrow aborts on a damaged column.
             self._largest = max((group.total_byte_size for group in groups), default=0)
             schema = file.schema_arrow
         self.facts = {"row_groups": len(sizes)}
@@ -179,15 +179,15 @@ class ParquetSource(_StoredTable):
 
     @contextmanager
     def _open(self, columns: int = 1) -> Iterator[Any]:
-        """Open the file, to read so many columns."""
+        """Open the file to read this number of columns."""
         from pyarrow import parquet
 
-        # A buffer for each column, or else whole column chunks of a row group are read at once. A
-        # damaged page may claim 2 GB, and a buffer would grow to it: small groups go without.
+        # Without a buffer for each column, whole column chunks of a row group are read at once. A
+        # damaged page may claim 2 GB and make a buffer grow: small groups are read without one.
         buffer_size = int(np.clip(_COLUMN_BUFFERS / columns, 1 << 14, 1 << 18))
         if self._largest <= _WHOLE_GROUP:
             buffer_size = 0
-        with open(self.path, "rb"):  # for Python's own error where it cannot be opened
+        with open(self.path, "rb"):  # for Python's own error if it cannot be opened
             pass
         with damage_named(self.path, "a Parquet file"):
             file = parquet.ParquetFile(self.path, buffer_size=buffer_size, pre_buffer=False)
@@ -264,7 +264,7 @@ class IpcSource(_StoredTable):
 
 
 def _kind(kind: Any) -> str:
-    """What a column of an Arrow type is to a model."""
+    """Kind of a column of this Arrow type."""
     from pyarrow import types
 
     while types.is_dictionary(kind):
@@ -292,7 +292,7 @@ def _index_columns(schema: Any) -> frozenset[int]:
 
 
 def _exact(column: Any) -> npt.NDArray[Any]:
-    """The values of a column of categories; where some are missing, objects."""
+    """Exact values of a column of categories; objects, None where one is missing, if need be."""
     if str(column.type) == "string" or (
         not column.null_count and str(column.type) in {*_PLAIN, "bool"}
     ):

@@ -1,7 +1,7 @@
-"""CSV files: split into cells of text by pyarrow, and converted a batch at a time.
+"""CSV files: pyarrow splits them into cells and converts these, a batch at a time.
 
-One parser for all: the same cells are read, and the same ones are bad, whether bad samples are
-errors, left out or marked. Python's own parser, which is slow, knows the lines for error messages.
+The same parser reads files whether bad lines are errors, left out or marked. Python's csv module,
+which is slow, reads the first lines, finds line numbers for error messages, and checks quotes.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _TYPES = {"number": "double", "text": "string"}  # for people
 
 
 class DelimitedSource(TableSource):
-    """A CSV file; types are those of the first file, or of its first cells."""
+    """A CSV file. `settle_types` gives it the types of its columns."""
 
     format = "csv"
     unit = "line"
@@ -148,7 +148,7 @@ class DelimitedSource(TableSource):
     def _pieces(
         self, wanted: list[int], skip: int, size: int = 0
     ) -> Iterator[tuple[int, int, dict[int, Any], Mask | None, float | None]]:
-        """Cells are text from the first one on that is not of its column's type."""
+        """Convert cells while pyarrow can; from the first wrong cell on, they are read as text."""
         pa = arrow("CSV")
         done, size = skip, size or _BLOCK_BYTES
         if self._has_header_alone:
@@ -205,7 +205,7 @@ class DelimitedSource(TableSource):
         with arrow_csv.open_csv(
             stream,
             arrow_csv.ReadOptions(
-                use_threads=False,  # or wrong lines have no numbers
+                use_threads=False,  # with threads, wrong lines have no numbers
                 block_size=size,
                 skip_rows=self.header_lines,
                 column_names=[str(j) for j in range(self._stored)],
@@ -238,7 +238,7 @@ class DelimitedSource(TableSource):
             yield n, {j: pa.nulls(n, types[j]) for j in read}, np.ones(n, dtype=bool)
 
     def _values(self, column: Any, kind: str) -> npt.NDArray[Any]:
-        """A column as numbers, infinite where a cell is none; or as text without blanks around."""
+        """A column as numbers, with infinity for text; or as text without blanks around it."""
         if str(column.type) == "string":
             text = kind not in ("number", "bool")
             column = self._texts(column) if text else self._numbers(column, kind)
@@ -279,9 +279,9 @@ class DelimitedSource(TableSource):
     # ---- what is wrong -----------------------------------------------------------------------
 
     def _records(self, *, first: bool = False) -> Iterator[tuple[int, list[str], int]]:
-        """Line and fields of header and samples, by Python's parser, and its number of lines.
+        """Header and samples by Python's parser: first line, fields, and last line of each.
 
-        A `first` look overlooks what is wrong with quotes, but not with the encoding.
+        With `first`, wrong quotes are accepted, but not a wrong encoding.
         """
         comment, at, begun = self._options.comment, 0, 0
 
@@ -326,7 +326,7 @@ class DelimitedSource(TableSource):
     def _check_quotes(self, stream: _Stream, n: int) -> None:
         """ValueError that names the line of a quote that is never closed.
 
-        Where there are as many lines as samples, none can have been taken for a part of a field.
+        No field spans lines if there are as many lines as samples.
         """
         if stream.quotes and not self._sound:
             if stream.quotes % 2 or stream.lines > n + int(self.named):
@@ -396,7 +396,7 @@ class DelimitedSource(TableSource):
 
 
 class _Stream:
-    """Bytes of a file without its comments; counts quotes and lines as they pass."""
+    """Bytes of a file without its comments; counts the quotes and lines that are read."""
 
     closed = False
 
@@ -406,7 +406,7 @@ class _Stream:
         self.quotes = self.lines = 0
 
     def read(self, size: int = -1) -> bytes:
-        """Read about so many bytes; none at the end."""
+        """Read about `size` bytes; empty at the end of the file."""
         text, more = b"", True
         with damage_named(self._path):
             while more and not text:

@@ -61,7 +61,7 @@ class OptionError(ValueError):
 
 
 def unfit(value: object, kind: str | DType) -> str:
-    """Message for a value that is not a finite number of a type, or a label not of a kind."""
+    """Message for a value that is no finite number of a type, or no label of a kind."""
     if not isinstance(kind, str):
         return f"expected a finite {kind} number, got {show(value)}"
     article = "an" if kind == "int" else "a"
@@ -83,8 +83,8 @@ def damage_named(path: str | os.PathLike[str], expected: str | None = None) -> I
     """Turn the errors of pyarrow, NumPy and decompressors into a ValueError that names the file.
 
     Libraries report damage in a dozen ways (`zlib.error`, EOFError, a seek to a negative byte).
-    `expected` is what the file should have been, while it is not known to be that. Errors of the
-    system, as of a file that is not there, and those that name the file stay what they are.
+    `expected` is the format, if the file has not been recognised as such. Errors of the system,
+    such as a missing file, and errors that name the file are not changed.
     """
     try:
         yield

@@ -138,7 +138,7 @@ def open_rows(
 
 
 def _checked(given: dict[str, Any]) -> Options:
-    """The options; OptionError, or ValueError, for a value that is not possible."""
+    """Options from the arguments of `open_rows`; OptionError or ValueError for an invalid one."""
     for name in ("columns", "drop", "categorical", "na_values"):
         value = given[name]
         if value is None and name != "columns":
@@ -181,9 +181,9 @@ def format_of(path: Path) -> str | None:
 def listed_files(
     path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], format: str | None = None
 ) -> list[tuple[Path, dict[str, str]]]:
-    """All files that a path, or a list of paths, folders and patterns, names.
+    """All files of a path, or of a list of paths, folders and patterns.
 
-    Each with the columns that its folders are, such as ``year=2024``.
+    Each file comes with the columns given by its folders, such as ``year=2024``.
     """
     if isinstance(path, (str, os.PathLike)):
         path = [path]
@@ -219,7 +219,7 @@ def _files(path: Path, format: str | None) -> list[tuple[Path, dict[str, str]]]:
 def _inside(
     folder: Path, format: str | None, keys: dict[str, str]
 ) -> list[tuple[Path, dict[str, str]]]:
-    """Files of a folder, and of those of its folders that are called NAME=VALUE, as Hive's are."""
+    """Files of a folder and of its subfolders NAME=VALUE, as Hive writes them."""
     files: list[tuple[Path, dict[str, str]]] = []
     for path in sorted(folder.iterdir()):
         name, equals, value = path.name.partition("=")
@@ -286,7 +286,7 @@ def _columns(source: Source) -> str:
 
 
 def described(path: str | Path, **options: Any) -> dict[str, Any]:
-    """What a file of samples says of itself: format, samples (None: not without reading), columns.
+    """Format, number of samples (None if the file does not store it), and columns of a file.
 
     Options are those of `open_rows`.
     """

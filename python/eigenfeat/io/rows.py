@@ -24,7 +24,7 @@ __all__ = ["FileRows", "Position", "read_ahead"]
 _BLOCK_BYTES = 32e6
 _MEMORY_BYTES = 64e6  # of samples that estimators of blocks read into memory at once
 _SPARSE_ROWS = 16384
-_CACHED_ROWS = 2048  # whose columns are copied side by side before the next ones
+_CACHED_ROWS = 2048  # rows whose columns are copied while they are in the cache
 _KINDS = {"text": "category", "date": "date"}  # to an encoder, of columns that are no numbers
 _Open = Callable[[Options], Sequence[Source]]
 _Item = TypeVar("_Item")
@@ -107,12 +107,12 @@ class FileRows(RowBlocks):
 
     @property
     def encoder(self) -> TableColumns | None:
-        """What makes features of the columns, if some of these are text."""
+        """Encoder of the columns, if some of them are text."""
         return self._encoder
 
     @property
     def column_names(self) -> tuple[str, ...] | None:
-        """Names of the columns in the files that are read, or left out by a fit; None without."""
+        """Names of the columns in the files, also of those that a fit leaves out; or None."""
         if not self.sources[0].named:
             return None
         return tuple(self.feature_names if self._encoder is None else self._encoder.names_)
@@ -386,10 +386,10 @@ class FileRows(RowBlocks):
     def _good(
         self, source: Source, chunk: Chunk, first: int
     ) -> tuple[Any, Any, npt.NDArray[np.intp], BadRowError | None]:
-        """Features, labels and numbers of the good samples from number `first` on.
+        """Features, labels and numbers of the good samples from number `first` on, and an error.
 
-        If bad ones are errors, those before the first of them, and its error; if they are marked,
-        all samples, and which are bad in place of the labels.
+        If bad samples are errors, only the samples before the first bad one, with its error. If
+        they are marked, all samples, with the mask of bad ones in place of the labels.
         """
         X, y, missing = self._features(chunk), chunk.y, self.options.missing
         wrong = np.zeros(chunk.n, dtype=bool)
@@ -452,7 +452,7 @@ class FileRows(RowBlocks):
     def gathered(
         self, limit: float, advance: Callable[[int, float | None], object] | None = None
     ) -> Block | None:
-        """All rows as one block, be it of none; None if they take more than `limit` bytes.
+        """All rows as one block, which may be empty; None if they take more than `limit` bytes.
 
         `in_memory` returns the same block from then on.
         """
@@ -491,16 +491,16 @@ class FileRows(RowBlocks):
 
 
 def read_ahead(items: Iterator[_Item]) -> Iterator[_Item]:
-    """The same items, each made by another thread while the one before it is in use.
+    """Yield the items; a thread makes the next one while the current one is in use.
 
-    Closing the iterator waits for the item that is being made, and closes `items`.
+    Closing the iterator waits for the thread, and closes `items`.
     """
     with closing(items), ThreadPoolExecutor(1, "eigenfeat-read-ahead") as pool:  # type: ignore[type-var]
         ahead = pool.submit(next, items, _END)
         while (item := ahead.result()) is not _END:
             ahead = pool.submit(next, items, _END)
             yield item  # type: ignore[misc]
-            del item  # its memory may be wanted for the next but one
+            del item  # free it before another block is read
 
 
 def _other_width(source: Source, width: int) -> str:
@@ -525,7 +525,7 @@ def takes_missing(estimator: Any, fitted: bool) -> bool:
 
 def _finite_rows(X: Floats, *, missing: bool = False) -> Mask | None:
     """Mask of the rows that are finite, or NaN where `missing` allows it; None if all are."""
-    # A sum that is finite has no other terms, and takes no array of flags.
+    # A finite sum has finite terms only, and needs no array of flags.
     with np.errstate(over="ignore", invalid="ignore"):
         total = X.sum()
     if np.isfinite(total):

@@ -1,4 +1,4 @@
-"""One file of samples: the options that it is read with, its columns, and its samples in chunks."""
+"""Base class of files of samples: options, columns, labels, and samples in chunks."""
 
 from __future__ import annotations
 
@@ -37,10 +37,7 @@ _Typed = tuple[Labels, "Mask | None"]
 
 @dataclass(frozen=True)
 class Options:
-    """Arguments of `open_rows`, checked.
-
-    ``missing`` says whether empty cells are NaN or bad.
-    """
+    """Arguments of `open_rows`, checked."""
 
     target: str | int | None = None
     columns: tuple[str | int, ...] | None = None
@@ -64,7 +61,7 @@ class Options:
     block_rows: int | None = None
 
     def __post_init__(self) -> None:
-        """OptionError for a value that no file can be read with."""
+        """OptionError for a value that is never valid."""
         types: dict[str, list[type]] = {
             "bool": [bool, np.bool_],
             "str": [str],
@@ -81,7 +78,7 @@ class Options:
             raise OptionError("labels", f"expected one of {kinds}, got {show(self.labels)}")
         if delimiter is not None and len(delimiter) != 1:
             raise OptionError("delimiter", f"expected one character, got {show(delimiter)}")
-        # Other characters end the text or the line, or are around fields.
+        # The excluded characters end text or lines, or quote fields.
         if delimiter is not None and (not delimiter.isascii() or delimiter in '\0\n\r"'):
             what = f"expected a character of ASCII that can separate, got {show(delimiter)}"
             raise OptionError("delimiter", what)
@@ -100,7 +97,7 @@ class Options:
 class Choice:
     """Places of the feature columns and of the target column among all columns of a file.
 
-    ``unclear`` has the features that were not asked for and have no name of their own.
+    ``unclear`` are features by default whose name is empty or occurs twice.
     """
 
     features: Sequence[int]
@@ -294,14 +291,14 @@ def kind_of(dtype: DType, asked: str) -> str:
 
 
 def kind_of_texts(texts: Iterable[str], asked: str) -> str:
-    """Kind of labels whose first texts, without blanks around them, are given."""
+    """Kind of labels from their texts without surrounding blanks."""
     known = [*texts]
     kinds = {"auto": ("int", "uint", "float", "bool"), "int": ("int", "uint")}.get(asked, ())
     for kind in kinds if known else ():
         if all(_as_label(text, kind) is not None for text in known):
             return kind
         if kind == "uint" and all(re.match(_WHOLE, text) for text in known):
-            break  # whole numbers of more than 64 bits, which floats would confuse
+            break  # whole numbers of more than 64 bits, which floats would merge
     return "str" if asked == "auto" else asked
 
 
@@ -335,9 +332,9 @@ def _as_label(value: Any, kind: str) -> Any:
 
 
 def typed_labels(different: Sequence[Any], codes: npt.NDArray[Any], kind: str) -> _Typed:
-    """Labels as the kind's type, and which of them are none of it (None: all are).
+    """Labels ``different[codes]`` as the type of their kind, and a mask of those of another kind.
 
-    The labels are those of `different` at `codes`. ValueError if one is a long text.
+    The mask is None if all labels are of the kind. ValueError if a label is a long text.
     """
     longest = max((len(value) for value in different if isinstance(value, str)), default=0)
     if longest > _MOST_CHARACTERS:

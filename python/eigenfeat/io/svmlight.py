@@ -70,7 +70,7 @@ class SvmlightSource(Source):
                     self.highest = max(int(indices.max()), self.highest)
 
     def settle(self, base: int, n_features: int, label_kind: str) -> None:
-        """Take what all parts of the data have in common."""
+        """Set the first column, the number of columns and the kind of labels of all files."""
         self._base, self._stop = base, base + n_features
         self.names, self.types, self.kinds = (), [self.dtype.name], ["number"]
         self.choice = Choice(range(n_features), None)
@@ -105,7 +105,7 @@ class SvmlightSource(Source):
             start += n
 
     def _parsed(self, lines: bytes) -> tuple[Any, npt.NDArray[Any], Mask | None]:
-        """Samples, whose columns are those in the file, labels, and which samples are bad."""
+        """Samples with the column numbers of the file, labels, and a mask of bad samples."""
         bad: Mask | None = None
         try:
             X, y = self._loaded(lines)
@@ -183,7 +183,7 @@ class SvmlightSource(Source):
 
 
 def settle(sources: Sequence[SvmlightSource], options: Options) -> None:
-    """Give all parts the same index of the first column, number of columns and kind of labels."""
+    """Give all files the same first column, number of columns and kind of labels."""
     used = [source for source in sources if source.lowest >= 0]
     low = min((source.lowest for source in used), default=1)
     high = max((source.highest for source in used), default=0)

@@ -30,11 +30,11 @@ _Writing = Generator[None, _Rows | None, None]  # sent rows, and None when all a
 
 @contextmanager
 def open_writer(path: Path, names: list[str]) -> Iterator[Callable[..., None]]:
-    """What writes rows to a file whose format its name says; of ``-``, CSV to standard output.
+    """Yield a function that writes rows to a file; ``-`` is CSV on standard output.
 
-    It is called with columns, or matrices of columns, side by side. Rows whose flag in `missing` is
-    set are empty: without text, null, or NaN. A file is new until it is complete, and then replaces
-    an existing one; devices and pipes are written through.
+    The name of the file determines its format. The function takes columns, or matrices of columns,
+    side by side. Rows flagged in `missing` are empty: no text, null, or NaN. A complete file
+    replaces an existing one; devices and pipes are written through.
     """
     kinds = {".csv": _to_csv, ".parquet": _to_parquet, ".npy": _to_npy}
     if str(path) == "-":
@@ -52,7 +52,7 @@ def open_writer(path: Path, names: list[str]) -> Iterator[Callable[..., None]]:
 
 
 def _written(writing: _Writing) -> Iterator[Callable[..., None]]:
-    """What sends rows to a writer, which ends once the caller has, and is closed anyhow."""
+    """Yield a function that sends rows to a writer; end and close the writer afterwards."""
     next(writing)
     try:
         yield lambda *columns, missing=None: writing.send((columns, missing))
@@ -77,7 +77,7 @@ def _csv_lines(stream: Any, names: list[str]) -> _Writing:
 
 
 def _shown(stream: TextIO) -> Any:
-    """A terminal, which characters that control it do not reach; any other stream as it is."""
+    """The stream; for a terminal, one that escapes its control characters."""
     if not stream.isatty():
         return stream
 
@@ -95,7 +95,7 @@ def _to_csv(path: Path, names: list[str]) -> _Writing:
 
 
 def _to_npy(path: Path, names: list[str]) -> _Writing:
-    """One column, or one matrix; the header, whose length does not change, is written again."""
+    """Write one column or matrix; the header has a fixed length and is rewritten at the end."""
     n, dtype, rest = 0, np.dtype(np.float64), (len(names),)
 
     def header() -> bytes:
@@ -120,7 +120,7 @@ def _to_npy(path: Path, names: list[str]) -> _Writing:
 
 
 def _to_parquet(path: Path, names: list[str]) -> _Writing:
-    """A row group a block; types are those of the first rows."""
+    """Write a row group for each block; the first rows determine the types."""
     pa = arrow(str(path))
     from pyarrow import parquet
 
