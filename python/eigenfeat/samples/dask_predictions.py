@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import copy
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ def on_partitions(estimator: Any, method: str, X: Any) -> Any:
     Parameters
     ----------
     estimator : fitted estimator
-        Sent to each worker once, without its class moments.
+        Sent to each worker once.
     method : str
         Name of a method that returns one result for each row.
     X : dask array of shape (n, d), or dask data frame
@@ -34,7 +34,7 @@ def on_partitions(estimator: Any, method: str, X: Any) -> Any:
     dask = dask_module("dask")
     if is_dask_frame(X):
         empty = np.asarray(getattr(estimator, method)(X._meta_nonempty))[:0]
-        model = dask.delayed(_without_moments(estimator), pure=False, traverse=False)
+        model = dask.delayed(_Sent.of(estimator), pure=False, traverse=False)
         return X.map_partitions(_of_rows, model, method, empty, meta=empty)
     if not is_dask_array(X) or X.ndim != 2:
         raise ValueError(f"X: expected a dask array (n, d) or a dask data frame, got {show(X)}")
@@ -43,7 +43,7 @@ def on_partitions(estimator: Any, method: str, X: Any) -> Any:
     row = np.zeros((1, X.shape[1]), dtype=X.dtype)
     sample = type(X._meta)(row) if hasattr(X._meta, "tocsr") else row
     empty = np.asarray(getattr(estimator, method)(sample))[:0]
-    model = dask.delayed(_without_moments(estimator), pure=False, traverse=False)
+    model = dask.delayed(_Sent.of(estimator), pure=False, traverse=False)
     vector = empty.ndim == 1
     return X.map_blocks(
         _of_rows,
@@ -57,17 +57,30 @@ def on_partitions(estimator: Any, method: str, X: Any) -> Any:
     )
 
 
-def _without_moments(estimator: Any) -> Any:
-    """A shallow copy without `moments_`, which are large and not needed for predictions."""
-    twin = copy.copy(estimator)
-    if "moments_" in twin.__dict__:
-        twin.moments_ = type(twin.moments_)()
-    return twin
+@dataclass(frozen=True, eq=False)
+class _Sent:
+    """A fitted estimator as it is sent to workers, with cached properties, which pickles omit.
+
+    Workers need not solve for its directions again.
+    """
+
+    kind: Any
+    attributes: dict[str, Any]
+
+    @classmethod
+    def of(cls, estimator: Any) -> _Sent:
+        return cls(type(estimator), vars(estimator).copy())
+
+    def estimator(self) -> Any:
+        """The estimator, on a worker."""
+        result = self.kind.__new__(self.kind)
+        vars(result).update(self.attributes)
+        return result
 
 
-def _of_rows(X: Any, estimator: Any, method: str, empty: Any) -> Any:
+def _of_rows(X: Any, sent: _Sent, method: str, empty: Any) -> Any:
     """The method on one partition, which may have no rows."""
     if X.shape[0] == 0:
         return empty
     with threads.default(1):
-        return np.asarray(getattr(estimator, method)(X), dtype=empty.dtype)
+        return np.asarray(getattr(sent.estimator(), method)(X), dtype=empty.dtype)

@@ -260,6 +260,20 @@ def test_methods_are_lazy_and_of_the_right_type(rows):
         eigenfeat.MultinomialLogit().predict(dX)
 
 
+KINDS = [eigenfeat.GEM, eigenfeat.FisherLDA, eigenfeat.QuadraticDiscriminant]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_predictions_in_other_processes(rows, kind):
+    X, y, _ = rows
+    dX = da.from_array(X, chunks=(500, 6))
+    model = kind().fit(dX, y)
+    method = "transform" if hasattr(model, "transform") else "predict_proba"
+    with dask.config.set(scheduler="processes", num_workers=1):
+        found = getattr(model, method)(dX).compute()
+    assert_allclose(found, getattr(model, method)(X), rtol=1e-10, atol=1e-10)
+
+
 def test_samples_are_not_gathered_on_the_client(rows):
     X, y, _ = rows
     dX, seen = da.from_array(X, chunks=(100, 6)), []
