@@ -61,6 +61,9 @@ _GRID = 201  # quantiles of a column that its ranks are read from
 _BINS, _FINE = 8, 20  # of a numeric column, for pairs of columns and for the column itself
 _LANDMARKS = 400
 _SPECTRUM = 1e-6  # of the largest eigenvalue of the landmarks' kernel: smaller ones are left out
+# Share of the way between two values at which an edge lies. The middle between 0.2 and 0.4 may be
+# the value of a new sample, which rounding would move across it.
+_WAY = (np.sqrt(5.0) - 1.0) / 2.0
 MOST_BINS = 1200  # of all columns together
 _SPREAD = 64.0  # roundings of a column's size that its deviation must exceed
 
@@ -167,13 +170,13 @@ class TableStatistics(OmitsCaches):
     def edges(self, count: int) -> list[_Array]:
         """Edges of `count` bins of each numeric column, or of fewer where it has ties.
 
-        They lie in the middle between values of samples.
+        They lie between values of samples.
         """
         step = (_GRID - 1) // count
         high, low = self.quantiles[step:-1:step], self.below[step:-1:step]
-        middle = low + (high - low) / 2
+        edge = low + _WAY * (high - low)
         some = high > low  # the smallest value has no edge below it
-        return [np.unique(middle[some[:, j], j]) for j in self.numeric]
+        return [np.unique(edge[some[:, j], j]) for j in self.numeric]
 
     @cached_property
     def fine_edges(self) -> list[_Array]:
@@ -238,10 +241,10 @@ class TableStatistics(OmitsCaches):
         return [(j, edges.get(j, self._between(j))) for j in firsts]
 
     def _between(self, j: int) -> _Array:
-        """The middles between the different quantiles of a column of few values."""
+        """Edges between the different quantiles of a column of few values."""
         values = np.unique(self.quantiles[:, j])
-        middles: _Array = values[:-1] + (values[1:] - values[:-1]) / 2
-        return middles
+        edges: _Array = values[:-1] + _WAY * (values[1:] - values[:-1])
+        return edges
 
     @cached_property
     def flat_bin_edges(self) -> tuple[NDArray[np.intp], _Array, NDArray[np.intp]]:

@@ -487,7 +487,7 @@ def test_rounding_moves_no_sample_across_an_edge(rng, views):
     """Edges lie between the values of samples: k * 0.1 and k / 10 are one value, float32 too."""
     k = np.column_stack([rng.integers(0, 40, 300), rng.integers(-3, 4, 300), rng.poisson(0.5, 300)])
     y = (k[:, 0] + 9 * k[:, 1] + rng.normal(size=300) > 20).astype(int)
-    model = TableClassifier(views).fit(k / 10, y)
+    model = TableClassifier(views).fit(2 * k / 10, y)  # new values lie in the middle of these
     expected = model.predict_proba(k / 10)
     for rounded in (k * 0.1, (k / 10).astype(np.float32)):
         np.testing.assert_allclose(model.predict_proba(rounded), expected, atol=1e-3)
