@@ -80,7 +80,7 @@ def test_one_layer_by_parts(digits, expansion, constant, dtype):
         {"denominator": "covariance", "threshold": None, "ridge": 0.5},
         {"scale": "columns", "penalty": 1.0},
         {"pairs": [(c, (c + 3) % 10) for c in range(10)]},
-        {"pairs": ("random", 20), "random_state": 5},
+        {"pairs": ("random_groups", 20), "random_state": 5},
     ],
     ids=str,
 )
