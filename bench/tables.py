@@ -7,9 +7,9 @@ names end in ":cat" are categories, and empty cells are missing. A split is a st
 most 4,000 training samples; there are three. The twelve are the files of DIR that the papers use
 and two that scikit-learn brings, all of numbers: official splits where there are such, otherwise
 random halves. The small ones are 60 to 500 training samples of eight sets, five splits each, for
-`GEMClassifier`, logistic regression and LightGBM. Logistic regression and the SVM get one-hot
+`TableClassifier`, logistic regression and LightGBM. Logistic regression and the SVM get one-hot
 categories, and standardised numbers, with means for missing ones; forests get codes of the
-categories and means; boosted trees read the table as it is, and so does `GEMClassifier`. Each split
+categories and means; boosted trees read the table as it is, and so does `TableClassifier`. Each split
 has a process of its own, on one thread; seconds are those of the processor.
 FILE keeps what is finished, and a run goes on where the last one ended. LightGBM and CatBoost come
 with ``pip install ".[bench]"``; without them they are left out.
@@ -113,7 +113,7 @@ SMALL += [
     if (name, count) != ("dermatology", 500)  # which has 366
 ]
 SMALL_SPLITS = 5
-SMALL_MODELS = ("GEMClassifier", "logistic regression", "LightGBM")
+SMALL_MODELS = ("TableClassifier", "logistic regression", "LightGBM")
 
 # Name, file (none: scikit-learn's), what reads it, and number of splits.
 TWELVE = {
@@ -217,7 +217,7 @@ def boosting(X):
 
 
 MODELS = {
-    "GEMClassifier": lambda X: TableClassifier(),
+    "TableClassifier": lambda X: TableClassifier(),
     "logistic regression": partial(one_hot, LogisticRegression(max_iter=3000)),
     "SVM": partial(one_hot, SVC()),
     "forest": partial(codes, RandomForestClassifier(random_state=0)),
@@ -343,7 +343,7 @@ def summary(lines, group):
             cells = [f"{value:.3g}" if np.isfinite(value) else "" for value in row]
             yield f"| {model} | {' | '.join(cells)} |"
     if group == "small":
-        pairs = losses[["GEMClassifier", "logistic regression"]].T.to_numpy()
+        pairs = losses[["TableClassifier", "logistic regression"]].T.to_numpy()
         yield f"log loss at or below logistic regression's: {(pairs[0] <= pairs[1]).sum()}"
         for name, row in losses.iterrows():
             yield f"{name}: " + ", ".join(f"{model} {value:.3f}" for model, value in row.items())

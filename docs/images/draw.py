@@ -144,7 +144,7 @@ def calibration(data):
         X, y = file["X"], file["y"]
         X_test, y_test = file["X_test"], file["y_test"]
     rivals = {
-        "GEMClassifier": (TableClassifier(), RED),
+        "TableClassifier": (TableClassifier(), RED),
         "logistic regression": (
             make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
             BLUE,

@@ -27,15 +27,15 @@ sets = {
 models = {
     "LDA": LinearDiscriminantAnalysis(),
     "SVM, Gaussian kernel": SVC(),
-    "GEMClassifier": TableClassifier(random_state=0),
+    "GEMClassifier": GEMClassifier(random_state=0),
 }
 
 # %%
-# The moons show the limit of one layer, because they differ in shape more than in second moments.
-# It helps to divide each class into clusters (``n_clusters``). The titles have the accuracy on test
+# The moons show the limit of GEM alone, because they differ in shape more than in second moments.
+# The pool of ``TableClassifier`` has a kernel and trees, too. The titles have the accuracy on test
 # samples.
 
-models["GEMClassifier, 4 clusters"] = GEMClassifier(n_clusters=4, random_state=0)
+models["TableClassifier"] = TableClassifier(random_state=0)
 
 fig, axes = plt.subplots(
     len(sets), len(models), figsize=(9, 7), sharex="row", sharey="row", layout="constrained"
