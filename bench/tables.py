@@ -9,8 +9,8 @@ and two that scikit-learn brings, all of numbers: official splits where there ar
 random halves. The small ones are 60 to 500 training samples of eight sets, five splits each, for
 `TableClassifier`, logistic regression and LightGBM. Logistic regression and the SVM get one-hot
 categories, and standardised numbers, with means for missing ones; forests get codes of the
-categories and means; boosted trees read the table as it is, and so does `TableClassifier`. Each split
-has a process of its own, on one thread; seconds are those of the processor.
+categories and means; boosted trees and `TableClassifier` read the table as it is. Each split has a
+process of its own, on one thread; seconds are those of the processor.
 FILE keeps what is finished, and a run goes on where the last one ended. LightGBM and CatBoost come
 with ``pip install ".[bench]"``; without them they are left out.
 

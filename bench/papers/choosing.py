@@ -81,7 +81,6 @@ SAMPLER = "sklearn.kernel_approximation.RBFSampler"
 SCALER, SVC = "sklearn.preprocessing.StandardScaler", "sklearn.svm.SVC"
 
 gem = partial(made, where=(GEM,))  # with a multinomial logit; `depth` makes it deep
-gem_on_gem = partial(made, where=("eigenfeat.gem.gem.GEM", GEM))  # layers of different ridges
 fourier = partial(made, where=(SAMPLER, LOGIT))
 joint_gem = partial(made, where=("eigenfeat.gem.joint.JointGEMClassifier",))
 joint_gem_on_fourier = partial(made, where=(SAMPLER, "eigenfeat.gem.joint.JointGEMClassifier"))

@@ -66,6 +66,7 @@ FLAGS = {
     "tol": "Tolerance of the regression (default 0.001).",
     "depth": "Number of layers (default 1).",
     "hidden_directions": "Directions of a pair in hidden layers, or auto.",
+    "hidden_ridge": "Ridge of hidden layers (default: --ridge).",
     "random_state": "Random seed (default 0).",
     "constant": "Add a column of 1s (default).",
     "include_input": "Add the last layer's input.",

@@ -36,6 +36,7 @@ from eigenfeat.samples.out_of_core import FromLogits, over_blocks
 from eigenfeat.samples.prepare import input_options, prepare
 
 if TYPE_CHECKING:
+    from eigenfeat.expansion.features import ExpandedRows
     from eigenfeat.moments.class_moments import ClassMoments
     from eigenfeat.samples.labelled import LabelledRows
 
@@ -71,6 +72,8 @@ class GEMClassifier(
         before.
     hidden_directions : int >= 1 or "auto", default="auto"
         Directions per pair in the layers before the last. "auto": at most 20.
+    hidden_ridge : float >= 0, "auto" or None, default=None
+        Ridge of the layers before the last; None means that of `gem`.
     categorical_features : "from_dtype" or None, default="from_dtype"
         Columns of text and categories in data frames become one-hot, or target statistics if
         there are more than 50 categories. None refuses them.
@@ -130,6 +133,7 @@ class GEMClassifier(
         "logit": [MultinomialLogit, None],
         "depth": [Interval(Integral, 1, MOST, closed="both")],
         "hidden_directions": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "hidden_ridge": GEM._parameter_constraints["ridge"],
         "categorical_features": [StrOptions({"from_dtype"}), None],
         "class_weight": [dict, StrOptions({"balanced"}), None],
         "random_state": ["random_state"],
@@ -145,6 +149,7 @@ class GEMClassifier(
         logit: MultinomialLogit | None = None,
         depth: int = 1,
         hidden_directions: int | str = "auto",
+        hidden_ridge: float | str | None = None,
         categorical_features: str | None = "from_dtype",
         class_weight: ClassWeight = None,
         random_state: RandomState = 0,
@@ -155,6 +160,7 @@ class GEMClassifier(
         self.logit = logit
         self.depth = depth
         self.hidden_directions = hidden_directions
+        self.hidden_ridge = hidden_ridge
         self.categorical_features = categorical_features
         self.class_weight = class_weight
         self.random_state = random_state
@@ -209,7 +215,7 @@ class GEMClassifier(
             The estimator itself.
         """
         layers, _ = solve_layers(samples, self.depth_options(), self._log, moments)
-        logit = self._fit_logit(samples.mapped(layers))
+        logit = self.fit_logit(samples, layers)
         return self.keep(samples, layers, logit)
 
     @over_blocks
@@ -231,11 +237,16 @@ class GEMClassifier(
 
     def logits_of(self, X: Any) -> Floats:
         """As `decision_function`, for samples that are checked and complete."""
-        few = few_features(X, self.layers_, self.n_threads)
-        if few is not None:
-            return self.logit_.scores_of(few)
-        features = layer_features(X, self.layers_, False, self.n_threads)
-        return np.asarray(self.logit_.decision_function(features))
+        if self.logit_.n_features_in_ == self.layers_[-1].width:
+            few = few_features(X, self.layers_, self.n_threads)
+            if few is not None:
+                return self.logit_.scores_of(few)
+        return np.asarray(self.logit_.decision_function(self.features(X)))
+
+    def features(self, X: Any) -> ExpandedRows:
+        """Features of the fitted logit, for samples that are checked and complete."""
+        includes_input = self.logit_.n_features_in_ > self.layers_[-1].width
+        return layer_features(X, self.layers_, includes_input, self.n_threads)
 
     # ---- the parts of a fit, for ensembles, searches and joint training --------------------------
 
@@ -291,14 +302,15 @@ class GEMClassifier(
             n_threads=self.n_threads,
             verbose=self.verbose,
         )
-        return Depth(gem, self.depth, self.hidden_directions)
+        return Depth(gem, self.depth, self.hidden_directions, self.hidden_ridge)
 
     def logit_options(self) -> MultinomialLogit:
         """The logit on the features, not fitted."""
         given = self.nested("logit").get_params(deep=False)
-        # Directions have one unit, that of their denominators.
+        # Directions have one unit, that of their denominators; input columns may have any.
+        columns = self.nested("gem").include_input and self.depth == 1
         changes = {
-            "ridge_scale": "common",
+            "ridge_scale": "columns" if columns else "common",
             "random_state": self.random_state,
             "n_threads": self.n_threads,
         }
@@ -313,8 +325,10 @@ class GEMClassifier(
         self.penalty_, self.temperature_ = logit.penalty_, logit.temperature_
         return self
 
-    def _fit_logit(self, features: LabelledRows) -> MultinomialLogit:
+    def fit_logit(self, samples: LabelledRows, layers: list[Layer]) -> MultinomialLogit:
+        """Fit the logit to the features of samples, after their input if `gem` includes it."""
         started = time.perf_counter()
+        features = samples.mapped(layers, include_input=self.nested("gem").include_input)
         logit = self.logit_options()
         with steps_of(self, logit):
             logit.fit_path(features, None, None)

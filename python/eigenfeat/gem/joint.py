@@ -78,6 +78,8 @@ class JointGEMClassifier(GEMClassifier):
         Number of layers.
     hidden_directions : int >= 1 or "auto", default="auto"
         As in :class:`GEMClassifier`.
+    hidden_ridge : float >= 0, "auto" or None, default=None
+        As in :class:`GEMClassifier`.
     epochs : int >= 0, default=24
         Passes over the samples in which all layers are improved together.
     perturbation : float >= 0, default=0.15
@@ -159,6 +161,7 @@ class JointGEMClassifier(GEMClassifier):
         logit: MultinomialLogit | None = None,
         depth: int = 1,
         hidden_directions: int | str = "auto",
+        hidden_ridge: float | str | None = None,
         epochs: int = 24,
         perturbation: float = 0.15,
         learning_rate: float = 0.02,
@@ -173,6 +176,7 @@ class JointGEMClassifier(GEMClassifier):
             logit=logit,
             depth=depth,
             hidden_directions=hidden_directions,
+            hidden_ridge=hidden_ridge,
             categorical_features=categorical_features,
             class_weight=class_weight,
             random_state=random_state,
@@ -226,11 +230,13 @@ class JointGEMClassifier(GEMClassifier):
             train_rows, held_rows = self._split(samples)
             train, held_out = samples.subset(train_rows), samples.subset(held_rows)
         layers, first = solve_layers(train, self.depth_options(), self._log)
-        logit = self._fit_logit(train.mapped(layers))
+        logit = self.fit_logit(train, layers)
         layers, logit = self._trained(train, first, layers, logit)
         T = 1.0 if asked == "auto" else float(asked)
         if held_out is not None:
-            T = temperature(held_out.mapped(layers).reduce(_logits_of, operator.add, logit))
+            include_input = self.nested("gem").include_input
+            features = held_out.mapped(layers, include_input=include_input)
+            T = temperature(features.reduce(_logits_of, operator.add, logit))
         logit.temperature_ = T
         logit.coef_, logit.intercept_ = logit.coef_ / T, logit.intercept_ / T
         self._log(f"temperature: {T:.3g}")

@@ -38,11 +38,14 @@ class Depth:
         Number of layers.
     hidden_directions : int or "auto"
         Directions per pair in hidden layers.
+    hidden_ridge : float, "auto" or None
+        Ridge of hidden layers; None means that of `gem`.
     """
 
     gem: GEM
     levels: int = 1
     hidden_directions: int | str = "auto"
+    hidden_ridge: float | str | None = None
 
     def layer(
         self, level: int, n_classes: int, n_samples: int | None, n_features: int | None
@@ -55,6 +58,8 @@ class Depth:
             return gem
         sizes = n_classes, n_samples, n_features
         pairs, n_directions = hidden_pairs(gem.pairs, self.hidden_directions, *sizes)
+        if self.hidden_ridge is not None:
+            gem.ridge = self.hidden_ridge
         return gem.set_params(
             pairs=pairs, n_directions=n_directions, threshold=None, expansion="shifted", powers=(1,)
         )

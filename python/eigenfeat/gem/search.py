@@ -49,7 +49,7 @@ _Fits = list[tuple[MultinomialLogit, float]]  # with the seconds that each took
 
 # Parameters that do not require new eigenproblems.
 _SELECTS = ("gem__threshold", "gem__n_directions")
-_EXPANDS = ("gem__expansion", "gem__powers")
+_EXPANDS = ("gem__expansion", "gem__powers", "gem__include_input")
 
 GRID = {
     "gem__ridge": (0.1, 0.5),
@@ -473,12 +473,18 @@ class _Split:
         solves = ("logit__penalty", *_SELECTS, *_EXPANDS)
         for same_solution in self._same_solution(trials, solves):
             layers = self._solve(same_solution)
-            projected = [part.mapped(layers) for part in (self.train, self.held_out)]
+            own = self.base.nested("gem").include_input
+            asked = [trial["params"].get("gem__include_input", own) for trial in same_solution]
+            projected = [
+                part.mapped(layers, include_input=any(asked))
+                for part in (self.train, self.held_out)
+            ]
             for model, mask, same_features in self._same_features(same_solution, layers[-1]):
                 gem = model.depth_options().gem
                 kept = layers[-1].subset(mask)
                 last = replace(kept, expansion=gem.expansion, powers=tuple(gem.powers))
-                train, held_out = (part.narrowed(last, mask, False) for part in projected)
+                include_input = model.nested("gem").include_input
+                train, held_out = (part.narrowed(last, mask, include_input) for part in projected)
                 for trial, result in self._path(same_features, model, train, held_out):
                     trial["splits"].append(result | {"n_directions_kept": int(mask.sum())})
                     advance(trial)
@@ -492,7 +498,8 @@ class _Split:
             model = _candidate(self.base, trial["params"])
             mask = _selected(layer, model)
             gem = model.depth_options().gem
-            key = (mask.tobytes(), gem.expansion, tuple(gem.powers))
+            own = model.nested("gem").include_input
+            key = (mask.tobytes(), gem.expansion, tuple(gem.powers), own)
             groups.setdefault(key, (model, mask, []))[2].append(trial)
         return iter(groups.values())
 

@@ -246,7 +246,10 @@ def _all_classes(model: Any) -> tuple[Any, Any]:
 def _gem_classifier(graph: Graph, model: GEMClassifier, rows: str) -> str:
     features = rows
     for layer in model.layers_:
+        inputs = features
         features = _layer(graph, layer, features)
+    if model.logit_.n_features_in_ > model.layers_[-1].width:  # with the last layer's input
+        features = graph.node("Concat", inputs, features, axis=1)
     return _logit(graph, model.logit_, features)
 
 

@@ -173,9 +173,18 @@ class MemoryRows:
             return replace(self, reading=reading)
         return self._holding(reading.whole(self.block.X))
 
-    def mapped(self, layers: Sequence[Layer], *, hidden: bool = False) -> MemoryRows:
-        """The samples seen through fitted layers; `hidden`: as the input of a next layer."""
-        return self.read_as(replace(self.reading, layers=tuple(layers), hidden=hidden))
+    def mapped(
+        self, layers: Sequence[Layer], *, hidden: bool = False, include_input: bool = False
+    ) -> MemoryRows:
+        """The samples seen through fitted layers.
+
+        With `hidden` the features are the input of a next layer; with `include_input` they follow
+        the input of the last one.
+        """
+        reading = replace(
+            self.reading, layers=tuple(layers), hidden=hidden, include_input=include_input
+        )
+        return self.read_as(reading)
 
     def _holding(self, X: Floats | csr_array | ExpandedRows) -> MemoryRows:
         return replace(self, block=CachedBlock(X, self.block.y, self.block.weight))
@@ -305,9 +314,18 @@ class BlockRows:
         """The samples after another transform."""
         return replace(self, reading=reading)
 
-    def mapped(self, layers: Sequence[Layer], *, hidden: bool = False) -> BlockRows:
-        """The samples seen through fitted layers; `hidden`: as the input of a next layer."""
-        return self.read_as(replace(self.reading, layers=tuple(layers), hidden=hidden))
+    def mapped(
+        self, layers: Sequence[Layer], *, hidden: bool = False, include_input: bool = False
+    ) -> BlockRows:
+        """The samples seen through fitted layers.
+
+        With `hidden` the features are the input of a next layer; with `include_input` they follow
+        the input of the last one.
+        """
+        reading = replace(
+            self.reading, layers=tuple(layers), hidden=hidden, include_input=include_input
+        )
+        return self.read_as(reading)
 
     def narrowed(self, layer: Layer, mask: npt.NDArray[np.bool_], include_input: bool) -> BlockRows:
         """As `MemoryRows.narrowed`; passes project on the selected directions only."""

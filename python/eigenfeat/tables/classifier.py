@@ -328,6 +328,8 @@ def _why_one_view(rows: LabelledRows) -> str:
         return "sparse samples and blocks of rows have GEM features of the columns alone"
     if len(rows.classes) > _MAX_CLASSES:
         return f"more than {_MAX_CLASSES} classes"
+    if np.bincount(rows.codes).max() < 2:
+        return "no class has two samples, which folds need"
     return ""
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.validation import show
-from eigenfeat.expansion.features import Layer, layer_features
+from eigenfeat.expansion.features import Layer
 from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.tables.classification_views import GemView, log_probabilities
 from eigenfeat.tables.classifier import TableClassifier
@@ -132,7 +132,7 @@ def _parts(model: GEMClassifier | TableClassifier, X: Any) -> tuple[list[_Part],
         return _parts_of_pool(model, X)
     alone = model if isinstance(model, GEMClassifier) else model.alone_
     rows = model.validated(X)
-    features = layer_features(rows, alone.layers_, False, model.n_threads).toarray()
+    features = alone.features(rows).toarray()
     return _by_pair("gem", features, alone.layers_[-1], alone.logit_, 1.0)
 
 
@@ -163,7 +163,8 @@ def _by_pair(
         coef = np.vstack([np.zeros_like(coef), coef])
         intercept = np.append(0.0, intercept)
     pairs = [(a, b) for a, b in layer.pairs.tolist()]
-    of_feature = pairs * (layer.width // max(len(pairs), 1))
+    n_inputs = features.shape[1] - layer.width  # columns of the input have no pair
+    of_feature = [None] * n_inputs + pairs * (layer.width // max(len(pairs), 1))
     out: list[_Part] = []
     for pair in dict.fromkeys(of_feature):
         some = np.flatnonzero([one == pair for one in of_feature])

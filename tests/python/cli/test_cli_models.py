@@ -107,7 +107,7 @@ def test_every_flag_arrives(files, capsys):
         **{"--ridge": 0.3, "--n-directions": 3, "--threshold": None, "--pairs": "all"},
         **{"--denominator": "covariance", "--scale": "none", "--expansion": "polynomial"},
         **{"--powers": (1, 2), "--penalty": 0.2, "--tol": 0.01, "--depth": 2},
-        **{"--hidden-directions": 4, "--seed": 7},
+        **{"--hidden-directions": 4, "--hidden-ridge": 0.5, "--seed": 7},
     }
     assert {flag_of(name) for name in FLAGS} == {*flags, *map(flag_of, SWITCHES)}
     given = [f"{flag}={value}" for flag, value in flags.items()]

@@ -30,10 +30,11 @@ def digits():
     return X[:900], y[:900]
 
 
-def by_parts(X, y, rest, weight=None, *, penalty=0.03, **options):
+def by_parts(X, y, rest, weight=None, *, penalty=0.03, common=None, **options):
     """Probabilities of the rows `rest` by GEM, its features as an array, and the logit on it."""
     gem = GEM(**{**SMALL, **options}).fit(X, y, weight)
-    logit = MultinomialLogit(penalty, ridge_scale="common", tol=1e-3, temperature="auto")
+    common = common or ("columns" if options.get("include_input") else "common")
+    logit = MultinomialLogit(penalty, ridge_scale=common, tol=1e-3, temperature="auto")
     logit.set_params(random_state=options.get("random_state", 0))
     logit.fit(gem.transform(X), y, weight)
     return logit.predict_proba(gem.transform(rest))
@@ -54,19 +55,19 @@ def test_the_default_is_gem_and_its_logit(digits):
 
 
 @pytest.mark.parametrize(
-    ("expansion", "constant", "dtype"),
+    ("expansion", "constant", "include_input", "dtype"),
     [
-        ("half_wave", True, np.float32),
-        ("half_wave", False, np.float64),
-        ("shifted", True, np.float32),
-        ("shifted", False, np.float64),
-        ("polynomial", False, np.float32),
-        ("polynomial", True, np.float64),
+        ("half_wave", True, False, np.float32),
+        ("half_wave", False, True, np.float64),
+        ("shifted", True, True, np.float32),
+        ("shifted", False, False, np.float64),
+        ("polynomial", False, True, np.float32),
+        ("polynomial", True, False, np.float64),
     ],
 )
-def test_one_layer_by_parts(digits, expansion, constant, dtype):
+def test_one_layer_by_parts(digits, expansion, constant, include_input, dtype):
     X, y = digits[0].astype(dtype), digits[1]
-    options = {"expansion": expansion, "constant": constant}
+    options = {"expansion": expansion, "constant": constant, "include_input": include_input}
     model = gem_classifier(**SMALL, **options).fit(X[:600], y[:600])
     expected = by_parts(X[:600], y[:600], X[600:], **options)
     assert_allclose(model.predict_proba(X[600:]), expected, atol=NEAR)
@@ -94,7 +95,7 @@ def test_options_by_parts(digits, options):
 
 @pytest.mark.parametrize(
     ("options", "form"),
-    [({}, sp.csr_matrix), ({"constant": False}, sp.coo_array)],
+    [({"include_input": True}, sp.csr_matrix), ({"constant": False}, sp.coo_array)],
 )
 def test_sparse_rows_by_parts(digits, options, form):
     X, y = digits
@@ -130,15 +131,21 @@ def test_two_classes_by_parts(labels):
 
 
 @pytest.mark.parametrize(
-    ("expansion", "dtype"),
-    [("auto", np.float32), ("auto", np.float64), ("half_wave", np.float32)],
+    ("hidden_ridge", "include_input", "expansion", "dtype"),
+    [
+        (None, True, "auto", np.float32),
+        (0.8, False, "auto", np.float64),
+        (0.8, False, "half_wave", np.float32),
+        (None, True, "half_wave", np.float64),
+    ],
 )
-def test_two_layers_by_parts(digits, dtype, expansion):
+def test_two_layers_by_parts(digits, dtype, expansion, hidden_ridge, include_input):
     X, y = digits[0].astype(dtype), digits[1]
     options = {"hidden_directions": 2, "n_directions": 2, "pairs": "hypercube"}
-    options |= {"expansion": expansion}
-    model = gem_classifier(depth=2, **options).fit(X[:600], y[:600])
+    options |= {"expansion": expansion, "hidden_ridge": hidden_ridge}
+    model = gem_classifier(depth=2, include_input=include_input, **options).fit(X[:600], y[:600])
     first = GEM(
+        ridge=hidden_ridge or 0.2,
         n_directions=2,
         threshold=None,
         pairs="hypercube",
@@ -147,6 +154,7 @@ def test_two_layers_by_parts(digits, dtype, expansion):
     ).fit(X[:600], y[:600])
     hidden = [first.transform(rows).astype(np.float32) for rows in (X[:600], X[600:])]
     options = {"expansion": "shifted"} if expansion == "auto" else {}
+    options |= {"include_input": include_input, "common": "common"}
     expected = by_parts(hidden[0], y[:600], hidden[1], n_directions=2, scale="none", **options)
     assert model.layers_[0].width == hidden[0].shape[1]
     assert_allclose(model.predict_proba(X[600:]), expected, atol=NEAR)

@@ -41,6 +41,9 @@ CLASSIFIERS = {
     "gem": lambda: gem_classifier(),
     "half waves": lambda: gem_classifier(expansion="half_wave", powers=(3, 1), **SMALL),
     "without constant": lambda: gem_classifier(constant=False, scale="columns", **SMALL),
+    "deep with input": lambda: gem_classifier(
+        depth=2, hidden_directions=4, include_input=True, **SMALL
+    ),
     "deeper": lambda: gem_classifier(depth=3, hidden_directions=3, **SMALL),
     "ensemble of pipelines": lambda: ef.GEMEnsemble(
         make_pipeline(

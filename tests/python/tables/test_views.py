@@ -336,6 +336,15 @@ def test_classifiers_of_others_are_views():
         TableClassifier([LinearSVC()]).fit(X, y)
 
 
+def test_one_sample_of_each_class_has_no_folds(rng):
+    X = rng.standard_normal((3, 4))
+    model = TableClassifier().fit(X, ["a", "b", "c"])
+    assert {view.note for view in model.views_[:2]} == {
+        "no class has two samples, which folds need"
+    }
+    assert model.predict_proba(X).shape == (3, 3)
+
+
 def test_a_time_limit_leaves_views_out_by_name():
     X, y = load_breast_cancer(return_X_y=True)
     model = TableClassifier(time_limit=1e-9).fit(X, y)
