@@ -203,5 +203,5 @@ DEFAULTS: dict[str, Callable[[], object]] = {
     **{kind.__name__: kind for kind in _PLAIN},
     **{kind.__name__: partial(kind, random_state=0) for kind in _SEEDED},
     "TableClassifier, gem": partial(ef.TableClassifier, views="gem"),
-    "ReliableClassifier": lambda: early.ReliableClassifier(ef.FisherLDA()),
+    "ReliableClassifier": lambda: early.ReliableClassifier(ef.FisherLDA(), conditional=None),
 }

@@ -2,7 +2,7 @@
 Reliability diagrams of predicted probabilities
 ===============================================
 
-This example draws reliability diagrams of ``TableClassifier`` and of logistic regression on the same
+This example draws reliability diagrams of ``TableClassifier`` and of logistic regression on one
 split. The ``penalty`` of the logit shrinks the probabilities long before it changes the predicted
 class. If you need probabilities, choose it by the log loss.
 """

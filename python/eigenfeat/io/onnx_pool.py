@@ -54,7 +54,8 @@ def pool(
         if view.name in ("gem_ranks", "kernel") and not ranks:
             ranks = _ranks(graph, statistics, rows)
         if not isinstance(model, LogitView):
-            logits = _trees(graph, model, rows)
+            some = np.flatnonzero(statistics.scale > 0)
+            logits = _trees(graph, model, _standardised(graph, statistics, some, rows))
         else:
             coef, intercept = all_classes(model.logit)
             W = np.asarray(coef.T, dtype=np.float64)

@@ -488,10 +488,12 @@ class ForestView(View):
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a sample that is in all trees has the prior below
-            forest.fit(samples.table.X, samples.codes, samples.weight)
+            forest.fit(samples.table.columns, samples.codes, samples.weight)
         grown = [tree.tree_ for tree in forest.estimators_]
         values = [tree.value[:, 0] / len(grown) for tree in grown]
-        self.trees = Trees.of([Nodes.of_tree(tree) for tree in grown], values)
+        self.trees = Trees.of(
+            [Nodes.of_tree(tree) for tree in grown], values, samples.table.columns
+        )
         codes, weight = _held(samples, folds)
         left_out = np.nan_to_num(
             np.asarray(forest.oob_decision_function_)[folds.held], nan=1.0 / len(samples.classes)
@@ -504,7 +506,7 @@ class ForestView(View):
 
     def logits(self, table: Table, n_threads: int | None) -> _Array:
         """As `View.logits`."""
-        return self._logarithms(self.trees.predict(table.X))
+        return self._logarithms(self.trees.predict(table.columns))
 
     def _logarithms(self, share: _Array) -> _Array:
         count = len(self.trees.roots)
@@ -542,7 +544,7 @@ class BoostingView(View):
             early_stopping=False,
             random_state=samples.seed,
         )
-        X = samples.table.X[indices].astype(np.float32)  # as `Trees` compares features
+        X = samples.table.columns[indices]
         weight = None if samples.weight is None else samples.weight[indices]
         with threadpool_limits(resolve(samples.n_threads) or None, user_api="openmp"):
             boosting.fit(X, samples.codes[indices], weight)
@@ -557,11 +559,11 @@ class BoostingView(View):
                 trees.append(Nodes.of_predictor(predictor))
                 values.append(np.zeros((len(predictor.nodes), k)))
                 values[-1][:, output] = predictor.nodes["value"]
-        self.trees = Trees.of(trees, values)
+        self.trees = Trees.of(trees, values, X)
 
     def logits(self, table: Table, n_threads: int | None) -> _Array:
         """As `View.logits`."""
-        return self.start + self.trees.predict(table.X)
+        return self.start + self.trees.predict(table.columns)
 
     @property
     def n_features(self) -> int:

@@ -288,14 +288,15 @@ class TableClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstim
         """
         if hasattr(self, "alone_"):
             return self.alone_.logits_of(self.validated(X))
-        logits = pooled_logits(self.views_, self.table(self.checked(X)), self.n_threads)
+        table = self.table(self.checked(X))
+        logits = pooled_logits(self.views_, table, self.n_threads)
         return logits[:, 1] - logits[:, 0] if len(self.classes_) == 2 else logits
 
     def checked(self, X: Any) -> Any:
         """Samples to predict as numbers, with their missing entries."""
+        check_is_fitted(self, "views_")
         if is_valid(self, X):
             return X
-        check_is_fitted(self, "views_")
         return validate_columns(self, X, reset=False, **input_options(X))
 
     def validated(self, X: Any) -> Any:

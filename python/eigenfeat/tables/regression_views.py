@@ -315,15 +315,17 @@ class ForestView(View):
             n_jobs=resolve(samples.n_threads) or -1,
         )
         targets = samples.targets if q > 1 else samples.targets[:, 0]
-        forest.fit(samples.table.X, targets, samples.weight)
+        forest.fit(samples.table.columns, targets, samples.weight)
         grown = [tree.tree_ for tree in forest.estimators_]
         values = [tree.value[:, :, 0] / len(grown) for tree in grown]
-        self.trees = Trees.of([Nodes.of_tree(tree) for tree in grown], values)
+        self.trees = Trees.of(
+            [Nodes.of_tree(tree) for tree in grown], values, samples.table.columns
+        )
         left_out: _Array = forest.oob_prediction_.reshape(n, q)
         return left_out
 
     def predict(self, table: Table) -> _Array:
-        return self.trees.predict(table.X)
+        return self.trees.predict(table.columns)
 
 
 class BoostingView(View):
@@ -344,15 +346,15 @@ class BoostingView(View):
                 max_features=0.5,
                 subsample=min(0.7, _MAX_GROWN / len(samples)),
                 random_state=samples.seed,
-            ).fit(table.X, samples.targets[:, output], samples.weight)
+            ).fit(table.columns, samples.targets[:, output], samples.weight)
             for tree in (one.tree_ for one in boosting.estimators_[:, 0]):
                 nodes.append(Nodes.of_tree(tree))
                 values.append(np.zeros((tree.node_count, q)))
                 values[-1][:, output] = 0.1 * tree.value[:, 0, 0]
-        self.trees = Trees.of(nodes, values)
+        self.trees = Trees.of(nodes, values, table.columns)
 
     def predict(self, table: Table) -> _Array:
-        return self.trees.predict(table.X)
+        return self.trees.predict(table.columns)
 
 
 VIEWS = (
@@ -383,7 +385,7 @@ def candidate_views(names: list[str], samples: Samples) -> tuple[dict[str, View]
 def _reason_against(name: str, statistics: TableStatistics, n: int, n_outputs: int) -> str:
     """Why a view is left out; empty for others."""
     varying = int((statistics.scale > 0).sum())
-    if name in ("columns", "forest"):
+    if name == "columns":
         return ""
     if not varying:
         return "no column with spread"

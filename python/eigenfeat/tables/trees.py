@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 __all__ = ["Nodes", "Trees"]
 
 _NODES_AT_ONCE = 1 << 20  # samples times trees
+_BETWEEN = 0.618  # place of a threshold between two values
 
 
 class Nodes(NamedTuple):
@@ -73,8 +74,15 @@ class Trees:
     depth: int
 
     @classmethod
-    def of(cls, trees: Sequence[Nodes], values: Sequence[NDArray[np.float64]]) -> Trees:
-        """Join trees, with the outputs (nodes, q) of the nodes of each tree."""
+    def of(
+        cls, trees: Sequence[Nodes], values: Sequence[NDArray[np.float64]], X: NDArray[np.float32]
+    ) -> Trees:
+        """Join trees, with the outputs (nodes, q) of the nodes of each tree.
+
+        Each threshold moves to a place between the neighbouring values of the training samples `X`,
+        which it separates as before: a mean of two values may itself be a value of new samples,
+        whose side would then depend on rounding.
+        """
         starts = np.cumsum([0, *(len(tree.left) for tree in trees)])
         feature, threshold, left, right = [], [], [], []
         for start, tree in zip(starts, trees, strict=False):
@@ -83,10 +91,18 @@ class Trees:
             right.append(start + np.where(leaf, nodes, tree.right))
             feature.append(np.where(leaf, 0, tree.feature))
             threshold.append(np.where(leaf, np.inf, tree.threshold))
+        features, thresholds = np.concatenate(feature), np.concatenate(threshold)
+        for j in np.unique(features):
+            known = np.unique(X[:, j]).astype(np.float64)
+            nodes = np.flatnonzero((features == j) & np.isfinite(thresholds))
+            below = np.searchsorted(known, thresholds[nodes], side="right") - 1
+            inside = (below >= 0) & (below < len(known) - 1)
+            low, high = known[below[inside]], known[below[inside] + 1]
+            thresholds[nodes[inside]] = low + _BETWEEN * (high - low)
         return cls(
             starts[:-1],
-            np.concatenate(feature),
-            np.concatenate(threshold),
+            features,
+            thresholds,
             np.concatenate(left),
             np.concatenate(right),
             np.concatenate(values),

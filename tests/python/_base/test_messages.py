@@ -160,6 +160,7 @@ def test_one_class_is_too_few():
 # Methods that need no fit, or are given checked samples.
 FITS = ("fit", "partial_fit", "iterate_path", "shift", "load", "get_m", "get_p", "set_")
 FITS += ("check_parameters", "prepare", "keep", "nested", "depth_options", "logit_options")
+FITS += ("logits_of", "features", "table")
 
 
 def methods(estimator):

@@ -89,19 +89,18 @@ def test_mixture_weights_minimise_the_squared_error(rng):
 @pytest.mark.parametrize("several", [False, True])
 def test_trees_are_those_of_scikit_learn(rng, several):
     X, y = make_friedman1(200, random_state=0)
+    X = X.astype(np.float32)
     targets = np.column_stack([y, -y]) if several else y
     forest = RandomForestRegressor(10, random_state=0).fit(X, targets)
-    grown = [one.tree_ for one in forest.estimators_]
-    trees = Trees.of(
-        [Nodes.of_tree(one) for one in grown], [0.1 * one.value[:, :, 0] for one in grown]
-    )
-    assert_allclose(trees.predict(X).squeeze(), forest.predict(X))
     boosting = GradientBoostingRegressor(n_estimators=10, init="zero").fit(X, y)
-    grown = [one.tree_ for one in boosting.estimators_[:, 0]]
-    trees = Trees.of(
-        [Nodes.of_tree(one) for one in grown], [0.1 * one.value[:, :, 0] for one in grown]
-    )
-    assert_allclose(trees.predict(X)[:, 0], boosting.predict(X))
+    for model, grown in (
+        (forest, [one.tree_ for one in forest.estimators_]),
+        (boosting, [one.tree_ for one in boosting.estimators_[:, 0]]),
+    ):
+        values = [0.1 * one.value[:, :, 0] for one in grown]
+        trees = Trees.of([Nodes.of_tree(one) for one in grown], values, X)
+        assert_allclose(trees.predict(X).squeeze(), model.predict(X))
+        assert not np.isin(trees.threshold, X).any()
 
 
 def test_several_outputs(rng):
