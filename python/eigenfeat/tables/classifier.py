@@ -90,8 +90,8 @@ class TableClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstim
     layers_ : list of Layer
         Directions, offsets, eigenvalues and pairs of the view "gem"; empty if it has no weight.
     out_of_fold_proba_ : (n, k) array or None
-        Probabilities of training samples by pools fitted without their fold; None for sparse
-        samples and blocks, for more than 100 classes, and for more than 5,000 samples.
+        Probabilities of training samples by pools fitted without their fold; None with the view
+        "gem" alone and with more than 5,000 samples.
     classes_ : (k,) array
         Labels, sorted.
     n_features_in_ : int
@@ -191,9 +191,11 @@ class TableClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstim
             )
             self.classes_ = rows.classes
             reason = _why_one_view(rows)
-            if isinstance(rows, MemoryRows) and not reason:
+            if names == ["gem"] and not estimators:
+                self._fit_gem(rows, names, "")
+            elif isinstance(rows, MemoryRows) and not reason:
                 self._fit_pool(rows, names, estimators)
-            elif self.views == "auto" or (names == ["gem"] and not estimators):
+            elif self.views == "auto":
                 self._fit_gem(rows, names, reason)
             else:
                 raise ValueError(

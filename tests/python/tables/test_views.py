@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-from eigenfeat import TableClassifier
+from eigenfeat import GEMClassifier, TableClassifier
 from eigenfeat.linear.held_out import pool_folds, pool_loss, pool_weights
 from eigenfeat.tables.classification_views import VIEWS
 from eigenfeat.tables.views import Interactions, Kernel, TableStatistics, bin_tables
@@ -443,7 +443,8 @@ def test_a_refit_forgets_the_pool():
     model = TableClassifier(views=["columns", "gem"]).fit(X, y)
     model.set_params(views="gem").fit(X, y)
     assert [view.name for view in model.views_] == ["gem"]
-    expected = TableClassifier("gem").fit(X, y).decision_function(X)
+    assert model.out_of_fold_proba_ is None
+    expected = GEMClassifier().fit(X, y).decision_function(X)
     np.testing.assert_array_equal(model.decision_function(X), expected)
 
 
