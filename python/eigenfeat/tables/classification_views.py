@@ -45,6 +45,7 @@ from eigenfeat.linear.logistic import (
     held_out_logits_of,
 )
 from eigenfeat.moments.class_moments import ClassMoments
+from eigenfeat.pencils.class_matrices import SingularDenominatorError
 from eigenfeat.samples.blocks import Block
 from eigenfeat.samples.labelled import MemoryRows
 from eigenfeat.tables.trees import Nodes, Trees
@@ -377,7 +378,10 @@ class GemView(LogitView):
             self.scale = self._gem(samples).fit_samples(rows).scale_
         out: list[tuple[LabelledRows, LabelledRows]] = []
         for (train, held), moments in zip(folds.parts, _moments_outside(rows, folds), strict=True):
-            layer = as_layer(self._gem(samples).fit_moments(moments))
+            try:
+                layer = as_layer(self._gem(samples).fit_moments(moments))
+            except SingularDenominatorError:  # no column varies outside the fold
+                layer = None
             out.append((self._part(rows, layer, train), self._part(rows, layer, held)))
         return out
 
@@ -393,8 +397,11 @@ class GemView(LogitView):
         )
 
     @staticmethod
-    def _part(rows: MemoryRows, layer: Layer, indices: Codes) -> MemoryRows:
+    def _part(rows: MemoryRows, layer: Layer | None, indices: Codes) -> MemoryRows:
+        """Features of some samples; without a layer one that is 0."""
         part = rows.subset(indices)
+        if layer is None:
+            return MemoryRows.of_features(part, np.zeros((len(indices), 1)))
         features = layer_features(part.block.X, [layer], False, part.n_threads)
         return MemoryRows.of_features(part, features)
 

@@ -261,7 +261,7 @@ class GemView(View):
         X = getattr(samples.table, self.inputs).astype(np.float64)
         outputs = samples.targets[:, (samples.targets != samples.targets[:1]).any(axis=0)]
         self.directions, self.offset = np.empty((X.shape[1], 0)), np.empty(0)
-        if not outputs.shape[1] or not X.shape[1]:
+        if not outputs.shape[1] or not np.ptp(X, axis=0).any():
             return
         vectors = None
         if outputs.shape[1] > 1:

@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-from eigenfeat import GEMClassifier, TableClassifier
+from eigenfeat import GEMClassifier, TableClassifier, TableRegressor
 from eigenfeat.linear.held_out import pool_folds, pool_loss, pool_weights
 from eigenfeat.tables.classification_views import VIEWS
 from eigenfeat.tables.views import Interactions, Kernel, TableStatistics, bin_tables
@@ -513,3 +513,12 @@ def test_the_two_numbers_that_code_a_column_with_gaps_do_not_matter(rng):
     X[rng.random(X.shape) < 0.1] = np.nan
     scores = [model.fit(codes[:300], y[:300]).score(codes[300:], y[300:]) for codes in (X, X + 1)]
     assert scores[0] == scores[1] > 0.75
+
+
+@pytest.mark.parametrize("model", [TableClassifier, TableRegressor])
+def test_columns_that_vary_in_one_fold_alone(model):
+    """Outside that fold there is no direction to be found."""
+    X, y = np.zeros((40, 1)), np.arange(40) % 2
+    X[3] = 1.0
+    fitted = model(views=["columns", "gem"]).fit(X, y)
+    np.testing.assert_allclose(fitted.predict(X[4:]), fitted.predict(X[4:5])[0])
