@@ -89,6 +89,20 @@ TAKE_SPARSE = [
     if get_tags(make()).input_tags.sparse and name.partition(", ")[2] not in ("chi2", "pool")
 ]
 
+# Why weights are not numbers of copies.
+FOLDS = "copies of a sample fall into several folds, or are left out one by one"
+COPIES_DIFFER = {
+    **dict.fromkeys(
+        ("TableClassifier", "GEMClassifier", "GEMClassifierCV", "GEMEnsemble", "TableRegressor"),
+        FOLDS,
+    ),
+    "JointGEMClassifier": "steps take samples in a random order",
+    **dict.fromkeys(
+        ("MaxMarginShift", "MaxMarginPCA"),
+        "components are of samples without weights",
+    ),
+}
+
 
 def new(name):
     """An estimator, and what else `fit` gets."""

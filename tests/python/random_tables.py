@@ -7,16 +7,27 @@ and types of numbers.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 import eigenfeat as ef
 from eigenfeat import early, gem, ldg, maxmargin, rayleigh, signals
 
-__all__ = ["DEFAULTS", "OF_EPOCHS", "Table", "difference", "epochs", "random_table"]
+__all__ = [
+    "DEFAULTS",
+    "OF_EPOCHS",
+    "TO_THE_END",
+    "Table",
+    "difference",
+    "epochs",
+    "random_table",
+    "results",
+]
 
 
 @dataclass(frozen=True)
@@ -205,3 +216,49 @@ DEFAULTS: dict[str, Callable[[], object]] = {
     "TableClassifier, gem": partial(ef.TableClassifier, views="gem"),
     "ReliableClassifier": lambda: early.ReliableClassifier(ef.FisherLDA(), conditional=None),
 }
+OF_DOMAINS = {"TransferLDG"}
+# What a user can mend: more samples, more steps, other parameters, channels without a signal.
+USEFUL = (
+    r"n_neighbors: expected more than|X: constant channels are left out|classifier: expected"
+    r"|n_samples: expected|temperature|LDG: rows of"
+)
+# What is solved to a tolerance that shows in the comparison is solved to the end.
+TO_THE_END = {
+    "MulticlassSVM": {"tol": 1e-8, "max_iter": 100_000},
+    "GEMClassifier, gem": {
+        "logit": ef.MultinomialLogit(ridge_scale="common", temperature="auto", tol=1e-8)
+    },
+}
+
+
+def results(name, table, X=None, seen=None, weight=None, y=None, target=None, **parameters):
+    """What a default estimator says of samples, by method; None if it refuses the table.
+
+    Where it has not converged, and says so, it need not say the same of related tables.
+    """
+    model = DEFAULTS[name]().set_params(**parameters)
+    X = table.X if X is None else X
+    y, target = (table.y if y is None else y), (table.target if target is None else target)
+    rows = epochs(X) if name in OF_EPOCHS else X
+    seen = rows if seen is None else epochs(seen) if name in OF_EPOCHS else seen
+    given = {"sample_domain": np.where(np.arange(len(y)) % 2, 1, -1)} if name in OF_DOMAINS else {}
+    if weight is not None:
+        given["sample_weight"] = weight
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("error")
+        warnings.simplefilter("always", ConvergenceWarning)
+        warnings.filterwarnings("ignore", USEFUL, UserWarning)
+        warnings.filterwarnings("ignore", USEFUL, RuntimeWarning)
+        try:
+            model.fit(rows, target if name == "TableRegressor" else y, **given)
+            out = {}
+            for method in ("predict_proba", "decision_function", "transform", "predict"):
+                if hasattr(model, method):
+                    out[method] = np.asarray(getattr(model, method)(seen))
+            if hasattr(model, "predict_early"):
+                out["time"] = model.predict_early(seen).time
+        except ValueError as error:
+            if "\n" in str(error) or len(str(error)) > 250:
+                raise
+            return None
+    return out if not warned else out | {"unsettled": np.ones(1)}

@@ -9,22 +9,17 @@ estimator, a hundred where a fit takes long.
 from __future__ import annotations
 
 import time
-import warnings
 
 import numpy as np
 import pytest
-from random_tables import DEFAULTS, OF_EPOCHS, difference, epochs, random_table
-from sklearn.exceptions import ConvergenceWarning
+from random_tables import DEFAULTS, TO_THE_END, difference, random_table, results
 from sklearn.utils.validation import has_fit_parameter
-
-from eigenfeat import MultinomialLogit
 
 SLOW = {"GEMClassifier", "GEMClassifierCV", "GEMEnsemble", "MinimumCostClassifier"}
 SLOW |= {"ReliableClassifier", "ReliableClassifierCV", "ConvolutionClassifier"}
 SLOW |= {"MaxMarginPCA", "ITML", "NCA", "MaxMarginShift", "LDG"}
 SLOW |= {"SparseLDG"}
 SLOWEST = {"MaxMarginPCA", "ITML"}  # a second and more for a table
-OF_DOMAINS = {"TransferLDG"}
 # Columns are samples of a series, have parts that are drawn, or weights that start at random.
 OF_ORDER = {"MinimumCostClassifier", "ReliableClassifier"}
 OF_ORDER |= {"ReliableClassifierCV", "ConvolutionFeatures", "ConvolutionClassifier"}
@@ -38,54 +33,9 @@ OF_LARGEST, OF_TIES = {"MaximumMarginCriterion"}, {"SpatialFilters"}
 # Samples are drawn or held out, one by one.
 OF_DRAWS = {"GEMClassifier", "GEMClassifier, gem", "GEMClassifierCV", "GEMEnsemble"}
 OF_DRAWS |= {"MaxMarginShift", "MaxMarginPCA", "ReliableClassifier", "ConvolutionClassifier"}
-# What a user can mend: more samples, more steps, other parameters, channels without a signal.
-USEFUL = (
-    r"n_neighbors: expected more than|X: constant channels are left out|classifier: expected"
-    r"|n_samples: expected|temperature|LDG: rows of"
-)
-# What is solved to a tolerance that shows in the comparison is solved to the end.
-TO_THE_END = {
-    "MulticlassSVM": {"tol": 1e-8, "max_iter": 100_000},
-    "GEMClassifier, gem": {
-        "logit": MultinomialLogit(ridge_scale="common", temperature="auto", tol=1e-8)
-    },
-}
 # Bits and bytes give pencils equal eigenvalues, whose vectors may be any of their span.
 OF_EQUAL_EIGENVALUES = {"GEMClassifier", "GEMClassifier, gem"}
 RELATIONS = ("order", "unit", "weight", "float32", "threads", "none")
-
-
-def results(name, table, X=None, seen=None, weight=None, y=None, target=None, **parameters):
-    """What a default estimator says of samples, by method; None if it refuses the table.
-
-    Where it has not converged, and says so, it need not say the same of related tables.
-    """
-    model = DEFAULTS[name]().set_params(**parameters)
-    X = table.X if X is None else X
-    y, target = (table.y if y is None else y), (table.target if target is None else target)
-    rows = epochs(X) if name in OF_EPOCHS else X
-    seen = rows if seen is None else epochs(seen) if name in OF_EPOCHS else seen
-    given = {"sample_domain": np.where(np.arange(len(y)) % 2, 1, -1)} if name in OF_DOMAINS else {}
-    if weight is not None:
-        given["sample_weight"] = weight
-    with warnings.catch_warnings(record=True) as warned:
-        warnings.simplefilter("error")
-        warnings.simplefilter("always", ConvergenceWarning)
-        warnings.filterwarnings("ignore", USEFUL, UserWarning)
-        warnings.filterwarnings("ignore", USEFUL, RuntimeWarning)
-        try:
-            model.fit(rows, target if name == "TableRegressor" else y, **given)
-            out = {}
-            for method in ("predict_proba", "decision_function", "transform", "predict"):
-                if hasattr(model, method):
-                    out[method] = np.asarray(getattr(model, method)(seen))
-            if hasattr(model, "predict_early"):
-                out["time"] = model.predict_early(seen).time
-        except ValueError as error:
-            if "\n" in str(error) or len(str(error)) > 250:
-                raise
-            return None
-    return out if not warned else out | {"unsettled": np.ones(1)}
 
 
 def same(known, other, name, tolerance):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from every_estimator import ESTIMATORS, N, Y, good_rows, new
+from every_estimator import COPIES_DIFFER, ESTIMATORS, N, Y, good_rows, new
 from numpy.testing import assert_allclose
 
 WEIGHTS = np.random.default_rng(0).integers(1, 4, N)
@@ -33,19 +33,6 @@ FACTOR_MATTERS = dict.fromkeys(
     ),
     STRENGTH,
 )
-# Why weights are not numbers of copies.
-FOLDS = "copies of a sample fall into several folds, or are left out one by one"
-COPIES_DIFFER = {
-    **dict.fromkeys(
-        ("TableClassifier", "GEMClassifier", "GEMClassifierCV", "GEMEnsemble", "TableRegressor"),
-        FOLDS,
-    ),
-    "JointGEMClassifier": "steps take samples in a random order",
-    **dict.fromkeys(
-        ("MaxMarginShift", "MaxMarginPCA"),
-        "components are of samples without weights",
-    ),
-}
 SOLVED = {"MulticlassSVM": 0.02}  # to the tolerance of the solver
 PAGE = Path(__file__).parents[3] / "docs" / "api" / "checks.rst"
 
