@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from functools import partial
 from importlib import import_module
+from importlib.util import find_spec
 from inspect import signature
 
 import numpy as np
@@ -100,6 +101,10 @@ standardised_logistic = partial(
 
 def lightgbm(context, **parameters):
     """LightGBM's boosted trees, which the extra "bench" installs."""
+    if find_spec("lightgbm") is None:
+        raise ImportError(
+            'lightgbm: expected to be installed, as by pip install "eigenfeat[bench]"'
+        )
     return _lightgbm(context, n_jobs=context.threads, **parameters)
 
 

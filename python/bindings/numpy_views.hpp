@@ -41,7 +41,8 @@ template <class T, int flags>
 const T* aligned_data(const py::array_t<T, flags>& array, const char* name) {
   const T* data = array.data();
   const auto offset = reinterpret_cast<std::uintptr_t>(data) % alignof(T);
-  require(offset == 0, name, "an aligned array", "an offset of " + std::to_string(offset) + " bytes");
+  require(offset == 0, name, "an aligned array",
+          "an offset of " + std::to_string(offset) + " bytes");
   return data;
 }
 

@@ -162,15 +162,15 @@ void column_splines(MatrixView<const T> x, VectorView<const index_t> columns,
   });
 }
 
-#define EIGENFEAT_INSTANTIATE(T)                                                                   \
-  template void column_ranks<T>(MatrixView<const T>, VectorView<const index_t>,                    \
-                                MatrixView<const T>, MatrixView<const double>, MatrixView<float>,  \
-                                int);                                                              \
-  template void column_bins<T>(MatrixView<const T>, VectorView<const index_t>,                     \
-                               VectorView<const double>, VectorView<const index_t>,                \
-                               MatrixView<index_t>, int);                                          \
-  template void column_splines<T>(MatrixView<const T>, VectorView<const index_t>,                  \
-                                  VectorView<const double>, VectorView<const index_t>,             \
+#define EIGENFEAT_INSTANTIATE(T)                                                                  \
+  template void column_ranks<T>(MatrixView<const T>, VectorView<const index_t>,                   \
+                                MatrixView<const T>, MatrixView<const double>, MatrixView<float>, \
+                                int);                                                             \
+  template void column_bins<T>(MatrixView<const T>, VectorView<const index_t>,                    \
+                               VectorView<const double>, VectorView<const index_t>,               \
+                               MatrixView<index_t>, int);                                         \
+  template void column_splines<T>(MatrixView<const T>, VectorView<const index_t>,                 \
+                                  VectorView<const double>, VectorView<const index_t>,            \
                                   MatrixView<float>, int);
 EIGENFEAT_INSTANTIATE(float)
 EIGENFEAT_INSTANTIATE(double)

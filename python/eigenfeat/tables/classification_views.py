@@ -48,7 +48,7 @@ from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils.class_matrices import SingularDenominatorError
 from eigenfeat.samples.blocks import Block
 from eigenfeat.samples.labelled import MemoryRows
-from eigenfeat.tables.trees import Nodes, Trees
+from eigenfeat.tables.trees import Nodes, Trees, unequal
 from eigenfeat.tables.views import (
     MOST_BINS,
     Interactions,
@@ -495,7 +495,7 @@ class ForestView(View):
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a sample that is in all trees has the prior below
-            forest.fit(samples.table.columns, samples.codes, samples.weight)
+            forest.fit(samples.table.columns, samples.codes, unequal(samples.weight))
         grown = [tree.tree_ for tree in forest.estimators_]
         values = [tree.value[:, 0] / len(grown) for tree in grown]
         self.trees = Trees.of(
@@ -554,7 +554,7 @@ class BoostingView(View):
         X = samples.table.columns[indices]
         weight = None if samples.weight is None else samples.weight[indices]
         with threadpool_limits(resolve(samples.n_threads) or None, user_api="openmp"):
-            boosting.fit(X, samples.codes[indices], weight)
+            boosting.fit(X, samples.codes[indices], unequal(weight))
         k = len(samples.classes)
         start = np.zeros(k)
         outputs = [1] if k == 2 else boosting.classes_  # a class without samples has no trees

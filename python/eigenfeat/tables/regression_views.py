@@ -36,7 +36,7 @@ from eigenfeat.expansion.features import expand
 from eigenfeat.gem.gem import GEM
 from eigenfeat.linear.ridge import Ridge, fit_ridge
 from eigenfeat.samples.targets import supervised_contractions, target_groups
-from eigenfeat.tables.trees import Nodes, Trees
+from eigenfeat.tables.trees import Nodes, Trees, unequal
 from eigenfeat.tables.views import Kernel, Table, TableStatistics
 
 if TYPE_CHECKING:
@@ -315,7 +315,7 @@ class ForestView(View):
             n_jobs=resolve(samples.n_threads) or -1,
         )
         targets = samples.targets if q > 1 else samples.targets[:, 0]
-        forest.fit(samples.table.columns, targets, samples.weight)
+        forest.fit(samples.table.columns, targets, unequal(samples.weight))
         grown = [tree.tree_ for tree in forest.estimators_]
         values = [tree.value[:, :, 0] / len(grown) for tree in grown]
         self.trees = Trees.of(
@@ -346,7 +346,7 @@ class BoostingView(View):
                 max_features=0.5,
                 subsample=min(0.7, _MAX_GROWN / len(samples)),
                 random_state=samples.seed,
-            ).fit(table.columns, samples.targets[:, output], samples.weight)
+            ).fit(table.columns, samples.targets[:, output], unequal(samples.weight))
             for tree in (one.tree_ for one in boosting.estimators_[:, 0]):
                 nodes.append(Nodes.of_tree(tree))
                 values.append(np.zeros((tree.node_count, q)))

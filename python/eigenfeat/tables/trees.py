@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Nodes", "Trees"]
+__all__ = ["Nodes", "Trees", "unequal"]
 
 _NODES_AT_ONCE = 1 << 20  # samples times trees
 _BETWEEN = 0.618  # place of a threshold between two values
@@ -45,6 +45,11 @@ class Nodes(NamedTuple):
         feature = nodes["feature_idx"].astype(np.intp)
         depth = int(predictor.get_max_depth())
         return cls(left, right, feature, nodes["num_threshold"], depth)
+
+
+def unequal(weight: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
+    """The weights, or None if all are equal: scikit-learn draws other samples with weights."""
+    return None if weight is None or (weight == weight[0]).all() else weight
 
 
 @dataclass(frozen=True, eq=False)

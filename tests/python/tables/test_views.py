@@ -522,3 +522,12 @@ def test_columns_that_vary_in_one_fold_alone(model):
     X[3] = 1.0
     fitted = model(views=["columns", "gem"]).fit(X, y)
     np.testing.assert_allclose(fitted.predict(X[4:]), fitted.predict(X[4:5])[0])
+
+
+def test_equal_weights_and_samples_without_weight_change_nothing(rng):
+    X = rng.standard_normal((260, 4))
+    y = (X[:, 0] * X[:, 1] > 0).astype(int)
+    expected = TableClassifier().fit(X[:200], y[:200]).predict_proba(X)
+    weight = np.repeat([1.0, 0.0], [200, 60])
+    found = TableClassifier().fit(X, y, sample_weight=weight).predict_proba(X)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
