@@ -223,7 +223,7 @@ def _corner(ax: Axes, text: str, ha: str, va: str) -> None:
 
 
 def _is_ours(name: str) -> bool:
-    return name.lower().startswith(("gem", "eigenfeat"))
+    return name.lower().startswith(("gem", "table", "eigenfeat"))
 
 
 EARLY_NAMES = {
