@@ -97,6 +97,7 @@ _RIDGES = {"columns": 100.0, "splines": 100.0}
 _TREES, _TREES_OF_MANY = 200, 100
 _MAX_GROWN = 20_000  # samples of one tree
 _MIN_BOOSTED, _MAX_BOOSTED_CLASSES = 1_000, 5
+_MIN_THREADED = 50_000  # samples of boosting
 _BOOSTED_TREES, _BOOSTED_LEAVES, _BOOSTING_RATE = 100, 16, 0.1
 LOG_FLOOR = -30.0  # least log probability of a view
 
@@ -553,7 +554,9 @@ class BoostingView(View):
         )
         X = samples.table.columns[indices]
         weight = None if samples.weight is None else samples.weight[indices]
-        with threadpool_limits(resolve(samples.n_threads) or None, user_api="openmp"):
+        # Few samples gain little by threads, which wait for each other where cores are busy.
+        threads = 1 if len(indices) < _MIN_THREADED else resolve(samples.n_threads) or None
+        with threadpool_limits(threads, user_api="openmp"):
             boosting.fit(X, samples.codes[indices], unequal(weight))
         k = len(samples.classes)
         start = np.zeros(k)
