@@ -107,21 +107,17 @@ def fit_pool(
     begun = time.perf_counter()
     trials: dict[str, Trial] = {}
     seconds: dict[str, float] = {}
-    notes: dict[str, str] = {}
+    ended = ""  # why the search ended before the last view
     for name, view in views.items():
-        if notes:
-            notes[name] = next(iter(notes.values()))
-            continue
-        seconds_so_far = time.perf_counter() - begun
-        if trials and time_limit is not None and seconds_so_far > _SHARE_OF_TRIALS * time_limit:
-            notes[name] = f"time limit of {time_limit:g} s"
-            continue
         started = time.perf_counter()
+        if trials and time_limit is not None and started - begun > _SHARE_OF_TRIALS * time_limit:
+            ended = f"time limit of {time_limit:g} s"
+            break
         trials[name] = view.cross_fit(samples, folds)
         seconds[name] = time.perf_counter() - started
         say(f"view {name}: out-of-fold log loss {trials[name].log_loss:.4g}", started)
         if stop():
-            notes |= dict.fromkeys(list(views)[len(trials) :], "a callback ended the search")
+            ended = "a callback ended the search"
             break
     held = folds.held
     logits = [log_probabilities(trial.logits) for trial in trials.values()]
@@ -143,7 +139,7 @@ def fit_pool(
             )
             say(f"view {name}: weight {w:.2f}", started)
         out.append(one)
-    out += [PooledView(name, 0.0, note=note) for name, note in notes.items()]
+    out += [PooledView(name, 0.0, note=ended) for name in views if name not in trials]
     if len(folds.parts) == 1:
         return out, None
     return out, _out_of_fold(logits, folds, samples)
