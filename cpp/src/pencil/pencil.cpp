@@ -129,22 +129,16 @@ constexpr SolverCosts baseline_costs() {
   return costs;
 }
 
+// Costs that do not differ are those of the tier below.
 constexpr SolverCosts v3_costs() {
-  SolverCosts costs;
+  SolverCosts costs = baseline_costs();
   costs.tier = Tier::v3;
-  costs.full_d3 = 1.51;
-  costs.full_d2 = 1505.0;
-  costs.subset_d3 = 0.633;
-  costs.subset_d2 = 494.0;
-  costs.subset_dm = 5054.0;
-  costs.subset_of_all = 1.2;
   costs.tridiagonal_d3 = 1.06;
   costs.tridiagonal_d2 = 46.0;
   costs.tridiagonal_dm = 975.0;
   costs.tridiagonal_d = 20000.0;
   costs.columns_m = 1.47;
   costs.columns_1 = 19.6;
-  costs.column_d2 = 8.3;
   costs.column_d = 235.0;
   costs.factor_d3 = 0.34;
   costs.factor_d2 = 23.0;
@@ -152,21 +146,16 @@ constexpr SolverCosts v3_costs() {
 }
 
 constexpr SolverCosts v4_costs() {
-  SolverCosts costs;
+  SolverCosts costs = v3_costs();
   costs.tier = Tier::v4;
-  costs.full_d3 = 1.51;
-  costs.full_d2 = 1505.0;
   costs.subset_d3 = 0.548;
   costs.subset_d2 = 546.0;
   costs.subset_dm = 4734.0;
-  costs.subset_of_all = 1.2;
   costs.tridiagonal_d3 = 1.00;
   costs.tridiagonal_d2 = 57.5;
   costs.tridiagonal_dm = 825.0;
   costs.tridiagonal_d = 16600.0;
   costs.columns_m = 1.50;
-  costs.columns_1 = 19.6;
-  costs.column_d2 = 8.3;
   costs.column_d = 181.0;
   costs.factor_d3 = 0.11;
   costs.factor_d2 = 127.0;
