@@ -244,11 +244,6 @@ class ArrayBlocks(RowBlocks):
         if self.block_rows < 1:
             raise ValueError(f"block_rows: expected an integer from 1, got {show(block_rows)}")
 
-    def relabelled(self, y: ArrayLike, name: str) -> ArrayBlocks:
-        """The samples and weights with other labels, called `name` in error messages."""
-        labels = _labels(y, self.n_rows, name)
-        return ArrayBlocks(self.X, labels, self.sample_weight, self.block_rows)
-
     @property
     def n_rows(self) -> int:
         """Number of samples."""

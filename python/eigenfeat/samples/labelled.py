@@ -109,14 +109,6 @@ class MemoryRows:
         block = CachedBlock(X, rows.block.y, rows.block.weight)
         return cls(block, rows.labels, RowTransform(n_threads=rows.n_threads))
 
-    def relabelled(self, y: Labels) -> MemoryRows:
-        """The samples with other labels, which are checked."""
-        LabelTable().encode(y, self.n_rows)
-        block = self.block
-        return MemoryRows.of(
-            block.X, y, block.weight, self.n_threads, block.missing, self.completion
-        )
-
     @property
     def classes(self) -> Labels:
         """Labels (k,), sorted."""
