@@ -141,11 +141,11 @@ def gem_run(
     gram_rows: int | None = None,
 ) -> Iterator[tuple[float, int, float, int]]:
     """(seconds, bytes, test error, iterations); of rows and directions that are there already."""
-    from eigenfeat.expansion.features import ExpandedRows
+    from eigenfeat.expansion.features import ExpandedFeatures
 
     train, test = digits(data).first(n), digits(data, "test")
     V = gem_directions(train, threads)
-    rows, found = ExpandedRows(train.X, V), []
+    rows, found = ExpandedFeatures(train.X, V), []
 
     def run() -> None:
         start = time.perf_counter()
@@ -161,7 +161,7 @@ def gem_run(
     wrong = 0
     for start in range(0, len(test.y), 5000):
         part = slice(start, start + 5000)
-        held = ExpandedRows(test.X[part], V)
+        held = ExpandedFeatures(test.X[part], V)
         predicted = model.predict(held if solver == OURS else held.toarray())
         wrong += int(np.sum(predicted != test.y[part]))
     yield seconds, extra, wrong / len(test.y), int(np.max(model.n_iter_))

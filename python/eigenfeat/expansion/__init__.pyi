@@ -1,1 +1,1 @@
-from .features import ExpandedRows as ExpandedRows
+from .features import ExpandedFeatures as ExpandedFeatures

@@ -2,7 +2,7 @@
 
 ``psi(x) = max(0, s v^T x)^(a/2)`` (Karampatziakis and Mineiro, "Discriminative Features via
 Generalized Eigenvectors", ICML 2014, Algorithm 1, lines 6-7): `expand` computes the features of
-samples. `ExpandedRows`, which linear models accept, is the feature matrix given by its factors.
+samples. `ExpandedFeatures`, which linear models accept, is the feature matrix given by its factors.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = [
     "EXPANSIONS",
     "CoreRows",
     "Directions",
-    "ExpandedRows",
+    "ExpandedFeatures",
     "Layer",
     "as_layer",
     "check_powers",
@@ -194,7 +194,7 @@ def column_suffixes(expansion: str, powers: Sequence[int]) -> list[str]:
 
 
 @dataclass(frozen=True, eq=False)
-class ExpandedRows:
+class ExpandedFeatures:
     """Features ``expansion(X @ directions + offset)``, computed tile by tile when needed.
 
     Parameters
@@ -274,7 +274,7 @@ class ExpandedRows:
     def __len__(self) -> int:
         return self.shape[0]
 
-    def stored(self, n_threads: int | None = None) -> ExpandedRows:
+    def stored(self, n_threads: int | None = None) -> ExpandedFeatures:
         """Return a copy with stored projections (n F numbers in the dtype of the samples).
 
         Passes over the features then need no products with the directions.
@@ -286,7 +286,7 @@ class ExpandedRows:
         )
         return replace(self, X=self.X if self.include_input else None, projections=projected)
 
-    def take(self, rows: Codes | NDArray[np.bool_] | slice) -> ExpandedRows:
+    def take(self, rows: Codes | NDArray[np.bool_] | slice) -> ExpandedFeatures:
         """Select samples by indices or a mask."""
         X = None if self.X is None else self.X[rows]
         stored = None if self.projections is None else self.projections[rows]
@@ -333,9 +333,9 @@ class ExpandedRows:
         return result
 
 
-def core_rows(X: Rows | ExpandedRows, constant: bool) -> CoreRows:
-    """Convert an array, a sparse matrix or `ExpandedRows` for the core's linear models."""
-    if isinstance(X, ExpandedRows):
+def core_rows(X: Rows | ExpandedFeatures, constant: bool) -> CoreRows:
+    """Convert an array, a sparse matrix or `ExpandedFeatures` for the core's linear models."""
+    if isinstance(X, ExpandedFeatures):
         return X.core(constant)
     rows = check_rows(X)
     result: CoreRows = core_class(rows.dtype)(**row_arguments(rows), constant=constant)
@@ -343,10 +343,10 @@ def core_rows(X: Rows | ExpandedRows, constant: bool) -> CoreRows:
 
 
 def take_rows(
-    X: Floats | csr_array | ExpandedRows, rows: Codes | NDArray[np.bool_] | slice
-) -> Floats | csr_array | ExpandedRows:
+    X: Floats | csr_array | ExpandedFeatures, rows: Codes | NDArray[np.bool_] | slice
+) -> Floats | csr_array | ExpandedFeatures:
     """Select samples of any input of `core_rows`."""
-    return X.take(rows) if isinstance(X, ExpandedRows) else X[rows]
+    return X.take(rows) if isinstance(X, ExpandedFeatures) else X[rows]
 
 
 def core_class(dtype: np.dtype[Any]) -> Any:
@@ -443,9 +443,9 @@ class Layer(Directions):
 
     def features(
         self, projections: Floats, inputs: Floats | csr_array | None = None
-    ) -> ExpandedRows:
+    ) -> ExpandedFeatures:
         """Expanded features of projections (n, F), preceded by the columns of `inputs` if given."""
-        return ExpandedRows(
+        return ExpandedFeatures(
             inputs,
             self.directions,
             expansion=self.expansion,
@@ -524,7 +524,7 @@ def _last_input(X: Any, layers: Sequence[Layer], n_threads: int | None) -> Any:
 
 def layer_features(
     X: Floats | csr_array, layers: Sequence[Layer], include_input: bool, n_threads: int | None
-) -> ExpandedRows:
+) -> ExpandedFeatures:
     """Features of the last layer from projections, preceded by the columns of its input."""
     last = layers[-1]
     inputs = _last_input(X, layers, n_threads) if include_input else None

@@ -36,9 +36,9 @@ from eigenfeat.samples.out_of_core import FromLogits, over_blocks
 from eigenfeat.samples.prepare import input_options, prepare
 
 if TYPE_CHECKING:
-    from eigenfeat.expansion.features import ExpandedRows
+    from eigenfeat.expansion.features import ExpandedFeatures
     from eigenfeat.moments.class_moments import ClassMoments
-    from eigenfeat.samples.labelled import LabelledRows
+    from eigenfeat.samples.labelled import LabelledSamples
 
 __all__ = ["GEMClassifier", "default_logit"]
 
@@ -104,7 +104,7 @@ class GEMClassifier(
         Names of the input features, if they have names.
     columns_ : TableColumns
         Encoder of categories; only if `fit` had some.
-    completion_ : GaussianRows
+    completion_ : GaussianImputer
         The Gaussian that completes missing entries; only if `fit` had some.
 
     See Also
@@ -198,13 +198,13 @@ class GEMClassifier(
         return self
 
     def fit_samples(
-        self, samples: LabelledRows, moments: ClassMoments | None = None
+        self, samples: LabelledSamples, moments: ClassMoments | None = None
     ) -> GEMClassifier:
         """Fit to prepared samples.
 
         Parameters
         ----------
-        samples : LabelledRows
+        samples : LabelledSamples
             Samples as `prepare` returns them.
         moments : ClassMoments, optional
             Their moments, if they are known.
@@ -243,7 +243,7 @@ class GEMClassifier(
                 return self.logit_.scores_of(few)
         return np.asarray(self.logit_.decision_function(self.features(X)))
 
-    def features(self, X: Any) -> ExpandedRows:
+    def features(self, X: Any) -> ExpandedFeatures:
         """Features of the fitted logit, for samples that are checked and complete."""
         includes_input = self.logit_.n_features_in_ > self.layers_[-1].width
         return layer_features(X, self.layers_, includes_input, self.n_threads)
@@ -264,7 +264,7 @@ class GEMClassifier(
 
     def prepare(
         self, X: Any, y: Any, sample_weight: ArrayLike | None, *, moments: bool = True
-    ) -> LabelledRows:
+    ) -> LabelledSamples:
         """Check samples, labels and weights, and set what describes the input.
 
         Parameters
@@ -317,7 +317,7 @@ class GEMClassifier(
         return MultinomialLogit(**(given | changes))
 
     def keep(
-        self, samples: LabelledRows, layers: list[Layer], logit: MultinomialLogit
+        self, samples: LabelledSamples, layers: list[Layer], logit: MultinomialLogit
     ) -> GEMClassifier:
         """Set the fitted attributes."""
         keep_completion(self, samples.completion)
@@ -325,7 +325,7 @@ class GEMClassifier(
         self.penalty_, self.temperature_ = logit.penalty_, logit.temperature_
         return self
 
-    def fit_logit(self, samples: LabelledRows, layers: list[Layer]) -> MultinomialLogit:
+    def fit_logit(self, samples: LabelledSamples, layers: list[Layer]) -> MultinomialLogit:
         """Fit the logit to the features of samples, after their input if `gem` includes it."""
         started = time.perf_counter()
         features = samples.mapped(layers, include_input=self.nested("gem").include_input)

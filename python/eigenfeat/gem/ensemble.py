@@ -174,7 +174,7 @@ class GEMEnsemble(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimator
         samples = first.prepare(X, y, sample_weight)
         moments = None
         if not isinstance(first, JointGEMClassifier):  # its members hold out different samples
-            sizes = len(samples.classes), samples.n_rows, samples.n_features
+            sizes = len(samples.classes), samples.n_samples, samples.n_features
             gem = first.depth_options().layer(0, *sizes).fit_samples(samples)
             moments = getattr(gem, "moments_", None)
             for member in members:

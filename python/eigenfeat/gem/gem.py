@@ -38,14 +38,14 @@ from eigenfeat.samples.estimator import (
     validate_data,
     weighted_rows,
 )
-from eigenfeat.samples.labelled import MemoryRows
+from eigenfeat.samples.labelled import MemorySamples
 from eigenfeat.samples.out_of_core import over_blocks
 from eigenfeat.samples.prepare import prepare
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from eigenfeat.samples.labelled import LabelledRows
+    from eigenfeat.samples.labelled import LabelledSamples
 
 __all__ = ["GEM"]
 
@@ -247,12 +247,12 @@ class GEM(Verbose, FittedDirections, TransformerMixin, BaseEstimator):
             self._adopt(moments.copy())
         return self
 
-    def fit_samples(self, samples: LabelledRows, moments: ClassMoments | None = None) -> GEM:
+    def fit_samples(self, samples: LabelledSamples, moments: ClassMoments | None = None) -> GEM:
         """Solve for directions from prepared samples.
 
         Parameters
         ----------
-        samples : LabelledRows
+        samples : LabelledSamples
             Checked samples with labels and positive weights.
         moments : ClassMoments, optional
             Their moments, if they are known. They are kept, not copied.
@@ -266,10 +266,10 @@ class GEM(Verbose, FittedDirections, TransformerMixin, BaseEstimator):
         if moments is None:
             moments = samples.moments()
             d = moments.n_features_in_
-            self._log(f"moments: {samples.n_rows} samples, {d} features", started)
+            self._log(f"moments: {samples.n_samples} samples, {d} features", started)
         return self._adopt(moments, samples)
 
-    def _adopt(self, moments: ClassMoments, rows: LabelledRows | None = None) -> GEM:
+    def _adopt(self, moments: ClassMoments, rows: LabelledSamples | None = None) -> GEM:
         """Solve for directions from moments that nobody else will change.
 
         Scales are tried on rows, if those are given.
@@ -334,7 +334,7 @@ class GEM(Verbose, FittedDirections, TransformerMixin, BaseEstimator):
         self._log(f"moments: {X.shape[0]} samples, {X.shape[1]} features", started)
         if first:
             self._seed = self._draw_seed()
-            rows = MemoryRows.of(X, y, weight, self.n_threads)
+            rows = MemorySamples.of(X, y, weight, self.n_threads)
             self._trial = tried_scales(Settings.of(self, self._seed), rows, moments)
         self._keep_moments(moments)
 

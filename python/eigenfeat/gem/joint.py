@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from eigenfeat.linear.logistic import MultinomialLogit
     from eigenfeat.moments.class_moments import ClassMoments
     from eigenfeat.samples.blocks import Block
-    from eigenfeat.samples.labelled import LabelledRows
+    from eigenfeat.samples.labelled import LabelledSamples
 
 __all__ = ["JointGEMClassifier"]
 
@@ -197,7 +197,9 @@ class JointGEMClassifier(GEMClassifier):
                 f"smooth features, got {gem.expansion!r}"
             )
 
-    def prepare(self, X: Any, y: Any, sample_weight: Any, *, moments: bool = True) -> LabelledRows:
+    def prepare(
+        self, X: Any, y: Any, sample_weight: Any, *, moments: bool = True
+    ) -> LabelledSamples:
         """As `GEMClassifier.prepare`, for samples that can be read in any order."""
         samples = super().prepare(X, y, sample_weight, moments=moments)
         blocks = getattr(samples, "blocks", None)
@@ -209,13 +211,13 @@ class JointGEMClassifier(GEMClassifier):
         return samples
 
     def fit_samples(
-        self, samples: LabelledRows, moments: ClassMoments | None = None
+        self, samples: LabelledSamples, moments: ClassMoments | None = None
     ) -> JointGEMClassifier:
         """Fit to prepared samples, some of which decide the temperature.
 
         Parameters
         ----------
-        samples : LabelledRows
+        samples : LabelledSamples
             Samples as `prepare` returns them.
         moments : ClassMoments, optional
             Not used: the moments are those of the samples to train on.
@@ -226,7 +228,7 @@ class JointGEMClassifier(GEMClassifier):
             The estimator itself.
         """
         asked, train, held_out = self.nested("logit").temperature, samples, None
-        if asked == "auto" and samples.n_rows > _MAX_SAMPLES_WITHOUT_HELD_OUT:
+        if asked == "auto" and samples.n_samples > _MAX_SAMPLES_WITHOUT_HELD_OUT:
             train_rows, held_rows = self._split(samples)
             train, held_out = samples.subset(train_rows), samples.subset(held_rows)
         layers, first = solve_layers(train, self.depth_options(), self._log)
@@ -253,9 +255,9 @@ class JointGEMClassifier(GEMClassifier):
     def _most_steps(self) -> int:
         return super()._most_steps() + self.epochs
 
-    def _split(self, rows: LabelledRows) -> tuple[Codes, Codes]:
+    def _split(self, rows: LabelledSamples) -> tuple[Codes, Codes]:
         """Numbers of the samples to train on and of those held out, drawn class by class."""
-        codes, n = rows.codes, rows.n_rows
+        codes, n = rows.codes, rows.n_samples
         drawn = check_random_state(self.random_state).permutation(n)
         order = drawn[np.argsort(codes[drawn], kind="stable")]
         count = int(np.clip(_SHARE_HELD_OUT * n, _LEAST_HELD_OUT, _MOST_HELD_OUT))
@@ -266,7 +268,7 @@ class JointGEMClassifier(GEMClassifier):
         return np.flatnonzero(~mask), np.flatnonzero(mask)
 
     def _trained(
-        self, samples: LabelledRows, first: GEM, layers: list[Layer], logit: MultinomialLogit
+        self, samples: LabelledSamples, first: GEM, layers: list[Layer], logit: MultinomialLogit
     ) -> tuple[list[Layer], MultinomialLogit]:
         """Layers and logit after the epochs."""
         if not all(len(layer.offset) for layer in layers):
@@ -319,7 +321,7 @@ class Joint:
 
 def train_jointly(
     settings: Joint,
-    rows: LabelledRows,
+    rows: LabelledSamples,
     moments: ClassMoments,
     column_scale: _Array,
     layers: Sequence[Layer],
@@ -339,7 +341,7 @@ def train_jointly(
     """
     steps = _Steps.of(settings, rows, moments, column_scale)
     draw = check_random_state(settings.random_state)
-    first = draw.permutation(rows.n_rows)
+    first = draw.permutation(rows.n_samples)
     sample = steps.units.rows(rows.take(np.sort(first[:_SAMPLE])).X, steps.n_threads)
     started = _Start.of(steps.units, layers, logit, sample, settings.n_threads)
     before = sum(steps.take(started.training(), first[:_CHECKED], 0.0))
@@ -365,7 +367,7 @@ def _train(
     done: Callable[[str, float], bool],
 ) -> None:
     """All epochs, or those before `done` says stop."""
-    n = steps.rows.n_rows
+    n = steps.rows.n_samples
     n_steps = -(-n // int(np.clip(n // _LEAST_STEPS, _LEAST_BATCH, _BATCH)))  # of an epoch
     schedule = _Schedule(settings.learning_rate, settings.epochs * n_steps)
     for epoch in range(settings.epochs):
@@ -384,7 +386,7 @@ def _train(
 class _Steps:
     """Steps of some rows each."""
 
-    rows: LabelledRows
+    rows: LabelledSamples
     units: _Units
     unit_weight: float  # mean of the rows' weights
     shift: float
@@ -392,7 +394,7 @@ class _Steps:
 
     @classmethod
     def of(
-        cls, settings: Joint, rows: LabelledRows, moments: ClassMoments, column_scale: _Array
+        cls, settings: Joint, rows: LabelledSamples, moments: ClassMoments, column_scale: _Array
     ) -> _Steps:
         labels, shares, means = shares_and_means(moments)
         deviations = column_deviations(moments)
@@ -400,7 +402,7 @@ class _Steps:
         return cls(
             rows,
             _Units(pooled_mean(shares, means), scale, np.where(deviations == 0.0, np.inf, scale)),
-            sum(moments.weight(c) for c in labels) / rows.n_rows,
+            sum(moments.weight(c) for c in labels) / rows.n_samples,
             _shift(settings.perturbation, deviations / scale),
             threads.resolve(settings.n_threads),
         )

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from eigenfeat.gem.gem import GEM
     from eigenfeat.moments.class_moments import ClassMoments
     from eigenfeat.pencils.contrasts import Contrasts
-    from eigenfeat.samples.labelled import LabelledRows
+    from eigenfeat.samples.labelled import LabelledSamples
 
 __all__ = ["Depth", "hidden_pairs", "solve_layers"]
 
@@ -66,7 +66,7 @@ class Depth:
 
 
 def solve_layers(
-    samples: LabelledRows,
+    samples: LabelledSamples,
     depth: Depth,
     say: Callable[[str, float], None],
     moments: ClassMoments | None = None,
@@ -75,7 +75,7 @@ def solve_layers(
 
     Parameters
     ----------
-    samples : LabelledRows
+    samples : LabelledSamples
     depth : Depth
     say : callable
         Receives a line about each pass, and the time when it began.
@@ -88,12 +88,12 @@ def solve_layers(
     first : GEM
         The fitted extractor of the first layer, which has the moments and the columns' scales.
     """
-    sizes = len(samples.classes), samples.n_rows, samples.n_features
+    sizes = len(samples.classes), samples.n_samples, samples.n_features
     first = depth.layer(0, *sizes).fit_samples(samples, moments)
     layers = [as_layer(first)]
     for level in range(1, depth.levels):
         started = time.perf_counter()
-        sizes = len(samples.classes), samples.n_rows, layers[-1].width
+        sizes = len(samples.classes), samples.n_samples, layers[-1].width
         gem = depth.layer(level, *sizes).fit_samples(samples.mapped(layers, hidden=True))
         layers.append(as_layer(gem))
         say(f"layer {level + 1}: {len(gem.ranks_)} directions of {sizes[-1]} columns", started)

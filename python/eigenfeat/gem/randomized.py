@@ -17,7 +17,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from eigenfeat._base.threads import one_blas_thread
 from eigenfeat._base.validation import FLOATS
-from eigenfeat.expansion.features import ExpandedRows, check_powers, column_suffixes, row_blocks
+from eigenfeat.expansion.features import ExpandedFeatures, check_powers, column_suffixes, row_blocks
 from eigenfeat.gem._randomized.pencils import Options, solve_pencils
 from eigenfeat.samples.estimator import (
     BaseEstimator,
@@ -222,7 +222,7 @@ class RandomizedGEM(Verbose, TransformerMixin, BaseEstimator):
         blocks = row_blocks(len(projections), projections.shape[1])
         return np.concatenate(
             [
-                ExpandedRows(None, none, projections=projections[part], **options).toarray()
+                ExpandedFeatures(None, none, projections=projections[part], **options).toarray()
                 for part in blocks
             ]
         )

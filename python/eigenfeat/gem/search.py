@@ -31,7 +31,7 @@ from eigenfeat.gem.layers import solve_layers
 from eigenfeat.linear.logistic import MultinomialLogit
 from eigenfeat.samples import reductions
 from eigenfeat.samples.estimator import BaseEstimator, Iterative, progress_bar, with_steps
-from eigenfeat.samples.labelled import BlockRows, MemoryRows
+from eigenfeat.samples.labelled import BlockSamples, MemorySamples
 from eigenfeat.samples.out_of_core import BlockScores
 from eigenfeat.samples.splits import check_held_out, checked_splitter, cv_results
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from eigenfeat.moments.class_moments import ClassMoments
     from eigenfeat.samples.blocks import Block, RowBlocks
-    from eigenfeat.samples.labelled import LabelledRows
+    from eigenfeat.samples.labelled import LabelledSamples
 
 __all__ = ["GEMClassifierCV"]
 
@@ -393,7 +393,7 @@ class _SearchRows:
         """
         positive, labels = self._weighted, self.classes[self.codes]
         if positive is None:
-            known = self.rows.block.X if isinstance(self.rows, MemoryRows) else None
+            known = self.rows.block.X if isinstance(self.rows, MemorySamples) else None
             X = np.empty((len(labels), 0)) if known is None else known
             yield from splitter.split(X, labels)
             return
@@ -412,7 +412,7 @@ class _SearchRows:
     @property
     def _weighted(self) -> NDArray[np.bool_] | None:
         """Which rows were given with weight, if not all were."""
-        if isinstance(self.rows, BlockRows):
+        if isinstance(self.rows, BlockSamples):
             return self.rows.weighted
         weight = self._given[2]
         positive = np.ones(1, bool) if weight is None else np.asarray(weight) > 0
@@ -460,10 +460,12 @@ class _Split:
     ----------
     base : GEMClassifier
         Gives the parameters that a candidate leaves open.
-    train, held_out : LabelledRows
+    train, held_out : LabelledSamples
     """
 
-    def __init__(self, base: GEMClassifier, train: LabelledRows, held_out: LabelledRows) -> None:
+    def __init__(
+        self, base: GEMClassifier, train: LabelledSamples, held_out: LabelledSamples
+    ) -> None:
         self.base, self.train, self.held_out = base, train, held_out
         self.scales: dict[str, str] = {}
         self.moments: ClassMoments | None = None
@@ -554,7 +556,7 @@ class _Split:
 
 
 def _batches(
-    fits: Iterable[tuple[MultinomialLogit, float]], held_out: LabelledRows
+    fits: Iterable[tuple[MultinomialLogit, float]], held_out: LabelledSamples
 ) -> Iterator[_Fits]:
     """Those of a path that are scored together: all, where scores need another pass over blocks.
 

@@ -196,7 +196,7 @@ def principal_count(rows: ClassDeviations, span: PrincipalBasis, pca_components:
     """
     rank = len(span.sizes)
     if pca_components is None:
-        return max(1, min(rows.n_rows - len(rows.classes), rank))
+        return max(1, min(rows.n_samples - len(rows.classes), rank))
     if pca_components > rank:
         raise ValueError(
             f"pca_components: expected at most {rank} (rank of the samples), got {pca_components}"

@@ -328,7 +328,7 @@ class CalibratedLeastSquares(Iterative, LinearClassifier):
 
         Parameters
         ----------
-        X : (n, p) array-like, sparse matrix, ExpandedRows or RowBlocks
+        X : (n, p) array-like, sparse matrix, ExpandedFeatures or RowBlocks
             Finite features. Blocks are read three times per step.
         y : (n,) array-like
             Labels; None with blocks, which contain labels and weights.
@@ -363,7 +363,7 @@ class CalibratedLeastSquares(Iterative, LinearClassifier):
 
     def _fit(self, problem: Any, held_out: Any, centre: Any, random: Any) -> None:
         started = time.perf_counter()
-        sample = self._sample(problem.n_rows, self.gram_rows, random)
+        sample = self._sample(problem.n_samples, self.gram_rows, random)
         metric = problem.metric(Penalty(1.0, self.ridge, 0.0), 0.0, sample)
         self._log(f"metric: {problem.shape[0]} features ({time.perf_counter() - started:.1f} s)")
         self.n_rows_ = problem.total
@@ -379,7 +379,7 @@ class CalibratedLeastSquares(Iterative, LinearClassifier):
 
         Parameters
         ----------
-        X : (n, p) array-like, sparse matrix, ExpandedRows or RowBlocks
+        X : (n, p) array-like, sparse matrix, ExpandedFeatures or RowBlocks
             Finite features. For blocks, an iterator over the results of the blocks is returned.
 
         Returns

@@ -40,7 +40,7 @@ from eigenfeat.samples.blocks import Block
 
 if TYPE_CHECKING:
     from eigenfeat.linear.logit_problem import LogitProblem
-    from eigenfeat.samples.labelled import LabelledRows
+    from eigenfeat.samples.labelled import LabelledSamples
 
 __all__ = ["GaussianClasses", "Shrunk"]
 
@@ -184,7 +184,7 @@ class GaussianClasses:
         rows = Block(np.ascontiguousarray(means.T)).core(False)
         return rows.gram(self.weights, self.scale, False, self._n_threads)
 
-    def _drawn(self, rows: LabelledRows, random: Any) -> Block | None:
+    def _drawn(self, rows: LabelledSamples, random: Any) -> Block | None:
         """Rows to leave out, drawn evenly from the classes; never nearly all of a class."""
         codes, k = rows.codes, len(self.weights)
         drawn = random.permutation(len(codes))

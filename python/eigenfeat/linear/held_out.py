@@ -56,7 +56,7 @@ from eigenfeat.linear.span import Span, SpanMetric
 if TYPE_CHECKING:
     from eigenfeat._base.core import core
     from eigenfeat.samples.blocks import Block
-    from eigenfeat.samples.labelled import LabelledRows
+    from eigenfeat.samples.labelled import LabelledSamples
 
 __all__ = [
     "FEW",
@@ -227,8 +227,8 @@ class _Fold:
 
     def __init__(
         self,
-        rows: LabelledRows,
-        problem_of: Callable[[LabelledRows], LogitProblem],
+        rows: LabelledSamples,
+        problem_of: Callable[[LabelledSamples], LogitProblem],
         solve_of: Callable[[LogitProblem], Solve],
         part: tuple[Codes, Codes],
         constant: bool,
@@ -276,7 +276,7 @@ class HeldOutFolds:
     """
 
     problem: LogitProblem
-    problem_of: Callable[[LabelledRows], LogitProblem]
+    problem_of: Callable[[LabelledSamples], LogitProblem]
     metric: Callable[[LogitProblem, float, float], core.Metric]
     constant: bool
     random: np.random.RandomState
@@ -294,7 +294,7 @@ class HeldOutFolds:
     @property
     def is_one_fold(self) -> bool:
         """Whether the rows held out are those of one fold of many rows."""
-        return len(self.parts) == 1 and self.problem.n_rows > SOME
+        return len(self.parts) == 1 and self.problem.n_samples > SOME
 
     def of_one_fold(self, penalty: Penalty, solve: Solve | None) -> tuple[_Array, Logits]:
         """Weights of the one fold, and logits of its rows; `solve` is as in `choose`."""
@@ -313,7 +313,7 @@ class HeldOutFolds:
         metric for all rows, made without those that the first fold holds out; without it the fold
         has a metric of its own.
         """
-        if self.problem.n_rows <= FEW or not self.parts:
+        if self.problem.n_samples <= FEW or not self.parts:
             return self._of_path(penalties, fixed)
         fold = self._first_fold(penalties[first].energy, _OF_NEIGHBOURS, solve)
         weights, logits = fold.fitted(penalties[first], None, _OF_NEIGHBOURS)

@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 from eigenfeat._base.threads import resolve
 from eigenfeat._base.types import Floats, Labels, RandomState, Rows, Targets, Weights
 from eigenfeat._base.validation import FLOATS, check_number, show, warn_caller
-from eigenfeat.expansion.features import CoreRows, ExpandedRows, core_rows
+from eigenfeat.expansion.features import CoreRows, ExpandedFeatures, core_rows
 from eigenfeat.linear.gaussian import GaussianClasses
 from eigenfeat.linear.held_out import HeldOutFolds, Logits, temperature
 from eigenfeat.linear.logit_problem import (
@@ -51,7 +51,7 @@ from eigenfeat.samples.estimator import (
     validate_data,
     with_steps,
 )
-from eigenfeat.samples.labelled import CachedBlock, LabelledRows, MemoryRows
+from eigenfeat.samples.labelled import CachedBlock, LabelledSamples, MemorySamples
 from eigenfeat.samples.out_of_core import BlockScores, FromLogits, over_blocks
 from eigenfeat.samples.prepare import prepare
 
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from eigenfeat._base.core import core
     from eigenfeat.samples.blocks import RowBlocks
 
-    Features: TypeAlias = Rows | RowBlocks | ExpandedRows | LabelledRows
+    Features: TypeAlias = Rows | RowBlocks | ExpandedFeatures | LabelledSamples
 else:
     Features = Any
 
@@ -105,7 +105,7 @@ class LinearModel(BlockScores, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : (n, d) array-like, sparse matrix, ExpandedRows or RowBlocks
+        X : (n, d) array-like, sparse matrix, ExpandedFeatures or RowBlocks
             Finite samples. For blocks, an iterator over the results of the blocks is returned.
 
         Returns
@@ -137,14 +137,14 @@ class LinearModel(BlockScores, ClassifierMixin, BaseEstimator):
 
     def _checked(self, X: Any) -> Any:
         """Features to predict, checked."""
-        if isinstance(X, ExpandedRows):
+        if isinstance(X, ExpandedFeatures):
             if X.shape[1] != self.n_features_in_:
                 raise ValueError(f"X: expected {self.n_features_in_} features, got {X.shape[1]}")
             return X
         options = {"accept_sparse": "csr", "dtype": FLOATS, "order": "C", "reset": False}
         return validate_data(self, X, **options)
 
-    def _prepared(self, X: Any, y: Targets, sample_weight: Weights) -> LabelledRows:
+    def _prepared(self, X: Any, y: Targets, sample_weight: Weights) -> LabelledSamples:
         """Samples of a fit, checked."""
         samples = prepare(self, X, y, sample_weight, moments=False)
         self.classes_ = samples.classes
@@ -168,7 +168,7 @@ class LinearClassifier(Verbose, LinearModel, FromLogits):
 
     fit_intercept: bool
 
-    def _problem(self, rows: LabelledRows) -> tuple[LogitProblem, NDArray[np.float64] | None]:
+    def _problem(self, rows: LabelledSamples) -> tuple[LogitProblem, NDArray[np.float64] | None]:
         """The problem of these samples, and what columns are moved by."""
         centre = far_means(rows) if self.fit_intercept else None
         if centre is not None:
@@ -320,7 +320,7 @@ class MultinomialLogit(Iterative, LinearClassifier):
 
         Parameters
         ----------
-        X : (n, p) array-like, sparse matrix, ExpandedRows or RowBlocks
+        X : (n, p) array-like, sparse matrix, ExpandedFeatures or RowBlocks
             Finite features. Blocks are read in every iteration; memory
             grows with the number of samples by only one to four bytes per sample.
         y : (n,) array-like
@@ -431,7 +431,7 @@ class MultinomialLogit(Iterative, LinearClassifier):
             )
             yield model
 
-    def fit_from(self, rows: LabelledRows, penalty: float, near: Start) -> None:
+    def fit_from(self, rows: LabelledSamples, penalty: float, near: Start) -> None:
         """Fit from weights of some of the samples, in the metric of these if it does for all."""
         random = check_random_state(self.random_state)
         problem, centre = self._problem(self._prepared(rows, None, None))
@@ -448,7 +448,7 @@ class MultinomialLogit(Iterative, LinearClassifier):
 
     def _span(self, problem: LogitProblem, energy: float) -> Span | None:
         """The span of the samples, if steps in it are to replace those over the features."""
-        if self._gram_rows(problem, energy) < problem.n_rows:
+        if self._gram_rows(problem, energy) < problem.n_samples:
             return None
         return Span.of(problem, self._weights(problem.shape[1], energy), self.tol)
 
@@ -522,7 +522,7 @@ class MultinomialLogit(Iterative, LinearClassifier):
         random: np.random.RandomState,
     ) -> core.Metric:
         """Of few rows where those of all cost more than the steps that they save."""
-        n, p = problem.n_rows, problem.shape[0]
+        n, p = problem.n_samples, problem.shape[0]
         count = gram_rows(problem, energy, tolerance)
         if n > p:
             count = min(count, max(_LEAST_GRAM_ROWS, p // 2, int(_CHEAP_GRAM / p**2)))
@@ -572,7 +572,7 @@ class MultinomialLogit(Iterative, LinearClassifier):
         count = self.gram_rows
         if isinstance(count, str):
             count = gram_rows(problem, energy, self.tol)
-        return problem.n_rows if count is None else min(count, problem.n_rows)
+        return problem.n_samples if count is None else min(count, problem.n_samples)
 
     def _metric(
         self,
@@ -586,7 +586,7 @@ class MultinomialLogit(Iterative, LinearClassifier):
         `among` are numbers of rows that the sample is drawn from.
         """
         count, started = self._gram_rows(problem, energy), time.perf_counter()
-        sample = self._sample(problem.n_rows if among is None else len(among), count, random)
+        sample = self._sample(problem.n_samples if among is None else len(among), count, random)
         if among is not None:
             sample = among if sample is None else among[sample]
         damping = 0.0 if sample is None else float(self.ridge * np.sqrt(problem.total))
@@ -673,17 +673,17 @@ class MultinomialLogit(Iterative, LinearClassifier):
         return np.hstack([-W, W]) / 2 if len(self.classes_) == 2 else W
 
 
-def _fold_problem(rows: LabelledRows, constant: bool) -> LogitProblem:
+def _fold_problem(rows: LabelledSamples, constant: bool) -> LogitProblem:
     return LogitProblem(_brought(rows), constant=constant)
 
 
-def _brought(rows: LabelledRows) -> LabelledRows:
+def _brought(rows: LabelledSamples) -> LabelledSamples:
     """Rows in memory, where they are few enough: one pass instead of one for each evaluation."""
-    if rows.in_memory or rows.n_rows * rows.n_features * 8 > _MOST_BYTES:
+    if rows.in_memory or rows.n_samples * rows.n_features * 8 > _MOST_BYTES:
         return rows
     block = rows.together()
     kept = CachedBlock(block.X, block.y, block.weight)
-    return MemoryRows(kept, rows.classes, RowTransform(n_threads=rows.n_threads))
+    return MemorySamples(kept, rows.classes, RowTransform(n_threads=rows.n_threads))
 
 
 # ---- fits for a pool of logits: out of fold, and near the weights of a fold ----------------------
@@ -698,11 +698,11 @@ _FAR = 4.0  # times a mean square of some samples
 
 def held_out_logits_of(
     logit: MultinomialLogit,
-    train: LabelledRows,
-    held: LabelledRows,
+    train: LabelledSamples,
+    held: LabelledSamples,
     penalties: Sequence[float],
     enough: Callable[[_Array], bool] = lambda logits: False,
-    whole: LabelledRows | None = None,
+    whole: LabelledSamples | None = None,
 ) -> tuple[list[_Array], list[Start | None]]:
     """Logits (m, k) of `held`, and what a fit to all samples may start from, for each penalty.
 
@@ -746,7 +746,7 @@ def _minima_over_features(
     problem: LogitProblem,
     penalties: Sequence[Penalty],
     metric_of: Penalty,
-    whole: LabelledRows | None,
+    whole: LabelledSamples | None,
 ) -> Iterator[tuple[_Array, Start]]:
     """Weights (p, k) for each penalty, and what a fit may start from.
 
@@ -759,7 +759,7 @@ def _minima_over_features(
         factor = logit._fold_metric(problem, metric_of.energy, _POOL_TOLERANCE, random=random)
     else:
         measured = LogitProblem(whole, constant=True)
-        some = np.sort(random.permutation(measured.n_rows)[: problem.n_rows])
+        some = np.sort(random.permutation(measured.n_samples)[: problem.n_samples])
         factor = logit._metric(measured, metric_of.energy, random, some)
     metric = ScaledMetric(factor, measured.total / problem.total)
     float32 = problem.float32_problem()
@@ -805,7 +805,7 @@ class Start:
 
 
 def fit_near(
-    logit: MultinomialLogit, rows: LabelledRows, penalty: float, start: Start | None
+    logit: MultinomialLogit, rows: LabelledSamples, penalty: float, start: Start | None
 ) -> MultinomialLogit:
     """Fit a logit, from weights of some of its samples, in their metric, if they are given."""
     with warnings.catch_warnings():

@@ -29,7 +29,7 @@ from eigenfeat._base.core import core
 from eigenfeat._base.subsamples import draw_subsample
 from eigenfeat.moments.class_moments import is_rounding
 from eigenfeat.samples.blocks import Block
-from eigenfeat.samples.labelled import LabelledRows
+from eigenfeat.samples.labelled import LabelledSamples
 from eigenfeat.samples.reductions import add
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class LogitProblem:
 
     Parameters
     ----------
-    rows : LabelledRows
+    rows : LabelledSamples
         Whose labels are those of the classes.
     constant : bool
         Whether there is a last feature of ones (the intercept).
@@ -106,7 +106,7 @@ class LogitProblem:
     ----------
     shape : (p, k)
         Features, with the constant, and classes.
-    n_rows : int
+    n_samples : int
     total : float
         Sum of the weights.
     flat : (p,) array of bool
@@ -124,14 +124,14 @@ class LogitProblem:
 
     def __init__(
         self,
-        rows: LabelledRows,
+        rows: LabelledSamples,
         *,
         constant: bool,
         flat: npt.NDArray[np.bool_] | None = None,
     ) -> None:
         self.rows, self.constant = rows, constant
         self.n_threads = threads.resolve(rows.n_threads)
-        self.n_rows, self.dtype = rows.n_rows, rows.dtype
+        self.n_samples, self.dtype = rows.n_samples, rows.dtype
         self._how = constant, rows.n_threads  # None has a meaning of its own on a worker
         self._block = rows.together() if rows.in_memory else None
         self._features = None if self._block is None else self._block.core(constant)
@@ -165,14 +165,14 @@ class LogitProblem:
         size = np.sqrt(squares[varying] / self.total)
         mean = np.abs(sums[varying]) / self.total
         largest = float(size.max(initial=0.0))
-        small = is_rounding(size, largest, rows.n_rows, rows.dtype)
+        small = is_rounding(size, largest, rows.n_samples, rows.dtype)
         near = np.maximum((size - mean) * (size + mean), 0.0) <= _NEARLY * size**2
         asked = np.flatnonzero(~flat[varying] & (small | near if self.constant else small))
         if not len(asked):
             return flat
         low, high = rows.reduce(column_ranges, merge_ranges, asked)
         peak = np.maximum(np.abs(low), np.abs(high)).astype(np.float64)
-        constant = is_rounding(high / 2 - low / 2, peak, rows.n_rows, rows.dtype)
+        constant = is_rounding(high / 2 - low / 2, peak, rows.n_samples, rows.dtype)
         flat[asked] = constant & (small[asked] | self.constant)
         # Differences of rounded numbers, as of a centred constant, are few steps of their last
         # digit; those of a small unit are not.
@@ -231,11 +231,13 @@ class LogitProblem:
         rows = self.rows if sample is None else self.rows.subset(sample)
         scale = self.scale if scale is None else scale
         p = self.shape[0]
-        few = rows.n_rows < p or rows.n_rows * rows.n_features <= p * (p + 1)  # float32, float64
+        few = rows.n_samples < p or rows.n_samples * rows.n_features <= p * (
+            p + 1
+        )  # float32, float64
         if rows.in_memory or few:
             block = rows.together()
             # A sample's kernel is damped, which its factor in float32 needs; that of all rows not.
-            coarse = coarse and (sample is not None or rows.n_rows >= p)
+            coarse = coarse and (sample is not None or rows.n_samples >= p)
             return Gram.of_rows(block, self.constant, scale, coarse, self.n_threads)
         gram, squares, weight = rows.reduce(scaled_gram, add, *self._how, scale, coarse)
         return Gram.summed(gram, squares, weight, scale, self.n_threads)
@@ -245,7 +247,7 @@ class LogitProblem:
         rows = self.rows
         if not (rows.in_memory and rows.dense and rows.dtype == np.float64):
             return None
-        if not _LEAST_COPIED <= rows.n_rows * rows.n_features <= _MOST_COPIED:
+        if not _LEAST_COPIED <= rows.n_samples * rows.n_features <= _MOST_COPIED:
             return None
         squares = self.mean_squares[~self.flat]
         if len(squares) and not _TINY <= squares.min() <= squares.max() <= 1 / _TINY:
@@ -415,14 +417,14 @@ class Gram:
         return cls(metric, lambda: squares, weight, False)
 
 
-def _extrapolated(residual: Callable[[int], float], n_rows: int) -> float:
+def _extrapolated(residual: Callable[[int], float], n_samples: int) -> float:
     """How far a row is from the span of so many others, from fewer: by a power of their number."""
-    count = min(_PILOT_ROWS, n_rows)
+    count = min(_PILOT_ROWS, n_samples)
     result = residual(count)
-    if count == n_rows or not 0 < result < np.inf:
+    if count == n_samples or not 0 < result < np.inf:
         return result
     power = max(float(np.log2(residual(count // 2) / result)), 0.0)
-    return float(result * (count / n_rows) ** power)
+    return float(result * (count / n_samples) ** power)
 
 
 def gram_rows(problem: LogitProblem, energy: float, tolerance: float) -> int:
@@ -433,7 +435,7 @@ def gram_rows(problem: LogitProblem, energy: float, tolerance: float) -> int:
     of m rows must cost more than that many passes of 4 n p k operations, also where its products
     are of bytes. It costs m p^2 operations, or m^2 p as a kernel of fewer rows than p.
     """
-    n, (p, k) = problem.n_rows, problem.shape
+    n, (p, k) = problem.n_samples, problem.shape
     most = min(n, _MOST_GRAM_ROWS)
     operations = most * p * float(min(most, p))
     passes = operations / (4.0 * n * p * k)
@@ -717,7 +719,7 @@ def merge_ranges(a: tuple[Floats, Floats], b: tuple[Floats, Floats]) -> tuple[Fl
     return np.minimum(a[0], b[0]), np.maximum(a[1], b[1])
 
 
-def far_means(rows: LabelledRows) -> _Array | None:
+def far_means(rows: LabelledSamples) -> _Array | None:
     """Means (d,) of those columns whose means exceed ten deviations, 0 elsewhere; None if none.
 
     Constant columns stay as they are.
@@ -734,7 +736,7 @@ def far_means(rows: LabelledRows) -> _Array | None:
     if far.any():
         low, high = rows.reduce(column_ranges, merge_ranges)
         size = np.maximum(np.abs(low), np.abs(high))
-        far &= ~is_rounding(high / 2 - low / 2, size, rows.n_rows, rows.dtype)
+        far &= ~is_rounding(high / 2 - low / 2, size, rows.n_samples, rows.dtype)
     if not far.any():
         return None
     mean[~far] = 0.0

@@ -89,7 +89,7 @@ class Span:
         tolerance : float
             Of the searches.
         """
-        rows, n = problem.rows, problem.n_rows
+        rows, n = problem.rows, problem.n_samples
         if rows.sparse or 2 * n > problem.varying or n > _MOST_ROWS:
             return None
         if penalty.ridge == 0 or (penalty.l2 > 0 and not penalty.common):

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from eigenfeat._base import threads
 from eigenfeat._base.types import ClassWeight, Labels, RandomState, Rows
 from eigenfeat._base.validation import MOST, warn_caller
-from eigenfeat.expansion.features import ExpandedRows
+from eigenfeat.expansion.features import ExpandedFeatures
 from eigenfeat.linear.logistic import LinearModel
 from eigenfeat.maxmargin._dual_svm import SOLVERS, DualSvm
 from eigenfeat.moments.columns import deviations
@@ -178,7 +178,7 @@ class MulticlassSVM(Iterative, Verbose, LinearModel):
 
         Parameters
         ----------
-        X : (n, d) array-like, sparse matrix or ExpandedRows
+        X : (n, d) array-like, sparse matrix or ExpandedFeatures
             Finite samples. Expanded samples are computed in full.
         y : (n,) array-like
             Labels.
@@ -217,7 +217,7 @@ class MulticlassSVM(Iterative, Verbose, LinearModel):
         positive, n = np.arange(len(codes)), len(codes)
         if weight is not None and np.ndim(sample_weight := np.asarray(sample_weight)) > 0:
             positive, n = np.flatnonzero(sample_weight > 0), len(sample_weight)
-        X = X.toarray() if isinstance(X, ExpandedRows) else X
+        X = X.toarray() if isinstance(X, ExpandedFeatures) else X
         X = _without_constants(X) if self.fit_intercept else X
         costs = hinge_costs(self, codes, weight)
         random = check_random_state(self.random_state)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from eigenfeat._base.types import Pairs
     from eigenfeat.pencils.contrasts import Contrasts
     from eigenfeat.pencils.crawford import PairConditions
-    from eigenfeat.samples.labelled import LabelledRows
+    from eigenfeat.samples.labelled import LabelledSamples
 
 __all__ = [
     "DEFAULT_RIDGE",
@@ -101,7 +101,7 @@ class ScaleReport:
         Divisors of the columns: ones, or the standard deviations.
     errors : dict of float
         With a trial, the held-out error rate under each choice.
-    n_rows : int
+    n_samples : int
         Number of samples used in a trial.
     spread : float
         Largest standard deviation divided by the median of the positive ones.
@@ -111,7 +111,7 @@ class ScaleReport:
     basis: str
     column_scale: Array
     errors: dict[str, float] = field(default_factory=dict)
-    n_rows: int = 0
+    n_samples: int = 0
     spread: float = 1.0
 
     def __str__(self) -> str:
@@ -121,7 +121,7 @@ class ScaleReport:
         if self.errors:
             reasons.append(
                 f"held-out error {100 * self.errors['none']:.2f}% as they are, "
-                f"{100 * self.errors['columns']:.2f}% by columns; {self.n_rows} samples"
+                f"{100 * self.errors['columns']:.2f}% by columns; {self.n_samples} samples"
             )
         if self.basis == "rule":
             reasons.append(f"largest column deviation is {self.spread:.3g} times the median")
@@ -138,7 +138,7 @@ def settle(moments: ClassMoments, scale: str, trial: ScaleReport | None) -> Scal
         return scale_report(scale, "given", deviations)
     if trial is None:
         return scale_report(by_rule(deviations), "rule", deviations)
-    return scale_report(trial.choice, trial.basis, deviations, trial.errors, trial.n_rows)
+    return scale_report(trial.choice, trial.basis, deviations, trial.errors, trial.n_samples)
 
 
 def by_rule(deviations: Array) -> str:
@@ -151,13 +151,13 @@ def scale_report(
     basis: str,
     deviations: Array,
     errors: dict[str, float] | None = None,
-    n_rows: int = 0,
+    n_samples: int = 0,
 ) -> ScaleReport:
     """The report on a choice, with the columns' divisors from their deviations (d,)."""
     scale = np.where(deviations > 0, deviations, 1.0)
     if choice == "none":
         scale = np.ones_like(deviations)
-    return ScaleReport(choice, basis, scale, errors or {}, n_rows, _spread(deviations))
+    return ScaleReport(choice, basis, scale, errors or {}, n_samples, _spread(deviations))
 
 
 def _spread(deviations: Array) -> float:
@@ -177,7 +177,7 @@ RIDGES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 
 
 def tried_scales(
-    settings: Settings, rows: LabelledRows, moments: ClassMoments
+    settings: Settings, rows: LabelledSamples, moments: ClassMoments
 ) -> ScaleReport | None:
     """The trial's report, or None where none is wanted or worth its time.
 
@@ -186,7 +186,7 @@ def tried_scales(
     d = moments.n_features_in_
     if settings.scale != "auto" or len(moments.active_classes) < 2:
         return None
-    if rows.n_rows < FEWEST_ROWS or d > MOST_FEATURES:
+    if rows.n_samples < FEWEST_ROWS or d > MOST_FEATURES:
         return None
     most_classes = 4 if d >= VERY_MANY else 16
     chosen = _subsample(rows.codes, most_classes, np.random.RandomState(settings.seed))
@@ -227,9 +227,9 @@ def _by_trial(
     gains = held_out * (wrong["none"].astype(np.float64) - wrong["columns"])
     if abs(gains.sum()) <= np.sqrt(gains @ gains):
         choice = by_rule(deviations)
-        return scale_report(choice, "rule", deviations, errors=errors, n_rows=len(labels))
+        return scale_report(choice, "rule", deviations, errors=errors, n_samples=len(labels))
     choice = "columns" if gains.sum() > 0 else "none"
-    return scale_report(choice, "trial", deviations, errors=errors, n_rows=len(labels))
+    return scale_report(choice, "trial", deviations, errors=errors, n_samples=len(labels))
 
 
 def _subsample(

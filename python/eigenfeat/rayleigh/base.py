@@ -26,7 +26,7 @@ from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils import rayleigh_matrices as matrices
 from eigenfeat.pencils.fitted_directions import SolvedWhenRead
 from eigenfeat.samples.blocks import RowBlocks
-from eigenfeat.samples.completion import ALLOW_NAN, GaussianRows, complete, refuse_missing
+from eigenfeat.samples.completion import ALLOW_NAN, GaussianImputer, complete, refuse_missing
 from eigenfeat.samples.estimator import (
     BaseEstimator,
     encoded_names,
@@ -37,7 +37,7 @@ from eigenfeat.samples.estimator import (
     validate_data,
     weighted_rows,
 )
-from eigenfeat.samples.labelled import MemoryRows
+from eigenfeat.samples.labelled import MemorySamples
 from eigenfeat.samples.out_of_core import over_blocks, pooled_moments
 from eigenfeat.samples.prepare import prepare
 
@@ -63,7 +63,7 @@ class OfMoments(SolvedWhenRead, BaseEstimator):
     _supervised = False
     _checks: ClassVar[dict[str, Any]] = {"accept_sparse": "csr", "dtype": FLOATS, "order": "C"}
 
-    completion_: GaussianRows
+    completion_: GaussianImputer
     moments_: ClassMoments
 
     def fit_moments(self: _OfMoments, moments: ClassMoments) -> _OfMoments:
@@ -336,7 +336,7 @@ class OfMomentsOfClasses(OfMoments):
         X, y, weight = weighted_rows(X, y, sample_weight)
         groups, learnt = self._groups(y, weight, classes, first)
         if first:
-            rows = MemoryRows.completed(X, groups, weight, self.n_threads, encoded_names(self))
+            rows = MemorySamples.completed(X, groups, weight, self.n_threads, encoded_names(self))
             keep_completion(self, rows.completion)
             self._keep_moments(ClassMoments(classes).merge(rows.moments()))
         else:

@@ -66,7 +66,7 @@ class FisherLDA(FromLogits, ClassifierMixin, SupervisedRayleigh):
         Variance between classes divided by variance within classes, descending.
     classes_ : (k,) array
         Labels, sorted.
-    completion_ : GaussianRows
+    completion_ : GaussianImputer
         The Gaussian that missing entries are completed by; only if the samples of `fit` had some.
     column_scale_, moments_, n_features_in_
         As in `RayleighPCA`.

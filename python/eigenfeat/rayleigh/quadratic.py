@@ -92,7 +92,7 @@ class QuadraticDiscriminant(FromLogits, ClassifierMixin, OfMomentsOfClasses):
         Labels, sorted.
     moments_ : ClassMoments
         Moments of the classes.
-    completion_ : GaussianRows
+    completion_ : GaussianImputer
         The Gaussian that missing entries are completed by; only if the samples of `fit` had some.
     n_features_in_ : int
         Number of input features, d.

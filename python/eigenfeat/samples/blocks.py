@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 
     from scipy.sparse import csr_array
 
-    from eigenfeat.expansion.features import ExpandedRows
+    from eigenfeat.expansion.features import ExpandedFeatures
     from eigenfeat.samples.columns import TableColumns
-    from eigenfeat.samples.completion import GaussianRows
+    from eigenfeat.samples.completion import GaussianImputer
 
     _Weights: TypeAlias = "npt.NDArray[np.float64] | None"
     _Blocks: TypeAlias = "RowBlocks | Iterator[Any] | Callable[[], Iterable[Any]]"
@@ -419,14 +419,14 @@ class RowTransform:
     classes: Labels | None = None  # (k,) sorted; labels of blocks become indices of these
     layers: tuple[Layer, ...] = ()  # applied to the samples
     # Whether features of the last layer are formed, as the input of a next layer. Otherwise they
-    # are `ExpandedRows`, preceded by the columns of the last layer's input if `include_input`.
+    # are `ExpandedFeatures`, preceded by the columns of the last layer's input if `include_input`.
     hidden: bool = False
     include_input: bool = False
     centre: npt.NDArray[np.float64] | None = None  # (d,) subtracted from dense samples
     mask: npt.NDArray[np.uint8] | None = None  # samples that are read, one bit a sample
     n_threads: int | None = None
     allows_missing: bool = False  # whether NaN in dense samples is a missing entry
-    completion: GaussianRows | None = None  # completes missing entries
+    completion: GaussianImputer | None = None  # completes missing entries
     weight_unit: float = 1.0  # power of two by which weights are divided
     class_factors: npt.NDArray[np.float64] | None = None  # (k,) factors of the weights by class
 
@@ -491,7 +491,7 @@ class RowTransform:
             for rows in row_blocks(len(block), width):
                 yield _part(block, rows, self.whole(block.X[rows]))
 
-    def whole(self, X: Floats | csr_array) -> Floats | csr_array | ExpandedRows:
+    def whole(self, X: Floats | csr_array) -> Floats | csr_array | ExpandedFeatures:
         """Features of checked samples."""
         if self.layers:
             return layer_features(X, self.layers, self.include_input, self.n_threads)
@@ -523,7 +523,7 @@ class Checksum:
     The sum of the rows' words does not depend on how rows are cut into blocks, nor on their order.
     """
 
-    n_rows: int
+    n_samples: int
     words: int
 
     @classmethod
@@ -533,7 +533,7 @@ class Checksum:
         return cls(X.shape[0], sum(map(_words, parts)) % _WORDS)
 
     def __add__(self, other: Checksum) -> Checksum:
-        return Checksum(self.n_rows + other.n_rows, (self.words + other.words) % _WORDS)
+        return Checksum(self.n_samples + other.n_samples, (self.words + other.words) % _WORDS)
 
 
 def read(

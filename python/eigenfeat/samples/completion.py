@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ALLOW_NAN",
-    "GaussianRows",
+    "GaussianImputer",
     "complete",
     "completed",
     "known_entries",
@@ -70,7 +70,7 @@ ALLOW_NAN: dict[str, object] = {
 
 
 @dataclass(frozen=True, eq=False)
-class GaussianRows(OmitsCaches):
+class GaussianImputer(OmitsCaches):
     """A Gaussian of rows.
 
     Attributes
@@ -104,7 +104,7 @@ class GaussianRows(OmitsCaches):
         max_iter: int = 100,
         tol: float = 1e-3,
         n_threads: int | None = None,
-    ) -> GaussianRows:
+    ) -> GaussianImputer:
         """Estimate mean and covariance of rows X (n, d), NaN where an entry is missing.
 
         Ledoit and Wolf's shrinkage, in standard units, keeps the covariance well conditioned with
@@ -288,7 +288,7 @@ def _gaussian(Z: _Array, shares: _Array, spread: _Array) -> tuple[_Array, _Array
     """Mean and covariance of rows, plus `spread`, shrunk towards its mean variance, plus a ridge.
 
     Ledoit and Wolf (2004), with Kish's effective number of rows where they have weights (see
-    `GaussianRows.fit`).
+    `GaussianImputer.fit`).
     """
     d = Z.shape[1]
     moments = ClassMoments([0]).update(Z, np.zeros(len(Z), dtype=np.int64), shares)
@@ -330,7 +330,7 @@ def completed(
     weight: _Array | None,
     n_threads: int | None,
     names: Sequence[str] | None = None,
-) -> tuple[Floats | csr_array, _Mask | None, GaussianRows | None]:
+) -> tuple[Floats | csr_array, _Mask | None, GaussianImputer | None]:
     """Training rows without NaN, which entries were missing, and the Gaussian; None where none was.
 
     Warns of columns without any known entry, by their names, and of classes without any in a
@@ -338,7 +338,7 @@ def completed(
     """
     if not has_missing(X):
         return X, None, None
-    gaussian = GaussianRows.fit(X, weight, n_threads=n_threads)
+    gaussian = GaussianImputer.fit(X, weight, n_threads=n_threads)
     warn_empty(gaussian, names)
     missing = np.isnan(X) & ~gaussian.empty
     for label in np.unique(y).tolist():
@@ -353,7 +353,7 @@ def completed(
     return gaussian.filled(X, n_threads), missing, gaussian
 
 
-def warn_empty(gaussian: GaussianRows, names: Sequence[str] | None) -> None:
+def warn_empty(gaussian: GaussianImputer, names: Sequence[str] | None) -> None:
     """Warn of columns without any known entry."""
     empty = np.flatnonzero(gaussian.empty)
     if len(empty):
@@ -369,7 +369,7 @@ def _shown_names(columns: npt.NDArray[np.intp], names: Sequence[str] | None) -> 
 
 
 def complete(
-    gaussian: GaussianRows | None, X: Floats | csr_array, n_threads: int | None
+    gaussian: GaussianImputer | None, X: Floats | csr_array, n_threads: int | None
 ) -> Floats | csr_array:
     """Rows to predict or transform, completed by the Gaussian of the training rows.
 

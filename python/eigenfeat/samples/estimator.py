@@ -42,7 +42,7 @@ from eigenfeat.samples.weights import class_weighted, row_weights, weighted_rows
 
 if TYPE_CHECKING:
     from eigenfeat._base.types import Targets, Weights
-    from eigenfeat.samples.completion import GaussianRows
+    from eigenfeat.samples.completion import GaussianImputer
 
 __all__ = [
     "LOGGER",
@@ -119,7 +119,7 @@ def unchanged_on_error(estimator: object) -> Iterator[None]:
         raise
 
 
-def keep_completion(estimator: BaseEstimator, gaussian: GaussianRows | None) -> None:
+def keep_completion(estimator: BaseEstimator, gaussian: GaussianImputer | None) -> None:
     """Set `completion_`, which an estimator has only if the rows of `fit` had missing entries."""
     estimator.__dict__.pop("completion_", None)
     if gaussian is not None:

@@ -14,11 +14,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from eigenfeat._base.labels import LabelTable
 from eigenfeat._base.types import ClassWeight, Codes, DType, Floats, Labels
 from eigenfeat._base.validation import check_some_weight, has_missing, weight_unit
-from eigenfeat.expansion.features import CoreRows, ExpandedRows
+from eigenfeat.expansion.features import CoreRows, ExpandedFeatures
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.samples import reductions
 from eigenfeat.samples.blocks import Block, RowBlocks, RowTransform, merge_read, read
-from eigenfeat.samples.completion import GaussianRows, completed, sampled, warn_empty
+from eigenfeat.samples.completion import GaussianImputer, completed, sampled, warn_empty
 from eigenfeat.samples.weights import class_factors
 
 if TYPE_CHECKING:
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from eigenfeat.samples.reductions import BlockScan, Piece
 
 __all__ = [
-    "BlockRows",
+    "BlockSamples",
     "CachedBlock",
-    "LabelledRows",
-    "MemoryRows",
+    "LabelledSamples",
+    "MemorySamples",
     "labelled_moments",
     "scan_blocks",
 ]
@@ -60,26 +60,26 @@ class CachedBlock(Block):
 
 
 @dataclass(frozen=True, eq=False)
-class MemoryRows:
+class MemorySamples:
     """Labelled samples in memory, checked."""
 
     block: Block  # features; labels as int32 indices
     labels: Labels  # (k,) sorted
     reading: RowTransform  # hidden layers that each pass applies to `block`
-    gaussian: GaussianRows | None = None  # the model that has completed missing entries
+    gaussian: GaussianImputer | None = None  # the model that has completed missing entries
 
     in_memory: ClassVar[Literal[True]] = True
 
     @classmethod
     def of(
         cls,
-        X: Floats | csr_array | ExpandedRows,
+        X: Floats | csr_array | ExpandedFeatures,
         y: ArrayLike,
         weight: npt.NDArray[np.float64] | None,
         n_threads: int | None,
         missing: npt.NDArray[np.bool_] | None = None,
-        completion: GaussianRows | None = None,
-    ) -> MemoryRows:
+        completion: GaussianImputer | None = None,
+    ) -> MemorySamples:
         """Make samples of checked arrays; weights are positive or None.
 
         Rows are complete; `missing` (n, d) tells which entries `completion` has filled in.
@@ -91,20 +91,22 @@ class MemoryRows:
     @classmethod
     def completed(
         cls,
-        X: Floats | csr_array | ExpandedRows,
+        X: Floats | csr_array | ExpandedFeatures,
         y: Labels,
         weight: npt.NDArray[np.float64] | None,
         n_threads: int | None,
         names: Sequence[str] | None = None,
-    ) -> MemoryRows:
+    ) -> MemorySamples:
         """Make samples of arrays that may have missing entries; see `completion.completed`."""
-        if isinstance(X, ExpandedRows) or not has_missing(X):
+        if isinstance(X, ExpandedFeatures) or not has_missing(X):
             return cls.of(X, y, weight, n_threads)
         rows, missing, gaussian = completed(X, y, weight, n_threads, names)
         return cls.of(rows, y, weight, n_threads, missing, gaussian)
 
     @classmethod
-    def of_features(cls, rows: MemoryRows, X: Floats | csr_array | ExpandedRows) -> MemoryRows:
+    def of_features(
+        cls, rows: MemorySamples, X: Floats | csr_array | ExpandedFeatures
+    ) -> MemorySamples:
         """Make samples with the labels and weights of `rows` and complete features X."""
         block = CachedBlock(X, rows.block.y, rows.block.weight)
         return cls(block, rows.labels, RowTransform(n_threads=rows.n_threads))
@@ -120,12 +122,12 @@ class MemoryRows:
         return np.asarray(self.block.y)
 
     @property
-    def completion(self) -> GaussianRows | None:
+    def completion(self) -> GaussianImputer | None:
         """The model that has completed missing entries, or None."""
         return self.gaussian
 
     @property
-    def n_rows(self) -> int:
+    def n_samples(self) -> int:
         """Number of rows."""
         return len(self.block)
 
@@ -152,14 +154,14 @@ class MemoryRows:
     @property
     def sparse(self) -> bool:
         """Whether the features are a sparse matrix."""
-        return not isinstance(self.block.X, np.ndarray | ExpandedRows)
+        return not isinstance(self.block.X, np.ndarray | ExpandedFeatures)
 
-    def in_float32(self) -> MemoryRows:
+    def in_float32(self) -> MemorySamples:
         """The samples rounded to float32."""
         block = self.block
         return replace(self, block=CachedBlock(block.X.astype(np.float32), block.y, block.weight))
 
-    def read_as(self, reading: RowTransform) -> MemoryRows:
+    def read_as(self, reading: RowTransform) -> MemorySamples:
         """The samples after another transform; only hidden layers are applied in each pass."""
         if reading.hidden:
             return replace(self, reading=reading)
@@ -167,7 +169,7 @@ class MemoryRows:
 
     def mapped(
         self, layers: Sequence[Layer], *, hidden: bool = False, include_input: bool = False
-    ) -> MemoryRows:
+    ) -> MemorySamples:
         """The samples seen through fitted layers.
 
         With `hidden` the features are the input of a next layer; with `include_input` they follow
@@ -178,18 +180,18 @@ class MemoryRows:
         )
         return self.read_as(reading)
 
-    def _holding(self, X: Floats | csr_array | ExpandedRows) -> MemoryRows:
+    def _holding(self, X: Floats | csr_array | ExpandedFeatures) -> MemorySamples:
         return replace(self, block=CachedBlock(X, self.block.y, self.block.weight))
 
     def narrowed(
         self, layer: Layer, mask: npt.NDArray[np.bool_], include_input: bool
-    ) -> MemoryRows:
+    ) -> MemorySamples:
         """Projected samples with the directions of the last layer that `mask` selects: `layer`."""
         rows = self.block.X
         projections = rows.projections if mask.all() else rows.projections[:, mask]
         return self._holding(layer.features(projections, rows.X if include_input else None))
 
-    def subset(self, rows: Codes) -> MemoryRows:
+    def subset(self, rows: Codes) -> MemorySamples:
         """Select samples by index."""
         part = self.block.take(rows)
         block_in_memory = CachedBlock(part.X, part.y, part.weight, missing=part.missing)
@@ -225,7 +227,7 @@ class MemoryRows:
 
 
 @dataclass(frozen=True, eq=False)
-class BlockRows:
+class BlockSamples:
     """Labelled samples in blocks, the transform of each pass, and the results of the first pass.
 
     Samples without weight are left out; `codes`, `take` and `subset` count the others from 0.
@@ -262,16 +264,16 @@ class BlockRows:
         if all(piece.weighted is None for piece in pieces):
             return None
         return np.concatenate(
-            [np.ones(p.n_rows, bool) if p.weighted is None else p.weighted for p in pieces]
+            [np.ones(p.n_samples, bool) if p.weighted is None else p.weighted for p in pieces]
         )
 
     @property
-    def completion(self) -> GaussianRows | None:
+    def completion(self) -> GaussianImputer | None:
         """The model that completes missing entries, or None."""
         return self.reading.completion
 
     @property
-    def n_rows(self) -> int:
+    def n_samples(self) -> int:
         """Number of samples of positive weight."""
         if self.rows is not None:
             return len(self.rows)
@@ -302,13 +304,13 @@ class BlockRows:
         """Type of the features."""
         return self.reading.dtype(self.scan.dtype)
 
-    def read_as(self, reading: RowTransform) -> BlockRows:
+    def read_as(self, reading: RowTransform) -> BlockSamples:
         """The samples after another transform."""
         return replace(self, reading=reading)
 
     def mapped(
         self, layers: Sequence[Layer], *, hidden: bool = False, include_input: bool = False
-    ) -> BlockRows:
+    ) -> BlockSamples:
         """The samples seen through fitted layers.
 
         With `hidden` the features are the input of a next layer; with `include_input` they follow
@@ -319,8 +321,10 @@ class BlockRows:
         )
         return self.read_as(reading)
 
-    def narrowed(self, layer: Layer, mask: npt.NDArray[np.bool_], include_input: bool) -> BlockRows:
-        """As `MemoryRows.narrowed`; passes project on the selected directions only."""
+    def narrowed(
+        self, layer: Layer, mask: npt.NDArray[np.bool_], include_input: bool
+    ) -> BlockSamples:
+        """As `MemorySamples.narrowed`; passes project on the selected directions only."""
         layers = (*self.reading.layers[:-1], layer)
         return self.read_as(replace(self.reading, layers=layers, include_input=include_input))
 
@@ -333,10 +337,10 @@ class BlockRows:
         self.scan.moments = None
         return result
 
-    def subset(self, rows: Codes) -> BlockRows:
+    def subset(self, rows: Codes) -> BlockSamples:
         """Select samples by ascending indices."""
         numbers = np.asarray(rows, dtype=np.int64)
-        mask = np.zeros(self.scan.checksum.n_rows, dtype=bool)
+        mask = np.zeros(self.scan.checksum.n_samples, dtype=bool)
         mask[self._global(numbers)] = True
         chosen = numbers if self.rows is None else self.rows[numbers]
         reading = replace(self.reading, mask=np.packbits(mask))
@@ -360,11 +364,11 @@ class BlockRows:
         )
         expected = self.scan.checksum
         if checksum != expected or result is None:
-            count = checksum.n_rows
-            what = f"{count} with other values" if count == expected.n_rows else f"{count}"
+            count = checksum.n_samples
+            what = f"{count} with other values" if count == expected.n_samples else f"{count}"
             raise ValueError(
-                f"X: expected the {expected.n_rows} samples of the first pass in every pass, got "
-                f"{what}: the blocks have changed"
+                f"X: expected the {expected.n_samples} samples of the first pass in every pass, "
+                f"got {what}: the blocks have changed"
             )
         return result
 
@@ -385,7 +389,7 @@ class BlockRows:
 
     def together(self) -> Block:
         """All features, held in memory."""
-        raw = self.take(np.arange(self.n_rows))
+        raw = self.take(np.arange(self.n_samples))
         return Block(self.reading.whole(raw.X), raw.y, raw.weight)
 
     def _global(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
@@ -394,7 +398,7 @@ class BlockRows:
         return chosen if mask is None else np.flatnonzero(mask)[chosen]
 
 
-LabelledRows: TypeAlias = MemoryRows | BlockRows
+LabelledSamples: TypeAlias = MemorySamples | BlockSamples
 """Samples of a fit: labelled, with positive weights, numbered from 0."""
 
 
@@ -406,7 +410,7 @@ def scan_blocks(
     n_threads: int | None = None,
     allows_missing: bool = False,
     class_weight: ClassWeight = None,
-) -> BlockRows:
+) -> BlockSamples:
     """Scan blocks of labelled samples; a second pass fits the completion of missing entries.
 
     Parameters
@@ -430,7 +434,7 @@ def scan_blocks(
     result = blocks.reduce(reductions.scan, reductions.merge_scans, reading, moments)
     result.pieces.sort(key=lambda piece: piece.start)
     _check_order(result.pieces)
-    if result.checksum.n_rows == 0:
+    if result.checksum.n_samples == 0:
         raise ValueError("X: expected at least one sample, got none")
     check_some_weight(len(result.table) > 0)
     classes, unit = result.table.classes, weight_unit(result.heaviest)
@@ -444,12 +448,12 @@ def scan_blocks(
         factors = factors / weight_unit(float(factors.max()) * (result.heaviest / unit or 1.0))
         result.weight = float(factors @ sums)
         known = replace(known, class_factors=factors)
-    rows = BlockRows(blocks, known, result)
+    rows = BlockSamples(blocks, known, result)
     if not result.missing:
         return rows
     result.moments = None  # of blocks without missing entries only
-    some = rows.take(sampled(rows.n_rows, rows.n_features))
-    gaussian = GaussianRows.fit(some.X, some.weight, n_threads=n_threads)
+    some = rows.take(sampled(rows.n_samples, rows.n_features))
+    gaussian = GaussianImputer.fit(some.X, some.weight, n_threads=n_threads)
     encoder = blocks.encoder
     warn_empty(gaussian, blocks.column_names if encoder is None else [*encoder.feature_names_])
     return rows.read_as(replace(known, completion=gaussian))
@@ -470,14 +474,14 @@ def _check_order(pieces: list[Piece]) -> None:
             raise ValueError(
                 f"X: expected a block that starts at row {expected}, got one at {piece.start}"
             )
-        expected += piece.n_rows
+        expected += piece.n_samples
 
 
 def labelled_moments(
     block: Block,
     classes: Labels,
     n_threads: int | None = None,
-    completion: GaussianRows | None = None,
+    completion: GaussianImputer | None = None,
 ) -> ClassMoments:
     """Class moments of a block whose labels are indices of `classes`.
 

@@ -9,7 +9,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from eigenfeat._base.labels import check_two_labels, plain_labels
 from eigenfeat._base.validation import FLOATS
-from eigenfeat.expansion.features import ExpandedRows
+from eigenfeat.expansion.features import ExpandedFeatures
 from eigenfeat.samples.completion import ALLOW_NAN
 from eigenfeat.samples.estimator import (
     encoded_names,
@@ -19,7 +19,7 @@ from eigenfeat.samples.estimator import (
     validate_columns,
     validate_data,
 )
-from eigenfeat.samples.labelled import BlockRows, LabelledRows, MemoryRows, scan_blocks
+from eigenfeat.samples.labelled import BlockSamples, LabelledSamples, MemorySamples, scan_blocks
 from eigenfeat.samples.weights import class_weighted, weighted_rows
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def prepare(
     small: bool = False,
     moments: bool = True,
     class_weight: ClassWeight = None,
-) -> LabelledRows:
+) -> LabelledSamples:
     """Check the samples, labels and weights of a fit.
 
     Sets what an estimator knows of its input: `n_features_in_`, the names and the encoder of its
@@ -48,7 +48,7 @@ def prepare(
     ----------
     estimator : estimator
         Those with `categorical_features` accept tables with categories.
-    X : array-like, sparse matrix, ExpandedRows, RowBlocks, Dask collection, or prepared samples
+    X : array-like, sparse matrix, ExpandedFeatures, RowBlocks, Dask collection, or prepared samples
         Blocks that fit into memory are read; see `RowBlocks.in_memory`.
     y : array-like
         Labels; None with blocks, which contain labels and weights.
@@ -65,18 +65,18 @@ def prepare(
 
     Returns
     -------
-    MemoryRows or BlockRows
+    MemorySamples or BlockSamples
         Samples of at least two classes.
     """
     blocks, n_threads = None, getattr(estimator, "n_threads", None)
-    if isinstance(X, MemoryRows | BlockRows):
+    if isinstance(X, MemorySamples | BlockSamples):
         keep_columns(estimator, None, X.n_features)
         check_two_labels(X.classes)
         return X
-    if not isinstance(X, ExpandedRows):
+    if not isinstance(X, ExpandedFeatures):
         blocks = given_blocks(X, y, sample_weight, estimator=estimator)
     whole = None if blocks is None else blocks.in_memory()
-    samples: LabelledRows
+    samples: LabelledSamples
     if blocks is not None and (whole is None or whole.y is None or not len(whole)):
         samples = scan_blocks(
             blocks,
@@ -96,7 +96,7 @@ def prepare(
         check_classification_targets(y)
         X, y, weight = weighted_rows(X, y, sample_weight)
         weight = class_weighted(class_weight, y, weight)
-        samples = MemoryRows.completed(X, y, weight, n_threads, encoded_names(estimator))
+        samples = MemorySamples.completed(X, y, weight, n_threads, encoded_names(estimator))
     check_two_labels(samples.classes)
     keep_completion(estimator, samples.completion)
     return samples
@@ -116,7 +116,7 @@ def _checked(
     estimator: Any, X: Any, y: Any, sample_weight: Any, options: dict[str, Any]
 ) -> tuple[Any, Any]:
     """Samples in memory as numbers, and labels."""
-    if isinstance(X, ExpandedRows):
+    if isinstance(X, ExpandedFeatures):
         keep_columns(estimator, None, X.shape[1])
         y = np.asarray(plain_labels(y))
         if y.shape != (len(X),):

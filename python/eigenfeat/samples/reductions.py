@@ -5,8 +5,8 @@ and commutative to rounding, so that any tree will do; `RowBlocks.reduce`, Dask,
 ``treeReduce`` or Ray call them alike. They have no effects, and a result that was lost with its
 worker can be computed again.
 
-They take blocks of raw rows. Sums over feature rows, as `BlockRows` reads them, are with what needs
-them: `labelled_moments` and those of `linear.logit_problem`.
+The functions take blocks of raw samples. Sums over features, as `BlockSamples` reads them, are in
+the files that use them (`labelled_moments`, `linear.logit_problem`).
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class Piece:
     """Labels of one block."""
 
     start: int
-    n_rows: int
+    n_samples: int
     codes: Codes  # (m,) indices into `labels`, of the samples with weight
     labels: tuple[Hashable, ...]
     weighted: npt.NDArray[np.bool_] | None  # mask of the samples with weight; None: all

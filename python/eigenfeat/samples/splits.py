@@ -65,12 +65,12 @@ def check_held_out(codes: Codes, classes: Labels, fraction: float, purpose: str)
 def checked_splitter(
     cv: int | BaseCrossValidator | Iterable[tuple[ArrayLike, ArrayLike]] | None,
     y: Labels,
-    n_rows: int,
+    n_samples: int,
 ) -> BaseCrossValidator:
     """Turn `cv` into a splitter of samples with labels y, as scikit-learn does.
 
-    Sample numbers and flags of pairs are of `n_rows` samples. ValueError if `cv` is neither folds,
-    a splitter nor pairs, or names a sample that is not there.
+    Pairs contain indices below `n_samples`, or `n_samples` flags. ValueError if `cv` is neither
+    a number of folds, a splitter nor pairs, or if an index is out of range.
     """
     if isinstance(cv, Integral):
         if not 2 <= int(cv) <= len(y):
@@ -78,7 +78,7 @@ def checked_splitter(
                 f"cv: expected 2 to {len(y)} folds, one sample in each, got {show(cv)}"
             )
     elif not hasattr(cv, "split") or isinstance(cv, str):
-        cv = _pairs(cv, n_rows)
+        cv = _pairs(cv, n_samples)
     return _NamedSplitter(check_cv(cv, y, classifier=True), cv)
 
 

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
     from eigenfeat._base.types import Floats, Targets
-    from eigenfeat.expansion.features import ExpandedRows
+    from eigenfeat.expansion.features import ExpandedFeatures
 
 __all__ = ["class_factors", "class_weighted", "row_weights", "weighted_rows"]
 
-_Rows = TypeVar("_Rows", bound="Floats | csr_array | ExpandedRows | NDArray[np.intp]")
+_Rows = TypeVar("_Rows", bound="Floats | csr_array | ExpandedFeatures | NDArray[np.intp]")
 _Labels = TypeVar("_Labels", bound="Targets")
 # Newer scikit-learn has an error of its own for weights that are all 0.
 _ALLOW = "allow_all_zero_weights"

@@ -47,7 +47,7 @@ from eigenfeat.linear.logistic import (
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils.class_matrices import SingularDenominatorError
 from eigenfeat.samples.blocks import Block
-from eigenfeat.samples.labelled import MemoryRows
+from eigenfeat.samples.labelled import MemorySamples
 from eigenfeat.tables.trees import Nodes, Trees, unequal
 from eigenfeat.tables.views import (
     MOST_BINS,
@@ -60,7 +60,7 @@ from eigenfeat.tables.views import (
 
 if TYPE_CHECKING:
     from eigenfeat._base.types import Codes, Labels
-    from eigenfeat.samples.labelled import LabelledRows
+    from eigenfeat.samples.labelled import LabelledSamples
 
 __all__ = [
     "LOG_FLOOR",
@@ -79,7 +79,7 @@ __all__ = [
 ]
 
 _Array = NDArray[np.float64]
-_Parts = Sequence[tuple["LabelledRows", "LabelledRows"]]
+_Parts = Sequence[tuple["LabelledSamples", "LabelledSamples"]]
 
 VIEWS = ("columns", "splines", "gem", "gem_ranks", "kernel", "interactions", "forest", "boosting")
 
@@ -140,14 +140,14 @@ class Samples:
 
     Attributes
     ----------
-    rows : MemoryRows
+    rows : MemorySamples
         Complete columns with labels and weights.
     table : Table
         The same columns with indicators of gaps, as views read them.
     seed : int
     """
 
-    rows: MemoryRows
+    rows: MemorySamples
     table: Table
     seed: int
 
@@ -174,11 +174,11 @@ class Samples:
     @property
     def is_large(self) -> bool:
         """Whether one fold is held out, and some views are smaller."""
-        return self.rows.n_rows > MANY_SAMPLES
+        return self.rows.n_samples > MANY_SAMPLES
 
-    def with_features(self, features: Any) -> MemoryRows:
+    def with_features(self, features: Any) -> MemorySamples:
         """The samples with other features."""
-        return MemoryRows.of_features(self.rows, features)
+        return MemorySamples.of_features(self.rows, features)
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,7 +258,7 @@ class LogitView(View):
         """Penalties to try, from large to small."""
         return PENALTIES
 
-    def fold_independent(self, samples: Samples) -> LabelledRows | None:
+    def fold_independent(self, samples: Samples) -> LabelledSamples | None:
         """Features of all samples, where no fold's features differ and one metric serves all."""
         return None
 
@@ -271,7 +271,7 @@ class LogitView(View):
         starts: list[Start | None] = []
         codes, weight = _held(samples, folds)
         for train, held in self.fold_features(samples, folds):
-            stop = _never if found or held.n_rows < _MIN_CHOOSING else _Rising(held)
+            stop = _never if found or held.n_samples < _MIN_CHOOSING else _Rising(held)
             logits_of, starts = held_out_logits_of(logit, train, held, penalties, stop, whole)
             penalties = penalties[: len(logits_of)]
             found.append(logits_of)
@@ -334,7 +334,7 @@ class FixedView(LogitView):
         if self.name == "kernel":
             self.learned = Kernel.fit(samples.table.ranks, np.random.RandomState(samples.seed))
 
-    def fold_independent(self, samples: Samples) -> LabelledRows | None:
+    def fold_independent(self, samples: Samples) -> LabelledSamples | None:
         if self.bounded or not samples.is_large:
             return None
         return samples.with_features(self.features(samples.table, samples.n_threads))
@@ -346,9 +346,9 @@ class FixedView(LogitView):
             return [(rows.subset(train), rows.subset(held)) for train, held in folds.parts]
         return [(self._part(samples, a), self._part(samples, b)) for a, b in folds.parts]
 
-    def _part(self, samples: Samples, indices: Codes) -> MemoryRows:
+    def _part(self, samples: Samples, indices: Codes) -> MemorySamples:
         features = self.features(samples.table.subset(indices), samples.n_threads)
-        return MemoryRows.of_features(samples.rows.subset(indices), features)
+        return MemorySamples.of_features(samples.rows.subset(indices), features)
 
 
 class GemView(LogitView):
@@ -377,7 +377,7 @@ class GemView(LogitView):
         rows = self._rows(samples)
         if self.scale == "auto":  # one choice for all folds
             self.scale = self._gem(samples).fit_samples(rows).scale_
-        out: list[tuple[LabelledRows, LabelledRows]] = []
+        out: list[tuple[LabelledSamples, LabelledSamples]] = []
         for (train, held), moments in zip(folds.parts, _moments_outside(rows, folds), strict=True):
             try:
                 layer = as_layer(self._gem(samples).fit_moments(moments))
@@ -391,26 +391,26 @@ class GemView(LogitView):
             return table.ranks
         return table.X[:, : len(table.X[0]) - table.statistics.n_gaps]
 
-    def _rows(self, samples: Samples) -> MemoryRows:
+    def _rows(self, samples: Samples) -> MemorySamples:
         """The samples whose moments are taken; missing entries count with their covariances."""
         return (
             samples.with_features(samples.table.ranks) if self.inputs == "ranks" else samples.rows
         )
 
     @staticmethod
-    def _part(rows: MemoryRows, layer: Layer | None, indices: Codes) -> MemoryRows:
+    def _part(rows: MemorySamples, layer: Layer | None, indices: Codes) -> MemorySamples:
         """Features of some samples; without a layer one that is 0."""
         part = rows.subset(indices)
         if layer is None:
-            return MemoryRows.of_features(part, np.zeros((len(indices), 1)))
+            return MemorySamples.of_features(part, np.zeros((len(indices), 1)))
         features = layer_features(part.block.X, [layer], False, part.n_threads)
-        return MemoryRows.of_features(part, features)
+        return MemorySamples.of_features(part, features)
 
     def _gem(self, samples: Samples) -> GEM:
         return GEM(scale=self.scale, random_state=samples.seed, n_threads=samples.n_threads)
 
 
-def _moments_outside(rows: MemoryRows, folds: Folds) -> list[ClassMoments]:
+def _moments_outside(rows: MemorySamples, folds: Folds) -> list[ClassMoments]:
     """Moments of the samples to train on, for each fold."""
     if not folds.complementary:
         return [rows.subset(train).moments() for train, _ in folds.parts]
@@ -438,7 +438,7 @@ class InteractionsView(LogitView):
         tables = [self._tables(samples, group) for group in groups]
         # Counts are whole numbers, whose differences are exact.
         total = reduce(np.add, tables) if tables and samples.weight is None else None
-        out: list[tuple[LabelledRows, LabelledRows]] = []
+        out: list[tuple[LabelledSamples, LabelledSamples]] = []
         for fold, (train, held) in enumerate(folds.parts):
             if total is not None:
                 outside = total - tables[fold]
@@ -450,9 +450,9 @@ class InteractionsView(LogitView):
             out.append((self._part(samples, train), self._part(samples, held)))
         return out
 
-    def _part(self, samples: Samples, indices: Codes) -> MemoryRows:
+    def _part(self, samples: Samples, indices: Codes) -> MemorySamples:
         features = self.features(samples.table.subset(indices), samples.n_threads)
-        return MemoryRows.of_features(samples.rows.subset(indices), features)
+        return MemorySamples.of_features(samples.rows.subset(indices), features)
 
     @staticmethod
     def _chosen(samples: Samples, indices: Codes | slice, tables: _Array) -> Interactions:
@@ -486,7 +486,7 @@ class ForestView(View):
 
     def cross_fit(self, samples: Samples, folds: Folds) -> Trial:
         """As `View.cross_fit`."""
-        n = samples.rows.n_rows
+        n = samples.rows.n_samples
         forest = RandomForestClassifier(
             n_estimators=_TREES_OF_MANY if samples.is_large else _TREES,
             max_samples=_MAX_GROWN if n > _MAX_GROWN else None,
@@ -540,7 +540,7 @@ class BoostingView(View):
 
     def fit(self, samples: Samples, trial: Trial) -> None:
         """As `View.fit`."""
-        self._grow(samples, np.arange(samples.rows.n_rows))
+        self._grow(samples, np.arange(samples.rows.n_samples))
 
     def _grow(self, samples: Samples, indices: Codes) -> None:
         from threadpoolctl import threadpool_limits
@@ -598,7 +598,7 @@ class EstimatorView(View):
 
     def fit(self, samples: Samples, trial: Trial) -> None:
         """As `View.fit`."""
-        self._fit(samples, np.arange(samples.rows.n_rows))
+        self._fit(samples, np.arange(samples.rows.n_samples))
 
     def _fit(self, samples: Samples, indices: Codes) -> None:
         options = {}
@@ -651,7 +651,7 @@ def _reason_against(name: str, names: Sequence[str], samples: Samples) -> str:
         return ""
     if varying == 0:
         return "no column with spread"
-    if name == "boosting" and samples.rows.n_rows < _MIN_BOOSTED:
+    if name == "boosting" and samples.rows.n_samples < _MIN_BOOSTED:
         return f"fewer than {_MIN_BOOSTED:,} samples"
     if name == "boosting" and k > _MAX_BOOSTED_CLASSES:
         return f"more than {_MAX_BOOSTED_CLASSES} classes"
@@ -684,7 +684,7 @@ def _held(samples: Samples, folds: Folds) -> tuple[Codes, _Array | None]:
 class _Rising:
     """Whether log losses of smaller and smaller penalties have begun to rise."""
 
-    def __init__(self, held: LabelledRows) -> None:
+    def __init__(self, held: LabelledSamples) -> None:
         block = held.together()
         self._codes, self._weight = np.asarray(block.y, dtype=np.intp), block.weight
         self._least = np.inf

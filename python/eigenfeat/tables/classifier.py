@@ -29,7 +29,7 @@ from eigenfeat.samples.estimator import (
     validate_columns,
     with_steps,
 )
-from eigenfeat.samples.labelled import MemoryRows
+from eigenfeat.samples.labelled import MemorySamples
 from eigenfeat.samples.out_of_core import FromLogits, over_blocks
 from eigenfeat.samples.prepare import input_options, prepare
 from eigenfeat.tables.classification_views import (
@@ -44,7 +44,7 @@ from eigenfeat.tables.views import Table, TableStatistics
 
 if TYPE_CHECKING:
     from eigenfeat.expansion.features import Layer
-    from eigenfeat.samples.labelled import LabelledRows
+    from eigenfeat.samples.labelled import LabelledSamples
 
 __all__ = ["TableClassifier"]
 
@@ -100,7 +100,7 @@ class TableClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstim
         Names of the input features, if they have names.
     columns_ : TableColumns
         Encoder of categories; only if `fit` had some.
-    completion_ : GaussianRows
+    completion_ : GaussianImputer
         The Gaussian that completes missing numbers; only if `fit` had some.
 
     See Also
@@ -193,7 +193,7 @@ class TableClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstim
             reason = _why_one_view(rows)
             if names == ["gem"] and not estimators:
                 self._fit_gem(rows, names, "")
-            elif isinstance(rows, MemoryRows) and not reason:
+            elif isinstance(rows, MemorySamples) and not reason:
                 self._fit_pool(rows, names, estimators)
             elif self.views == "auto":
                 self._fit_gem(rows, names, reason)
@@ -227,7 +227,7 @@ class TableClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstim
             estimators[f"{kind} {count + 1}" if count else kind] = EstimatorView(one)
         return [name for name in VIEWS if name in names], estimators
 
-    def _fit_gem(self, rows: LabelledRows, names: list[str], reason: str) -> None:
+    def _fit_gem(self, rows: LabelledSamples, names: list[str], reason: str) -> None:
         """Fit the paper's classifier as the only view."""
         started = time.perf_counter()
         alone = GEMClassifier(random_state=self.random_state, n_threads=self.n_threads)
@@ -245,7 +245,7 @@ class TableClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstim
         self.views_, self.layers_, self.out_of_fold_proba_ = [view, *others], alone.layers_, None
 
     def _fit_pool(
-        self, rows: MemoryRows, names: list[str], estimators: dict[str, EstimatorView]
+        self, rows: MemorySamples, names: list[str], estimators: dict[str, EstimatorView]
     ) -> None:
         """Fit a pool of views."""
         started = time.perf_counter()
@@ -325,9 +325,9 @@ class TableClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstim
         return tags
 
 
-def _why_one_view(rows: LabelledRows) -> str:
+def _why_one_view(rows: LabelledSamples) -> str:
     """Why the samples can have the view "gem" alone; empty if they can have others."""
-    if not isinstance(rows, MemoryRows) or not rows.dense:
+    if not isinstance(rows, MemorySamples) or not rows.dense:
         return "sparse samples and blocks of rows have GEM features of the columns alone"
     if len(rows.classes) > _MAX_CLASSES:
         return f"more than {_MAX_CLASSES} classes"

@@ -172,7 +172,7 @@ def _logits(views: Sequence[PooledView], table: Table, n_threads: int | None) ->
 
 def _draw_folds(samples: Samples) -> Folds:
     """Stratified folds by the number of samples; one fold where they are many."""
-    n, k = samples.rows.n_rows, len(samples.classes)
+    n, k = samples.rows.n_samples, len(samples.classes)
     random = np.random.RandomState(samples.seed)
     count = next((folds for most, folds in _FOLDS if n <= most), 1)
     if count > 1:
@@ -187,7 +187,7 @@ def _draw_folds(samples: Samples) -> Folds:
 
 def _out_of_fold(logits: Sequence[_Array], folds: Folds, samples: Samples) -> _Array:
     """Probabilities (n, k) by weights of the other folds; NaN for samples that are in no fold."""
-    out = np.full((samples.rows.n_rows, len(samples.classes)), np.nan)
+    out = np.full((samples.rows.n_samples, len(samples.classes)), np.nan)
     held = folds.held
     fold = np.repeat(np.arange(len(folds.parts)), [len(part[1]) for part in folds.parts])
     codes: Codes = samples.codes[held]

@@ -110,7 +110,7 @@ class TableRegressor(Verbose, MultiOutputMixin, RegressorMixin, BaseEstimator):
         of weight 0 and, with more than 20,000 samples, for those outside the one fold.
     target_mean_, target_scale_, target_range_ : (q,), (q,) and (2, q) arrays
         Means and standard deviations of the outputs, and their range in these units.
-    columns_, completion_ : TableColumns, GaussianRows
+    columns_, completion_ : TableColumns, GaussianImputer
         Encoder of categories, and the Gaussian of missing numbers; only if `fit` had some.
     n_features_in_, feature_names_in_ : int, (d,) array of str
         Number of input features, and their names if they had names.

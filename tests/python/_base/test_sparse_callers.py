@@ -122,7 +122,9 @@ USES = {name: fitted(name) for name in TAKE_SPARSE} | {
     "blocks": in_blocks,
     "ClassMoments": moments,
     "noise": noise,
-    "ExpandedRows": lambda rows: [ef.expansion.ExpandedRows(rows, np.eye(4)[:, :3]).toarray()],
+    "ExpandedFeatures": lambda rows: [
+        ef.expansion.ExpandedFeatures(rows, np.eye(4)[:, :3]).toarray()
+    ],
     "expand": lambda rows: [expansion.expand(rows, np.eye(4)[:, :3])],
 }
 # What brings samples to one form is shared; these come to it in ways of their own.

@@ -1,4 +1,4 @@
-"""Feature rows that are never formed: `ExpandedRows`, and the core's products with them."""
+"""Feature rows that are never formed: `ExpandedFeatures`, and the core's products with them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from eigenfeat.expansion.features import ExpandedRows, core_rows, expand, take_rows
+from eigenfeat.expansion.features import ExpandedFeatures, core_rows, expand, take_rows
 from eigenfeat.linear.logistic import MultinomialLogit
 
 EXPANSIONS = ("half_wave", "shifted", "polynomial", "none")
@@ -44,7 +44,7 @@ def by_hand(X, V, offset, expansion, powers, include_input):
 def test_features_by_hand(parts, expansion, include_input, kind):
     X, V, offset = parts
     source = {"csr": sp.csr_matrix(X), "float32": X.astype(np.float32)}.get(kind, X)
-    rows = ExpandedRows(source, V, offset, expansion, (1, 3), include_input)
+    rows = ExpandedFeatures(source, V, offset, expansion, (1, 3), include_input)
     if kind == "stored":
         rows = rows.stored()
         assert (rows.X is None) == (not include_input)
@@ -62,7 +62,7 @@ def test_features_by_hand(parts, expansion, include_input, kind):
 @pytest.mark.parametrize("constant", [False, True])
 def test_products_with_the_core(parts, rng, expansion, constant):
     X, V, offset = parts
-    rows = ExpandedRows(X, V, offset, expansion, (2, 1), True)
+    rows = ExpandedFeatures(X, V, offset, expansion, (2, 1), True)
     phi = rows.toarray()
     if constant:
         phi = np.hstack([phi, np.ones((40, 1))])
@@ -71,7 +71,7 @@ def test_products_with_the_core(parts, rng, expansion, constant):
     for source in (
         rows,
         rows.stored(),
-        ExpandedRows(sp.csr_array(X), V, offset, expansion, (2, 1), True),
+        ExpandedFeatures(sp.csr_array(X), V, offset, expansion, (2, 1), True),
     ):
         core = core_rows(source, constant)
         assert (core.n_rows, core.n_columns) == phi.shape
@@ -92,7 +92,7 @@ def test_plain_rows_in_the_core(rng, kind):
 
 def test_stored_projections_are_the_rows_projections(parts):
     X, V, offset = parts
-    rows = ExpandedRows(X, V, offset)
+    rows = ExpandedFeatures(X, V, offset)
     stored = rows.stored(n_threads=1)
     assert_array_equal(stored.projections, expand(X, V, offset, expansion="none"))
     assert stored.stored() is stored
@@ -108,7 +108,7 @@ def test_rows_of_any_type(parts, dtype):
     expected = by_hand(X.astype(float), V, offset, "half_wave", (1, 2, 3), True)
     sources = [X] if dtype == np.float16 else [X, sp.csr_matrix(X)]
     for source in sources:
-        rows = ExpandedRows(source, V, offset, include_input=True)
+        rows = ExpandedFeatures(source, V, offset, include_input=True)
         assert rows.dtype == np.float64
         assert_allclose(rows.toarray(), expected, atol=1e-12)
         W = np.ones((rows.shape[1], 1))
@@ -137,30 +137,30 @@ def test_rows_of_any_type(parts, dtype):
 def test_what_does_not_fit_is_named(parts, change, message):
     X, V, offset = parts
     with pytest.raises(ValueError, match=message):
-        ExpandedRows(**({"X": X, "directions": V, "offset": offset} | change))
+        ExpandedFeatures(**({"X": X, "directions": V, "offset": offset} | change))
 
 
 def test_input_needs_rows_even_with_projections(parts):
     X, V, _ = parts
     with pytest.raises(ValueError, match="X: expected samples"):
-        ExpandedRows(None, V, projections=X @ V, include_input=True)
-    assert ExpandedRows(None, V, projections=X @ V).shape == (40, 54)
+        ExpandedFeatures(None, V, projections=X @ V, include_input=True)
+    assert ExpandedFeatures(None, V, projections=X @ V).shape == (40, 54)
 
 
 @pytest.mark.parametrize("entry", [np.nan, np.inf])
 def test_rows_that_are_not_finite_give_no_prediction(entry):
     random = np.random.RandomState(0)
     X, directions = random.standard_normal((60, 4)), random.standard_normal((4, 3))
-    model = MultinomialLogit().fit(ExpandedRows(X, directions), np.arange(60) % 3)
+    model = MultinomialLogit().fit(ExpandedFeatures(X, directions), np.arange(60) % 3)
     X[7, 2] = entry
     with pytest.raises(ValueError, match=r"X: expected features of finite logits, .* in row 7"):
-        model.predict(ExpandedRows(X, directions))
+        model.predict(ExpandedFeatures(X, directions))
 
 
 def test_columns_without_directions():
     X = np.arange(12.0).reshape(4, 3)
     none = np.empty((3, 0))
-    for rows in (ExpandedRows(X, none, include_input=True), ExpandedRows(X, none)):
+    for rows in (ExpandedFeatures(X, none, include_input=True), ExpandedFeatures(X, none)):
         expected = X if rows.include_input else np.empty((4, 0))
         assert_array_equal(rows.toarray(), expected)
         assert_array_equal(rows.stored().toarray(), expected)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from eigenfeat.expansion.features import ExpandedRows, core_rows, expand
+from eigenfeat.expansion.features import ExpandedFeatures, core_rows, expand
 from eigenfeat.linear.logistic import MultinomialLogit
 
 DTYPES = [np.float32, np.float64]
@@ -16,7 +16,7 @@ def expanded(rng, n, F, expansion, dtype, *, stored=True, filled=1.0):
     """Rows (n, 24) of which a share is not 0, on F directions with an offset."""
     X = rng.standard_normal((n, 24)) * (rng.random((n, 24)) < filled)
     V, offset = rng.standard_normal((24, F)) / 5, rng.standard_normal(F) / 5
-    rows = ExpandedRows(X.astype(dtype), V.astype(dtype), offset.astype(dtype), expansion)
+    rows = ExpandedFeatures(X.astype(dtype), V.astype(dtype), offset.astype(dtype), expansion)
     return rows.stored() if stored else rows
 
 
@@ -73,7 +73,7 @@ def test_what_is_not_finite_stays_so(rng, bad):
     rows = expanded(rng, 70, 20, "half_wave", np.float32)
     P = rows.projections.copy()
     P[33, 18] = bad
-    core = core_rows(ExpandedRows(None, rows.directions, projections=P), False)
+    core = core_rows(ExpandedFeatures(None, rows.directions, projections=P), False)
     W = rng.standard_normal((120, 3)).astype(np.float32) + 10
     finite = np.isfinite(core.scores(W, 1)).all(axis=1)
     assert_array_equal(np.flatnonzero(~finite), [33])

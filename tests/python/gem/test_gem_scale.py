@@ -76,7 +76,7 @@ def test_a_large_first_batch_decides(rng):
     X, y = mixed_units(rng)
     gem = GEM().partial_fit(X[:400], y[:400]).partial_fit(X[400:] * 5, y[400:])
     assert gem.scale_report_.basis == "trial"
-    assert gem.scale_report_.n_rows <= 400
+    assert gem.scale_report_.n_samples <= 400
     together = np.vstack([X[:400], X[400:] * 5])
     np.testing.assert_allclose(gem.column_scale_, together.std(axis=0), rtol=1e-9)
     small = GEM().partial_fit(X[:50], y[:50]).partial_fit(X[50:], y[50:])

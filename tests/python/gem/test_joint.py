@@ -15,7 +15,7 @@ from sklearn.metrics import log_loss
 from eigenfeat import GEMClassifierCV, GEMEnsemble
 from eigenfeat._base.core import core
 from eigenfeat.samples import ArrayBlocks, GeneratedBlocks
-from eigenfeat.samples.labelled import MemoryRows
+from eigenfeat.samples.labelled import MemorySamples
 
 X, Y = load_digits(return_X_y=True)
 TRAIN, TEST = slice(0, 900), slice(900, None)
@@ -225,7 +225,7 @@ def test_held_out_samples_give_the_temperature():
     options = {"epochs": 30, "threshold": None, "perturbation": 0.0, "penalty": 1e-4}
     model = joint_classifier(**options, temperature="auto").fit(rows, y)
     assert model.temperature_ > 1.5
-    some, held_out = model._split(MemoryRows.of(rows, y, None, None))
+    some, held_out = model._split(MemorySamples.of(rows, y, None, None))
     assert len(held_out) == 300
     assert np.intersect1d(some, held_out).size == 0
     plain = joint_classifier(**options).fit(rows[some], y[some])

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris, load_wine
 
 from eigenfeat import GEM
-from eigenfeat.expansion import ExpandedRows
+from eigenfeat.expansion import ExpandedFeatures
 from eigenfeat.linear.calibrated import CalibratedLeastSquares, ScoreMap, on_simplex
 
 
@@ -22,7 +22,7 @@ def digits():
     X, y = load_digits(return_X_y=True)
     gem = GEM(n_directions=3, pairs="hypercube").fit(X[:900], y[:900])
     rows = [
-        ExpandedRows(part.astype(np.float32), gem.directions_, gem.offset_)
+        ExpandedFeatures(part.astype(np.float32), gem.directions_, gem.offset_)
         for part in (X[:900], X[900:])
     ]
     return rows[0], y[:900], rows[1], y[900:]

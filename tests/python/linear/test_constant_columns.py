@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 import eigenfeat as ef
 from eigenfeat import CalibratedLeastSquares, MultinomialLogit, TableClassifier
 from eigenfeat.linear.logit_problem import LogitProblem, Penalty
-from eigenfeat.samples.labelled import MemoryRows
+from eigenfeat.samples.labelled import MemorySamples
 
 MODELS = {
     "columns": MultinomialLogit(),
@@ -124,7 +124,7 @@ def test_flat_features_of_a_problem():
     X = np.column_stack(
         [noise, np.full(60, 0.1), np.zeros(60), 1 + 2.0**-52 * np.sign(noise[:, 0])]
     )
-    rows = MemoryRows.of(X, np.arange(60) % 2, None, 1)
+    rows = MemorySamples.of(X, np.arange(60) % 2, None, 1)
     assert_array_equal(LogitProblem(rows, constant=True).flat, [0, 0, 1, 1, 1, 0])
     assert_array_equal(LogitProblem(rows, constant=False).flat, [0, 0, 0, 1, 0])
     problem = LogitProblem(rows, constant=True)

@@ -13,7 +13,7 @@ from eigenfeat import MultinomialLogit, load, save
 from eigenfeat.linear.gaussian import GaussianClasses
 from eigenfeat.linear.logit_problem import LogitProblem
 from eigenfeat.samples import ArrayBlocks
-from eigenfeat.samples.labelled import MemoryRows
+from eigenfeat.samples.labelled import MemorySamples
 
 GAUSSIAN = {"solver": "gaussian", "temperature": "auto"}
 
@@ -67,7 +67,7 @@ def logits(x, means, H, log_shares):
 
 
 def gaussian_classes(X, y, weight, common):
-    rows = MemoryRows.of(X, y, weight, 2)
+    rows = MemorySamples.of(X, y, weight, 2)
     return GaussianClasses(LogitProblem(rows, constant=True), common, np.random.RandomState(0))
 
 

@@ -11,7 +11,7 @@ from logit_problems import problem
 from eigenfeat import CalibratedLeastSquares, MultinomialLogit
 from eigenfeat.linear.logit_problem import LogitProblem, Penalty
 from eigenfeat.samples import ArrayBlocks, GeneratedBlocks
-from eigenfeat.samples.labelled import MemoryRows, scan_blocks
+from eigenfeat.samples.labelled import MemorySamples, scan_blocks
 
 
 def logit(**options):
@@ -112,7 +112,7 @@ def test_a_summed_gram_matrix_makes_the_metric_of_rows_in_memory(digits, dtype):
     X, y = digits[0].astype(dtype), digits[1]
     rows = scan_blocks(ArrayBlocks(X, y, block_rows=97))
     ours = LogitProblem(rows, constant=True)
-    theirs = LogitProblem(MemoryRows.of(X, y, None, n_threads=1), constant=True)
+    theirs = LogitProblem(MemorySamples.of(X, y, None, n_threads=1), constant=True)
     G = np.random.RandomState(1).randn(65, 10)
     penalty = Penalty(0.03, 0.5, 0.0)
     assert 600 * 64 > 65 * 66  # the matrix is smaller than the rows

@@ -14,7 +14,7 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
-from eigenfeat.expansion.features import ExpandedRows
+from eigenfeat.expansion.features import ExpandedFeatures
 from eigenfeat.linear.logistic import MultinomialLogit
 
 NAMES = ("iris", "wine", "cancer", "digits")
@@ -34,7 +34,7 @@ def same_predictions(a, b, X, other=None, tol=1e-5):
 def expanded(rng):
     X, y = problem("digits")
     V = rng.standard_normal((64, 20)) / 4
-    return ExpandedRows(X, V, 0.1 * rng.standard_normal(20), include_input=True), y
+    return ExpandedFeatures(X, V, 0.1 * rng.standard_normal(20), include_input=True), y
 
 
 # ---- the optimum ---------------------------------------------------------------------------------
@@ -134,7 +134,7 @@ def test_expanded_rows(expanded, kind, expansion):
     rows, y = expanded
     X = sp.csr_matrix(rows.X) if kind == "csr" else rows.X
     X = X.astype(np.float32) if kind == "float32" else X
-    rows = ExpandedRows(X, rows.directions, rows.offset, expansion, (1, 2), True)
+    rows = ExpandedFeatures(X, rows.directions, rows.offset, expansion, (1, 2), True)
     if kind == "stored":
         rows = rows.stored()
     options = {"tol": 1e-6} if kind == "float32" else {"tol": 1e-11}
@@ -372,19 +372,22 @@ def nan_at(X, value=np.nan):
         (lambda X, y: (X, y[:, None]), "y: expected 178 labels"),
         (lambda X, y: (X, None), "y"),
         (lambda X, y: (X, 0 * y), "y: expected samples of at least two classes"),
-        (lambda X, y: (ExpandedRows(nan_at(X.X), X.directions), y), "X: expected finite features"),
+        (
+            lambda X, y: (ExpandedFeatures(nan_at(X.X), X.directions), y),
+            "X: expected finite features",
+        ),
     ],
 )
 def test_errors_of_expanded_rows(rng, change, message):
     X, y = problem("wine")
-    X = ExpandedRows(X, rng.standard_normal((13, 6)))
+    X = ExpandedFeatures(X, rng.standard_normal((13, 6)))
     model = MultinomialLogit().fit(X, y)
     before = state(model)
     with pytest.raises(ValueError, match=message):
         model.fit(*change(X, y))
     assert state(model) == before
     with pytest.raises(ValueError, match="X: expected 36 features, got 12"):
-        model.predict(ExpandedRows(X.X, X.directions, powers=(1,)))
+        model.predict(ExpandedFeatures(X.X, X.directions, powers=(1,)))
 
 
 @pytest.mark.parametrize("penalties", [[], [0.1, -1.0], [0.1, np.nan], [np.inf], ["a"]])

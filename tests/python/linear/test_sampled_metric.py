@@ -8,7 +8,7 @@ from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
 from eigenfeat.linear.logistic import MultinomialLogit, fit_near, held_out_logits_of
-from eigenfeat.samples.labelled import MemoryRows
+from eigenfeat.samples.labelled import MemorySamples
 
 
 def wide(rng, *, n=240, p=400, k=3, dtype=np.float64):
@@ -73,7 +73,7 @@ def test_a_feature_that_is_far_larger_outside_the_fold_does_not_end_the_search(r
     X = rng.standard_normal((n, p)) + 0.5 * np.eye(k, p)[y]
     X[:, 5] *= 1e-3
     X[1500::50, 5] = 300 * rng.standard_normal(30)
-    samples = MemoryRows.of(X.astype(np.float32), y, None, 1)
+    samples = MemorySamples.of(X.astype(np.float32), y, None, 1)
     fold = samples.subset(np.arange(1000)), samples.subset(np.arange(1000, 1500))
     logit = MultinomialLogit(penalty=0.03)
     _, starts = held_out_logits_of(logit, *fold, [0.03], whole=samples if whole else None)

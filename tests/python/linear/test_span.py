@@ -12,7 +12,7 @@ from eigenfeat.linear import logistic
 from eigenfeat.linear.logistic import MultinomialLogit
 from eigenfeat.linear.logit_problem import LogitProblem, Penalty, minimise
 from eigenfeat.linear.span import Span, SpanMetric
-from eigenfeat.samples.labelled import MemoryRows
+from eigenfeat.samples.labelled import MemorySamples
 
 
 def samples(n=90, p=260, k=4, dtype=np.float64, seed=0):
@@ -34,7 +34,7 @@ def samples(n=90, p=260, k=4, dtype=np.float64, seed=0):
 )
 def test_minimum_is_that_over_the_features(dtype, weighted, common, constant):
     X, y, w = samples(dtype=dtype)
-    problem = LogitProblem(MemoryRows.of(X, y, w if weighted else None, 2), constant=constant)
+    problem = LogitProblem(MemorySamples.of(X, y, w if weighted else None, 2), constant=constant)
     penalty = Penalty(0.03, 0.5, 2.0 if common else 0.0, common)
     span = Span.of(problem, penalty, 1e-9)
     metric = SpanMetric.of(span, replace(penalty, energy=0.1))
@@ -61,12 +61,12 @@ def test_minimum_is_that_over_the_features(dtype, weighted, common, constant):
 @pytest.mark.parametrize("coarse", [True, False])
 def test_logits_of_other_samples(coarse):
     X, y, _ = samples()
-    problem = LogitProblem(MemoryRows.of(X, y, None, 2), constant=True)
+    problem = LogitProblem(MemorySamples.of(X, y, None, 2), constant=True)
     penalty = Penalty(0.1, 0.5, 0.0, True)
     whole = Span.of(problem, penalty, 1e-2 if coarse else 1e-9)
     train, held = np.flatnonzero(np.arange(len(y)) % 3), np.flatnonzero(np.arange(len(y)) % 3 == 0)
     span = whole.take(train)
-    part = LogitProblem(MemoryRows.of(X[train], y[train], None, 2), constant=True)
+    part = LogitProblem(MemorySamples.of(X[train], y[train], None, 2), constant=True)
     assert span.pull(penalty) * span.unit == pytest.approx(part.quadratic(penalty)[0], rel=1e-6)
     metric = SpanMetric.of(span, penalty)
     point = span.minimise(penalty, metric, None, tolerance=1e-6, max_iterations=200).point

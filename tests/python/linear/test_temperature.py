@@ -129,7 +129,7 @@ def metrics(monkeypatch):
     metric, made = LogitProblem.metric, []
 
     def kept(self, penalty, damping, sample, **options):
-        made.append((self.n_rows, sample))
+        made.append((self.n_samples, sample))
         return metric(self, penalty, damping, sample, **options)
 
     monkeypatch.setattr(LogitProblem, "metric", kept)

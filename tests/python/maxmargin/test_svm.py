@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 from svm_reference import class_weights, dual_objective, objective, quadratic_program
 
-from eigenfeat.expansion.features import ExpandedRows
+from eigenfeat.expansion.features import ExpandedFeatures
 from eigenfeat.maxmargin import MaxMarginPCA, MaxMarginShift, MulticlassSVM
 
 TIGHT = {"tol": 1e-9, "max_iter": 20_000}
@@ -211,7 +211,7 @@ def test_sparse_duals(rng):
 
 def test_expanded_rows(rng):
     X, y = blobs(rng)
-    rows = ExpandedRows(X, rng.standard_normal((5, 4)))
+    rows = ExpandedFeatures(X, rng.standard_normal((5, 4)))
     model = MulticlassSVM(C=0.1).fit(rows, y)
     formed = MulticlassSVM(C=0.1).fit(rows.toarray(), y)
     assert_array_equal(model.coef_, formed.coef_)

@@ -18,7 +18,7 @@ from eigenfeat import (
 )
 from eigenfeat.rayleigh import QuadraticDiscriminant
 from eigenfeat.samples import ArrayBlocks, GeneratedBlocks
-from eigenfeat.samples.completion import GaussianRows
+from eigenfeat.samples.completion import GaussianImputer
 
 EPS = np.finfo(np.float64).eps
 
@@ -32,7 +32,7 @@ def gaussian(d=7, seed=0):
     scale = 10.0 ** rng.integers(-3, 4, d)
     mean = scale * rng.standard_normal(d)
     standard = covariance / np.outer(unit, unit)
-    return GaussianRows(mean, scale, np.zeros(d), standard, 1, np.zeros(d, bool))
+    return GaussianImputer(mean, scale, np.zeros(d), standard, 1, np.zeros(d, bool))
 
 
 def full_covariance(model):
@@ -116,7 +116,7 @@ def test_mean_and_covariance_are_most_likely():
         np.column_stack([X[known, :2], np.ones(known.sum())]), X[known, 2], rcond=None
     )
     mean = slope[:2] @ X[:, :2].mean(axis=0) + slope[2]
-    model = GaussianRows.fit(X, tol=1e-8, max_iter=1000)
+    model = GaussianImputer.fit(X, tol=1e-8, max_iter=1000)
     found = model.mean + model.scale * model.shift
     np.testing.assert_allclose(found[:2], X[:, :2].mean(axis=0), atol=1e-9)
     assert abs(found[2] - mean) < 0.02
@@ -129,8 +129,8 @@ def test_mean_and_covariance_are_most_likely():
 
 def test_each_iteration_lowers_the_distance_to_the_limit():
     X = incomplete(load_iris(return_X_y=True)[0], 0.3)
-    limit = GaussianRows.fit(X, tol=0, max_iter=300).covariance
-    steps = [GaussianRows.fit(X, tol=0, max_iter=n).covariance for n in (1, 2, 4, 8, 16, 32)]
+    limit = GaussianImputer.fit(X, tol=0, max_iter=300).covariance
+    steps = [GaussianImputer.fit(X, tol=0, max_iter=n).covariance for n in (1, 2, 4, 8, 16, 32)]
     distances = [np.linalg.norm(step - limit) for step in steps]
     assert distances == sorted(distances, reverse=True)
     assert distances[-1] < 0.02 * distances[0]
@@ -139,17 +139,17 @@ def test_each_iteration_lowers_the_distance_to_the_limit():
 def test_constant_columns_stay_constant():
     X = incomplete(np.random.default_rng(0).standard_normal((80, 4)), 0.3)
     X[:, 2] = np.where(np.isnan(X[:, 2]), np.nan, 0.1)
-    model = GaussianRows.fit(X)
+    model = GaussianImputer.fit(X)
     np.testing.assert_array_equal(model.filled(X)[:, 2], 0.1)
     assert not model.spread(np.isnan(X), np.zeros(80, int), 1)[0, 2].any()
     same = np.where(np.isnan(X), np.nan, 0.1)
-    np.testing.assert_array_equal(GaussianRows.fit(same).filled(same), 0.1)
+    np.testing.assert_array_equal(GaussianImputer.fit(same).filled(same), 0.1)
 
 
 def test_more_columns_than_rows():
     rng = np.random.default_rng(0)
     X = incomplete(rng.standard_normal((20, 3)) @ rng.standard_normal((3, 60)), 0.2)
-    filled = GaussianRows.fit(X).filled(X)
+    filled = GaussianImputer.fit(X).filled(X)
     assert np.isfinite(filled).all()
     assert np.abs(filled).max() < 3 * np.nanmax(np.abs(X))
 
@@ -158,8 +158,8 @@ def test_units_and_weights_by_a_factor_change_nothing():
     X = incomplete(load_iris(return_X_y=True)[0], 0.3)
     weight = np.random.default_rng(1).random(len(X))
     unit = np.array([1e-6, 1.0, 2.0**20, 1e6])
-    model = GaussianRows.fit(X, weight)
-    other = GaussianRows.fit(X * unit, 64 * weight)
+    model = GaussianImputer.fit(X, weight)
+    other = GaussianImputer.fit(X * unit, 64 * weight)
     np.testing.assert_allclose(other.covariance, model.covariance, rtol=1e-7, atol=1e-9)
     np.testing.assert_allclose(other.filled(X * unit) / unit, model.filled(X), rtol=1e-7)
 

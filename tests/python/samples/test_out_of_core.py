@@ -45,7 +45,7 @@ def test_gem_of_blocks_is_gem_of_all_rows(digits, weight, kind, dtype, weighted)
     w = weight if weighted else None
     memory = GEM(n_directions=3).fit(X, y, w)
     found = GEM(n_directions=3).fit(FarBlocks(X, y, w, block_rows=250))
-    assert found.scale_report_.n_rows == memory.scale_report_.n_rows > 0
+    assert found.scale_report_.n_samples == memory.scale_report_.n_samples > 0
     assert found.scale_report_.errors == memory.scale_report_.errors  # of the same rows
     eps = np.finfo(np.float32 if dtype == np.float32 else np.float64).eps
     np.testing.assert_allclose(found.eigenvalues_, memory.eigenvalues_, rtol=1e4 * eps)

@@ -33,7 +33,7 @@ MOST_STEPS = 1000  # of conjugate gradients
 ROUGH, FINEST = 1e-4, 1e-12  # relative tolerances of a solve
 
 
-def settled_ridge(ridge: float | str, n_rows: int, n_features: int) -> float:
+def settled_ridge(ridge: float | str, n_samples: int, n_features: int) -> float:
     """Ridge as a multiple of trace / d; "auto": 0.2 of the mean over min(n, d) eigenvalues.
 
     A class of n samples in d > n columns has at most n positive eigenvalues, and 0.2 of the mean
@@ -41,7 +41,7 @@ def settled_ridge(ridge: float | str, n_rows: int, n_features: int) -> float:
     """
     if not isinstance(ridge, str):
         return float(ridge)
-    return DEFAULT_RIDGE * n_features / min(n_features, n_rows)
+    return DEFAULT_RIDGE * n_features / min(n_features, n_samples)
 
 
 class Denominator:

@@ -31,7 +31,7 @@ from eigenfeat.samples.estimator import (
     unchanged_on_error,
     validate_data,
 )
-from eigenfeat.samples.labelled import BlockRows, LabelledRows, MemoryRows
+from eigenfeat.samples.labelled import BlockSamples, LabelledSamples, MemorySamples
 from eigenfeat.samples.out_of_core import over_blocks
 from eigenfeat.samples.prepare import prepare
 
@@ -135,11 +135,11 @@ class ClassReducer(Reducer):
             self.classes_ = rows.classes
         return self
 
-    def _deviations(self, samples: LabelledRows) -> ClassDeviations:
+    def _deviations(self, samples: LabelledSamples) -> ClassDeviations:
         """Deviations of samples from the means of their classes."""
         if samples.sparse:
             raise TypeError("X: expected dense samples, got sparse ones")
-        if isinstance(samples, MemoryRows):
+        if isinstance(samples, MemorySamples):
             block = samples.block
             return ClassDeviations.of(block.X, samples.classes[samples.codes], block.weight)
         if not self._in_blocks:
@@ -187,7 +187,7 @@ class WeightedReducer(ClassReducer):
         return self._fit(X, y, sample_weight)
 
 
-def _deviations_of_blocks(rows: BlockRows, *, weighted: bool) -> ClassDeviations:
+def _deviations_of_blocks(rows: BlockSamples, *, weighted: bool) -> ClassDeviations:
     """Return the `ClassDeviations` of samples in blocks, with a triangle in place of the samples.
 
     The triangle R of the QR decomposition of the deviations has the same scatter as the deviations.
@@ -204,7 +204,7 @@ def _deviations_of_blocks(rows: BlockRows, *, weighted: bool) -> ClassDeviations
         raise ValueError(
             f"sample_weight: expected blocks without weights, got weights that sum to {total:g}"
         )
-    n, d = rows.n_rows, rows.scan.n_features
+    n, d = rows.n_samples, rows.scan.n_features
     if n < d:  # the samples are smaller than the triangle
         some = rows.take(np.arange(n))
         return ClassDeviations.of(some.X, rows.classes[rows.codes], some.weight)

@@ -91,17 +91,17 @@ class PrincipalBasis:
     def of(
         cls,
         centred: Array,
-        n_rows: int | None = None,
+        n_samples: int | None = None,
         total: float | None = None,
         rounding: Array | None = None,
     ) -> PrincipalBasis:
         """Decompose centred samples (n, d), without directions that are rounding.
 
-        `n_rows` is the number of samples if `centred` is a smaller matrix with the same scatter.
+        `n_samples` is the number of samples if `centred` is a smaller matrix with the same scatter.
         `total` is the sum of weights, by default the number of samples. `rounding` (d,) is the
         rounding error of the entries of each column.
         """
-        n, d = centred.shape if n_rows is None else (n_rows, centred.shape[1])
+        n, d = centred.shape if n_samples is None else (n_samples, centred.shape[1])
         total = n if total is None else total
         if n >= d:
             _, sizes, turned = np.linalg.svd(triangle_of(centred))
@@ -177,27 +177,29 @@ class ClassDeviations:
         exponent = check_varies(np.abs(within).max())
         within = np.ldexp(within, -exponent)
         means = np.empty((len(classes), X.shape[1]))
-        sums, n_rows = counts, None
+        sums, n_samples = counts, None
         if weight is None:
             for c, members in enumerate(_slices(counts)):
                 means[c] = _centre(within[members])
         else:
             w = unit_weights(weight, float(weight.max()))[order]
-            sums, n_rows = np.array([w[members].sum() for members in _slices(counts)]), len(w)
+            sums, n_samples = np.array([w[members].sum() for members in _slices(counts)]), len(w)
             for c, members in enumerate(_slices(counts)):
                 means[c] = _centre(within[members], w[members] / sums[c])
             within *= np.sqrt(w)[:, None]
         mean, between = between_means(means, sums)
         mean, unit = origin + np.ldexp(mean, exponent), 2.0**exponent
         rounding = np.ldexp(entry_rounding(X), -exponent) if X.dtype == np.float32 else None
-        return cls(within, between, sums, classes, mean, unit, n_rows is not None, n_rows, rounding)
+        return cls(
+            within, between, sums, classes, mean, unit, n_samples is not None, n_samples, rounding
+        )
 
     def slices(self) -> list[slice]:
         """Return a slice of `within` for each class."""
         return _slices(self.counts)
 
     @property
-    def n_rows(self) -> int:
+    def n_samples(self) -> int:
         """Number of samples."""
         return int(self.counts.sum()) if self.rows is None else self.rows
 
@@ -209,11 +211,11 @@ class ClassDeviations:
     @property
     def larger(self) -> int:
         """The larger of the numbers of samples and columns, to which rounding is proportional."""
-        return max(self.n_rows, self.within.shape[1])
+        return max(self.n_samples, self.within.shape[1])
 
     def span(self) -> PrincipalBasis:
         """Return the principal directions of the samples."""
-        return PrincipalBasis.of(self.centred, self.n_rows, self.total, self.rounding)
+        return PrincipalBasis.of(self.centred, self.n_samples, self.total, self.rounding)
 
     @property
     def centred(self) -> Array:
@@ -239,7 +241,7 @@ class ClassDeviations:
 
     def compressed(self) -> tuple[ClassDeviations, Array | None]:
         """Return samples with at most as many columns as samples, and their basis, if any."""
-        if self.within.shape[1] <= self.n_rows:
+        if self.within.shape[1] <= self.n_samples:
             return self, None
         basis = self.span().basis
         return self.in_basis(basis), basis

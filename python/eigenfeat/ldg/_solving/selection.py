@@ -168,9 +168,9 @@ def local_qda_accuracies(
     return accuracies
 
 
-def spread_out(n_rows: int, n_columns: int) -> bool:
+def spread_out(n_samples: int, n_columns: int) -> bool:
     """Whether there are enough columns for directions to separate every sample from all others."""
-    return n_columns >= n_rows - 1
+    return n_columns >= n_samples - 1
 
 
 @dataclass(frozen=True, eq=False)
