@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,7 +17,7 @@ from sklearn.base import is_regressor
 from sklearn.model_selection import GridSearchCV, ParameterGrid, StratifiedKFold
 from sklearn.pipeline import Pipeline
 
-from eigenfeat._base.validation import show
+from eigenfeat._base.validation import is_table, show
 from eigenfeat.cli.files import (
     STANDARD,
     check_output,
@@ -33,7 +34,8 @@ from eigenfeat.io.rows import FileRows
 from eigenfeat.io.saving import save
 from eigenfeat.io.writers import SUFFIXES, open_writer
 from eigenfeat.moments.class_moments import ClassMoments
-from eigenfeat.samples.estimator import keep_columns
+from eigenfeat.samples.blocks import Block
+from eigenfeat.samples.estimator import keep_columns, keep_layout
 from eigenfeat.samples.out_of_core import without_names
 
 __all__ = ["fit", "predict", "search", "transform"]
@@ -67,9 +69,14 @@ def fit(options: SimpleNamespace) -> int:
     else:
         if not options.data:
             raise UsageError("expected files of rows, or --moments, got neither")
-        model, rows, classes, storage = _fitted(options, model, model, output)
-        keep_columns(model, rows, model.n_features_in_)
-        amount = {"rows": rows.n_rows, "in_memory": storage == "in memory"}
+        training = _training(options, model, model, output)
+        model = _of_task(options, model, training, output)
+        _fit(options, model, training, output)
+        training.keep(model)
+        rows, in_memory = training.rows, training.whole is not None
+        classes = np.unique(training.labels) if in_memory else np.empty(0)
+        storage = "in memory" if in_memory else "block by block"
+        amount = {"rows": rows.n_rows, "in_memory": in_memory}
         amount["skipped"] = rows.n_skipped
         left = f" ({rows.n_skipped:,} bad rows left out)" if rows.n_skipped else ""
         text = f"{rows.n_rows:,} rows{left} {storage}"
@@ -77,7 +84,7 @@ def fit(options: SimpleNamespace) -> int:
     result = {"output": str(options.output), "estimator": type(model).__name__, **amount}
     result |= {"features": int(model.n_features_in_)}
     if is_regressor(model):
-        result |= {"target": rows.sources[0].target_name}
+        result |= {"target": _target(rows)}
         what = f"target {result['target']!r}"
     else:
         result |= {"classes": getattr(model, "classes_", classes).tolist()}
@@ -91,45 +98,76 @@ def fit(options: SimpleNamespace) -> int:
     return 0
 
 
-def _fitted(
-    options: SimpleNamespace, model: Any, reader: Any, output: Output
-) -> tuple[Any, FileRows, Any, str]:
-    """Fit a model to the rows as `reader` reads them; model, rows, labels and their storage.
+@dataclass(frozen=True)
+class _Training:
+    """Rows of files for a fit, and all of them as one block if they fit into memory.
 
-    The model is a regressor instead if the target shows that one is meant.
+    The block's `X` is a data frame for estimators that encode categories.
     """
+
+    rows: FileRows
+    whole: Block | None
+
+    @property
+    def labels(self) -> npt.NDArray[Any]:
+        """Labels of all rows, or of the first block."""
+        first = self.whole if self.whole is not None else next(iter(self.rows))
+        check_some(len(first), self.rows)
+        return np.asarray(first.y)
+
+    def keep(self, model: Any) -> None:
+        """Let a fitted model remember the columns of the files."""
+        if self.whole is not None and is_table(self.whole.X):
+            keep_layout(model, self.rows)
+        else:
+            keep_columns(model, self.rows, model.n_features_in_)
+
+
+def _training(options: SimpleNamespace, model: Any, reader: Any, output: Output) -> _Training:
+    """Open the files and read the rows, as `reader` takes them, if they fit into memory."""
     if is_regressor(model):
         options.labels = "float"
     rows = rows_of(options)
     check_output(options.output, rows)
-    rows = rows.prepared_for(reader, fitted=False)
+    rows.memory = options.memory * 1e9
     with output.rows("reading") as advance:
-        whole = rows.gathered(options.memory * 1e9, advance)
+        encodes = getattr(reader, "categorical_features", None) is not None
+        whole = rows.table(advance) if encodes else None
+        if whole is None:
+            rows = rows.prepared_for(reader, fitted=False)
+            whole = rows.gathered(rows.memory, advance)
         advance.shown = advance.shown and whole is not None
-    first = whole if whole is not None else next(iter(rows))
-    check_some(len(first), rows)
-    if not is_regressor(model) and options.task == "auto" and options.labels == "auto":
-        task, n_values = task_of(first.y)
-        numbers = f"{n_values:,} different numbers in the target {rows.sources[0].target_name!r}"
-        if task == "unclear":
-            raise UsageError(
-                f"--task: expected classification or regression, got auto for {numbers}"
-            )
-        if task == "regression":
-            _check_regression(options, numbers)
-            model = unfitted(options, regression=True)
-            what = "fitting a regression (--task classification makes a class of each)"
-            output.say(f"{numbers}: {what}")
+    return _Training(rows, whole)
+
+
+def _of_task(options: SimpleNamespace, model: Any, training: _Training, output: Output) -> Any:
+    """The model, or a regressor in its place if the target shows that one is meant."""
+    labels = training.labels
+    if is_regressor(model) or options.task != "auto" or options.labels != "auto":
+        return model
+    task, n_values = task_of(labels)
+    numbers = f"{n_values:,} different numbers in the target {_target(training.rows)!r}"
+    if task == "unclear":
+        raise UsageError(f"--task: expected classification or regression, got auto for {numbers}")
+    if task == "classification":
+        return model
+    _check_regression(options, numbers)
+    what = "fitting a regression (--task classification makes a class of each)"
+    output.say(f"{numbers}: {what}")
+    return unfitted(options, regression=True)
+
+
+def _target(rows: FileRows) -> str:
+    return rows.sources[0].target_name
+
+
+def _fit(options: SimpleNamespace, model: Any, training: _Training, output: Output) -> None:
+    """Fit a model to the rows, block by block if they do not fit into memory."""
+    rows, whole = training.rows, training.whole
     if whole is not None:
-        if is_regressor(model):
-            model.fit(whole.X, np.asarray(whole.y, dtype=float))
-        elif rows.encoder is not None:
-            model.fit(rows)  # which have been gathered
-        else:
-            model.fit(whole.X, whole.y)
-        return model, rows, np.unique(np.asarray(whole.y)), "in memory"
-    in_blocks = options.model_kind in ("table", "gem") and not is_regressor(model)
-    if reader is not model or not in_blocks:
+        model.fit(whole.X, np.asarray(whole.y, dtype=float) if is_regressor(model) else whole.y)
+        return
+    if options.model_kind not in ("table", "gem") or is_regressor(model) or hasattr(options, "cv"):
         task = "--task regression" if is_regressor(model) else f"--model {options.model_kind}"
         raise ValueError(
             f"--memory: expected rows that fit into it with {task} and with search, got more than "
@@ -138,7 +176,6 @@ def _fitted(
     output.say("more rows than --memory: fitting block by block")
     rows.memory = 0.0
     model.fit(rows)
-    return model, rows, None, "block by block"
 
 
 def _check_regression(options: SimpleNamespace, reason: str = "--task regression") -> None:
@@ -171,10 +208,13 @@ def search(options: SimpleNamespace) -> int:
         _check_regression(options)
     kind, searched = options.model_kind, _search(options, grid_values(options.grid))
     reader = searched._base() if kind == "gem" else searched
-    _, rows, _, _ = _fitted(options, searched, reader, output)
+    training = _training(options, searched, reader, output)
+    rows = training.rows
+    _of_task(options, searched, training, output)
+    _fit(options, searched, training, output)
     model = getattr(searched, "best_estimator_", searched)
     model = model["shift"] if kind == "shift" else model
-    keep_columns(model, rows, model.n_features_in_)
+    training.keep(model)
     save(model, options.output)
     result: dict[str, Any] = {"output": str(options.output), "estimator": type(model).__name__}
     result |= {"rows": rows.n_rows, "skipped": rows.n_skipped}

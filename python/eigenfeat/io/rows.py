@@ -81,11 +81,12 @@ class FileRows(RowBlocks):
         self,
         options: Options,
         open_sources: _Open,
-        encoder: TableColumns | None = None,
+        encoder: TableColumns | _TextCodes | None = None,
         plain: FileRows | None = None,
     ) -> None:
         self._open_sources, self.sources = open_sources, [*open_sources(options)]
-        self.options, self._encoder, self._plain = options, encoder, plain
+        self.options, self._plain = options, plain
+        self._encoder: Any = encoder
         dtype = np.result_type(*(source.dtype for source in self.sources))
         if encoder is not None:
             dtype = np.dtype(np.float64)
@@ -108,7 +109,8 @@ class FileRows(RowBlocks):
     @property
     def encoder(self) -> TableColumns | None:
         """Encoder of the columns, if some of them are text."""
-        return self._encoder
+        encoder: TableColumns | None = self._encoder
+        return encoder
 
     @property
     def column_names(self) -> tuple[str, ...] | None:
@@ -190,6 +192,24 @@ class FileRows(RowBlocks):
     def _encoded_rows(self) -> FileRows:
         """The same rows with categories in place of text, if there is any; needs a pass."""
         source = self.sources[0]
+        places, kinds = self._kinds_of_features()
+        if {*kinds} <= {"number"}:
+            return self
+        coded = [
+            j for j, kind in zip(places, kinds, strict=True) if kind in ("category", "declared")
+        ]
+        counts = dict(zip((source.names[j] for j in coded), self._counts(coded), strict=True))
+        encoder = TableColumns().fit_counts([*source.feature_names], kinds, counts)
+        used = [places[at] for at in encoder.used]
+        changed: dict[str, Any] = {"columns": tuple(map(self._named, used)), "drop": ()}
+        changed["categorical"] = tuple(
+            self._named(places[at]) for at in encoder.used if encoder.kinds_[at] != "number"
+        )
+        return self._changed(changed, encoder)
+
+    def _kinds_of_features(self) -> tuple[list[int], list[str]]:
+        """Places of the features, and their kinds to an encoder; warns of numbers and text."""
+        source = self.sources[0]
         source.check_features()
         places = [] if source.sparse else [*source.choice.features]
         mixed = [j for j in places if j in source.mixed and j not in source.choice.categorical]
@@ -202,8 +222,6 @@ class FileRows(RowBlocks):
             else _KINDS.get(source.kinds[j], "number")
             for j in places
         ]
-        if {*kinds} <= {"number"}:
-            return self
         if mixed:
             examples = ", ".join(f"{source.names[j]!r} ({source.mixed[j]!r})" for j in mixed[:4])
             warn_caller(
@@ -212,17 +230,48 @@ class FileRows(RowBlocks):
                 "na_values (--na-values) names texts of missing numbers",
                 UserWarning,
             )
-        coded = [
-            j for j, kind in zip(places, kinds, strict=True) if kind in ("category", "declared")
-        ]
-        counts = dict(zip((source.names[j] for j in coded), self._counts(coded), strict=True))
-        encoder = TableColumns().fit_counts([*source.feature_names], kinds, counts)
-        used = [places[at] for at in encoder.used]
-        changed: dict[str, Any] = {"columns": tuple(map(self._named, used)), "drop": ()}
+        return places, kinds
+
+    def table(self, advance: Callable[[int, float | None], object] | None = None) -> Block | None:
+        """All rows as one block whose `X` is a pandas data frame.
+
+        None if they take more than `memory` bytes, or are numbers without names of columns. Columns
+        that a fitted encoder leaves out are empty.
+        """
+        source = self.sources[0]
+        if source.sparse:
+            return None
+        if self._encoder is None:
+            places, kinds = self._kinds_of_features()
+            names = list(source.feature_names)
+        else:
+            places, names = list(source.choice.features), list(self._encoder.names_)
+            names = [names[at] for at in self._encoder.used]
+            coded = {*source.choice.categorical}
+            kinds = ["category" if j in coded else "number" for j in places]
+        if not source.named and {*kinds} <= {"number"}:
+            return None
+        pandas = _pandas(str(source.path))
+        changed: dict[str, Any] = {"columns": tuple(map(self._named, places)), "drop": ()}
+        changed |= {"missing": True}
         changed["categorical"] = tuple(
-            self._named(places[at]) for at in encoder.used if encoder.kinds_[at] != "number"
+            self._named(j) for j, kind in zip(places, kinds, strict=True) if kind != "number"
         )
-        return self._changed(changed, encoder)
+        texts = None if {*kinds} <= {"number"} else _TextCodes(names, kinds)
+        rows = FileRows(replace(self.options, **changed), self._open_sources, texts)
+        whole = rows.gathered(self.memory, advance)
+        self.n_skipped, self._n_rows = rows.n_skipped, rows._n_rows
+        if whole is None:
+            return None
+        if texts is None:
+            frame = pandas.DataFrame(whole.X, columns=names, copy=False)
+        else:
+            columns = {name: texts.values(whole.X[:, j], j) for j, name in enumerate(names)}
+            declared = [one for one, kind in zip(names, kinds, strict=True) if kind == "declared"]
+            frame = pandas.DataFrame(columns).astype(dict.fromkeys(declared, "category"))
+        if self._encoder is not None:
+            frame = frame.reindex(columns=list(self._encoder.names_))
+        return Block(frame, whole.y)
 
     def _named(self, place: int) -> str | int:
         """The name of a column, by which other files have it as well, or else its place."""
@@ -488,6 +537,49 @@ class FileRows(RowBlocks):
         }
         options |= {"dtype": self.dtype.name, "block_rows": self.block_rows}
         return {"files": files, "options": options}
+
+
+class _TextCodes:
+    """In place of an encoder: text becomes numbers of its values, in the order of the rows."""
+
+    def __init__(self, names: Sequence[str], kinds: Sequence[str]) -> None:
+        self.names_ = self.feature_names_ = list(names)
+        self.used, self.groups_ = list(range(len(names))), np.arange(len(names))
+        self._codes: list[dict[Any, int] | None] = [
+            None if kind == "number" else {} for kind in kinds
+        ]
+
+    def encoded(self, columns: Sequence[Any]) -> npt.NDArray[np.float64]:
+        """Columns as numbers, NaN where a value is missing."""
+        out = np.empty((len(columns[0]), len(columns)))
+        for j, (values, codes) in enumerate(zip(columns, self._codes, strict=True)):
+            if codes is None:
+                out[:, j] = values
+                continue
+            for i, value in enumerate(values.tolist()):
+                missing = value is None or value != value
+                out[i, j] = np.nan if missing else codes.setdefault(value, len(codes))
+        return out
+
+    def values(self, column: npt.NDArray[np.float64], j: int) -> npt.NDArray[Any]:
+        """The values of column j from their numbers."""
+        codes = self._codes[j]
+        if codes is None:
+            return column
+        known = np.empty(len(codes) + 1, dtype=object)
+        known[:-1] = list(codes)
+        known[-1] = None
+        places: npt.NDArray[Any] = known[np.where(np.isnan(column), len(codes), column).astype(int)]
+        return places
+
+
+def _pandas(path: str) -> Any:
+    """The package pandas, which holds tables in memory."""
+    try:
+        import pandas
+    except ImportError:
+        raise ImportError(f"{path} needs pandas: pip install 'eigenfeat[arrow]'") from None
+    return pandas
 
 
 def read_ahead(items: Iterator[_Item]) -> Iterator[_Item]:

@@ -159,6 +159,10 @@ class RowBlocks(ABC):
         """All samples as one block if they are small; None if they stay in blocks."""
         return None
 
+    def table(self) -> Block | None:
+        """All samples as one block whose `X` is a data frame, if they are named and small."""
+        return None
+
     def prepared_for(self, estimator: Any, *, fitted: bool) -> RowBlocks:
         """The samples as an estimator reads them, before or after its fit.
 

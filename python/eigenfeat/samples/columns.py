@@ -68,7 +68,7 @@ def _is_encoded(column: _Column) -> bool:
 
 
 def warn_identifiers(X: Any) -> None:
-    """Warn of columns of a table whose integers look like row numbers or identifiers.
+    """Warn of columns of a table whose whole numbers look like row numbers or identifiers.
 
     They all differ, and are sorted, fill a range, or are named like identifiers.
     """
@@ -76,11 +76,11 @@ def warn_identifiers(X: Any) -> None:
     found = []
     for name in names if len(names) > 1 else []:
         column = _Column(X[name], name)
-        if column.type in "iu" and len(column) >= _FEW and _looks_like_identifiers(column):
+        if column.type in "iuf" and len(column) >= _FEW and _looks_like_identifiers(column):
             found.append(name)
     if found:
         warn_caller(
-            f"X: columns of integers that look like row numbers or identifiers "
+            "X: columns of whole numbers that look like row numbers or identifiers "
             f"({', '.join(map(repr, found))}) are features; drop them if they mean nothing in new "
             "samples",
             UserWarning,
@@ -90,7 +90,7 @@ def warn_identifiers(X: Any) -> None:
 def _looks_like_identifiers(column: _Column) -> bool:
     values = column.numbers()
     steps = np.diff(values)
-    if not steps.any() or np.isnan(values).any():
+    if not steps.any() or not np.array_equal(values, np.rint(values)):  # which NaN is not
         return False
     if (steps > 0).all() or (steps < 0).all():
         return True

@@ -58,6 +58,7 @@ __all__ = [
     "is_valid",
     "keep_columns",
     "keep_completion",
+    "keep_layout",
     "progress_bar",
     "row_weights",
     "steps_of",
@@ -147,6 +148,14 @@ def keep_columns(estimator: Any, blocks: RowBlocks | None, n_features: int) -> N
         estimator.n_features_in_ = len(blocks.encoder.names_)
     if blocks.column_names is not None:
         estimator.feature_names_in_ = np.array(blocks.column_names, dtype=object)
+    keep_layout(estimator, blocks)
+
+
+def keep_layout(estimator: Any, blocks: RowBlocks) -> None:
+    """Set what an estimator has to remember of files to read others alike."""
+    estimator.__dict__.pop("file_layout_", None)
+    if blocks.column_names is None:  # the names of a data frame are numbers
+        estimator.__dict__.pop("feature_names_in_", None)
     if blocks.layout is not None:
         estimator.file_layout_ = blocks.layout
 

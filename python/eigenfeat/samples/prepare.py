@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
 from eigenfeat._base.labels import check_two_labels, plain_labels
-from eigenfeat._base.validation import FLOATS
+from eigenfeat._base.validation import FLOATS, is_table
 from eigenfeat.expansion.features import ExpandedFeatures
+from eigenfeat.samples.blocks import RowBlocks
 from eigenfeat.samples.completion import ALLOW_NAN
 from eigenfeat.samples.estimator import (
     encoded_names,
     given_blocks,
     keep_columns,
     keep_completion,
+    keep_layout,
     validate_columns,
     validate_data,
 )
@@ -49,7 +51,8 @@ def prepare(
     estimator : estimator
         Those with `categorical_features` accept tables with categories.
     X : array-like, sparse matrix, ExpandedFeatures, RowBlocks, Dask collection, or prepared samples
-        Blocks that fit into memory are read; see `RowBlocks.in_memory`.
+        Blocks that fit into memory are read, as a data frame if their columns have names; see
+        `RowBlocks.table` and `RowBlocks.in_memory`.
     y : array-like
         Labels; None with blocks, which contain labels and weights.
     sample_weight : array-like, optional
@@ -73,9 +76,15 @@ def prepare(
         keep_columns(estimator, None, X.n_features)
         check_two_labels(X.classes)
         return X
-    if not isinstance(X, ExpandedFeatures):
+    whole = None
+    if isinstance(X, RowBlocks) and y is None and sample_weight is None:
+        encodes = getattr(estimator, "categorical_features", None) is not None
+        whole = X.table() if encodes else None
+    if whole is not None:
+        blocks = cast("RowBlocks", X)
+    elif not isinstance(X, ExpandedFeatures):
         blocks = given_blocks(X, y, sample_weight, estimator=estimator)
-    whole = None if blocks is None else blocks.in_memory()
+        whole = None if blocks is None else blocks.in_memory()
     samples: LabelledSamples
     if blocks is not None and (whole is None or whole.y is None or not len(whole)):
         samples = scan_blocks(
@@ -91,8 +100,11 @@ def prepare(
         if whole is not None:
             X, y, sample_weight = whole.X, whole.y, whole.weight
         X, y = _checked(estimator, X, y, sample_weight, input_options(X, allows_missing, small))
-        if whole is not None:
-            keep_columns(estimator, blocks, X.shape[1])
+        if blocks is not None and whole is not None:
+            if is_table(whole.X):
+                keep_layout(estimator, blocks)
+            else:
+                keep_columns(estimator, blocks, X.shape[1])
         check_classification_targets(y)
         X, y, weight = weighted_rows(X, y, sample_weight)
         weight = class_weighted(class_weight, y, weight)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from command_line import run
@@ -209,6 +211,34 @@ def test_identifiers_are_left_out_and_dates_are_numbers(tmp_path, credit):
         np.testing.assert_array_equal(found, expected.predict_proba(dated))
         bare = written(dated, tmp_path / f"new.{form}")  # columns left out need not be there
         np.testing.assert_array_equal(predicted(model, open_rows(bare)), found)
+
+
+def test_a_file_warns_and_encodes_as_its_frame(tmp_path, credit, monkeypatch):
+    """Numbers of rows are reported, and columns of many categories are target statistics."""
+    random = np.random.RandomState(1)
+    many = pd.concat([credit] * 4, ignore_index=True).assign(customer_id=np.arange(1200) + 7)
+    many["shop"] = [f"shop {i}" for i in random.randint(0, 150, 1200)]
+    path, X = written(many, tmp_path / "fit.csv"), many.drop(columns="kind")
+    said = r"row numbers or identifiers \('customer_id'\) are features"
+    with pytest.warns(UserWarning, match=said):
+        expected = classifier().fit(X, many["kind"])
+    with pytest.warns(UserWarning, match=said):
+        model = classifier().fit(open_rows(path, "kind"))
+    assert_same_columns(model.columns_, expected.columns_)
+    np.testing.assert_array_equal(model.predict_proba(X), expected.predict_proba(X))
+    np.testing.assert_array_equal(
+        predicted(model, open_rows(path, "kind")), expected.predict_proba(X)
+    )
+    block = open_rows(path, "kind").prepared_for(model, fitted=True).table()
+    np.testing.assert_array_equal(model.predict_proba(block.X), expected.predict_proba(X))
+    monkeypatch.chdir(tmp_path)
+    for more in ((), ("--task", "regression", "--target", "debts", "--set", "views=columns")):
+        with warnings.catch_warnings():
+            warnings.simplefilter("always")
+            status, _, err = run("fit", "fit.csv", "--target", "kind", "-o", "m.efm", *more)
+        assert status == 0
+        assert "warning: X: columns of whole numbers that look like row numbers or" in err
+        assert "'customer_id'" in err
 
 
 def test_words_are_refused_without_categories(tmp_path, credit):
