@@ -36,7 +36,18 @@ const char* solver_name(Solver solver) {
   return "auto";
 }
 
-// What solve_pencils returns: its arrays by name, of either type.
+PencilOptions make_options(index_t n_vectors, double threshold, const std::string& solver,
+                      int n_threads) {
+  require(n_vectors >= 0, "n_vectors", "at least 0", std::to_string(n_vectors));
+  PencilOptions all;
+  all.n_vectors = n_vectors;
+  all.threshold = threshold;
+  all.solver = parse_solver(solver);
+  all.n_threads = n_threads;
+  return all;
+}
+
+// Result of solve_pencils: its arrays by name, of either type.
 struct Solution {
   py::object eigenvalues, vectors, residuals, found, iterations, solver, status;
 };
@@ -83,18 +94,16 @@ struct SolutionArrays {
 
 template <class T>
 Solution solve(const Vector<Array<T>>& numerators, const Vector<Array<T>>& denominators,
-               const Array<T>& shifts, const Array<index_t>& items, index_t n_vectors,
-               double threshold, const std::string& solver, double tolerance, int n_threads) {
+               const Array<T>& shifts, const Array<index_t>& items,
+               const PencilOptions& options) {
   require(!numerators.empty() && !denominators.empty(), "numerators, denominators",
           "at least one matrix each", "none");
-  require(n_vectors >= 0, "n_vectors", "at least 0", std::to_string(n_vectors));
   const T* first_shift = aligned_data(shifts, "shifts");
   const PencilProblem<T> problem{matrix_views(numerators, "numerators"),
                                  matrix_views(denominators, "denominators"),
                                  {first_shift, first_shift + shifts.size()},
                                  index_pairs(items, "items")};
-  const PencilOptions options{n_vectors, threshold, parse_solver(solver), tolerance, n_threads};
-  SolutionArrays<T> solution(items.shape(0), n_vectors, problem.numerators.front().rows);
+  SolutionArrays<T> solution(items.shape(0), options.n_vectors, problem.numerators.front().rows);
   const auto views = solution.views();
   {
     const Unlocked unlocked;
@@ -107,8 +116,7 @@ template <class T>
 void register_solve(py::module_& module) {
   module.def("solve_pencils", &solve<T>, py::arg("numerators").noconvert(),
              py::arg("denominators").noconvert(), py::arg("shifts").noconvert(),
-             py::arg("items").noconvert(), "n_vectors"_a, "threshold"_a, "solver"_a, "tolerance"_a,
-             "n_threads"_a);
+             py::arg("items").noconvert(), "options"_a);
   module.def(
       "is_positive_definite",
       [](const Array<T>& matrix, const Array<T>& shifts, int n_threads) {
@@ -131,6 +139,9 @@ void register_pencil(py::module_& module) {
       .def_readonly("iterations", &Solution::iterations)
       .def_readonly("solver", &Solution::solver)
       .def_readonly("status", &Solution::status);
+  py::class_<PencilOptions>(module, "PencilOptions")
+      .def(py::init(&make_options), "n_vectors"_a, "threshold"_a, "solver"_a, "n_threads"_a)
+      .def_readonly("n_vectors", &PencilOptions::n_vectors);
   register_solve<float>(module);
   register_solve<double>(module);
   module.def(
@@ -141,15 +152,10 @@ void register_pencil(py::module_& module) {
       "d"_a, "n_vectors"_a, "items_per_denominator"_a);
   module.def(
       "pencil_bytes",
-      [](index_t d, index_t n_items, index_t n_denominators, index_t n_vectors,
-         const std::string& solver, int n_threads) {
-        PencilOptions options;
-        options.n_vectors = n_vectors;
-        options.solver = parse_solver(solver);
-        options.n_threads = n_threads;
+      [](index_t d, index_t n_items, index_t n_denominators, const PencilOptions& options) {
         return pencil_bytes<double>(d, n_items, n_denominators, options);
       },
-      "d"_a, "n_items"_a, "n_denominators"_a, "n_vectors"_a, "solver"_a, "n_threads"_a);
+      "d"_a, "n_items"_a, "n_denominators"_a, "options"_a);
 }
 
 }  // namespace eigenfeat::bindings

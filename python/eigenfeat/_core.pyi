@@ -69,16 +69,17 @@ class PencilSolution(Generic[_T]):
     @property
     def status(self) -> _I32: ...  # (n,)
 
+class PencilOptions:
+    def __init__(self, n_vectors: int, threshold: float, solver: str, n_threads: int) -> None: ...
+    @property
+    def n_vectors(self) -> int: ...
+
 def solve_pencils(
     numerators: list[npt.NDArray[_T]],  # (d, d) each
     denominators: list[npt.NDArray[_T]],  # (d, d) each
     shifts: npt.NDArray[_T],  # (n_denominators,), or (n_denominators, d): entry by entry
     items: _I64,  # (n, 2): numerator, denominator
-    n_vectors: int,  # m
-    threshold: float,
-    solver: str,
-    tolerance: float,
-    n_threads: int,
+    options: PencilOptions,
 ) -> PencilSolution[_T]: ...
 def is_positive_definite(
     matrix: npt.NDArray[_T],  # (d, d)
@@ -86,9 +87,7 @@ def is_positive_definite(
     n_threads: int,
 ) -> bool: ...
 def choose_solver(d: int, n_vectors: int, items_per_denominator: float) -> str: ...
-def pencil_bytes(
-    d: int, n_items: int, n_denominators: int, n_vectors: int, solver: str, n_threads: int
-) -> float: ...
+def pencil_bytes(d: int, n_items: int, n_denominators: int, options: PencilOptions) -> float: ...
 def expand_dense(
     X: npt.NDArray[_T],  # (n, d), C-contiguous
     directions: npt.NDArray[_T],  # (d, F), C-contiguous

@@ -1,7 +1,7 @@
 """Principal and vanishing components of each class, expanded as in GEM.
 
-What Karampatziakis and Mineiro (2014, section 2) weigh GEM against: nothing says that a direction
-of one class is specific to it.
+Karampatziakis and Mineiro (2014, section 2) compare GEM with such components: a direction with
+large projections of one class need not be specific to that class.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from eigenfeat._base.labels import check_two_labels
 from eigenfeat.gem.gem import GEM
 from eigenfeat.pencils import rayleigh_matrices as matrices
 from eigenfeat.pencils.class_matrices import Span, span_of
-from eigenfeat.pencils.fitted_directions import Solution, settle
+from eigenfeat.pencils.fitted_directions import Solution, settle_scale
 
 if TYPE_CHECKING:
     from eigenfeat.moments.class_moments import ClassMoments
@@ -107,14 +107,7 @@ class ClassComponents(GEM):
         "expansion": [StrOptions({"half_wave", "shifted", "polynomial", "none"})],
     }
 
-    # What GEM has as parameters, and here has one value.
-    ridge = 0.0
-    threshold = None
-    pairs = "all"
-    denominator = "second_moment"
-    constant = True
-    solver = "full"
-    random_state = 0
+    random_state = 0  # nothing is random
 
     def __init__(
         self,
@@ -139,14 +132,14 @@ class ClassComponents(GEM):
         self.n_threads = n_threads
         self.verbose = verbose
 
-    def _settings(self) -> Any:
-        settings = matrices.Parameters(
+    def _options(self) -> Any:
+        parameters = matrices.Parameters(
             int(self.n_directions), 0.0, self.scale, self.center == "class", "auto", self.n_threads
         )
-        return settings, self.kind == "vanishing"
+        return parameters, self.kind == "vanishing"
 
-    def _solve(self, moments: ClassMoments, settings: Any) -> Solution:
-        return _by_class(moments, *settings)
+    def _solve(self, moments: ClassMoments, options: Any) -> Solution:
+        return _by_class(moments, *options)
 
     def _stem(self, pair: Any, rank: int) -> str:
         return f"{self.kind}_{pair[0]}_rank{rank}"
@@ -156,12 +149,12 @@ def _by_class(moments: ClassMoments, settings: matrices.Parameters, smallest: bo
     """Directions class by class, in the units of the input."""
     labels = moments.active_classes
     check_two_labels(labels)
-    report: ScaleReport = settle(moments, settings.scale, None)
+    report: ScaleReport = settle_scale(moments, settings.scale, None)
     d, scale = len(report.column_scale), report.column_scale
     m = min(int(settings.n_components or 1), d)
     span = span_of(moments, scale, about_mean=True)
     if span is not None and smallest and m > d - span.basis.shape[1]:
-        span = None  # not all of them vanish on all samples of a class
+        span = None  # some directions do not vanish on all samples of a class
     if span is not None:
         moments, scale = span.moments, np.ones(span.basis.shape[1])
     pooled = matrices.pool(moments)
@@ -174,7 +167,7 @@ def _by_class(moments: ClassMoments, settings: matrices.Parameters, smallest: bo
         matrix[pooled.constant] = matrix[:, pooled.constant] = 0.0
         size = np.trace(matrix) + np.sum((mean / scale)[~pooled.constant] ** 2)
         if not np.trace(matrix) > (100 * np.finfo(np.float64).eps) ** 2 * size:
-            matrix = np.zeros_like(matrix)  # what rounding leaves of equal rows is no variance
+            matrix = np.zeros_like(matrix)  # equal samples have variances of rounding errors
         if span is None:
             result, vectors = _ends(matrix, m, settings, smallest, pooled.eps)
             vectors = vectors / scale[:, None]
@@ -204,9 +197,9 @@ def _ends(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     if not smallest and not matrix.any():
         return np.empty(0), np.empty((len(matrix), 0))
-    exponent = int(np.frexp(np.diag(matrix).max())[1])  # beside the identity only a unit has a size
+    exponent = int(np.frexp(np.diag(matrix).max())[1])  # entries of the size of the identity's
     matrix = np.ldexp(matrix, -exponent)
-    if smallest:  # all of them: a null space that is cut has no basis of its own
+    if smallest:  # solve for all vectors: a part of a null space has no unique basis
         values, vectors = matrices.smallest(matrix, len(matrix), settings, eps)
         values, vectors = values[:m], vectors[:, :m]
     else:
@@ -223,10 +216,10 @@ def _ends_in(
     smallest: bool,
     eps: float,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Likewise, of the matrix (r, r) of a span's coordinates; vectors in the units of the input."""
+    """As `_ends`, for a matrix (r, r) of a span's coordinates; vectors are of the input columns."""
     if smallest:
         null = matrices.null_directions(matrix, span, m)
-        assert null is not None  # at least d - r of them
+        assert null is not None  # there are at least d - r directions
         return np.zeros(m), null / span.scale[:, None]
     values, vectors = _ends(matrix, min(m, len(matrix)), settings, smallest, eps)
     return values, span.mapped(vectors, None)[0]

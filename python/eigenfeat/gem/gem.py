@@ -21,13 +21,8 @@ from eigenfeat._base.validation import take_names
 from eigenfeat.expansion.features import check_powers, column_suffixes, expand
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils.contrasts import KINDS, Contrasts
-from eigenfeat.pencils.fitted_directions import (
-    FittedDirections,
-    Settings,
-    Solution,
-    solve,
-    tried_scales,
-)
+from eigenfeat.pencils.fitted_directions import FittedDirections, Solution, solve, try_scales
+from eigenfeat.pencils.options import PencilOptions
 from eigenfeat.samples.blocks import RowBlocks
 from eigenfeat.samples.completion import ALLOW_NAN, complete, refuse_missing
 from eigenfeat.samples.estimator import (
@@ -90,23 +85,43 @@ class GEM(Verbose, FittedDirections, TransformerMixin, BaseEstimator):
         Whether the features are preceded by the input features.
     solver : {"auto", "full", "subset", "tridiagonal", "krylov"}, default="auto"
         See :func:`eigenfeat.generalized_eigh`.
-    random_state, n_threads, verbose : default=0, None, 0
-        Seed for `scale` and random pairs; number of threads, all by default; 1 prints progress.
+    random_state : int, RandomState or None, default=0
+        Seed for `scale` and random pairs.
+    n_threads : int or None, default=None
+        Number of threads; None means all.
+    verbose : int, default=0
+        1 prints a line for each step on stderr.
 
     Attributes
     ----------
-    directions_, offset_ : (d, F) and (F,) arrays
-        Projections are ``X @ directions_ + offset_``, in the units of the input.
-    eigenvalues_, ranks_, pairs_ : (F,), (F,) and (F, 2) arrays
-        Of each direction, the eigenvalue, its rank in the pair, from 0, and the two labels.
-    classes_, n_features_in_, feature_names_in_
-        Labels, sorted; number of input features, and their names if they had names.
+    directions_ : (d, F) array
+        Directions; projections are ``X @ directions_ + offset_``, in the units of the input.
+    offset_ : (F,) array
+        Offsets of the projections.
+    eigenvalues_ : (F,) array
+        Eigenvalue of each direction.
+    ranks_ : (F,) array
+        Rank of each direction in its pair, from 0.
+    pairs_ : (F, 2) array
+        Labels of numerator and denominator.
+    classes_ : (k,) array
+        Labels, sorted.
+    n_features_in_ : int
+        Number of input features.
+    feature_names_in_ : (d,) array of str
+        Names of the input features, if they have names.
     moments_ : ClassMoments
         Moments of the classes.
-    scale_, column_scale_, scale_report_ : str, (d,) array, ScaleReport
-        The choice of `scale`, the divisors of the columns, and the reasons.
-    pair_conditions_, eigenvalue_bounds_ : PairConditions, (F, 2) array
-        How well the pencils are conditioned; see :doc:`/guide/gem`.
+    scale_ : {"none", "columns"}
+        The choice of `scale`.
+    column_scale_ : (d,) array
+        Divisors of the columns.
+    scale_report_ : ScaleReport
+        Reasons for the choice of `scale`.
+    pair_conditions_ : PairConditions
+        Conditioning of the pencils; see :doc:`/guide/gem`.
+    eigenvalue_bounds_ : (F, 2) array
+        Ends of the eigenvalues for infinitely many samples; see :doc:`/guide/gem`.
 
     See Also
     --------
@@ -220,8 +235,9 @@ class GEM(Verbose, FittedDirections, TransformerMixin, BaseEstimator):
         GEM
             The estimator itself. An error leaves it unchanged.
         """
-        with unchanged_on_error(self):  # moments are as they were, too, if they cannot be updated
-            self._take(X, y, sample_weight, classes, first=not hasattr(self, "moments_"))
+        with unchanged_on_error(self):
+            first = not hasattr(self, "moments_")
+            self._accumulate(X, y, sample_weight, classes, first=first)
         return self
 
     def fit_moments(self, moments: ClassMoments) -> GEM:
@@ -244,7 +260,7 @@ class GEM(Verbose, FittedDirections, TransformerMixin, BaseEstimator):
             self.check_parameters()
             check_two_labels(moments.active_classes)
             take_names(self, moments)
-            self._adopt(moments.copy())
+            self._solve_moments(moments.copy())
         return self
 
     def fit_samples(self, samples: LabelledSamples, moments: ClassMoments | None = None) -> GEM:
@@ -267,20 +283,22 @@ class GEM(Verbose, FittedDirections, TransformerMixin, BaseEstimator):
             moments = samples.moments()
             d = moments.n_features_in_
             self._log(f"moments: {samples.n_samples} samples, {d} features", started)
-        return self._adopt(moments, samples)
+        return self._solve_moments(moments, samples)
 
-    def _adopt(self, moments: ClassMoments, rows: LabelledSamples | None = None) -> GEM:
-        """Solve for directions from moments that nobody else will change.
-
-        Scales are tried on rows, if those are given.
-        """
+    def _solve_moments(self, moments: ClassMoments, samples: LabelledSamples | None = None) -> GEM:
+        """Keep the moments, without a copy, and solve; scales are tried on samples, if given."""
         self.n_features_in_ = moments.n_features_in_
-        keep_completion(self, None if rows is None else rows.completion)
+        keep_completion(self, None if samples is None else samples.completion)
         self._seed = self._draw_seed()
-        trial = None if rows is None else tried_scales(Settings.of(self, self._seed), rows, moments)
-        self._trial = trial
+        self._trial = None
+        if samples is not None and self.scale == "auto":
+            self._trial = try_scales(self._options(), samples, moments)
         self._keep_moments(moments)
-        self._solve_now()
+        started = time.perf_counter()
+        result = self._solution
+        self._log(f"scale: {result.scale}")
+        pairs = len({tuple(pair) for pair in result.pairs.tolist()})
+        self._log(f"directions: {len(result.ranks)} of {pairs} class pairs", started)
         return self
 
     @over_blocks
@@ -321,8 +339,10 @@ class GEM(Verbose, FittedDirections, TransformerMixin, BaseEstimator):
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def _take(self, X: Any, y: Any, sample_weight: Weights, classes: Any, *, first: bool) -> None:
-        """Check one batch and add it to the moments; the first one may decide the scale."""
+    def _accumulate(
+        self, X: Any, y: Any, sample_weight: Weights, classes: Any, *, first: bool
+    ) -> None:
+        """Check a batch and add it to the moments; scales are tried on the first batch."""
         self.check_parameters()
         started = time.perf_counter()
         X, y = validate_data(self, X, y, reset=first, **ALLOW_NAN)
@@ -334,8 +354,10 @@ class GEM(Verbose, FittedDirections, TransformerMixin, BaseEstimator):
         self._log(f"moments: {X.shape[0]} samples, {X.shape[1]} features", started)
         if first:
             self._seed = self._draw_seed()
-            rows = MemorySamples.of(X, y, weight, self.n_threads)
-            self._trial = tried_scales(Settings.of(self, self._seed), rows, moments)
+            self._trial = None
+            if self.scale == "auto":
+                samples = MemorySamples.of(X, y, weight, self.n_threads)
+                self._trial = try_scales(self._options(), samples, moments)
         self._keep_moments(moments)
 
     def _draw_seed(self) -> int:
@@ -345,18 +367,11 @@ class GEM(Verbose, FittedDirections, TransformerMixin, BaseEstimator):
         super()._keep_moments(moments)
         self.classes_ = np.asarray(moments.classes_)
 
-    def _settings(self) -> Settings:
-        return Settings.of(self, self._seed)
+    def _options(self) -> PencilOptions:
+        return PencilOptions.of(self, self._seed)
 
-    def _solve(self, moments: ClassMoments, settings: Settings) -> Solution:
-        return solve(moments, settings, self._trial)
-
-    def _solve_now(self) -> None:
-        started = time.perf_counter()
-        result = self._solution
-        self._log(f"scale: {result.scale}")
-        pairs = len({tuple(pair) for pair in result.pairs.tolist()})
-        self._log(f"directions: {len(result.ranks)} of {pairs} class pairs", started)
+    def _solve(self, moments: ClassMoments, options: PencilOptions) -> Solution:
+        return solve(moments, options, self._trial)
 
     def check_parameters(self) -> None:
         """Raise ValueError if a parameter is invalid."""

@@ -19,7 +19,7 @@ from sklearn.utils.validation import has_fit_parameter
 from eigenfeat._base.validation import FLOATS, show
 from eigenfeat.maxmargin.svm import MulticlassSVM
 from eigenfeat.moments.columns import deviations
-from eigenfeat.pencils.fitted_directions import SPREAD
+from eigenfeat.pencils.fitted_directions import MAX_SPREAD
 from eigenfeat.samples.estimator import BaseEstimator, row_weights, validate_data
 from eigenfeat.samples.splits import checked_splitter, cv_results
 
@@ -236,7 +236,7 @@ def units(X: NDArray[Any], scale: str) -> tuple[NDArray[np.float64], NDArray[np.
     mean = np.where(spread > 0, X.mean(axis=0, dtype=np.float64), X[0])
     median, most = float(np.median(positive)), float(positive.max())
     far = np.abs(mean) > _FAR * np.where(spread > 0, spread, median)
-    if scale == "columns" or most > SPREAD * median or (far & (spread > 0)).any():
+    if scale == "columns" or most > MAX_SPREAD * median or (far & (spread > 0)).any():
         return mean, np.where(spread > 0, spread, 1.0)
     size = most * float(np.sqrt(np.mean((positive / most) ** 2)))
     if 1 / _USUAL <= size <= _USUAL:

@@ -14,6 +14,8 @@ from eigenfeat._base.core import core
 from eigenfeat._base.threads import one_blas_thread
 from eigenfeat._base.validation import show
 from eigenfeat.moments.class_moments import ClassMoments, varying
+from eigenfeat.pencils.contrasts import Contraction
+from eigenfeat.pencils.options import PencilOptions
 from eigenfeat.pencils.sampling_noise import MARGIN, noise_edge, quiet_ridge
 
 if TYPE_CHECKING:
@@ -25,8 +27,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Batch",
     "ClassMatrices",
-    "Contraction",
-    "PencilOptions",
     "SingularDenominatorError",
     "Span",
     "Unions",
@@ -38,7 +38,7 @@ _Rows = npt.NDArray[np.int64]
 
 _EPS = float(np.finfo(np.float64).eps)
 _RIDGES = [float(f"{digit}e{power}") for power in range(-15, 7) for digit in (1, 2, 5)]
-_BLOCK = 64  # rows at a time, so that temporaries stay small
+_BLOCK_ROWS = 64  # of a matrix at a time, so that temporaries stay small
 
 
 class SingularDenominatorError(np.linalg.LinAlgError, ValueError):
@@ -46,41 +46,8 @@ class SingularDenominatorError(np.linalg.LinAlgError, ValueError):
 
 
 @dataclass(frozen=True, eq=False)
-class Contraction:
-    """Weights of classes: `weights` (n,) for those at `indices` (n,), `others` for all others."""
-
-    indices: npt.NDArray[np.int64]
-    weights: _Array
-    others: float = 0.0
-
-    def dense(self, n_classes: int) -> _Array:
-        """All weights, shape (n_classes,)."""
-        if self.indices.size and self.indices.max() >= n_classes:
-            raise ValueError(
-                f"n_classes: expected more than the largest index, {self.indices.max()}, got "
-                f"{n_classes}"
-            )
-        out = np.full(n_classes, self.others)
-        out[self.indices] = self.weights
-        return out
-
-
-@dataclass(frozen=True, eq=False)
-class PencilOptions:
-    """Options of the matrices; validated arguments of `pair_directions`."""
-
-    denominator: str  # "second_moment" or "covariance"
-    ridge: float | None  # None: each denominator's own, by `quiet_ridge`
-    constant: bool  # never with "covariance"
-    scale: _Array | None  # (d,)
-    centre: _Array | None = None  # (d,) origin of the rows, with the constant; by default 0
-    noise: bool = False  # whether `noise_edges` and `spectrum` will be asked for
-    columns: int | None = None  # of the samples, where the matrices are those of their span
-
-
-@dataclass(frozen=True, eq=False)
 class Batch:
-    """What one call of the core takes: matrices, shifts, and items that refer to them."""
+    """Arguments of `solve`: matrices, shifts, and the indices of each pencil's two matrices."""
 
     numerators: list[_Array]
     denominators: list[_Array]
@@ -89,12 +56,12 @@ class Batch:
 
 
 class Unions:
-    """Weight, mean and covariance of the rows of several classes together, each weighted.
+    """Mean and covariance of weighted unions of classes.
 
-    Covariances of parts are merged as Chan, Golub and LeVeque (1983) do: only positive terms are
-    added. A contraction that leaves out some of k classes adds up O(log k) halves of halves of all
-    classes, of which those that the contraction before it used as well are kept: going through
-    all "rests" in order takes O(k log k) additions, and none loses digits to a subtraction.
+    Covariances are merged as by Chan, Golub and LeVeque (1983), by adding positive terms only. The
+    union of all but a few of k classes is a sum of O(log k) nested halves of the classes. Halves
+    that the next union needs as well are kept, so that the unions of all classes but one, in
+    order, take O(k log k) additions. No term is subtracted, which would lose digits.
     """
 
     def __init__(self, moments: ClassMoments, labels: Sequence[Hashable]) -> None:
@@ -104,7 +71,7 @@ class Unions:
         self._halves: dict[tuple[int, int], _Array] = {}
 
     def of(self, contraction: Contraction) -> tuple[_Array, _Array]:
-        """Mean (d,), not to be written to, and covariance (d, d) of a contraction."""
+        """Mean (d,), which must not be written to, and covariance (d, d) of a contraction."""
         chosen, factors = contraction.indices, contraction.weights
         if not contraction.others:
             return self._union(chosen, factors)
@@ -124,7 +91,7 @@ class Unions:
         return _merged(np.array(weights), np.array(means), covariances)
 
     def mean(self, contraction: Contraction) -> _Array:
-        """Mean (d,) of a contraction, to rounding that of `of`."""
+        """Mean (d,) of a contraction; equals that of `of` up to rounding."""
         if len(contraction.indices) == 1 and not contraction.others:
             own: _Array = self.means[contraction.indices[0]]
             return own
@@ -148,11 +115,11 @@ class Unions:
 
 
 def _merged(weights: _Array, means: _Array, covariances: Iterable[_Array]) -> tuple[_Array, _Array]:
-    """Mean and covariance of parts together; their covariances within, and that of their means."""
+    """Mean and covariance of the union of parts: covariances within plus that of the means."""
     shares = weights / weights.sum()
     mean = shares @ means
     deviations = means - mean
-    deviations[np.abs(deviations) <= 4 * _EPS * np.abs(means)] = 0.0  # that is rounding
+    deviations[np.abs(deviations) <= 4 * _EPS * np.abs(means)] = 0.0  # rounding errors
     deviations *= np.sqrt(shares)[:, None]
     total: _Array = deviations.T @ deviations
     scaled = np.empty_like(total)
@@ -163,7 +130,7 @@ def _merged(weights: _Array, means: _Array, covariances: Iterable[_Array]) -> tu
 
 
 def _spans(low: int, high: int, without: _Rows) -> list[tuple[int, int]]:
-    """Halves of halves of range(low, high) that make up all but a few of it."""
+    """Nested halves of range(low, high) that make up the range without the indices `without`."""
     if not ((without >= low) & (without < high)).any():
         return [(low, high)]
     if high - low == 1:
@@ -173,44 +140,70 @@ def _spans(low: int, high: int, without: _Rows) -> list[tuple[int, int]]:
 
 
 class ClassMatrices:
-    """Numerators and denominators of groups of classes, D = d or, with the constant, d + 1.
+    """Numerators and denominators of G groups of classes, of order D = d, or d + 1 if bordered.
 
-    Where both are second moments they are the same matrices: the ridge is left to the core, which
-    adds it to the diagonal's first d entries. Over a covariance, which is a second moment about the
-    mean of the group below, so is the numerator: each problem has one of its own. ``units`` (G,)
-    is what ridge is a multiple of, for the denominators that were formed, and ``ridges`` (G,) that
-    multiple.
+    A second moment serves as numerator and as denominator: the core adds the ridge to the first d
+    diagonal entries. With a covariance as denominator, the numerator is a second moment about the
+    denominator's mean, so that each problem has its own numerator.
+
+    Parameters
+    ----------
+    unions : Unions
+        Means and covariances of groups.
+    groups : list of Contraction, length G
+        Weights of the classes in each group.
+    options : PencilOptions
+        Checked options.
+    centre : (d,) array, optional
+        Origin of the samples of bordered matrices.
+    n_columns : int, optional
+        Number of columns of the samples, if the matrices are those of their span.
+
+    Attributes
+    ----------
+    units, ridges : (G,) arrays
+        Mean eigenvalue of each denominator that was formed, and its ridge as a multiple of that.
     """
 
-    def __init__(self, unions: Unions, groups: list[Contraction], options: PencilOptions) -> None:
+    def __init__(
+        self,
+        unions: Unions,
+        groups: list[Contraction],
+        options: PencilOptions,
+        centre: _Array | None = None,
+        n_columns: int | None = None,
+    ) -> None:
         self._unions, self._groups, self._options = unions, groups, options
         self._d = unions.means.shape[1]
-        self._columns = self._d if options.columns is None else options.columns
+        self._columns = self._d if n_columns is None else n_columns
+        self.scale = None if options.scale is None else np.asarray(options.scale)
         self._mean_unit: float | None = None
+        self.centre = centre
         self.units = np.zeros(len(groups))
-        self.ridges = np.full(len(groups), np.nan if options.ridge is None else options.ridge)
+        self._auto_ridge = isinstance(options.ridge, str)
+        self.ridges = np.full(len(groups), np.nan if self._auto_ridge else options.ridge)
         self._spectra: dict[int, _Array] = {}
 
     @property
     def n_features(self) -> int:
-        """d, columns of the rows."""
+        """Number of columns d of the samples."""
         return self._d
 
     @property
     def order(self) -> int:
-        """D, rows of the matrices."""
-        return self._d + self._options.constant
+        """Order D of the matrices."""
+        return self._d + self._options.bordered
 
     def batch(self, items: _Rows) -> Batch:
-        """Form all matrices that `items` (n, 2), numerators and denominators, need."""
-        if self._options.denominator == "covariance":
+        """Form the matrices of the pencils `items` (n, 2), indices of their two groups."""
+        if self._options.about_mean:
             return self._about_means_below(items)
         below = set(items[:, 1].tolist())
         formed = {}
         for group in np.unique(items).tolist():
             mean, covariance = self._union(group)
             unit = self._unit(mean, covariance) if group in below else 0.0
-            formed[group] = _formed(covariance, mean, self._options, overwrite=True)
+            formed[group] = self._formed(covariance, mean, overwrite=True)
             if group in below:
                 self._settle(group, formed[group], unit)
         columns = [np.unique(items[:, side], return_inverse=True) for side in (0, 1)]
@@ -222,7 +215,7 @@ class ClassMatrices:
         )
 
     def _about_means_below(self, items: _Rows) -> Batch:
-        """Covariances, and over each of them the numerators' second moments about its mean."""
+        """Covariances as denominators; numerators are second moments about a denominator's mean."""
         pairs, of_item = np.unique(items, axis=0, return_inverse=True)
         below, lower_of = np.unique(items[:, 1], return_inverse=True)
         means = {group: self.mean(group) for group in below.tolist()}
@@ -231,9 +224,9 @@ class ClassMatrices:
         for group in np.unique(items).tolist():
             mean, covariance = self._union(group)
             for other in pairs[pairs[:, 0] == group, 1].tolist():
-                upper[group, other] = _formed(covariance, mean - means[other], self._options)
+                upper[group, other] = self._formed(covariance, mean - means[other])
             if group in means:
-                lower[group] = _formed(covariance, None, self._options)
+                lower[group] = self._formed(covariance, None)
                 self._settle(group, lower[group], self._unit(mean, covariance))
         return Batch(
             [upper[i, j] for i, j in pairs.tolist()],
@@ -243,25 +236,24 @@ class ClassMatrices:
         )
 
     def mean(self, group: int) -> _Array:
-        """Mean (d,) of a group's rows, about the origin of these."""
+        """Mean (d,) of a group's samples."""
         return self._unions.mean(self._groups[group])
 
     def _union(self, group: int) -> tuple[_Array, _Array]:
         """Mean about the origin, and covariance."""
         mean, covariance = self._unions.of(self._groups[group])
-        centre = self._options.centre
-        return mean if centre is None else mean - centre, covariance
+        return mean if self.centre is None else mean - self.centre, covariance
 
     def _shifts(self, groups: _Rows) -> _Array:
         shifts = self.ridges[groups] * self.units[groups]
-        if not self._options.constant:
+        if not self._options.bordered:
             return shifts
         out = np.zeros((len(groups), self.order))
         out[:, : self._d] = shifts[:, None]
         return out
 
-    def rows(self, group: int) -> float:
-        """How many rows of weight 1 a group's mean squares are as good as (Kish)."""
+    def effective_samples(self, group: int) -> float:
+        """Kish's effective number of samples of a group."""
         shares = self._groups[group].dense(len(self._unions.weights))
         weight = float(shares @ self._unions.weights)
         return weight * weight / float(shares**2 @ self._unions.weights)
@@ -271,60 +263,60 @@ class ClassMatrices:
         return self._spectra[group]
 
     def noise_edges(self, items: _Rows) -> _Array:
-        """Which eigenvalues (n,) of these problems noise alone would hardly reach."""
+        """Eigenvalue (n,) of each problem that sampling noise alone would hardly reach."""
         edges: dict[tuple[int, float], float] = {}
         out = np.empty(len(items))
         for row, (above, below) in enumerate(items.tolist()):
-            key = below, self.rows(above)
+            key = below, self.effective_samples(above)
             if key not in edges:
                 ridge = self.ridges[below] * self.units[below]
-                known = self._spectra[below], ridge, self.rows(below), key[1]
+                known = self._spectra[below], ridge, self.effective_samples(below), key[1]
                 edges[key] = MARGIN * noise_edge(*known)
             out[row] = edges[key]
         return out
 
     def _settle(self, group: int, matrix: _Array, unit: float) -> None:
-        """Unit and ridge of a denominator and, where noise is asked for, its spectrum."""
+        """Set a denominator's unit and, if the options need them, its spectrum and ridge."""
         self.units[group] = unit
-        if self._options.ridge is not None and not self._options.noise:
+        if not (self._auto_ridge or self._options.noise_threshold):
             return
         values = np.linalg.eigvalsh(matrix[: self._d, : self._d])
-        beyond = np.zeros(self._columns - self._d)  # of the span
+        beyond = np.zeros(self._columns - self._d)  # eigenvalues outside the span
         self._spectra[group] = np.concatenate([beyond, np.maximum(values, 0.0)])
-        if self._options.ridge is None:
-            self.ridges[group] = quiet_ridge(self._spectra[group], self.rows(group))
+        if self._auto_ridge:
+            self.ridges[group] = quiet_ridge(self._spectra[group], self.effective_samples(group))
 
     def _unit(self, mean: _Array, covariance: _Array) -> float:
-        """Trace / d of a denominator over the d columns; the mean over classes where that is 0."""
+        """Mean eigenvalue of a denominator; if that is 0, the mean over all classes."""
         trace = self._trace(mean, covariance)
         if trace > 0:
             return trace / self._columns
         if self._mean_unit is None:
             count = len(self._unions.weights)
             alone = [Contraction(np.array([c]), np.ones(1)) for c in range(count)]
-            centre = 0.0 if self._options.centre is None else self._options.centre
+            centre = 0.0 if self.centre is None else self.centre
             parts = (self._unions.of(c) for c in alone)
             traces = [self._trace(mean - centre, covariance) for mean, covariance in parts]
             self._mean_unit = float(np.mean(traces)) / self._columns
         return self._mean_unit
 
     def _trace(self, mean: _Array, covariance: _Array) -> float:
-        scale = 1.0 if self._options.scale is None else self._options.scale
+        scale = 1.0 if self.scale is None else self.scale
         variance = float(np.sum(np.diag(covariance) / scale / scale))
         second = variance + float(np.sum((mean / scale) ** 2))
-        if self._options.denominator == "second_moment":
+        if not self._options.about_mean:
             return second
-        # What rounding leaves of equal rows is no variance.
+        # Equal samples have variances of the size of rounding errors.
         return variance if variance > (100 * _EPS) ** 2 * second else 0.0
 
     def singular(
         self, failed: list[int], what: str, names: Sequence[Hashable]
     ) -> SingularDenominatorError:
-        """The error for groups whose denominators are singular with the ridge there is."""
+        """The error for groups whose denominators are singular with the given ridge."""
         result = f"denominator of {what} {show(names, 200)[1:-1]} is singular to working precision"
         if not self.units.max() > 0:
             return SingularDenominatorError(f"{result}: all samples of all classes are zero")
-        ridges = [self._ridge_that_would_do(group) for group in failed]
+        ridges = [self._sufficient_ridge(group) for group in failed]
         known = [ridge for ridge in ridges if ridge is not None]
         if len(known) < len(ridges):
             return SingularDenominatorError(f"{result}, with any ridge up to {_RIDGES[-1]:g}")
@@ -332,43 +324,41 @@ class ClassMatrices:
             f"{result} with ridge={self.ridges[failed[0]]:g}; ridge={max(known):g} would do"
         )
 
-    def _ridge_that_would_do(self, group: int) -> float | None:
+    def _sufficient_ridge(self, group: int) -> float | None:
         mean, covariance = self._union(group)
-        second = self._options.denominator == "second_moment"
-        matrix = _formed(covariance, mean if second else None, self._options)
+        matrix = self._formed(covariance, None if self._options.about_mean else mean)
         return _smallest_ridge(matrix, self.units[group], self._d)
 
+    def _formed(
+        self, covariance: _Array, mean: _Array | None, *, overwrite: bool = False
+    ) -> _Array:
+        """The (D, D) matrix: covariance + mean mean^T over the scales, and the constant's border.
 
-def _formed(
-    covariance: _Array, mean: _Array | None, options: PencilOptions, *, overwrite: bool = False
-) -> _Array:
-    """The (D, D) matrix: covariance + mean mean^T over the scales, and the constant's border.
-
-    With ``overwrite`` the covariance becomes the matrix where that needs no border.
-    """
-    d = len(covariance)
-    in_place = overwrite and not options.constant
-    out = covariance if in_place else np.empty((d + options.constant, d + options.constant))
-    for first in range(0, d, _BLOCK):
-        rows = slice(first, min(first + _BLOCK, d))
-        block = out[rows, :d]
-        if not in_place:
-            block[:] = covariance[rows]
-        if mean is not None:
-            block += mean[rows, None] * mean
-        if options.scale is not None:
-            block /= options.scale[rows, None] * options.scale
-    if options.constant:
-        scale = 1.0 if options.scale is None else options.scale
-        out[:d, d] = out[d, :d] = 0.0 if mean is None else mean / scale
-        out[d, d] = 1.0
-    return out
+        With `overwrite`, a matrix without a border replaces the covariance.
+        """
+        d, border, divisors = self._d, self._options.bordered, self.scale
+        in_place = overwrite and not border
+        out = covariance if in_place else np.empty((d + border, d + border))
+        for first in range(0, d, _BLOCK_ROWS):
+            rows = slice(first, min(first + _BLOCK_ROWS, d))
+            block = out[rows, :d]
+            if not in_place:
+                block[:] = covariance[rows]
+            if mean is not None:
+                block += mean[rows, None] * mean
+            if divisors is not None:
+                block /= divisors[rows, None] * divisors
+        if border:
+            scale = 1.0 if divisors is None else divisors
+            out[:d, d] = out[d, :d] = 0.0 if mean is None else mean / scale
+            out[d, d] = 1.0
+        return out
 
 
 def _smallest_ridge(matrix: _Array, unit: float, d: int) -> float | None:
-    """The first of 1, 2, 5, 10, ... times a power of ten that makes the core accept `matrix`.
+    """The smallest of the numbers `_RIDGES`, from D eps on, that makes the core accept `matrix`.
 
-    Not below D eps: a smaller ridge drowns in the rounding of a typical entry.
+    A ridge below D eps is within the rounding errors of a typical entry.
     """
     low, high = bisect_left(_RIDGES, len(matrix) * _EPS), len(_RIDGES)
     shifts = np.zeros(len(matrix))
@@ -387,7 +377,7 @@ def _smallest_ridge(matrix: _Array, unit: float, d: int) -> float | None:
 
 @dataclass(frozen=True, eq=False)
 class Span:
-    r"""Coordinates in which all scaled samples are written.
+    r"""Coordinates of the scaled samples in an orthonormal basis of their span.
 
     Let Z (n, d) be samples, less an origin and divided by column scales, n < d, and :math:`Z^T
     = Q R` with orthonormal columns of Q (d, r), r = n. All second moments and covariances of
@@ -401,10 +391,9 @@ class Span:
         Q S_i Q^T v = \lambda B v \quad \text{are} \quad
         v = Q u, \quad S_i u = \lambda (S_j + \rho I) u,
 
-    with the same scale, as :math:`v^T B v = u^T (S_j + \rho I) u`. Directions are the same to
-    rounding as those of the d x d matrices. A ridge that is a multiple of a mean eigenvalue,
-    trace / d, is one of trace / r with the multiple r / d times as large. Cost: 4 n^2 d
-    operations and 8 n d bytes.
+    where :math:`v^T B v = u^T (S_j + \rho I) u`. Directions equal those of the (d, d) matrices up
+    to rounding. A ridge relative to the mean eigenvalue trace / d is r / d times as large relative
+    to trace / r. Cost: 4 n^2 d operations and 8 n d bytes.
 
     Attributes
     ----------
@@ -422,16 +411,16 @@ class Span:
 
     @property
     def share(self) -> float:
-        """Factor r / d, by which multiples of mean eigenvalues change."""
+        """Factor r / d from ridges relative to trace / d to ridges relative to trace / r."""
         return self.basis.shape[1] / self.basis.shape[0]
 
     def mapped(
         self, vectors: _Array, offset: _Array | None, constants: _Array | None = None
     ) -> tuple[_Array, _Array | None]:
-        """Directions (d, F) and offsets (F,), in the units of the samples, of those here (r, F).
+        """Map directions (r, F) of the coordinates, and their offsets, to the units of the samples.
 
-        A direction's entry of largest magnitude, in the scaled columns, is positive; `constants`
-        (F,) are entries beside those of the columns.
+        The entry of largest magnitude of a direction (d,) in the scaled columns is positive;
+        `constants` (F,) are further entries of the directions.
         """
         scaled = self.basis @ vectors
         entries = scaled if constants is None else np.vstack([scaled, constants])
@@ -444,9 +433,9 @@ class Span:
 
 
 def span_of(moments: ClassMoments, scale: ArrayLike | None, *, about_mean: bool) -> Span | None:
-    """The span of samples that are few, over column scales (d,), or None; see `few_samples`.
+    """The span of few samples divided by column scales (d,), or None; see `few_samples`.
 
-    With `about_mean` only differences of samples matter, and the origin is their mean, else zero.
+    With `about_mean`, the origin is the mean of the samples, otherwise zero.
     """
     few = moments.few_samples()
     if few is None:
@@ -460,7 +449,7 @@ def span_of(moments: ClassMoments, scale: ArrayLike | None, *, about_mean: bool)
     apart = X - origin
     if about_mean:
         apart[:, varying(shares @ apart**2, origin, len(X)) == 0] = 0.0
-    with one_blas_thread():  # many short steps
+    with one_blas_thread():  # faster: QR of few columns has many short steps
         scaled = (apart / divisors).T
         basis, coordinates = qr(scaled, mode="economic", overwrite_a=True, check_finite=False)
     reduced = ClassMoments(moments.classes_).update(coordinates.T, y, weights)

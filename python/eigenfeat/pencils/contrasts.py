@@ -27,12 +27,11 @@ from eigenfeat._base.labels import LabelTable
 from eigenfeat._base.validation import check_vector, real_array, show
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.moments.columns import signed
-from eigenfeat.pencils.class_matrices import Contraction
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-__all__ = ["KINDS", "Contrasts", "class_tree", "one_vs_rest"]
+__all__ = ["KINDS", "Contraction", "Contrasts", "class_tree", "one_vs_rest"]
 
 # The words that `pair_directions` and `GEM` take for their pairs.
 KINDS = (
@@ -43,6 +42,26 @@ KINDS = (
 _Array = npt.NDArray[np.float64]
 
 _POWER_STEPS = 30
+
+
+@dataclass(frozen=True, eq=False)
+class Contraction:
+    """Weights of classes: `weights` (n,) for those at `indices` (n,), `others` for all others."""
+
+    indices: npt.NDArray[np.int64]
+    weights: _Array
+    others: float = 0.0
+
+    def dense(self, n_classes: int) -> _Array:
+        """All weights, shape (n_classes,)."""
+        if self.indices.size and self.indices.max() >= n_classes:
+            raise ValueError(
+                f"n_classes: expected more than the largest index, {self.indices.max()}, got "
+                f"{n_classes}"
+            )
+        out = np.full(n_classes, self.others)
+        out[self.indices] = self.weights
+        return out
 
 
 @dataclass(frozen=True, eq=False)

@@ -255,8 +255,8 @@ def conditions_of(matrices: ClassMatrices, problems: Problems) -> PairConditions
         batch = matrices.batch(item[None])
         above, below = item.tolist()
         crawford[row] = crawford_number(batch.numerators[0], _with_shift(batch)).lower
-        upper = _error(batch.numerators[0], matrices.rows(above))
-        lower = _error(batch.denominators[0], matrices.rows(below))
+        upper = _error(batch.numerators[0], matrices.effective_samples(above))
+        lower = _error(batch.denominators[0], matrices.effective_samples(below))
         error[row] = np.hypot(upper, (1.0 + matrices.ridges[below]) * lower)
     return PairConditions(problems.names, crawford, error)
 

@@ -1,12 +1,13 @@
-"""From class moments to the directions that an estimator keeps: parameters, scale, solution."""
+"""From class moments to the directions of an estimator: the scale of the columns, the solution."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.core import core
@@ -15,76 +16,38 @@ from eigenfeat._base.threads import one_blas_thread, resolve
 from eigenfeat._base.types import Labels
 from eigenfeat.expansion.features import Directions, expand
 from eigenfeat.moments.class_moments import ClassMoments, column_deviations
-from eigenfeat.pencils.pencils import (
-    directions_of_each,
-    pair_conditions,
-    pair_directions,
-)
+from eigenfeat.pencils.options import PencilOptions, directions_per_pair
+from eigenfeat.pencils.pencils import measure_pairs, solve_pairs
 
 if TYPE_CHECKING:
-    from sklearn.base import BaseEstimator
-
-    from eigenfeat._base.types import Pairs
-    from eigenfeat.pencils.contrasts import Contrasts
     from eigenfeat.pencils.crawford import PairConditions
     from eigenfeat.samples.labelled import LabelledSamples
 
 __all__ = [
-    "DEFAULT_RIDGE",
     "FittedDirections",
-    "Settings",
+    "ScaleReport",
     "Solution",
     "SolvedWhenRead",
+    "settle_scale",
     "solve",
-    "tried_scales",
+    "try_scales",
 ]
-
-
-# ---- parameters ----------------------------------------------------------------------------------
-
-
-DEFAULT_RIDGE = 0.2
-
-
-@dataclass(frozen=True)
-class Settings:
-    """The estimator's parameters as they were when rows came in; see `GEM`."""
-
-    ridge: float | str
-    n_directions: int | str
-    threshold: float | str | None
-    pairs: Pairs | Contrasts
-    denominator: str
-    constant: bool
-    scale: str
-    solver: str
-    seed: int
-    n_threads: int | None
-
-    @classmethod
-    def of(cls, estimator: BaseEstimator, seed: int) -> Settings:
-        """Of an estimator that has parameters of these names; the ridge of None is the default."""
-        names = set(cls.__dataclass_fields__) - {"seed"}
-        given = {name: getattr(estimator, name) for name in names}
-        if given["ridge"] is None:
-            given["ridge"] = DEFAULT_RIDGE
-        return cls(seed=seed, **given)
 
 
 # ---- whether columns are divided by their standard deviations ------------------------------------
 #
 # With a ridge, directions depend on the units of single columns. Columns that share a unit (pixels,
-# samples of a signal) are best left as they are, columns of mixed units are best standardised. Two
-# ways to tell: a trial on held-out samples, and, where there are none or the trial leaves it open,
-# a rule on the standard deviations.
+# samples of a signal) are best left as they are, columns of mixed units are best standardised. A
+# trial on held-out samples decides. Without held-out samples, or if the errors hardly differ, a
+# rule on the standard deviations decides.
 
 
 Array = NDArray[np.float64]
 
-# The rule's bound on max / median of the standard deviations. Pixels and spectra stay well below,
-# columns of mixed units go well above. A few columns that vary much less than the others, as the
-# border of an image does, do not matter to it.
-SPREAD = 5.0
+# The rule's bound on the largest standard deviation over the median. Pixels and spectra are well
+# below, columns of mixed units well above. Columns of small variance, such as the border of an
+# image, do not affect the ratio.
+MAX_SPREAD = 5.0
 
 
 @dataclass(frozen=True)
@@ -95,8 +58,8 @@ class ScaleReport:
     ----------
     choice : {"none", "columns"}
     basis : {"given", "trial", "rule"}
-        Given by the caller, chosen by errors on held-out samples, or, without them or where they
-        differ by less than a standard error, by the spread of the standard deviations.
+        Given by the caller, by errors on held-out samples, or by the spread of the standard
+        deviations, if there is no trial or its errors differ by less than a standard error.
     column_scale : (d,) array
         Divisors of the columns: ones, or the standard deviations.
     errors : dict of float
@@ -128,11 +91,8 @@ class ScaleReport:
         return f"{self.choice} ({'; '.join(reasons)})"
 
 
-def settle(moments: ClassMoments, scale: str, trial: ScaleReport | None) -> ScaleReport:
-    """Report the choice for these moments: the caller's, the trial's, or the rule's.
-
-    The deviations are those of all rows in `moments`, also if the trial saw only some of them.
-    """
+def settle_scale(moments: ClassMoments, scale: str, trial: ScaleReport | None) -> ScaleReport:
+    """The choice of the caller, of the trial, or of the rule, with the deviations of `moments`."""
     deviations = column_deviations(moments)
     if scale != "auto":
         return scale_report(scale, "given", deviations)
@@ -142,8 +102,8 @@ def settle(moments: ClassMoments, scale: str, trial: ScaleReport | None) -> Scal
 
 
 def by_rule(deviations: Array) -> str:
-    """The choice by the columns' deviations (d,): "columns" where some are much larger."""
-    return "columns" if _spread(deviations) > SPREAD else "none"
+    """The choice by the columns' deviations (d,): "columns" if some are much larger than others."""
+    return "columns" if _spread(deviations) > MAX_SPREAD else "none"
 
 
 def scale_report(
@@ -168,32 +128,33 @@ def _spread(deviations: Array) -> float:
 # ---- the trial -----------------------------------------------------------------------------------
 
 
-FEWEST_ROWS = 300  # a trial on fewer rows is mostly noise
-MOST_ROWS = 3000
-MOST_FEATURES = 5000  # beyond, a trial costs more than it tells
-MANY = 400  # from here on one half is held out only, and pairs go one way round
-VERY_MANY = 1500  # from here on four classes must do
-RIDGES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+MIN_TRIAL_SAMPLES = 300  # with fewer, errors are mostly noise
+MAX_TRIAL_SAMPLES = 3000
+MAX_TRIAL_FEATURES = 5000
+ONE_FOLD_FEATURES = 400  # from here on, one half is held out only, and pairs are one-way
+FOUR_CLASSES_FEATURES = 1500  # from here on, a trial uses four classes instead of 16
+TRIAL_RIDGES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)  # of the least-squares classifier
 
 
-def tried_scales(
-    settings: Settings, rows: LabelledSamples, moments: ClassMoments
+def try_scales(
+    options: PencilOptions, samples: LabelledSamples, moments: ClassMoments
 ) -> ScaleReport | None:
-    """The trial's report, or None where none is wanted or worth its time.
+    """Choose the scale on a subsample; None if a trial would be too noisy or too costly.
 
-    Of `rows` only those drawn are looked at; `moments` are those of all.
+    `moments` are those of all samples.
     """
     d = moments.n_features_in_
-    if settings.scale != "auto" or len(moments.active_classes) < 2:
+    if len(moments.active_classes) < 2:
         return None
-    if rows.n_samples < FEWEST_ROWS or d > MOST_FEATURES:
+    if samples.n_samples < MIN_TRIAL_SAMPLES or d > MAX_TRIAL_FEATURES:
         return None
-    most_classes = 4 if d >= VERY_MANY else 16
-    chosen = _subsample(rows.codes, most_classes, np.random.RandomState(settings.seed))
-    if not len(chosen):  # all classes but one have a single row
+    max_classes = 4 if d >= FOUR_CLASSES_FEATURES else 16
+    random_state = check_random_state(options.random_state)
+    chosen = _subsample(samples.codes, max_classes, random_state)
+    if not len(chosen):  # all classes but one have a single sample
         return None
-    drawn = rows.take(chosen)
-    return _by_trial(drawn.X, rows.classes[drawn.y], drawn.weight, moments, settings)
+    drawn = samples.take(chosen)
+    return _by_trial(drawn.X, samples.classes[drawn.y], drawn.weight, moments, options)
 
 
 def _by_trial(
@@ -201,25 +162,24 @@ def _by_trial(
     labels: NDArray[Any],
     sample_weight: Array | None,
     moments: ClassMoments,
-    settings: Settings,
+    options: PencilOptions,
 ) -> ScaleReport:
-    """Choose by the held-out error of a small expansion and a least-squares classifier.
+    """Choose by the held-out errors of least squares on a few directions' features.
 
-    The samples, as `_subsample` draws them, are halved; each half serves once for fitting and once
-    for counting errors, or, where columns are many, once only. Where the errors differ by less
-    than a standard error, the rule on the standard deviations decides. The moments are those of
-    all samples.
+    Each half of the samples serves once for fitting and once for counting errors; with many columns
+    only the first half is for fitting. If the errors differ by less than a standard error, the rule
+    on the standard deviations decides.
     """
     deviations = column_deviations(moments)
     d = X.shape[1]
     weights = np.ones(len(labels)) if sample_weight is None else sample_weight
     halves = (np.arange(0, len(labels), 2), np.arange(1, len(labels), 2))
-    folds = [halves] if d >= MANY else [halves, halves[::-1]]
+    folds = [halves] if d >= ONE_FOLD_FEATURES else [halves, halves[::-1]]
     held_out = np.concatenate([weights[some] for _, some in folds])
     wrong, errors = {}, {}
     for choice in ("none", "columns"):
         scale = scale_report(choice, "trial", deviations).column_scale
-        parts = [_errors(X, labels, weights, fold, scale, settings) for fold in folds]
+        parts = [_errors(X, labels, weights, fold, scale, options) for fold in folds]
         by_ridge = np.hstack(parts)
         best = int(np.argmin(by_ridge @ held_out))
         wrong[choice] = by_ridge[best]
@@ -233,12 +193,12 @@ def _by_trial(
 
 
 def _subsample(
-    codes: NDArray[Any], most_classes: int, random_state: np.random.RandomState
+    codes: NDArray[Any], max_classes: int, random_state: np.random.RandomState
 ) -> NDArray[np.intp]:
-    """Draw up to `MOST_ROWS` rows of the most frequent classes, in proportion, two or more each."""
+    """Draw samples of the most frequent classes, in proportion, at least two of each class."""
     counts = np.bincount(codes)
-    selected = [c for c in np.argsort(-counts, kind="stable")[:most_classes] if counts[c] > 1]
-    share = min(1.0, MOST_ROWS / max(1, counts[selected].sum()))
+    selected = [c for c in np.argsort(-counts, kind="stable")[:max_classes] if counts[c] > 1]
+    share = min(1.0, MAX_TRIAL_SAMPLES / max(1, counts[selected].sum()))
     drawn = []
     for c in selected:
         members = random_state.permutation(np.flatnonzero(codes == c))
@@ -252,32 +212,33 @@ def _errors(
     weights: Array,
     fold: tuple[NDArray[np.intp], NDArray[np.intp]],
     scale: Array,
-    settings: Settings,
+    options: PencilOptions,
 ) -> NDArray[np.bool_]:
-    """Whether held-out samples are misclassified, a row for each strength of the ridge."""
+    """Whether held-out samples are misclassified, one row for each of `TRIAL_RIDGES`."""
     fit, held_out = fold
     moments = ClassMoments()
-    moments.update(X[fit], labels[fit], weights[fit], n_threads=settings.n_threads)
-    result = pair_directions(
-        moments,
-        pairs=_few_pairs(list(moments.active_classes), both_ways=X.shape[1] < MANY),
-        ridge=settings.ridge if isinstance(settings.ridge, str) else max(settings.ridge, 1e-3),
-        n_directions=min(directions_of_each(settings.n_directions, 1), 5),
+    moments.update(X[fit], labels[fit], weights[fit], n_threads=options.n_threads)
+    both_ways = X.shape[1] < ONE_FOLD_FEATURES
+    ridge, n_directions = options.ridge, directions_per_pair(options.n_directions, 1)
+    trial = replace(
+        options,
+        pairs=_few_pairs(list(moments.active_classes), both_ways),
+        ridge=ridge if isinstance(ridge, str) else max(ridge, 1e-3),
+        n_directions=min(n_directions, 5),
         threshold=1.0,
-        denominator=settings.denominator,
-        n_threads=settings.n_threads,
-        constant=settings.constant,
         scale=scale,
+        solver="auto",
     )
+    result = solve_pairs(moments, trial)
     features = expand(
-        X, result.vectors, result.offset, powers=(1, 2), n_threads=settings.n_threads
+        X, result.vectors, result.offset, powers=(1, 2), n_threads=options.n_threads
     ).astype(np.float64, copy=False)
     parts = features[fit], labels[fit], weights[fit], features[held_out]
-    return np.asarray(_least_squares(*parts, settings.n_threads) != labels[held_out])
+    return np.asarray(_least_squares(*parts, options.n_threads) != labels[held_out])
 
 
 def _few_pairs(labels: list[Any], both_ways: bool) -> list[tuple[Any, Any]]:
-    """Return all ordered pairs of up to four classes, else those of neighbours on a ring."""
+    """All ordered pairs of up to four classes, or pairs of neighbours on a ring of more classes."""
     if len(labels) <= 4:
         return [(a, b) for a in labels for b in labels if a != b]
     ring = list(zip(labels, labels[1:] + labels[:1], strict=True))
@@ -287,14 +248,14 @@ def _few_pairs(labels: list[Any], both_ways: bool) -> list[tuple[Any, Any]]:
 def _least_squares(
     rows: Array, labels: NDArray[Any], weights: Array, queries: Array, n_threads: int | None
 ) -> NDArray[Any]:
-    """Predict by ridge regression on class indicators; one line of labels for each of `RIDGES`.
+    """Predict by ridge regression on class indicators; one row of labels per `TRIAL_RIDGES`.
 
-    Features have root mean square 1. Of fewer rows than features their kernel is factorised.
+    Features have root mean square 1. With fewer samples than features the kernel is factorised.
     """
     threads = resolve(n_threads)
     classes, codes = np.unique(labels, return_inverse=True)
     share = weights / weights.sum()
-    target, ridges = np.eye(len(classes))[codes], np.asarray(RIDGES)
+    target, ridges = np.eye(len(classes))[codes], np.asarray(TRIAL_RIDGES)
     size = np.sqrt(np.append(share @ rows**2, 1.0))
     scale = np.divide(1.0, size, out=np.zeros_like(size), where=size > 0)
     n, p = len(rows), len(scale)
@@ -327,46 +288,34 @@ class Solution(Directions):
     scale: ScaleReport
 
 
-def solve(
-    moments: ClassMoments,
-    settings: Settings,
-    trial: ScaleReport | None,
-) -> Solution:
+def solve(moments: ClassMoments, options: PencilOptions, trial: ScaleReport | None) -> Solution:
     """Solve the pencils of the chosen pairs, Algorithm 1, lines 2-5; see `pair_directions`."""
     check_two_labels(moments.active_classes)
-    scale = settle(moments, settings.scale, trial)
-    result = pair_directions(
-        moments,
-        pairs=settings.pairs,
-        ridge=settings.ridge,
-        n_directions=settings.n_directions,
-        threshold=settings.threshold,
-        denominator=settings.denominator,
-        solver=settings.solver,
-        n_threads=settings.n_threads,
-        constant=settings.constant,
-        scale=scale.column_scale if scale.choice == "columns" else None,
-        random_state=settings.seed,
-    )
+    report = settle_scale(moments, str(options.scale), trial)
+    result = solve_pairs(moments, _with_scale(options, report))
     directions = np.ascontiguousarray(result.vectors, dtype=np.float64)
     offset = np.zeros(directions.shape[1]) if result.offset is None else result.offset
-    return Solution(directions, offset, result.eigenvalues, result.pairs, result.ranks, scale)
+    return Solution(directions, offset, result.eigenvalues, result.pairs, result.ranks, report)
+
+
+def _with_scale(options: PencilOptions, report: ScaleReport) -> PencilOptions:
+    return replace(options, scale=report.column_scale if report.choice == "columns" else None)
 
 
 class SolvedWhenRead:
     """Base class of estimators whose solution is computed from `moments_` when it is first read.
 
-    `partial_fit` only accumulates moments; `fit` reads the solution. There is no lock, which a
-    forked process might inherit locked: threads that read at the same time may each solve, with
-    the same result.
+    `partial_fit` only accumulates moments; `fit` reads the solution. There is no lock, because a
+    forked process could inherit it locked: threads that read at the same time may each compute
+    the solution, with equal results.
     """
 
     moments_: ClassMoments
-    _solve_with: Any
+    _solve_options: Any
 
     def _keep_moments(self, moments: ClassMoments) -> None:
         """Keep moments and the parameters to solve with; forget the solution of earlier moments."""
-        self.moments_, self._solve_with = moments, self._settings()
+        self.moments_, self._solve_options = moments, self._options()
         self.__dict__.pop("_known_solution", None)
 
     @property
@@ -375,14 +324,14 @@ class SolvedWhenRead:
         known = self.__dict__
         if "_known_solution" not in known:
             with one_blas_thread():
-                known["_known_solution"] = self._solve(self.moments_, self._solve_with)
+                known["_known_solution"] = self._solve(self.moments_, self._solve_options)
         return known["_known_solution"]
 
-    def _settings(self) -> Any:
-        """The parameters that `_solve` needs."""
+    def _options(self) -> Any:
+        """The parameters for `_solve`."""
         raise NotImplementedError
 
-    def _solve(self, moments: ClassMoments, settings: Any) -> Any:
+    def _solve(self, moments: ClassMoments, options: Any) -> Any:
         """Compute the solution from moments."""
         raise NotImplementedError
 
@@ -390,7 +339,7 @@ class SolvedWhenRead:
 class FittedDirections(SolvedWhenRead):
     """The fitted attributes that are read from a `Solution`."""
 
-    _solve_with: Settings
+    _solve_options: PencilOptions
 
     @property
     def directions_(self) -> NDArray[np.float64]:
@@ -420,17 +369,8 @@ class FittedDirections(SolvedWhenRead):
     @property
     def pair_conditions_(self) -> PairConditions:
         """Crawford numbers and sampling errors of the pencils; computed at each access."""
-        result = self._solution
-        settings, scale = self._solve_with, result.scale
-        return pair_conditions(
-            self.moments_,
-            pairs=settings.pairs,
-            ridge=settings.ridge,
-            denominator=settings.denominator,
-            constant=settings.constant,
-            scale=scale.column_scale if scale.choice == "columns" else None,
-            random_state=settings.seed,
-        )
+        options = _with_scale(self._solve_options, self._solution.scale)
+        return measure_pairs(self.moments_, options)
 
     @property
     def eigenvalue_bounds_(self) -> NDArray[np.float64]:

@@ -1,7 +1,7 @@
 """Choice of the ordered pairs of classes.
 
-A pair (numerator, denominator) yields detectors that are large on the numerator's samples and small
-on the denominator's. Every way of choosing makes sure that each class occurs in some pair.
+The directions of a pair (numerator, denominator) have large projections of the numerator's samples
+and small ones of the denominator's. Each kind of pairs contains every class at least once.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from eigenfeat._base.validation import (
     show,
 )
 from eigenfeat.moments.class_moments import ClassMoments, moments_of_groups
-from eigenfeat.pencils.class_matrices import Contraction
-from eigenfeat.pencils.contrasts import KINDS, Contrasts, class_tree, one_vs_rest
+from eigenfeat.pencils.contrasts import KINDS, Contraction, Contrasts, class_tree, one_vs_rest
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
     from eigenfeat.pencils.class_matrices import Span
+    from eigenfeat.pencils.options import PencilOptions
 
 __all__ = [
     "CONFUSION_RIDGE",
@@ -48,13 +48,13 @@ __all__ = [
 
 _Pairs = npt.NDArray[np.int64]
 _Array = npt.NDArray[np.float64]
-_BLOCK = 256  # classes whose distances to all others are held at a time
-_MAX_PLACEMENTS = 1000
+_BLOCK_CLASSES = 256  # rows of the matrix of distances that are computed at a time
+_MAX_PLACEMENTS = 1000  # of labels on the corners of a cube
 _NEIGHBOURS = 3
 CONFUSION_RIDGE = 0.1
-_GROUPS = 6  # of a random partition
-_MOST_OF_GROUPS, _LEAST_OF_GROUPS = 600, 150  # pairs of groups
-_PAIRS_TIMES_CLASSES = 150_000
+_GROUPS_PER_PARTITION = 6
+_MAX_GROUP_PAIRS, _MIN_GROUP_PAIRS = 600, 150
+_PAIRS_TIMES_CLASSES = 150_000  # number of group pairs, times number of classes
 
 
 def whitened_means(
@@ -73,19 +73,19 @@ def whitened_means(
         means /= scale
         pooled /= scale[:, None] * scale
     unit = np.trace(pooled) / len(pooled)
-    # One row a class, say: then plain distances are all there is.
+    # With one sample per class the pooled covariance is 0; points are then the means themselves.
     pooled[np.diag_indices_from(pooled)] += ridge * unit if unit > 0 else 1.0
     points: _Array = np.linalg.solve(np.linalg.cholesky(pooled), means.T).T
     return points
 
 
 def nearest_edges(points: _Array, nearest: int) -> tuple[_Pairs, _Array]:
-    """Pairs i < j, one of which is among the other's nearest, and their squared distances."""
+    """Pairs i < j, i among the nearest points of j or j of i, and their squared distances."""
     k = len(points)
     squares = (points**2).sum(axis=1)
     edges = []
-    for first in range(0, k, _BLOCK):
-        block = np.arange(first, min(first + _BLOCK, k))
+    for first in range(0, k, _BLOCK_CLASSES):
+        block = np.arange(first, min(first + _BLOCK_CLASSES, k))
         distances = squares - 2.0 * points[block] @ points.T
         distances[np.arange(len(block)), block] = np.inf
         others = np.argsort(distances, axis=1, kind="stable")[:, :nearest]
@@ -96,11 +96,14 @@ def nearest_edges(points: _Array, nearest: int) -> tuple[_Pairs, _Array]:
 
 
 def closest_cover(edges: _Pairs, distances: _Array, k: int, n_pairs: int) -> _Pairs:
-    """About n_pairs / 2 of the edges: first such that every class is in one, then the closest."""
+    """Select n_pairs / 2 edges: the closest ones that contain every class, then the closest others.
+
+    There are more if every class is not in an edge otherwise.
+    """
     order = np.lexsort((edges[:, 1], edges[:, 0], distances))
     chosen = np.zeros(len(edges), dtype=bool)
     covered = np.zeros(k, dtype=bool)
-    for lacking in (2, 1):  # pairs of two classes that have none yet, then what is left over
+    for lacking in (2, 1):  # edges of two uncovered classes first, then edges of one
         for edge in order:
             if (~covered[edges[edge]]).sum() >= lacking:
                 chosen[edge] = covered[edges[edge]] = True
@@ -123,9 +126,9 @@ def class_pairs(
         Distinct labels, at least two.
     pairs : {"all", "hypercube"} or sequence of (label, label)
         - ``"all"``: all k (k - 1) ordered pairs (Karampatziakis and Mineiro 2014, Algorithm 1).
-        - ``"hypercube"``: the labels are put at random on corners of a cube of ceil(log2 k)
-          dimensions; neighbours (Hamming distance 1) make pairs, both ways (section 4.3). Drawn
-          again until every class has a neighbour. O(k log k) pairs.
+        - ``"hypercube"``: the labels are placed at random on corners of a cube of ceil(log2 k)
+          dimensions; neighbours (Hamming distance 1) are paired both ways (section 4.3). Placements
+          are drawn until every class has a neighbour. O(k log k) pairs.
         - a sequence of (numerator, denominator) labels.
     random_state : None, int or NumPy generator
         For the corners of the cube.
@@ -165,13 +168,13 @@ def random_partitions(
     rounded up. By default there are 600 pairs for up to 250 classes and 150,000 / k for more, but
     at least 150, and at least two for each feature as long as that is no more than 600.
     """
-    n_groups = min(_GROUPS, n_classes)
+    n_groups = min(_GROUPS_PER_PARTITION, n_classes)
     if n_pairs is None:
         share = _PAIRS_TIMES_CLASSES // n_classes
-        least = max(_LEAST_OF_GROUPS, min(2 * n_features, _MOST_OF_GROUPS))
-        n_pairs = max(least, min(share, _MOST_OF_GROUPS))
+        least = max(_MIN_GROUP_PAIRS, min(2 * n_features, _MAX_GROUP_PAIRS))
+        n_pairs = max(least, min(share, _MAX_GROUP_PAIRS))
     check_whole(n_pairs, "n_pairs", at_least=1)
-    # Of few classes there is one partition: each of them alone.
+    # Six classes or fewer have one partition, into single classes.
     count = -(-n_pairs // (n_groups * (n_groups - 1))) if n_classes > n_groups else 1
     places = np.arange(n_classes) % n_groups
     return np.array([random_state.permutation(places) for _ in range(count)], dtype=np.int64)
@@ -190,7 +193,7 @@ def _hypercube(k: int, rng: Generator) -> _Pairs:
         pairs = _neighbours(corners, dimensions)
         if len(np.unique(pairs[:, 0])) == k:
             return pairs
-    # Corners 0..k-1: each but 0 has a neighbour with one bit less.
+    # On the corners 0..k-1 every label has a neighbour: each corner but 0 has one with a bit less.
     return _neighbours(rng.permutation(k), dimensions)
 
 
@@ -374,53 +377,42 @@ def _both_ways(edges: _Pairs, labels: list[Any]) -> list[tuple[Hashable, Hashabl
     return [(labels[i], labels[j]) for i, j in pairs]
 
 
-_COUNTED = ("confusion", "random_groups")
-_MOST_IN_ALL = 50
+_COUNTED = ("confusion", "random_groups")  # kinds that take a number of pairs
+_MAX_CLASSES_ALL = 50  # for "auto" to mean all pairs
 
 
 @dataclass(frozen=True, eq=False)
 class Problems:
-    """P eigenproblems (P, 2) between groups of the classes `labels`, and their names (P, 2).
+    """P eigenproblems between G groups of classes."""
 
-    `moments` are those of the labels: with `random_groups` of groups drawn from the classes.
-    """
-
-    moments: ClassMoments
-    labels: Sequence[Hashable]
-    groups: list[Contraction]
-    items: _Pairs
-    names: Labels
-    of_classes: bool  # every group is one class, and named by its label
+    moments: ClassMoments  # of `labels`
+    labels: Sequence[Hashable]  # classes or, with `random_groups`, random unions of classes
+    groups: list[Contraction]  # length G
+    items: _Pairs  # (P, 2) indices of numerator and denominator
+    names: Labels  # (P, 2)
+    of_classes: bool  # whether every group is a single class, named by its label
     random_groups: bool = False
 
     def names_below(self, groups: list[int]) -> list[Hashable]:
-        """What to call these denominators: labels, or the first contrasts that have them."""
+        """Names of denominators: labels, or the first contrast with each denominator."""
         rows = [int(np.argmax(self.items[:, 1] == group)) for group in groups]
         if self.of_classes:
             return [self.names[row : row + 1, 1].tolist()[0] for row in rows]
         return [tuple(self.names[row].tolist()) for row in rows]
 
 
-def settled_kind(kind: Pairs | Contrasts, n_classes: int, of_many: str) -> Pairs | Contrasts:
-    """What "auto" stands for: all pairs of few classes, another kind for many."""
-    if not isinstance(kind, str) or kind != "auto":
-        return kind
-    return "all" if n_classes <= _MOST_IN_ALL else of_many
-
-
 def problems_of(
     moments: ClassMoments,
     labels: Labels,
-    pairs: Pairs | Contrasts,
-    scale: ArrayLike | None,
-    random_state: Seed,
+    options: PencilOptions,
     span: Span | None = None,
 ) -> Problems:
-    """Spell out the argument `pairs` for the classes with weight, `labels`.
+    """The problems of the option `pairs`, for the classes with weight, `labels`.
 
     With a span, problems are between the moments of its coordinates.
     """
     solved = moments if span is None else span.moments
+    pairs, scale = options.pairs, options.scale
     kind, count = pairs, None
     if isinstance(pairs, tuple) and len(pairs) == 2 and isinstance(pairs[1], Integral):
         kind, count = pairs
@@ -431,9 +423,11 @@ def problems_of(
         raise ValueError(
             f"pairs: expected {kinds}, a list of pairs of labels or Contrasts, got {show(pairs)}"
         )
-    kind = settled_kind(kind, len(labels), "random_groups")
+    if isinstance(kind, str) and kind == "auto":
+        kind = "all" if len(labels) <= _MAX_CLASSES_ALL else "random_groups"
     if isinstance(kind, str) and kind == "random_groups":
-        return _of_random_groups(solved, labels, moments.n_features_in_, count, random_state)
+        d, seed = moments.n_features_in_, options.random_state
+        return _of_random_groups(solved, labels, d, count, seed)
     if isinstance(kind, str) and kind == "one_vs_rest":
         kind = one_vs_rest(labels)
     elif isinstance(kind, str) and kind == "class_tree":
@@ -443,7 +437,7 @@ def problems_of(
         kind, count = confusion_pairs(solved, n_pairs=count, **how), None
     if isinstance(kind, Contrasts):
         return _of_contrasts(solved, kind)
-    items = class_pairs(labels, kind, random_state=random_state)
+    items = class_pairs(labels, kind, random_state=options.random_state)
     groups = [Contraction(np.array([c]), np.ones(1)) for c in range(len(labels))]
     return Problems(solved, labels.tolist(), groups, items, labels[items], True)
 
@@ -456,7 +450,8 @@ def _of_random_groups(
     n_groups = int(partitions.max()) + 1
     names = [f"group{r}.{g}" for r in range(len(partitions)) for g in range(n_groups)]
     whole = moments.classes_.tolist()
-    groups = np.zeros((len(partitions), len(whole)), dtype=np.int64)  # classes without weight: any
+    # Classes without weight are put into group 0, which they do not change.
+    groups = np.zeros((len(partitions), len(whole)), dtype=np.int64)
     active = set(labels.tolist())
     groups[:, [label in active for label in whole]] = partitions
     groups += n_groups * np.arange(len(partitions))[:, None]
@@ -468,7 +463,7 @@ def _of_random_groups(
 
 
 def _of_contrasts(moments: ClassMoments, contrasts: Contrasts) -> Problems:
-    """Without the classes that have no weight."""
+    """Problems of contrasts, without the classes that have no weight."""
     classes = contrasts.classes or tuple(moments.classes_.tolist())
     known_labels = set(moments.classes_.tolist())
     unknown = [c for c in classes if c not in known_labels]

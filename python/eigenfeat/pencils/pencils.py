@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
@@ -22,25 +22,23 @@ from eigenfeat._base.core import core
 from eigenfeat._base.types import Codes, Labels, Pairs, Seed
 from eigenfeat._base.validation import (
     RealArray,
-    check_flag,
     check_memory,
-    check_number,
-    check_vector,
     check_whole,
     real_array,
     show,
     symmetric_matrices,
 )
 from eigenfeat.moments.class_moments import ClassMoments
-from eigenfeat.pencils.class_matrices import (
-    ClassMatrices,
-    PencilOptions,
-    Span,
-    Unions,
-    span_of,
-)
+from eigenfeat.pencils.class_matrices import ClassMatrices, Unions, span_of
 from eigenfeat.pencils.contrasts import Contrasts
 from eigenfeat.pencils.crawford import PairConditions, conditions_of
+from eigenfeat.pencils.options import (
+    SOLVERS,
+    PencilOptions,
+    check_solver,
+    check_threshold,
+    directions_per_pair,
+)
 from eigenfeat.pencils.pairs import Problems, problems_of
 
 if TYPE_CHECKING:
@@ -49,18 +47,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PairDirections",
-    "PairOptions",
     "PencilResult",
     "Status",
-    "directions_of_each",
     "generalized_eigh",
     "pair_conditions",
     "pair_directions",
     "solve",
-    "solve_problems",
+    "solve_pairs",
 ]
-
-_SOLVERS = ("auto", "full", "subset", "tridiagonal", "krylov")
 
 
 class Status(IntEnum):
@@ -108,7 +102,7 @@ class PencilResult:
         if type(self.status) is int:  # of a single pencil, as files have it
             vars(self)["status"] = Status(self.status)
 
-    def _only(self) -> PencilResult:
+    def _first(self) -> PencilResult:
         return PencilResult(
             self.eigenvalues[0],
             self.vectors[0],
@@ -185,18 +179,21 @@ def generalized_eigh(
     n = max(len(numerators), len(denominators))
     count = np.arange(n)
     items = np.column_stack([np.minimum(count, len(s) - 1) for s in (numerators, denominators)])
+    options = core.PencilOptions(
+        n_vectors=m,
+        threshold=check_threshold(threshold),
+        solver=check_solver(solver),
+        n_threads=threads.resolve(n_threads),
+    )
     result = solve(
         symmetric_matrices(numerators, "A"),
         symmetric_matrices(denominators, "B"),
         np.zeros(len(denominators), dtype=numerators.dtype),
         items,
-        m,
-        _least_eigenvalue(threshold),
-        solver,
-        threads.resolve(n_threads),
+        options,
     )
-    report(result.status, [f"pencil {i}" for i in range(n)])
-    return result._only() if single else result
+    _report(result.status, [f"pencil {i}" for i in range(n)])
+    return result._first() if single else result
 
 
 def _stacks(A: Any, B: Any) -> tuple[RealArray, RealArray, bool]:
@@ -212,48 +209,29 @@ def _stacks(A: Any, B: Any) -> tuple[RealArray, RealArray, bool]:
     return stacks[0], stacks[1], single
 
 
-def _least_eigenvalue(threshold: float | None) -> float:
-    """The number that eigenvalues must reach; None is minus infinity."""
-    return -math.inf if threshold is None else check_number(threshold, "threshold", infinite=True)
-
-
 def solve(
     numerators: list[RealArray],
     denominators: list[RealArray],
     shifts: RealArray,
     items: npt.NDArray[np.int64],
-    n_vectors: int,
-    threshold: float,
-    solver: str,
-    n_threads: int,
+    options: core.PencilOptions,
 ) -> PencilResult:
-    """One call of the core: checked arguments, but for the solver's name."""
-    if not isinstance(solver, str) or solver not in _SOLVERS:
-        raise ValueError(f"solver: expected one of {', '.join(_SOLVERS)}, got {show(solver)}")
-    solution = core.solve_pencils(
-        numerators,
-        denominators,
-        shifts,
-        np.ascontiguousarray(items, dtype=np.int64),
-        n_vectors,
-        threshold,
-        solver,
-        0.0,
-        n_threads,
-    )
+    """Solve checked pencils in the core; `items` (n, 2) are indices of their two matrices."""
+    items = np.ascontiguousarray(items, dtype=np.int64)
+    solution = core.solve_pencils(numerators, denominators, shifts, items, options)
     return PencilResult(
         eigenvalues=solution.eigenvalues,
         vectors=np.swapaxes(solution.vectors, 1, 2),
         residuals=solution.residuals,
         n_eigenpairs=solution.found,
         iterations=solution.iterations,
-        solver=np.array(_SOLVERS)[solution.solver],
+        solver=np.array(SOLVERS)[solution.solver],
         status=solution.status,
     )
 
 
-def report(status: Codes, names: list[str]) -> None:
-    """The written policy: nothing at all is an error, something amiss a warning."""
+def _report(status: Codes, names: list[str]) -> None:
+    """Raise LinAlgError if no pencil has a result; warn if only some have, or are inaccurate."""
     without = (status == Status.NOT_POSITIVE_DEFINITE) | (status == Status.NOT_CONVERGED)
     if without.all():
         raise np.linalg.LinAlgError(_outcomes(status, names))
@@ -292,7 +270,6 @@ def pair_directions(
     constant: bool = False,
     scale: ArrayLike | None = None,
     random_state: Seed = None,
-    solve_with: Callable[..., PencilResult] | None = None,
 ) -> PairDirections:
     r"""Directions with a large mean square for one class of a pair and a small one for the other.
 
@@ -335,8 +312,6 @@ def pair_directions(
         Positive column scales. Pairs are solved for x / scale; the returned directions are for x.
     random_state : None, int or NumPy generator
         Seed for random pairs.
-    solve_with : callable, optional
-        In place of `solve`.
 
     Returns
     -------
@@ -370,44 +345,21 @@ def pair_directions(
     >>> pairs.pairs.tolist(), pairs.vectors.shape
     ([[0, 1], [0, 1], [1, 0], [1, 0]], (64, 4))
     """
-    if solve_with is not None and not callable(solve_with):
-        raise ValueError(f"solve_with: expected None or a callable, got {show(solve_with)}")
-    noise = isinstance(threshold, str) and threshold == "auto"
-    labels, options = _settings(moments, denominator, ridge, constant, scale)
-    options = replace(options, noise=noise)
-    directions_of_each(n_directions, 1)  # an error of it comes before those of pairs
-    span = span_of(moments, options.scale, about_mean=constant or denominator == "covariance")
-    problems = problems_of(moments, labels, pairs, options.scale, random_state, span)
-    if span is not None:
-        options = _in_span(options, span)
-    if problems.random_groups:
-        threshold, noise = None, False
-        options = replace(options, noise=False)
-    pair_options = PairOptions(
-        directions_of_each(n_directions, len(problems.items), problems.random_groups),
-        None if noise else _least_eigenvalue(threshold),  # type: ignore[arg-type]
-        solver,
-        threads.resolve(n_threads),
-        options,
-        solve if solve_with is None else solve_with,
+    return solve_pairs(
+        moments,
+        PencilOptions(
+            pairs,
+            ridge,
+            n_directions,
+            threshold,
+            denominator,
+            constant,
+            scale,
+            solver,
+            random_state,
+            n_threads,
+        ),
     )
-    result = solve_problems(problems, pair_options)
-    report(result.status, [f"pair {show(tuple(pair))}" for pair in problems.names.tolist()])
-    if span is None:
-        return result
-    constants = None
-    if options.constant and result.offset is not None and options.centre is not None:
-        constants = result.offset + options.centre @ result.vectors
-    vectors, offset = span.mapped(result.vectors, result.offset, constants)
-    return replace(result, vectors=vectors, offset=offset)
-
-
-def _in_span(options: PencilOptions, span: Span) -> PencilOptions:
-    """What makes the matrices of the coordinates, whose columns are scaled already."""
-    centre = None
-    if options.constant:
-        centre = _pooled_mean(span.moments, span.moments.active_classes.tolist())
-    return replace(options, scale=None, centre=centre, columns=len(span.origin))
 
 
 def pair_conditions(
@@ -425,16 +377,25 @@ def pair_conditions(
     Each pair needs about ten decompositions of a matrix of the columns. Karampatziakis and Mineiro
     (2014), section 2.2; Koltchinskii and Lounici, Bernoulli 23, 2017.
     """
-    labels, options = _settings(moments, denominator, ridge, constant, scale)
-    problems = problems_of(moments, labels, pairs, options.scale, random_state)
+    options = PencilOptions(
+        pairs, ridge, denominator=denominator, constant=constant, scale=scale,
+        random_state=random_state,
+    )  # fmt: skip
+    return measure_pairs(moments, options)
+
+
+def measure_pairs(moments: ClassMoments, options: PencilOptions) -> PairConditions:
+    """`pair_conditions` with its arguments in one object."""
+    labels = _active_classes(moments)
+    options = options.checked(moments.n_features_in_)
+    problems = problems_of(moments, labels, options)
+    centre = _pooled_mean(moments) if options.bordered else None
     unions = Unions(problems.moments, problems.labels)
-    return conditions_of(ClassMatrices(unions, problems.groups, options), problems)
+    return conditions_of(ClassMatrices(unions, problems.groups, options, centre), problems)
 
 
-def _settings(
-    moments: ClassMoments, denominator: str, ridge: Any, constant: bool, scale: Any
-) -> tuple[npt.NDArray[Any], PencilOptions]:
-    """Labels of the classes with weight, and the checked options of their matrices."""
+def _active_classes(moments: ClassMoments) -> Labels:
+    """Labels of the classes with weight, at least two."""
     if not isinstance(moments, ClassMoments):
         raise ValueError(f"moments: expected ClassMoments, got {show(moments)}")
     labels = moments.active_classes
@@ -443,70 +404,15 @@ def _settings(
             "moments: expected at least 2 classes with samples of positive weight, "
             f"got {show(labels.tolist())}"
         )
-    if not isinstance(denominator, str) or denominator not in ("second_moment", "covariance"):
-        raise ValueError(
-            f"denominator: expected 'second_moment' or 'covariance', got {show(denominator)}"
-        )
-    scales = None
-    if scale is not None:
-        scales = check_vector(scale, moments.n_features_in_, "scale", positive=True)
-    bordered = check_flag(constant, "constant") and denominator == "second_moment"
-    auto = isinstance(ridge, str) and ridge == "auto"
-    given = None if auto else check_number(ridge, "ridge", at_least=0.0)
-    centre = _pooled_mean(moments, labels.tolist()) if bordered else None
-    return labels, PencilOptions(denominator, given, bordered, scales, centre)
+    return labels
 
 
-def _pooled_mean(moments: ClassMoments, labels: list[Any]) -> npt.NDArray[np.float64]:
+def _pooled_mean(moments: ClassMoments) -> npt.NDArray[np.float64]:
     """Mean (d,) of the samples of all classes together."""
+    labels = moments.active_classes
     weights = np.array([moments.weight(c) for c in labels])
     mean: npt.NDArray[np.float64] = weights @ [moments.mean(c) for c in labels] / weights.sum()
     return mean
-
-
-_MOST_DIRECTIONS, _LEAST_DIRECTIONS = 10, 3
-_DIRECTIONS_OF_ALL = _MANY_PAIRS = 3000
-
-
-def directions_of_each(n_directions: int | str, n_pairs: int, random_groups: bool = False) -> int:
-    """Maximum number of directions of each of some pairs.
-
-    "auto" is 1 for random groups of classes, and 10 for pairs of classes. Above 300 pairs it is
-    3,000 divided by their number, at least 3, and above 3,000 pairs 1: the pairs of many classes
-    say much the same, and a classifier's time grows with the number of all directions.
-    """
-    if isinstance(n_directions, str) and n_directions == "auto":
-        if random_groups:
-            return 1
-        share = _DIRECTIONS_OF_ALL // max(n_pairs, 1)
-        least = _LEAST_DIRECTIONS if n_pairs <= _MANY_PAIRS else 1
-        return max(least, min(share, _MOST_DIRECTIONS))
-    return check_whole(n_directions, "n_directions", at_least=1)
-
-
-# ---- batches that hold a bounded number of matrices ----------------------------------------------
-
-
-_Array = npt.NDArray[np.float64]
-_Rows = npt.NDArray[np.int64]
-
-# Matrices held at a time: so many bytes, or so many matrices if these are more. Where matrices
-# occur in several problems, a larger batch forms and factorises them less often.
-_SHARED_BYTES = 2**30
-_BYTES = 2**27
-_FEWEST = 16
-
-
-@dataclass(frozen=True, eq=False)
-class PairOptions:
-    """Requested results of each problem; validated arguments of `pair_directions`."""
-
-    n_directions: int
-    threshold: float | None  # None: where each problem's noise ends
-    solver: str
-    n_threads: int
-    options: PencilOptions
-    solve: Callable[..., PencilResult]
 
 
 @dataclass(frozen=True, eq=False)
@@ -555,29 +461,73 @@ class PairDirections:
         return f"PairDirections({n} directions of {len(self.status)} pairs, {d} features)"
 
 
-def solve_problems(problems: Problems, pair_options: PairOptions) -> PairDirections:
-    """Solve batch by batch; raises SingularDenominatorError at the end if there is reason to."""
+_Array = npt.NDArray[np.float64]
+_Indices = npt.NDArray[np.int64]
+
+
+def solve_pairs(moments: ClassMoments, options: PencilOptions) -> PairDirections:
+    """`pair_directions` with its arguments in one object (Algorithm 1, lines 2 to 5)."""
+    labels = _active_classes(moments)
+    options = options.checked(moments.n_features_in_)
+    about_mean = options.constant or options.about_mean
+    span = span_of(moments, options.scale, about_mean=about_mean)
+    problems = problems_of(moments, labels, options, span)
+    if problems.random_groups:
+        options = replace(options, threshold=-math.inf)
+    centre, columns = None, None
+    if options.bordered:
+        centre = _pooled_mean(moments if span is None else span.moments)
+    if span is not None:  # whose coordinates are scaled already
+        options, columns = replace(options, scale=None), len(span.origin)
     unions = Unions(problems.moments, problems.labels)
-    matrices = ClassMatrices(unions, problems.groups, pair_options.options)
-    m = min(pair_options.n_directions, matrices.order)
-    batches = _batches(problems.items, matrices.order, pair_options.options)
-    solver = _settled_solver(problems.items, matrices.order, m, pair_options)
-    _check_memory(problems, batches, matrices.order, m, solver, pair_options)
+    matrices = ClassMatrices(unions, problems.groups, options, centre, columns)
+    result = _solve_problems(problems, matrices, options)
+    _report(result.status, [f"pair {show(tuple(pair))}" for pair in problems.names.tolist()])
+    if span is None:
+        return result
+    constants = None
+    if centre is not None and result.offset is not None:
+        constants = result.offset + centre @ result.vectors
+    vectors, offset = span.mapped(result.vectors, result.offset, constants)
+    return replace(result, vectors=vectors, offset=offset)
+
+
+# ---- batches with a bounded number of matrices ---------------------------------------------------
+
+
+# Bytes of the matrices of a batch, or their number if that is larger. Where matrices occur in
+# several problems, a larger batch forms and factorises them less often.
+_MAX_SHARED_BYTES = 2**30
+_MAX_BYTES = 2**27
+_MIN_MATRICES = 16
+
+
+def _solve_problems(
+    problems: Problems, matrices: ClassMatrices, options: PencilOptions
+) -> PairDirections:
+    """Solve batch by batch; raise SingularDenominatorError at the end if a denominator is."""
+    m = directions_per_pair(options.n_directions, len(problems.items), problems.random_groups)
+    m = min(m, matrices.order)
+    batches = _batches(problems.items, matrices.order, options.about_mean)
+    solver = options.solver
+    if solver == "auto":  # chosen for all problems together, whatever the batches are
+        per_denominator = len(problems.items) / len(np.unique(problems.items[:, 1]))
+        solver = core.choose_solver(matrices.order, m, per_denominator)
+    core_options = core.PencilOptions(
+        n_vectors=m,
+        threshold=1.0 if options.noise_threshold else options.threshold,  # type: ignore[arg-type]
+        solver=solver,
+        n_threads=threads.resolve(options.n_threads),
+    )
+    _check_memory(problems, batches, matrices.order, options.about_mean, core_options)
     results: list[PencilResult] = []
     failed: set[int] = set()
     for rows in batches:
         batch = matrices.batch(problems.items[rows])
-        result = pair_options.solve(
-            batch.numerators,
-            batch.denominators,
-            batch.shifts,
-            batch.items,
-            m,
-            1.0 if pair_options.threshold is None else pair_options.threshold,
-            solver,
-            pair_options.n_threads,
+        result = solve(
+            batch.numerators, batch.denominators, batch.shifts, batch.items, core_options
         )
-        if pair_options.threshold is None:
+        if options.noise_threshold:
             result = _above(result, matrices.noise_edges(problems.items[rows]))
         singular = result.status == Status.NOT_POSITIVE_DEFINITE
         failed.update(problems.items[rows[singular], 1].tolist())
@@ -587,57 +537,48 @@ def solve_problems(problems: Problems, pair_options: PairOptions) -> PairDirecti
         groups = sorted(failed)
         what = "class" if problems.of_classes else "contrast"
         raise matrices.singular(groups, what, problems.names_below(groups))
-    return _joined(results, batches, problems, matrices, pair_options.options)
+    return _joined(results, batches, problems, matrices, options)
 
 
 def _above(result: PencilResult, edges: _Array) -> PencilResult:
-    """Without the eigenvalues, which descend, that are not above these (n,)."""
-    selected = (result.eigenvalues > edges[:, None]).sum(axis=1)  # NaN is not
+    """Leave out the eigenvalues that do not exceed `edges` (n,)."""
+    selected = (result.eigenvalues > edges[:, None]).sum(axis=1)  # False for NaN
     return replace(
         result,
         n_eigenpairs=np.minimum(result.n_eigenpairs, selected).astype(result.n_eigenpairs.dtype),
     )
 
 
-def _offset_below(
-    vectors: _Array, below: _Rows, matrices: ClassMatrices, options: PencilOptions
-) -> _Array:
-    """Minus the projection of the mean below (F,), with vectors in the units solved for."""
+def _offset_below(vectors: _Array, below: _Indices, matrices: ClassMatrices) -> _Array:
+    """Minus the projection (F,) of each denominator's mean; vectors are in the scaled columns."""
     offset = np.empty(len(below))
-    scale = 1.0 if options.scale is None else options.scale
+    scale = 1.0 if matrices.scale is None else matrices.scale
     for group in np.unique(below).tolist():
         columns = below == group
         offset[columns] = -(matrices.mean(group) / scale) @ vectors[:, columns]
     return offset
 
 
-def _settled_solver(items: _Rows, order: int, m: int, pair_options: PairOptions) -> str:
-    """One solver for all batches, whatever share of the problems each has."""
-    if not isinstance(pair_options.solver, str) or pair_options.solver not in _SOLVERS:
-        names = ", ".join(_SOLVERS)
-        raise ValueError(f"solver: expected one of {names}, got {show(pair_options.solver)}")
-    if pair_options.solver != "auto":
-        return pair_options.solver
-    return core.choose_solver(order, m, len(items) / len(np.unique(items[:, 1])))
+def _batches(items: _Indices, order: int, about_mean: bool) -> list[_Indices]:
+    """Divide the problems into batches that need a bounded number of matrices.
 
-
-def _batches(items: _Rows, order: int, options: PencilOptions) -> list[_Rows]:
-    """Cut problems into batches of bounded numbers of matrices, in an order in which they share."""
-    apart = options.denominator == "covariance"
+    About the denominator's mean, no two problems share a numerator.
+    """
     n_groups = len(np.unique(items))
-    room = (_SHARED_BYTES if len(items) > n_groups else _BYTES) // (8 * order * order)
-    room = max(_FEWEST, room)
+    n_bytes = _MAX_SHARED_BYTES if len(items) > n_groups else _MAX_BYTES
+    room = max(_MIN_MATRICES, n_bytes // (8 * order * order))
     matrix = items
-    if apart:  # numerators are shared by no two problems
+    if about_mean:
         matrix = np.column_stack([items.max() + 1 + np.arange(len(items)), items[:, 1]])
     if len(np.unique(matrix)) <= room:
         return [np.arange(len(items))]
-    block = items[:, 1] if apart else items[:, 1] // max(1, room // 4)
+    block = items[:, 1] if about_mean else items[:, 1] // max(1, room // 4)
     rows = np.lexsort((items[:, 1], items[:, 0], block))
     return [np.sort(batch) for batch in _cut(rows, matrix, room)]
 
 
-def _cut(rows: npt.NDArray[Any], items: _Rows, room: int) -> Iterator[npt.NDArray[Any]]:
+def _cut(rows: npt.NDArray[Any], items: _Indices, room: int) -> Iterator[npt.NDArray[Any]]:
+    """Cut `rows` wherever the next row of `items` would need more than `room` matrices."""
     needed: set[int] = set()
     first = 0
     for at, row in enumerate(rows):
@@ -650,35 +591,30 @@ def _cut(rows: npt.NDArray[Any], items: _Rows, room: int) -> Iterator[npt.NDArra
 
 def _check_memory(
     problems: Problems,
-    batches: list[_Rows],
+    batches: list[_Indices],
     order: int,
-    m: int,
-    solver: str,
-    pair_options: PairOptions,
+    about_mean: bool,
+    options: core.PencilOptions,
 ) -> None:
-    """MemoryError before anything is taken: matrices, the core's scratch, and directions."""
-    apart = pair_options.options.denominator == "covariance"
-    formed_at_once, largest = 0, 0.0
+    """MemoryError before anything is allocated: matrices, the core's scratch, and directions."""
+    n_matrices, largest = 0, 0.0
     for rows in batches:
         items = problems.items[rows]
         n_below = len(np.unique(items[:, 1]))
-        formed = n_below + len(rows) if apart else len(np.unique(items))
-        formed_at_once = max(formed_at_once, formed)
-        used = core.pencil_bytes(order, len(rows), n_below, m, solver, pair_options.n_threads)
-        largest = max(largest, used)
-    selected = 0
+        formed = n_below + len(rows) if about_mean else len(np.unique(items))
+        n_matrices = max(n_matrices, formed)
+        largest = max(largest, core.pencil_bytes(order, len(rows), n_below, options))
+    halves = 0
     if any(group.others for group in problems.groups):
-        selected = 2 + len(problems.labels).bit_length()
-    directions = len(problems.items) * m / order  # as matrices; there may be less
-    total = (
-        formed_at_once + 2 + selected + math.ceil(largest / (8 * order * order) + 2 * directions)
-    )
-    check_memory("pair_directions", total, order)
+        halves = 2 + len(problems.labels).bit_length()
+    directions = len(problems.items) * options.n_vectors / order  # at most, as matrices
+    scratch = math.ceil(largest / (8 * order * order) + 2 * directions)
+    check_memory("pair_directions", n_matrices + 2 + halves + scratch, order)
 
 
 def _joined(
     results: list[PencilResult],
-    batches: list[_Rows],
+    batches: list[_Indices],
     problems: Problems,
     matrices: ClassMatrices,
     options: PencilOptions,
@@ -690,7 +626,7 @@ def _joined(
         counts[rows] = result.n_eigenpairs
     ends = np.cumsum(counts)
     total = int(ends[-1])
-    vectors, offset = np.empty((d, total)), np.empty(total) if options.constant else None
+    vectors, offset = np.empty((d, total)), np.empty(total) if options.bordered else None
     values, residuals = np.empty(total), np.empty(total)
     status, iterations = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int64)
     solver = np.empty(n, dtype="U11")
@@ -709,12 +645,12 @@ def _joined(
         status[rows], iterations[rows] = result.status, result.iterations
         solver[rows] = result.solver
     of = np.repeat(np.arange(n), counts)
-    if options.denominator == "covariance":
-        offset = _offset_below(vectors, problems.items[of, 1], matrices, options)
-    if options.scale is not None:
-        vectors /= options.scale[:, None]
-    if offset is not None and options.centre is not None:
-        offset = offset - options.centre @ vectors
+    if options.about_mean:
+        offset = _offset_below(vectors, problems.items[of, 1], matrices)
+    if matrices.scale is not None:
+        vectors /= matrices.scale[:, None]
+    if offset is not None and matrices.centre is not None:
+        offset = offset - matrices.centre @ vectors
     return PairDirections(
         vectors=vectors,
         eigenvalues=values,

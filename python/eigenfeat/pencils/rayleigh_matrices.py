@@ -18,7 +18,7 @@ from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.validation import real_array, symmetric_matrices
 from eigenfeat.moments.class_moments import ClassMoments, pooled_mean, shares_and_means, varying
 from eigenfeat.pencils.class_matrices import SingularDenominatorError, Span, span_of
-from eigenfeat.pencils.fitted_directions import settle
+from eigenfeat.pencils.fitted_directions import settle_scale
 from eigenfeat.pencils.pencils import generalized_eigh
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def solve(
     """
     if supervised:
         check_two_labels(moments.active_classes)
-    scale = settle(moments, settings.scale, None).column_scale
+    scale = settle_scale(moments, settings.scale, None).column_scale
     if pencil_of in _IN_SPAN:
         span = span_of(moments, scale, about_mean=settings.center)
         if span is not None and _fits_in(span, settings, len(moments.active_classes)):

@@ -175,7 +175,7 @@ class RayleighTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OfM
         """Return what makes the pencil from pooled moments."""
         raise NotImplementedError
 
-    def _settings(self) -> matrices.Parameters:
+    def _options(self) -> matrices.Parameters:
         given = {"ridge": 0.0, "center": True} | self.get_params(deep=False)
         names = matrices.Parameters.__dataclass_fields__
         return matrices.Parameters(**{name: given[name] for name in names})

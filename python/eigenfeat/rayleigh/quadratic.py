@@ -28,7 +28,7 @@ from eigenfeat.expansion.features import expand
 from eigenfeat.moments.class_moments import is_rounding
 from eigenfeat.pencils import rayleigh_matrices as matrices
 from eigenfeat.pencils.class_matrices import SingularDenominatorError, Span, span_of
-from eigenfeat.pencils.fitted_directions import settle
+from eigenfeat.pencils.fitted_directions import settle_scale
 from eigenfeat.rayleigh.base import OfMomentsOfClasses
 from eigenfeat.samples.out_of_core import FromLogits, over_blocks
 
@@ -181,7 +181,7 @@ class QuadraticDiscriminant(FromLogits, ClassifierMixin, OfMomentsOfClasses):
         scores += (result.log_priors + result.log_whiteners).astype(scores.dtype)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
-    def _settings(self) -> tuple[float | str, float, str]:
+    def _options(self) -> tuple[float | str, float, str]:
         return self.shrinkage, self.ridge, self.scale
 
     def _solve(
@@ -195,7 +195,7 @@ def class_gaussians(
 ) -> ClassGaussians:
     """Estimate the Gaussians of two classes or more, whose covariances must not be singular."""
     check_two_labels(moments.active_classes)
-    column_scale = settle(moments, scale, None).column_scale
+    column_scale = settle_scale(moments, scale, None).column_scale
     span = span_of(moments, column_scale, about_mean=True)
     if span is not None:
         # In coordinates of the span; beyond it, all covariances are the ridge alone.

@@ -53,7 +53,7 @@ def test_samples_without_indices():
 def test_sizes_that_overflow():
     items, shifts = np.zeros((1, 2), dtype=np.int64), np.zeros(1)
     with pytest.raises((ValueError, MemoryError)):
-        core.solve_pencils([ROWS], [ROWS], shifts, items, LARGE, 0.0, "auto", 0.0, 1)
+        core.solve_pencils([ROWS], [ROWS], shifts, items, core.PencilOptions(LARGE, 0.0, "auto", 1))
     codes = np.zeros(4, dtype=np.int32)
     with pytest.raises(MemoryError):
         core.local_neighbours(ROWS, codes, LARGE, 2**10, None, None, 1)

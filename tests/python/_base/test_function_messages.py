@@ -49,7 +49,7 @@ TAKEN = {"NaN", "inf", "1e300", "None", "cube"}
 
 @pytest.mark.parametrize(
     "name",
-    ["denominator", "ridge", "n_directions", "threshold", "n_threads", "constant", "solve_with"],
+    ["denominator", "ridge", "n_directions", "threshold", "n_threads", "constant", "solver"],
 )
 def test_pair_directions(name):
     moments = ef.ClassMoments().update(X, Y)

@@ -11,8 +11,9 @@ from sklearn.base import clone
 from eigenfeat import GEM, ClassMoments
 from eigenfeat.exceptions import SingularDenominatorError
 from eigenfeat.pencils import pair_directions
-from eigenfeat.pencils.class_matrices import ClassMatrices, Contraction, PencilOptions, Unions
-from eigenfeat.pencils.contrasts import Contrasts, class_tree, one_vs_rest
+from eigenfeat.pencils.class_matrices import ClassMatrices, Unions
+from eigenfeat.pencils.contrasts import Contraction, Contrasts, class_tree, one_vs_rest
+from eigenfeat.pencils.options import PencilOptions
 
 
 def sample(rng, n=300, d=5, k=4, loc=2.0):
@@ -183,13 +184,14 @@ def test_matrices_are_exactly_symmetric(rng):
     scale = rng.random(5) + 0.01
     rest = [Contraction(np.array([c]), np.zeros(1), others=1.0) for c in range(9)]
     items = np.array([[c, (c + 1) % 9] for c in range(9)])
-    bordered = PencilOptions("second_moment", 0.1, True, scale, rng.standard_normal(5))
-    for recipe in (bordered, PencilOptions("covariance", 0.1, False, scale)):
-        batch = ClassMatrices(unions, rest, recipe).batch(items)
+    bordered = PencilOptions(constant=True, scale=scale)
+    about_mean = PencilOptions(denominator="covariance", scale=scale)
+    for options, centre in ((bordered, rng.standard_normal(5)), (about_mean, None)):
+        batch = ClassMatrices(unions, rest, options, centre).batch(items)
         for matrix in batch.numerators + batch.denominators:
             assert_array_equal(matrix, matrix.T)
-        assert batch.shifts.ndim == 1 + recipe.constant
-        if recipe.constant:
+        assert batch.shifts.ndim == 1 + options.constant
+        if options.constant:
             assert_array_equal(batch.shifts[:, -1], 0.0)
 
 

@@ -15,7 +15,7 @@ from eigenfeat._base import validation
 from eigenfeat.exceptions import SingularDenominatorError
 from eigenfeat.pencils import class_pairs, pair_directions
 from eigenfeat.pencils import pencils as _pencils
-from eigenfeat.pencils.pencils import directions_of_each, solve
+from eigenfeat.pencils.options import directions_per_pair
 
 
 def sample(rng, n=400, d=6, k=3):
@@ -258,7 +258,7 @@ def test_one_feature(constant):
     [(1, 10), (90, 10), (300, 10), (306, 9), (380, 7), (650, 4), (999, 3), (3000, 3), (3001, 1)],
 )
 def test_automatic_number_of_directions(n_pairs, expected):
-    assert directions_of_each("auto", n_pairs) == expected
+    assert directions_per_pair("auto", n_pairs) == expected
 
 
 def test_directions_of_many_classes_are_the_first_of_each_pair(rng):
@@ -352,18 +352,10 @@ def test_many_batches_find_what_one_does(rng, monkeypatch, pairs, denominator):
     moments = ClassMoments().update(*sample(rng, n=300, d=5, k=8))
     options = {"denominator": denominator, "constant": True, "n_directions": 2, "ridge": 0.1}
     one = pair_directions(moments, pairs, **options)
-    sizes = []
-    monkeypatch.setattr(_pencils, "_FEWEST", 4)
-    monkeypatch.setattr(_pencils, "_BYTES", 1)
-    monkeypatch.setattr(_pencils, "_SHARED_BYTES", 1)
-
-    def counted(numerators, denominators, *others):
-        sizes.append(len({*map(id, numerators + denominators)}))
-        return solve(numerators, denominators, *others)
-
-    many = pair_directions(moments, pairs, solve_with=counted, **options)
-    assert len(sizes) > 2
-    assert max(sizes) <= 4
+    monkeypatch.setattr(_pencils, "_MIN_MATRICES", 4)
+    monkeypatch.setattr(_pencils, "_MAX_BYTES", 1)
+    monkeypatch.setattr(_pencils, "_MAX_SHARED_BYTES", 1)
+    many = pair_directions(moments, pairs, **options)
     for name in ("pairs", "ranks", "solved_pairs", "status", "solver"):
         assert_array_equal(getattr(one, name), getattr(many, name))
     for name in ("eigenvalues", "vectors", "offset"):

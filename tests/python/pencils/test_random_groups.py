@@ -9,8 +9,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from eigenfeat import GEM, ClassMoments
 from eigenfeat.moments.class_moments import moments_of_groups
 from eigenfeat.pencils.contrasts import Contrasts
+from eigenfeat.pencils.options import directions_per_pair
 from eigenfeat.pencils.pairs import random_partitions
-from eigenfeat.pencils.pencils import directions_of_each, pair_conditions, pair_directions
+from eigenfeat.pencils.pencils import pair_conditions, pair_directions
 
 
 def many(rng, k=60, d=5, n=6, dtype=np.float64):
@@ -86,6 +87,6 @@ def test_directions_of_one_layer_are_as_many_as_the_guide_says(k):
     pairs = k * (k - 1)
     if groups:
         pairs = 30 * len(random_partitions(k, 200, None, np.random.RandomState(0)))
-    total = pairs * directions_of_each("auto", pairs, groups)
+    total = pairs * directions_per_pair("auto", pairs, groups)
     assert total <= (900 if k <= 10 else 7400 if k <= 50 else 600)
     assert total >= 150 or k < 5

@@ -23,8 +23,8 @@ from eigenfeat.gem._randomized.directions import Combination, RowCombinations
 from eigenfeat.gem._randomized.krylov import INNER, Leading, Numerator, PencilsOverClass
 from eigenfeat.gem._randomized.samples import ClassSamples, sort_by_class
 from eigenfeat.pencils.class_matrices import SingularDenominatorError
+from eigenfeat.pencils.options import directions_per_pair
 from eigenfeat.pencils.pairs import class_pairs
-from eigenfeat.pencils.pencils import directions_of_each
 
 if TYPE_CHECKING:
     from eigenfeat._base.types import Labels
@@ -164,7 +164,7 @@ class _Parts:
         self._covariance = options.covariance
         self._constant = options.constant and not options.covariance
         self._units = self._all_units()
-        self._count = directions_of_each(options.n_directions, n_pairs)
+        self._count = directions_per_pair(options.n_directions, n_pairs)
         self.unfinished = 0  # directions whose residual is above the tolerance
 
     def over(
