@@ -44,7 +44,7 @@ __all__ = ["GEMClassifier", "default_logit"]
 
 
 def default_logit() -> MultinomialLogit:
-    """The logit of a classifier that is given none."""
+    """The default logit of a classifier."""
     return MultinomialLogit(tol=1e-3, temperature="auto", solver="auto")
 
 
@@ -248,7 +248,7 @@ class GEMClassifier(
         includes_input = self.logit_.n_features_in_ > self.layers_[-1].width
         return layer_features(X, self.layers_, includes_input, self.n_threads)
 
-    # ---- the parts of a fit, for ensembles, searches and joint training --------------------------
+    # ---- parts of a fit, for ensembles, searches and joint training ------------------------------
 
     def check_parameters(self) -> None:
         """Raise ValueError if a parameter is invalid, also those of `gem` and `logit`."""
@@ -265,14 +265,14 @@ class GEMClassifier(
     def prepare(
         self, X: Any, y: Any, sample_weight: ArrayLike | None, *, moments: bool = True
     ) -> LabelledSamples:
-        """Check samples, labels and weights, and set what describes the input.
+        """Check samples, labels and weights; set the attributes that describe the input.
 
         Parameters
         ----------
         X, y, sample_weight
             As in `fit`.
         moments : bool
-            Whether a first pass over blocks accumulates the moments, too.
+            Whether the first pass over blocks also accumulates the moments.
         """
         return prepare(
             self,
@@ -292,7 +292,7 @@ class GEMClassifier(
         return complete(getattr(self, "completion_", None), X, self.n_threads)
 
     def depth_options(self) -> Depth:
-        """How the layers are solved for."""
+        """The parameters of the layers."""
         gem = clone(self.nested("gem"))
         if gem.expansion == "auto":
             gem.expansion = "shifted" if self._is_smooth() else "half_wave"
@@ -307,7 +307,7 @@ class GEMClassifier(
     def logit_options(self) -> MultinomialLogit:
         """The logit on the features, not fitted."""
         given = self.nested("logit").get_params(deep=False)
-        # Directions have one unit, that of their denominators; input columns may have any.
+        # Projections have a common unit, input columns have different units.
         columns = self.nested("gem").include_input and self.depth == 1
         changes = {
             "ridge_scale": "columns" if columns else "common",
@@ -338,7 +338,7 @@ class GEMClassifier(
         return logit
 
     def _is_smooth(self) -> bool:
-        """Whether the default expansion is the smooth one."""
+        """Whether the default expansion is "shifted", which is smooth."""
         return self.depth > 1
 
     def _most_steps(self) -> int:

@@ -62,8 +62,10 @@ class GEMEnsemble(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimator
         Fitted members. Each is identical, bit for bit, to the same member fitted alone.
     classes_ : (k,) array
         Labels, sorted.
-    n_features_in_, feature_names_in_ : int, (d,) array of str
-        Number of input features, and their names if they had names.
+    n_features_in_ : int
+        Number of input features.
+    feature_names_in_ : (d,) array of str
+        Names of the input features, if they have names.
 
     Raises
     ------
@@ -150,7 +152,7 @@ class GEMEnsemble(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimator
         return self.n_members
 
     def _fit_pipelines(self, members: list[Any], X: Any, y: Any, sample_weight: Any) -> int:
-        """Fit the members; their number, smaller where a callback asks to stop."""
+        """Fit the members; return how many are fitted, fewer if a callback asks to stop."""
         if is_blocks(X):
             raise ValueError(f"X: expected an array with a pipeline as estimator, got {show(X)}")
         members[0][-1].check_parameters()
@@ -168,15 +170,15 @@ class GEMEnsemble(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimator
     def _fit_classifiers(
         self, members: list[GEMClassifier], X: Any, y: Any, sample_weight: Any
     ) -> int:
-        """The same for classifiers, which share the samples, their moments and the scale."""
+        """As `_fit_pipelines`, for classifiers that share samples, moments and the scale."""
         first = members[0]
         first.check_parameters()
         samples = first.prepare(X, y, sample_weight)
         moments = None
-        if not isinstance(first, JointGEMClassifier):  # its members hold out different samples
+        if not isinstance(first, JointGEMClassifier):  # whose members hold out different samples
             sizes = len(samples.classes), samples.n_samples, samples.n_features
             gem = first.depth_options().layer(0, *sizes).fit_samples(samples)
-            moments = getattr(gem, "moments_", None)
+            moments = gem.moments_
             for member in members:
                 member.set_params(gem__scale=gem.scale_)
         for number, member in enumerate(members, 1):
@@ -240,7 +242,7 @@ class GEMEnsemble(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimator
 
 
 def _reseeded(member: Any, seed: int) -> Any:
-    """A member with a seed of its own; in a pipeline everything that draws has one."""
+    """Set the seed of a member, or of each step of a pipeline that has a `random_state`."""
     if not isinstance(member, Pipeline):
         return member.set_params(random_state=seed)
     draw = check_random_state(seed)

@@ -1,8 +1,8 @@
-"""Layers of a GEM classifier and its logit, improved together after each has been fitted.
+"""Joint training of the layers and the logit of a GEM classifier.
 
-Each layer's directions are solved for without regard to what comes after them. From there, gradient
-steps lower the log loss in all directions, offsets and weights at once, of samples and of samples
-that are shifted by a fixed length to where their loss is larger. See `layer_training.hpp`.
+Training starts from layers that were solved for one after the other. Gradient steps then change all
+directions, offsets and weights together. They lower the log loss of the samples, and of the samples
+shifted by a fixed length in the direction that increases their loss most. See `layer_training.hpp`.
 """
 
 from __future__ import annotations
@@ -46,25 +46,25 @@ __all__ = ["JointGEMClassifier"]
 
 _Array = NDArray[np.float64]
 
-_BATCH = 250  # samples of a step, fewer of small sets
-_LEAST_BATCH, _LEAST_STEPS = 16, 40  # of an epoch
-_WARM_UP = 200  # steps, at most a tenth of all
-_OFFSET_RATE = 5.0  # times that of directions: offsets add up what many columns do
-_SAMPLE = 4000  # samples whose features' means and deviations are taken
-_CHECKED = 1000  # of them whose losses before and after are compared
-_MAX_SAMPLES_WITHOUT_HELD_OUT = 1_500  # for the temperature
-_SHARE_HELD_OUT, _LEAST_HELD_OUT, _MOST_HELD_OUT = 0.1, 300, 5_000
+_MAX_BATCH, _MIN_BATCH = 250, 16  # samples per step
+_MIN_STEPS = 40  # per epoch, unless batches would be smaller than `_MIN_BATCH`
+_WARM_UP_STEPS = 200  # at most a tenth of all steps
+_OFFSET_RATE = 5.0  # learning rate of offsets, as a multiple of the rate of directions
+_STATISTICS_SAMPLES = 4000  # samples that give the means and deviations of the features
+_COMPARED_SAMPLES = 1000  # samples whose losses before and after training are compared
+_MAX_SAMPLES_WITHOUT_HELD_OUT = 1_500
+_HELD_OUT_SHARE, _MIN_HELD_OUT, _MAX_HELD_OUT = 0.1, 300, 5_000  # samples for the temperature
 
 
 class JointGEMClassifier(GEMClassifier):
     """GEM classifier whose layers and logit are trained together, by gradient steps.
 
     Use it with many samples of images and signals, where errors matter more than time: on MNIST it
-    makes a fifth fewer errors than the same layers fitted one after the other. Tune `perturbation`
+    makes a fifth fewer errors than layers that are fitted one after the other. Tune `perturbation`
     first, then `depth`. User guide: :doc:`/guide/classifier`.
 
-    `GEMClassifier` gives the start. Steps then lower the loss of each sample
-    and of the sample shifted by `perturbation` in the direction that increases its loss most.
+    Training starts from a fitted `GEMClassifier`. Steps then lower the loss of each sample, and of
+    the sample shifted by `perturbation` in the direction that increases its loss most.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class JointGEMClassifier(GEMClassifier):
         As in :class:`GEMClassifier`. The expansion is "shifted".
     logit : MultinomialLogit or None, default=None
         As in :class:`GEMClassifier`. With the default temperature "auto", a tenth of the samples
-        (300 to 5,000) has no part in the training; it decides the temperature, which is 1 with at
+        (300 to 5,000) is held out from training to choose the temperature, which is 1 with at
         most 1,500 samples.
     depth : int >= 1, default=1
         Number of layers.
@@ -81,10 +81,10 @@ class JointGEMClassifier(GEMClassifier):
     hidden_ridge : float >= 0, "auto" or None, default=None
         As in :class:`GEMClassifier`.
     epochs : int >= 0, default=24
-        Passes over the samples in which all layers are improved together.
+        Passes over the samples during joint training.
     perturbation : float >= 0, default=0.15
-        Length of the adversarial shifts, relative to the root of the total variance. 0.2 is right
-        for images of centred objects, and .004 was for Covertype.
+        Length of the adversarial shifts, relative to the root of the total variance; 0.2 suits
+        images of centred objects, .004 suited Covertype.
     learning_rate : float > 0, default=0.02
         Typical relative change of directions and weights in a step.
     categorical_features : "from_dtype" or None, default="from_dtype"
@@ -101,12 +101,12 @@ class JointGEMClassifier(GEMClassifier):
     Attributes
     ----------
     layers_ : list of Layer
-        Directions, offsets, eigenvalues and pairs of each layer; eigenvalues are those before the
+        Directions, offsets, eigenvalues and pairs of each layer. Eigenvalues are from before the
         training.
     logit_ : MultinomialLogit
         The classifier on the last layer's features.
     penalty_ : float
-        Penalty of the logit that the training starts from.
+        Penalty of the logit before the training.
     temperature_ : float
         Temperature by which the logits are divided.
     classes_ : (k,) array
@@ -125,11 +125,11 @@ class JointGEMClassifier(GEMClassifier):
     Warns
     -----
     ConvergenceWarning
-        If the loss has more than doubled in the training.
+        If the loss more than doubles during training.
 
     See Also
     --------
-    GEMClassifier : The start, without training.
+    GEMClassifier : Layers fitted one after the other.
     sklearn.neural_network.MLPClassifier : Layers that are trained from random weights.
 
     References
@@ -200,7 +200,7 @@ class JointGEMClassifier(GEMClassifier):
     def prepare(
         self, X: Any, y: Any, sample_weight: Any, *, moments: bool = True
     ) -> LabelledSamples:
-        """As `GEMClassifier.prepare`, for samples that can be read in any order."""
+        """As `GEMClassifier.prepare`; ValueError for samples that cannot be read in any order."""
         samples = super().prepare(X, y, sample_weight, moments=moments)
         blocks = getattr(samples, "blocks", None)
         if blocks is not None and not isinstance(blocks, ArrayBlocks):
@@ -213,7 +213,7 @@ class JointGEMClassifier(GEMClassifier):
     def fit_samples(
         self, samples: LabelledSamples, moments: ClassMoments | None = None
     ) -> JointGEMClassifier:
-        """Fit to prepared samples, some of which decide the temperature.
+        """Fit to prepared samples, and hold out a part for the temperature.
 
         Parameters
         ----------
@@ -227,14 +227,13 @@ class JointGEMClassifier(GEMClassifier):
         JointGEMClassifier
             The estimator itself.
         """
-        asked, train, held_out = self.nested("logit").temperature, samples, None
-        if asked == "auto" and samples.n_samples > _MAX_SAMPLES_WITHOUT_HELD_OUT:
-            train_rows, held_rows = self._split(samples)
-            train, held_out = samples.subset(train_rows), samples.subset(held_rows)
+        given, train, held_out = self.nested("logit").temperature, samples, None
+        if given == "auto" and samples.n_samples > _MAX_SAMPLES_WITHOUT_HELD_OUT:
+            train, held_out = (samples.subset(part) for part in self._split(samples))
         layers, first = solve_layers(train, self.depth_options(), self._log)
         logit = self.fit_logit(train, layers)
-        layers, logit = self._trained(train, first, layers, logit)
-        T = 1.0 if asked == "auto" else float(asked)
+        layers, logit = self._train(train, first, layers, logit)
+        T = 1.0 if given == "auto" else float(given)
         if held_out is not None:
             include_input = self.nested("gem").include_input
             features = held_out.mapped(layers, include_input=include_input)
@@ -246,7 +245,7 @@ class JointGEMClassifier(GEMClassifier):
         return self
 
     def logit_options(self) -> MultinomialLogit:
-        """The logit at the start, whose weights are not divided by a temperature."""
+        """The logit before the training, with temperature 1."""
         return super().logit_options().set_params(temperature=1.0)
 
     def _is_smooth(self) -> bool:
@@ -255,40 +254,40 @@ class JointGEMClassifier(GEMClassifier):
     def _most_steps(self) -> int:
         return super()._most_steps() + self.epochs
 
-    def _split(self, rows: LabelledSamples) -> tuple[Codes, Codes]:
-        """Numbers of the samples to train on and of those held out, drawn class by class."""
-        codes, n = rows.codes, rows.n_samples
+    def _split(self, samples: LabelledSamples) -> tuple[Codes, Codes]:
+        """Draw indices of training and held-out samples, stratified by class."""
+        codes, n = samples.codes, samples.n_samples
         drawn = check_random_state(self.random_state).permutation(n)
         order = drawn[np.argsort(codes[drawn], kind="stable")]
-        count = int(np.clip(_SHARE_HELD_OUT * n, _LEAST_HELD_OUT, _MOST_HELD_OUT))
+        count = int(np.clip(_HELD_OUT_SHARE * n, _MIN_HELD_OUT, _MAX_HELD_OUT))
         mask = np.zeros(n, dtype=bool)
         mask[order[((np.arange(count) + 0.5) * n / count).astype(np.intp)]] = True
-        for code in np.flatnonzero(np.bincount(codes[~mask], minlength=len(rows.classes)) == 0):
-            mask[codes == code] = False  # every class is trained on
+        for code in np.flatnonzero(np.bincount(codes[~mask], minlength=len(samples.classes)) == 0):
+            mask[codes == code] = False  # training needs samples of every class
         return np.flatnonzero(~mask), np.flatnonzero(mask)
 
-    def _trained(
+    def _train(
         self, samples: LabelledSamples, first: GEM, layers: list[Layer], logit: MultinomialLogit
     ) -> tuple[list[Layer], MultinomialLogit]:
-        """Layers and logit after the epochs."""
+        """Layers and logit after all epochs; `first` is the fitted extractor of the first layer."""
         if not all(len(layer.offset) for layer in layers):
             self._log("joint training: there are no directions")
             return layers, copy.copy(logit)
-        settings = Joint(
+        options = TrainingOptions(
             self.epochs, self.perturbation, self.learning_rate, self.random_state, self.n_threads
         )
 
-        def done(text: str, begun: float) -> bool:
-            self._log(text, begun)
+        def epoch_done(text: str, started: float) -> bool:
+            self._log(text, started)
             return self._step_done()
 
         return train_jointly(
-            settings, samples, first.moments_, first.column_scale_, layers, logit, done
+            options, samples, first.moments_, first.column_scale_, layers, logit, epoch_done
         )
 
 
 def _logits_of(block: Block, logit: MultinomialLogit) -> Logits:
-    """Logits (n, k), labels' indices and weights of one block of features; lists add up."""
+    """A list of one tuple: logits (n, k), label codes and weights of a block of features."""
     z = np.asarray(logit.decision_function(block.X))
     if z.ndim == 1:
         z = np.column_stack([np.zeros_like(z), z])
@@ -296,20 +295,21 @@ def _logits_of(block: Block, logit: MultinomialLogit) -> Logits:
 
 
 @dataclass(frozen=True)
-class Joint:
-    """How layers are trained.
+class TrainingOptions:
+    """Options of joint training.
 
     Attributes
     ----------
     epochs : int
-        Passes over the rows.
+        Passes over the samples.
     perturbation : float
         Length of the shifts, relative to the root of the scaled columns' total variance.
     learning_rate : float
-        Typical change of an array's entries in a step, relative to their root mean square.
+        Typical change of the entries of an array in a step, relative to their root mean square.
     random_state : int, RandomState or None
-        Seed of the order of rows.
+        Seed of the order of samples.
     n_threads : int or None
+        Number of threads.
     """
 
     epochs: int
@@ -320,38 +320,53 @@ class Joint:
 
 
 def train_jointly(
-    settings: Joint,
-    rows: LabelledSamples,
+    options: TrainingOptions,
+    samples: LabelledSamples,
     moments: ClassMoments,
     column_scale: _Array,
     layers: Sequence[Layer],
     logit: MultinomialLogit,
-    done: Callable[[str, float], bool],
+    epoch_done: Callable[[str, float], bool],
 ) -> tuple[list[Layer], MultinomialLogit]:
-    """Layers and logit after so many epochs, from those given, which stay as they are.
+    """Train copies of the layers and the logit.
 
-    The moments are those of the rows, whatever they are conditioned on. `done` is told of each
-    epoch, and when it began; it returns whether to stop. In the core rows are centred and scaled,
-    ``(x - m) / s``, so that steps do not depend on the columns' origins and units.
+    The core trains on centred and scaled samples ``(x - m) / s``, so that steps do not depend on
+    the origins and units of the columns.
+
+    Parameters
+    ----------
+    options : TrainingOptions
+    samples : LabelledSamples
+    moments : ClassMoments
+        Moments of the samples.
+    column_scale : (d,) array
+        Divisors of the columns.
+    layers : sequence of Layer
+    logit : MultinomialLogit
+    epoch_done : callable
+        Receives a line about each epoch, and the time when it began; returns whether to stop.
 
     Raises
     ------
     ValueError
-        If the loss or the weights are no longer finite, or shifts are beyond float32.
+        If the loss or the weights become infinite or NaN, or shifts are beyond float32.
     """
-    steps = _Steps.of(settings, rows, moments, column_scale)
-    draw = check_random_state(settings.random_state)
-    first = draw.permutation(rows.n_samples)
-    sample = steps.units.rows(rows.take(np.sort(first[:_SAMPLE])).X, steps.n_threads)
-    started = _Start.of(steps.units, layers, logit, sample, settings.n_threads)
-    before = sum(steps.take(started.training(), first[:_CHECKED], 0.0))
-    training = started.training()
-    _train(settings, steps, training, draw, done)
-    with np.errstate(all="ignore"):  # what is not finite is refused below
-        trained = started.finished(training, layers, logit)
-    after = sum(steps.take(training, first[:_CHECKED], 0.0))  # moves rounding errors: comes last
+    steps = _Steps.of(options, samples, moments, column_scale)
+    draw = check_random_state(options.random_state)
+    first = draw.permutation(samples.n_samples)
+    known = samples.take(np.sort(first[:_STATISTICS_SAMPLES])).X
+    start = _Start.of(
+        steps.units, layers, logit, steps.units.rows(known, steps.n_threads), options.n_threads
+    )
+    before = sum(steps.step(start.training(), first[:_COMPARED_SAMPLES], 0.0))
+    training = start.training()
+    _train(options, steps, training, draw, epoch_done)
+    with np.errstate(all="ignore"):  # values that are not finite raise an error below
+        trained = start.finished(training, layers, logit)
+    # A step of rate 0 may change weights by rounding errors: after they have been read.
+    after = sum(steps.step(training, first[:_COMPARED_SAMPLES], 0.0))
     if not (np.isfinite(after) and _is_finite(*trained)):
-        raise _no_numbers(settings)
+        raise _not_finite(options)
     if after > 2.0 * before + 1e-3:
         message = f"epochs: the loss has grown from {before:.3g} to {after:.3g}"
         advice = "try a smaller learning_rate or perturbation, or more epochs"
@@ -360,56 +375,62 @@ def train_jointly(
 
 
 def _train(
-    settings: Joint,
+    options: TrainingOptions,
     steps: _Steps,
     training: core.LayerTraining32,
     draw: np.random.RandomState,
-    done: Callable[[str, float], bool],
+    epoch_done: Callable[[str, float], bool],
 ) -> None:
-    """All epochs, or those before `done` says stop."""
-    n = steps.rows.n_samples
-    n_steps = -(-n // int(np.clip(n // _LEAST_STEPS, _LEAST_BATCH, _BATCH)))  # of an epoch
-    schedule = _Schedule(settings.learning_rate, settings.epochs * n_steps)
-    for epoch in range(settings.epochs):
-        begun, losses = time.perf_counter(), np.zeros(2)
-        for some in np.array_split(draw.permutation(n), n_steps):
-            of_step = steps.take(training, some, schedule.next())
-            losses += np.multiply(of_step, len(some) / n)
+    """Run all epochs, or until `epoch_done` returns True."""
+    n = steps.samples.n_samples
+    n_steps = -(-n // int(np.clip(n // _MIN_STEPS, _MIN_BATCH, _MAX_BATCH)))  # per epoch
+    schedule = _Schedule(options.learning_rate, options.epochs * n_steps)
+    for epoch in range(options.epochs):
+        started, losses = time.perf_counter(), np.zeros(2)
+        for batch in np.array_split(draw.permutation(n), n_steps):
+            batch_losses = steps.step(training, batch, schedule.next())
+            losses += np.multiply(batch_losses, len(batch) / n)
         if not np.all(np.isfinite(losses)):
-            raise _no_numbers(settings)
-        text = f"epoch {epoch + 1}: loss {losses[0]:.3g}, {losses[1]:.3g} of shifted rows"
-        if done(text, begun):
+            raise _not_finite(options)
+        text = f"epoch {epoch + 1}: loss {losses[0]:.3g}, {losses[1]:.3g} of shifted samples"
+        if epoch_done(text, started):
             return
 
 
 @dataclass(frozen=True)
 class _Steps:
-    """Steps of some rows each."""
+    """Training steps on batches of samples."""
 
-    rows: LabelledSamples
+    samples: LabelledSamples
     units: _Units
-    unit_weight: float  # mean of the rows' weights
-    shift: float
+    unit_weight: float  # mean weight of a sample
+    shift: float  # length of the shifts
     n_threads: int
 
     @classmethod
     def of(
-        cls, settings: Joint, rows: LabelledSamples, moments: ClassMoments, column_scale: _Array
+        cls,
+        options: TrainingOptions,
+        samples: LabelledSamples,
+        moments: ClassMoments,
+        column_scale: _Array,
     ) -> _Steps:
         labels, shares, means = shares_and_means(moments)
         deviations = column_deviations(moments)
         scale = column_scale * _magnitude(deviations / column_scale)
         return cls(
-            rows,
+            samples,
             _Units(pooled_mean(shares, means), scale, np.where(deviations == 0.0, np.inf, scale)),
-            sum(moments.weight(c) for c in labels) / rows.n_samples,
-            _shift(settings.perturbation, deviations / scale),
-            threads.resolve(settings.n_threads),
+            sum(moments.weight(c) for c in labels) / samples.n_samples,
+            _shift(options.perturbation, deviations / scale),
+            threads.resolve(options.n_threads),
         )
 
-    def take(self, training: core.LayerTraining32, some: Codes, rate: float) -> tuple[float, float]:
-        """Take a step; the losses of its rows, as they are and shifted, before it."""
-        part = self.rows.take(np.sort(some))
+    def step(
+        self, training: core.LayerTraining32, batch: Codes, rate: float
+    ) -> tuple[float, float]:
+        """Take a step; return the losses before it of the samples and of the shifted samples."""
+        part = self.samples.take(np.sort(batch))
         weight = None
         if part.weight is not None:
             weight = (part.weight / self.unit_weight).astype(np.float32)
@@ -418,10 +439,10 @@ class _Steps:
         return training.step(X, labels, weight, self.shift, rate, self.n_threads)
 
 
-def _no_numbers(settings: Joint) -> ValueError:
+def _not_finite(options: TrainingOptions) -> ValueError:
     return ValueError(
         "perturbation, learning_rate: expected values with which loss and weights stay finite, got "
-        f"{settings.perturbation:g} and {settings.learning_rate:g}"
+        f"{options.perturbation:g} and {options.learning_rate:g}"
     )
 
 
@@ -433,13 +454,13 @@ def _is_finite(layers: list[Layer], logit: MultinomialLogit) -> bool:
 
 
 def _magnitude(deviations: _Array) -> float:
-    """The power of 1024 next to the root mean square: float32 holds squares of what remains."""
+    """The power of 1024 nearest to the root mean square; float32 holds squares of the quotients."""
     size = _root_mean_square(deviations)
     return float(1024.0 ** np.round(np.log(size) / np.log(1024.0))) if size > 0.0 else 1.0
 
 
 def _shift(perturbation: float, deviations: _Array) -> float:
-    """Length of the shifts; an error where it is no float32."""
+    """Length of the shifts; ValueError if float32 cannot hold it."""
     length = perturbation * float(np.linalg.norm(deviations))
     if not length < float(np.finfo(np.float32).max):
         raise ValueError(
@@ -455,32 +476,32 @@ class _Units:
 
     mean: _Array
     scale: _Array
-    divisors: _Array  # scales, infinite in constant columns: rounding errors are nothing to learn
+    divisors: _Array  # scales, infinite for constant columns, which have rounding errors only
 
     def rows(self, X: Floats | csr_array, n_threads: int) -> NDArray[np.float32]:
-        """Rows, dense, centred in their own precision, and scaled; constant columns are 0."""
+        """Dense samples, centred in their own precision and scaled; constant columns are 0."""
         part = X if isinstance(X, np.ndarray) else X.toarray()
         part = np.ascontiguousarray(part)
         return core.standardised_rows(part, self.mean, self.divisors, n_threads)
 
 
 class _Schedule:
-    """Rates of the steps: up during the first ones, then down to zero in a line."""
+    """Learning rates of the steps: they increase at first, then decrease linearly to zero."""
 
     def __init__(self, rate: float, n_steps: int) -> None:
         self._rate = rate
-        self._all, self._done = n_steps, 0
-        self._warm_up = max(1, min(_WARM_UP, n_steps // 10))
+        self._n_steps, self._done = n_steps, 0
+        self._warm_up = max(1, min(_WARM_UP_STEPS, n_steps // 10))
 
     def next(self) -> float:
         self._done += 1
-        up = min(1.0, self._done / self._warm_up)
-        return self._rate * up * (1.0 - (self._done - 1) / self._all)
+        increase = min(1.0, self._done / self._warm_up)
+        return self._rate * increase * (1.0 - (self._done - 1) / self._n_steps)
 
 
 @dataclass(frozen=True)
 class _Start:
-    """What training begins with, in the units of centred and scaled rows."""
+    """Weights at the start of the training, in the units of centred and scaled samples."""
 
     units: _Units
     directions: list[_Array]
@@ -488,10 +509,10 @@ class _Start:
     powers: list[list[int]]
     weights: _Array  # (p, k)
     intercept: _Array  # (k,)
-    centre: _Array  # (p,)
-    deviations: _Array  # (p,)
+    centre: _Array  # (p,) means of the features
+    deviations: _Array  # (p,) standard deviations of the features
     includes_input: bool
-    n_input: int  # features of f that are columns of the rows
+    n_input: int  # number of features that are columns of the samples
 
     @classmethod
     def of(
@@ -502,7 +523,7 @@ class _Start:
         sample: NDArray[np.float32],
         n_threads: int | None,
     ) -> _Start:
-        """From fitted layers; features' means and deviations are those of a sample of rows."""
+        """Start from fitted layers; `sample` gives the means and deviations of the features."""
         first = layers[0]
         directions = [first.directions * units.scale[:, None]]
         offsets = [first.offset + units.mean @ first.directions]
@@ -540,10 +561,10 @@ class _Start:
         )
 
     def training(self) -> core.LayerTraining32:
-        """The core's training, from the start."""
+        """A training in the core that has not made a step."""
         sizes = [_root_mean_square(own) for own in self.directions]
-        # Steps relative to weights of standardised features; constant ones have none.
-        # Columns have units of their own; other features that hardly vary may come to vary much.
+        # Steps are relative to weights of standardised features, and zero for constant features. An
+        # input column is compared with its own size, another feature with the largest deviation.
         compared = np.abs(self.centre) + self.deviations
         compared[self.n_input :] = self.deviations[self.n_input :].max(initial=0.0)
         moves = self.deviations > 1e-6 * compared
@@ -566,7 +587,7 @@ class _Start:
     def finished(
         self, training: core.LayerTraining32, layers: Sequence[Layer], logit: MultinomialLogit
     ) -> tuple[list[Layer], MultinomialLogit]:
-        """Layers and logit in the rows' own units."""
+        """Layers and logit after the training, in the units of the samples."""
         result = []
         for number, layer in enumerate(layers):
             directions, offset = (

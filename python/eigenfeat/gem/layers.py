@@ -1,7 +1,7 @@
 """Layers of GEM features: Algorithm 1, lines 1 to 5, once for each layer.
 
-A hidden layer hands the shifted square roots of both half waves of its projections, and a constant,
-to the next layer (Karampatziakis and Mineiro, ICML 2014, section 4.1).
+The input of the next layer are the shifted square roots of both half waves of a hidden layer's
+projections, and a constant (Karampatziakis and Mineiro, ICML 2014, section 4.1).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["Depth", "hidden_pairs", "solve_layers"]
 
 @dataclass(frozen=True)
 class Depth:
-    """How the layers of a classifier are solved for.
+    """Parameters of the layers of a classifier.
 
     Attributes
     ----------
@@ -47,10 +47,8 @@ class Depth:
     hidden_directions: int | str = "auto"
     hidden_ridge: float | str | None = None
 
-    def layer(
-        self, level: int, n_classes: int, n_samples: int | None, n_features: int | None
-    ) -> GEM:
-        """The extractor of one layer, not fitted, for moments of these sizes."""
+    def layer(self, level: int, n_classes: int, n_samples: int, n_features: int) -> GEM:
+        """The GEM of one layer, not fitted, for samples of these sizes."""
         gem: GEM = clone(self.gem)
         if level > 0:
             gem.set_params(constant=True, scale="none")
@@ -68,7 +66,7 @@ class Depth:
 def solve_layers(
     samples: LabelledSamples,
     depth: Depth,
-    say: Callable[[str, float], None],
+    log: Callable[[str, float], None],
     moments: ClassMoments | None = None,
 ) -> tuple[list[Layer], GEM]:
     """Solve for the directions of each layer, from the moments of the features before it.
@@ -77,8 +75,8 @@ def solve_layers(
     ----------
     samples : LabelledSamples
     depth : Depth
-    say : callable
-        Receives a line about each pass, and the time when it began.
+    log : callable
+        Receives a line about each layer, and the time when it began.
     moments : ClassMoments, optional
         Moments of the samples, if they are known.
 
@@ -86,7 +84,7 @@ def solve_layers(
     -------
     layers : list of Layer
     first : GEM
-        The fitted extractor of the first layer, which has the moments and the columns' scales.
+        The fitted GEM of the first layer, with the moments and the scales of the columns.
     """
     sizes = len(samples.classes), samples.n_samples, samples.n_features
     first = depth.layer(0, *sizes).fit_samples(samples, moments)
@@ -96,20 +94,20 @@ def solve_layers(
         sizes = len(samples.classes), samples.n_samples, layers[-1].width
         gem = depth.layer(level, *sizes).fit_samples(samples.mapped(layers, hidden=True))
         layers.append(as_layer(gem))
-        say(f"layer {level + 1}: {len(gem.ranks_)} directions of {sizes[-1]} columns", started)
+        log(f"layer {level + 1}: {len(gem.ranks_)} directions of {sizes[-1]} columns", started)
     return layers, first
 
 
 # ---- directions of hidden layers -----------------------------------------------------------------
 #
-# A layer of F directions has 2 F + 1 features. The next layer keeps k second moments of them, those
-# of a block of samples and those of all samples before it: 16 k (2 F + 1)^2 bytes.
+# A layer of F directions has 2 F + 1 features. The next layer keeps their second moments of k
+# classes twice, for a block of samples and for all samples before it: 16 k (2 F + 1)^2 bytes.
 
 
-MAX_BYTES = 2**31  # of the next layer's moments
-_MAX_GROUP_BYTES = 2**29  # the same where the pairs are drawn at random
+_MAX_BYTES = 2**31  # of the next layer's moments
+_MAX_GROUP_BYTES = 2**29  # of these moments with random groups of classes
 _MAX_GROUP_PAIRS = 600
-_MAX_DIRECTIONS = 20  # of a pair
+_MAX_DIRECTIONS = 20  # per pair
 _PAIRS_PER_PARTITION = 30
 
 
@@ -117,29 +115,27 @@ def hidden_pairs(
     pairs: Pairs | Contrasts,
     n_directions: int | str,
     n_classes: int,
-    n_samples: int | None = None,
-    n_features: int | None = None,
+    n_samples: int,
+    n_features: int,
 ) -> tuple[Pairs | Contrasts, int]:
     """Pairs of a hidden layer of k classes, and the number of directions of each pair.
 
-    "auto" means 20 directions per pair, or fewer where the next layer's moments would take more
-    than two gigabytes. If one direction for each pair of classes is already too much, "auto" pairs
-    become random groups of classes, whose moments take at most half a gigabyte.
+    "auto" means 20 directions per pair, or fewer if the next layer's moments would take more than
+    two gigabytes. If one direction for each pair of classes already takes more, "auto" pairs become
+    random groups of classes, and the moments take at most half a gigabyte.
 
-    There are at most as many directions as samples, since more would not raise the features' rank,
-    and per pair at most as many as columns and the constant.
+    The number of directions is at most the number of samples, because more would not raise the rank
+    of the features; per pair it is at most the number of columns plus one for the constant.
     """
     if not isinstance(n_directions, str):
         return pairs, n_directions
-    by_samples = MAX_BYTES if n_samples is None else n_samples
-    most = min(_directions(MAX_BYTES, n_classes), by_samples)
+    most = min(_directions(_MAX_BYTES, n_classes), n_samples)
     count = _count(pairs, n_classes)
     if isinstance(pairs, str) and pairs == "auto" and count > most:
-        most = min(_directions(_MAX_GROUP_BYTES, n_classes), _MAX_GROUP_PAIRS, by_samples)
+        most = min(_directions(_MAX_GROUP_BYTES, n_classes), _MAX_GROUP_PAIRS, n_samples)
         count = max(most // _PAIRS_PER_PARTITION, 1) * _PAIRS_PER_PARTITION
         pairs = ("random_groups", count)
-    rank = _MAX_DIRECTIONS if n_features is None else n_features + 1
-    return pairs, max(1, min(_MAX_DIRECTIONS, rank, most // count))
+    return pairs, max(1, min(_MAX_DIRECTIONS, n_features + 1, most // count))
 
 
 def _directions(n_bytes: int, n_classes: int) -> int:
@@ -148,7 +144,7 @@ def _directions(n_bytes: int, n_classes: int) -> int:
 
 
 def _count(pairs: Any, k: int) -> int:
-    """Number of pairs, within a factor of two where it depends on the samples."""
+    """Number of pairs; within a factor of two if it depends on the samples."""
     if isinstance(pairs, tuple) and len(pairs) == 2 and isinstance(pairs[0], str):
         return max(int(pairs[1]), 1)
     if not isinstance(pairs, str):

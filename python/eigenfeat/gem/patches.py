@@ -26,7 +26,7 @@ from eigenfeat.samples.estimator import BaseEstimator, check_array, row_weights,
 
 __all__ = ["GEMPatches"]
 
-_BLOCK = 1 << 22  # numbers in the patches and features that are held at a time
+_BLOCK_ENTRIES = 1 << 22  # of patches and features in memory at a time
 
 
 class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -64,10 +64,14 @@ class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     Attributes
     ----------
-    gem_, moments_ : GEM, ClassMoments
-        Estimator fitted on the patches, and their moments.
-    grid_shape_, cells_ : tuples of int
-        The grid, and the number of cells along each axis. Features are ordered by cell.
+    gem_ : GEM
+        Estimator fitted on the patches.
+    moments_ : ClassMoments
+        Moments of the patches.
+    grid_shape_ : tuple of int
+        Lengths of the grid.
+    cells_ : tuple of int
+        Number of cells along each axis. Features are ordered by cell.
     n_channels_ : int
         Number of channels at each place of the grid.
     classes_ : (k,) array
@@ -162,7 +166,7 @@ class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             The estimator itself. An error leaves it unchanged.
         """
         with unchanged_on_error(self):
-            self._take(X, y, sample_weight, None, first=True)
+            self._accumulate(X, y, sample_weight, None, first=True)
             self._solve()
         return self
 
@@ -188,7 +192,8 @@ class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             The estimator itself. An error leaves it unchanged.
         """
         with unchanged_on_error(self):
-            self._take(X, y, sample_weight, classes, first=not hasattr(self, "moments_"))
+            first = not hasattr(self, "moments_")
+            self._accumulate(X, y, sample_weight, classes, first=first)
             if len(self.moments_.active_classes) > 1:
                 self._solve()
         return self
@@ -223,7 +228,7 @@ class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             if out is None:
                 out = np.empty((len(images), flat.shape[1]), dtype=flat.dtype)
             out[rows] = flat
-        assert out is not None  # there is a row
+        assert out is not None  # X has a sample
         return out
 
     def __sklearn_tags__(self) -> Any:
@@ -236,10 +241,10 @@ class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def _n_features_out(self) -> int:
         return int(np.prod(self.cells_)) * len(self.gem_.get_feature_names_out())
 
-    def _take(
+    def _accumulate(
         self, X: Any, y: Any, sample_weight: ArrayLike | None, classes: Any, *, first: bool
     ) -> None:
-        """Add rows' patches to the moments of `gem_`."""
+        """Add the patches of samples to the moments."""
         self._validate_params()
         images = self._images(X, first=first)
         labels = column_or_1d(plain_labels(y), warn=True)
@@ -264,7 +269,7 @@ class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         self.gem_ = clone(default if self.gem is None else self.gem).fit_moments(self.moments_)
 
     def _images(self, X: Any, *, first: bool) -> NDArray[Any]:
-        """Checked rows of shape (n, *grid, channels), float32 or float64."""
+        """Checked samples of shape (n, *grid, channels), float32 or float64."""
         if isinstance(X, (list, tuple)) and len({np.shape(row) for row in X}) > 1:
             raise ValueError("X: expected samples of one shape, got samples of different shapes")
         X = check_array(X, dtype=FLOATS, ensure_2d=False, allow_nd=True, input_name="X")
@@ -284,8 +289,8 @@ class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             fits, n_channels = inner == grid, count // size
         if not fits:
             raise ValueError(
-                f"X: expected rows of grid_shape={show(grid)} with channels {self.channels}, "
-                f"got rows of shape {X.shape[1:]}"
+                f"X: expected samples of grid_shape={show(grid)} with channels {self.channels}, "
+                f"got samples of shape {X.shape[1:]}"
             )
         if not first and (grid, n_channels) != (self.grid_shape_, self.n_channels_):
             raise ValueError(
@@ -326,10 +331,11 @@ class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return padding
 
     def _lengths(self) -> tuple[int, ...]:
-        """Of the padded grid."""
+        """Lengths of the padded grid."""
         return tuple(n + 2 * p for n, p in zip(self.grid_shape_, self._padding(), strict=True))
 
     def _patch(self) -> tuple[int, ...]:
+        """Length of a patch along each axis."""
         size = _per_axis(self.patch_size, len(self.grid_shape_), "patch_size")
         return tuple(min(p, n) for p, n in zip(size, self._lengths(), strict=True))
 
@@ -340,7 +346,7 @@ class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return tuple((n - p) // s + 1 for n, p, s in sizes)
 
     def _patches(self, images: NDArray[Any]) -> tuple[NDArray[Any], tuple[int, ...]]:
-        """Patches as rows, image by image, and how many there are along each axis."""
+        """Patches as rows, image by image, and the number of patches along each axis."""
         axes = tuple(range(1, len(self.grid_shape_) + 1))
         if any(self._padding()):
             images = np.pad(images, ((0, 0), *((p, p) for p in self._padding()), (0, 0)))
@@ -348,15 +354,15 @@ class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         stride = _per_axis(self.stride, len(axes), "stride")
         places = slice(None), *(slice(None, None, s) for s in stride)
         windows = windows[places]
-        # Channels come last, within a patch, too.
+        # Channels come last within a patch.
         windows = np.moveaxis(windows, len(axes) + 1, -1)
         count = int(np.prod(self._patch())) * self.n_channels_
         return windows.reshape(-1, count), self._places()
 
     def _blocks(self, images: NDArray[Any], columns: int = 1) -> Iterator[slice]:
-        """Slices of rows, whose patches (and as many columns) have a bounded number of entries."""
+        """Slices of samples whose patches, and `columns` features of each, have bounded size."""
         patch = int(np.prod(self._patch())) * self.n_channels_
-        step = max(1, _BLOCK // (int(np.prod(self._places())) * max(patch, columns)))
+        step = max(1, _BLOCK_ENTRIES // (int(np.prod(self._places())) * max(patch, columns)))
         return (slice(first, first + step) for first in range(0, len(images), step))
 
 

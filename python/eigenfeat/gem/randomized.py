@@ -39,8 +39,8 @@ __all__ = ["RandomizedGEM"]
 class RandomizedGEM(Verbose, TransformerMixin, BaseEstimator):
     """GEM features of sparse samples with very many columns, such as text.
 
-    Use it before a linear classifier where :class:`eigenfeat.GEM` would need more memory than there
-    is: it forms no matrix of columns by columns. User guide: :doc:`/guide/text`.
+    Use it before a linear classifier where :class:`eigenfeat.GEM` would need too much memory: it
+    forms no matrix of columns by columns. User guide: :doc:`/guide/text`.
 
     Directions are combinations of the training samples of two classes, found by block Krylov spaces
     from a random start. A fitted model contains the training samples.
@@ -195,7 +195,9 @@ class RandomizedGEM(Verbose, TransformerMixin, BaseEstimator):
             self.pairs_, self.ranks_ = result.pairs, result.ranks
             self.column_scale_, self.classes_ = result.column_scale, np.unique(np.asarray(labels))
             worst = result.residuals.max(initial=0.0)
-            self._log(f"{result.steps} vectors solved for, largest residual {worst:.1e}", started)
+            self._log(
+                f"{result.steps} products with vectors, largest residual {worst:.1e}", started
+            )
         return self
 
     def transform(self, X: Rows) -> Floats:

@@ -45,11 +45,18 @@ if TYPE_CHECKING:
 __all__ = ["GEMClassifierCV"]
 
 Trial = dict[str, Any]
-_Fits = list[tuple[MultinomialLogit, float]]  # with the seconds that each took
+_Fits = list[tuple[MultinomialLogit, float]]  # fitted logits and their seconds
 
-# Parameters that do not require new eigenproblems.
-_SELECTS = ("gem__threshold", "gem__n_directions")
-_EXPANDS = ("gem__expansion", "gem__powers", "gem__include_input")
+# Parameters that do not require new eigenproblems: they select directions, or expand projections.
+_SELECTION = ("gem__threshold", "gem__n_directions")
+_EXPANSION = ("gem__expansion", "gem__powers", "gem__include_input")
+
+# Scores are of logits before the temperature and of errors with the class weights; only the best
+# candidate is trained jointly.
+_NOT_SEARCHED = (
+    *("logit__temperature", "class_weight"),
+    *("epochs", "perturbation", "learning_rate"),
+)
 
 GRID = {
     "gem__ridge": (0.1, 0.5),
@@ -95,13 +102,18 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
         each split), `n_directions_kept`, `n_iter` and `seconds` of the logit. Best first. After
         Ctrl-C it has the finished candidates.
     cv_results_ : dict
-        The same by column, in the order of the grid, as ``GridSearchCV`` has it. Scores are
-        accuracies or, with ``scoring="log_loss"``, negative log losses.
-    best_params_, best_index_, best_score_ : dict, int, float
-        The best candidate, its place in `cv_results_`, and its mean score on held-out samples.
+        Results by column, in the order of the grid, as in ``GridSearchCV``. Scores are accuracies
+        or, with ``scoring="log_loss"``, negative log losses.
+    best_params_ : dict
+        Parameters of the best candidate.
+    best_index_ : int
+        Index of the best candidate in `cv_results_`.
+    best_score_ : float
+        Mean score of the best candidate on held-out samples.
     best_estimator_ : GEMClassifier
         The best candidate fitted to all samples; only with `refit`.
     classes_ : (k,) array
+        Labels, sorted.
 
     Raises
     ------
@@ -175,8 +187,8 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : (n, d) array-like, sparse matrix or RowBlocks
-            Finite samples. Blocks are read many times, as by
-            `GEMClassifier`, and once more to score each path of penalties.
+            Finite samples. Blocks are read many times, as by `GEMClassifier`, and once more to
+            score each path of penalties.
         y : (n,) array-like
             Labels; None with blocks, which contain labels and weights.
         sample_weight : (n,) array-like, optional
@@ -193,14 +205,14 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
         trials: list[Trial] = [
             {"params": params, "splits": []} for params in _candidates(base, grid)
         ]
-        rows = _SearchRows(base, trials, X, y, sample_weight)
-        self._try(trials, rows)
+        samples = _SearchSamples(base, trials, X, y, sample_weight)
+        self._try(trials, samples)
         results = sorted(map(_summary, trials), key=self._rank)
         self.results_ = results
         best = dict(results[0]["params"])
         if self.refit:
             fitted = clone(base).set_params(**best)
-            rows.fit(fitted)
+            samples.fit(fitted)
             self.best_estimator_ = fitted
         else:
             self.__dict__.pop("best_estimator_", None)
@@ -208,22 +220,22 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
         self.best_index_ = [trial["params"] for trial in trials].index(results[0]["params"])
         self.cv_results_ = _columns(trials, self.scoring)
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
-        self.classes_ = rows.classes
-        take_names(self, rows)
+        self.classes_ = samples.classes
+        take_names(self, samples)
         return self
 
     def _base(self) -> GEMClassifier:
         """A new estimator with the parameters that are not in the grid."""
         base = GEMClassifier() if self.estimator is None else clone(self.estimator)
         if isinstance(base, GEMClassifier) and base.nested("logit").solver == "auto":
-            base.set_params(logit__solver="lbfgs")  # the solver whose penalties are searched
+            base.set_params(logit__solver="lbfgs")  # "auto" may choose a solver without penalties
         if self.n_threads is not None:
             base.set_params(n_threads=self.n_threads)
         return base
 
-    def _try(self, trials: list[Trial], rows: _SearchRows) -> None:
-        """Fill in the `splits` of every trial; if it ends early, `results_` is partial."""
-        splits = list(self._splits(rows))
+    def _try(self, trials: list[Trial], samples: _SearchSamples) -> None:
+        """Fill in the `splits` of every trial; after an error, `results_` has finished trials."""
+        splits = list(self._splits(samples))
         try:
             with progress_bar(len(trials) * len(splits), "GEMClassifierCV", self.verbose) as bar:
 
@@ -232,7 +244,7 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
                     self._step_done()
 
                 for train, held_out in splits:
-                    rows.split(train, held_out).run(trials, done)
+                    samples.split(train, held_out).run(trials, done)
         except (Exception, KeyboardInterrupt) as error:
             finished = [_summary(trial) for trial in trials if trial["splits"]]
             if finished or isinstance(error, KeyboardInterrupt):
@@ -264,17 +276,17 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_
 
-    def _splits(self, rows: _SearchRows) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
-        """Numbers of the rows to train on and of those to hold out, split by split."""
-        codes, cv = rows.codes, self.cv  # which split as labels do, and are smaller
+    def _splits(self, samples: _SearchSamples) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+        """Yield the indices of training and held-out samples of each split."""
+        codes, cv = samples.codes, self.cv
         if cv is None:
             share, random = self.validation_fraction, self.random_state
-            check_held_out(codes, rows.classes, share, "a search")
+            check_held_out(codes, samples.classes, share, "a search")
             splitter = StratifiedShuffleSplit(1, test_size=share, random_state=random)
         elif isinstance(cv, Integral):
             splitter = checked_splitter(cv, codes, len(codes))
         else:
-            return rows.parts(checked_splitter(cv, codes, rows.n_given))
+            return samples.parts(checked_splitter(cv, codes, samples.n_given))
         return iter(splitter.split(np.empty((len(codes), 0)), codes))
 
     def __sklearn_tags__(self) -> Any:
@@ -293,17 +305,7 @@ def _candidates(base: Any, grid: Mapping[str, Any]) -> list[dict[str, Any]]:
             hint = next((full for full in sorted(known) if full.endswith(f"__{name}")), None)
             hint = "gem__NAME and logit__NAME among them" if hint is None else f"{hint!r} perhaps"
             raise ValueError(f"grid: expected parameters of GEMClassifier, {hint}, got {name!r}")
-        if name == "logit__temperature":  # scores are of the logits before it
-            raise ValueError(
-                "grid: expected logit__temperature in the estimator, got it in the grid"
-            )
-        if name == "class_weight":  # the weights of errors, too, which candidates must share
-            raise ValueError("grid: expected class_weight in the estimator, got it in the grid")
-        if name in (
-            "epochs",
-            "perturbation",
-            "learning_rate",
-        ):  # only the best one is trained jointly
+        if name in _NOT_SEARCHED:
             raise ValueError(f"grid: expected {name} in the estimator, got it in the grid")
         if isinstance(values, str) or not np.iterable(values) or len(list(values)) == 0:
             raise ValueError(f"grid: expected a sequence of values of {name}, got {values!r}")
@@ -331,7 +333,7 @@ def _summary(trial: dict[str, Any]) -> dict[str, Any]:
 
 
 def _columns(trials: list[Trial], scoring: str) -> dict[str, Any]:
-    """`cv_results_`: what was tried by column, with scores that are larger for the better."""
+    """`cv_results_`: parameters and scores by column; larger scores are better."""
     losses = np.array([[split[scoring] for split in trial["splits"]] for trial in trials])
     summaries = [_summary(trial) for trial in trials]
     names = ("error", "log_loss", "n_directions_kept", "n_iter", "seconds")
@@ -341,7 +343,7 @@ def _columns(trials: list[Trial], scoring: str) -> dict[str, Any]:
 
 
 def _progress_text(trial: dict[str, Any]) -> str:
-    """A candidate and its error on the last split, for whoever waits."""
+    """A line with a candidate and its error on the latest split."""
     chosen = ", ".join(f"{k}={v}" for k, v in trial["params"].items())
     return f"{chosen}: {100 * trial['splits'][-1]['error']:.2f}%"
 
@@ -349,8 +351,8 @@ def _progress_text(trial: dict[str, Any]) -> str:
 # ---- the samples, and their splits ---------------------------------------------------------------
 
 
-class _SearchRows:
-    """Checked rows with positive weight, and candidates whose parameters are checked.
+class _SearchSamples:
+    """Checked samples with positive weight, for candidates whose parameters are checked.
 
     Parameters
     ----------
@@ -366,7 +368,7 @@ class _SearchRows:
         Indices of the labels.
     n_features_in_ : int
     feature_names_in_ : (d,) array of str
-        If they have names.
+        Names of the columns, if they have names.
     """
 
     def __init__(
@@ -381,19 +383,19 @@ class _SearchRows:
             _candidate(base, trial["params"])
         self.base, self._given = base, (X, y, sample_weight)
         checked = clone(base)
-        self.rows = checked.prepare(X, y, sample_weight, moments=False)
-        self.classes, self.codes = self.rows.classes, self.rows.codes
+        self.samples = checked.prepare(X, y, sample_weight, moments=False)
+        self.classes, self.codes = self.samples.classes, self.samples.codes
         take_names(self, checked)
 
     def parts(self, splitter: BaseCrossValidator) -> Iterator[tuple[Codes, Codes]]:
-        """Numbers of the rows to train on and of those to hold out, split by split.
+        """Yield the indices of training and held-out samples of the caller's splits.
 
-        A splitter of the caller's may know rows by their numbers among all that were given. So it
-        splits them all, those without weight with the first label, and these are left out then.
+        The splitter may refer to samples by their indices among all given samples. It therefore
+        splits all of them, and samples without weight, which have the first label, are left out.
         """
         positive, labels = self._weighted, self.classes[self.codes]
         if positive is None:
-            known = self.rows.block.X if isinstance(self.rows, MemorySamples) else None
+            known = self.samples.block.X if isinstance(self.samples, MemorySamples) else None
             X = np.empty((len(labels), 0)) if known is None else known
             yield from splitter.split(X, labels)
             return
@@ -401,30 +403,30 @@ class _SearchRows:
         given[positive] = labels
         number = np.cumsum(positive) - 1
         for parts in splitter.split(np.empty((len(positive), 0)), given):
-            train, held_out = (number[rows[positive[rows]]] for rows in map(_numbers, parts))
+            train, held_out = (number[part[positive[part]]] for part in map(_indices, parts))
             yield train, held_out
 
     @property
     def n_given(self) -> int:
-        """Rows that were given, be it without weight."""
+        """Number of given samples, including samples without weight."""
         return len(self.codes if self._weighted is None else self._weighted)
 
     @property
     def _weighted(self) -> NDArray[np.bool_] | None:
-        """Which rows were given with weight, if not all were."""
-        if isinstance(self.rows, BlockSamples):
-            return self.rows.weighted
+        """Mask of the given samples with positive weight; None if all have one."""
+        if isinstance(self.samples, BlockSamples):
+            return self.samples.weighted
         weight = self._given[2]
         positive = np.ones(1, bool) if weight is None else np.asarray(weight) > 0
         return None if positive.all() else positive
 
     def fit(self, model: GEMClassifier) -> None:
-        """Fit a classifier to all rows."""
+        """Fit a classifier to all samples."""
         model.fit(*self._given)
 
     def split(self, train: ArrayLike, held_out: ArrayLike) -> _Split:
-        """The candidates' work on a part to train on and a part held out, by rows' numbers."""
-        train, held_out = _numbers(train), _numbers(held_out)
+        """One split, from the indices or masks of training and held-out samples."""
+        train, held_out = _indices(train), _indices(held_out)
         if not len(held_out):
             raise ValueError("cv: expected samples held out in every split, got none")
         lacking = np.bincount(self.codes[train], minlength=len(self.classes)) == 0
@@ -434,33 +436,34 @@ class _SearchRows:
                 "cv: expected samples of every class to train on in every split, got none of "
                 f"class {label!r}"
             )
-        for rows in (train, held_out):
-            twice = np.flatnonzero(rows[1:] == rows[:-1])
-            if not self.rows.in_memory and len(twice):
+        for part in (train, held_out):
+            twice = np.flatnonzero(part[1:] == part[:-1])
+            if not self.samples.in_memory and len(twice):
                 raise ValueError(
                     "cv: expected splits that take a sample once, of blocks, got sample "
-                    f"{rows[twice[0]]} twice"
+                    f"{part[twice[0]]} twice"
                 )
-        return _Split(self.base, self.rows.subset(train), self.rows.subset(held_out))
+        return _Split(self.base, self.samples.subset(train), self.samples.subset(held_out))
 
 
-def _numbers(rows: Any) -> NDArray[np.int64]:
-    """Numbers of rows, ascending, from any such numbers or a mask."""
-    rows = np.asarray(rows)
-    return np.flatnonzero(rows) if rows.dtype == bool else np.sort(rows.astype(np.int64))
+def _indices(part: Any) -> NDArray[np.int64]:
+    """Ascending indices from indices in any order, or from a mask."""
+    part = np.asarray(part)
+    return np.flatnonzero(part) if part.dtype == bool else np.sort(part.astype(np.int64))
 
 
 # ---- candidates on one pair of training and held-out samples -------------------------------------
 
 
 class _Split:
-    """The candidates on one pair of training and held-out rows, from what they share outward.
+    """One split, on which groups of candidates share moments, directions and projections.
 
     Parameters
     ----------
     base : GEMClassifier
-        Gives the parameters that a candidate leaves open.
+        Estimator with the parameters that are not in the grid.
     train, held_out : LabelledSamples
+        Samples to fit to, and samples to score on.
     """
 
     def __init__(
@@ -471,14 +474,15 @@ class _Split:
         self.moments: ClassMoments | None = None
 
     def run(self, trials: list[Trial], advance: Callable[[Trial], None]) -> None:
-        """Append to every trial's `splits` how it did, group by group."""
-        solves = ("logit__penalty", *_SELECTS, *_EXPANDS)
-        for same_solution in self._same_solution(trials, solves):
+        """Append the scores of this split to the `splits` of every trial."""
+        for same_solution in self._same_solution(trials):
             layers = self._solve(same_solution)
-            own = self.base.nested("gem").include_input
-            asked = [trial["params"].get("gem__include_input", own) for trial in same_solution]
+            default = self.base.nested("gem").include_input
+            include = [
+                trial["params"].get("gem__include_input", default) for trial in same_solution
+            ]
             projected = [
-                part.mapped(layers, include_input=any(asked))
+                part.mapped(layers, include_input=any(include))
                 for part in (self.train, self.held_out)
             ]
             for model, mask, same_features in self._same_features(same_solution, layers[-1]):
@@ -494,7 +498,7 @@ class _Split:
     def _same_features(
         self, trials: list[Trial], layer: Layer
     ) -> Iterator[tuple[GEMClassifier, NDArray[np.bool_], list[Trial]]]:
-        """Groups of candidates that keep the same directions and expand them alike."""
+        """Groups of candidates with equal directions and expansions."""
         groups: dict[Any, tuple[GEMClassifier, NDArray[np.bool_], list[Trial]]] = {}
         for trial in trials:
             model = _candidate(self.base, trial["params"])
@@ -505,36 +509,38 @@ class _Split:
             groups.setdefault(key, (model, mask, []))[2].append(trial)
         return iter(groups.values())
 
-    def _same_solution(self, trials: list[Trial], solves: tuple[str, ...]) -> Iterator[list[Trial]]:
-        """Candidates that select among the same directions."""
-        apart: dict[tuple[bool, ...], list[Trial]] = {}
+    def _same_solution(self, trials: list[Trial]) -> Iterator[list[Trial]]:
+        """Groups of candidates that select from the directions of one solution."""
+        shared = ("logit__penalty", *_SELECTION, *_EXPANSION)
         base = self.base.get_params()
+        groups: dict[str, list[Trial]] = {}
         for trial in trials:
-            given = [trial["params"].get(name, base[name]) for name in _SELECTS]
-            apart.setdefault(tuple(value == "auto" for value in given), []).append(trial)
-        for some in apart.values():
-            yield from _groups(some, lambda name: name not in solves)
+            params = trial["params"]
+            automatic = [params.get(name, base[name]) == "auto" for name in _SELECTION]
+            others = sorted((k, repr(v)) for k, v in params.items() if k not in shared)
+            groups.setdefault(repr((automatic, others)), []).append(trial)
+        return iter(groups.values())
 
     def _solve(self, trials: list[Trial]) -> list[Layer]:
-        """Layers with the most directions and the lowest threshold of these candidates."""
+        """Layers with the most directions and the lowest threshold of the candidates."""
         models = [_candidate(self.base, trial["params"]) for trial in trials]
         given = [model.nested("gem") for model in models]
-        thresholds: list[Any] = [one.threshold for one in given]
-        asked = given[0].scale
-        models[0].set_params(  # "auto" is never beside a number
+        thresholds: list[Any] = [gem.threshold for gem in given]
+        scale = given[0].scale
+        models[0].set_params(  # all candidates of a group have numbers, or all have "auto"
             gem__threshold=None if None in thresholds else min(thresholds),
-            gem__n_directions=max(one.n_directions for one in given),
-            gem__scale=self.scales.get(asked, asked),
+            gem__n_directions=max(gem.n_directions for gem in given),
+            gem__scale=self.scales.get(scale, scale),
         )
         layers, first = solve_layers(self.train, models[0].depth_options(), _silent, self.moments)
-        self.scales[asked] = first.scale_
-        self.moments = getattr(first, "moments_", None)  # huge dimensions have none
+        self.scales[scale] = first.scale_
+        self.moments = first.moments_
         return layers
 
     def _path(
         self, trials: list[Trial], model: GEMClassifier, train: Any, held_out: Any
     ) -> Iterator[tuple[Trial, dict[str, Any]]]:
-        """All penalties on the same features, from large to small."""
+        """Fit and score all penalties on one matrix of features, from large to small."""
 
         def penalty(trial: Trial) -> float:
             return float(trial["params"].get("logit__penalty", model.nested("logit").penalty))
@@ -552,15 +558,15 @@ class _Split:
                     "n_iter": int(fitted.n_iter_[0]),
                     "seconds": seconds,
                 }
-                yield from ((one, result) for one in trials if penalty(one) == fitted.penalty)
+                yield from ((trial, result) for trial in trials if penalty(trial) == fitted.penalty)
 
 
 def _batches(
     fits: Iterable[tuple[MultinomialLogit, float]], held_out: LabelledSamples
 ) -> Iterator[_Fits]:
-    """Those of a path that are scored together: all, where scores need another pass over blocks.
+    """Logits of a path that are scored together: all logits, if scoring needs a pass over blocks.
 
-    After Ctrl-C what is finished of it.
+    After Ctrl-C, the finished logits.
     """
     if held_out.in_memory:
         yield from ([fit] for fit in fits)
@@ -568,7 +574,7 @@ def _batches(
     finished: _Fits = []
     try:
         for fit in fits:
-            finished.append(fit)  # which counts, though the next may end early
+            finished.append(fit)
     except KeyboardInterrupt:
         if finished:
             yield finished
@@ -577,11 +583,11 @@ def _batches(
 
 
 def _silent(text: str, started: float) -> None:
-    """Candidates print no lines of their own."""
+    """Ignore a line of a candidate."""
 
 
 def _candidate(base: GEMClassifier, params: dict[str, Any]) -> GEMClassifier:
-    """A classifier with some parameters changed, all of which are checked."""
+    """A classifier with changed parameters, which are checked."""
     model: GEMClassifier = clone(base).set_params(**params)
     model.check_parameters()
     return model
@@ -590,19 +596,21 @@ def _candidate(base: GEMClassifier, params: dict[str, Any]) -> GEMClassifier:
 def _held_out_losses(
     block: Block, logits: list[MultinomialLogit]
 ) -> tuple[NDArray[np.float64], float]:
-    """Errors and log losses of several logits, summed over feature rows; merged by `add`.
+    """Sums of the errors and log losses of several logits, and of the weights; merged by `add`.
 
     Parameters
     ----------
     block : Block
-        Whose labels are indices of the logits' classes.
+        Features; labels are indices of the logits' classes.
     logits : list of MultinomialLogit
 
     Returns
     -------
-    (m, 2) array, float
-        Weight of the wrong rows, and sum of the weighted losses, of each logit; the rows' weight.
-        Probabilities are kept an epsilon of their type from 0 and 1, as scikit-learn does.
+    (m, 2) array
+        Weight of the misclassified samples, and weighted sum of the log losses, of each logit.
+        Probabilities are clipped to [eps, 1 - eps] of their type, as in scikit-learn.
+    float
+        Weight of all samples.
     """
     weight = np.ones(len(block)) if block.weight is None else np.asarray(block.weight)
     sums = []
@@ -614,15 +622,6 @@ def _held_out_losses(
         wrong = logarithms.argmax(axis=1) != block.y
         sums.append((weight @ wrong, weight @ losses))
     return np.array(sums), float(weight.sum())
-
-
-def _groups(trials: list[Trial], counts: Callable[[str], bool]) -> Iterator[list[Trial]]:
-    """Trials that agree in all parameters whose name counts, in order of first occurrence."""
-    groups: dict[str, list[Trial]] = {}
-    for trial in trials:
-        key = repr(sorted((k, repr(v)) for k, v in trial["params"].items() if counts(k)))
-        groups.setdefault(key, []).append(trial)
-    return iter(groups.values())
 
 
 def _selected(layer: Layer, model: GEMClassifier) -> NDArray[np.bool_]:

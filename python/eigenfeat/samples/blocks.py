@@ -6,7 +6,7 @@ import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -65,7 +65,7 @@ __all__ = [
 ]
 
 _BLOCK_BYTES = 64e6
-_MEMORY_SHARE = 0.5  # of memory; larger memory-mapped arrays are read in blocks
+_MEMORY_SHARE = 0.5  # of the machine's memory; larger memory-mapped arrays are read in blocks
 _Result = TypeVar("_Result")
 
 
@@ -83,7 +83,7 @@ class Block:
     start : int
         Index of the first sample among all samples.
     missing : (m, d) array of bool, or None
-        Which entries of `X` were missing and have been completed; None if none was.
+        Mask of the entries of `X` that were missing and have been completed; None without any.
     """
 
     X: Any
@@ -152,7 +152,7 @@ class RowBlocks(ABC):
 
     @property
     def encoder(self) -> TableColumns | None:
-        """Encoder that has made numbers of a table with categories, or None."""
+        """Encoder that has converted a table with categories to numbers, or None."""
         return None
 
     def in_memory(self) -> Block | None:
@@ -166,8 +166,8 @@ class RowBlocks(ABC):
     def prepared_for(self, estimator: Any, *, fitted: bool) -> RowBlocks:
         """The samples as an estimator reads them, before or after its fit.
 
-        Rows of files have their columns in the order of the fit, and missing values where the
-        estimator takes these.
+        Samples of files have their columns in the order of the fit, and NaN for missing values if
+        the estimator accepts them.
         """
         return self
 
@@ -195,16 +195,15 @@ class RowBlocks(ABC):
         ValueError
             If there are no blocks.
         """
-        total: _Result | None = None
-        solution = False
+        total: Any = None
+        first = True
         for block in self:
             result = function(block, *arguments)
             del block  # free it before the next block is read
-            total = merge(total, result) if solution else result  # type: ignore[arg-type]
-            solution = True
-        if not solution:
+            total, first = result if first else merge(total, result), False
+        if first:
             raise ValueError("X: expected at least one block of rows, got none")
-        return total  # type: ignore[return-value]
+        return cast("_Result", total)
 
     def take(self, rows: npt.NDArray[np.intp]) -> Block:
         """Select samples by ascending indices among all samples, as one block."""
@@ -237,7 +236,7 @@ class ArrayBlocks(RowBlocks):
     ) -> None:
         X = plain_rows(X, missing=True)
         self.X = X.tocsr() if hasattr(X, "tocsr") else X
-        if not hasattr(self.X, "dtype"):  # a list, a data frame
+        if not hasattr(self.X, "dtype"):  # lists and data frames
             self.X = np.asarray(X)
         if len(self.X.shape) != 2:
             raise ValueError(f"X: expected a matrix of samples, got {show(X)}")
@@ -288,8 +287,8 @@ class GeneratedBlocks(RowBlocks):
         once = isinstance(self.source, Iterator)
         if once and self._started:
             raise ValueError(
-                "X: expected blocks that can be gone through again (GeneratedBlocks of a list, "
-                "or a function that returns an iterator of them), got an iterator, which has ended"
+                "X: expected blocks that can be read again (GeneratedBlocks of a list or of a "
+                "function that returns an iterator), got an iterator, which has ended"
             )
         self._started = True
         start = 0
@@ -313,9 +312,9 @@ def check_no_list(X: object) -> None:
     first = X[0][0] if isinstance(X[0], tuple) and 2 <= len(X[0]) <= 3 else X[0]
     if len(getattr(first, "shape", ())) == 2:
         raise ValueError(
-            f"X: expected samples or RowBlocks, got a {type(X).__name__} of {len(X)} blocks: "
-            "eigenfeat.samples.GeneratedBlocks(X) goes through them (of a function that makes them "
-            "anew, too); for anything else write a RowBlocks of your own"
+            f"X: expected samples or RowBlocks, got a {type(X).__name__} of {len(X)} blocks; "
+            "eigenfeat.samples.GeneratedBlocks(X) reads them, and also a function that generates "
+            "them; for other sources write a subclass of RowBlocks"
         )
 
 
@@ -327,9 +326,9 @@ def as_blocks(X: Rows | _Blocks) -> RowBlocks:
 
 
 def stays_on_disk(X: object) -> TypeGuard[npt.NDArray[Any]]:
-    """Whether samples are a memory-mapped array that is read block by block, not as an array.
+    """Whether X is a memory-mapped array that would take more than half of the machine's memory.
 
-    That is so if its numbers, as floating point, take more than half of the machine's memory.
+    Such an array is read block by block.
     """
     return (
         isinstance(X, np.memmap)
@@ -393,7 +392,7 @@ def _column(values: Any, n: int, name: str) -> Any:
 
 
 def _whole(value: Any) -> int:
-    """The value as an integer; 0, which callers refuse, if it is not a number."""
+    """The value as an integer; 0, which is out of range for callers, if it is not a number."""
     try:
         return int(value)
     except (TypeError, ValueError, OverflowError):
@@ -407,32 +406,32 @@ def _block_rows(X: Any) -> int:
     return int(np.clip(_BLOCK_BYTES / row_bytes // 512 * 512, 512, 1 << 20))
 
 
-# ---- from raw samples to features, identically in every pass ------------------------------------
+# ---- from raw samples to features, in the same way in each pass ---------------------------------
 
 
-_WORDS = 2**64
-_SMALL = ("uint8", "int8", "uint16", "int16", "bool")
+_CHECKSUM_MODULUS = 2**64
+_SMALL_TYPES = ("uint8", "int8", "uint16", "int16", "bool")
 
 
 @dataclass(frozen=True, eq=False)
 class RowTransform:
-    """Transform of blocks: checks, labels, weights, completion and layers; sent with every pass."""
+    """Transform of blocks in each pass: checks, labels, weights, completion and layers."""
 
     n_features: int | None = None  # columns that every block must have; None in the first pass
     small: bool = False  # integers of up to 16 bits become float32 instead of float64
-    classes: Labels | None = None  # (k,) sorted; labels of blocks become indices of these
+    classes: Labels | None = None  # (k,) sorted; labels of blocks become their indices
     layers: tuple[Layer, ...] = ()  # applied to the samples
-    # Whether features of the last layer are formed, as the input of a next layer. Otherwise they
-    # are `ExpandedFeatures`, preceded by the columns of the last layer's input if `include_input`.
+    # With `hidden`, the last layer's features are an array, the input of the next layer. Otherwise
+    # they are `ExpandedFeatures`, which include the last layer's input with `include_input`.
     hidden: bool = False
     include_input: bool = False
     centre: npt.NDArray[np.float64] | None = None  # (d,) subtracted from dense samples
-    mask: npt.NDArray[np.uint8] | None = None  # samples that are read, one bit a sample
+    mask: npt.NDArray[np.uint8] | None = None  # bits of the samples that are read; None: all
     n_threads: int | None = None
     allows_missing: bool = False  # whether NaN in dense samples is a missing entry
     completion: GaussianImputer | None = None  # completes missing entries
     weight_unit: float = 1.0  # power of two by which weights are divided
-    class_factors: npt.NDArray[np.float64] | None = None  # (k,) factors of the weights by class
+    class_factors: npt.NDArray[np.float64] | None = None  # (k,) weights of the classes
 
     def checked(self, block: Block) -> Block:
         """The block in floating point, with finite and nonnegative weights."""
@@ -460,14 +459,14 @@ class RowTransform:
         return block if keep.all() else block.take(keep)
 
     def class_weighted(self, codes: Codes, weight: _Weights) -> _Weights:
-        """Weights times the factors of the classes, if there are any."""
+        """Weights times the class weights, if there are any."""
         if self.class_factors is None:
             return weight
         factors = self.class_factors[codes]
         return factors if weight is None else factors * weight
 
     def completed(self, block: Block) -> Block:
-        """The block with missing entries completed, if there is a completion."""
+        """The block with completed entries, if there is a completion."""
         if self.completion is None or not isinstance(block.X, np.ndarray):
             return block
         empty = self.completion.empty
@@ -478,7 +477,7 @@ class RowTransform:
         return Block(X, block.y, block.weight, block.start, missing)
 
     def features(self, block: Block) -> Iterator[Block]:
-        """Features of selected samples, in pieces that keep projections small."""
+        """Features of checked samples, in pieces that keep projections small."""
         if len(block) == 0:
             return
         block = self.completed(block)
@@ -509,7 +508,7 @@ class RowTransform:
 
     def _rows(self, block: Block) -> Any:
         dtype = getattr(block.X, "dtype", None)
-        wanted = np.dtype(np.float32) if self.small and dtype in _SMALL else None
+        wanted = np.dtype(np.float32) if self.small and dtype in _SMALL_TYPES else None
         try:
             rows = check_rows(block.X, dtype=wanted)
         except ValueError as error:
@@ -522,9 +521,9 @@ class RowTransform:
 
 @dataclass(frozen=True)
 class Checksum:
-    """Number and sum of the bits of the samples of a pass, which show if another pass differs.
+    """Number of samples of a pass and sum of their bits, which detect changes between passes.
 
-    The sum of the rows' words does not depend on how rows are cut into blocks, nor on their order.
+    The sum depends neither on the blocks nor on the order of the samples.
     """
 
     n_samples: int
@@ -534,10 +533,12 @@ class Checksum:
     def of(cls, X: Floats | csr_array) -> Checksum:
         """The checksum of checked samples."""
         parts = [X] if isinstance(X, np.ndarray) else [X.data, X.indices]
-        return cls(X.shape[0], sum(map(_words, parts)) % _WORDS)
+        return cls(X.shape[0], sum(map(_words, parts)) % _CHECKSUM_MODULUS)
 
     def __add__(self, other: Checksum) -> Checksum:
-        return Checksum(self.n_samples + other.n_samples, (self.words + other.words) % _WORDS)
+        return Checksum(
+            self.n_samples + other.n_samples, (self.words + other.words) % _CHECKSUM_MODULUS
+        )
 
 
 def read(
@@ -554,7 +555,7 @@ def read(
     checked = reading.checked(block)
     total: _Result | None = None
     for piece in reading.features(reading.weighted(checked)):
-        total = _either(merge, total, function(piece, *arguments))
+        total = _merged(merge, total, function(piece, *arguments))
         del piece  # free it before the next piece is made
     return Checksum.of(checked.X), total
 
@@ -564,8 +565,8 @@ def merge_read(
     a: tuple[Checksum, _Result | None],
     b: tuple[Checksum, _Result | None],
 ) -> tuple[Checksum, _Result | None]:
-    """Merge two results of `read`; `merge` merges those of the function."""
-    return a[0] + b[0], _either(merge, a[1], b[1])
+    """Merge two results of `read`; `merge` merges results of its function."""
+    return a[0] + b[0], _merged(merge, a[1], b[1])
 
 
 def check_finite(X: Floats | csr_array, start: int) -> None:
@@ -598,7 +599,8 @@ def check_known(X: Floats, start: int = 0) -> None:
         )
 
 
-def _either(merge: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+def _merged(merge: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+    """``merge(a, b)``, where None is no result."""
     if a is None or b is None:
         return b if a is None else a
     return merge(a, b)
@@ -612,5 +614,5 @@ def _part(block: Block, rows: slice, X: Any) -> Block:
 def _words(array: npt.NDArray[Any]) -> int:
     size = array.dtype.itemsize
     words = np.ascontiguousarray(array).view(f"u{size}")
-    # The sum wraps around in its own type; shifted to the top bits, sums of sums wrap as well.
+    # The sum wraps around in its own type; in the top bits, sums of these sums wrap as well.
     return int(words.sum(dtype=words.dtype)) << (64 - 8 * size)

@@ -61,12 +61,12 @@ class CachedBlock(Block):
 
 @dataclass(frozen=True, eq=False)
 class MemorySamples:
-    """Labelled samples in memory, checked."""
+    """Checked labelled samples in memory."""
 
     block: Block  # features; labels as int32 indices
-    labels: Labels  # (k,) sorted
+    classes: Labels  # (k,) sorted
     reading: RowTransform  # hidden layers that each pass applies to `block`
-    gaussian: GaussianImputer | None = None  # the model that has completed missing entries
+    completion: GaussianImputer | None = None  # the model that has completed missing entries
 
     in_memory: ClassVar[Literal[True]] = True
 
@@ -80,9 +80,9 @@ class MemorySamples:
         missing: npt.NDArray[np.bool_] | None = None,
         completion: GaussianImputer | None = None,
     ) -> MemorySamples:
-        """Make samples of checked arrays; weights are positive or None.
+        """Create samples from complete checked arrays; weights are positive or None.
 
-        Rows are complete; `missing` (n, d) tells which entries `completion` has filled in.
+        `missing` (n, d) is the mask of entries that `completion` has filled in.
         """
         labels, codes = np.unique(y, return_inverse=True)
         block = CachedBlock(X, codes.astype(np.int32), weight, missing=missing)
@@ -97,7 +97,7 @@ class MemorySamples:
         n_threads: int | None,
         names: Sequence[str] | None = None,
     ) -> MemorySamples:
-        """Make samples of arrays that may have missing entries; see `completion.completed`."""
+        """Create samples from arrays that may have missing entries; see `completion.completed`."""
         if isinstance(X, ExpandedFeatures) or not has_missing(X):
             return cls.of(X, y, weight, n_threads)
         rows, missing, gaussian = completed(X, y, weight, n_threads, names)
@@ -105,16 +105,11 @@ class MemorySamples:
 
     @classmethod
     def of_features(
-        cls, rows: MemorySamples, X: Floats | csr_array | ExpandedFeatures
+        cls, samples: MemorySamples, X: Floats | csr_array | ExpandedFeatures
     ) -> MemorySamples:
-        """Make samples with the labels and weights of `rows` and complete features X."""
-        block = CachedBlock(X, rows.block.y, rows.block.weight)
-        return cls(block, rows.labels, RowTransform(n_threads=rows.n_threads))
-
-    @property
-    def classes(self) -> Labels:
-        """Labels (k,), sorted."""
-        return self.labels
+        """Create samples with complete features X and the labels and weights of `samples`."""
+        block = CachedBlock(X, samples.block.y, samples.block.weight)
+        return cls(block, samples.classes, RowTransform(n_threads=samples.n_threads))
 
     @property
     def codes(self) -> npt.NDArray[np.int32]:
@@ -122,13 +117,8 @@ class MemorySamples:
         return np.asarray(self.block.y)
 
     @property
-    def completion(self) -> GaussianImputer | None:
-        """The model that has completed missing entries, or None."""
-        return self.gaussian
-
-    @property
     def n_samples(self) -> int:
-        """Number of rows."""
+        """Number of samples."""
         return len(self.block)
 
     @property
@@ -165,7 +155,7 @@ class MemorySamples:
         """The samples after another transform; only hidden layers are applied in each pass."""
         if reading.hidden:
             return replace(self, reading=reading)
-        return self._holding(reading.whole(self.block.X))
+        return self._with_features(reading.whole(self.block.X))
 
     def mapped(
         self, layers: Sequence[Layer], *, hidden: bool = False, include_input: bool = False
@@ -180,16 +170,17 @@ class MemorySamples:
         )
         return self.read_as(reading)
 
-    def _holding(self, X: Floats | csr_array | ExpandedFeatures) -> MemorySamples:
+    def _with_features(self, X: Floats | csr_array | ExpandedFeatures) -> MemorySamples:
         return replace(self, block=CachedBlock(X, self.block.y, self.block.weight))
 
     def narrowed(
         self, layer: Layer, mask: npt.NDArray[np.bool_], include_input: bool
     ) -> MemorySamples:
-        """Projected samples with the directions of the last layer that `mask` selects: `layer`."""
-        rows = self.block.X
-        projections = rows.projections if mask.all() else rows.projections[:, mask]
-        return self._holding(layer.features(projections, rows.X if include_input else None))
+        """Projected samples with only the directions that `mask` selects, those of `layer`."""
+        features = self.block.X
+        projections = features.projections if mask.all() else features.projections[:, mask]
+        X = features.X if include_input else None
+        return self._with_features(layer.features(projections, X))
 
     def subset(self, rows: Codes) -> MemorySamples:
         """Select samples by index."""
@@ -215,28 +206,27 @@ class MemorySamples:
         return function(self.block, *arguments)
 
     def moments(self) -> ClassMoments:
-        """Moments of the classes. Hidden layers are applied piece by piece, with the same bits."""
+        """Moments of the classes. Hidden layers are applied piece by piece."""
         if not self.reading.hidden:
-            how = self.labels, self.n_threads, self.completion
-            return labelled_moments(self.block, *how)
+            return labelled_moments(self.block, self.classes, self.n_threads, self.completion)
         result = ClassMoments()
         for piece in self.reading.features(self.block):
-            labels = self.labels[piece.y]
+            labels = self.classes[piece.y]
             result.update(piece.X, labels, piece.weight, n_threads=self.n_threads)
         return result
 
 
 @dataclass(frozen=True, eq=False)
 class BlockSamples:
-    """Labelled samples in blocks, the transform of each pass, and the results of the first pass.
+    """Labelled samples in blocks.
 
-    Samples without weight are left out; `codes`, `take` and `subset` count the others from 0.
+    Samples without weight are left out; indices count the other samples from 0.
     """
 
     blocks: RowBlocks
-    reading: RowTransform
-    scan: BlockScan
-    rows: npt.NDArray[np.int64] | None = None  # indices of the samples of a subset; None: all
+    reading: RowTransform  # applied in each pass
+    scan: BlockScan  # results of the first pass
+    indices: npt.NDArray[np.int64] | None = None  # of a subset; None: all samples
 
     in_memory: ClassVar[Literal[False]] = False
 
@@ -255,7 +245,7 @@ class BlockSamples:
             indices = np.array([table.index(label) for label in piece.labels], dtype=narrow)
             parts.append(indices[piece.codes])
         codes = np.concatenate(parts)
-        return codes if self.rows is None else codes[self.rows]
+        return codes if self.indices is None else codes[self.indices]
 
     @property
     def weighted(self) -> npt.NDArray[np.bool_] | None:
@@ -275,8 +265,8 @@ class BlockSamples:
     @property
     def n_samples(self) -> int:
         """Number of samples of positive weight."""
-        if self.rows is not None:
-            return len(self.rows)
+        if self.indices is not None:
+            return len(self.indices)
         return sum(len(piece.codes) for piece in self.scan.pieces)
 
     @property
@@ -329,11 +319,11 @@ class BlockSamples:
         return self.read_as(replace(self.reading, layers=layers, include_input=include_input))
 
     def moments(self) -> ClassMoments:
-        """Moments of the classes; those of the first pass are returned once."""
+        """Moments of the classes; moments of the first pass are returned once."""
         result = self.scan.moments
-        if result is None or self.rows is not None or self.reading.layers:
-            how = self.classes, self.n_threads, self.completion
-            return self.reduce(labelled_moments, reductions.merge_moments, *how)
+        if result is None or self.indices is not None or self.reading.layers:
+            arguments = self.classes, self.n_threads, self.completion
+            return self.reduce(labelled_moments, reductions.merge_moments, *arguments)
         self.scan.moments = None
         return result
 
@@ -342,9 +332,9 @@ class BlockSamples:
         numbers = np.asarray(rows, dtype=np.int64)
         mask = np.zeros(self.scan.checksum.n_samples, dtype=bool)
         mask[self._global(numbers)] = True
-        chosen = numbers if self.rows is None else self.rows[numbers]
+        chosen = numbers if self.indices is None else self.indices[numbers]
         reading = replace(self.reading, mask=np.packbits(mask))
-        return replace(self, reading=reading, rows=chosen)
+        return replace(self, reading=reading, indices=chosen)
 
     def reduce(
         self,
@@ -352,12 +342,12 @@ class BlockSamples:
         merge: Callable[[_Result, _Result], _Result],
         *arguments: object,
     ) -> _Result:
-        """Merge ``function(piece, *arguments)`` over pieces of feature rows.
+        """Merge ``function(piece, *arguments)`` over pieces of the features.
 
         Raises
         ------
         ValueError
-            If the rows are not those of the first pass.
+            If the samples differ from those of the first pass.
         """
         checksum, result = self.blocks.reduce(
             read, partial(merge_read, merge), self.reading, function, merge, *arguments
@@ -393,13 +383,14 @@ class BlockSamples:
         return Block(self.reading.whole(raw.X), raw.y, raw.weight)
 
     def _global(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        chosen = rows if self.rows is None else self.rows[rows]
+        """Indices among all samples of the blocks."""
+        chosen = rows if self.indices is None else self.indices[rows]
         mask = self.weighted
         return chosen if mask is None else np.flatnonzero(mask)[chosen]
 
 
 LabelledSamples: TypeAlias = MemorySamples | BlockSamples
-"""Samples of a fit: labelled, with positive weights, numbered from 0."""
+"""Samples of a fit, with labels and positive weights."""
 
 
 def scan_blocks(
@@ -422,12 +413,12 @@ def scan_blocks(
     allows_missing
         Whether NaN is a missing entry, and not an error.
     class_weight
-        Factors of the sample weights by class, see `weights.class_factors`.
+        Class weights, see `weights.class_factors`.
 
     Raises
     ------
     ValueError
-        If rows, labels or weights are invalid; the message gives the row, counted over all blocks.
+        If samples, labels or weights are invalid; the message gives the index among all samples.
     """
     reading = RowTransform(small=small, n_threads=n_threads, allows_missing=allows_missing)
     moments = moments and class_weight is None
@@ -448,15 +439,15 @@ def scan_blocks(
         factors = factors / weight_unit(float(factors.max()) * (result.heaviest / unit or 1.0))
         result.weight = float(factors @ sums)
         known = replace(known, class_factors=factors)
-    rows = BlockSamples(blocks, known, result)
+    samples = BlockSamples(blocks, known, result)
     if not result.missing:
-        return rows
-    result.moments = None  # of blocks without missing entries only
-    some = rows.take(sampled(rows.n_samples, rows.n_features))
-    gaussian = GaussianImputer.fit(some.X, some.weight, n_threads=n_threads)
+        return samples
+    result.moments = None  # they lack the blocks with missing entries
+    drawn = samples.take(sampled(samples.n_samples, samples.n_features))
+    gaussian = GaussianImputer.fit(drawn.X, drawn.weight, n_threads=n_threads)
     encoder = blocks.encoder
     warn_empty(gaussian, blocks.column_names if encoder is None else [*encoder.feature_names_])
-    return rows.read_as(replace(known, completion=gaussian))
+    return samples.read_as(replace(known, completion=gaussian))
 
 
 def _class_sums(pieces: list[Piece], classes: Labels) -> npt.NDArray[np.float64]:

@@ -82,8 +82,8 @@ def test_agrees_with_moments(options, dtype):
 @pytest.mark.parametrize("kind", ["sparse", "dense"])
 def test_conjugate_gradients_agree(kind, monkeypatch):
     """Denominators of more rows than are factorised."""
-    monkeypatch.setattr(denominator, "MOST_EXACT", 10)
-    monkeypatch.setattr(denominator, "MOST_FREQUENT", 20)
+    monkeypatch.setattr(denominator, "MAX_EXACT", 10)
+    monkeypatch.setattr(denominator, "MAX_FREQUENT", 20)
     X, y = words()
     rows = X if kind == "sparse" else X.toarray()
     for options in ({"denominator": "covariance"}, {"constant": False}):
@@ -119,7 +119,7 @@ def test_residuals_are_those_of_the_pencil():
 
 
 def test_warns_of_what_did_not_converge(monkeypatch):
-    monkeypatch.setattr("eigenfeat.gem._randomized.krylov.MOST_STEPS", 4)
+    monkeypatch.setattr("eigenfeat.gem._randomized.krylov.MAX_STEPS", 4)
     X, y = words()
     with pytest.warns(RuntimeWarning, match="got larger ones of"):
         wide = fitted(X, y)
@@ -127,7 +127,7 @@ def test_warns_of_what_did_not_converge(monkeypatch):
 
 
 def test_seeds_and_threads(monkeypatch):
-    monkeypatch.setattr(denominator, "MOST_EXACT", 10)
+    monkeypatch.setattr(denominator, "MAX_EXACT", 10)
     X, y = words(n=400, d=1000, k=2, dtype=np.float32)
     options = {"n_directions": 1, "ridge": 30.0}
     fits = [fitted(X, y, n_threads=t, **options) for t in (1, 7)]

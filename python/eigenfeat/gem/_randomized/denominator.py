@@ -5,11 +5,11 @@ Woodbury
 
 .. math:: B^{-1} g = (g - Z^T (Z Z^T + r I)^{-1} Z g) / r
 
-leaves an (n, n) system with the kernel ``K = Z Z^T``. Up to `MOST_EXACT` samples it is solved by a
-Cholesky factor, more samples by conjugate gradients, preconditioned by ``D + F F^T``: F are the
-most frequent columns, D is the diagonal of the kernel of the other columns. In text a few thousand
-terms make up nearly all that documents have in common, and most of the other terms occur once or
-twice. Columns that occur in a single sample are in D exactly and are left out of the products.
+leaves an (n, n) system with the kernel ``K = Z Z^T``. Up to `MAX_EXACT` samples it is solved by a
+Cholesky factor, more samples by conjugate gradients with the preconditioner ``D + F F^T``: F has
+the most frequent columns, D is the diagonal of the kernel of the other columns. In text, a few
+thousand frequent terms account for nearly all of the inner products of documents; most other terms
+occur once or twice. Columns of a single sample are in D exactly, and not in the products.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from scipy import linalg, sparse
 from eigenfeat.gem._randomized.samples import SparseRows
 from eigenfeat.pencils.options import DEFAULT_RIDGE
 
-__all__ = ["MOST_EXACT", "Denominator", "settled_ridge"]
+__all__ = ["MAX_EXACT", "Denominator", "settled_ridge"]
 
 Array = NDArray[np.float64]
 
-MOST_EXACT = 2048  # samples up to which the kernel is factorised: 32 MB
-MOST_FREQUENT = 2048  # columns of F: 32 MB
-MOST_STEPS = 1000  # of conjugate gradients
-ROUGH, FINEST = 1e-4, 1e-12  # relative tolerances of a solve
+MAX_EXACT = 2048  # samples up to which the kernel is factorised: 32 MB
+MAX_FREQUENT = 2048  # columns of F: 32 MB
+MAX_STEPS = 1000  # of conjugate gradients
+MAX_TOLERANCE, MIN_TOLERANCE = 1e-4, 1e-12  # relative, of a solve
 
 
 def settled_ridge(ridge: float | str, n_samples: int, n_features: int) -> float:
@@ -69,7 +69,7 @@ class Denominator:
         self._centred = centred
         self.steps = 0  # of conjugate gradients so far
         n = rows.shape[0]
-        if n <= MOST_EXACT:
+        if n <= MAX_EXACT:
             self._factor = _shifted_factor(self._dense_kernel(), shift)
             return
         self._factor = None
@@ -86,7 +86,8 @@ class Denominator:
         """``(Z Z^T + shift I)^-1 G`` for columns G (n, w) in the range of Z, after `centre`.
 
         `tolerance` (w,) bounds the norm of the residual in the metric of the preconditioner, which
-        is close to that of the system. It is clipped to `FINEST` to `ROUGH` times the norm of G.
+        is close to that of the system. It is clipped to `MIN_TOLERANCE` and `MAX_TOLERANCE` times
+        the norm of G.
         """
         if self._factor is not None:
             return linalg.cho_solve(self._factor, G, check_finite=False)
@@ -115,9 +116,9 @@ class Denominator:
         z = self.centre(self._precondition(residual))
         rho = _inner(residual, z)
         start = np.sqrt(np.maximum(rho, 0.0))
-        tolerance = np.clip(tolerance, FINEST * start, ROUGH * start)
+        tolerance = np.clip(tolerance, MIN_TOLERANCE * start, MAX_TOLERANCE * start)
         direction = z
-        for _ in range(MOST_STEPS):
+        for _ in range(MAX_STEPS):
             going = np.sqrt(np.maximum(rho, 0.0)) > tolerance[columns]
             if not going.any():
                 break
@@ -150,7 +151,7 @@ class _FrequentColumns:
 
     def __init__(self, rows: SparseRows, diagonal: Array, n_threads: int) -> None:
         n, d = rows.shape
-        count = min(MOST_FREQUENT, d)
+        count = min(MAX_FREQUENT, d)
         frequent = rows.indices < count
         owner = np.repeat(np.arange(n), np.diff(rows.indptr))
         squares = rows.data[~frequent].astype(np.float64) ** 2

@@ -25,8 +25,8 @@ __all__ = ["Combination", "RowCombinations"]
 
 Array = NDArray[np.float64]
 
-GROUP_BYTES = 300e6  # directions that are formed at a time
-KEPT_BYTES = 256e6  # directions that are kept once they have been formed
+GROUP_BYTES = 300e6  # of directions that are formed at a time
+KEPT_BYTES = 256e6  # of formed directions that are kept in memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,10 +46,10 @@ class Combination:
 class RowCombinations(OmitsCaches):
     """F directions of d features, each a combination of sparse samples.
 
-    With a million features of text a direction has half a million entries, but combines some ten
-    thousand samples. The coefficients are kept with the samples, and directions are formed in
-    groups when they are used, in one pass over the samples. A direction is zero in every feature
-    that no sample of its two classes has.
+    With a million features of text, a direction has half a million entries but combines about ten
+    thousand samples. The coefficients are kept with the samples; directions are formed in groups
+    when they are used, in one pass over the samples. A direction is zero in each feature that is
+    zero in all samples of its two classes.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class RowCombinations(OmitsCaches):
 
     @property
     def dtype(self) -> DType:
-        """Type of the rows."""
+        """Type of the samples."""
         return self.by_column[0].dtype
 
     def __repr__(self) -> str:

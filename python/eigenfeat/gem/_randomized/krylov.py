@@ -8,16 +8,16 @@ pencil are those of a symmetric operator on the numerator's rows,
     S u = Y_i B_j^{-1} Y_i^T u = \lambda u, \qquad v = B_j^{-1} Y_i^T u / \sqrt\lambda,
     \qquad v^T B_j v = 1,
 
-and Krylov spaces of it are those of :math:`B_j^{-1} C_i`, orthonormal in the metric of B_j
-(Saibaba, Lee and Kitanidis, Numer. Linear Algebra Appl. 23, 2016), at the cost of vectors as short
-as the numerator has rows. All numerators of a denominator go on at a time, so that one block of
-right-hand sides serves them all, and leave as they converge. Two products of S's, that with B_j's
-inverse (`Denominator`) and the Rayleigh quotient, are exact to the tolerance asked for, and what is
-reported is the residual of the pencil itself.
+and Krylov spaces of S are those of :math:`B_j^{-1} C_i`, orthonormal in the metric of B_j (Saibaba,
+Lee and Kitanidis, Numer. Linear Algebra Appl. 23, 2016); their vectors have as many entries as the
+numerator has samples. All numerators of a denominator advance together, so that one block of
+right-hand sides serves all of them, and each stops when it has converged. Products with the inverse
+of B_j (`Denominator`) and Rayleigh quotients are accurate to the required tolerance; the reported
+residual is that of the pencil.
 
-The constant, with rows ``(x - a, 1)``, and the centres `a` are rank-one terms that are carried
-along: with the denominator's own mean as `a`, the constant is B-orthogonal to everything else. A
-covariance below has this centre and no constant.
+The constant, in samples ``(x - a, 1)``, and the centre `a` are rank-one terms. The centre is the
+mean of the denominator's samples, so that the constant is B-orthogonal to the other columns. With a
+covariance as denominator there is a centre, but no constant.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ __all__ = ["Leading", "Numerator", "PencilsOverClass"]
 
 Array = NDArray[np.float64]
 
-BLOCK = 4  # new columns a numerator and step
-MOST_BASIS = 160  # columns before a restart
-MOST_STEPS = 200
-INNER = 0.1  # share of the tolerance that a solve may use up
-_MOST_PASSES = 10
+BLOCK = 4  # columns that a step adds to the basis of each numerator
+MAX_BASIS = 160  # columns before a restart
+MAX_STEPS = 200
+INNER = 0.1  # tolerance of the inner solves, relative to that of the residuals
+_MAX_PASSES = 10  # of orthogonalisation
 
 
 @dataclass(eq=False)
 class Numerator:
-    """Rows times the roots of their weights (n, d), the roots (n,), and seeds for its start."""
+    """Samples of a class times the roots of their weights, and a seed for the start vectors."""
 
-    rows: SparseRows
-    root: Array
+    rows: SparseRows  # (n, d)
+    root: Array  # (n,) roots of the weights
     seed: list[int]
 
 
@@ -65,12 +65,12 @@ class Leading:
 
 @dataclass(eq=False)
 class Images:
-    """What S makes of some vectors U on its way, in combinations of rows.
+    """Parts of ``r B^-1 Y_i^T U = rows_i^T U + rows_j^T beta - centre sums^T``.
 
-    ``r B^-1 Y_i^T U = rows_i^T U + rows_j^T beta - centre sums^T`` without the constant.
+    The constant is left out.
     """
 
-    inner: Array  # (d, w) the two products of rows
+    inner: Array  # (d, w) ``rows_i^T U + rows_j^T beta``
     beta: Array  # (n_j, w)
     sums: Array  # (w,) root_i^T U
 
@@ -83,11 +83,11 @@ class PencilsOverClass:
     below : Denominator
     numerators : list of Numerator
     centre : (d,) array or None
-        `a`; None for rows as they are.
+        `a`; None means 0.
     constant : bool
-        Whether rows have an entry 1 after the others.
+        Whether samples have a last entry 1.
     n_threads : int
-        As the core takes it.
+        Number of threads; 0 for all.
     """
 
     def __init__(
@@ -121,8 +121,16 @@ class PencilsOverClass:
     ) -> Images:
         """Solve with B for ``Y_i^T U_i``.
 
-        `accuracy` is of S U_i, absolute; None: any; `relative`, in its place, is of
-        ``B (B^-1 Y_i^T U_i)``: what the rows say of a solution afterwards.
+        Parameters
+        ----------
+        active : list of int
+            Indices of the numerators.
+        blocks : list of (n_i, w_i) arrays
+            U_i of each active numerator.
+        accuracy : list of float or None
+            Absolute tolerance of each S U_i; None means any.
+        relative : float, optional
+            Relative tolerance of ``B (B^-1 Y_i^T U_i)``, used instead of `accuracy`.
         """
         widths = [block.shape[1] for block in blocks]
         starts = np.concatenate([[0], np.cumsum(widths)])
@@ -137,14 +145,14 @@ class PencilsOverClass:
         right = rows.times(inner, n_threads=self.n_threads)
         right -= self._height_below[:, None] * sums
         self.below.centre(right)
-        # An error e of the solve moves S u by |Y_i Z^T e| / r <= |Y_i| |e|_(K + r) / r.
+        # An error e of the solve changes S u by |Y_i Z^T e| / r <= |Y_i| |e|_(K + r) / r.
         wanted: Any = [
             np.inf if a is None else a * self.below.shift / self._norms[i]
             for i, a in zip(active, accuracy, strict=True)
         ]
         tolerance = np.repeat(wanted, widths)
         if relative is not None:
-            # It moves B v by |Z^T (K + r) e| / r <= |K + r| |e|_(K + r) / r.
+            # It changes B v by |Z^T (K + r) e| / r <= |K + r| |e|_(K + r) / r.
             tolerance = relative * size * self.below.shift / (self.below.shift + self._largest)
         beta = -self.below.solve(np.ascontiguousarray(right), tolerance)
         beta = np.ascontiguousarray(self.below.centre(beta))
@@ -154,7 +162,7 @@ class PencilsOverClass:
     def apply(
         self, active: list[int], blocks: list[Array], accuracy: list[float | None]
     ) -> list[Array]:
-        """S U for each of some numerators."""
+        """Products S U of the active numerators."""
         images = self.images(active, blocks, accuracy)
         results, at = [], 0
         for i, block in zip(active, blocks, strict=True):
@@ -173,24 +181,24 @@ class PencilsOverClass:
         return results
 
     def solve(self, count: int, threshold: float, tolerance: float) -> list[Leading]:
-        """The leading `count` eigenpairs of each numerator, those from `threshold` on accurately.
+        """The leading `count` eigenpairs of each numerator.
 
-        Deterministic: the start depends on the numerators' seeds alone.
+        Eigenvalues below `threshold` may be inaccurate. Results depend on the seeds only.
         """
         searches = [_Search(n, count, threshold, tolerance) for n in self.numerators]
-        for _ in range(MOST_STEPS):
+        for _ in range(MAX_STEPS):
             active = [i for i, search in enumerate(searches) if not search.done]
             if not active:
                 break
             blocks = [searches[i].block for i in active]
             images = self.apply(active, blocks, [searches[i].accuracy for i in active])
             for i, image in zip(active, images, strict=True):
-                searches[i].take(image)
+                searches[i].extend(image)
         return [search.result() for search in searches]
 
 
 class _Search:
-    """The Krylov space of one numerator; `block` is what S is to be applied to next."""
+    """The Krylov space of one numerator; `block` is the next argument of S."""
 
     def __init__(
         self, numerator: Numerator, count: int, threshold: float, tolerance: float
@@ -206,11 +214,11 @@ class _Search:
         self.done = False
         start = self._random.standard_normal((self._n, min(BLOCK, self._n)))
         self.block = np.ascontiguousarray(np.linalg.qr(start)[0])
-        self.accuracy: float | None = None  # of the next image; None: any accuracy will do
+        self.accuracy: float | None = None  # tolerance of the next image; None: any
 
-    def take(self, image: Array) -> None:
-        """Add the block with its image to the space, and look for eigenpairs in it."""
-        if self.accuracy is None:  # a power step: a better start, and the size of what is sought
+    def extend(self, image: Array) -> None:
+        """Add the block with its image to the space, and test eigenpairs for convergence."""
+        if self.accuracy is None:  # a power step, for a better start and the size of eigenvalues
             self.steps += image.shape[1]
             size = float(np.linalg.norm(image)) / np.sqrt(image.shape[1])
             self.accuracy = INNER * self._tolerance * size
@@ -224,15 +232,15 @@ class _Search:
         self.steps += block.shape[1]
         self._values, self._vectors = linalg.eigh(self._quotient, check_finite=False)
         self._values, self._vectors = self._values[::-1], self._vectors[:, ::-1]
-        self._look()
+        self._test_convergence()
         if self.done:
             return
-        if self._basis.shape[1] + BLOCK > max(MOST_BASIS, 4 * self._count):
+        if self._basis.shape[1] + BLOCK > max(MAX_BASIS, 4 * self._count):
             self._restart()
-        self._extend(image)
+        self._set_block(image)
 
-    def _look(self) -> None:
-        """Whether what is wanted has been found, and how accurate the next image must be."""
+    def _test_convergence(self) -> None:
+        """Set whether the search is done, and the accuracy of the next image."""
         full = self._basis.shape[1] >= self._n
         m = min(self._count, len(self._values))
         self._errors = self._residuals(m)
@@ -240,7 +248,7 @@ class _Search:
         scale = max(float(values[0]), 0.0)
         wanted = values > max(self._threshold, 1e-12 * scale)
         good = self._errors <= self._tolerance * values
-        # The first value below the threshold must be below it for good.
+        # The first value below the threshold must be below it by more than its error.
         below = values + self._errors < self._threshold
         enough = m == self._count or full
         settled = np.where(wanted, good, below | (values <= 1e-12 * scale))
@@ -254,26 +262,26 @@ class _Search:
         return np.linalg.norm(gap, axis=0)
 
     def _restart(self) -> None:
-        """Keep the leading Ritz vectors only; the next block goes on with the same Krylov space."""
+        """Keep the leading Ritz vectors only; the next block extends the same Krylov space."""
         selected = self._count + 2 * BLOCK
         vectors = self._vectors[:, :selected]
         self._basis = self._basis @ vectors
         self._image = self._image @ vectors
         self._quotient = np.diag(self._values[:selected])
 
-    def _extend(self, image: Array) -> None:
-        """The next block: the last image less what is in the space already."""
+    def _set_block(self, image: Array) -> None:
+        """Set the next block: the last image, orthogonalised against the space."""
         room = self._n - self._basis.shape[1]
         block = image[:, :room]
         size = np.linalg.norm(block, axis=0)
-        for i in range(_MOST_PASSES):
+        for i in range(_MAX_PASSES):
             block = block - self._basis @ (self._basis.T @ block)
             norm = np.linalg.norm(block, axis=0)
             lost = norm <= 1e-10 * np.where(size > 0, size, 1.0)
-            if lost.any():  # in the space: go on with something new
+            if lost.any():  # replace columns that are in the space by random ones
                 block[:, lost] = self._random.standard_normal((self._n, int(lost.sum())))
-            # Where columns depend on each other, directions of their QR factor may be in the space
-            # again: it is settled once the projection takes little away from orthonormal columns.
+            # If columns are dependent, columns of the QR factor may lie in the space: repeat until
+            # the projection changes the orthonormal columns little.
             block, factor = np.linalg.qr(block)
             if i > 0 and not lost.any() and np.abs(np.diag(factor)).min() > 0.5:
                 break

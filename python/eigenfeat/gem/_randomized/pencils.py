@@ -35,7 +35,7 @@ Array = NDArray[np.float64]
 
 TOLERANCES = {np.dtype(np.float32): 1e-3, np.dtype(np.float64): 1e-6}  # of residuals, relative
 BATCH = 32  # directions that are formed at a time
-MOST_CLASSES = 50  # up to which pairs="auto" means all pairs
+MAX_CLASSES_ALL = 50  # for pairs="auto" to mean all pairs
 
 
 @dataclass(frozen=True)
@@ -89,11 +89,11 @@ def solve_pencils(
     y: Labels,
     weight: Array | None,
     options: Options,
-    say: Callable[[str, float], object],
+    log: Callable[[str, float], object],
 ) -> RandomizedSolution:
     """Solve the pencils of the chosen pairs of classes; Algorithm 1, lines 2-5, and section 5.
 
-    `say` is called with a text and a start time after each denominator.
+    `log` is called with a text and a start time after each denominator.
 
     Raises
     ------
@@ -120,7 +120,7 @@ def solve_pencils(
         started = time.perf_counter()
         for item, result in parts.over(below, np.flatnonzero(items[:, 1] == below), items):
             by_pair[item] = result
-        say(f"pairs over class {labels[below]}", started)
+        log(f"pairs over class {labels[below]}", started)
     if parts.unfinished:
         warnings.warn(
             f"RandomizedGEM: expected residuals of at most {TOLERANCES[classes.dtype]:g}, got "
@@ -135,7 +135,7 @@ def _items(labels: NDArray[Any], options: Options) -> NDArray[np.int64]:
     """Indices (F, 2) of the classes of each pair."""
     pairs = options.pairs
     if isinstance(pairs, str) and pairs == "auto":
-        pairs = "all" if len(labels) <= MOST_CLASSES else "hypercube"
+        pairs = "all" if len(labels) <= MAX_CLASSES_ALL else "hypercube"
     if isinstance(pairs, str) and pairs not in ("all", "hypercube"):
         raise ValueError(
             "pairs: expected 'auto', 'all', 'hypercube' or a list of pairs of labels, got "
@@ -206,7 +206,7 @@ class _Parts:
         return centre if centre.any() else None
 
     def _all_units(self) -> Array:
-        """Trace / d of the denominators; where that is 0 the mean over classes, as in `pencils`."""
+        """Mean eigenvalues of the denominators; if that is 0, the mean over all classes."""
         classes = self._classes
         spread = classes.squares - (classes.means**2).sum(axis=1)
         origin = classes.mean if self._constant else 0.0
@@ -230,7 +230,7 @@ class _Parts:
         leading: list[Leading],
         tolerance: float,
     ) -> Iterator[_OfPair]:
-        """Directions from eigenvectors on rows, some numerators at a time."""
+        """Directions of a batch of numerators, from their eigenvectors on the samples."""
         blocks = [leading[i].left / np.sqrt(leading[i].values) for i in batch]
         images = pencils.images(batch, blocks, [None] * len(batch), INNER * tolerance)
         centre, shift = pencils.centre, pencils.below.shift
