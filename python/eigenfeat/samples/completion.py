@@ -1,18 +1,19 @@
-r"""A Gaussian of rows, estimated from incomplete ones, and what it expects of missing entries.
+r"""Completion of missing entries by a Gaussian that is estimated from incomplete samples.
 
-Given the known part of a row, its missing part is Gaussian with
+Given the known part of a sample, the missing part is Gaussian with
 
 .. math::
 
     m = \mu_M - P_{MM}^{-1} P_{MO} (x_O - \mu_O), \qquad R = P_{MM}^{-1},
 
-where P is the inverse of the covariance, M the missing and O the known columns. The same in terms
-of the covariance is used where more than half of a row is missing. With the completed row
-:math:`\hat x`, the expected products are :math:`E[x x^T | x_O] = \hat x \hat x^T + R`, R being 0
-outside of M. Mean and covariance come from expectation-maximisation (Dempster, Laird and Rubin
-1977; Little and Rubin, "Statistical analysis with missing data", 2002, section 11.2), in which each
-step replaces the products of rows by their expectations. Entries are assumed to be missing at
-random: whether one is missing may depend on known entries, but not on its own value.
+where P is the inverse of the covariance, M the missing and O the known columns. An equivalent
+formula in terms of the covariance is used if more than half of a sample is missing. With the
+completed sample :math:`\hat x`, the expected products are
+:math:`E[x x^T | x_O] = \hat x \hat x^T + R`, where R is 0 outside M. Mean and covariance come from
+expectation-maximisation (Dempster, Laird and Rubin 1977; Little and Rubin, "Statistical analysis
+with missing data", 2002, section 11.2), whose steps replace products of samples by their
+expectations. Entries are assumed to be missing at random: whether an entry is missing may depend on
+known entries, but not on its value.
 """
 
 from __future__ import annotations
@@ -54,13 +55,13 @@ _Mask = npt.NDArray[np.bool_]
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
-_FEWEST_SAMPLES, _SAMPLES_PER_COLUMN = 2000, 5  # of which a Gaussian is estimated
-_STACK = 1 << 20  # numbers in a stack of matrices that are solved together
-_PIECE = 1 << 22  # entries that are completed together
-_RIDGE = 1e-6  # of the mean variance
+_MIN_SAMPLES, _SAMPLES_PER_COLUMN = 2000, 5  # of the subsample that gives the Gaussian
+_STACK_ENTRIES = 1 << 20  # of a stack of matrices that are solved together
+_PIECE_ENTRIES = 1 << 22  # of samples that are completed together
+_RIDGE = 1e-6  # relative to the mean variance
 _SHOWN_COLUMNS = 10  # in a message
 
-# How scikit-learn's validation checks rows that may have missing entries.
+# Options of scikit-learn's validation for samples that may have missing entries.
 ALLOW_NAN: dict[str, object] = {
     "accept_sparse": "csr",
     "dtype": FLOATS,
@@ -71,15 +72,15 @@ ALLOW_NAN: dict[str, object] = {
 
 @dataclass(frozen=True, eq=False)
 class GaussianImputer(OmitsCaches):
-    """A Gaussian of rows.
+    """Completion of missing entries by their conditional means under a Gaussian.
 
     Attributes
     ----------
     mean, scale : (d,) arrays
-        Means and standard deviations of the columns' known entries, the unit of `covariance`; a
-        column that is constant has deviation 0.
+        Means and standard deviations of the known entries of the columns; 0 for a constant column.
+        Standardised columns have unit `scale`.
     shift : (d,) array
-        The Gaussian's mean less `mean`, in standard units.
+        Mean of the Gaussian minus `mean`, in standard units.
     covariance : (d, d) array
         Covariance in standard units, positive definite.
     n_iter : int
@@ -105,15 +106,14 @@ class GaussianImputer(OmitsCaches):
         tol: float = 1e-3,
         n_threads: int | None = None,
     ) -> GaussianImputer:
-        """Estimate mean and covariance of rows X (n, d), NaN where an entry is missing.
+        """Estimate mean and covariance of samples X (n, d), with NaN for missing entries.
 
         Ledoit and Wolf's shrinkage, in standard units, keeps the covariance well conditioned with
-        few rows. Iterations stop when neither mean nor covariance moves by more than `tol`.
+        few samples. Iterations stop when neither mean nor covariance changes by more than `tol`.
 
-        Only ratios of weights matter, as in all of GEM, so that the weights cannot say how many
-        rows they stand for: shrinkage takes Kish's effective number, ``(sum w)^2 / sum w^2``. With
-        rows repeated w times it would be ``sum w``, which `GaussianCompletion` takes, where a
-        weight is a number of rows.
+        Only ratios of weights matter, as in GEM. The shrinkage depends on Kish's effective number
+        of samples, ``(sum w)^2 / sum w^2``. In `GaussianCompletion`, where a weight is a number of
+        samples, it depends on ``sum w``.
 
         Raises
         ------
@@ -128,8 +128,8 @@ class GaussianImputer(OmitsCaches):
         known[:, empty] = True
         shares = np.ones(len(X)) if weight is None else np.asarray(weight, dtype=np.float64)
         mean, scale = _columns(X, known, shares)
-        some = sampled(*X.shape)
-        Z, shares = _standard(X[some], mean, scale), shares[some] / shares[some].sum()
+        chosen = sampled(*X.shape)
+        Z, shares = _standard(X[chosen], mean, scale), shares[chosen] / shares[chosen].sum()
         shift, covariance = _gaussian(
             np.where(np.isnan(Z), 0.0, Z), shares, np.diag(np.isnan(Z).mean(axis=0))
         )
@@ -147,18 +147,18 @@ class GaussianImputer(OmitsCaches):
         return cls(mean, scale, shift, covariance, n_iter, empty)
 
     def filled(self, X: Floats, n_threads: int | None = None) -> Floats:
-        """The rows with conditional means in place of NaN, in the type of `X`."""
+        """Samples with conditional means in place of NaN, in the type of `X`."""
         X = _without(X, self.empty)
         missing = np.isnan(X)
         rows = np.flatnonzero(missing.any(axis=1))
         if not len(rows):
             return X
         out = X.copy()
-        for some in _pieces(rows, X.shape[1]):
-            Z = _standard(X[some], self.mean, self.scale)
+        for part in _pieces(rows, X.shape[1]):
+            Z = _standard(X[part], self.mean, self.scale)
             standard, _ = self._expected(Z, None, None, 0, n_threads)
-            whole = (standard * self.scale + self.mean).astype(X.dtype)
-            out[some] = np.where(missing[some], whole, X[some])
+            values = (standard * self.scale + self.mean).astype(X.dtype)
+            out[part] = np.where(missing[part], values, X[part])
         return out
 
     def spread(
@@ -169,23 +169,26 @@ class GaussianImputer(OmitsCaches):
         weight: _Array | None = None,
         n_threads: int | None = None,
     ) -> _Array:
-        """Sums (k, d, d) of the conditional covariances R by class, times the weights of the rows.
+        """Weighted sums (k, d, d) of the conditional covariances R of the samples of each class.
 
         Parameters
         ----------
         missing : (n, d) array of bool
-            Which entries are missing; the covariances do not depend on the others.
+            Mask of missing entries; the covariances depend on nothing else.
         codes : (n,) array of integers
-            Classes of the rows, 0, ..., k - 1.
+            Classes of the samples, 0, ..., k - 1.
         k : int
+            Number of classes.
         weight : (n,) array, optional
+            Weights of the samples.
         n_threads : int, optional
+            Number of threads, all by default.
         """
         sums = np.zeros((k, *self.covariance.shape))
-        for some in _pieces(np.flatnonzero(missing.any(axis=1)), missing.shape[1]):
-            Z = np.where(missing[some], np.nan, 0.0)
-            shares = np.ones(len(some)) if weight is None else np.asarray(weight, np.float64)[some]
-            sums += self._expected(Z, np.asarray(codes)[some], shares, k, n_threads)[1]
+        for part in _pieces(np.flatnonzero(missing.any(axis=1)), missing.shape[1]):
+            Z = np.where(missing[part], np.nan, 0.0)
+            shares = np.ones(len(part)) if weight is None else np.asarray(weight, np.float64)[part]
+            sums += self._expected(Z, np.asarray(codes)[part], shares, k, n_threads)[1]
         return sums * np.outer(self.scale, self.scale)
 
     @cached_property
@@ -196,7 +199,7 @@ class GaussianImputer(OmitsCaches):
     def _expected(
         self, Z: _Array, codes: Any, shares: Any, k: int, n_threads: int | None
     ) -> tuple[_Array, _Array]:
-        """Completed standardised rows, and sums of R by class; no sums for k = 0."""
+        """Completed standardised samples, and sums of R by class; k = 0 omits the sums."""
         known = ~np.isnan(Z)
         centred = np.where(known, Z - self.shift, 0.0)
         towards = expand(centred, self._precision, expansion="none", n_threads=n_threads)
@@ -206,7 +209,7 @@ class GaussianImputer(OmitsCaches):
             return self._conditional(known[rows], centred[rows], towards[rows])
 
         stacks = list(_stacks(known))
-        # The order of the sums is that of the stacks, whatever the number of threads.
+        # Sums are in the order of the stacks for any number of threads.
         for rows, (columns, means, R) in zip(
             stacks, _in_turn(work, stacks, n_threads), strict=True
         ):
@@ -219,7 +222,7 @@ class GaussianImputer(OmitsCaches):
     def _conditional(
         self, known: _Mask, centred: _Array, towards: _Array
     ) -> tuple[npt.NDArray[np.intp], _Array, _Array]:
-        """Missing columns (s, m), their means (s, m) and covariances (s, m, m), of s rows."""
+        """Missing columns (s, m), their means (s, m) and covariances (s, m, m), of s samples."""
         d = known.shape[1]
         order = np.argsort(known, axis=1, kind="stable")
         m = d - int(known[0].sum())
@@ -240,7 +243,7 @@ class GaussianImputer(OmitsCaches):
 def _in_turn(
     work: Callable[[_Item], _Result], items: list[_Item], n_threads: int | None
 ) -> Iterator[_Result]:
-    """Results in the order of the items; no more are held than there are threads."""
+    """Yield results in the order of the items, computed by threads."""
     workers = min(_threads.resolve(n_threads), len(items))
     if workers <= 1:
         yield from map(work, items)
@@ -251,23 +254,23 @@ def _in_turn(
 
 
 def _stacks(known: _Mask) -> Iterator[npt.NDArray[np.intp]]:
-    """Incomplete rows with as many missing entries each, in stacks of bounded size."""
+    """Indices of samples with equal numbers of missing entries, in stacks of bounded size."""
     d = known.shape[1]
     counts = d - known.sum(axis=1)
     for m in np.unique(counts[counts > 0]).tolist():
         rows = np.flatnonzero(counts == m)
-        size = max(1, _STACK // max(m * m, (d - m) * max(d - m, m) if 2 * m > d else 0))
+        size = max(1, _STACK_ENTRIES // max(m * m, (d - m) * max(d - m, m) if 2 * m > d else 0))
         for first in range(0, len(rows), size):
             yield rows[first : first + size]
 
 
 def _without(X: Floats, empty: _Mask) -> Floats:
-    """The rows with 0 in the columns that are empty."""
+    """Samples with 0 in the empty columns."""
     return np.where(empty, X.dtype.type(0), X) if empty.any() else X
 
 
 def _columns(X: npt.NDArray[Any], known: _Mask, shares: _Array) -> tuple[_Array, _Array]:
-    """Means and standard deviations of known entries; exactly 0 where these are all the same."""
+    """Means and standard deviations of known entries; the deviation of equal entries is 0."""
     low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
     origin = (low / 2 + high / 2).astype(np.float64)
     centred = np.where(known, X - origin, 0.0)
@@ -285,10 +288,10 @@ def _standard(X: npt.NDArray[Any], mean: _Array, scale: _Array) -> _Array:
 
 
 def _gaussian(Z: _Array, shares: _Array, spread: _Array) -> tuple[_Array, _Array]:
-    """Mean and covariance of rows, plus `spread`, shrunk towards its mean variance, plus a ridge.
+    """Mean of samples, and their covariance plus `spread`, shrunk towards its mean variance.
 
-    Ledoit and Wolf (2004), with Kish's effective number of rows where they have weights (see
-    `GaussianImputer.fit`).
+    Ledoit and Wolf (2004), with Kish's effective number of weighted samples (see
+    `GaussianImputer.fit`). A small ridge is added.
     """
     d = Z.shape[1]
     moments = ClassMoments([0]).update(Z, np.zeros(len(Z), dtype=np.int64), shares)
@@ -303,13 +306,13 @@ def _gaussian(Z: _Array, shares: _Array, spread: _Array) -> tuple[_Array, _Array
 
 
 def _pieces(rows: npt.NDArray[np.intp], d: int) -> Iterator[npt.NDArray[np.intp]]:
-    size = max(1, _PIECE // d)
+    size = max(1, _PIECE_ENTRIES // d)
     for first in range(0, len(rows), size):
         yield rows[first : first + size]
 
 
 def known_entries(X: Floats) -> _Mask:
-    """Which entries (n, d) are not missing; ValueError if a column has none."""
+    """Mask (n, d) of the entries that are not missing; ValueError if a column has none."""
     known = ~np.isnan(X)
     empty = np.flatnonzero(~known.any(axis=0))
     if len(empty):
@@ -320,8 +323,8 @@ def known_entries(X: Floats) -> _Mask:
 
 
 def sampled(n: int, d: int) -> npt.NDArray[np.intp]:
-    """Indices of the samples from which the Gaussian is estimated, drawn at random if many."""
-    return draw_subsample(n, max(_FEWEST_SAMPLES, _SAMPLES_PER_COLUMN * d))
+    """Indices of a random subsample of many samples, which gives the Gaussian; or of all."""
+    return draw_subsample(n, max(_MIN_SAMPLES, _SAMPLES_PER_COLUMN * d))
 
 
 def completed(
@@ -331,10 +334,11 @@ def completed(
     n_threads: int | None,
     names: Sequence[str] | None = None,
 ) -> tuple[Floats | csr_array, _Mask | None, GaussianImputer | None]:
-    """Training rows without NaN, which entries were missing, and the Gaussian; None where none was.
+    """Completed training samples, the mask of missing entries, and the Gaussian.
 
-    Warns of columns without any known entry, by their names, and of classes without any in a
-    column. ValueError if no entry is known, or rows with NaN are sparse.
+    The mask and the Gaussian are None if no entry is missing. Warns of columns without any known
+    entry, and of classes without any known entry in a column. ValueError if no entry is known, or
+    if sparse samples have NaN.
     """
     if not has_missing(X):
         return X, None, None
@@ -346,8 +350,7 @@ def completed(
         if len(lacking):
             warn_caller(
                 f"X: no sample of class {label!r} has an entry in column "
-                f"{_shown_names(lacking[:1], names)}; what is "
-                "expected there rests on the samples of other classes",
+                f"{_shown_names(lacking[:1], names)}; the samples of other classes complete it",
                 UserWarning,
             )
     return gaussian.filled(X, n_threads), missing, gaussian
@@ -363,17 +366,17 @@ def warn_empty(gaussian: GaussianImputer, names: Sequence[str] | None) -> None:
 
 def _shown_names(columns: npt.NDArray[np.intp], names: Sequence[str] | None) -> str:
     """Names of columns for a message, or their indices."""
-    some = columns[:_SHOWN_COLUMNS].tolist()
-    shown = ", ".join(repr(j if names is None else names[j]) for j in some)
-    return shown if len(some) == len(columns) else f"{shown} and {len(columns) - len(some)} more"
+    first = columns[:_SHOWN_COLUMNS].tolist()
+    shown = ", ".join(repr(j if names is None else names[j]) for j in first)
+    return shown if len(first) == len(columns) else f"{shown} and {len(columns) - len(first)} more"
 
 
 def complete(
     gaussian: GaussianImputer | None, X: Floats | csr_array, n_threads: int | None
 ) -> Floats | csr_array:
-    """Rows to predict or transform, completed by the Gaussian of the training rows.
+    """Complete new samples by the Gaussian of the training samples.
 
-    ValueError if entries are missing, and the training rows were complete.
+    ValueError if entries are missing and the training samples were complete.
     """
     if gaussian is not None and gaussian.empty.any():
         return gaussian.filled(X, n_threads)
@@ -381,19 +384,19 @@ def complete(
         return X
     if gaussian is None:
         raise ValueError(
-            f"X: expected complete samples, as those of fit, got NaN in {_first_missing(X)}; "
-            "fit to samples with missing entries, too, or complete samples first, for example by "
+            f"X: expected complete samples, as in fit, got NaN in {_first_missing(X)}; fit to "
+            "samples that include missing entries, or complete the samples first, for example with "
             "eigenfeat.early.GaussianCompletion"
         )
     return gaussian.filled(X, n_threads)
 
 
 def refuse_missing(X: Floats | csr_array) -> None:
-    """ValueError if rows have NaN, which only `fit` can learn to complete."""
+    """ValueError for samples with NaN in `partial_fit`."""
     if has_missing(X):
         raise ValueError(
             f"X: expected complete samples in partial_fit, got NaN in {_first_missing(X)}; fit "
-            "takes samples with missing entries, in blocks as well"
+            "accepts samples with missing entries, also in blocks"
         )
 
 

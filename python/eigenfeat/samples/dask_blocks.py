@@ -1,4 +1,4 @@
-"""Samples of Dask arrays and data frames as blocks, reduced where Dask's scheduler places them."""
+"""Samples of Dask arrays and data frames as blocks, which are reduced on Dask's workers."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _Result = TypeVar("_Result")
 class DaskBlocks(RowBlocks):
     """Blocks of samples of a Dask array or data frame.
 
-    Estimators that fit on blocks make them of Dask collections themselves; use this class to
-    choose the sizes of blocks, trees and tasks. A partition is one block, or several if it is
-    large. Results of partitions are merged in a tree of Dask tasks whose shape depends only on the
-    partitions, so that they have the same bits for any number of workers.
+    Estimators that accept blocks also accept Dask collections; use this class to choose the sizes
+    of blocks, trees and tasks. A partition is one block, or several if it is large. Results of
+    partitions are merged in a tree of Dask tasks whose shape depends only on the partitions, so
+    that results are bit-for-bit identical for any number of workers.
 
     Parameters
     ----------
@@ -61,9 +61,9 @@ class DaskBlocks(RowBlocks):
 
     Notes
     -----
-    Numbers of samples that Dask does not know (data frames, filtered arrays) are found in a first
-    pass. Every pass computes the partitions again from their source: persist samples that fit into
-    the workers' memory before, ``X = X.persist()``.
+    Unknown numbers of samples (data frames, filtered arrays) take a first pass. Each pass computes
+    the partitions from their source: persist samples that fit into the workers' memory first,
+    ``X = X.persist()``.
     """
 
     def __init__(
@@ -114,8 +114,8 @@ class DaskBlocks(RowBlocks):
     def prepared_for(self, estimator: Any, *, fitted: bool) -> DaskBlocks:
         """The samples as an estimator reads them.
 
-        Categories of data frames become numbers if the estimator takes them: as in its fit, or
-        after a first pass, which counts the categories.
+        Categories of data frames become numbers if the estimator accepts them: by its encoder, or
+        by a new one, from a first pass that counts the categories.
 
         Raises
         ------
@@ -162,7 +162,7 @@ class DaskBlocks(RowBlocks):
     # ---- passes ------------------------------------------------------------------------------
 
     def __iter__(self) -> Iterator[Block]:
-        """Bring one partition after the other here."""
+        """Compute the partitions one after the other in this process."""
         for sources, start in self._sources():
             (part,) = dask_module("dask").compute(sources)
             yield from _Pieces(self._partitions.read(*part), start, self.block_rows)
@@ -173,9 +173,9 @@ class DaskBlocks(RowBlocks):
         merge: Callable[[_Result, _Result], _Result],
         *arguments: object,
     ) -> _Result:
-        """Merge the results of a function for every block on the workers; see `RowBlocks.reduce`.
+        """As `RowBlocks.reduce`, on the workers.
 
-        `merge` gets copies of results that it may change, since Dask may use a result twice.
+        `merge` receives copies of results, which it may change: Dask may use a result twice.
         """
         if not self._partitions.sources:
             raise ValueError("X: expected at least one block of rows, got none")
@@ -193,7 +193,7 @@ class DaskBlocks(RowBlocks):
         return cast("_Result", _computed(results)[0])
 
     def take(self, rows: npt.NDArray[np.intp]) -> Block:
-        """Collect samples by their ascending indices; only these are sent."""
+        """Collect samples by their ascending indices; no other samples are sent."""
         wanted = np.asarray(rows, dtype=np.int64)
         dask = dask_module("dask")
         pick = dask.delayed(_taken, pure=False, traverse=False)
@@ -213,7 +213,7 @@ class DaskBlocks(RowBlocks):
         return self._known
 
     def _sources(self) -> Iterator[tuple[tuple[Any, ...], int]]:
-        """What each partition is read from, and the index of its first sample."""
+        """Arguments of `read` for each partition, and the index of its first sample."""
         starts = np.cumsum([0, *self._partitions.lengths])[:-1].tolist()
         return zip(self._partitions.sources, starts, strict=True)
 
@@ -223,7 +223,7 @@ class DaskBlocks(RowBlocks):
 
 @dataclass(frozen=True, eq=False)
 class _Pass:
-    """What all tasks of one pass share."""
+    """Arguments that all tasks of a pass share."""
 
     read: Callable[..., Block]
     function: Callable[..., Any]
@@ -275,7 +275,7 @@ class _Partitions:
     """Partitions that have samples."""
 
     read: Callable[..., Block]  # ``read(*source)`` on a worker
-    sources: list[tuple[Any, ...]]  # of Delayed, one tuple a partition
+    sources: list[tuple[Any, ...]]  # of Delayed, one tuple per partition
     lengths: list[int]
     n_features: int
 
@@ -382,11 +382,11 @@ def _column(values: Any, name: str) -> Any:
         values = values.map_partitions(_series_values, plain, meta=np.empty(0, dtype=plain))
     if not is_collection(values):
         here = np.asarray(plain_labels(values) if name == "y" else values)
-        # Dask cannot tell the size of objects, such as labels of text of a data frame.
+        # Dask cannot determine the size of objects, such as text labels of a data frame.
         chunks = -1 if here.dtype == object else "auto"
         values = dask_module("dask.array").from_array(here, chunks=chunks)
     if not is_dask_array(values) or values.ndim != 1:
-        raise ValueError(f"{name}: expected one value a row, got {show(values)}")
+        raise ValueError(f"{name}: expected one value per sample, got {show(values)}")
     return values
 
 
@@ -407,7 +407,7 @@ def _aligned(column: Any, X: Any, name: str) -> Any:
 
 
 def _measured(arrays: list[Any]) -> list[Any]:
-    """The arrays with known lengths of chunks, found in one pass over the unknown ones."""
+    """The arrays with known lengths of chunks, from one pass over arrays of unknown lengths."""
     unknown = [a for a in arrays if a is not None and np.isnan(a.chunks[0]).any()]
     lengths = iter(_lengths([part for a in unknown for part in a.to_delayed().ravel()]))
     make = dask_module("dask.array").Array
@@ -462,7 +462,7 @@ def _computed(tasks: list[Any]) -> list[Any]:
     dask = dask_module("dask")
     if "distributed" not in sys.modules:
         return list(dask.compute(*tasks))
-    # A pass's arguments go with its graph, so that lost workers do not lose them; Dask warns of
-    # graphs above 10 MB otherwise.
+    # The arguments of a pass are in its graph, so that a lost worker does not lose them. Dask would
+    # warn of graphs above 10 MB.
     with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
         return list(dask.compute(*tasks))

@@ -1,7 +1,6 @@
-"""Shared by all estimators: checks of input, messages, callbacks, no change on an error.
+"""Base classes and functions of all estimators: checks of input, messages, callbacks.
 
-Callbacks are scikit-learn's, from 1.9 on. Older versions have no `set_callbacks`, and then
-estimators here have none either.
+Callbacks need scikit-learn 1.9 or later; with older versions estimators have no `set_callbacks`.
 """
 
 from __future__ import annotations
@@ -69,9 +68,8 @@ __all__ = [
     "with_steps",
 ]
 
-# Address of the documentation, with a slash at its end. While it is empty there is no link.
-DOCUMENTATION_URL = ""
-FAMILIES = ("ldg", "early", "maxmargin")  # whose pages list all by family
+DOCUMENTATION_URL = ""  # with a slash at its end; if empty, representations have no link
+FAMILIES = ("ldg", "early", "maxmargin")  # folders whose classes have pages under their names
 PAGE = "api/generated/{estimator_module}.{estimator_name}.html"
 try:
     from sklearn import callback as _theirs
@@ -97,7 +95,7 @@ class BaseEstimator(sklearn.base.BaseEstimator):
         )
 
     def _doc_link_url_param_generator(self) -> dict[str, Any]:
-        """The module and the name under which the API's pages list the class."""
+        """Module and name of the class in the API pages."""
         name, folder = type(self).__name__, type(self).__module__.split(".")[1]
         front = folder not in FAMILIES and name in sys.modules["eigenfeat"].__all__
         module = "eigenfeat" if front else f"eigenfeat.{folder}"
@@ -106,9 +104,9 @@ class BaseEstimator(sklearn.base.BaseEstimator):
 
 @contextmanager
 def unchanged_on_error(estimator: object) -> Iterator[None]:
-    """Fit `estimator` in the block: restore its attributes if the block raises.
+    """Restore the estimator's attributes if the block raises.
 
-    BLAS libraries stay at one thread, so that results are bit-for-bit identical for any number.
+    In the block BLAS libraries use one thread, so that results do not depend on the number.
     """
     before = estimator.__dict__.copy()
     try:
@@ -121,14 +119,14 @@ def unchanged_on_error(estimator: object) -> Iterator[None]:
 
 
 def keep_completion(estimator: BaseEstimator, gaussian: GaussianImputer | None) -> None:
-    """Set `completion_`, which an estimator has only if the rows of `fit` had missing entries."""
+    """Set `completion_`, or delete it if the samples of `fit` have no missing entries."""
     estimator.__dict__.pop("completion_", None)
     if gaussian is not None:
         estimator.completion_ = gaussian
 
 
 def encoded_names(estimator: Any) -> Sequence[str] | None:
-    """Names of the columns that an estimator is fitted to, once encoded; None without names."""
+    """Names of an estimator's columns after the encoding of categories; None without names."""
     encoder = getattr(estimator, "columns_", None)
     if encoder is not None:
         return [str(name) for name in encoder.feature_names_]
@@ -152,7 +150,7 @@ def keep_columns(estimator: Any, blocks: RowBlocks | None, n_features: int) -> N
 
 
 def keep_layout(estimator: Any, blocks: RowBlocks) -> None:
-    """Set what an estimator has to remember of files to read others alike."""
+    """Set `file_layout_`, by which an estimator finds its columns in other files."""
     estimator.__dict__.pop("file_layout_", None)
     if blocks.column_names is None:  # the names of a data frame are numbers
         estimator.__dict__.pop("feature_names_in_", None)
@@ -165,9 +163,9 @@ def validate_data(
 ) -> Any:
     """As ``sklearn.utils.validation.validate_data``, with more kinds of input and errors.
 
-    Masked entries are missing where NaN is allowed, and refused elsewhere; so are complex numbers,
-    dates, sparse matrices that are not well formed, and missing labels. Messages name the column
-    of a data frame, and the row.
+    Masked entries are missing if NaN is allowed, else errors. Complex numbers, dates, malformed
+    sparse matrices and missing labels are errors. Messages name the row and the column of a data
+    frame.
     """
     to_predict = isinstance(y, str) and options.get("reset") is False
     plain = to_predict and options.keys() <= _PLAIN_OPTIONS
@@ -184,8 +182,8 @@ def validate_data(
 def is_valid(estimator: sklearn.base.BaseEstimator, X: Any, dtypes: Any = FLOATS) -> bool:
     """Whether samples to predict are a finite array of a floating-point type in `dtypes`.
 
-    Of such samples scikit-learn's checks, which take longer than the prediction of a few, change
-    nothing. False may also mean that the sum of their squares is not finite.
+    Such samples need none of scikit-learn's checks, which take longer than a few predictions. False
+    may also mean that the sum of the squares is not finite.
     """
     fitted = estimator.__dict__
     return (
@@ -223,10 +221,10 @@ def given_blocks(
     estimator: Any,
     labelled: bool = True,
 ) -> RowBlocks | None:
-    """Blocks of samples in blocks, Dask collections and large memory maps; None for others.
+    """Blocks for `RowBlocks`, Dask collections and large memory maps; None for other samples.
 
-    They are as `estimator`, unless None, reads them in its fit. An array without labels is left to
-    it where there have to be some.
+    The blocks are prepared for the fit of `estimator`, unless it is None. With `labelled`, a memory
+    map without labels gives None: the estimator raises the error.
 
     Raises
     ------
@@ -243,7 +241,7 @@ def given_blocks(
         for name, values in (("y", y), ("sample_weight", sample_weight)):
             if values is not None:
                 raise ValueError(
-                    f"{name}: expected None with blocks of rows, which bring it themselves, got "
+                    f"{name}: expected None with blocks of samples, which contain it, got "
                     f"{type(values).__name__}"
                 )
         blocks = as_blocks(X)
@@ -270,8 +268,8 @@ def validate_columns(
 ) -> Any:
     """As `validate_data`, for estimators that encode the categories of tables.
 
-    With ``categorical_features="from_dtype"``, a fit to a table with columns that are no numbers
-    leaves their encoder in `columns_`.
+    With ``categorical_features="from_dtype"``, a fit to a table with columns of text or categories
+    sets their encoder, `columns_`.
     """
     if reset:
         estimator.__dict__.pop("columns_", None)
@@ -302,12 +300,12 @@ def validate_columns(
 
 
 class NestedEstimators:
-    """An estimator with estimators as parameters, for which None means a default.
+    """An estimator with nested estimators as parameters, for which None means a default.
 
-    Their parameters are parameters of this one, named ``part__name``, also where the part is None.
+    The parameters ``part__name`` of a nested estimator can also be read and set if it is None.
     """
 
-    _nested: ClassVar[dict[str, Callable[[], Any]]]  # what makes the default of each part
+    _nested: ClassVar[dict[str, Callable[[], Any]]]  # functions that return the defaults
 
     def nested(self, part: str) -> Any:
         """The estimator that is the parameter `part`, or its default."""
@@ -315,7 +313,7 @@ class NestedEstimators:
         return self._nested[part]() if given is None else given
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """As scikit-learn's, with the parameters of default parts."""
+        """As in scikit-learn, with the parameters of default estimators."""
         params: dict[str, Any] = super().get_params(deep)  # type: ignore[misc]
         if deep:
             for part, make in self._nested.items():
@@ -325,7 +323,7 @@ class NestedEstimators:
         return params
 
     def set_params(self, **params: Any) -> Any:
-        """As scikit-learn's; a parameter of a default part replaces None by that part."""
+        """As in scikit-learn; a parameter of a default estimator replaces None by the estimator."""
         for part, make in self._nested.items():
             named = any(name.startswith(f"{part}__") for name in params)
             if named and params.get(part, getattr(self, part)) is None:
@@ -362,7 +360,7 @@ class Iterative(_Base):
 def steps_of(outer: Iterative, inner: Iterative) -> Iterator[None]:
     """Report the steps of an inner estimator as steps of the outer one, within the block.
 
-    The inner one's fit must be called by a method that is not decorated by `with_steps`.
+    The method of the inner estimator that fits must not be decorated by `with_steps`.
     """
     context = outer.__dict__.get("_callback_fit_ctx")
     if context is None:
@@ -380,11 +378,10 @@ def with_steps(fit: _Fit) -> _Fit:
 
     @wraps(fit)
     def followed(self: Any, X: Any, *arguments: Any, **options: Any) -> Any:
-        asked = {"_skl_callbacks", "_parent_callback_ctx"} & self.__dict__.keys()
-        if not asked:
+        if not {"_skl_callbacks", "_parent_callback_ctx"} & self.__dict__.keys():
             return fit(self, X, *arguments, **options)
         y = arguments[0] if arguments else options.get("y")
-        # Set before the attributes that are restored after an error.
+        # Before `unchanged_on_error` saves the attributes.
         context = self._init_callback_context(max_subtasks=self._most_steps())
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         result = fit(self, X, *arguments, **options)

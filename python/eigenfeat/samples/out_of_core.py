@@ -70,7 +70,7 @@ def without_names(estimator: Any) -> Any:
 def pooled_moments(
     blocks: RowBlocks, *, label: Hashable = 0, n_threads: int | None = None
 ) -> ClassMoments:
-    """Moments of all samples as one class, whatever their labels."""
+    """Moments of all samples as one class; labels are ignored."""
     reading = RowTransform(n_threads=n_threads)
     result = blocks.reduce(reductions.pooled_moments, reductions.merge_pooled, reading, label)
     if result is None:
@@ -92,8 +92,8 @@ def class_moments(
     Parameters
     ----------
     X : (n, d) array-like, sparse matrix, RowBlocks, Dask array or Dask data frame
-        Finite samples. Dask's are reduced on its workers, in a tree whose shape depends only on the
-        partitions.
+        Finite samples. Dask collections are reduced on the workers, in a tree whose shape depends
+        only on the partitions.
     y : (n,) array-like, Dask collection, or name of a column
         Labels; None with blocks, which contain labels and weights.
     sample_weight : (n,) array-like, Dask collection, or name of a column, optional
@@ -197,7 +197,7 @@ class BlockScores:
             return float(ClassifierMixin.score(self, X, y, sample_weight))
         check_is_fitted(self)
         blocks = blocks.prepared_for(self, fitted=True)
-        right, total = blocks.reduce(right_rows, reductions.add, without_names(self))
+        right, total = blocks.reduce(correct_weight, reductions.add, without_names(self))
         check_some_weight(total > 0)
         return float(right / total)
 
@@ -232,8 +232,8 @@ class FromLogits(BlockScores):
         return scores if scores.ndim == 2 else np.column_stack([np.zeros_like(scores), scores])
 
 
-def right_rows(block: Block, classifier: ClassifierMixin) -> tuple[float, float]:
-    """Weight of the correctly predicted samples of a block, and of all. Merge by `add`."""
+def correct_weight(block: Block, classifier: ClassifierMixin) -> tuple[float, float]:
+    """Weight of the correctly predicted samples of a block, and of all samples; merged by `add`."""
     if block.y is None:
         raise ValueError(f"y: expected the labels of the samples from {block.start} on, got None")
     if len(block) == 0:
@@ -268,7 +268,7 @@ def completes(estimator: Any) -> bool:
 
 
 def _of_block(method: Callable[..., Any], estimator: Any, X: Any) -> Any:
-    """Result of a method for a block, which may have no rows."""
+    """Result of a method for a block, which may be empty."""
     if X.shape[0]:
         return method(estimator, X)
     return method(estimator, np.zeros((1, X.shape[1]), dtype=getattr(X, "dtype", float)))[:0]

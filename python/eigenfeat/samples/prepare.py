@@ -1,4 +1,4 @@
-"""How every fit begins: check samples, and decide whether they are in memory or in blocks."""
+"""The beginning of every fit: check samples, and decide whether they are in memory or in blocks."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ def prepare(
 ) -> LabelledSamples:
     """Check the samples, labels and weights of a fit.
 
-    Sets what an estimator knows of its input: `n_features_in_`, the names and the encoder of its
+    Sets the estimator's attributes of the input: `n_features_in_`, the names and the encoder of the
     columns, and `completion_`. Samples without weight are left out.
 
     Parameters
     ----------
     estimator : estimator
-        Those with `categorical_features` accept tables with categories.
+        With `categorical_features` it accepts tables with categories.
     X : array-like, sparse matrix, ExpandedFeatures, RowBlocks, Dask collection, or prepared samples
         Blocks that fit into memory are read, as a data frame if their columns have names; see
         `RowBlocks.table` and `RowBlocks.in_memory`.
@@ -58,13 +58,13 @@ def prepare(
     sample_weight : array-like, optional
         Nonnegative weights.
     allows_missing : bool
-        Whether NaN is a missing entry, and not an error.
+        Whether NaN is a missing entry instead of an error.
     small : bool
         Whether integers of up to 16 bits become float32 instead of float64.
     moments : bool
         Whether the first pass over blocks accumulates the moments of the classes.
     class_weight : dict, "balanced" or None
-        Factors of the sample weights by class.
+        Class weights, multiplied into `sample_weight`.
 
     Returns
     -------

@@ -1,9 +1,9 @@
 """Sums over samples, as plain functions for any engine that can reduce.
 
-Each is a pair: what one block of rows gives, and how two such results merge. Merging is associative
-and commutative to rounding, so that any tree will do; `RowBlocks.reduce`, Dask, Spark's
-``treeReduce`` or Ray call them alike. They have no effects, and a result that was lost with its
-worker can be computed again.
+Each sum has a function of one block and a function that merges two results. Merging is associative
+and commutative up to rounding, so that `RowBlocks.reduce`, Dask, Spark's ``treeReduce`` or Ray may
+use any tree. The functions have no side effects: a result that is lost with its worker can be
+computed again.
 
 The functions take blocks of raw samples. Sums over features, as `BlockSamples` reads them, are in
 the files that use them (`labelled_moments`, `linear.logit_problem`).
@@ -80,7 +80,7 @@ def merge_pooled(a: ClassMoments | None, b: ClassMoments | None) -> ClassMoments
 
 
 def sliced_moments(block: Block, reading: RowTransform, edges: _Array) -> ClassMoments | None:
-    """Moments of the slices of a continuous target; `edges`: lower ends of all but the first."""
+    """Moments of the slices of a continuous target; `edges` are their lower ends but the first."""
 
     def slices(rows: Block) -> Labels:
         return np.searchsorted(edges, np.asarray(rows.y, dtype=np.float64), side="right")
@@ -100,7 +100,7 @@ def _grouped_moments(
 
 
 def targets(block: Block) -> list[tuple[int, Labels, _Array | None]]:
-    """Start of a block, and targets and weights of its samples with weight. Add to merge."""
+    """A list of one tuple: start of a block, targets and weights of its samples with weight."""
     if block.y is None:
         raise ValueError(f"y: expected the targets of the samples from {block.start} on, got None")
     y, weight = np.asarray(block.y), check_weights(block.weight, len(block), block.start)
@@ -132,7 +132,7 @@ class BlockScan:
     table: LabelTable  # labels of samples with weight
     weight: float | None  # sum of the weights; None without weights
     heaviest: float  # largest weight; 0 without weights
-    pieces: list[Piece] = field(default_factory=list)  # one a block, in any order
+    pieces: list[Piece] = field(default_factory=list)  # one per block, in any order
     moments: ClassMoments | None = None
     missing: bool = False  # whether some entries are missing
 
@@ -143,7 +143,7 @@ def scan(block: Block, reading: RowTransform, with_moments: bool = False) -> Blo
     Raises
     ------
     ValueError
-        If rows are not finite numbers (says which row and column), or labels are missing.
+        If samples are not finite (the message gives row and column), or labels are missing.
     """
     checked = reading.checked(block)
     missing = _is_incomplete(checked.X, block.start) if reading.allows_missing else False
@@ -210,13 +210,10 @@ def merge_scans(a: BlockScan, b: BlockScan) -> BlockScan:
 
 def add(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...]:
     """Add tuples of numbers and arrays; changes the arrays of `a`."""
-    for ours, theirs in zip(a, b, strict=True):
-        if isinstance(ours, np.ndarray):
-            ours += theirs
-    return tuple(
-        ours if isinstance(ours, np.ndarray) else ours + theirs
-        for ours, theirs in zip(a, b, strict=True)
-    )
+    result = list(a)
+    for i, other in enumerate(b):
+        result[i] += other
+    return tuple(result)
 
 
 def _is_incomplete(X: Any, start: int) -> bool:

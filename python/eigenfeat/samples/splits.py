@@ -42,9 +42,9 @@ class _NamedSplitter:
 
 
 def check_held_out(codes: Codes, classes: Labels, fraction: float, purpose: str) -> None:
-    """ValueError where a `fraction` of the rows cannot be held out for a `purpose` class by class.
+    """ValueError unless a fraction of the samples can be held out for a purpose, class by class.
 
-    `codes` (n,) are indices into `classes` (k,); the message names the class that is too small.
+    `codes` (n,) are indices into `classes` (k,); the message names a class that is too small.
     """
     counts = np.bincount(codes, minlength=len(classes))
     if counts.min() < 2:
@@ -105,10 +105,10 @@ def _pairs(cv: Any, n: int) -> list[tuple[NDArray[Any], NDArray[Any]]]:
 def cv_results(
     params: Sequence[dict[str, object]], scores: NDArray[np.float64], **columns: ArrayLike
 ) -> dict[str, Any]:
-    """Columns for `cv_results_`, as of ``GridSearchCV``, and others by name.
+    """Columns of `cv_results_` as in ``GridSearchCV``, followed by `columns`.
 
-    `scores` (m, s) are those of m candidates on s splits, the larger the better; NaN where a fit
-    failed. Parameters are lists, since files of models hold no masked arrays.
+    `scores` (m, s) are of m candidates on s splits; larger is better, NaN is a failed fit.
+    Parameters are lists, because files of models cannot contain masked arrays.
     """
     result: dict[str, Any] = {}
     for name in sorted({name for one in params for name in one}):

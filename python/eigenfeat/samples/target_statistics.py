@@ -1,17 +1,17 @@
-r"""Target statistics: the mean target of each category, shrunk towards that of all samples.
+r"""Target statistics: the mean target of each category, shrunk towards the mean of all samples.
 
 With weight W_l and mean t_l of the samples of category l, and the mean t of all, its statistic is
 
 .. math:: s_l = \frac{W_l t_l + m t}{W_l + m}, \qquad m = \sigma^2 / \tau^2,
 
-where :math:`\sigma^2` is the variance of targets within categories and :math:`\tau^2` that of the
-categories' means, by the analysis of variance (empirical Bayes; Micci-Barreca, "A preprocessing
+where :math:`\sigma^2` is the variance of targets within categories and :math:`\tau^2` the variance
+of the categories' means, by analysis of variance (empirical Bayes; Micci-Barreca, "A preprocessing
 scheme for high-cardinality categorical attributes", 2001). The targets of classes are their
 indicators, so that the statistics are frequencies.
 
 The statistic of a training sample comes from the samples of the other folds, as in scikit-learn's
-`TargetEncoder`: no sample's own label is among its features. t and m come from all samples, since
-means of folds would tell which labels a fold has.
+`TargetEncoder`, so that features do not contain the sample's own label. t and m come from all
+samples: means of folds would reveal the labels of a fold.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 
 __all__ = ["Targets", "target_statistics"]
 
-_MAX_TARGETS = 10  # statistics of one column
+_MAX_TARGETS = 10  # statistics per column
 _FOLDS = 5
-_MIN_SHRINKAGE, _MAX_SHRINKAGE = 1.0, 1e9  # samples that the mean of all counts as
+_MIN_SHRINKAGE, _MAX_SHRINKAGE = 1.0, 1e9  # bounds of m, a number of samples
 
 _Array = NDArray[np.float64]
 _Codes = NDArray[np.intp]
@@ -41,11 +41,11 @@ class Targets:
     values : (n, m) array
         Targets of the samples, or indicators of their classes.
     names : list of str
-        What each column of `values` is.
+        Names of the columns of `values`.
     weight : (n,) array
         Weights of mean 1.
     folds : (n,) array of int
-        Fold of each sample, with about the same targets in each.
+        Fold of each sample, stratified by the targets.
     """
 
     values: _Array
@@ -57,8 +57,8 @@ class Targets:
     def of(cls, y: Any, weight: _Array | None, *, continuous: bool) -> Targets:
         """Targets of checked labels (n,), or with `continuous` of numbers (n,) or (n, q).
 
-        Two classes have one column, up to ten have a column each; of more classes, and of outputs,
-        the ten of the largest variance do.
+        There is one column for two classes, and one column per class for three to ten classes. Of
+        more classes, or more outputs, the ten with the largest variance have columns.
         """
         n = len(y)
         w = np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64)
@@ -83,7 +83,7 @@ class Targets:
 
 
 def _stratified_folds(y: NDArray[Any]) -> _Codes:
-    """Folds of samples drawn such that each has about the same values of y."""
+    """Random folds of samples, stratified by the values of y."""
     n = len(y)
     drawn = np.random.RandomState(0).permutation(n)
     folds = np.empty(n, dtype=np.intp)
@@ -107,7 +107,7 @@ def target_statistics(codes: _Codes, n_codes: int, targets: Targets) -> tuple[_A
 
 
 def _shrinkage(codes: _Codes, total: _Array, weight: _Array, targets: Targets) -> _Array:
-    """The number m of samples that the mean of all counts as, for each target."""
+    """The shrinkage m of each target, a number of samples."""
     used = weight > 0
     means = total[used] / weight[used][:, None]
     place = np.cumsum(used) - 1

@@ -1,8 +1,8 @@
 """Groups of samples from continuous targets and from several targets.
 
-Karampatziakis and Mineiro (2014), section 5: features for a continuous target are extracted after
-discretising it, for the extraction only; several targets are first contracted with a vector ``u``.
-What comes out are integer labels that `GEM` and `ClassMoments` take in place of classes.
+Karampatziakis and Mineiro (2014), section 5: a continuous target is discretised for the extraction
+of features; several targets are first contracted with a vector ``u``. The results are integer
+labels, which `GEM` and `ClassMoments` accept as classes.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ __all__ = [
 ]
 
 _Array = npt.NDArray[np.float64]
-_MOST_COMPONENTS = 20  # their products are some 200 columns
-_MIN_VARIANCE = 1e-6  # of a combination of outputs, relative to the largest one
+_MAX_COMPONENTS = 20  # principal components of the samples; they have 210 products
+_MIN_VARIANCE = 1e-6  # of a combination of outputs, relative to the largest variance
 
 
 def discretize_target(
@@ -240,12 +240,12 @@ def supervised_contractions(
 
 
 def _with_products(rows: _Array, share: _Array) -> _Array:
-    """Leading components of standardised rows, their products, all of variance 1 or 0."""
+    """Leading components of standardised samples and their products, of variance 1 or 0."""
     standard = _standardised(rows, share)
     gram = (standard.T * share) @ standard
     values, vectors = np.linalg.eigh(gram)
-    nonzero = values[::-1][:_MOST_COMPONENTS] > 1e-9 * max(values[-1], 1e-300)
-    components = standard @ vectors[:, ::-1][:, :_MOST_COMPONENTS][:, nonzero]
+    nonzero = values[::-1][:_MAX_COMPONENTS] > 1e-9 * max(values[-1], 1e-300)
+    components = standard @ vectors[:, ::-1][:, :_MAX_COMPONENTS][:, nonzero]
     first, second = np.triu_indices(components.shape[1])
     return _standardised(
         np.hstack([components, components[:, first] * components[:, second]]), share
@@ -261,11 +261,11 @@ def _standardised(rows: _Array, share: _Array) -> _Array:
 
 
 def bin_edges(y: _Array, n_bins: int, sample_weight: _Array | None = None) -> _Array:
-    """Lower ends of all bins but the first, ascending: at most ``n_bins - 1`` values out of `y`.
+    """Lower ends of all bins but the first, ascending: at most ``n_bins - 1`` values of `y`.
 
-    Between two distinct values there may be an edge; the one for the quantile ``j / n_bins`` is
-    where the weight below comes nearest to that share, so that no edge is off by more than half the
-    weight of a tie. Values without weight are left out.
+    The edge for the quantile ``j / n_bins`` is the distinct value for which the weight below is
+    nearest to that share. The error is at most half the weight of a tie. Values without weight are
+    left out.
     """
     n_bins = check_whole(n_bins, "n_bins", at_least=2)
     if sample_weight is not None:
@@ -287,7 +287,7 @@ def bin_edges(y: _Array, n_bins: int, sample_weight: _Array | None = None) -> _A
 
 
 def assign_bins(y: _Array, edges: _Array) -> npt.NDArray[np.int64]:
-    """Bins of `y`, shape (n,), between the `edges`: how many of them are not above each value."""
+    """Bins (n,) of `y`: the number of `edges` that each value reaches."""
     return np.searchsorted(edges, y, side="right").astype(np.int64, copy=False)
 
 
@@ -309,7 +309,7 @@ def _outputs(y: Any) -> _Array:
 
 
 def _contracted(outputs: _Array, u: _Array) -> _Array:
-    """``outputs @ u``, summed in the same order for every row, so that ties stay ties."""
+    """``outputs @ u``, summed in a fixed order, so that equal rows have equal sums."""
     y = np.zeros(len(outputs))
     for column, factor in zip(outputs.T, u, strict=True):
         y += column * factor
@@ -319,7 +319,7 @@ def _contracted(outputs: _Array, u: _Array) -> _Array:
 
 
 def _vector(contraction: Any, outputs: _Array, weights: _Array | None, random_state: Any) -> _Array:
-    """Return the (q,) vector: the one given, 1 for a single output, or a random one."""
+    """The given vector (q,), 1 for a single output, or a random vector."""
     q = outputs.shape[1]
     if contraction is not None:
         u = check_vector(contraction, q, "contraction", positive=False)
@@ -335,7 +335,7 @@ def _vector(contraction: Any, outputs: _Array, weights: _Array | None, random_st
 
 
 def output_deviations(outputs: _Array, weights: _Array | None) -> _Array:
-    """Return the (q,) standard deviations, 0 where only rounding varies."""
+    """Standard deviations (q,); 0 for outputs that are constant up to rounding."""
     check_some_weight(weights is None or bool(weights.any()))
     largest = np.abs(outputs).max(axis=0)
     size = np.where(largest > 0, largest, 1.0)

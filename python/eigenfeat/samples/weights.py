@@ -31,7 +31,7 @@ __all__ = ["class_factors", "class_weighted", "row_weights", "weighted_rows"]
 
 _Rows = TypeVar("_Rows", bound="Floats | csr_array | ExpandedFeatures | NDArray[np.intp]")
 _Labels = TypeVar("_Labels", bound="Targets")
-# Newer scikit-learn has an error of its own for weights that are all 0.
+# Newer versions of scikit-learn raise an error for weights that are all 0.
 _ALLOW = "allow_all_zero_weights"
 _ZEROS: dict[str, Any] = (
     {_ALLOW: True} if _ALLOW in inspect.signature(_check_sample_weight).parameters else {}
@@ -76,15 +76,15 @@ def weighted_rows(
 def class_factors(
     class_weight: dict[Hashable, float] | str, classes: Labels, sums: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Factors (k,) of the sample weights by class; `sums` are the classes' total weights W_c.
+    """Class weights (k,), by which sample weights are multiplied; `sums` are total weights W_c.
 
-    A dict has factors by label; labels that it lacks have factor 1. "balanced" stands for
-    ``W / (k W_c)``, with W the weight of all samples.
+    A dict has weights by label, 1 for other labels. "balanced" is ``W / (k W_c)``, where W is the
+    weight of all samples.
 
     Raises
     ------
     ValueError
-        If a factor is not positive and finite, or a label of the dict is not among the classes.
+        If a class weight is not positive and finite, or a label of the dict is not a class.
     """
     if isinstance(class_weight, str):
         factors = sums.sum() / (len(classes) * sums)
@@ -102,9 +102,9 @@ def class_factors(
 def class_weighted(
     class_weight: dict[Hashable, float] | str | None, y: Labels, weight: NDArray[np.float64] | None
 ) -> NDArray[np.float64] | None:
-    """Weights (n,) of samples times the factors of their classes; see `class_factors`.
+    """Weights (n,) of samples times the weights of their classes; see `class_factors`.
 
-    Without `class_weight` the weights are returned as they are.
+    Without `class_weight`, the given weights are returned.
     """
     if class_weight is None:
         return weight

@@ -42,7 +42,7 @@ def problem(rng):
 def test_a_list_of_blocks_is_refused_with_what_takes_it(estimator, problem):
     X, y = problem
     pairs = [(X[:45], y[:45]), (X[45:], y[45:])]
-    text = r"^X: expected samples or RowBlocks, got a (list|tuple) of 2 blocks: eigenfeat\.samples"
+    text = r"^X: expected samples or RowBlocks, got a (list|tuple) of 2 blocks; eigenfeat\.samples"
     for blocks in (
         pairs,
         tuple(pairs),

@@ -53,7 +53,9 @@ def test_scores_of_blocks_are_those_of_rows(model, problem, rng, tmp_path):
         ValueError, match=r"^y: expected the labels of the samples from 0 on, got No"
     ):
         model.score(rows)
-    with pytest.raises(ValueError, match=r"^y: expected None with blocks of rows, which bring it"):
+    with pytest.raises(
+        ValueError, match=r"^y: expected None with blocks of samples, which contain it"
+    ):
         model.score(ArrayBlocks(X, y), y)
     with pytest.raises(ValueError, match=r"^y: expected the labels of the samples, got None$"):
         model.score(X)

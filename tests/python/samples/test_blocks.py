@@ -59,7 +59,7 @@ def test_a_function_is_called_anew_for_every_pass_and_an_iterator_ends(rows):
     assert again.n_rows == again.n_rows == 1000
     once = as_blocks(iter(generated(rows, 100)))
     assert once.n_rows == 1000
-    with pytest.raises(ValueError, match=r"X: expected blocks that can be gone through again"):
+    with pytest.raises(ValueError, match=r"X: expected blocks that can be read again"):
         once.reduce(len, lambda a, b: a + b)
 
 

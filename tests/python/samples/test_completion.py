@@ -242,7 +242,9 @@ def test_a_model_of_complete_rows_says_what_to_do(make):
     rows = X[:5].copy()
     rows[2, 3] = np.nan
     call = model.transform if hasattr(model, "transform") else model.predict
-    with pytest.raises(ValueError, match=r"got NaN in row 2, column 3; fit to samples with miss"):
+    with pytest.raises(
+        ValueError, match=r"got NaN in row 2, column 3; fit to samples that include miss"
+    ):
         call(rows)
 
 

@@ -149,7 +149,7 @@ def test_bad_rows_are_refused(rows):
         ValueError, match=r"y: expected 1000 values, one per sample, got .*\(999,\)"
     ):
         list(DaskBlocks(dX, y[1:]))
-    with pytest.raises(ValueError, match=r"sample_weight: expected one value a row"):
+    with pytest.raises(ValueError, match=r"sample_weight: expected one value per sample"):
         list(DaskBlocks(dX, y, dX))
     with pytest.raises(ValueError, match=r"split_every: expected an integer >= 2, got 1"):
         DaskBlocks(dX, y, split_every=1)
