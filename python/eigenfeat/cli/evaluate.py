@@ -1,141 +1,172 @@
-"""``eigenfeat evaluate`` and ``report``: predictions beside the labels of files."""
+"""``eigenfeat evaluate``: predictions beside the labels of files."""
 
 from __future__ import annotations
 
-import os
-import time
+import textwrap
+from collections import Counter
+from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.metrics import (
-    classification_report,
-    confusion_matrix,
-    mean_absolute_error,
-    r2_score,
-    root_mean_squared_error,
-)
 
 from eigenfeat._base.validation import show
-from eigenfeat.cli.files import check_output, check_some, opened_with_model, predicts_numbers
+from eigenfeat.cli.files import (
+    check_held_out,
+    check_some,
+    opened_with_model,
+    predicts_numbers,
+    seen_in_fit,
+    some_rows,
+)
 from eigenfeat.cli.output import Output, UsageError
 from eigenfeat.io.rows import FileRows
-from eigenfeat.report.evidence import N_NEIGHBORS, features_of, neighbour_labels
+from eigenfeat.report.evidence import N_NEIGHBORS, features_of, neighbour_labels, quietly
+from eigenfeat.report.held_out import cross_predict, held_out_parts, origin
+from eigenfeat.report.measures import (
+    ClassificationMeasures,
+    RegressionMeasures,
+    classification_measures,
+    regression_measures,
+)
 from eigenfeat.samples.out_of_core import without_names
 
-__all__ = ["evaluate", "report"]
+__all__ = ["Measures", "evaluate", "held_out_measures", "measures_text", "wrapped"]
 
 MOST_ROWS = 20_000  # whose neighbours are looked for
-NAMED_PAIRS = 5  # of classes that are confused most often
+_ADVICE = "--cv 5 or --holdout 0.25 measures new fits on rows that they have not seen"
+_NAMED_PAIRS = 5  # of classes that are confused most often
+_MOST_CLASSES = 20  # that have a line each
+_WIDTH = 92  # characters of a line; wider confusion matrices are not printed
+
+Measures = ClassificationMeasures | RegressionMeasures
+
+
+@dataclass
+class _Found:
+    """Measures, and what else the result says."""
+
+    measures: Measures
+    unknown: dict[Any, int] = field(default_factory=dict)  # number of rows by unknown label
+    more: dict[str, Any] = field(default_factory=dict)
 
 
 def evaluate(options: SimpleNamespace) -> int:
-    """Print accuracy, log loss and what is confused, or errors of a regression."""
+    """Print measures of predictions beside those of a constant prediction."""
     output = Output("evaluate", options.json, options.progress)
+    check_held_out(options)
     model, rows = opened_with_model(options, labelled=True)
-    if predicts_numbers(model):
-        return _evaluate_regression(options, model, rows, output)
-    predicts = callable(getattr(model, "predict", None))
-    measured: dict[str, Any]
-    if not predicts and callable(getattr(model, "transform", None)):
-        X, y, n = some_rows(rows, MOST_ROWS, output)
-        classes, true = np.unique(y, return_inverse=True)
-        if len(y) < 2 or len(classes) < 2:
-            raise ValueError(
-                f"{rows.sources[0].path}: expected rows of two classes, got {len(y)} of "
-                f"{len(classes)}"
-            )
-        predicted = neighbour_labels(
-            features_of(without_names(model), X), true.astype(np.intp), len(classes)
-        )
-        unknown: dict[Any, int] = {}
-        by = f"{N_NEIGHBORS} nearest neighbours among the features of the other rows"
-        measured = {"by": by, "of_rows": n}
-    elif predicts and hasattr(model, "classes_"):
-        classes = np.asarray(model.classes_)
-        true, predicted, unknown, measured = _predictions(options, model, rows, output)
+    seen: bool | None = None
+    if options.holdout is not None or options.cv is not None:
+        X, y, _ = some_rows(rows, None, output)
+        found = _Found(held_out_measures(options, model, X, y, options.seed))
     else:
-        raise ValueError(f"{options.model}: expected a classifier, got {type(model).__name__}")
-    confusion = confusion_matrix(true, predicted, labels=np.arange(len(classes)))
-    accuracy, n = float(np.mean(true == predicted)), len(true)
-    result = {
-        "rows": n + sum(unknown.values()),
-        "skipped": rows.n_skipped,
-        "unknown_labels": {str(label): count for label, count in unknown.items()},
-        "accuracy": accuracy,
-        "standard_error": float(np.sqrt(accuracy * (1 - accuracy) / n)),
-        "errors": int(np.sum(true != predicted)),
-        "classes": classes.tolist(),
-        "confusion": confusion.tolist(),
-        **measured,
-    }
-    labels = [str(label) for label in classes.tolist()]
-    of_classes = classification_report(
-        true, predicted, labels=np.arange(len(labels)), target_names=labels, digits=4,
-        zero_division=np.nan,
-    )  # fmt: skip
-    output.result(result, _text(str(options.model), result, labels, of_classes))
+        seen = seen_in_fit(model, rows)
+        found = _of_saved_model(options, model, rows, output)
+        if seen:
+            output.say(f"warning: a file of the fit is evaluated: figures are too good; {_ADVICE}")
+    name, sentence = origin(seen, options.holdout, options.cv, "rows")
+    result = found.measures.as_dict()
+    result["rows"] = result.pop("n_samples") + sum(found.unknown.values())
+    result |= {"skipped": rows.n_skipped, "figures_from": name}
+    result |= {"verdict": found.measures.verdict("rows"), **found.more}
+    if isinstance(found.measures, ClassificationMeasures):
+        result["unknown_labels"] = {str(label): n for label, n in found.unknown.items()}
+    lines = [*wrapped(f"{options.model}: {result['verdict']}"), *wrapped(sentence)]
+    output.result(result, "\n".join([*lines, *_notes(result), *measures_text(found.measures)]))
     return 0
 
 
-def _evaluate_regression(
-    options: SimpleNamespace, model: Any, rows: FileRows, output: Output
-) -> int:
-    """Print R^2 and the errors of a regression."""
+def held_out_measures(
+    options: SimpleNamespace, model: Any, X: Any, y: NDArray[Any], seed: int
+) -> Measures:
+    """Measures of new fits of a model on rows that they have not seen, by --holdout or --cv."""
+    regression = predicts_numbers(model)
+    if not callable(getattr(model, "predict", None)):
+        raise UsageError(
+            "--holdout, --cv: expected a classifier or a regression, got "
+            f"{type(model).__name__}, which predicts nothing"
+        )
+    y = np.asarray(y, dtype=float) if regression else y
+    given = {"holdout": options.holdout, "cv": options.cv, "random_state": seed}
+    try:
+        parts = held_out_parts(y, **given, continuous=regression)
+    except ValueError as error:
+        raise UsageError(f"--{error}") from None
+    with quietly():  # each fit would warn of the columns again
+        held = cross_predict(model, X, y, parts)
+    if regression:
+        return regression_measures(y[held.rows], held.predicted)
+    classes = np.unique(y)
+    true, predicted = (np.searchsorted(classes, one) for one in (y[held.rows], held.predicted))
+    return classification_measures(classes.tolist(), true, predicted, held.proba)
+
+
+# ---- the saved model -----------------------------------------------------------------------------
+
+
+def _of_saved_model(options: SimpleNamespace, model: Any, rows: FileRows, output: Output) -> _Found:
+    predicts = callable(getattr(model, "predict", None))
+    if predicts_numbers(model):
+        return _regression(model, rows, output)
+    if predicts and hasattr(model, "classes_"):
+        return _classification(options, model, rows, output)
+    if not predicts and callable(getattr(model, "transform", None)):
+        return _neighbours(model, rows, output)
+    raise ValueError(f"{options.model}: expected a classifier, got {type(model).__name__}")
+
+
+def _regression(model: Any, rows: FileRows, output: Output) -> _Found:
     model, parts = without_names(model), []
     with output.rows("evaluating") as advance:
         for block, position in rows.blocks():
             parts.append((np.asarray(block.y, dtype=float), np.asarray(model.predict(block.X))))
             advance(len(block), position.fraction)
-    true, predicted = map(np.concatenate, zip(*parts, strict=True)) if parts else ((), ())
-    check_some(len(true), rows)
-    result = {"rows": len(true), "skipped": rows.n_skipped, "seconds": advance.seconds}
-    result |= {"r2": float(r2_score(true, predicted)) if len(true) > 1 else None}
-    result |= {"root_mean_squared_error": float(root_mean_squared_error(true, predicted))}
-    result |= {"mean_absolute_error": float(mean_absolute_error(true, predicted))}
-    score = "" if result["r2"] is None else f"R^2 {result['r2']:.4f}, "
-    text = (
-        f"{options.model}: {score}root mean squared error "
-        f"{result['root_mean_squared_error']:.6g}, mean absolute error "
-        f"{result['mean_absolute_error']:.6g} in {len(true):,} rows"
-    )
-    if rows.n_skipped:
-        text += f"\n{rows.n_skipped:,} bad rows were left out"
-    output.result(result, text)
-    return 0
+    check_some(sum(len(true) for true, _ in parts), rows)
+    true, predicted = map(np.concatenate, zip(*parts, strict=True))
+    return _Found(regression_measures(true, predicted), more={"seconds": advance.seconds})
 
 
-def _predictions(
-    options: SimpleNamespace, model: Any, rows: FileRows, output: Output
-) -> tuple[NDArray[np.intp], NDArray[np.intp], dict[Any, int], dict[str, Any]]:
-    """True and predicted classes, numbers of labels that are not known, and further figures."""
+def _neighbours(model: Any, rows: FileRows, output: Output) -> _Found:
+    """Of a transformer: classes of the nearest neighbours by its features."""
+    X, y, n = some_rows(rows, MOST_ROWS, output)
+    classes, true = np.unique(y, return_inverse=True)
+    if len(y) < 2 or len(classes) < 2:
+        raise ValueError(
+            f"{rows.sources[0].path}: expected rows of two classes, got {len(y)} of {len(classes)}"
+        )
+    predicted = neighbour_labels(features_of(model, X), true.astype(np.intp), len(classes))
+    by = f"{N_NEIGHBORS} nearest neighbours among the features of the other rows"
+    measures = classification_measures(classes.tolist(), true, predicted)
+    return _Found(measures, more={"by": by, "of_rows": n})
+
+
+def _classification(options: SimpleNamespace, model: Any, rows: FileRows, output: Output) -> _Found:
     classes = np.asarray(model.classes_)
     model = without_names(model)
     code_of = {label: code for code, label in enumerate(classes.tolist())}
     probable, decides = (hasattr(model, one) for one in ("predict_proba", "predict_early"))
     parts: list[tuple[Any, ...]] = []  # true, predicted, probabilities, and early decisions
-    unknown: dict[Any, int] = {}
+    unknown: Counter[Any] = Counter()
     with output.rows("evaluating") as advance:
         for block, position in rows.blocks():
             true = np.array([code_of.get(label, -1) for label in block.y.tolist()], dtype=np.intp)
-            for label in block.y[true < 0].tolist():
-                unknown[label] = unknown.get(label, 0) + 1
+            unknown.update(block.y[true < 0].tolist())
             known = true >= 0
             if known.any():
                 X, true = block.X[known], true[known]
-                of_true, early = np.ones(len(true)), np.zeros((len(true), 2))
+                proba, early = np.ones((len(true), 1)), np.zeros((len(true), 2))
                 if probable:
                     proba = np.asarray(model.predict_proba(X), dtype=float)
-                    predicted, of_true = proba.argmax(axis=1), proba[np.arange(len(true)), true]
+                    predicted = proba.argmax(axis=1)
                 else:
                     predicted = np.array([code_of[one] for one in model.predict(X).tolist()])
                 if decides:
                     decisions = model.predict_early(X)
                     codes = [code_of[label] for label in np.asarray(decisions.label).tolist()]
                     early = np.column_stack([codes, decisions.time])
-                parts.append((true, predicted, of_true, early))
+                parts.append((true, predicted, proba, early))
             advance(len(block), position.fraction)
     if not parts:
         raise ValueError(
@@ -143,110 +174,116 @@ def _predictions(
             f"{show(classes.tolist(), 200)}, got "
             + (f"{show(sorted(unknown, key=str), 200)}" if unknown else "no rows")
         )
-    true, predicted, of_true, early = map(np.concatenate, zip(*parts, strict=True))
-    measured: dict[str, Any] = {"seconds": advance.seconds}
-    if probable:  # a probability of 0 that was wrong is a large loss
-        of_true = np.maximum(of_true, np.finfo(np.float32).tiny)
-        measured["log_loss"] = float(-np.log(of_true).mean())
+    true, predicted, proba, early = map(np.concatenate, zip(*parts, strict=True))
+    more: dict[str, Any] = {"seconds": advance.seconds}
     if decides:
-        measured["early"] = {
+        more["early"] = {
             "accuracy": float(np.mean(early[:, 0] == true)),
             "mean_time": float(np.mean(early[:, 1])),
             "agreement": float(np.mean(early[:, 0] == predicted)),
         }
-    return true, predicted, unknown, measured
+    measures = classification_measures(
+        classes.tolist(), true, predicted, proba if probable else None
+    )
+    return _Found(measures, dict(unknown), more)
 
 
-def _text(name: str, result: dict[str, Any], labels: list[str], of_classes: str) -> str:
-    confusion = np.array(result["confusion"])
-    n = int(confusion.sum())
-    lines = [
-        f"{name}: accuracy {result['accuracy']:.4f} (standard error "
-        f"{result['standard_error']:.4f}), {result['errors']:,} errors in {n:,} rows"
-        + (f", log loss {result['log_loss']:.4f}" if "log_loss" in result else "")
-    ]
-    if unknown := result["unknown_labels"]:
+# ---- text ----------------------------------------------------------------------------------------
+
+
+def _notes(result: dict[str, Any]) -> list[str]:
+    """Lines about rows that were left out, early decisions and neighbours."""
+    lines = []
+    if unknown := result.get("unknown_labels"):
         lines.append(
             f"{sum(unknown.values()):,} rows have labels that the model does not know, and were "
             f"left out: {show(list(unknown), 200)[1:-1]}"
         )
+    if result["skipped"]:
+        lines.append(f"{result['skipped']:,} bad rows were left out")
     if early := result.get("early"):
         lines.append(
             f"decided early: accuracy {early['accuracy']:.4f}, {early['mean_time']:.2f} columns on "
             f"average, {early['agreement']:.4f} of the labels are those of complete rows"
         )
-    if result["skipped"]:
-        lines.append(f"{result['skipped']:,} bad rows were left out")
-    lines.append(of_classes.rstrip())
-    wrong = confusion - np.diag(np.diag(confusion))
-    order = np.argsort(-wrong, axis=None, kind="stable")[:NAMED_PAIRS]
+    if "by" in result:
+        n, of = int(np.sum(result["confusion"])), result["of_rows"]
+        drawn = "" if of == n else f", of {n:,} of {of:,} rows"
+        lines.append(f"predicted by the {result['by']}{drawn}")
+    return lines
+
+
+def measures_text(measures: Measures) -> list[str]:
+    """Lines of a table of measures beside those of a constant; of classes also what is confused."""
+    numbers = isinstance(measures, RegressionMeasures)
+    kind = "mean" if numbers else "constant"
+    lines = [["", "model", kind, ""]]
+    for name, value, constant, what in measures.compared():
+        form = "{:.6g}" if "error" in name else "{:.4f}"
+        lines.append([name, form.format(value), form.format(constant), what])
+    if isinstance(measures, RegressionMeasures):
+        return _aligned([line[:3] for line in lines])
+    lines[-1][-1] += f"; standard error {measures.standard_error:.4f}"
+    return [
+        *_aligned(lines, last_is_text=True),
+        "",
+        *_class_lines(measures),
+        *_matrix_lines(measures),
+        *_confused(measures),
+    ]
+
+
+def _class_lines(measures: ClassificationMeasures) -> list[str]:
+    """A line for each class, those with the lowest recall if there are many."""
+    shown = measures.by_class
+    if len(shown) > _MOST_CLASSES:
+        known = [one for one in shown if one.samples]
+        shown = sorted(known, key=lambda one: one.recall)[:_MOST_CLASSES]
+    names = ["recall", "precision", "f1", "auc", "average_precision"]
+    heads = ["recall", "precision", "F1", "AUC", "average precision"]
+    if measures.by_class[0].auc is None:
+        names, heads = names[:3], heads[:3]
+    lines = [["class", "rows", *heads]]
+    for one in shown:
+        values = [getattr(one, name) for name in names]
+        lines.append([str(one.label), f"{one.samples:,}", *(f"{v:.4f}" for v in values)])
+    left = len(measures.by_class) - len(shown)
+    more = [f"... and {left:,} classes of no row or a higher recall; --json has all"] * (left > 0)
+    return _aligned(lines) + more
+
+
+def _matrix_lines(measures: ClassificationMeasures) -> list[str]:
+    """The confusion matrix, if it is narrow."""
+    labels = [str(label) for label in measures.classes]
+    counts = [[f"{n:,}" for n in row] for row in measures.confusion.tolist()]
+    lines = [["true \\ predicted", *labels]]
+    lines += [[label, *row] for label, row in zip(labels, counts, strict=True)]
+    text = _aligned(lines)
+    return ["", *text] if max(map(len, text)) <= _WIDTH else []
+
+
+def _confused(measures: ClassificationMeasures) -> list[str]:
+    wrong = measures.confusion - np.diag(np.diag(measures.confusion))
+    order = np.argsort(-wrong, axis=None, kind="stable")[:_NAMED_PAIRS]
+    labels = measures.classes
     pairs = [divmod(int(at), len(labels)) for at in order]
     confused = [f"{labels[i]} as {labels[j]} ({wrong[i, j]:,})" for i, j in pairs if wrong[i, j]]
-    if confused:
-        lines.append(f"most often confused: {', '.join(confused)}")
-    if "by" in result:
-        drawn = "" if result["of_rows"] == n else f", of {n:,} of {result['of_rows']:,} rows"
-        lines.append(f"predicted by the {result['by']}{drawn}")
-    return "\n".join(lines)
+    return wrapped(f"most often confused: {', '.join(confused)}") if confused else []
 
 
-def report(options: SimpleNamespace) -> int:
-    """Write the page."""
-    output, started = Output("report", options.json, options.progress), time.perf_counter()
-    check_output(options.output)
-    model, rows = opened_with_model(options, labelled=True)
-    check_output(options.output, options.model, rows)
-    X, y, n = some_rows(rows, options.max_rows, output)
-    drawn = "" if len(y) == n else f" ({len(y):,} drawn at random from {n:,})"
-    sources = {
-        "Model": f"{options.model} ({os.path.getsize(options.model):,} bytes)",
-        "Rows": ", ".join(map(str, getattr(options, "named", options.data))) + drawn,
-    }
-    from eigenfeat.report import write_report
-
-    encoder = getattr(model, "columns_", None)
-    if encoder is not None:  # the page is about the encoded columns
-        model = without_names(model)
-        model.feature_names_in_ = encoder.feature_names_
-    try:
-        write_report(
-            model,
-            X,
-            y,
-            options.output,
-            title=options.title,
-            image_shape=options.image_shape,
-            sources=sources,
-        )
-    except ValueError as error:
-        file, message = rows.sources[0].path, str(error)
-        if message.startswith("image_shape: "):
-            raise UsageError(f"--image-shape: {message.removeprefix('image_shape: ')}") from None
-        if message.startswith("model: "):
-            file, message = options.model, message.removeprefix("model: ")
-        raise ValueError(f"{file}: {message}") from error
-    size = os.path.getsize(options.output)
-    result = {"output": str(options.output), "rows": len(y), "of_rows": n}
-    result |= {"skipped": rows.n_skipped, "seconds": time.perf_counter() - started}
-    output.result(result, f"{options.output}: {len(y):,} rows{drawn}, {size:,} bytes")
-    return 0
+def wrapped(text: str) -> list[str]:
+    """Lines of a text, none wider than a screen."""
+    return textwrap.wrap(text, _WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
-def some_rows(rows: FileRows, most: int, output: Output) -> tuple[Any, NDArray[Any], int]:
-    """All rows, or `most` of them drawn at random in one pass, in their order; and their number."""
-    rng, n = np.random.default_rng(0), 0
-    X: Any = None
-    y = keys = np.empty(0)
-    with output.rows("reading") as advance:
-        for block, position in rows.blocks():
-            stack = sp.vstack if sp.issparse(block.X) else np.concatenate
-            X = block.X.copy() if X is None else stack([X, block.X])
-            y = np.concatenate([y, block.y]) if n else block.y.copy()
-            keys = np.concatenate([keys, rng.random(len(block))])
-            n += len(block)
-            if len(keys) > most:
-                drawn = np.sort(np.argpartition(keys, most)[:most])
-                X, y, keys = (X.tocsr() if sp.issparse(X) else X)[drawn], y[drawn], keys[drawn]
-            advance(len(block), position.fraction)
-    check_some(n, rows)
-    return (X.tocsr() if sp.issparse(X) else X), y, n
+def _aligned(lines: list[list[str]], *, last_is_text: bool = False) -> list[str]:
+    """Lines of cells: the first cell starts at the left, numbers end below each other."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    texts = []
+    for first, *others in lines:
+        cells = [first.ljust(widths[0])]
+        for at, cell in enumerate(others, 1):
+            text = last_is_text and at == len(others)
+            cells.append(cell if text else cell.rjust(widths[at]))
+        texts.append("  ".join(cells).rstrip())
+    return texts

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from inspect import signature
@@ -14,22 +15,24 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn import base
 
 from eigenfeat._base.file_errors import naming
-from eigenfeat.cli.output import UsageError
+from eigenfeat.cli.output import Output, UsageError
 from eigenfeat.io.opening import format_of, listed_files, open_rows
 from eigenfeat.io.rows import FileRows
 from eigenfeat.io.saving import load
 
 __all__ = [
     "STANDARD",
+    "check_held_out",
     "check_output",
     "check_some",
     "listed",
     "opened_with_model",
     "rows_of",
-    *("predicts_numbers", "task_of"),
+    *("predicts_numbers", "remember_files", "seen_in_fit", "some_rows", "task_of"),
 ]
 
 STANDARD = "-"
@@ -105,6 +108,75 @@ def opened_with_model(
     if labelled and predicts_numbers(model):
         options.labels = "float"
     return model, rows_of(options, labelled=labelled).prepared_for(model, fitted=True)
+
+
+def check_held_out(options: SimpleNamespace) -> None:
+    """UsageError if --holdout and --cv are both given."""
+    if options.holdout is not None and options.cv is not None:
+        raise UsageError(f"--cv: expected none with --holdout, got {options.cv}")
+
+
+def some_rows(rows: FileRows, most: int | None, output: Output) -> tuple[Any, Any, int]:
+    """All rows, or `most` of them drawn at random in one pass, in their order; and their number.
+
+    Rows with names of columns are a data frame.
+    """
+    rng, n = np.random.default_rng(0), 0
+    reading = rows.table_reading(missing=rows.options.missing)
+    source = rows if reading is None else reading.rows
+    parts: list[Any] = []
+    with output.rows("reading") as advance:
+        for block, position in source.blocks():
+            parts.append((block.X.copy(), block.y.copy(), rng.random(len(block))))
+            n += len(block)
+            if most is not None and sum(len(part[2]) for part in parts) > 2 * most:
+                parts = [_drawn(parts, most)]
+            advance(len(block), position.fraction)
+    rows.n_skipped = source.n_skipped
+    check_some(n, rows)
+    X, y, _ = _drawn(parts, n if most is None else most)
+    return (X if reading is None else reading.frame(X)), y, n
+
+
+def _drawn(parts: list[Any], most: int) -> tuple[Any, Any, Any]:
+    """Samples, labels and keys of the samples with the `most` smallest keys, in their order."""
+    matrices, labels, keys_ = zip(*parts, strict=True)
+    sparse = sp.issparse(matrices[0])
+    X: Any = sp.vstack(matrices).tocsr() if sparse else np.concatenate(matrices)
+    y, keys = np.concatenate(labels), np.concatenate(keys_)
+    if len(keys) <= most:
+        return X, y, keys
+    drawn = np.sort(np.argpartition(keys, most)[:most])
+    return X[drawn], y[drawn], keys[drawn]
+
+
+def remember_files(model: Any, rows: FileRows) -> None:
+    """Let a fitted model know the contents of the files of its fit, by sizes and checksums."""
+    layout = getattr(model, "file_layout_", None) or {}
+    model.file_layout_ = layout | {
+        "files": [[size, _checksum(path)] for path, size in _sizes(rows)]
+    }
+
+
+def seen_in_fit(model: Any, rows: FileRows) -> bool | None:
+    """Whether one of the files is a file of a model's fit; None if the model does not know them."""
+    known = (getattr(model, "file_layout_", None) or {}).get("files")
+    if known is None:
+        return None
+    sizes = {size for size, _ in known}
+    return any(size in sizes and [size, _checksum(path)] in known for path, size in _sizes(rows))
+
+
+def _sizes(rows: FileRows) -> list[tuple[Path, int]]:
+    return [(file, file.stat().st_size) for one in rows.sources for file in one.files()]
+
+
+def _checksum(path: Path) -> int:
+    checksum = 0
+    with open(path, "rb") as file:
+        while part := file.read(2**22):
+            checksum = zlib.crc32(part, checksum)
+    return checksum
 
 
 def predicts_numbers(model: Any) -> bool:

@@ -85,7 +85,7 @@ def _command(module: str, *decorators: opt.Decorator, examples: str) -> opt.Deco
             command = getattr(import_module(f"eigenfeat.cli.{module}"), name)
             from eigenfeat.cli.files import standard_input
 
-            with standard_input(options, reads=module in ("models", "evaluate")):
+            with standard_input(options, reads=module not in ("moments", "inspect")):
                 return int(command(options))
 
         run.__doc__ = declared.__doc__
@@ -172,9 +172,10 @@ def inspect() -> None:
 
 
 @_command(
-    "models",
+    "fit",
     opt.data_argument(required=False),
     opt.output_option(),
+    opt.held_out_options(),
     click.option("--features", is_flag=True, help="Fit only GEM, for transform."),
     click.option("--moments", type=opt.FILE, help="Fit only GEM, on moments instead of rows."),
     opt.task_option(),
@@ -185,6 +186,7 @@ def inspect() -> None:
     opt.run_options(),
     examples="""\
 eigenfeat fit rows.csv --target kind -o model.efm --ridge 0.1 --depth 2 --seed 1
+eigenfeat fit rows.csv --target kind -o model.efm --cv 5
 eigenfeat fit houses.csv --target price -o prices.efm --task regression
 eigenfeat fit --moments rows.efm -o features.efm
 eigenfeat fit rows.csv --target kind -o ldg.efm --model ldg --set n_components=5
@@ -198,6 +200,10 @@ def fit() -> None:
     is fitted by TableRegressor; --task says which of both is meant. Rows that fit into --memory are
     read once; otherwise every step reads the files again. Empty cells are missing values where the
     model takes them.
+
+    --holdout and --cv measure fits to a part of the rows on the other rows before the model is
+    fitted to all rows and saved. Without them, the measures are those of the model's own
+    out-of-fold predictions, if it has some.
 
     --model fits other models. gem: GEM with multinomial logistic regression on its features
     (GEMClassifier), or GEM alone (--features, or --moments). ldg: directions of LDG, for transform.
@@ -239,20 +245,28 @@ def predict() -> None:
 @_command(
     "evaluate",
     *opt.inputs(),
+    opt.held_out_options(),
+    opt.seed_option(),
     opt.data_options(),
     opt.run_options(),
-    examples="eigenfeat evaluate model.efm test.csv --target kind",
+    examples="""\
+eigenfeat evaluate model.efm test.csv --target kind
+eigenfeat evaluate model.efm rows.csv --target kind --cv 5""",
 )
 def evaluate() -> None:
     """Compare predictions with the labels of files.
 
-    Accuracy with its standard error, log loss if the model gives probabilities, recall and
-    precision of each class, and the pairs of classes that are confused most often. Of early
-    classifiers also: accuracy, mean time and agreement with the labels of complete rows when
-    decided early. Of transformers: accuracy of the 3 nearest neighbours, with their features, among
-    the other rows of the files (at most 20,000, drawn at random). Of regressions: R^2, and root of
-    the mean square and mean of the errors. Rows whose labels the model does not know are counted
-    and left out. Columns are matched as predict matches them.
+    Of classifiers: balanced accuracy, AUC, average precision of the rarest class, log loss and
+    accuracy, each beside that of a constant prediction; recall and precision of each class, and
+    what is confused. Of regressions: R^2, root mean squared and mean absolute error, beside those
+    of the mean. Of early classifiers also: accuracy, mean time and agreement with the labels of
+    complete rows when decided early. Of transformers: the 3 nearest neighbours by their features
+    among the other rows (at most 20,000, drawn at random).
+
+    The output says whether the files had a part in the fit, as far as that is known. --holdout and
+    --cv measure new fits with the model's parameters, on rows that these fits have not seen; the
+    model's file stays as it is. Rows whose labels the model does not know are counted and left out.
+    Columns are matched as predict matches them.
     """
 
 
@@ -314,7 +328,7 @@ def search() -> None:
 
 
 @_command(
-    "evaluate",
+    "report",
     *opt.inputs(),
     opt.output_option(),
     click.option("--title", metavar="TEXT", help="Title of the page."),
@@ -330,6 +344,8 @@ def search() -> None:
         default=20_000,
         help="Rows of the page, drawn at random where there are more (default 20000).",
     ),
+    opt.held_out_options(),
+    opt.seed_option(),
     opt.data_options(),
     opt.run_options(),
     examples="""\
@@ -339,10 +355,12 @@ eigenfeat report digits.efm test.parquet --target digit --image-shape 8x8 -o rep
 def report() -> None:
     """Write an HTML page about a model and its predictions.
 
-    Accuracy with its standard error, confusion, calibration, spectra, directions as images where
-    columns are pixels, what predictions rest on, times of early decisions, parameters and versions.
-    The page needs no network. Rows whose labels
-    the model does not know are counted and left out. Use rows that had no part in the fit.
+    Measures beside those of a constant prediction, confusion, calibration, spectra, directions as
+    images where columns are pixels, what predictions rest on, times of early decisions, parameters
+    and versions. Of regressions: predictions beside the truth, and residuals. The page needs no
+    network. It says which rows its figures come from: use rows that had no part in the fit, or
+    --holdout or --cv, which measure new fits. Rows whose labels the model does not know are counted
+    and left out.
     """
 
 

@@ -1,4 +1,4 @@
-"""``eigenfeat fit``, ``search``, ``predict`` and ``transform``: estimators on files of rows."""
+"""``eigenfeat search``, ``predict`` and ``transform``: estimators on files of rows."""
 
 from __future__ import annotations
 
@@ -6,193 +6,31 @@ import os
 import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import is_regressor
 from sklearn.model_selection import GridSearchCV, ParameterGrid, StratifiedKFold
 from sklearn.pipeline import Pipeline
 
-from eigenfeat._base.validation import is_table, show
 from eigenfeat.cli.files import (
     STANDARD,
     check_output,
-    check_some,
     opened_with_model,
-    rows_of,
-    task_of,
 )
 from eigenfeat.cli.inspect import plain
 from eigenfeat.cli.kinds import full_name, grid_values, suited, unfitted
 from eigenfeat.cli.output import Output, UsageError
+from eigenfeat.cli.training import check_regression, fit_rows, of_task, read_training
 from eigenfeat.gem.search import GEMClassifierCV
 from eigenfeat.io.rows import FileRows
 from eigenfeat.io.saving import save
 from eigenfeat.io.writers import SUFFIXES, open_writer
-from eigenfeat.moments.class_moments import ClassMoments
-from eigenfeat.samples.blocks import Block
-from eigenfeat.samples.estimator import keep_columns, keep_layout
 from eigenfeat.samples.out_of_core import without_names
 
-__all__ = ["fit", "predict", "search", "transform"]
-
-
-# ---- fit -----------------------------------------------------------------------------------------
-
-
-def fit(options: SimpleNamespace) -> int:
-    """Fit a classifier, or directions, and save it."""
-    output, started = Output("fit", options.json, options.progress), time.perf_counter()
-    if options.model_kind not in ("table", "gem"):
-        for flag in ("features", "moments"):
-            if getattr(options, flag):
-                raise UsageError(f"--{flag}: expected none with --model {options.model_kind}")
-    features, regression = bool(options.features or options.moments), options.task == "regression"
-    if regression:
-        _check_regression(options)
-    model = unfitted(options, features=features, regression=regression)
-    amount: dict[str, Any]
-    if options.moments is not None:
-        if options.data:
-            raise UsageError(
-                f"--moments: expected no files of rows beside it, got {options.data[0]}"
-            )
-        check_output(options.output, options.moments)
-        moments = ClassMoments.load(options.moments)
-        model.fit_moments(moments)
-        amount = {"weight": sum(moments.weight(c) for c in moments.classes_)}
-        text, classes = f"weight {amount['weight']:,.12g} from moments", moments.classes_
-    else:
-        if not options.data:
-            raise UsageError("expected files of rows, or --moments, got neither")
-        training = _training(options, model, model, output)
-        model = _of_task(options, model, training, output)
-        _fit(options, model, training, output)
-        training.keep(model)
-        rows, in_memory = training.rows, training.whole is not None
-        classes = np.unique(training.labels) if in_memory else np.empty(0)
-        storage = "in memory" if in_memory else "block by block"
-        amount = {"rows": rows.n_rows, "in_memory": in_memory}
-        amount["skipped"] = rows.n_skipped
-        left = f" ({rows.n_skipped:,} bad rows left out)" if rows.n_skipped else ""
-        text = f"{rows.n_rows:,} rows{left} {storage}"
-    save(model, options.output)
-    result = {"output": str(options.output), "estimator": type(model).__name__, **amount}
-    result |= {"features": int(model.n_features_in_)}
-    if is_regressor(model):
-        result |= {"target": _target(rows)}
-        what = f"target {result['target']!r}"
-    else:
-        result |= {"classes": getattr(model, "classes_", classes).tolist()}
-        what = f"{len(result['classes'])} classes ({show(result['classes'], 200)[1:-1]})"
-    result |= {"seconds": time.perf_counter() - started}
-    output.result(
-        result,
-        f"{options.output}: {result['estimator']}, {text}, {result['features']} features, {what}; "
-        f"{result['seconds']:.1f} s",
-    )
-    return 0
-
-
-@dataclass(frozen=True)
-class _Training:
-    """Rows of files for a fit, and all of them as one block if they fit into memory.
-
-    The block's `X` is a data frame for estimators that encode categories.
-    """
-
-    rows: FileRows
-    whole: Block | None
-
-    @property
-    def labels(self) -> npt.NDArray[Any]:
-        """Labels of all rows, or of the first block."""
-        first = self.whole if self.whole is not None else next(iter(self.rows))
-        check_some(len(first), self.rows)
-        return np.asarray(first.y)
-
-    def keep(self, model: Any) -> None:
-        """Let a fitted model remember the columns of the files."""
-        if self.whole is not None and is_table(self.whole.X):
-            keep_layout(model, self.rows)
-        else:
-            keep_columns(model, self.rows, model.n_features_in_)
-
-
-def _training(options: SimpleNamespace, model: Any, reader: Any, output: Output) -> _Training:
-    """Open the files and read the rows, as `reader` takes them, if they fit into memory."""
-    if is_regressor(model):
-        options.labels = "float"
-    rows = rows_of(options)
-    check_output(options.output, rows)
-    rows.memory = options.memory * 1e9
-    with output.rows("reading") as advance:
-        encodes = getattr(reader, "categorical_features", None) is not None
-        whole = rows.table(advance) if encodes else None
-        if whole is None:
-            rows = rows.prepared_for(reader, fitted=False)
-            whole = rows.gathered(rows.memory, advance)
-        advance.shown = advance.shown and whole is not None
-    return _Training(rows, whole)
-
-
-def _of_task(options: SimpleNamespace, model: Any, training: _Training, output: Output) -> Any:
-    """The model, or a regressor in its place if the target shows that one is meant."""
-    labels = training.labels
-    if is_regressor(model) or options.task != "auto" or options.labels != "auto":
-        return model
-    task, n_values = task_of(labels)
-    numbers = f"{n_values:,} different numbers in the target {_target(training.rows)!r}"
-    if task == "unclear":
-        raise UsageError(f"--task: expected classification or regression, got auto for {numbers}")
-    if task == "classification":
-        return model
-    _check_regression(options, numbers)
-    what = "fitting a regression (--task classification makes a class of each)"
-    output.say(f"{numbers}: {what}")
-    return unfitted(options, regression=True)
-
-
-def _target(rows: FileRows) -> str:
-    return rows.sources[0].target_name
-
-
-def _fit(options: SimpleNamespace, model: Any, training: _Training, output: Output) -> None:
-    """Fit a model to the rows, block by block if they do not fit into memory."""
-    rows, whole = training.rows, training.whole
-    if whole is not None:
-        model.fit(whole.X, np.asarray(whole.y, dtype=float) if is_regressor(model) else whole.y)
-        return
-    if options.model_kind not in ("table", "gem") or is_regressor(model) or hasattr(options, "cv"):
-        task = "--task regression" if is_regressor(model) else f"--model {options.model_kind}"
-        raise ValueError(
-            f"--memory: expected rows that fit into it with {task} and with search, got more than "
-            f"{options.memory:g} GB"
-        )
-    output.say("more rows than --memory: fitting block by block")
-    rows.memory = 0.0
-    model.fit(rows)
-
-
-def _check_regression(options: SimpleNamespace, reason: str = "--task regression") -> None:
-    """UsageError where only classes can be fitted."""
-    search = "--grid" if hasattr(options, "grid") else None
-    others = {
-        search: True,
-        f"--model {options.model_kind}": options.model_kind not in ("table", "gem"),
-        "--features": getattr(options, "features", False),
-        "--moments": getattr(options, "moments", None) is not None,
-    }
-    if wrong := next((name for name, given in others.items() if name and given), None):
-        what = "search fits classes alone" if wrong == search else f"{wrong} needs classes"
-        raise UsageError(
-            f"--task: expected classification, as {what}, got {reason}; --task classification "
-            "makes a class of each number"
-        )
+__all__ = ["predict", "search", "transform"]
 
 
 # ---- search --------------------------------------------------------------------------------------
@@ -205,13 +43,13 @@ def search(options: SimpleNamespace) -> int:
     """Try candidates, and save the best one fitted to all rows."""
     output, started = Output("search", options.json, options.progress), time.perf_counter()
     if options.task == "regression":
-        _check_regression(options)
+        check_regression(options)
     kind, searched = options.model_kind, _search(options, grid_values(options.grid))
     reader = searched._base() if kind == "gem" else searched
-    training = _training(options, searched, reader, output)
+    training = read_training(options, searched, reader, output)
     rows = training.rows
-    _of_task(options, searched, training, output)
-    _fit(options, searched, training, output)
+    of_task(options, searched, training, output)
+    fit_rows(options, searched, training, output)
     model = getattr(searched, "best_estimator_", searched)
     model = model["shift"] if kind == "shift" else model
     training.keep(model)

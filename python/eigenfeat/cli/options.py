@@ -90,6 +90,23 @@ def run_options() -> Decorator:
     )
 
 
+def held_out_options() -> Decorator:
+    """--holdout, --cv and the seed of their draws."""
+    share = click.FloatRange(0, 1, min_open=True, max_open=True)
+    held = "Share of the rows to hold out, class by class; a model is fitted to the others."
+    folds = "Number of folds, each of which is predicted by a model fitted to the others."
+    return _grouped(
+        option("--holdout", type=share, metavar="SHARE", help=held),
+        option("--cv", type=click.IntRange(2, 2**31 - 1), metavar="FOLDS", help=folds),
+    )
+
+
+def seed_option() -> Decorator:
+    """--seed."""
+    kind = click.IntRange(0, 2**31 - 1)
+    return option("--seed", type=kind, default=0, help="Of what is drawn at random (default 0).")
+
+
 def memory_option() -> Decorator:
     """Limit of the rows in memory."""
     limit, text = click.FloatRange(min=0), "Most bytes of rows in memory (default 2)."

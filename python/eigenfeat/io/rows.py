@@ -19,7 +19,7 @@ from eigenfeat.io.source import Chunk, Mask, Options, Source
 from eigenfeat.samples.blocks import Block, RowBlocks, joined
 from eigenfeat.samples.columns import TableColumns, count_categories
 
-__all__ = ["FileRows", "Position", "read_ahead"]
+__all__ = ["FileRows", "Position", "TableReading", "read_ahead"]
 
 _BLOCK_BYTES = 32e6
 _MEMORY_BYTES = 64e6  # of samples that estimators of blocks read into memory at once
@@ -233,10 +233,22 @@ class FileRows(RowBlocks):
         return places, kinds
 
     def table(self, advance: Callable[[int, float | None], object] | None = None) -> Block | None:
-        """All rows as one block whose `X` is a pandas data frame.
+        """All rows, with missing values, as one block whose `X` is a pandas data frame.
 
         None if they take more than `memory` bytes, or are numbers without names of columns. Columns
         that a fitted encoder leaves out are empty.
+        """
+        reading = self.table_reading()
+        if reading is None:
+            return None
+        whole = reading.rows.gathered(self.memory, advance)
+        self.n_skipped, self._n_rows = reading.rows.n_skipped, reading.rows._n_rows
+        return None if whole is None else Block(reading.frame(whole.X), whole.y)
+
+    def table_reading(self, *, missing: bool = True) -> TableReading | None:
+        """The rows as numbers that can be made a data frame; None for numbers without names.
+
+        Missing values are errors unless `missing`.
         """
         source = self.sources[0]
         if source.sparse:
@@ -245,33 +257,21 @@ class FileRows(RowBlocks):
             places, kinds = self._kinds_of_features()
             names = list(source.feature_names)
         else:
-            places, names = list(source.choice.features), list(self._encoder.names_)
-            names = [names[at] for at in self._encoder.used]
-            coded = {*source.choice.categorical}
-            kinds = ["category" if j in coded else "number" for j in places]
+            places = list(source.choice.features)
+            names = [self._encoder.names_[at] for at in self._encoder.used]
+            kinds = ["category" if j in source.choice.categorical else "number" for j in places]
         if not source.named and {*kinds} <= {"number"}:
             return None
-        pandas = _pandas(str(source.path))
         changed: dict[str, Any] = {"columns": tuple(map(self._named, places)), "drop": ()}
-        changed |= {"missing": True}
+        changed["missing"] = missing
         changed["categorical"] = tuple(
             self._named(j) for j, kind in zip(places, kinds, strict=True) if kind != "number"
         )
         texts = None if {*kinds} <= {"number"} else _TextCodes(names, kinds)
         rows = FileRows(replace(self.options, **changed), self._open_sources, texts)
-        whole = rows.gathered(self.memory, advance)
-        self.n_skipped, self._n_rows = rows.n_skipped, rows._n_rows
-        if whole is None:
-            return None
-        if texts is None:
-            frame = pandas.DataFrame(whole.X, columns=names, copy=False)
-        else:
-            columns = {name: texts.values(whole.X[:, j], j) for j, name in enumerate(names)}
-            declared = [one for one, kind in zip(names, kinds, strict=True) if kind == "declared"]
-            frame = pandas.DataFrame(columns).astype(dict.fromkeys(declared, "category"))
-        if self._encoder is not None:
-            frame = frame.reindex(columns=list(self._encoder.names_))
-        return Block(frame, whole.y)
+        every = names if self._encoder is None else list(self._encoder.names_)
+        declared = [name for name, kind in zip(names, kinds, strict=True) if kind == "declared"]
+        return TableReading(rows, names, every, declared, texts)
 
     def _named(self, place: int) -> str | int:
         """The name of a column, by which other files have it as well, or else its place."""
@@ -537,6 +537,42 @@ class FileRows(RowBlocks):
         }
         options |= {"dtype": self.dtype.name, "block_rows": self.block_rows}
         return {"files": files, "options": options}
+
+
+@dataclass(frozen=True, eq=False)
+class TableReading:
+    """Rows of files as numbers, from which data frames are made.
+
+    Attributes
+    ----------
+    rows : FileRows
+        The rows; text is numbered in the order in which it occurs.
+    names : list of str
+        Names of their columns.
+    every : list of str
+        Names of the columns of a frame; those that are not among `names` are empty.
+    declared : list of str
+        Columns that become categories.
+    texts : _TextCodes or None
+        The texts; None if all columns are numbers.
+    """
+
+    rows: FileRows
+    names: list[str]
+    every: list[str]
+    declared: list[str]
+    texts: _TextCodes | None
+
+    def frame(self, X: npt.NDArray[Any]) -> Any:
+        """Make a pandas data frame of rows that have been read."""
+        pandas = _pandas(str(self.rows.sources[0].path))
+        if self.texts is None:
+            frame = pandas.DataFrame(X, columns=self.names, copy=False)
+        else:
+            values = [self.texts.values(X[:, j], j) for j in range(len(self.names))]
+            frame = pandas.DataFrame(dict(zip(self.names, values, strict=True)))
+            frame = frame.astype(dict.fromkeys(self.declared, "category"))
+        return frame if self.every == self.names else frame.reindex(columns=self.every)
 
 
 class _TextCodes:

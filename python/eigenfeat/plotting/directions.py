@@ -75,7 +75,7 @@ def directions_of(model: BaseEstimator, *, paired: bool = False) -> Directions:
         raise ValueError(f"estimator: expected a fitted {wanted}, got {show(model)}")
     check_is_fitted(model)
     for part in parts_of(model):
-        if hasattr(part, "views_") and not part.layers_:
+        if hasattr(part, "views_") and not getattr(part, "layers_", ()):
             raise ValueError(
                 "estimator: expected a classifier that uses GEM features of the columns, got a "
                 "pool that gives them no weight; fit a GEMClassifier"

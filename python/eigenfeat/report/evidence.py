@@ -6,15 +6,24 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import is_regressor
 from sklearn.metrics import confusion_matrix
 from sklearn.neighbors import NearestNeighbors
 
 from eigenfeat._base.validation import show
 from eigenfeat.plotting.directions import check_image_shape
+from eigenfeat.report.held_out import Part, cross_predict, held_out_parts, taken
+from eigenfeat.report.measures import (
+    ClassificationMeasures,
+    RegressionMeasures,
+    classification_measures,
+    regression_measures,
+)
 
 __all__ = [
     *("N_NEIGHBORS", "Evidence", "evidence_of", "features_of", "neighbour_labels", "quietly"),
@@ -26,7 +35,10 @@ N_NEIGHBORS = 3
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """A model, samples with labels known to the model, and its predictions."""
+    """A model, samples with labels known to the model, and predictions of them.
+
+    Of a regression, `true` and `predicted` are numbers, and there are no classes.
+    """
 
     model: Any
     X: Any  # array, sparse matrix or data frame
@@ -40,6 +52,22 @@ class Evidence:
     by: str = "the model"  # what predicts: the model, or neighbours of a transformer's features
     features: NDArray[np.float64] | None = None  # features of a transformer
     unknown: int = 0  # number of samples left out, whose labels the model does not know
+    regression: bool = False
+    part: Part | None = None  # one of the new fits that predict, with its rows, if there are some
+
+    @cached_property
+    def measures(self) -> ClassificationMeasures | RegressionMeasures:
+        """Measures of the predictions."""
+        if self.regression:
+            return regression_measures(self.true, self.predicted)
+        return classification_measures(self.classes.tolist(), self.true, self.predicted, self.proba)
+
+    @property
+    def probe(self) -> tuple[Any, Any, NDArray[Any]]:
+        """A model, with samples and labels that it predicts here, for questions about columns."""
+        if self.part is None:
+            return self.model, self.X, self.y
+        return self.part.model, taken(self.X, self.part.rows), self.y[self.part.rows]
 
     @property
     def right(self) -> NDArray[np.bool_]:
@@ -59,25 +87,28 @@ class Evidence:
         )
 
     def drawn(self, n: int) -> Evidence:
-        """Return the evidence of at most n samples, drawn at random."""
+        """Return the evidence of at most n samples of the model's own, drawn at random."""
         if len(self.true) <= n:
             return self
         rows = np.sort(np.random.default_rng(0).permutation(len(self.true))[:n])
         parts: dict[str, Any] = {
-            name: None if (part := getattr(self, name)) is None else _take(part, rows)
+            name: None if (part := getattr(self, name)) is None else taken(part, rows)
             for name in ("X", "y", "true", "predicted", "proba", "features")
         }
-        return replace(self, **parts)
+        return replace(self, **parts, part=None)
 
 
-def _take(part: Any, rows: NDArray[np.intp]) -> Any:
-    return part.iloc[rows] if hasattr(part, "iloc") else part[rows]
-
-
-def evidence_of(model: Any, X: Any, y: NDArray[Any], image_shape: Any) -> Evidence:
-    """Predict samples with a fitted classifier or transformer.
+def evidence_of(
+    model: Any,
+    X: Any,
+    y: NDArray[Any],
+    image_shape: Any,
+    held_out: dict[str, Any] | None = None,
+) -> Evidence:
+    """Predict samples with a fitted model, or with new fits of it.
 
     For a transformer, the three nearest neighbours of each sample, by its features, predict.
+    `held_out` are arguments of `held_out_parts`.
     """
     known_names = getattr(model, "feature_names_in_", None)
     if hasattr(X, "iloc"):
@@ -94,7 +125,21 @@ def evidence_of(model: Any, X: Any, y: NDArray[Any], image_shape: Any) -> Eviden
         raise ValueError(f"y: expected {X.shape[0]} labels, one per sample, got {show(y)}")
     names = names if len(names) == d else [f"column {j}" for j in range(d)]
     shape = None if image_shape is None else check_image_shape(d, image_shape)
-    predicts = callable(getattr(model, "predict", None)) and hasattr(model, "classes_")
+    predicts = callable(getattr(model, "predict", None))
+    regression = is_regressor(model)
+    if held_out is not None and not predicts:
+        raise ValueError("model: expected one that predicts, with holdout or cv")
+    if regression:
+        try:
+            y = np.asarray(y, dtype=np.float64)
+        except ValueError:
+            raise ValueError(f"y: expected numbers for a regression, got {show(y)}") from None
+    evidence = Evidence(model, X, y, names, shape, np.empty(0), y, y, None, regression=regression)
+    if held_out is not None:
+        return _of_new_fits(evidence, held_out)
+    if regression:
+        with quietly():
+            return replace(evidence, predicted=np.asarray(model.predict(X)))
     classes = np.asarray(model.classes_) if predicts else np.unique(y)
     number = {label: code for code, label in enumerate(classes.tolist())}
     codes = np.array([number.get(label, -1) for label in y.tolist()], dtype=np.intp)
@@ -106,10 +151,7 @@ def evidence_of(model: Any, X: Any, y: NDArray[Any], image_shape: Any) -> Eviden
         )
     if not known.all():
         X, y, codes = X[known], y[known], codes[known]
-    evidence = Evidence(
-        model, X, y, names, shape, classes, codes, codes, None,
-        unknown=int((~known).sum()),
-    )  # fmt: skip
+    evidence = replace(evidence, X=X, y=y, classes=classes, true=codes, unknown=int((~known).sum()))
     with quietly():
         if not predicts:
             features = features_of(model, X)
@@ -122,6 +164,33 @@ def evidence_of(model: Any, X: Any, y: NDArray[Any], image_shape: Any) -> Eviden
             proba = np.asarray(model.predict_proba(X), dtype=np.float64)
     predicted = np.array([number[label] for label in labels], dtype=np.intp)
     return replace(evidence, predicted=predicted, proba=proba)
+
+
+def _of_new_fits(evidence: Evidence, held_out: dict[str, Any]) -> Evidence:
+    """The evidence of held-out samples, predicted by new fits of the model."""
+    y = evidence.y
+    parts = held_out_parts(y, **held_out, continuous=evidence.regression)
+    with quietly():
+        found = cross_predict(evidence.model, evidence.X, y, parts)
+    first, held = found.parts[0], found.rows
+    evidence = replace(
+        evidence,
+        X=taken(evidence.X, held),
+        y=y[held],
+        true=y[held],
+        predicted=found.predicted,
+        proba=found.proba,
+        part=Part(first.model, np.searchsorted(held, first.rows)),
+    )
+    if evidence.regression:
+        return evidence
+    classes = np.unique(y)
+    return replace(
+        evidence,
+        classes=classes,
+        true=np.searchsorted(classes, evidence.true),
+        predicted=np.searchsorted(classes, evidence.predicted),
+    )
 
 
 def features_of(model: Any, X: Any) -> NDArray[np.float64]:

@@ -31,6 +31,10 @@ def write_report(
     title: str | None = None,
     image_shape: tuple[int, int] | None = None,
     sources: Mapping[str, object] | None = None,
+    seen_in_fit: bool | None = None,
+    holdout: float | None = None,
+    cv: int | None = None,
+    random_state: int = 0,
 ) -> str:
     """Write a self-contained HTML page about a fitted model and its predictions for samples.
 
@@ -40,13 +44,14 @@ def write_report(
     Parameters
     ----------
     model : estimator
-        A fitted classifier or transformer of this package or of scikit-learn, or a pipeline or
-        search of them. Features of a transformer are measured by the nearest neighbours among these
-        samples.
+        A fitted classifier, regressor or transformer of this package or of scikit-learn, or a
+        pipeline or search of them. Features of a transformer are measured by the nearest neighbours
+        among these samples.
     X : (n, d) array-like, sparse matrix or pandas data frame
         Samples that had no part in the fit: figures of training samples are too good.
     y : (n,) array-like
-        Labels. Samples with labels that the model does not know are counted and left out.
+        Labels, or the targets of a regression. Samples with labels that the model does not know are
+        counted and left out.
     path : str or path-like, optional
         The file. An existing file is replaced once the new one is complete.
     title : str, optional
@@ -55,6 +60,15 @@ def write_report(
         Shape of the images, if the columns are their pixels.
     sources : mapping, optional
         Further entries of the head of the page, by name, such as files.
+    seen_in_fit : bool, optional
+        Whether the samples, or their files, had a part in the fit; the page says so. None: that is
+        not known.
+    holdout : float, optional
+        Share of the samples to hold out: a new fit of the model to the others predicts them.
+    cv : int, optional
+        Number of folds: each is predicted by a new fit of the model to the others.
+    random_state : int, default=0
+        Seed of the draws of `holdout` and `cv`.
 
     Returns
     -------
@@ -86,23 +100,30 @@ def write_report(
         raise ValueError(f"model: expected a fitted estimator, got {show(model)}")
     check_is_fitted(model)
     name = type(model).__name__
+    regression = is_regressor(model)
     predicts = callable(getattr(model, "predict", None)) and hasattr(model, "classes_")
-    if is_regressor(model) or not (predicts or callable(getattr(model, "transform", None))):
-        raise ValueError(f"model: expected a classifier or a transformer, got {name}")
+    if not (regression or predicts or callable(getattr(model, "transform", None))):
+        raise ValueError(f"model: expected a classifier, a regressor or a transformer, got {name}")
     labels = np.asarray(y)
     if labels.ndim != 1 or not len(labels):
         raise ValueError(f"y: expected one label per sample, got {show(y)}")
     from matplotlib import rc_context
 
     from eigenfeat.report.evidence import evidence_of
+    from eigenfeat.report.held_out import origin
     from eigenfeat.report.sections import contents
 
-    evidence = evidence_of(model, X, labels, image_shape)
+    held_out = None
+    if holdout is not None or cv is not None:
+        held_out = {"holdout": holdout, "cv": cv, "random_state": random_state}
+    evidence = evidence_of(model, X, labels, image_shape, held_out)
     with rc_context({"text.parse_math": False}):  # labels may contain dollars
         figures, sections = contents(evidence)
-    k = len(evidence.classes)
-    lead = [paragraph(f"{name} on {len(evidence.names):,} columns, {k} classes.")]
+    n_classes = "" if regression else f", {len(evidence.classes)} classes"
+    lead = [paragraph(f"{name} on {len(evidence.names):,} columns{n_classes}.")]
     lead += [paragraph(f"{key}: ", value) for key, value in (sources or {}).items()]
+    if evidence.features is None:
+        lead.append(paragraph(origin(seen_in_fit, holdout, cv)[1]))
     head = Html("".join([*lead, figures]))
     page = fill_page(f"Report: {name}" if title is None else title, head, sections)
     if path is not None:

@@ -5,20 +5,12 @@ from __future__ import annotations
 import inspect
 import platform
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.calibration import CalibrationDisplay, calibration_curve
-from sklearn.inspection import permutation_importance
-from sklearn.metrics import (
-    ConfusionMatrixDisplay,
-    log_loss,
-    make_scorer,
-    precision_recall_fscore_support,
-)
-from sklearn.utils import resample
+from sklearn.metrics import ConfusionMatrixDisplay
 
 from eigenfeat._base.validation import show
 from eigenfeat._base.versions import show_versions
@@ -38,8 +30,12 @@ from eigenfeat.plotting.figures import (
     short,
     short_tau,
 )
+from eigenfeat.report.card import model_card
+from eigenfeat.report.column_sections import column_sections
 from eigenfeat.report.evidence import Evidence, quietly, standard_error
 from eigenfeat.report.html import Html, bar, cards, escaped, paragraph, picture, table
+from eigenfeat.report.measures import ClassificationMeasures
+from eigenfeat.report.regression_sections import regression_sections
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,43 +45,52 @@ __all__ = ["contents"]
 N_BINS = 10
 MOST_VALUES = 20  # up to this many classes, the confusion matrix shows numbers
 MOST_POINTS, MOST_SERIES = 2000, 2000
-MOST_PERMUTED, MOST_COLUMNS = 400, 2000  # limits of permutation importance: samples, columns
 SHOWN = 12
 
 
 def contents(evidence: Evidence) -> tuple[Html, dict[str, Html]]:
-    """Large figures, and sections by title."""
+    """Verdict and large figures, and sections by title."""
+    top, verdict = _figures(evidence), paragraph(evidence.measures.verdict(), kind="verdict")
+    parts: dict[str, Html | None]
     if callable(getattr(evidence.model, "predict_early", None)):
         top, parts = _early(evidence)
+        verdict = Html("")
+    elif evidence.regression:
+        parts = regression_sections(evidence)
     elif evidence.features is not None:
-        top = _figures(evidence)
         parts = {"Embedding": _embedding(evidence), "Confusion": _confusion(evidence)}
     else:
-        top = _figures(evidence)
         parts = {"Confusion": _confusion(evidence), "Classes": _classes(evidence)}
         parts |= {"Calibration": _calibration(evidence), "Most confident errors": _errors(evidence)}
     parts |= {"Views": _views(evidence), "Spectrum": _spectrum(evidence)}
     parts["Filters"] = _filters(evidence)
     if evidence.by == "the model":
-        parts["Importance of columns"] = _importance(evidence)
+        parts |= column_sections(evidence)
+    parts["Model card"] = model_card(evidence.model)
     parts["Parameters and versions"] = _about(evidence)
-    return cards(top), {title: part for title, part in parts.items() if part}
+    sections = {title: part for title, part in parts.items() if part}
+    return Html(verdict + cards(top)), sections
 
 
 # ---- figures -------------------------------------------------------------------------------------
 
 
 def _figures(evidence: Evidence) -> list[tuple[str, str, str]]:
-    n, accuracy = len(evidence.true), float(evidence.right.mean())
-    by = "" if evidence.by == "the model" else f", of {evidence.by}"
-    figures = [
-        ("Accuracy", f"{accuracy:.1%}", f"\u00b1 {standard_error(accuracy, n):.1%}{by}"),
-        ("Errors", f"{(~evidence.right).sum():,}", f"in {n:,} samples"),
-    ]
+    """Measures beside those of a constant prediction; the accuracy comes last."""
+    measures, n = evidence.measures, len(evidence.true)
+    figures = []
+    for name, value, constant, what in measures.compared():
+        form = "{:.4g}" if "error" in name else "{:.3f}"
+        form = "{:.1%}" if "accuracy" in name else form
+        note = f"{what}: {form.format(constant)}"
+        if name == "accuracy":
+            assert isinstance(measures, ClassificationMeasures)
+            by = "" if evidence.by == "the model" else f", of {evidence.by}"
+            note = f"\u00b1 {measures.standard_error:.1%}{by}; {note}"
+        figures.append((name[:1].upper() + name[1:], form.format(value), note))
+    if isinstance(measures, ClassificationMeasures):
+        figures.append(("Errors", f"{measures.errors:,}", f"in {n:,} samples"))
     if evidence.proba is not None:
-        chances = evidence.proba[np.arange(n), evidence.true]
-        loss = -np.log(np.maximum(chances, np.finfo(np.float32).tiny)).mean()
-        figures.append(("Log loss", f"{loss:.3f}", "mean over the samples"))
         error = _reliability(evidence)[0]
         figures.append(("Calibration error", f"{error:.3f}", f"expected, over {N_BINS} bins"))
     return [*figures, _samples(evidence)]
@@ -93,7 +98,8 @@ def _figures(evidence: Evidence) -> list[tuple[str, str, str]]:
 
 def _samples(evidence: Evidence) -> tuple[str, str, str]:
     left = f"; {evidence.unknown:,} with unknown labels left out" if evidence.unknown else ""
-    return "Samples", f"{len(evidence.true):,}", f"of {len(evidence.classes)} classes{left}"
+    kinds = "" if evidence.regression else f"of {len(evidence.classes)} classes{left}"
+    return "Samples", f"{len(evidence.true):,}", kinds
 
 
 # ---- predictions ---------------------------------------------------------------------------------
@@ -131,51 +137,79 @@ def _confusion(evidence: Evidence) -> Html:
 
 
 def _classes(evidence: Evidence) -> Html:
-    k = len(evidence.classes)
-    scores = precision_recall_fscore_support(
-        evidence.true, evidence.predicted, labels=np.arange(k), zero_division=np.nan
-    )
-    n = max(int(scores[3].max()), 1)
+    measures = evidence.measures
+    assert isinstance(measures, ClassificationMeasures)
+    names = ["precision", "recall", "f1"]
+    if measures.by_class[0].auc is not None:
+        names += ["auc", "average_precision"]
+    most = max(one.samples for one in measures.by_class)
     lines = [
-        (label, bar(count / n, f"{count:,}"), *(f"{s:.3f}".replace("nan", "\u2013") for s in of))
-        for label, *of, count in zip(evidence.labels, *scores, strict=True)
+        (
+            str(one.label),
+            bar(one.samples / most, f"{one.samples:,}"),
+            *(f"{getattr(one, name):.3f}".replace("nan", "\u2013") for name in names),
+        )
+        for one in measures.by_class
     ]
-    return table(("class", "samples", "precision", "recall", "F1"), lines, words=(0, 1))
+    head = ("precision", "recall", "F1", "AUC", "average precision")[: len(names)]
+    note = (
+        "Recall is the share of the class that is found, precision the share of the predictions of "
+        "the class that are right."
+    )
+    return Html(
+        table(("class", "samples", *head), lines, words=(0, 1)) + paragraph(note, kind="soft")
+    )
 
 
-def _reliability(evidence: Evidence) -> tuple[float, Any, Any, Any]:
-    """Expected calibration error; accuracy and confidence by bin; confidence by sample."""
+def _reliability(evidence: Evidence) -> tuple[float, Any, Any, Any, Any]:
+    """Expected calibration error; share and mean probability by bin; both by sample.
+
+    With two classes they are those of the second class; with more, of the predicted class.
+    """
     assert evidence.proba is not None
-    confidence = np.clip(evidence.proba.max(axis=1), 0.0, 1.0)
-    right = evidence.proba.argmax(axis=1) == evidence.true
-    accuracy, mean = calibration_curve(right.astype(int), confidence, n_bins=N_BINS, pos_label=1)
+    if len(evidence.classes) == 2:
+        chances, happens = np.clip(evidence.proba[:, 1], 0.0, 1.0), evidence.true == 1
+    else:
+        chances = np.clip(evidence.proba.max(axis=1), 0.0, 1.0)
+        happens = evidence.proba.argmax(axis=1) == evidence.true
+    share, mean = calibration_curve(happens.astype(int), chances, n_bins=N_BINS, pos_label=1)
     edges = np.linspace(0, 1, N_BINS + 1)[1:-1]
-    counts = np.bincount(np.searchsorted(edges, confidence), minlength=N_BINS)
-    error = np.average(np.abs(accuracy - mean), weights=counts[counts > 0])
-    return float(error), accuracy, mean, confidence
+    counts = np.bincount(np.searchsorted(edges, chances), minlength=N_BINS)
+    error = np.average(np.abs(share - mean), weights=counts[counts > 0])
+    return float(error), share, mean, chances, happens
 
 
 def _calibration(evidence: Evidence) -> Html | None:
     if evidence.proba is None:
         return None
-    error, accuracy, mean, confidence = _reliability(evidence)
+    error, share, mean, chances, happens = _reliability(evidence)
+    binary = len(evidence.classes) == 2
+    what = f"class {short(evidence.labels[1])}" if binary else "the predicted class"
     figure = new_figure(6.4, 5.0)
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=[3, 1])
-    CalibrationDisplay(accuracy, mean, confidence).plot(ax=above, name="model", color="#2166ac")
-    above.set(xlabel="", ylabel="accuracy", ylim=(-0.03, 1.05))
+    CalibrationDisplay(share, mean, chances).plot(ax=above, name="model", color="#2166ac")
+    above.set(xlabel="", ylabel=f"share of {what}" if binary else "accuracy")
     legend_above(above)
-    below.hist(confidence, bins=N_BINS, range=(0, 1), rwidth=0.94, color="#9aa5b1", log=True)
-    below.set(xlabel="probability of the predicted class", ylabel="samples", xlim=(0, 1.02))
+    below.hist(chances, bins=N_BINS, range=(0, 1), rwidth=0.94, color="#9aa5b1", log=True)
+    # Axes end where the samples do, in steps of a bin.
+    low, high = np.floor(N_BINS * chances.min()) / N_BINS, np.ceil(N_BINS * chances.max()) / N_BINS
+    low, high = (low, high) if high > low else (max(high - 1 / N_BINS, 0.0), high)
+    room = 0.02 * (high - low)
+    below.set(xlabel=f"probability of {what}", ylabel="samples", xlim=(low - room, high + room))
+    above.set_ylim(min(low, share.min()) - room, max(high, share.max()) + 2 * room)
     below.set_ylim(bottom=0.5)
     below.yaxis.set_major_formatter("{x:g}")  # no math text, because labels may contain dollars
     below.yaxis.set_minor_formatter("")
     plain(above, below, grid="y")
-    share, sure = float(evidence.right.mean()), float(confidence.mean())
+    actual, sure = float(happens.mean()), float(chances.mean())
+    happened = f"the share of {what}" if binary else "the accuracy"
     return Html(
         paragraph(
-            f"The mean probability of the predicted class is {sure:.3f}, and the accuracy is "
-            f"{share:.3f}: probabilities are too {'large' if sure > share else 'small'} by "
-            f"{abs(sure - share):.3f} on average. The expected calibration error is {error:.3f}."
+            f"The mean probability of {what} is {sure:.3f}, and {happened} is {actual:.3f}: "
+            f"probabilities are too {'large' if sure > actual else 'small'} by "
+            f"{abs(sure - actual):.3f} on average. The expected calibration error is {error:.3f}. "
+            "Where the line lies on the diagonal, probabilities mean what they say: of the samples "
+            "with probability 0.8, 80% are of the class."
         )
         + picture(figure, "Reliability diagram, and the number of samples by probability.")
     )
@@ -213,40 +247,6 @@ def _errors(evidence: Evidence) -> Html | None:
     return picture(figure, caption)
 
 
-def _importance(evidence: Evidence) -> Html | None:
-    """Permutation importance of columns, unless they are pixels."""
-    d = len(evidence.names)
-    if (
-        len(evidence.X.shape) != 2
-        or d > MOST_COLUMNS
-        or evidence.shape is not None
-        or callable(getattr(evidence.model, "predict_early", None))
-    ):
-        return None
-    n = min(len(evidence.y), MOST_PERMUTED)
-    X, y = resample(evidence.X, evidence.y, replace=False, n_samples=n, random_state=0)
-    X = X.toarray() if hasattr(X, "toarray") else X
-    score, unit = "accuracy", "accuracy lost"
-    if evidence.proba is not None:
-        loss = partial(log_loss, labels=evidence.classes)
-        score = make_scorer(loss, greater_is_better=False, response_method="predict_proba")
-        unit = "rise in log loss"
-    with quietly():
-        importance = permutation_importance(
-            evidence.model, X, y, scoring=score, random_state=0,
-            n_repeats=int(np.clip(200 // d, 1, 5)),
-        )["importances_mean"]  # fmt: skip
-    text = (
-        "Each column in turn gets its values from other samples. The table shows what this costs. "
-        "Columns that contain the same information each look unimportant, because one replaces "
-        f"the other. Measured on {'all' if n == len(evidence.y) else f'{n:,} random'} samples."
-    )
-    order = np.argsort(-importance, kind="stable")[:SHOWN]
-    most = max(float(importance.max()), 1e-300)
-    lines = [(evidence.names[j], bar(importance[j] / most, f"{importance[j]:+.4f}")) for j in order]
-    return Html(paragraph(text) + table(("column", unit), lines, words=(0, 1)))
-
-
 # ---- directions and reductions -------------------------------------------------------------------
 
 
@@ -262,26 +262,42 @@ def _views(evidence: Evidence) -> Html | None:
     if not views:
         return None
     most = max(view.weight for view in views)
+    score = "R^2" if evidence.regression else "log loss"
     lines = [
         (
             view.name,
             bar(view.weight / most, f"{view.weight:.2f}"),
-            f"{view.log_loss:.3f}".replace("nan", "\u2013"),
+            f"{view.score if evidence.regression else view.log_loss:.3f}".replace("nan", "\u2013"),
+            view.note,
         )
         for view in views
     ]
-    return table(("view", "weight", "out-of-fold log loss alone"), lines, words=(0, 1))
+    better = "higher" if evidence.regression else "lower"
+    text = (
+        "The model averages the predictions of several models, its views, which see the columns in "
+        "different forms: as they are, as smooth curves, in pairs, by trees. The weight says how "
+        f"much a view counts. Its out-of-fold {score} says how well it predicts alone samples that "
+        f"it was not fitted to; {better} is better. The last column says why a view is not used."
+    )
+    head = ("view", "weight", f"out-of-fold {score} alone", "not used because")
+    return Html(paragraph(text) + table(head, lines, words=(0, 1, 3)))
 
 
 def _spectrum(evidence: Evidence) -> Html | None:
     directions = _directions(evidence)
     if directions is None or directions.pairs is None:
         return None
+    text = (
+        "For each pair of classes, GEM looks for weighted sums of the columns whose mean square is "
+        "large in the first class and small in the second. The eigenvalue of such a direction is "
+        "the ratio of the two mean squares: 1 tells the classes apart not at all, 10 well."
+    )
     caption = (
         "Left: eigenvalues of each pair of classes by rank. Right: the largest of each pair. "
         "A pair with a large eigenvalue is separated by its first direction alone."
     )
-    return picture(SpectrumDisplay.from_estimator(evidence.model).figure_, caption)
+    display = SpectrumDisplay.from_estimator(evidence.model)
+    return Html(paragraph(text) + picture(display.figure_, caption))
 
 
 def _filters(evidence: Evidence) -> Html | None:
@@ -401,14 +417,29 @@ def _one_series(evidence: Evidence, time: Any) -> Html | None:
 # ---- the model -----------------------------------------------------------------------------------
 
 
+def _same(default: Any, value: Any) -> bool:
+    """Whether a parameter has its default; a saved tuple may be a list, a number NumPy's."""
+    if isinstance(default, (tuple, list)) and isinstance(value, (tuple, list, np.ndarray)):
+        pairs = zip(default, value, strict=False)
+        return len(default) == len(value) and all(_same(one, other) for one, other in pairs)
+    if isinstance(default, float) and isinstance(value, float) and np.isnan(default):
+        return bool(np.isnan(value))
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(default, bool) or isinstance(value, bool):
+        return default is value
+    return default is value or show(default, 500) == show(value, 500)
+
+
 def _about(evidence: Evidence) -> Html:
     signature = inspect.signature(type(evidence.model).__init__).parameters
     lines = []
     for name, value in evidence.model.get_params(deep=False).items():
         default = signature[name].default if name in signature else inspect.Parameter.empty
         code: Callable[[object], Html] = lambda text: Html(f"<code>{escaped(text)}</code>")  # noqa: E731
-        same = type(default) is type(value) and show(default, 500) == show(value, 500)
-        lines.append((code(name), code(show(value, 200)), "" if same else "changed"))
+        lines.append(
+            (code(name), code(show(value, 200)), "" if _same(default, value) else "changed")
+        )
     installed: Any = show_versions(as_dict=True)
     packages = ("numpy", "scipy", "scikit-learn")
     versions = [

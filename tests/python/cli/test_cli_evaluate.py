@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 from command_line import run
-from sklearn.metrics import confusion_matrix, log_loss
+from sklearn.metrics import (
+    average_precision_score,
+    balanced_accuracy_score,
+    confusion_matrix,
+    log_loss,
+    roc_auc_score,
+)
 from table_files import arrow_modules, csv_text
 
 import eigenfeat as ef
@@ -54,12 +61,81 @@ def test_the_text_names_classes_and_what_is_confused(files):
     y = files[1]
     _, out, _ = run("evaluate", "model.efm", "test.csv", "--target", "kind")
     lines = out.splitlines()
-    assert lines[0].startswith("model.efm: accuracy 0.")
-    assert "errors in 200 rows, log loss " in lines[0]
-    table = [line.split() for line in lines[3:6]]
+    assert re.match(
+        r"model.efm: \d+ errors in 200 rows .*; always predicting '\w+' makes", lines[0]
+    )
+    assert lines[1] == "Figures come from files that differ from those of the fit."
+    start = next(at for at, line in enumerate(lines) if line.startswith("class "))
+    table = [line.split() for line in lines[start + 1 : start + 4]]
     assert [row[0] for row in table] == ["ant", "bee", "moth"]
-    assert [int(row[-1]) for row in table] == [int((y == c).sum()) for c in np.unique(y)]
-    assert lines[-1].startswith("most often confused: ")
+    assert [int(row[1]) for row in table] == [int((y == c).sum()) for c in np.unique(y)]
+    assert any(line.startswith("most often confused: ") for line in lines)
+    assert max(map(len, lines)) <= 100
+
+
+def test_measures_stand_beside_those_of_a_constant(files):
+    X, y = files
+    found = json.loads(run("evaluate", "model.efm", "test.csv", "--target", "kind", "--json")[1])
+    model = ef.load("model.efm")
+    del model.feature_names_in_
+    proba = np.asarray(model.predict_proba(X), dtype=float)
+    proba /= proba.sum(axis=1, keepdims=True)
+    shares = np.array([(y == c).mean() for c in model.classes_])
+    assert found["majority_accuracy"] == pytest.approx(shares.max())
+    assert found["prior_log_loss"] == pytest.approx(-(shares * np.log(shares)).sum())
+    predicted = model.classes_[proba.argmax(axis=1)]
+    assert found["balanced_accuracy"] == pytest.approx(balanced_accuracy_score(y, predicted))
+    assert found["auc"] == pytest.approx(roc_auc_score(y, proba, multi_class="ovr"))
+    rarest = int(shares.argmin())
+    area = average_precision_score(y == model.classes_[rarest], proba[:, rarest])
+    assert found["rarest"] == model.classes_[rarest]
+    assert found["average_precision"] == pytest.approx(area)
+    assert found["base_rate"] == pytest.approx(shares.min())
+
+
+def test_a_model_that_finds_no_fraud_does_not_look_good(tmp_path, rng, monkeypatch):
+    arrow_modules()
+    monkeypatch.chdir(tmp_path)
+    y = np.where(np.arange(1000) % 50 == 0, "fraud", "fine")
+    Path("rows.csv").write_text(csv_text(rng.standard_normal((1000, 3)), y))
+    fit = ["fit", "rows.csv", "--target", "kind", "-o", "m.efm", "--set", "views=columns"]
+    status, out, _ = run(*fit, "--holdout", "0.5")
+    assert status == 0
+    said = " ".join(out.split())
+    assert "No better than a constant: 10 errors in 500 rows (2.0%)" in said
+    assert "None of the 10 rows of class 'fraud' is found." in said
+    assert "The saved model is fitted to all rows." in said
+    assert said.index("balanced accuracy 0.5000 0.5000") < said.index(" accuracy 0.9800")
+    for more, where in (((), "training"), (("--cv", "4"), "cross-validated")):
+        command = ["evaluate", "m.efm", "rows.csv", "--target", "kind", "--json", *more]
+        status, out, err = run(*command)
+        assert (status, ("a file of the fit is evaluated" in err)) == (0, not more)
+        found = json.loads(out)
+        assert (found["figures_from"], found["rows"]) == (where, 1000)
+        assert found["verdict"].startswith("No better than a constant: 20 errors in 1,000 rows")
+
+
+def test_new_fits_measure_rows_that_they_have_not_seen(files, rng):
+    """Labels without any relation to the columns are predicted by chance."""
+    X, _ = files
+    Path("noise.csv").write_text(csv_text(X, np.array(["a", "b"])[rng.integers(0, 2, len(X))]))
+    fit = ["fit", "noise.csv", "--target", "kind", "-o", "f.efm", "--set", "views=forest"]
+    assert run(*fit)[0] == 0
+    before = Path("f.efm").read_bytes()
+    command = ["evaluate", "f.efm", "noise.csv", "--target", "kind", "--json"]
+    assert json.loads(run(*command)[1])["accuracy"] > 0.9
+    found = json.loads(run(*command, "--cv", "5", "--seed", "1")[1])
+    assert 0.35 < found["accuracy"] < 0.65
+    assert json.loads(run(*command, "--cv", "5", "--seed", "1")[1]) == found
+    assert json.loads(run(*command, "--holdout", "0.25")[1])["rows"] == 50
+    assert Path("f.efm").read_bytes() == before
+    for more, text in (
+        (("--cv", "2", "--holdout", ".5"), "--cv: expected none with --holdout"),
+        (("--cv", "150"), "--cv: expected at least 150 samples of each class"),
+        (("--holdout", "1.5"), "--holdout"),
+    ):
+        status, _, err = run(*command[:-1], *more)
+        assert (status, text in err) == (2, True)
 
 
 def test_unknown_labels_and_bad_rows_are_counted(files):

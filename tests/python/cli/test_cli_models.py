@@ -62,6 +62,9 @@ def test_a_fit_is_that_of_the_array(files, problem, capsys):
     X, y = problem
     said = json.loads(fitted(capsys, files, "--seed", "3", "--json"))
     assert said.pop("seconds") > 0
+    views, measures = said.pop("views"), said.pop("measures")
+    assert {view["name"] for view in views if view["weight"] > 0} >= {"gem"}
+    assert 0.7 < measures["balanced_accuracy"] < measures["auc"] < 1
     assert said == {
         "status": "ok",
         "command": "fit",
@@ -72,6 +75,9 @@ def test_a_fit_is_that_of_the_array(files, problem, capsys):
         "skipped": 0,
         "features": 5,
         "classes": ["ant", "bee", "moth"],
+        "columns": {"number": 5},
+        "left_out": {},
+        "figures_from": "out of fold",
     }
     model = eigenfeat.load(files / "model.efm")
     expected = TableClassifier(random_state=3).fit(X[:400], y[:400])

@@ -23,6 +23,8 @@ from sklearn.metrics import (
     confusion_matrix,
     log_loss,
     precision_recall_fscore_support,
+    r2_score,
+    root_mean_squared_error,
 )
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -99,7 +101,7 @@ def test_the_figures_are_those_of_predictions(digits, digit_page):
     assert f"of the true class {worst[0]} {worst[1]} {counts[worst]} " in page.words
     assert page.sections == [
         *("confusion", "classes", "calibration", "most-confident-errors", "views", "spectrum"),
-        *("filters", "parameters-and-versions"),
+        *("filters", "model-card", "parameters-and-versions"),
     ]
     sure, right = chances.max(axis=1), labels == truth
     edges, error = np.linspace(0, 1, 11), 0.0
@@ -170,10 +172,14 @@ def test_every_model_has_a_page_or_an_error(name):
         labels = Y == "elm"
     elif name == "GEMClassifier, deep":
         labels = np.arange(90) % 3 - 1
-    if not hasattr(model, "get_params") or is_regressor(model):
-        with pytest.raises(ValueError, match=r"^model: expected a (fitted estimator|classifier)"):
+    if not hasattr(model, "get_params"):
+        with pytest.raises(ValueError, match=r"^model: expected a fitted estimator"):
             report.write_report(model, rows, labels)
         return
+    if is_regressor(model):
+        with pytest.raises(ValueError, match=r"^y: expected numbers for a regression"):
+            report.write_report(model, rows, labels)
+        labels = X[:, 0]
     page = Page(report.write_report(model, rows, labels))
     assert page.sections[-1] == "parameters-and-versions"
     assert len(page.sections) > 1
@@ -253,10 +259,67 @@ def test_tables_with_words_and_gaps(rng):
     page = Page(report.write_report(model, frame[100:].assign(unused=1.0), y[100:]))
     assert page.sections == [
         *("confusion", "classes", "calibration", "most-confident-errors"),
-        *("importance-of-columns", "parameters-and-versions"),
+        *("importance-of-columns", "effects-of-columns"),
+        *("model-card", "parameters-and-versions"),
     ]
     assert " colour +" in page.words
     assert "unused" not in page.words
+
+
+def test_a_page_about_a_regression(rng):
+    rows = rng.standard_normal((300, 4))
+    y = 3 * rows[:, 2] + rng.standard_normal(300)
+    model = ef.TableRegressor(views=["columns", "splines"]).fit(rows[:200], y[:200])
+    page = Page(report.write_report(model, rows[200:], y[200:]))
+    assert page.sections == [
+        *("predictions", "residuals", "largest-errors", "views", "importance-of-columns"),
+        *("effects-of-columns", "model-card", "parameters-and-versions"),
+    ]
+    found = model.predict(rows[200:])
+    assert f"R^2 {r2_score(y[200:], found):.3f} mean of the target: 0.000" in page.words
+    error = root_mean_squared_error(y[200:], found)
+    assert f"root mean squared error {error:.6g} in 100 samples; the mean has" in page.words
+    assert re.search(r"rise in root mean squared error column 2 \+", page.words)
+    worst = np.argmax(np.abs(found - y[200:]))
+    assert f"prediction too high by {worst} {y[200:][worst]:.6g}" in page.words
+
+
+def test_the_page_says_which_samples_figures_come_from(rng):
+    rows = rng.standard_normal((200, 3))
+    y = np.where(rng.random(200) < 0.5, "no", "yes")  # by chance
+    model = RandomForestClassifier(20, random_state=0).fit(rows, y)
+
+    def words(**more):
+        return Page(report.write_report(model, rows, y, **more)).words
+
+    assert "Whether it was fitted to these samples is not known" in words()
+    trained = words(seen_in_fit=True)
+    assert "from samples that the model was fitted to, and are too good" in trained
+    assert int(re.search(r"Errors (\d+)", trained).group(1)) < 10
+    text = words(cv=4)
+    assert "Figures are cross-validated: the samples of each of 4 folds" in text
+    assert int(re.search(r"Errors (\d+) in 200", text).group(1)) > 60
+    text = words(holdout=0.25)
+    assert "Figures come from 25% of the samples" in text
+    assert int(re.search(r"Errors (\d+) in 50", text).group(1)) > 12
+    for more, message in (
+        ({"cv": 2, "holdout": 0.5}, "holdout: expected a share here or folds in cv"),
+        ({"cv": 300}, "cv: expected 2 to 200 folds"),
+        ({"holdout": 2.0}, "holdout: expected a share between 0 and 1"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            report.write_report(model, rows, y, **more)
+
+
+def test_views_are_explained_and_defaults_not_marked(tmp_path, digits):
+    train, y, test, truth = digits
+    model = ef.TableClassifier(views=["columns", "gem", "boosting"]).fit(train, y)
+    ef.save(model, tmp_path / "model.efm")
+    words = Page(report.write_report(ef.load(tmp_path / "model.efm"), test, truth)).words
+    assert "boosting 0.00 \u2013 fewer than 1,000 samples" in words
+    about = words.rpartition("Parameters and versions")[2]
+    assert "views ['columns', 'gem', 'boosting'] changed" in about
+    assert about.count("changed") == 1
 
 
 def test_many_classes_and_unknown_labels(rng):

@@ -1,0 +1,204 @@
+"""``eigenfeat fit``: fit a model to files, and say what it did."""
+
+from __future__ import annotations
+
+import textwrap
+import time
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_regressor
+
+from eigenfeat._base.validation import is_table
+from eigenfeat.cli.evaluate import Measures, held_out_measures, measures_text, wrapped
+from eigenfeat.cli.files import check_held_out, check_output
+from eigenfeat.cli.kinds import unfitted
+from eigenfeat.cli.output import Output, UsageError
+from eigenfeat.cli.training import (
+    Training,
+    check_regression,
+    fit_rows,
+    of_task,
+    read_training,
+    target_of,
+)
+from eigenfeat.io.saving import save
+from eigenfeat.moments.class_moments import ClassMoments
+from eigenfeat.report.card import columns_by_kind
+from eigenfeat.report.held_out import origin
+from eigenfeat.report.measures import classification_measures, regression_measures
+
+__all__ = ["fit"]
+
+_WIDTH = 92  # characters of a line
+_MAX_NAMED = 8  # columns or classes in a line
+_OUT_OF_FOLD = "Figures are out-of-fold: each row is predicted by models fitted without it."
+
+
+def fit(options: SimpleNamespace) -> int:
+    """Fit a classifier, a regression or directions, and save it."""
+    output, started = Output("fit", options.json, options.progress), time.perf_counter()
+    check_held_out(options)
+    held_out = next((one for one in ("holdout", "cv") if getattr(options, one) is not None), None)
+    if options.model_kind not in ("table", "gem"):
+        for flag in ("features", "moments"):
+            if getattr(options, flag):
+                raise UsageError(f"--{flag}: expected none with --model {options.model_kind}")
+    features, regression = bool(options.features or options.moments), options.task == "regression"
+    if held_out is not None and features:
+        raise UsageError(f"--{held_out}: expected none with --features and --moments")
+    if regression:
+        check_regression(options)
+    model = unfitted(options, features=features, regression=regression)
+    if options.moments is not None:
+        result, lines = _fit_moments(options, model)
+    else:
+        if not options.data:
+            raise UsageError("expected files of rows, or --moments, got neither")
+        training = read_training(options, model, model, output)
+        model = of_task(options, model, training, output)
+        measures = None
+        if held_out is not None:
+            if training.whole is None:
+                raise UsageError(f"--{held_out}: expected rows that fit into --memory")
+            X, seed = training.whole.X, getattr(model, "random_state", 0)
+            seed = seed if isinstance(seed, int) else 0
+            measures = held_out_measures(options, model, X, training.labels, seed)
+        fit_rows(options, model, training, output)
+        training.keep(model)
+        result, lines = _described(options, model, training, measures)
+    save(model, options.output)
+    result = {"output": str(options.output), "estimator": type(model).__name__, **result}
+    result |= {"seconds": time.perf_counter() - started}
+    head = f"{options.output}: {result['estimator']}, {lines[0]}; {result['seconds']:.1f} s"
+    output.result(result, "\n".join([head, *lines[1:]]))
+    return 0
+
+
+def _fit_moments(options: SimpleNamespace, model: Any) -> tuple[dict[str, Any], list[str]]:
+    if options.data:
+        raise UsageError(f"--moments: expected no files of rows beside it, got {options.data[0]}")
+    check_output(options.output, options.moments)
+    moments = ClassMoments.load(options.moments)
+    model.fit_moments(moments)
+    weight = sum(moments.weight(c) for c in moments.classes_)
+    classes = moments.classes_.tolist()
+    result = {"weight": weight, "features": int(model.n_features_in_), "classes": classes}
+    what = f"{len(classes)} classes ({_few(list(map(repr, classes)))})"
+    return result, [f"weight {weight:,.12g} from moments, {model.n_features_in_} features, {what}"]
+
+
+def _described(
+    options: SimpleNamespace, model: Any, training: Training, measures: Measures | None
+) -> tuple[dict[str, Any], list[str]]:
+    """What a fit to rows did, for JSON and as lines of text."""
+    rows, whole = training.rows, training.whole
+    kinds, _ = columns_by_kind(model)
+    left_out = _left_out(model, training)
+    result: dict[str, Any] = {"rows": rows.n_rows, "in_memory": whole is not None}
+    result |= {"skipped": rows.n_skipped, "features": int(model.n_features_in_)}
+    regression = is_regressor(model)
+    if regression:
+        result["target"] = target_of(rows)
+        what = f"target {result['target']!r}"
+    else:
+        labels = np.unique(training.labels) if whole is not None else np.empty(0)
+        result["classes"] = getattr(model, "classes_", labels).tolist()
+        what = f"{len(result['classes'])} classes ({_few(list(map(repr, result['classes'])))})"
+    result |= {"columns": kinds, "left_out": left_out}
+    skipped = f" ({rows.n_skipped:,} bad rows left out)" if rows.n_skipped else ""
+    storage = "in memory" if whole is not None else "block by block"
+    lines = [
+        f"{rows.n_rows:,} rows{skipped} {storage}, {model.n_features_in_} features, {what}",
+        *_line("columns", ", ".join(f"{count:,} {kind}" for kind, count in kinds.items())),
+    ]
+    if left_out:
+        texts = [f"{name} ({why})" for name, why in left_out.items()]
+        lines += _line("left out", _few(texts))
+    if views := getattr(model, "views_", None):
+        result["views"] = [_view(view) for view in views]
+        used = sorted((v for v in views if v.weight > 0), key=lambda view: -view.weight)
+        lines += _line("views", ", ".join(f"{view.name} {view.weight:.2f}" for view in used))
+        others: dict[str, list[str]] = {}
+        for view in views:
+            if view.weight == 0:
+                others.setdefault(view.note, []).append(view.name)
+        notes = [f"{', '.join(names)} ({note})" for note, names in others.items()]
+        lines += _line("not used", "; ".join(notes)) if notes else []
+    return result, lines + _scores(options, model, training, measures, result)
+
+
+def _scores(
+    options: SimpleNamespace,
+    model: Any,
+    training: Training,
+    measures: Measures | None,
+    result: dict[str, Any],
+) -> list[str]:
+    """Lines of measures on held-out rows, or out of fold where the fit has these."""
+    if measures is not None:
+        name, sentence = origin(None, options.holdout, options.cv, "rows")
+        sentence += " The saved model is fitted to all rows."
+    else:
+        measures = _out_of_fold(model, training)
+        name, sentence = "out of fold", _OUT_OF_FOLD
+    if measures is None:
+        if hasattr(model, "predict"):
+            return ["not measured; --holdout 0.25 or --cv 5 measures predictions of unseen rows"]
+        return []
+    result |= {"figures_from": name, "measures": measures.as_dict()}
+    table = measures_text(measures)
+    end = table.index("") if "" in table else len(table)
+    return ["", *wrapped(measures.verdict("rows")), *wrapped(sentence), *table[:end]]
+
+
+def _out_of_fold(model: Any, training: Training) -> Measures | None:
+    """Measures of the predictions that a pool made of rows without their fold."""
+    if training.whole is None:
+        return None
+    y = training.labels
+    if is_regressor(model):
+        predicted = getattr(model, "out_of_fold_prediction_", np.empty(0))
+        known = ~np.isnan(predicted)
+        if len(predicted) != len(y) or not known.any():
+            return None
+        return regression_measures(y[known].astype(float), predicted[known])
+    proba = getattr(model, "out_of_fold_proba_", None)
+    if proba is None or len(proba) != len(y):
+        return None
+    known = ~np.isnan(proba).any(axis=1)
+    true = np.searchsorted(model.classes_, y[known])
+    proba = proba[known]
+    return classification_measures(model.classes_.tolist(), true, proba.argmax(axis=1), proba)
+
+
+def _view(view: Any) -> dict[str, Any]:
+    score = getattr(view, "log_loss", getattr(view, "score", np.nan))
+    name = "log_loss" if hasattr(view, "log_loss") else "r2"
+    found = {"name": view.name, "weight": float(view.weight), "note": view.note}
+    return found | {name: float(score) if np.isfinite(score) else None}
+
+
+def _left_out(model: Any, training: Training) -> dict[str, str]:
+    """Columns that the model leaves out, with the reason."""
+    names = columns_by_kind(model)[1]
+    if training.whole is None or not is_table(training.whole.X):
+        return dict.fromkeys(names, "no value, or values that nearly all differ")
+    X = training.whole.X
+    return {
+        name: "no value" if X[name].isna().all() else "values nearly all differ" for name in names
+    }
+
+
+def _few(texts: list[str]) -> str:
+    more = f", and {len(texts) - _MAX_NAMED:,} more" if len(texts) > _MAX_NAMED else ""
+    return ", ".join(texts[:_MAX_NAMED]) + more
+
+
+def _line(title: str, text: str) -> list[str]:
+    """A title with text that is wrapped and indented below it."""
+    return textwrap.wrap(
+        text, _WIDTH, initial_indent=f"  {title:<9} ", subsequent_indent=" " * 12,
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip

@@ -1,0 +1,62 @@
+"""``eigenfeat report``: a page about a model and its predictions for the rows of files."""
+
+from __future__ import annotations
+
+import os
+import time
+from types import SimpleNamespace
+
+from eigenfeat.cli.files import (
+    check_held_out,
+    check_output,
+    opened_with_model,
+    seen_in_fit,
+    some_rows,
+)
+from eigenfeat.cli.output import Output, UsageError
+
+__all__ = ["report"]
+
+
+def report(options: SimpleNamespace) -> int:
+    """Write the page."""
+    output, started = Output("report", options.json, options.progress), time.perf_counter()
+    check_held_out(options)
+    check_output(options.output)
+    model, rows = opened_with_model(options, labelled=True)
+    check_output(options.output, options.model, rows)
+    X, y, n = some_rows(rows, options.max_rows, output)
+    drawn = "" if len(y) == n else f" ({len(y):,} drawn at random from {n:,})"
+    sources = {
+        "Model": f"{options.model} ({os.path.getsize(options.model):,} bytes)",
+        "Rows": ", ".join(map(str, getattr(options, "named", options.data))) + drawn,
+    }
+    from eigenfeat.report import write_report
+
+    try:
+        write_report(
+            model,
+            X,
+            y,
+            options.output,
+            title=options.title,
+            image_shape=options.image_shape,
+            sources=sources,
+            seen_in_fit=seen_in_fit(model, rows),
+            holdout=options.holdout,
+            cv=options.cv,
+            random_state=options.seed,
+        )
+    except ValueError as error:
+        file, message = rows.sources[0].path, str(error)
+        option, _, rest = message.partition(": ")
+        if option in ("image_shape", "holdout", "cv"):
+            raise UsageError(f"--{option.replace('_', '-')}: {rest}") from None
+        if option == "model":
+            file, message = options.model, rest
+        raise ValueError(f"{file}: {message}") from error
+    size = os.path.getsize(options.output)
+    result = {"output": str(options.output), "rows": len(y), "of_rows": n}
+    result |= {"skipped": rows.n_skipped, "seconds": time.perf_counter() - started}
+    output.result(result, f"{options.output}: {len(y):,} rows{drawn}, {size:,} bytes")
+    return 0

@@ -1,0 +1,122 @@
+"""Rows of files for a fit, and the task that their target asks for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import is_regressor
+
+from eigenfeat._base.validation import is_table
+from eigenfeat.cli.files import check_output, check_some, remember_files, rows_of, task_of
+from eigenfeat.cli.kinds import unfitted
+from eigenfeat.cli.output import Output, UsageError
+from eigenfeat.io.rows import FileRows
+from eigenfeat.samples.blocks import Block
+from eigenfeat.samples.estimator import keep_columns, keep_layout
+
+__all__ = ["Training", "check_regression", "fit_rows", "of_task", "read_training", "target_of"]
+
+
+@dataclass(frozen=True)
+class Training:
+    """Rows of files for a fit, and all of them as one block if they fit into memory.
+
+    The block's `X` is a data frame for estimators that encode categories.
+    """
+
+    rows: FileRows
+    whole: Block | None
+
+    @property
+    def labels(self) -> npt.NDArray[Any]:
+        """Labels of all rows, or of the first block."""
+        first = self.whole if self.whole is not None else next(iter(self.rows))
+        check_some(len(first), self.rows)
+        return np.asarray(first.y)
+
+    def keep(self, model: Any) -> None:
+        """Let a fitted model remember the columns and the contents of the files."""
+        if self.whole is not None and is_table(self.whole.X):
+            keep_layout(model, self.rows)
+        else:
+            keep_columns(model, self.rows, model.n_features_in_)
+        remember_files(model, self.rows)
+
+
+def read_training(options: SimpleNamespace, model: Any, reader: Any, output: Output) -> Training:
+    """Open the files and read the rows, as `reader` takes them, if they fit into memory."""
+    if is_regressor(model):
+        options.labels = "float"
+    rows = rows_of(options)
+    if options.output is not None:
+        check_output(options.output, rows)
+    rows.memory = options.memory * 1e9
+    with output.rows("reading") as advance:
+        encodes = getattr(reader, "categorical_features", None) is not None
+        whole = rows.table(advance) if encodes else None
+        if whole is None:
+            rows = rows.prepared_for(reader, fitted=False)
+            whole = rows.gathered(rows.memory, advance)
+        advance.shown = advance.shown and whole is not None
+    return Training(rows, whole)
+
+
+def of_task(options: SimpleNamespace, model: Any, training: Training, output: Output) -> Any:
+    """The model, or a regressor in its place if the target shows that one is meant."""
+    labels = training.labels
+    if is_regressor(model) or options.task != "auto" or options.labels != "auto":
+        return model
+    task, n_values = task_of(labels)
+    numbers = f"{n_values:,} different numbers in the target {target_of(training.rows)!r}"
+    if task == "unclear":
+        raise UsageError(f"--task: expected classification or regression, got auto for {numbers}")
+    if task == "classification":
+        return model
+    check_regression(options, numbers)
+    what = "fitting a regression (--task classification makes a class of each)"
+    output.say(f"{numbers}: {what}")
+    return unfitted(options, regression=True)
+
+
+def target_of(rows: FileRows) -> str:
+    """Name of the target column."""
+    return rows.sources[0].target_name
+
+
+def fit_rows(options: SimpleNamespace, model: Any, training: Training, output: Output) -> None:
+    """Fit a model to the rows, block by block if they do not fit into memory."""
+    rows, whole = training.rows, training.whole
+    if whole is not None:
+        model.fit(whole.X, np.asarray(whole.y, dtype=float) if is_regressor(model) else whole.y)
+        return
+    in_blocks = options.model_kind in ("table", "gem") and not is_regressor(model)
+    if not in_blocks or hasattr(options, "grid"):
+        task = "--task regression" if is_regressor(model) else f"--model {options.model_kind}"
+        raise ValueError(
+            f"--memory: expected rows that fit into it with {task} and with search, got more than "
+            f"{options.memory:g} GB"
+        )
+    output.say("more rows than --memory: fitting block by block")
+    rows.memory = 0.0
+    model.fit(rows)
+
+
+def check_regression(options: SimpleNamespace, reason: str = "--task regression") -> None:
+    """UsageError where only classes can be fitted."""
+    search = "--grid" if hasattr(options, "grid") else None
+    others = {
+        search: True,
+        f"--model {options.model_kind}": options.model_kind not in ("table", "gem"),
+        "--features": getattr(options, "features", False),
+        "--moments": getattr(options, "moments", None) is not None,
+    }
+    if wrong := next((name for name, given in others.items() if name and given), None):
+        what = "search fits classes alone" if wrong == search else f"{wrong} needs classes"
+        raise UsageError(
+            f"--task: expected classification, as {what}, got {reason}; --task classification "
+            "makes a class of each number"
+        )

@@ -1,0 +1,69 @@
+"""A card about a model: what it was fitted to, what it leaves out, and where it does not hold."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from sklearn.base import is_regressor
+from sklearn.utils import get_tags
+
+from eigenfeat._base.validation import show
+from eigenfeat.report.html import Html, table
+
+__all__ = ["columns_by_kind", "model_card"]
+
+
+def columns_by_kind(model: Any) -> tuple[dict[str, int], list[str]]:
+    """Number of columns of a fitted model by kind, and names of those that it leaves out."""
+    encoder = getattr(model, "columns_", None)
+    if encoder is None:
+        return {"number": int(getattr(model, "n_features_in_", 0))}, []
+    kinds = Counter(encoder.kinds_)
+    left_out = [
+        str(name)
+        for name, kind in zip(encoder.names_, encoder.kinds_, strict=True)
+        if kind == "left out"
+    ]
+    del kinds["left out"]
+    return dict(kinds), left_out
+
+
+def model_card(model: Any) -> Html | None:
+    """What is known of a fit: rows, columns by kind, classes, and the limits of the model."""
+    if not hasattr(model, "n_features_in_"):
+        return None
+    lines = []
+    layout = getattr(model, "file_layout_", None) or {}
+    if "rows" in layout:
+        files = f" of {len(layout['files'])} files" if len(layout["files"]) > 1 else ""
+        lines.append(("fitted to", f"{layout['rows']:,} rows{files}"))
+    kinds, left_out = columns_by_kind(model)
+    counts = ", ".join(f"{count:,} of kind {kind}" for kind, count in kinds.items())
+    lines.append(("columns", counts))
+    if left_out:
+        lines.append(("columns left out", ", ".join(left_out)))
+    if hasattr(model, "classes_"):
+        classes = model.classes_.tolist()
+        lines.append((f"{len(classes)} classes", show(classes, 200)[1:-1]))
+    lines += [("limits", text) for text in _limits(model)]
+    return table(("", ""), lines, words=(0, 1))
+
+
+def _limits(model: Any) -> list[str]:
+    """Sentences about inputs for which predictions mean little."""
+    texts = ["Figures hold for samples of the kind that this page measures, and for no others."]
+    if hasattr(model, "views_"):
+        texts.append(
+            "Numbers outside of their range in the fit count as the ends of the range: the model "
+            "does not extrapolate."
+        )
+    if hasattr(model, "target_range_") and is_regressor(model):
+        texts.append("Predictions stay within the range of the targets of the fit.")
+    if hasattr(model, "columns_"):
+        texts.append("Categories that the fit has not seen count as rare ones.")
+    if hasattr(model, "completion_"):
+        texts.append("Missing numbers are completed from the other columns.")
+    elif hasattr(model, "views_") and get_tags(model).input_tags.allow_nan:
+        texts.append("The fit had no missing numbers; samples with some are refused.")
+    return texts

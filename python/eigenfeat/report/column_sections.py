@@ -1,0 +1,109 @@
+"""Sections of a report about columns: their importances, and the effects of the largest ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from eigenfeat.plotting.figures import class_style, legend_above, new_figure, plain, short
+from eigenfeat.report.columns import Effect, Importance, column_effect, column_importances
+from eigenfeat.report.evidence import Evidence, quietly
+from eigenfeat.report.html import Html, bar, paragraph, picture, table
+
+__all__ = ["column_sections"]
+
+_MAX_COLUMNS = 2000  # of which importances are measured
+_SHOWN = 12  # columns with the largest importances
+_N_EFFECTS = 4  # columns whose effects are drawn
+_MAX_CURVES = 5  # classes in a picture of effects
+
+
+def column_sections(evidence: Evidence) -> dict[str, Html | None]:
+    """Importances and effects of columns, unless they are pixels or samples of a signal."""
+    d = len(evidence.names)
+    if (
+        len(evidence.X.shape) != 2
+        or d > _MAX_COLUMNS
+        or evidence.shape is not None
+        or callable(getattr(evidence.model, "predict_early", None))
+    ):
+        return {}
+    model, X, y = evidence.probe
+    with quietly():
+        importances, unit = column_importances(model, X, y, evidence.names)
+    return {
+        "Importance of columns": _importance(evidence, importances, unit),
+        "Effects of columns": _effects(evidence, importances),
+    }
+
+
+def _importance(evidence: Evidence, importances: list[Importance], unit: str) -> Html:
+    part = " of one new fit" if evidence.part is not None else ""
+    text = (
+        "Each column in turn gets its values from other samples. The table shows what this costs "
+        f"the predictions{part}, with the standard deviation over permutations. Columns that "
+        "contain the same information each look unimportant, because one replaces the other. At "
+        "most 400 samples, drawn at random, are measured."
+    )
+    most = max(importances[0].value, 1e-300)
+    lines = [
+        (one.name, bar(one.value / most, f"{one.value:+.4g} \u00b1 {one.deviation:.2g}"))
+        for one in importances[:_SHOWN]
+    ]
+    return Html(paragraph(text) + table(("column", unit), lines, words=(0, 1)))
+
+
+def _effects(evidence: Evidence, importances: list[Importance]) -> Html | None:
+    """Mean predictions as functions of the most important columns."""
+    if evidence.proba is None and not evidence.regression:
+        return None
+    model, X, _ = evidence.probe
+    effects = []
+    for one in importances[:_N_EFFECTS]:
+        if one.value <= 0:
+            break
+        with quietly():
+            effect = column_effect(model, X, evidence.names.index(one.name), one.name)
+        if effect is not None:
+            effects.append(effect)
+    if not effects:
+        return None
+    rows = -(-len(effects) // 2)
+    figure = new_figure(8.0 if len(effects) > 1 else 4.4, 3.0 * rows + 0.3)
+    axes = figure.subplots(rows, min(len(effects), 2), squeeze=False).ravel()
+    for ax in axes[len(effects) :]:
+        ax.set_axis_off()
+    for ax, effect in zip(axes, effects, strict=False):
+        _draw(ax, evidence, effect)
+    what = "prediction" if evidence.regression else "probabilities"
+    text = (
+        f"The mean {what} if every sample had the same value of a column, and its own values of "
+        "all others. A flat line says that the column alone changes little."
+    )
+    return Html(paragraph(text) + picture(figure, f"Mean {what} by the value of a column."))
+
+
+def _draw(ax: Any, evidence: Evidence, effect: Effect) -> None:
+    """One effect: lines over numbers, points over categories."""
+    count, names = effect.means.shape[1], evidence.labels
+    shown = [1] if count == 2 and not evidence.regression else list(range(min(count, _MAX_CURVES)))
+    if count > _MAX_CURVES:  # the classes that change most
+        change = np.ptp(effect.means, axis=0)
+        shown = sorted(np.argsort(-change, kind="stable")[:_MAX_CURVES].tolist())
+    at = effect.values if effect.numeric else range(len(effect.values))
+    for code in shown:
+        colour, marker = class_style(code)
+        label = None if evidence.regression else short(names[code], 12)
+        style = "-" if effect.numeric else ""
+        ax.plot(at, effect.means[:, code], style, marker=marker, ms=4, color=colour, label=label)
+    if not effect.numeric:
+        texts = [short(str(value), 12) for value in effect.values]
+        ax.set_xticks(range(len(texts)), texts, rotation=90 if len(texts) > 4 else 0)
+    what = "prediction" if evidence.regression else "probability"
+    if len(shown) == 1 and not evidence.regression:
+        what = f"probability of {short(names[shown[0]], 12)}"
+    ax.set(xlabel=short(effect.name, 30), ylabel=what)
+    plain(ax, grid="y")
+    if len(shown) > 1:
+        legend_above(ax)

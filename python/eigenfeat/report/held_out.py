@@ -1,0 +1,192 @@
+"""Predictions of samples by models that were fitted without them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
+
+from eigenfeat._base.types import Codes
+from eigenfeat._base.validation import show
+
+__all__ = ["HeldOut", "Part", "cross_predict", "held_out_parts", "origin", "taken"]
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A model and the samples that were held out of its fit."""
+
+    model: Any
+    rows: Codes
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Predictions of held-out samples.
+
+    Attributes
+    ----------
+    rows : (m,) array of int
+        Indices of the samples that were held out, in ascending order.
+    predicted : (m,) or (m, q) array
+        Predicted labels or numbers.
+    proba : (m, k) array or None
+        Probabilities of the classes of all samples; None without probabilities.
+    parts : list of Part
+    """
+
+    rows: Codes
+    predicted: NDArray[Any]
+    proba: NDArray[np.float64] | None
+    parts: list[Part]
+
+
+def held_out_parts(
+    y: NDArray[Any],
+    *,
+    holdout: float | None = None,
+    cv: int | None = None,
+    random_state: int = 0,
+    continuous: bool = False,
+) -> list[tuple[Codes, Codes]]:
+    """Indices of samples to fit on and to hold out, drawn at random and class by class.
+
+    Parameters
+    ----------
+    y : (n,) array
+        Labels, or numbers with `continuous`.
+    holdout : float, optional
+        Share of the samples to hold out once, between 0 and 1.
+    cv : int, optional
+        Number of folds, each held out once.
+    random_state : int
+    continuous : bool
+
+    Returns
+    -------
+    list of (train, held out)
+
+    Raises
+    ------
+    ValueError
+        If neither or both are given, or the samples do not suffice.
+    """
+    if (holdout is None) == (cv is None):
+        raise ValueError("holdout: expected a share here or folds in cv, got both or neither")
+    n = len(y)
+    if holdout is not None:
+        if not 0 < holdout < 1:
+            raise ValueError(f"holdout: expected a share between 0 and 1, got {holdout:g}")
+        kind = ShuffleSplit if continuous else StratifiedShuffleSplit
+        splitter: Any = kind(1, test_size=holdout, random_state=random_state)
+        name, least = "holdout", 2
+    else:
+        assert cv is not None
+        if not 2 <= cv <= n:
+            raise ValueError(f"cv: expected 2 to {n:,} folds, got {cv}")
+        kind = KFold if continuous else StratifiedKFold
+        splitter, name, least = kind(cv, shuffle=True, random_state=random_state), "cv", cv
+    counts = Counter() if continuous else Counter(np.asarray(y).tolist())
+    if counts and min(counts.values()) < least:
+        label = min(counts, key=counts.__getitem__)
+        raise ValueError(
+            f"{name}: expected at least {least} samples of each class, got {counts[label]} of "
+            f"class {show(label)}"
+        )
+    try:
+        return [(train, test) for train, test in splitter.split(np.zeros(n), y)]
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+
+
+def cross_predict(
+    estimator: Any,
+    X: Any,
+    y: NDArray[Any],
+    parts: Sequence[tuple[Codes, Codes]],
+    sample_weight: NDArray[np.float64] | None = None,
+) -> HeldOut:
+    """Fit a clone of an estimator for each part, and predict the samples that are held out.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A classifier or a regressor, whose fit this leaves unchanged.
+    X : (n, d) array, sparse matrix or data frame
+    y : (n,) array
+    parts : sequence of (train, held out)
+        As of `held_out_parts`.
+    sample_weight : (n,) array, optional
+
+    Returns
+    -------
+    HeldOut
+    """
+    classes = np.unique(y)
+    found: list[Part] = []
+    predictions, probabilities = [], []
+    for train, test in parts:
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight[train]}
+        model = clone(estimator).fit(taken(X, train), y[train], **weights)
+        held = taken(X, test)
+        predictions.append(np.asarray(model.predict(held)))
+        if callable(getattr(model, "predict_proba", None)):
+            proba = np.zeros((len(test), len(classes)))
+            proba[:, np.searchsorted(classes, model.classes_)] = model.predict_proba(held)
+            probabilities.append(proba)
+        found.append(Part(model, test))
+    rows = np.concatenate([test for _, test in parts])
+    order = np.argsort(rows)
+    return HeldOut(
+        rows[order],
+        np.concatenate(predictions)[order],
+        np.concatenate(probabilities)[order] if probabilities else None,
+        found,
+    )
+
+
+def taken(X: Any, rows: Codes) -> Any:
+    """Samples by their indices."""
+    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+
+
+def origin(
+    seen_in_fit: bool | None, holdout: float | None, cv: int | None, unit: str = "samples"
+) -> tuple[str, str]:
+    """Which samples figures come from, as a short name and as a sentence.
+
+    Parameters
+    ----------
+    seen_in_fit : bool or None
+        Whether the samples had a part in the model's fit; None if that is not known.
+    holdout, cv : float or None, int or None
+        As of `held_out_parts`.
+    unit : str
+        What samples are called.
+    """
+    if holdout is not None:
+        return "held out", (
+            f"Figures come from {holdout:.0%} of the {unit}, predicted by a new fit of the model, "
+            f"with its parameters, to the other {unit}."
+        )
+    if cv is not None:
+        return "cross-validated", (
+            f"Figures are cross-validated: the {unit} of each of {cv} folds are predicted by a new "
+            f"fit of the model, with its parameters, to the {unit} of the other folds."
+        )
+    if seen_in_fit is None:
+        return "not known", (
+            f"Figures come from the saved model. Whether it was fitted to these {unit} is not "
+            "known; if it was, the figures are too good."
+        )
+    if seen_in_fit:
+        return "training", (
+            f"Figures come from {unit} that the model was fitted to, and are too good."
+        )
+    return "other files", "Figures come from files that differ from those of the fit."

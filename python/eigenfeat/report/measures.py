@@ -1,0 +1,321 @@
+"""Measures of predictions, each beside that of a model that ignores the columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import (
+    average_precision_score,
+    confusion_matrix,
+    log_loss,
+    mean_absolute_error,
+    precision_recall_fscore_support,
+    r2_score,
+    roc_auc_score,
+    root_mean_squared_error,
+)
+
+from eigenfeat._base.validation import show
+
+__all__ = [
+    "ClassMeasures",
+    "ClassificationMeasures",
+    "RegressionMeasures",
+    "classification_measures",
+    "regression_measures",
+]
+
+_MAX_RANKED = 20_000_000  # probabilities that are ranked by class; areas of more are left out
+_MAX_NAMED = 3  # classes in a sentence
+
+_Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ClassMeasures:
+    """How well one class is found.
+
+    Attributes
+    ----------
+    label : object
+    samples : int
+        Number of samples of the class.
+    share : float
+        Their share in the weight of all samples, which a constant prediction has as its average
+        precision.
+    precision, recall, f1 : float
+        NaN where they are not defined.
+    auc, average_precision : float or None
+        Areas under the curves of the class against all others; None without probabilities.
+    """
+
+    label: Any
+    samples: int
+    share: float
+    precision: float
+    recall: float
+    f1: float
+    auc: float | None = None
+    average_precision: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class ClassificationMeasures:
+    """Measures of a classification.
+
+    Attributes
+    ----------
+    n_samples, errors : int
+        Numbers of samples, and of those that are predicted wrongly.
+    accuracy, standard_error : float
+        Share of the weight that is predicted correctly, and its standard error.
+    most_common, majority_accuracy, majority_errors : object, float, int
+        The most common class, and the accuracy and the errors of always predicting it.
+    balanced_accuracy, chance : float
+        Mean recall of the classes, and that of any constant prediction.
+    log_loss : float or None
+        Mean log loss; None without probabilities.
+    prior_log_loss : float
+        Log loss of the shares of the classes among these samples.
+    auc : float or None
+        Area under the ROC curve; with more than two classes, the mean of the classes against all
+        others. A constant prediction has 0.5.
+    rarest, average_precision, base_rate : object, float or None, float
+        The rarest class, the area under its precision-recall curve, and its share, which is the
+        area of a constant prediction.
+    by_class : list of ClassMeasures
+    confusion : (k, k) array of int
+        Numbers of samples: true classes in rows, predicted ones in columns.
+    """
+
+    n_samples: int
+    errors: int
+    accuracy: float
+    standard_error: float
+    most_common: Any
+    majority_accuracy: float
+    majority_errors: int
+    balanced_accuracy: float
+    chance: float
+    log_loss: float | None
+    prior_log_loss: float
+    auc: float | None
+    rarest: Any
+    average_precision: float | None
+    base_rate: float
+    by_class: list[ClassMeasures]
+    confusion: NDArray[np.int64]
+
+    @property
+    def classes(self) -> list[Any]:
+        """Labels of the classes."""
+        return [one.label for one in self.by_class]
+
+    def verdict(self, unit: str = "samples") -> str:
+        """Say in sentences how the predictions compare with those of a constant.
+
+        Parameters
+        ----------
+        unit : str
+            What samples are called.
+        """
+        name, rate = show(self.most_common), self.errors / self.n_samples
+        amount = f"{self.errors:,} errors in {self.n_samples:,} {unit} ({rate:.1%})"
+        always = f"always predicting {name} makes {self.majority_errors:,}"
+        if self.accuracy > self.majority_accuracy:
+            parts = [f"{amount}; {always}."]
+        else:
+            parts = [f"No better than a constant: {amount}; {always}."]
+        missed = [one for one in self.by_class if one.samples and one.recall == 0]
+        for one in missed[:_MAX_NAMED]:
+            parts.append(f"None of the {one.samples:,} {unit} of class {show(one.label)} is found.")
+        if len(missed) > _MAX_NAMED:
+            parts.append(f"Nor is any of {len(missed) - _MAX_NAMED:,} other classes.")
+        if self.log_loss is not None and self.log_loss >= self.prior_log_loss:
+            parts.append("The probabilities are no better than the shares of the classes.")
+        return " ".join(parts)
+
+    def compared(self) -> list[tuple[str, float, float, str]]:
+        """Name, value, value of a constant prediction, and what that is, of each measure.
+
+        The measures that a constant prediction cannot make look good come first.
+        """
+        rows = [("balanced accuracy", self.balanced_accuracy, self.chance, "any constant")]
+        if self.auc is not None:
+            over = "" if len(self.by_class) == 2 else ", mean of the classes"
+            rows.append((f"AUC{over}", self.auc, 0.5, "any constant"))
+        is_rare = self.base_rate < 0.5 * self.chance or len(self.by_class) == 2
+        if self.average_precision is not None and is_rare:
+            name = f"average precision of {show(self.rarest, 24)}"
+            rows.append((name, self.average_precision, self.base_rate, "share of the class"))
+        if self.log_loss is not None:
+            rows.append(("log loss", self.log_loss, self.prior_log_loss, "shares of the classes"))
+        always = f"always {show(self.most_common, 24)}"
+        rows.append(("accuracy", self.accuracy, self.majority_accuracy, always))
+        return rows
+
+    def as_dict(self) -> dict[str, Any]:
+        """The measures as JSON can hold them, None where a number is not defined."""
+        return _plain(asdict(self)) | {"classes": self.classes}
+
+
+@dataclass(frozen=True)
+class RegressionMeasures:
+    """Measures of a regression.
+
+    Attributes
+    ----------
+    n_samples : int
+    root_mean_squared_error, mean_absolute_error : float
+    r2 : float
+        Share of the variance that is explained; NaN for one sample.
+    mean_root_mean_squared_error, mean_mean_absolute_error : float
+        Errors of predicting the mean of these samples, whose R^2 is 0.
+    """
+
+    n_samples: int
+    root_mean_squared_error: float
+    mean_absolute_error: float
+    r2: float
+    mean_root_mean_squared_error: float
+    mean_mean_absolute_error: float
+
+    def verdict(self, unit: str = "samples") -> str:
+        """Say in a sentence how the predictions compare with the mean; see above."""
+        better = self.root_mean_squared_error < self.mean_root_mean_squared_error
+        start = "" if better else "No better than the mean: "
+        return (
+            f"{start}root mean squared error {self.root_mean_squared_error:.6g} in "
+            f"{self.n_samples:,} {unit}; the mean has {self.mean_root_mean_squared_error:.6g}."
+        )
+
+    def compared(self) -> list[tuple[str, float, float, str]]:
+        """Name, value, value of the mean, and what that is, of each measure."""
+        by = "mean of the target"
+        return [
+            ("R^2", self.r2, 0.0, by),
+            (
+                "root mean squared error",
+                self.root_mean_squared_error,
+                self.mean_root_mean_squared_error,
+                by,
+            ),
+            ("mean absolute error", self.mean_absolute_error, self.mean_mean_absolute_error, by),
+        ]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The measures as JSON can hold them, None where a number is not defined."""
+        return dict(_plain({one.name: getattr(self, one.name) for one in fields(self)}))
+
+
+def classification_measures(
+    classes: Sequence[Any],
+    true: NDArray[np.integer[Any]],
+    predicted: NDArray[np.integer[Any]],
+    proba: _Array | None = None,
+    sample_weight: _Array | None = None,
+) -> ClassificationMeasures:
+    """Measure predicted classes and probabilities.
+
+    Parameters
+    ----------
+    classes : (k,) sequence
+        Labels.
+    true, predicted : (n,) arrays of int
+        Indices of the true and of the predicted classes.
+    proba : (n, k) array, optional
+        Probabilities of the classes.
+    sample_weight : (n,) array, optional
+        Weights of the samples.
+
+    Returns
+    -------
+    ClassificationMeasures
+    """
+    k, n = len(classes), len(true)
+    labels = np.arange(k)
+    weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    share = np.bincount(true, weight, minlength=k) / weight.sum()
+    counts = np.bincount(true, minlength=k)
+    accuracy = float(np.average(true == predicted, weights=weight))
+    size = weight.sum() ** 2 / (weight**2).sum()  # number of equal samples of this precision
+    common = int(share.argmax())
+    rarest = int(np.where(counts > 0, share, np.inf).argmin())
+
+    precision, recall, f1, _ = precision_recall_fscore_support(
+        true, predicted, labels=labels, sample_weight=weight, zero_division=np.nan
+    )
+    recall = np.where(counts > 0, recall, np.nan)
+    loss, areas = None, np.full((k, 2), np.nan)
+    ranked = proba is not None and proba.size <= _MAX_RANKED
+    if proba is not None:
+        proba = np.asarray(proba, dtype=np.float64)
+        proba = proba / proba.sum(axis=1, keepdims=True)
+        loss = float(log_loss(true, proba, labels=labels, sample_weight=weight))
+    for code in labels if ranked else ():
+        if 0 < counts[code] < n:
+            assert proba is not None
+            each = (true == code, proba[:, code])
+            areas[code] = (
+                roc_auc_score(*each, sample_weight=weight),
+                average_precision_score(*each, sample_weight=weight),
+            )
+    by_class = [
+        ClassMeasures(
+            label, int(counts[c]), float(share[c]), float(precision[c]), float(recall[c]),
+            float(f1[c]), *(float(area) if ranked else None for area in areas[c]),
+        )
+        for c, label in enumerate(classes)
+    ]  # fmt: skip
+    known = ~np.isnan(areas[:, 0])
+    constant = np.broadcast_to(share, (n, k))
+    return ClassificationMeasures(
+        n_samples=n,
+        errors=int((true != predicted).sum()),
+        accuracy=accuracy,
+        standard_error=float(np.sqrt(accuracy * (1 - accuracy) / size)),
+        most_common=classes[common],
+        majority_accuracy=float(share[common]),
+        majority_errors=int(n - counts[common]),
+        balanced_accuracy=float(np.nanmean(recall)),
+        chance=1.0 / int((counts > 0).sum()),
+        log_loss=loss,
+        prior_log_loss=float(log_loss(true, constant, labels=labels, sample_weight=weight)),
+        auc=float(areas[known, 0].mean()) if known.any() else None,
+        rarest=classes[rarest],
+        average_precision=by_class[rarest].average_precision if known.any() else None,
+        base_rate=float(share[rarest]),
+        by_class=by_class,
+        confusion=confusion_matrix(true, predicted, labels=labels),
+    )
+
+
+def regression_measures(
+    true: _Array, predicted: _Array, sample_weight: _Array | None = None
+) -> RegressionMeasures:
+    """Measure predicted numbers (n,) or (n, q) of samples with weights (n,)."""
+    true = np.asarray(true, dtype=np.float64)
+    mean = np.broadcast_to(np.average(true, axis=0, weights=sample_weight), true.shape)
+    options = {"sample_weight": sample_weight}
+    return RegressionMeasures(
+        n_samples=len(true),
+        root_mean_squared_error=float(root_mean_squared_error(true, predicted, **options)),
+        mean_absolute_error=float(mean_absolute_error(true, predicted, **options)),
+        r2=float(r2_score(true, predicted, **options)) if len(true) > 1 else np.nan,
+        mean_root_mean_squared_error=float(root_mean_squared_error(true, mean, **options)),
+        mean_mean_absolute_error=float(mean_absolute_error(true, mean, **options)),
+    )
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _plain(entry) for name, entry in value.items()}
+    if isinstance(value, list):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    return None if isinstance(value, float) and not np.isfinite(value) else value

@@ -1,0 +1,83 @@
+"""Sections of a report about a regression: predictions beside the truth, residuals, errors."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.metrics import PredictionErrorDisplay
+
+from eigenfeat.plotting.figures import new_figure, plain
+from eigenfeat.report.evidence import Evidence
+from eigenfeat.report.html import Html, paragraph, picture, table
+
+__all__ = ["regression_sections"]
+
+_MAX_POINTS = 2000
+_SHOWN = 8  # largest errors
+_QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+
+
+def regression_sections(evidence: Evidence) -> dict[str, Html | None]:
+    """Sections by title; none for several outputs."""
+    if np.ndim(evidence.true) > 1:
+        return {}
+    return {
+        "Predictions": _predictions(evidence),
+        "Residuals": _residuals(evidence),
+        "Largest errors": _largest(evidence),
+    }
+
+
+def _predictions(evidence: Evidence) -> Html:
+    drawn = evidence.drawn(_MAX_POINTS)
+    figure = new_figure(5.6, 5.0)
+    ax = figure.subplots()
+    PredictionErrorDisplay(y_true=drawn.true, y_pred=drawn.predicted).plot(
+        ax=ax,
+        kind="actual_vs_predicted",
+        scatter_kwargs={"s": 14, "alpha": 0.5, "color": "#2166ac", "lw": 0},
+        line_kwargs={"color": "#5b6875"},
+    )
+    ax.set(xlabel="prediction", ylabel="true value")
+    plain(ax, grid="both")
+    caption = f"{len(drawn.true):,} samples; on the line, predictions are exact."
+    return picture(figure, caption)
+
+
+def _residuals(evidence: Evidence) -> Html:
+    residuals = np.asarray(evidence.true - evidence.predicted)
+    drawn = evidence.drawn(_MAX_POINTS)
+    figure = new_figure(7.8, 3.6)
+    left, right = figure.subplots(1, 2, width_ratios=[3, 2])
+    left.axhline(0, color="#5b6875", lw=1)
+    left.scatter(drawn.predicted, drawn.true - drawn.predicted, 12, "#2166ac", alpha=0.5, lw=0)
+    left.set(xlabel="prediction", ylabel="true value minus prediction")
+    right.hist(residuals, bins=30, color="#9aa5b1")
+    right.set(xlabel="true value minus prediction", ylabel="samples")
+    plain(left, right, grid="y")
+    low, *_, high = np.quantile(residuals, _QUANTILES)
+    text = (
+        f"The mean of the residuals is {residuals.mean():.4g}. Nine of ten predictions are between "
+        f"{abs(low):.4g} too high and {high:.4g} too low. A bend or a funnel in the left picture "
+        "shows where predictions are wrong in the same way, or less certain."
+        if low < 0 < high
+        else f"The mean of the residuals is {residuals.mean():.4g}: predictions are wrong in the "
+        "same way nearly everywhere."
+    )
+    return Html(paragraph(text) + picture(figure, "Residuals by prediction, and their numbers."))
+
+
+def _largest(evidence: Evidence) -> Html:
+    error = evidence.predicted - evidence.true
+    worst = np.argsort(-np.abs(error), kind="stable")[:_SHOWN]
+    lines = [
+        (
+            f"{at:,}",
+            f"{evidence.true[at]:.6g}",
+            f"{evidence.predicted[at]:.6g}",
+            f"{error[at]:+.4g}",
+        )
+        for at in worst
+    ]
+    note = "Samples are numbered from 0, in the order of this report."
+    head = ("sample", "true value", "prediction", "prediction too high by")
+    return Html(table(head, lines) + paragraph(note, kind="soft"))
