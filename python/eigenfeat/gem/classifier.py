@@ -19,12 +19,12 @@ from eigenfeat.gem.gem import GEM
 from eigenfeat.gem.layers import Depth, solve_layers
 from eigenfeat.linear.logistic import MultinomialLogit
 from eigenfeat.samples.blocks import RowBlocks
-from eigenfeat.samples.completion import complete
 from eigenfeat.samples.estimator import (
     BaseEstimator,
     Iterative,
     NestedEstimators,
     Verbose,
+    complete,
     is_valid,
     keep_completion,
     steps_of,
@@ -289,7 +289,7 @@ class GEMClassifier(
         """Samples to predict, checked and completed."""
         check_is_fitted(self, "logit_")
         X = validate_columns(self, X, reset=False, **input_options(X))
-        return complete(getattr(self, "completion_", None), X, self.n_threads)
+        return complete(self, X)
 
     def depth_options(self) -> Depth:
         """The parameters of the layers."""

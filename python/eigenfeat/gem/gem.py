@@ -24,10 +24,11 @@ from eigenfeat.pencils.contrasts import KINDS, Contrasts
 from eigenfeat.pencils.fitted_directions import FittedDirections, Solution, solve, try_scales
 from eigenfeat.pencils.options import PencilOptions
 from eigenfeat.samples.blocks import RowBlocks
-from eigenfeat.samples.completion import ALLOW_NAN, complete, refuse_missing
+from eigenfeat.samples.completion import ALLOW_NAN, refuse_missing
 from eigenfeat.samples.estimator import (
     BaseEstimator,
     Verbose,
+    complete,
     keep_completion,
     unchanged_on_error,
     validate_data,
@@ -318,7 +319,7 @@ class GEM(Verbose, FittedDirections, TransformerMixin, BaseEstimator):
         """
         result = self._solution
         rows = validate_data(self, X, reset=False, **ALLOW_NAN)
-        rows = complete(getattr(self, "completion_", None), rows, self.n_threads)
+        rows = complete(self, rows)
         return expand(
             rows,
             result.directions,

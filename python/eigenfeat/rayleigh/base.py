@@ -26,9 +26,10 @@ from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils import rayleigh_matrices as matrices
 from eigenfeat.pencils.fitted_directions import SolvedWhenRead
 from eigenfeat.samples.blocks import RowBlocks
-from eigenfeat.samples.completion import ALLOW_NAN, GaussianImputer, complete, refuse_missing
+from eigenfeat.samples.completion import ALLOW_NAN, GaussianImputer, refuse_missing
 from eigenfeat.samples.estimator import (
     BaseEstimator,
+    complete,
     encoded_names,
     given_blocks,
     keep_columns,
@@ -105,7 +106,7 @@ class OfMoments(SolvedWhenRead, BaseEstimator):
     def _rows(self, X: Any) -> Any:
         """Rows to predict or to project, checked and without missing entries."""
         rows = validate_data(self, X, reset=False, **self._checks)
-        return complete(getattr(self, "completion_", None), rows, self.n_threads)
+        return complete(self, rows)
 
 
 class RayleighTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OfMoments):

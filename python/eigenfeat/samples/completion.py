@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 __all__ = [
     "ALLOW_NAN",
     "GaussianImputer",
-    "complete",
     "completed",
+    "first_missing",
     "known_entries",
     "refuse_missing",
     "sampled",
@@ -371,35 +371,16 @@ def _shown_names(columns: npt.NDArray[np.intp], names: Sequence[str] | None) -> 
     return shown if len(first) == len(columns) else f"{shown} and {len(columns) - len(first)} more"
 
 
-def complete(
-    gaussian: GaussianImputer | None, X: Floats | csr_array, n_threads: int | None
-) -> Floats | csr_array:
-    """Complete new samples by the Gaussian of the training samples.
-
-    ValueError if entries are missing and the training samples were complete.
-    """
-    if gaussian is not None and gaussian.empty.any():
-        return gaussian.filled(X, n_threads)
-    if not has_missing(X):
-        return X
-    if gaussian is None:
-        raise ValueError(
-            f"X: expected complete samples, as in fit, got NaN in {_first_missing(X)}; fit to "
-            "samples that include missing entries, or complete the samples first, for example with "
-            "eigenfeat.early.GaussianCompletion"
-        )
-    return gaussian.filled(X, n_threads)
-
-
 def refuse_missing(X: Floats | csr_array) -> None:
     """ValueError for samples with NaN in `partial_fit`."""
     if has_missing(X):
         raise ValueError(
-            f"X: expected complete samples in partial_fit, got NaN in {_first_missing(X)}; fit "
+            f"X: expected complete samples in partial_fit, got NaN in {first_missing(X)}; fit "
             "accepts samples with missing entries, also in blocks"
         )
 
 
-def _first_missing(X: Any) -> str:
+def first_missing(X: Any, names: Sequence[str] | None = None) -> str:
+    """Row and column of the first missing entry, for a message."""
     row, column = np.argwhere(np.isnan(X))[0].tolist()
-    return f"row {row}, column {column}"
+    return f"row {row}, column {column if names is None else repr(names[column])}"

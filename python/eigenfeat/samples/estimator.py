@@ -23,6 +23,7 @@ from eigenfeat._base.labels import plain_labels
 from eigenfeat._base.threads import one_blas_thread
 from eigenfeat._base.validation import (
     FLOATS,
+    has_missing,
     is_table,
     naming_text,
     plain_rows,
@@ -36,11 +37,14 @@ from eigenfeat.samples.blocks import (
     stays_on_disk,
 )
 from eigenfeat.samples.columns import TableColumns, has_categories, warn_identifiers
+from eigenfeat.samples.completion import first_missing
 from eigenfeat.samples.dask_blocks import DaskBlocks, is_collection
 from eigenfeat.samples.weights import class_weighted, row_weights, weighted_rows
 
 if TYPE_CHECKING:
-    from eigenfeat._base.types import Targets, Weights
+    from scipy.sparse import csr_array
+
+    from eigenfeat._base.types import Floats, Targets, Weights
     from eigenfeat.samples.completion import GaussianImputer
 
 __all__ = [
@@ -52,6 +56,7 @@ __all__ = [
     "Verbose",
     "check_array",
     "class_weighted",
+    "complete",
     "encoded_names",
     "given_blocks",
     "is_valid",
@@ -123,6 +128,26 @@ def keep_completion(estimator: BaseEstimator, gaussian: GaussianImputer | None) 
     estimator.__dict__.pop("completion_", None)
     if gaussian is not None:
         estimator.completion_ = gaussian
+
+
+def complete(estimator: Any, X: Floats | csr_array) -> Floats | csr_array:
+    """Complete new samples by the Gaussian that `estimator` has learned from training samples.
+
+    ValueError if entries are missing and the training samples were complete.
+    """
+    gaussian: GaussianImputer | None = getattr(estimator, "completion_", None)
+    if gaussian is not None and gaussian.empty.any():
+        return gaussian.filled(X, estimator.n_threads)
+    if not has_missing(X):
+        return X
+    if gaussian is None:
+        raise ValueError(
+            "X: expected complete samples, as in fit, got NaN in "
+            f"{first_missing(X, encoded_names(estimator))}; fit to "
+            "samples that include missing entries, or complete the samples first, for example with "
+            "eigenfeat.early.GaussianCompletion"
+        )
+    return gaussian.filled(X, estimator.n_threads)
 
 
 def encoded_names(estimator: Any) -> Sequence[str] | None:

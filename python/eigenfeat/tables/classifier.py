@@ -18,11 +18,11 @@ from eigenfeat._base.types import ClassWeight, Floats, RandomState, Rows
 from eigenfeat._base.validation import show
 from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.samples.blocks import RowBlocks
-from eigenfeat.samples.completion import complete
 from eigenfeat.samples.estimator import (
     BaseEstimator,
     Iterative,
     Verbose,
+    complete,
     is_valid,
     steps_of,
     unchanged_on_error,
@@ -304,13 +304,13 @@ class TableClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstim
     def validated(self, X: Any) -> Any:
         """Samples to predict, checked and completed."""
         X = self.checked(X)
-        return complete(getattr(self, "completion_", None), X, self.n_threads)
+        return complete(self, X)
 
     def table(self, X: Any) -> Table:
         """Checked samples as views read them: completed, and clipped to their ranges in `fit`."""
         if hasattr(X, "toarray"):
             X = X.toarray()
-        filled = complete(getattr(self, "completion_", None), X, self.n_threads)
+        filled = complete(self, X)
         columns = _with_gaps(filled, np.isnan(X) if len(self.gaps_) else None, self.gaps_)
         low, high = self.statistics_.quantiles[[0, -1]]
         return self.statistics_.table(np.clip(columns, low, high), self.n_threads)

@@ -19,10 +19,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.types import Codes, Labels, RandomState, Weights
 from eigenfeat._base.validation import FLOATS, show
-from eigenfeat.samples.completion import complete, completed
+from eigenfeat.samples.completion import completed
 from eigenfeat.samples.estimator import (
     BaseEstimator,
     Verbose,
+    complete,
     encoded_names,
     keep_completion,
     unchanged_on_error,
@@ -275,7 +276,7 @@ class TableRegressor(Verbose, MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def _table(self, X: Any) -> Table:
         """Columns of new samples, completed and clipped to their ranges in `fit`."""
-        filled = complete(getattr(self, "completion_", None), X, self.n_threads)
+        filled = complete(self, X)
         columns = _with_gaps(filled, X, self.gaps_)
         low, high = self.statistics_.quantiles[[0, -1]]
         return self.statistics_.table(np.clip(columns, low, high), self.n_threads)
