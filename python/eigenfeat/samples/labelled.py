@@ -401,6 +401,7 @@ def scan_blocks(
     n_threads: int | None = None,
     allows_missing: bool = False,
     class_weight: ClassWeight = None,
+    mean_weight_1: bool = False,
 ) -> BlockSamples:
     """Scan blocks of labelled samples; a second pass fits the completion of missing entries.
 
@@ -414,6 +415,8 @@ def scan_blocks(
         Whether NaN is a missing entry, and not an error.
     class_weight
         Class weights, see `weights.class_factors`.
+    mean_weight_1
+        Whether to scale the weights to a mean of 1.
 
     Raises
     ------
@@ -429,6 +432,9 @@ def scan_blocks(
         raise ValueError("X: expected at least one sample, got none")
     check_some_weight(len(result.table) > 0)
     classes, unit = result.table.classes, weight_unit(result.heaviest)
+    n_weighted = sum(len(piece.codes) for piece in result.pieces)
+    if mean_weight_1 and result.weight is not None:
+        unit = result.weight / n_weighted
     check_classification_targets(np.repeat(classes, 3))
     if result.weight is not None:
         result.weight /= unit
@@ -436,7 +442,10 @@ def scan_blocks(
     if class_weight is not None:
         sums = _class_sums(result.pieces, classes) / unit
         factors = class_factors(class_weight, classes, sums)
-        factors = factors / weight_unit(float(factors.max()) * (result.heaviest / unit or 1.0))
+        if mean_weight_1:
+            factors = factors * (n_weighted / float(factors @ sums))
+        else:
+            factors = factors / weight_unit(float(factors.max()) * (result.heaviest / unit or 1.0))
         result.weight = float(factors @ sums)
         known = replace(known, class_factors=factors)
     samples = BlockSamples(blocks, known, result)

@@ -40,6 +40,7 @@ def prepare(
     small: bool = False,
     moments: bool = True,
     class_weight: ClassWeight = None,
+    mean_weight_1: bool = False,
 ) -> LabelledSamples:
     """Check the samples, labels and weights of a fit.
 
@@ -65,6 +66,8 @@ def prepare(
         Whether the first pass over blocks accumulates the moments of the classes.
     class_weight : dict, "balanced" or None
         Class weights, multiplied into `sample_weight`.
+    mean_weight_1 : bool
+        Whether to scale the weights to a mean of 1, so that a constant factor changes nothing.
 
     Returns
     -------
@@ -93,6 +96,7 @@ def prepare(
             moments=moments,
             allows_missing=allows_missing,
             class_weight=class_weight,
+            mean_weight_1=mean_weight_1,
             n_threads=n_threads,
         )
         keep_columns(estimator, blocks, samples.n_features)
@@ -108,6 +112,8 @@ def prepare(
         check_classification_targets(y)
         X, y, weight = weighted_rows(X, y, sample_weight)
         weight = class_weighted(class_weight, y, weight)
+        if mean_weight_1 and weight is not None:
+            weight = weight / weight.mean()
         samples = MemorySamples.completed(X, y, weight, n_threads, encoded_names(estimator))
     check_two_labels(samples.classes)
     keep_completion(estimator, samples.completion)

@@ -170,7 +170,7 @@ class TableClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstim
         y : (n,) array-like
             Labels; None with blocks, which contain labels and weights.
         sample_weight : (n,) array-like, optional
-            Nonnegative weights of the samples.
+            Nonnegative weights of the samples. A constant factor changes nothing.
 
         Returns
         -------
@@ -188,6 +188,7 @@ class TableClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstim
                 allows_missing=True,
                 small=True,
                 class_weight=self.class_weight,
+                mean_weight_1=True,
             )
             self.classes_ = rows.classes
             reason = _why_one_view(rows)
