@@ -69,7 +69,6 @@ __all__ = [
     "log_loss",
     "loss_at_best",
     "pool_folds",
-    "pool_loss",
     "pool_probabilities",
     "pool_weights",
     "temperature",
@@ -414,7 +413,7 @@ class HeldOutFolds:
 # multinomial logits is a multinomial logit on their features, side by side.
 
 
-_SAMPLES = 5.0  # weight of |w - 1 / V|^2 / 2, in samples
+_SAMPLES = 10.0  # weight of |w - prior|^2 / 2, in samples
 _SMALL = 0.08  # of the sum of weights: smaller ones are left out
 _LEFT = 1e-9  # of the log loss, that a step of Newton's method must bring
 _LEAST = 0.02  # the least sum of weights: one over the largest temperature
@@ -427,19 +426,22 @@ def loss_at_best(logits: _Array, codes: Codes, weight: _Array | None) -> tuple[f
     return log_loss(one, T), T
 
 
-def pool_weights(logits: Sequence[_Array], codes: Codes, weight: _Array | None) -> _Array:
+def pool_weights(
+    logits: Sequence[_Array], codes: Codes, weight: _Array | None, prior: _Array | None = None
+) -> _Array:
     """Weights (V,) of classifiers with these logits (m, k) of the same samples.
 
-    Classifiers with less than 8% of the sum of weights, and those that have equal
-    probabilities for all samples, get 0. Where none is better than
-    equal probabilities, the best one has weight 0.02.
+    The weights are pulled to `prior` (V,), of sum 1; equal shares by default. Classifiers with less
+    than 8% of the sum of weights, and those that have equal probabilities for all samples, get 0.
+    Where no classifier is better than equal probabilities, the best one has weight 0.02.
     """
     L = np.stack([_log_probabilities(one) for one in logits])
+    prior = np.full(len(L), 1.0 / len(L)) if prior is None else prior
     keep = np.ptp(L, axis=2).max(axis=1) > 1e-6
     w = np.zeros(len(L))
     while keep.any():
         w[:] = 0.0
-        w[keep] = _weights(L[keep], codes, weight)
+        w[keep] = _weights(L[keep], codes, weight, prior[keep] / prior[keep].sum())
         small = keep & (w < _SMALL * w.sum())
         if not small.any():
             break
@@ -448,13 +450,6 @@ def pool_weights(logits: Sequence[_Array], codes: Codes, weight: _Array | None) 
         best = int(np.argmin([loss_at_best(one, codes, weight)[0] for one in logits]))
         w[best] = _LEAST
     return w
-
-
-def pool_loss(logits: Sequence[_Array], codes: Codes, weight: _Array | None) -> float:
-    """Log loss of the pool of classifiers with these logits, at its weights."""
-    L = np.stack([_log_probabilities(one) for one in logits])
-    z = _combined(_weights(L, codes, weight), L)
-    return log_loss([(z, codes, weight)], 1.0)
 
 
 def pool_probabilities(logits: Sequence[_Array], weights: _Array) -> _Array:
@@ -479,7 +474,7 @@ def _log_probabilities(z: _Array) -> _Array:
 
 
 @one_blas_thread()
-def _weights(L: _Array, codes: Codes, weight: _Array | None) -> _Array:
+def _weights(L: _Array, codes: Codes, weight: _Array | None, prior: _Array) -> _Array:
     count, n, k = L.shape
     share = np.full(n, 1.0 / n) if weight is None else weight / weight.sum()
     samples = float(n) if weight is None else 1.0 / float((share * share).sum())
@@ -490,7 +485,6 @@ def _weights(L: _Array, codes: Codes, weight: _Array | None) -> _Array:
     aimed = np.einsum("vnk,nk->v", L, T)
 
     pull = _SAMPLES / samples
-    start = np.full(count, 1.0 / count)
 
     def terms(w: _Array) -> tuple[float, _Array, _Array]:
         z = _combined(w, L)
@@ -498,15 +492,15 @@ def _weights(L: _Array, codes: Codes, weight: _Array | None) -> _Array:
         P = np.exp(z - largest)
         total = P.sum(axis=1, keepdims=True)
         value = (share * (np.log(total) + largest)[:, 0]).sum()
-        value += 0.5 * pull * ((w - start) @ (w - start)) - w @ aimed
+        value += 0.5 * pull * ((w - prior) @ (w - prior)) - w @ aimed
         P /= total
         means = np.einsum("vnk,nk->vn", L, P)
         squares = (L * np.sqrt(share[:, None] * P)).reshape(count, -1)
         hessian = squares @ squares.T - (means * share) @ means.T + pull * np.eye(count)
-        return float(value), means @ share - aimed + pull * (w - start), hessian
+        return float(value), means @ share - aimed + pull * (w - prior), hessian
 
     # Newton's method, whose model with weights >= 0 is a problem of least squares.
-    w, (value, gradient, hessian) = start, terms(start)
+    w, (value, gradient, hessian) = prior, terms(prior)
     for _ in range(_MOST_STEPS):
         R = np.linalg.cholesky(hessian).T
         step = nnls(R, solve_triangular(R, hessian @ w - gradient, trans=1))[0] - w

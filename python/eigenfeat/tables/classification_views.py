@@ -278,11 +278,12 @@ class LogitView(View):
             n = sum(len(part[0]) for part in found)
             if len(found) < len(folds.parts) and len(penalties) > 1 and n >= _MIN_CHOOSING:
                 so_far = [np.concatenate(parts) for parts in zip(*found, strict=True)]
-                best, _ = _best(so_far, codes[:n], None if weight is None else weight[:n])
+                best = _best(so_far, codes[:n], None if weight is None else weight[:n])
                 near = slice(max(best - 1, 0), best + 2)
                 penalties, found = penalties[near], [part[near] for part in found]
         logits = [np.concatenate(parts) for parts in zip(*found, strict=True)]
-        best, loss = _best(logits, codes, weight)
+        best = _best(logits, codes, weight)
+        loss = loss_at_best(logits[best], codes, weight)[0]
         start = None if whole is None else starts[best]
         return Trial(logits[best], loss, penalties[best], start)
 
@@ -322,7 +323,7 @@ class FixedView(LogitView):
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.common = self.bounded = name == "kernel"
+        self.common, self.bounded = name != "splines", name == "kernel"
         self.ridge = _RIDGES.get(name, 0.5)
 
     def features(self, table: Table, n_threads: int | None) -> Any:
@@ -699,8 +700,20 @@ def _never(logits: _Array) -> bool:
     return False
 
 
-def _best(logits: Sequence[_Array], codes: Codes, weight: _Array | None) -> tuple[int, float]:
-    """Place of the least log loss, each at its own temperature, and that log loss."""
-    losses = [loss_at_best(one, codes, weight)[0] for one in logits]
-    best = int(np.argmin(losses))
-    return best, losses[best]
+def _best(logits: Sequence[_Array], codes: Codes, weight: _Array | None) -> int:
+    """Place of the largest penalty whose log loss is within a standard error of the least.
+
+    `logits` go from large to small penalties. The one-standard-error rule (Breiman et al. 1984)
+    keeps the noise of few held-out samples from choosing a small penalty.
+    """
+    share = np.full(len(codes), 1.0 / len(codes)) if weight is None else weight / weight.sum()
+    losses = [-log_probabilities(one)[np.arange(len(codes)), codes] for one in logits]
+    means = np.array([share @ one for one in losses])
+    least = int(np.argmin(means))
+    for place in range(least):
+        excess = losses[place] - losses[least]
+        mean = means[place] - means[least]
+        variance = share @ (excess - mean) ** 2 * (share @ share)
+        if mean <= np.sqrt(variance):
+            return place
+    return least

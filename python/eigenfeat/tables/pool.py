@@ -36,7 +36,8 @@ _Array = NDArray[np.float64]
 
 # bench/tables.py and bench/large_tables.py show the effect of the following numbers.
 _FOLDS = ((300, 10), (MANY_SAMPLES, 5))  # samples, and folds up to so many
-_SHARE_HELD_OUT, _MAX_HELD, _MAX_TRAINED = 4, 5_000, 20_000  # of the one fold beyond
+_ONE_OF, _MAX_HELD, _MAX_TRAINED = 4, 5_000, 20_000  # folds and samples of the one fold beyond
+_PRIOR_OF_COLUMNS = 0.5  # prior weight of the view "columns"
 _SHARE_OF_TRIALS = 0.6  # of the time limit, after which no further view is tried
 _SAMPLES_AT_ONCE = 4_096  # of a prediction
 _MAX_WORKERS = 8
@@ -122,7 +123,8 @@ def fit_pool(
     held = folds.held
     logits = [log_probabilities(trial.logits) for trial in trials.values()]
     weight = None if samples.weight is None else samples.weight[held]
-    weights = pool_weights(logits, samples.codes[held], weight)
+    prior = _prior(list(trials))
+    weights = pool_weights(logits, samples.codes[held], weight, prior)
     out = []
     for (name, trial), w in zip(trials.items(), weights, strict=True):
         one = PooledView(name, float(w), trial.log_loss, seconds[name], note="weight 0")
@@ -142,7 +144,7 @@ def fit_pool(
     out += [PooledView(name, 0.0, note=ended) for name in views if name not in trials]
     if len(folds.parts) == 1:
         return out, None
-    return out, _out_of_fold(logits, folds, samples)
+    return out, _out_of_fold(logits, prior, folds, samples)
 
 
 def pooled_logits(views: Sequence[PooledView], table: Table, n_threads: int | None) -> _Array:
@@ -177,7 +179,7 @@ def _draw_folds(samples: Samples) -> Folds:
     count = next((folds for most, folds in _FOLDS if n <= most), 1)
     if count > 1:
         return Folds(pool_folds(samples.codes, k, count, random), n)
-    train, held = pool_folds(samples.codes, k, _SHARE_HELD_OUT, random)[0]
+    train, held = pool_folds(samples.codes, k, _ONE_OF, random)[0]
     drawn = [
         part[draw_subsample(len(part), most, samples.codes[part])]
         for part, most in ((train, _MAX_TRAINED), (held, _MAX_HELD))
@@ -185,7 +187,15 @@ def _draw_folds(samples: Samples) -> Folds:
     return Folds([(drawn[0], drawn[1])], n)
 
 
-def _out_of_fold(logits: Sequence[_Array], folds: Folds, samples: Samples) -> _Array:
+def _prior(names: Sequence[str]) -> _Array:
+    """Weights that few samples keep: a half for the view "columns", the rest in equal parts."""
+    is_simple = np.array(names) == "columns"
+    if is_simple.all() or not is_simple.any():
+        return np.full(len(names), 1.0 / len(names))
+    return np.where(is_simple, _PRIOR_OF_COLUMNS, (1.0 - _PRIOR_OF_COLUMNS) / (len(names) - 1))
+
+
+def _out_of_fold(logits: Sequence[_Array], prior: _Array, folds: Folds, samples: Samples) -> _Array:
     """Probabilities (n, k) by weights of the other folds; NaN for samples that are in no fold."""
     out = np.full((samples.rows.n_samples, len(samples.classes)), np.nan)
     held = folds.held
@@ -196,8 +206,7 @@ def _out_of_fold(logits: Sequence[_Array], folds: Folds, samples: Samples) -> _A
         inside, rest = fold == i, fold != i
         if not rest.any():
             return out
-        w = pool_weights(
-            [one[rest] for one in logits], codes[rest], None if weight is None else weight[rest]
-        )
+        others = [one[rest] for one in logits]
+        w = pool_weights(others, codes[rest], None if weight is None else weight[rest], prior)
         out[some] = pool_probabilities([one[inside] for one in logits], w)
     return out

@@ -74,8 +74,12 @@ class TableStatistics(OmitsCaches):
 
     Attributes
     ----------
-    mean, scale : (D,) arrays
-        Means and standard deviations; 0 for a column without spread.
+    mean : (D,) array
+        Means.
+    scale : (D,) array
+        Standard deviations, or half the difference of two values, which is the largest deviation of
+        such a column (Gelman 2008); 0 for a column without spread. A penalty of standardised
+        columns then shrinks rare categories most.
     indicator : (D,) array of bool
         Columns of two values, which have neither splines nor ranks.
     quantiles : (Q, D) array
@@ -127,9 +131,10 @@ class TableStatistics(OmitsCaches):
             first = np.searchsorted(ascending, quantiles[:, j])
             below[:, j] = ascending[np.maximum(first - 1, 0)]
             indicator[j] = np.count_nonzero(np.diff(ascending)) <= 1
+        half = quantiles[-1] / 2 - quantiles[0] / 2
         return cls(
             mean * unit,
-            np.where(constant, 0.0, spread * unit),
+            np.where(constant, 0.0, np.where(indicator, half, spread * unit)),
             indicator,
             quantiles,
             below,

@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from eigenfeat import GEMClassifier, TableClassifier, TableRegressor
-from eigenfeat.linear.held_out import pool_folds, pool_loss, pool_weights
+from eigenfeat.linear.held_out import pool_folds, pool_probabilities, pool_weights
 from eigenfeat.tables.classification_views import VIEWS
 from eigenfeat.tables.views import Interactions, Kernel, TableStatistics, bin_tables
 from eigenfeat.tables.views import _ranked as ranked
@@ -259,6 +259,7 @@ def logits(seed, count=3, n=150, k=4):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_pool_weights_minimise_the_penalised_log_loss(weighted):
     L, y = logits(0)
+    prior = np.array([0.2, 0.5, 0.3])
     n, k = L[0].shape
     weight = np.random.RandomState(3).uniform(0.5, 2.0, n) if weighted else None
     share = np.full(n, 1 / n) if weight is None else weight / weight.sum()
@@ -267,16 +268,15 @@ def test_pool_weights_minimise_the_penalised_log_loss(weighted):
     targets = np.full((n, k), wrong)
     targets[np.arange(n), y] = 1 - (k - 1) * wrong
     stacked = np.stack([np.maximum(log_softmax(one, axis=1), -30) for one in L])
-    w = pool_weights(L, y, weight)
-    used = np.flatnonzero(w > 0)  # weights below a hundredth are left out
-    stacked, count = stacked[used], len(used)
+    w = pool_weights(L, y, weight, prior)
+    used = np.flatnonzero(w > 0)  # small weights are left out
+    stacked, count, start = stacked[used], len(used), prior[used] / prior[used].sum()
     assert count >= 2
 
     def objective(w):
         z = log_softmax(np.tensordot(w, stacked, 1), axis=1)
-        return -share @ (targets * z).sum(axis=1) + 5 * ((w - 1 / count) ** 2).sum() / (2 * samples)
+        return -share @ (targets * z).sum(axis=1) + 10 * ((w - start) ** 2).sum() / (2 * samples)
 
-    start = np.ones(count) / count
     best = minimize(objective, start, bounds=[(0, None)] * count, method="L-BFGS-B").fun
     assert (w >= 0).all()
     assert objective(w[used]) <= best + 1e-7
@@ -287,7 +287,11 @@ def test_a_view_that_knows_nothing_gets_no_weight_and_a_good_one_lowers_the_loss
     flat = np.zeros_like(L[0])
     w = pool_weights([L[0], flat], y, None)
     assert w[1] == 0.0
-    assert pool_loss(L[:2], y, None) < pool_loss(L[:1], y, None)
+    loss = [
+        -np.log(pool_probabilities(some, pool_weights(some, y, None))[np.arange(len(y)), y]).mean()
+        for some in (L[:1], L[:2])
+    ]
+    assert loss[1] < loss[0]
 
 
 # ---- the classifier ------------------------------------------------------------------------------
@@ -368,6 +372,18 @@ def test_small_tables_have_the_log_loss_of_logistic_regression_or_less():
     linear = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)).fit(A, a)
     ours = log_loss(b, TableClassifier().fit(A, a).predict_proba(B))
     assert ours <= log_loss(b, linear.predict_proba(B)) + 0.02
+
+
+def test_forty_samples_of_a_linear_truth_cost_little_over_logistic_regression():
+    ours, linear = [], []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((1_040, 10))
+        y = X[:, :4] @ [1.0, 0.7, -0.7, 0.5] + 0.5 * rng.logistic(size=len(X)) > 0
+        for losses, model in ((ours, TableClassifier()), (linear, LogisticRegression())):
+            model.fit(X[:40], y[:40])
+            losses.append(log_loss(y[40:], model.predict_proba(X[40:])))
+    assert np.mean(ours) <= 1.05 * np.mean(linear)
 
 
 def test_samples_without_weight_have_no_part():
