@@ -3,12 +3,12 @@ r"""Choose a tau at which a required share of early labels is final: learn, then
 tau is a promise of the completion model. On samples that were not used for fitting, the share of
 early labels that are final is a mean of independent trials, for every model. The hypotheses "at
 :math:`\tau_j` the agreement is below the required share" are tested from the strictest
-:math:`\tau_j` to looser ones, each by the exact binomial (Clopper-Pearson) bound at the whole
-level, and the first that is not rejected ends the sequence. The probability that the last one
-rejected was true is at most 1 - confidence, for any number of hypotheses: to reject a true one the
-first true one must have been rejected (fixed-sequence testing). By class, a hypothesis is "at
-:math:`\tau_j` the agreement of some class is below the required share". It is rejected where the
-bounds of all classes reach this share, which needs no correction for their number.
+:math:`\tau_j` to looser ones, each by the exact binomial (Clopper-Pearson) bound at the full level,
+until a hypothesis is not rejected. The probability of a false rejection is at most 1 - confidence
+for any number of hypotheses: it implies that the first true hypothesis was rejected
+(fixed-sequence testing). By class, the hypothesis is "at :math:`\tau_j` the agreement of a class is
+below the required share". It is rejected if the bounds of all classes reach the share, which needs
+no correction for the number of classes.
 """
 
 from __future__ import annotations
@@ -32,8 +32,7 @@ __all__ = ["Calibration", "NotCertifiedError", "calibrate"]
 
 _Array = NDArray[np.float64]
 
-# Logits from 1 - 1e-6 to 1e-8: "quadratic" sets need as little as 1e-6 for what "pairwise" does
-# at 0.99.
+# From 1e-8 to 1 - 1e-6: at tau 1e-6, "quadratic" sets may decide as late as "pairwise" at 0.99.
 GRID = expit(np.linspace(-18.4, 13.8, 160))
 
 
@@ -54,12 +53,12 @@ class Calibration:
     held_out_agreement : (p,) array
         Agreement on the held-out samples at each tau.
     lower : (p,) array
-        One-sided lower bounds of the agreement, each alone with the given confidence; by class, of
-        the class with the smallest bound.
+        One-sided lower bound of the agreement at each tau, with the given confidence; by class, the
+        smallest bound.
     mean_time : (p,) array
         Mean number of samples to a decision.
     accuracy : (p,) array or None
-        Accuracy of the early labels, where the true labels were given.
+        Accuracy of the early labels, if true labels were given.
     chosen : int
         Index of the chosen tau: the agreement there is at least `agreement`, with the confidence.
         -1 if there is none.
@@ -84,14 +83,14 @@ class Calibration:
         wanted = f"agreement {self.agreement:g} with confidence {self.confidence:g}"
         if self.chosen < 0:
             return (
-                f"{wanted}: not shown by {self.n} rows; at the strictest tau {self.tau[-1]:.6g} "
+                f"{wanted}: not shown by {self.n} samples; at the strictest tau {self.tau[-1]:.6g} "
                 f"{self.held_out_agreement[-1]:.4f} agree, at least {self.lower[-1]:.4f}"
             )
         k = self.chosen
         return (
             f"{wanted}: tau {self.tau[k]:.6g}, at which {self.held_out_agreement[k]:.4f} of "
-            f"{self.n} rows agree, at least {self.lower[k]:.4f}, after {self.mean_time[k]:.1f} "
-            "samples"
+            f"{self.n} samples agree, at least {self.lower[k]:.4f}, after {self.mean_time[k]:.1f} "
+            "values"
         )
 
 
@@ -109,11 +108,11 @@ class NotCertifiedError(ValueError):
         self.calibration = calibration
 
     def __str__(self) -> str:
-        return f"agreement: expected one that held-out rows can show, got {self.calibration}"
+        return f"agreement: expected one that held-out samples can show, got {self.calibration}"
 
 
 def last_rejected(lower: _Array, agreement: float) -> int:
-    """Where a sequence from the end, of bounds at least the agreement, stops; -1 at once."""
+    """Index of the first of the last bounds that all reach the agreement; -1 without any."""
     passed = np.asarray(lower >= agreement)[::-1]
     steps = len(passed) if passed.all() else int(passed.argmin())
     return len(passed) - steps if steps else -1
@@ -133,8 +132,8 @@ def calibrate(
     """Find the loosest tau whose agreement is certified, on samples that were not used for fitting.
 
     This replaces the correction of `ReliableClassifier.fit`: tau is that of the uncorrected rule.
-    It is certified by Clopper and Pearson's bounds and fixed-sequence testing, for samples drawn
-    like the held-out ones, whatever their distribution.
+    Clopper and Pearson's bounds and fixed-sequence testing certify it for samples drawn like the
+    held-out samples, for any distribution.
 
     Parameters
     ----------
@@ -158,8 +157,8 @@ def calibrate(
     Returns
     -------
     Calibration
-        `chosen` is -1 where nothing is certified. At least log(1 - confidence) / log(agreement)
-        samples are needed to certify anything, and then all must agree.
+        `chosen` is -1 if no tau is certified. At least log(1 - confidence) / log(agreement) samples
+        are needed, and then all of them must agree.
 
     Raises
     ------
@@ -181,7 +180,7 @@ def calibrate(
         model = model.uncorrected()
     if not hasattr(model, "predict"):
         raise ValueError(
-            f"model: expected a fitted classifier of incomplete rows, got {show(model)}"
+            f"model: expected a fitted classifier of incomplete samples, got {show(model)}"
         )
     complete = np.asarray(model.predict(X))
     truth = None if y is None else np.asarray(plain_labels(y))

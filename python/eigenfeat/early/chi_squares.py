@@ -4,17 +4,17 @@ Tails are Laplace inversions
 
 .. math:: P(Q > x) = -\frac{1}{2 \pi i} \int \prod_i (1 + 2 p w_i)^{-1/2} e^{p x} \frac{dp}{p}
 
-(Imhof 1961), taken by the trapezoidal rule along the parabola of steepest descent through the
-saddle point, where nothing oscillates: all weights, few or many, take as many nodes.
+(Imhof 1961), by the trapezoidal rule along the parabola of steepest descent through the saddle
+point, where the integrand does not oscillate: the number of nodes does not depend on the weights.
 
-The error is estimated: the rule is repeated with every third node, and as its error is cubed when
-the step is a third, the difference cubed says what is left. Where that is more than `TOLERANCE` of
-the tail, the bound of Laurent and Massart (2000, Lemma 1)
+A third of the step cubes the error of the rule. The error is therefore estimated by the cube of the
+difference from the rule with every third node. If it exceeds `TOLERANCE` times the tail, the bound
+of Laurent and Massart (2000, Lemma 1)
 
 .. math:: P(Q > \sum w + 2 |w|_2 \sqrt{s} + 2 w_{max} s) \le e^{-s}
 
-stands in. It also serves vectors that are too wide for eigenvalues, of which it needs three
-moments alone.
+is used instead. It is also used for vectors with too many entries for eigenvalues: it needs three
+moments only.
 
 References
 ----------
@@ -46,13 +46,13 @@ __all__ = [
 _Array = NDArray[np.float64]
 
 NODES = 60  # on half the parabola
-FEW_NODES = 30  # first attempt at a tail
-TOLERANCE = 1e-6  # of a tail
-BLOCK = 2**20  # complex numbers at a time
+FIRST_NODES = 30  # of the first attempt
+TOLERANCE = 1e-6  # relative to the tail
+BLOCK_NUMBERS = 2**20  # complex numbers in memory at a time
 MAX_CACHED = 20_000
-MANY_FEATURES = 512  # above, eigenvalues of correlations are bounded instead of computed
+MAX_EIGENVALUES = 512  # with more features, eigenvalues are bounded instead of computed
 
-BELOW = 5e-7  # relative margin of quantiles for numerical errors
+QUANTILE_MARGIN = 5e-7  # relative margin of quantiles for numerical errors
 
 _CACHE: dict[tuple[bytes, float], float] = {}
 
@@ -81,7 +81,7 @@ def moments_of(weights: _Array) -> _Array:
 
 def spectra_of(gaussians: list[tuple[list[PrefixGaussian], int]]) -> Spectra:
     """Return the spectra of the parts' Gaussians, each after a number of entries."""
-    if gaussians[0][0][0].gains.shape[1] > MANY_FEATURES:
+    if gaussians[0][0][0].gains.shape[1] > MAX_EIGENVALUES:
         return Spectra(
             None, np.stack([[m.correlation_moments(t) for m in ms] for ms, t in gaussians])
         )
@@ -123,7 +123,7 @@ def fresh_quantile(weights: _Array, level: _Array) -> _Array:
 
     To within `TOLERANCE` of the level, or a bound; 0 where all weights (n, m) are.
     """
-    wanted, level = level, (1 - BELOW) * level
+    wanted, level = level, (1 - QUANTILE_MARGIN) * level
     weights = weights[:, weights.any(axis=0)]  # entries that are missing in some pattern
     moments = moments_of(weights)
     bound = bounded_quantile(moments, level)
@@ -144,8 +144,8 @@ def fresh_quantile(weights: _Array, level: _Array) -> _Array:
             trial = x[active] + apart * value / density
         inside = (trial > low[active]) & (trial < high[active])
         trial = np.where(inside, trial, 0.5 * (low[active] + high[active]))
-        there = np.abs(apart) <= 0.02 * BELOW
-        trial = np.where(there, x[active], trial)  # the bracket may have moved past it
+        there = np.abs(apart) <= 0.02 * QUANTILE_MARGIN
+        trial = np.where(there, x[active], trial)  # even if the bracket excludes it
         ended = there | (np.abs(trial - x[active]) <= 1e-8 * x[active])
         x[active] = trial
         active = active[~ended & accurate[active]]
@@ -160,7 +160,7 @@ def bounded_quantile(moments: _Array, level: _Array) -> _Array:
 
 
 def bounded_tail(moments: _Array, x: _Array) -> _Array:
-    """The least level whose `bounded_quantile` is at most x; 1 up to the mean."""
+    """The smallest level whose `bounded_quantile` is at most x; 1 up to the mean."""
     apart, length, largest = x - moments[..., 0], moments[..., 1], moments[..., 2]
     with np.errstate(divide="ignore", invalid="ignore"):
         # The positive root of 2 largest r^2 + 2 length r = apart.
@@ -176,7 +176,7 @@ def _wilson_hilferty(moments: _Array, level: _Array) -> _Array:
 
 
 def _tails(
-    weights: _Array, x: _Array, counts: tuple[int, ...] = (FEW_NODES, NODES)
+    weights: _Array, x: _Array, counts: tuple[int, ...] = (FIRST_NODES, NODES)
 ) -> tuple[_Array, _Array, NDArray[np.bool_]]:
     """Tails, densities, and whether both are accurate."""
     n, m = weights.shape
@@ -184,23 +184,23 @@ def _tails(
     accurate = np.ones(n, dtype=bool)
     largest = weights.max(axis=1, initial=0.0)
     value[(largest == 0) & (x >= 0)] = 0.0
-    some = np.flatnonzero((largest > 0) & (x > 0))
+    left = np.flatnonzero((largest > 0) & (x > 0))
     for nodes in counts:
-        width = max(1, BLOCK // (nodes * max(m, 1)))
-        for begin in range(0, len(some), width):
-            rows = some[begin : begin + width]
+        width = max(1, BLOCK_NUMBERS // (nodes * max(m, 1)))
+        for begin in range(0, len(left), width):
+            rows = left[begin : begin + width]
             scale = largest[rows]
             value[rows], density[rows], accurate[rows] = _inverted(
                 weights[rows] / scale[:, None], x[rows] / scale, nodes
             )
             density[rows] /= scale
-        some = some[~accurate[some]]
+        left = left[~accurate[left]]
     return value, density, accurate
 
 
 def _inverted(w: _Array, x: _Array, count: int) -> tuple[_Array, _Array, NDArray[np.bool_]]:
     """Tails, densities, and whether both are accurate, with largest weights of 1, for x > 0."""
-    # The pole at 0 is passed on the left for small tails, else on the right, and not too near.
+    # The path passes the pole at 0 on the left for small tails, else on the right, at a distance.
     unit = 1 / np.sqrt((w**2).sum(axis=1))
     p = _saddle(w, x)
     upper = p < -0.4 * unit
@@ -228,11 +228,11 @@ def _inverted(w: _Array, x: _Array, count: int) -> tuple[_Array, _Array, NDArray
 
 
 def _log_product(at: NDArray[np.complex128], w: _Array) -> NDArray[np.complex128]:
-    """(n, nodes): sums of ``log(1 + 2 p w_i)`` over weights (n, m), at nodes p (n, nodes).
+    """Sums (n, nodes) of ``log(1 + 2 p w_i)`` over weights (n, m), at nodes p (n, nodes).
 
-    Arguments are within (0, pi). That of a partial product grows by less than pi with each factor:
-    it passes a multiple of pi where the imaginary part changes its sign. Only products of up to 16
-    factors, of moderate size, need a logarithm.
+    Arguments of the factors are in (0, pi). The argument of a partial product increases by less
+    than pi with each factor: it passes a multiple of pi if the imaginary part changes sign.
+    Logarithms are computed of products of up to 16 factors only.
     """
     total = np.zeros(at.shape, dtype=np.complex128)
     w = w[:, w.any(axis=0)]

@@ -1,8 +1,8 @@
-"""Completion of incomplete samples by the conditional distribution of what is missing.
+"""Completion of incomplete samples by the conditional distribution of their missing entries.
 
 `GaussianCompletion` and `MixtureCompletion` estimate a `GaussianMixture` of complete samples. Its
-`condition` returns the conditional distributions of samples, or of affine features of them, as a
-`Conditional`; `after` those of every sample after several numbers of entries.
+`condition` returns the conditional distributions of samples, or of their affine features, as a
+`Conditional`; `after` conditions each sample on its first entries, for several numbers of entries.
 """
 
 from __future__ import annotations
@@ -99,10 +99,10 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def condition(
         self, X: ArrayLike, *, features: SklearnEstimator | None = None, covariance: bool = False
     ) -> Conditional:
-        """Return conditional distributions of complete samples, or of linear features of them.
+        """Return conditional distributions of complete samples, or of their linear features.
 
-        One Cholesky factor serves all samples of which only the last entries are missing; every
-        other pattern needs its own factor, which is cached for later calls.
+        One Cholesky factor serves all samples with only their last entries missing; each other
+        pattern needs its own factor, which is cached for later calls.
 
         Parameters
         ----------
@@ -133,12 +133,9 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self, X: _Array, codes: NDArray[np.int32], classes: NDArray[Any] | None = None
     ) -> _Array:
         """Estimate and factorise; return the shrinkages. Errors name the labels in `classes`."""
-        low, high = (
-            np.fmin.reduce(X, axis=0),
-            np.fmax.reduce(X, axis=0),
-        )  # NaN for columns without values
+        low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)  # NaN without values
         if np.all(low == high):
-            raise ValueError("X: expected samples that are not all the same, got one point")
+            raise ValueError("X: expected samples that differ, got equal ones")
         if np.isnan(X).any():
             means, covariances, shrinkages, self.log_likelihoods_ = fit_incomplete(
                 self, X, codes, classes
@@ -159,7 +156,7 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """Advice about covariances that are not positive definite."""
         traces = np.trace(covariances, axis1=1, axis2=2)
         if classes is not None and not traces.any():
-            return "X: expected a class of samples that are not all the same, got one point a class"
+            return "X: expected a class of samples that differ, got equal ones in each class"
         least = np.linalg.eigvalsh(covariances)[:, 0] / np.where(traces > 0, traces, 1.0)
         whose = "" if classes is None else f" of class {show(classes[int(least.argmin())])}"
         return (
@@ -212,19 +209,22 @@ class GaussianCompletion(Completion):
     n_threads : int or None, default=None
         Number of threads; None uses all OpenMP threads. Results do not depend on it.
     max_iter : int >= 1, default=200
-        Maximum number of iterations where training samples are incomplete.
+        Maximum number of iterations if training samples are incomplete.
     tol : float >= 0, default=1e-4
-        Iterations stop when no covariance, and no mean in standard deviations, changes by more.
+        Iterations stop when the relative changes of covariances and means are smaller.
 
     Attributes
     ----------
-    mean_, covariance_ : (d,) and (d, d) arrays
-        Mean and covariance, with shrinkage and ridge.
+    mean_ : (d,) array
+        Mean.
+    covariance_ : (d, d) array
+        Covariance, with shrinkage and ridge.
     shrinkage_ : float
         The shrinkage that was used.
-    n_iter_, log_likelihoods_ : int, (n_iter,) array
-        Number of iterations, and mean log density of the known entries before each; 1 and empty
-        where training samples were complete.
+    n_iter_ : int
+        Number of iterations; 1 if training samples were complete.
+    log_likelihoods_ : (n_iter_,) array
+        Mean log density of the known entries before each iteration; empty for complete samples.
     mixture_ : object
         The fitted distribution: ``weights`` (1,), ``means`` (1, d) and ``covariances`` (1, d, d).
     n_features_in_ : int
@@ -283,9 +283,9 @@ class GaussianCompletion(Completion):
 class MixtureCompletion(Completion):
     r"""Complete samples by a mixture with one Gaussian for each class.
 
-    Use it where classes differ much in their covariances and each has samples enough to estimate
-    its own: with LDA decisions come earlier on ChlorineConcentration, and later on nine of eleven
-    sets. Tune `shrinkage`. User guide: :doc:`/guide/early`.
+    Use it if covariances of classes differ much and each class has enough samples to estimate its
+    covariance. With LDA, decisions are earlier on ChlorineConcentration, and later on nine of
+    eleven sets. Tune `shrinkage`. User guide: :doc:`/guide/early`.
 
     Given the known part z, the sample is a mixture of the classes' conditional Gaussians with
     weights :math:`p(g|z) \propto w_g\, p(z|g)`. Its mean is :math:`m = \sum_g p(g|z) m_g`, its
@@ -303,10 +303,14 @@ class MixtureCompletion(Completion):
 
     Attributes
     ----------
-    classes_, class_weights_ : (G,) arrays
-        Labels, sorted, and their frequencies.
-    means_, covariances_ : (G, d) and (G, d, d) arrays
-        Means and covariances of the classes, with shrinkage and ridge.
+    classes_ : (G,) array
+        Labels, sorted.
+    class_weights_ : (G,) array
+        Frequencies of the labels.
+    means_ : (G, d) array
+        Means of the classes.
+    covariances_ : (G, d, d) array
+        Covariances of the classes, with shrinkage and ridge.
     shrinkages_ : (G,) array
         The shrinkages that were used.
     n_iter_, log_likelihoods_ : int, (n_iter,) array
@@ -380,8 +384,8 @@ def class_gaussians(
 ) -> tuple[_Array, _Array, _Array]:
     """Means (G, d), covariances (G, d, d) and shrinkages (G,) of classes 0, ..., G - 1.
 
-    The ridge is a multiple of the mean variance within classes, the same for all. `spread`
-    (G, d, d) is added to the covariances before they are shrunk: of entries that were filled in.
+    The ridge is a multiple of the mean variance within classes. `spread` (G, d, d), the conditional
+    covariances of completed entries, is added to the covariances before they are shrunk.
     """
     d = X.shape[1]
     moments = ClassMoments().update(X, codes, n_threads=completion.n_threads)
@@ -409,10 +413,10 @@ def fit_incomplete(
 ) -> tuple[_Array, _Array, _Array, _Array]:
     """Estimate as `class_gaussians` does, from samples with NaN.
 
-    Each iteration fills samples with their conditional means, and adds the conditional covariances
-    of what was missing to those of the filled samples; one factor serves all samples of a class and
-    pattern. Shrinkage and ridge are applied anew each time. The last of what is returned is the
-    mean log density of the known entries before each iteration.
+    Each iteration completes samples with their conditional means, and adds the conditional
+    covariances of missing entries to the covariances of completed samples. One factor serves all
+    samples of a class and pattern. Shrinkage and ridge are applied in each iteration. The last
+    result is the mean log density of the known entries before each iteration.
 
     Raises
     ------
@@ -457,11 +461,11 @@ def _known_rows(
 
 
 def _first_guess(X: _Array, codes: NDArray[np.int32]) -> _Array:
-    """Fill samples with the means of their classes' known entries, or of all if none is known."""
+    """Fill missing entries with the column means of the class, or of all samples."""
     filled = X.copy()
     ones = np.ones(len(X))
-    some = ~np.isnan(X)
-    overall = (ones @ np.where(some, X, 0.0)) / (ones @ some)
+    is_known = ~np.isnan(X)
+    overall = (ones @ np.where(is_known, X, 0.0)) / (ones @ is_known)
     for g in range(int(codes.max()) + 1):
         rows = np.flatnonzero(codes == g)
         part = X[rows]
@@ -480,36 +484,36 @@ def _expected(
     n_threads: int | None,
     classes: NDArray[Any] | None,
 ) -> tuple[_Array, _Array, float]:
-    """Filled rows, mean conditional covariances (G, d, d), and the mean log density of a row."""
+    """Completed samples, mean conditional covariances (G, d, d), and the mean log density."""
     means, covariances, _ = current
     threads = _threads.resolve(n_threads)
     filled, spread, likelihood = X.copy(), np.zeros_like(covariances), 0.0
     for g in range(len(means)):
         rows = np.flatnonzero(codes == g)
         for pattern, members in patterns_of(~np.isnan(X[rows])):
-            some, t = rows[members], pattern.known
+            chosen, t = rows[members], pattern.known
             model = PrefixGaussian.of(means[g], covariances[g], None, pattern.permutation, threads)
             if model is None:
                 whose = "" if classes is None else f" of class {show(classes[g])}"
                 raise ValueError(
-                    f"ridge: expected one that makes the covariance{whose} of incomplete rows "
+                    f"ridge: expected one that makes the covariance{whose} of incomplete samples "
                     "positive definite, got a smaller one"
                 )
-            e = model.innovations(X[np.ix_(some, pattern.order[:t])], t)
+            e = model.innovations(X[np.ix_(chosen, pattern.order[:t])], t)
             likelihood += float(model.log_densities(e, t).sum())
             if pattern.missing:
                 missing = pattern.order[t:]
-                filled[np.ix_(some, missing)] = model.means(e, t)[:, 0][:, missing]
-                spread[g] += len(some) * model.covariances(t)[0]
+                filled[np.ix_(chosen, missing)] = model.means(e, t)[:, 0][:, missing]
+                spread[g] += len(chosen) * model.covariances(t)[0]
         spread[g] /= len(rows)
     return filled, spread, likelihood / len(X)
 
 
 def _moved(before: tuple[_Array, ...], after: tuple[_Array, ...]) -> float:
-    """The largest step of a covariance, and of a mean in standard deviations, of their sizes."""
+    """The largest relative change of a covariance, or of a mean in standard deviations."""
     steps = []
     for mean, R, other, S in zip(*before[:2], *after[:2], strict=True):
-        size = np.trace(S)  # first, so that no square is out of range
+        size = np.trace(S)  # divided by first, so that no square overflows
         steps.append(np.linalg.norm((S - R) / size) / np.linalg.norm(S / size))
         steps.append(np.linalg.norm((other - mean) / np.sqrt(size)))
     return float(max(steps))
@@ -535,7 +539,7 @@ class Pattern:
 
 
 def patterns_of(known: NDArray[np.bool_]) -> Iterator[tuple[Pattern, NDArray[np.intp]]]:
-    """Distinct patterns and their sample numbers, in the order of first appearance."""
+    """Distinct patterns and the indices of their samples, in the order of first appearance."""
     groups: dict[bytes, list[int]] = {}
     for row, key in enumerate(np.packbits(known, axis=1)):
         groups.setdefault(key.tobytes(), []).append(row)
@@ -544,12 +548,13 @@ def patterns_of(known: NDArray[np.bool_]) -> Iterator[tuple[Pattern, NDArray[np.
 
 
 class PatternCache:
-    """Factorised Gaussians by pattern and features; emptied where they take too many bytes.
+    """Factorised Gaussians by pattern and features, up to `MAX_BYTES`; then it is emptied.
 
-    Threads need no lock: what two of them make at once is the same. Copies and pickles start empty.
+    It needs no lock: threads that compute an entry at the same time have equal results. Copies and
+    pickles start empty.
     """
 
-    LIMIT = 128 * 2**20  # bytes
+    MAX_BYTES = 128 * 2**20
 
     def __init__(self) -> None:
         self._models: dict[tuple[bytes, bytes], list[PrefixGaussian]] = {}
@@ -570,7 +575,7 @@ class PatternCache:
         if models is None:
             models = make()
             size = sum(model.nbytes for model in models)
-            if self._bytes + size > self.LIMIT:
+            if self._bytes + size > self.MAX_BYTES:
                 self._models, self._bytes = {}, 0
             self._models[key] = models
             self._bytes += size
@@ -581,8 +586,8 @@ class PatternCache:
 class Conditional:
     """Conditional distributions of n samples: each a Gaussian, or a mixture of G Gaussians.
 
-    Samples with the same entries missing share covariances: those of sample i are at
-    ``pattern[i]``.
+    Samples with equal patterns of missing entries share covariances: sample i has the covariances
+    at ``pattern[i]``.
 
     Attributes
     ----------
@@ -599,10 +604,10 @@ class Conditional:
     missing : (q,) array of int
         Number of missing entries in each pattern.
     spectra : Spectra or None
-        Spectra of the correlations, where they are needed.
+        Spectra of the correlations, if the rule needs them.
     gaussians : list or None
-        For each pattern, the factorised Gaussians of the parts and the number of their leading
-        entries that are conditioned on, for drawing completions.
+        For each pattern, the factorised Gaussians of the parts and the number of known entries,
+        which come first; for drawing completions.
     """
 
     weights: _Array
@@ -615,7 +620,7 @@ class Conditional:
     gaussians: list[tuple[list[PrefixGaussian], int]] | None = None
 
     def take(self, rows: Codes) -> Conditional:
-        """Return the distributions of some samples."""
+        """Select samples by index."""
         return replace(
             self,
             weights=self.weights[rows],
@@ -624,7 +629,7 @@ class Conditional:
         )
 
     def part(self, g: int, rows: Codes) -> Conditional:
-        """Return one Gaussian of the mixture, for some of the samples."""
+        """Part g of the mixture, for the samples `rows`."""
         return Conditional(
             np.ones((len(rows), 1)),
             self.means[rows, g : g + 1],
@@ -637,26 +642,26 @@ class Conditional:
 
     @property
     def mean(self) -> _Array:
-        """(n, ell): E[Y | z]."""
+        """Conditional means (n, ell), E[Y | z]."""
         if self.means.shape[1] == 1:
             return self.means[:, 0]
         return np.asarray(np.einsum("ng,ngi->ni", self.weights, self.means))
 
     @property
     def variance(self) -> _Array:
-        """(n, ell): the variances of Y given z, including those between a mixture's parts."""
+        """Conditional variances (n, ell), including variances between the parts of a mixture."""
         within = self.variances[self.pattern]
         if self.means.shape[1] == 1:
             return within[:, 0]
         mean = self.mean[:, None]
         apart = self.means - mean
-        # Known entries have no variance; their means differ by rounding only.
+        # Known entries have no variance; means of the parts differ by rounding errors only.
         apart[np.abs(apart) <= 8 * apart.shape[1] * _EPS * np.abs(mean)] = 0.0
         return np.asarray(np.einsum("ng,ngi->ni", self.weights, within + apart**2))
 
     @property
     def covariance(self) -> _Array:
-        """(n, ell, ell): the covariance of Y given z (Parrish 2012, Appendix C).
+        """Conditional covariances (n, ell, ell) (Parrish 2012, Appendix C).
 
         Raises
         ------
@@ -664,7 +669,7 @@ class Conditional:
             If covariances were not requested.
         """
         if self.covariances is None:
-            raise ValueError("covariance: expected covariances that were asked for, got none")
+            raise ValueError("covariance: expected requested covariances, got none")
         within = self.covariances[self.pattern]
         if self.means.shape[1] == 1:
             return within[:, 0]
@@ -697,7 +702,7 @@ class GaussianMixture(OmitsCaches):
         *,
         n_threads: int | None,
     ) -> Conditional:
-        """Distributions of samples (n, d) with NaN for what is missing, or of features of them."""
+        """Conditional distributions of samples (n, d), with NaN for missing, or of features."""
         ell = rows.shape[1] if affine is None else affine.B.shape[1]
         parts = len(self.weights)
         means = np.empty((len(rows), parts, ell))
@@ -768,7 +773,7 @@ class GaussianMixture(OmitsCaches):
         )
 
     def posterior(self, densities: _Array) -> _Array:
-        """p(g | z) of log densities of z, the parts along the last axis."""
+        """p(g | z) from log densities of z; parts are along the last axis."""
         logs = np.log(self.weights) + densities
         shares = np.exp(logs - logs.max(axis=-1, keepdims=True))
         return np.asarray(shares / shares.sum(axis=-1, keepdims=True))
@@ -776,14 +781,14 @@ class GaussianMixture(OmitsCaches):
     def prefix_models(
         self, affine: Affine | None = None, *, n_threads: int | None
     ) -> list[PrefixGaussian]:
-        """The parts, with the columns in their order."""
+        """Factorised parts, with the columns in their order."""
         every = Pattern(np.ones(self.means.shape[1], dtype=bool))
         return self.models(every, affine, n_threads=n_threads)
 
     def models(
         self, pattern: Pattern, affine: Affine | None, *, n_threads: int | None
     ) -> list[PrefixGaussian]:
-        """The parts, with the columns in a pattern's order, of samples or of features of them.
+        """Factorised parts, with the columns in a pattern's order, of samples or their features.
 
         Raises
         ------

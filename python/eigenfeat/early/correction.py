@@ -1,9 +1,9 @@
 r"""Corrections of a rule by held-out samples, and the theorems about them.
 
-**One threshold.** A rule is evaluated on every held-out sample at several times. A sample's
-:math:`S` is the number of known entries from which on the rule never decides it wrongly, that is,
-as another class than that of the complete sample. A corrected rule decides nothing before
-:math:`m` entries are known, so that the early label of a sample with :math:`S \le m` is final.
+**One threshold.** A rule is evaluated on every held-out sample at several times. :math:`S` of a
+sample is the number of known entries from which on the rule never decides it wrongly, that is,
+differently from the complete sample. A corrected rule decides nothing before :math:`m` entries are
+known, so that the early label of a sample with :math:`S \le m` is final.
 
 *All samples* (``conditional=None``). :math:`m` is the smallest number at which the lower bound
 (Clopper and Pearson) of :math:`P(S \le m)` reaches tau. As :math:`P(S \le m)` grows with m, the
@@ -12,18 +12,18 @@ promise fails only if the bound is wrong at the largest m below the true quantil
 average over held-out samples the share is at least j / (n + 1) for the j-th smallest S, since the
 rank of a new sample's S among n others is uniform (conformal prediction, Vovk et al. 2005).
 
-*By true class* (``"true"``). :math:`m` is the largest of the thresholds of the classes, each
-learned from the samples of that class alone (Mondrian calibration, Vovk et al. 2005). With the
-confidence, ``P(early label = final label | Y = k) >= tau`` holds for all classes k at once: m is at
-least the threshold of the class with the largest true quantile, so that only this class's bound
-can break the promise. The samples of a class need to be exchangeable; the frequencies of the
-classes may change.
+*By true class* (``"true"``). :math:`m` is the largest threshold of a class, each learned from the
+samples of the class (Mondrian calibration, Vovk et al. 2005). With the confidence,
+``P(early label = final label | Y = k) >= tau`` holds for all classes k simultaneously: m is at
+least the threshold of the class with the largest true quantile, so that only the bound of this
+class can break the promise. The samples of a class must be exchangeable; class frequencies may
+change.
 
 **Tests from late to early.** The other promises are about the time and the label of the decision,
 which depend on m. Hypotheses "decisions from m on break the promise" are tested from the last time
-to earlier ones, and the first that is not rejected ends the sequence (fixed-sequence testing). One
-is rejected where the bounds of all of its cells reach tau, which needs no correction for their
-number: if the promise is broken in any cell, its bound alone has to be wrong.
+to earlier ones until one is not rejected (fixed-sequence testing). A hypothesis is rejected if the
+bounds of all of its cells reach tau. This needs no correction for the number of cells: if a cell
+breaks the promise, a false rejection needs a wrong bound of this cell.
 
 *By label* (``"predicted"``): ``P(final label = c | early label = c) >= tau`` for all classes c.
 
@@ -33,11 +33,11 @@ all decision times t (accumulated accuracy gap, Ringel et al. 2024).
 Several promises hold together if their tests reject together.
 
 **Drawing.** Samples are held out at random from each class in proportion to its size. Given the
-labels, held-out samples are then independent draws of their classes, and the share is that of
-series in which classes are as frequent as among the held-out samples: the number of successes is a
-sum of independent trials of unequal probabilities, whose upper tail is below the binomial one
-(Hoeffding 1956). With folds in place of samples held out from the fit, models of the folds stand
-for the final one, and the theorems hold approximately (cross-conformal prediction, Vovk 2015).
+labels, held-out samples are then independent draws of their classes. The number of successes is a
+sum of independent trials of unequal probabilities, whose upper tail is below that of a binomial
+distribution (Hoeffding 1956). With folds instead of samples that are held out from the fit, the
+models of the folds replace the final model, and the theorems hold approximately (cross-conformal
+prediction, Vovk 2015).
 """
 
 from __future__ import annotations
@@ -83,15 +83,15 @@ _Codes = NDArray[np.intp]
 _Flags = NDArray[np.bool_]
 
 PROMISES = ("true", "predicted", "time")
-MAX_CACHED = 64  # reliabilities whose least numbers of entries are cached
-TIMES_AT_ONCE = 8
+MAX_CACHED = 64  # reliabilities whose smallest numbers of entries are cached
+TIMES_PER_BATCH = 8
 
 
 # ---- bounds
 
 
 def _supported(count: NDArray[np.int64], n: Any, confidence: float) -> _Array:
-    """The share that `count` of n samples support: a lower bound, or with confidence 0 the mean."""
+    """Lower bounds of a probability by `count` of n successes; without confidence, a mean."""
     if confidence > 0:
         return clopper_pearson(count, n, 1.0 - confidence)
     return np.asarray(count / (n + 1))
@@ -109,7 +109,7 @@ def least_samples(tau: float, confidence: float) -> int:
 
 @dataclass(frozen=True, eq=False)
 class ClassGroups:
-    """Groups of classes: one for each class with enough samples, and a last one for the others."""
+    """Groups of classes: each class with enough samples, and a last group of the others."""
 
     classes: Labels  # (G,), sorted
     counts: NDArray[np.int64]  # (G,): numbers of held-out samples
@@ -159,10 +159,10 @@ def promised_shares(
 class HeldOutDecisions:
     """Decisions about m samples by rules that were not fitted to them, at p tau and q times."""
 
-    wrong: _Flags  # (p, m, q): decided, and as another class than the complete sample
+    wrong: _Flags  # (p, m, q) decisions that differ from the complete sample
     # For promises about the time or label of decisions; series that have ended count as decided.
     decided: _Flags | None = None  # (p, m, q)
-    label: Labels | None = None  # (m, q + 1), the last one of the complete sample
+    label: Labels | None = None  # (m, q + 1); the last label is of the complete sample
 
     @classmethod
     def joined(cls, parts: Sequence[HeldOutDecisions]) -> HeldOutDecisions:
@@ -190,8 +190,8 @@ def held_out_decisions(
 ) -> HeldOutDecisions:
     """Evaluate a rule on samples outside of its fit, at each tau of a grid.
 
-    Only where the label differs from that of the complete sample a decision can be wrong. The rule
-    is evaluated elsewhere only if the `right_too`, the right decisions, are asked for.
+    Decisions with the label of the complete sample, which are right, are only evaluated with
+    `right_too`.
     """
     full = filled(model.completion, samples.rows)
     final = model.predict_codes(full)
@@ -199,8 +199,8 @@ def held_out_decisions(
     running = times < samples.ends[:, None]
     codes = np.repeat(final[:, None], len(times) + 1, axis=1)
     decided = np.zeros((len(grid), *running.shape), dtype=bool)
-    for begin in range(0, len(times), TIMES_AT_ONCE):
-        at = slice(begin, min(begin + TIMES_AT_ONCE, len(times)))
+    for begin in range(0, len(times), TIMES_PER_BATCH):
+        at = slice(begin, min(begin + TIMES_PER_BATCH, len(times)))
         rule_input = model.prefix_input(shown, times[at])
         best = model.rule.best_classes(rule_input)
         now = best.reshape(len(final), -1)
@@ -238,7 +238,7 @@ def stable_shares(wrong: _Flags, groups: _Codes, n_groups: int, confidence: floa
         Supported shares from 0 entries on, and from each of the q times on.
     """
     p, _, q = wrong.shape
-    last = q - wrong[:, :, ::-1].argmax(axis=2)  # the time of the last wrong decision, from 1 on
+    last = q - wrong[:, :, ::-1].argmax(axis=2)  # number of the last time with a wrong decision
     first_right = np.where(wrong.any(axis=2), last + 1, 0)
     sizes = np.bincount(groups, minlength=n_groups)
     out = np.empty((n_groups, p, q + 1))
@@ -255,7 +255,7 @@ def label_shares(
 ) -> _Array:
     """Share of the early labels of each group that are final, if decisions start at a time.
 
-    `groups` (m, q + 1) are those of the labels at each time, and of the final label.
+    `groups` (m, q + 1) are the groups of the labels at each time, and of the final label.
     """
     p, m, q = decisions.wrong.shape
     out = np.empty((n_groups, p, q + 1))
@@ -269,10 +269,10 @@ def label_shares(
 
 
 def time_shares(decisions: HeldOutDecisions, confidence: float) -> _Array:
-    """Smallest share of final labels among samples decided up to a time, if decisions start later.
+    """Smallest share of final labels among samples that are decided up to a time.
 
     Shares (1, p, q + 1) are by the time at which decisions start; each is the smallest over the
-    times up to which decisions are counted.
+    later times up to which decisions are counted.
     """
     p, _, q = decisions.wrong.shape
     out = np.empty((1, p, q + 1))
@@ -287,7 +287,7 @@ def time_shares(decisions: HeldOutDecisions, confidence: float) -> _Array:
 def _first_decisions(
     decisions: HeldOutDecisions,
 ) -> Iterator[tuple[int, int, _Codes, _Flags]]:
-    """For each tau and first time: the time of each sample's decision, and whether it is right."""
+    """Yield tau, first time, the time of each sample's decision, and whether it is right."""
     assert decisions.decided is not None
     p, m, q = decisions.wrong.shape
     for k in range(p):
@@ -305,7 +305,7 @@ def certified_by_class(
     classes: Labels,
     tau: float,
 ) -> _Array:
-    """(G,): lower bounds of the share of final labels of each true class, at most tau.
+    """Lower bounds (G,) of the share of final labels of each true class, at most tau.
 
     NaN for classes without held-out samples.
     """
@@ -323,17 +323,17 @@ def certified_by_class(
 
 @dataclass(frozen=True, eq=False)
 class Correction(OmitsCaches):
-    """Shares of final labels that held-out samples support, by the number of known entries.
+    """Certified shares of final labels, by the number of known entries.
 
     Attributes
     ----------
     tau : (p,) array
-        Reliabilities at which the rule was tried, ascending.
+        Reliabilities at which the rule was tested, ascending.
     known : (q,) array of int
         Numbers of known entries, ascending from 0.
     share : (p, q) array
-        Supported share, the smallest of all promises, if decisions at tau start at this number of
-        known entries.
+        Smallest certified share of all promises, if decisions at tau start at this number of known
+        entries.
     length : int
         Number of entries of complete samples, d.
     confidence : float
@@ -359,9 +359,9 @@ class Correction(OmitsCaches):
         confidence: float,
         n: int,
     ) -> Correction:
-        """Correct by the smallest of the shares (r, p, q + 1) of several promises.
+        """Correct by the smallest share (r, p, q + 1) of several promises.
 
-        A time is used only if the shares of all later ones suffice.
+        A time is used only if the shares of all later times suffice.
         """
         known = np.append(0, times)
         smallest = np.zeros((len(tau), len(known)))
@@ -371,11 +371,11 @@ class Correction(OmitsCaches):
         return cls(tau, known, np.ascontiguousarray(later), length, confidence, n)
 
     def supported(self, tau: _Array, known: _Codes) -> _Array:
-        """(m,): the supported share at tau (m,) with `known` entries (m,)."""
+        """Certified shares (m,) at tau (m,) with `known` entries (m,)."""
         return np.asarray(self.share[self._row(tau), self._column(known)])
 
     def cap(self, reliability: _Array, known: _Codes) -> _Array:
-        """(m,): the largest tau up to a rule's `reliability` that is supported; 0 if none."""
+        """Largest certified tau (m,) up to a rule's `reliability`; 0 without any."""
         out = np.zeros(len(known))
         upper, column = np.append(self.tau[1:], 1.0), self._column(known)
         for k, (low, high) in enumerate(zip(self.tau, upper, strict=True)):
@@ -408,7 +408,7 @@ class Correction(OmitsCaches):
 
 
 class CorrectedRule(Rule):
-    """A rule that waits as long as held-out samples do not support it."""
+    """A rule that waits until its decisions are certified by held-out samples."""
 
     def __init__(self, rule: Rule, correction: Correction) -> None:
         self.rule = rule

@@ -1,4 +1,4 @@
-"""Early decisions: labels, times and reliabilities, and those of many series in batches."""
+"""Early decisions: labels, times and reliabilities; decisions about many series in batches."""
 
 from __future__ import annotations
 
@@ -46,11 +46,10 @@ class Decisions:
     decided : (n,) array of bool
         Whether the sample may be classified now.
     label : (n,) array
-        The class that it is, or would be, classified as.
+        The class of the decision, or the most likely class of an undecided sample.
     reliability : (n,) array
-        Lower bound of P(the complete sample gets this label). For sets, tau where the sample is
-        decided and 0 elsewhere; the bound itself with "pairwise" and "sampled"; 1 for complete
-        samples.
+        Lower bound of P(the complete sample has this label); 1 for complete samples. With rules by
+        sets, tau for decided samples and 0 for others.
     missing : (n,) array of int
         Number of missing entries.
     """
@@ -62,7 +61,7 @@ class Decisions:
 
     @property
     def labels(self) -> Labels:
-        """(n,) array of objects: the labels, None where undecided."""
+        """Labels (n,), None for undecided samples."""
         out = self.label.astype(object)
         out[~self.decided] = None
         return out
@@ -82,9 +81,9 @@ class EarlyDecisions(EarlyLabels):
     time : (n,) array of int
         Number of values used, 1 to d.
     reliability : (n,) array
-        The largest tau at which the sample is decided at that time; 1 at its end.
+        The largest tau at which the series is decided at that time; 1 at its end.
     trace_label, trace_reliability : (n, p) arrays or None
-        On request, the label it would get and the largest tau, after each of `steps` values.
+        With ``trace=True``, the label and the largest tau after each of `steps` values.
     steps : (p,) array of int
         The times at which series were evaluated.
     """
@@ -105,10 +104,10 @@ class StreamDecision:
 
 
 class EarlyRun:
-    """Series decided as early as possible: every row at every time, in batches.
+    """Decisions about series as early as possible, in batches.
 
-    `times` are numbers of entries after which rows may be decided, the last one d. With `trace` all
-    rows are evaluated at all times.
+    `times` are the numbers of entries after which series may be decided; the last is d. With
+    `trace`, all series are evaluated at all times.
     """
 
     def __init__(
@@ -138,7 +137,7 @@ class EarlyRun:
     def run(self) -> EarlyDecisions:
         """Decide all series."""
         model, times = self.model, self.times[:-1]
-        together = 16 if model.rule.cost == 1 else 1  # times that may be evaluated in vain
+        together = 16 if model.rule.cost == 1 else 1  # times that are evaluated together
         for group in (np.flatnonzero(~self.gaps), np.flatnonzero(self.gaps)):
             numbers = model.numbers_per_row()
             span = int(np.clip(BLOCK_NUMBERS // numbers, 1, together))
@@ -157,7 +156,7 @@ class EarlyRun:
         )
 
     def _advance(self, rows: NDArray[np.intp], at: slice) -> None:
-        """Evaluate some rows at some times; without a trace, only those that wait."""
+        """Evaluate series `rows` at times `at`; without a trace, only undecided series."""
         rule, times = self.model.rule, self.times[at]
         evaluated = rows if self.trace is not None else rows[self.waiting[rows]]
         evaluated = evaluated[self.ends[evaluated] > times[0]]
@@ -181,7 +180,7 @@ class EarlyRun:
         times: NDArray[np.int64],
         running: NDArray[np.bool_],
     ) -> None:
-        """Record rows that are decided for the first time."""
+        """Record series that are decided for the first time."""
         decided = output.decided.reshape(running.shape) & running
         new = np.flatnonzero(decided.any(axis=1) & self.waiting[evaluated])
         if not len(new):

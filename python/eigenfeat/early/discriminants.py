@@ -1,8 +1,8 @@
 """Discriminants of fitted classifiers: ``predict`` is the argmax of linear or quadratic functions.
 
-Of each kind there is one class here. All evaluate scores at points, hand out what the core's
-dominance kernels take where differences are separable, and forms and gradients of differences
-otherwise.
+Each kind of functions has a class. All classes evaluate scores at points. Functions with separable
+differences have the form of the core's dominance kernels; others give forms and gradients of
+differences.
 """
 
 from __future__ import annotations
@@ -57,17 +57,16 @@ class Affine(OmitsCaches):
         return np.asarray(np.einsum("ni,ij->nj", X, self.B, optimize=False) + self.b)
 
     def then(self, slopes: _Array, offsets: _Array) -> Affine:
-        """``slopes @ y + offsets`` as a map of x; slopes (k, ell), offsets (k,)."""
+        """The composition ``slopes @ y + offsets``; slopes (k, ell), offsets (k,)."""
         B = np.einsum("ij,kj->ik", self.B, slopes)
         return Affine(np.ascontiguousarray(B), np.einsum("kj,j->k", slopes, self.b) + offsets)
 
 
 def affine_of(features: BaseEstimator | None, n_columns: int) -> Affine | None:
-    """The map of a fitted transformer; None stays None.
+    """The map of a fitted transformer; None for None, ValueError if it is not affine.
 
     Linear reductions are read from ``components_``, ``mean_`` and ``scale_``, or from
-    ``directions_`` and ``offset_``; anything else is asked for the images of 0 and of the unit
-    vectors, and is refused if it is not affine.
+    ``directions_`` and ``offset_``; other maps from the images of 0 and of the unit vectors.
     """
     if features is None:
         return None
@@ -108,19 +107,19 @@ def _checked(features: Any, affine: Affine) -> Affine:
     scale = np.abs(points) @ np.abs(affine.B) + np.abs(affine.b)
     error = np.abs(np.asarray(features.transform(points), dtype=np.float64) - affine(points))
     if not np.all(error <= 1e-5 * scale + 1e-300):
-        raise ValueError(f"features: expected an affine map of the rows, got {show(features)}")
+        raise ValueError(f"features: expected an affine map of samples, got {show(features)}")
     return affine
 
 
 @dataclass(frozen=True, eq=False)
 class ClassCodes:
-    """Class indices of rows of features, by a classifier's `predict`."""
+    """Class indices of samples, by a classifier's `predict`."""
 
     classes: NDArray[Any]
     classifier: Any
 
     def __call__(self, inputs: _Array) -> NDArray[np.intp]:
-        """Class indices of rows of features."""
+        """Class indices of samples of features."""
         labels = np.asarray(self.classifier.predict(inputs))
         if labels.shape != (len(inputs),):
             raise ValueError(
@@ -131,7 +130,7 @@ class ClassCodes:
         strange = self.classes[codes] != labels
         if np.any(strange):
             known, got = show(self.classes.tolist()), show(labels[np.argmax(strange)])
-            raise ValueError(f"classifier: expected predict to return some of {known}, got {got}")
+            raise ValueError(f"classifier: expected predict to return labels in {known}, got {got}")
         return codes
 
 
@@ -150,19 +149,19 @@ class Discriminants:
         return None
 
     def about(self, points: _Array) -> Discriminants:
-        """Return the functions about each point if they are local, otherwise themselves."""
+        """The functions at each point if they are local, otherwise these functions."""
         return self
 
     def take(self, rows: _Codes) -> Discriminants:
-        """Return the functions of some points, if each point has its own."""
+        """The functions of the points `rows`, if each point has its own functions."""
         return self
 
     def scores(self, points: _Array) -> _Array:
-        """(n, k) values."""
+        """Values (n, k) of the functions."""
         raise NotImplementedError
 
     def magnitudes(self, points: _Array) -> _Array:
-        """(n, k): sums of the magnitudes of the terms of each score."""
+        """Sums (n, k) of the magnitudes of the terms of each score."""
         raise NotImplementedError
 
     def separable(self) -> SeparableClasses | None:
@@ -172,13 +171,13 @@ class Discriminants:
     def difference(
         self, points: _Array, rows: _Codes, c: _Codes, h: _Codes
     ) -> tuple[_Array, _Array]:
-        """``f_c - f_h`` about some of the points: V (m, d, d), half gradients (m, d)."""
+        """Forms V (m, d, d) and half gradients (m, d) of ``f_c - f_h`` at the points `rows`."""
         raise NotImplementedError
 
     def difference_sizes(
         self, points: _Array, rows: _Codes, c: _Codes, h: _Codes
     ) -> tuple[_Array, _Array]:
-        """(m,): norms of the magnitudes of the terms of V and of half gradients."""
+        """Norms (m,) of the magnitudes of the terms of V, and of the half gradients."""
         raise NotImplementedError
 
 
@@ -344,12 +343,12 @@ class Quadratic(Discriminants):
         return np.asarray(np.abs(self.offsets) + 0.5 * out)
 
     def pulls(self, points: _Array) -> _Array:
-        """(n, k, d): ``P_c (x - mean_c)``, minus the gradients of the scores."""
+        """Negative gradients (n, k, d) of the scores, ``P_c (x - mean_c)``."""
         pairs = zip(self.means, self.precisions, strict=True)
         return np.stack([_products(points - mean, precision) for mean, precision in pairs], axis=1)
 
     def forms(self, c: _Codes, h: _Codes) -> _Array:
-        """(m, d, d): V of ``f_c - f_h`` for some pairs."""
+        """Forms V (m, d, d) of ``f_c - f_h`` for m pairs."""
         return np.asarray(0.5 * (self.precisions[h] - self.precisions[c]))
 
     def difference(
@@ -373,17 +372,17 @@ class Quadratic(Discriminants):
 
 
 def _products(apart: _Array, precision: _Array) -> _Array:
-    """(n, d) of P x, each a sum over d whose rounding does not depend on the other points."""
+    """Products P x (n, d), whose rounding errors do not depend on the other points."""
     return np.asarray(expand(apart, np.ascontiguousarray(precision.T), None, expansion="none"))
 
 
 def discriminants_of(classifier: BaseEstimator, X: _Array) -> Discriminants:
-    """Read them from a fitted classifier, and compare their argmax with its `predict` on rows.
+    """Discriminants of a fitted classifier.
 
     Raises
     ------
     ValueError
-        If the classifier is of no kind that is known, or predicts something else.
+        If the classifier has no known discriminants, or `predict` is not their argmax on X.
     """
     functions = _read(classifier)
     if functions is None:

@@ -27,8 +27,8 @@ _Array = NDArray[np.float64]
 class LocalQDA(FromLogits, RowClassifier):
     r"""Quadratic discriminants from the nearest training samples of each class.
 
-    Use it where the boundary is curved and there are some hundred samples of each class. Tune
-    `n_neighbors`, which is chosen by default. User guide: :doc:`/guide/early`.
+    Use it where the boundary is curved and each class has hundreds of samples. Tune `n_neighbors`,
+    which cross-validation chooses by default. User guide: :doc:`/guide/early`.
 
     For a sample x, the mean :math:`\mu_g` and diagonal variances :math:`s_g^2` of class g are those
     of its `n_neighbors` training samples nearest to x, where `variance_floor` is added to the
@@ -44,8 +44,8 @@ class LocalQDA(FromLogits, RowClassifier):
     Parameters
     ----------
     n_neighbors : int or "cv", default="cv"
-        Neighbours in each class; smaller classes use all samples. "cv" chooses among 1, 2, 4, ...,
-        128 the number with the fewest errors in cross-validation, the smallest on ties.
+        Neighbours in each class; smaller classes use all samples. "cv" chooses the number out of
+        1, 2, 4, ..., 128 with the fewest errors in cross-validation; the smallest of a tie.
     variance_floor : float > 0, default=1e-4
         Added to the variances, as a fraction of the mean variance of the training samples' columns;
         constant columns do not count. The thesis adds it to variances of standardised columns.
@@ -114,7 +114,7 @@ class LocalQDA(FromLogits, RowClassifier):
         self.n_folds = n_folds
         self.n_threads = n_threads
 
-    def _learn(self, X: _Array, y: Labels, codes: NDArray[np.intp]) -> None:
+    def _fit_checked(self, X: _Array, y: Labels, codes: NDArray[np.intp]) -> None:
         check_two_labels(self.classes_)
         self.priors_ = np.bincount(codes) / len(codes)
         self._floor = float(self.variance_floor) * mean_variance(X)
@@ -137,7 +137,7 @@ class LocalQDA(FromLogits, RowClassifier):
         Returns
         -------
         (n, G) array, or (n,) with two classes
-            :math:`f_g`; with two classes, that of the second less that of the first.
+            :math:`f_g`; with two classes, the second minus the first.
         """
         rows = self._checked(X)
         scores = np.empty((len(rows), len(self.classes_)))
@@ -193,7 +193,7 @@ class LocalQDA(FromLogits, RowClassifier):
     def _scores(
         self, points: _Array, counts: list[int], rows: _Array, codes: NDArray[np.intp]
     ) -> _Array:
-        """Discriminants (numbers of neighbours, n, G) from one search for the largest number."""
+        """Discriminants (c, n, G) for c ascending numbers of neighbours, from one search."""
         near = self._neighbours(points, counts[-1], rows, codes)
         scores = local_discriminants(
             rows, near, counts, ridge=self._floor, queries=points, n_threads=self._threads
@@ -204,7 +204,7 @@ class LocalQDA(FromLogits, RowClassifier):
         return len(self.classes_) * (self.n_neighbors_ + 3 * self.n_features_in_)
 
     def _errors(self, X: _Array, codes: NDArray[np.intp]) -> dict[int, float]:
-        """Share of errors for each candidate, every sample classified without its own fold."""
+        """Cross-validated error rate of each candidate."""
         largest = int(np.bincount(codes).max())
         counts = [m for m in self.CANDIDATES if m == 1 or m <= largest]
         folds = np.empty(len(codes), dtype=np.intp)

@@ -40,8 +40,8 @@ __all__ = ["CostDecision", "CostDecisions", "CostStream", "MinimumCostClassifier
 
 _Array = NDArray[np.float64]
 
-PRICES = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0)
-_REPEATED = 150  # repeat the folds of policies for fewer series
+DELAY_COSTS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0)  # for "harmonic"
+_REPEATED_SERIES = 150  # with fewer series, the folds of policies are repeated
 _REPEATS = 3
 
 
@@ -76,23 +76,22 @@ class MinimumCostClassifier(RowClassifier):
     Use it where a delay has a cost. Set `delay_cost` first, then `classifier`, a dict of
     candidates. User guide: :doc:`/guide/early_costs`.
 
-    At each of several times a classifier gives probabilities p_t. A series is decided as the class
-    of least expected cost at the first t with ``E[value later - cost now | p_t] >= 0``, which is
-    learned by backward induction on held-out series.
+    At each of several times a classifier gives probabilities p_t. A series is decided, as the class
+    of least expected cost, at the first t with ``E[value later - cost now | p_t] >= 0``. This
+    expectation is learned by backward induction on held-out series.
 
     Parameters
     ----------
     classifier : estimator, dict of str to estimator, or None, default=None
-        Classifier with `predict_proba` or `decision_function`, whose scores are calibrated out of
-        folds; cloned for each time. A dict: candidates, of which the best on held-out folds is
-        used. None: ``ConvolutionClassifier(intervals=True, random_state=0)``.
+        Classifier with `predict_proba`, or with `decision_function`, whose scores are calibrated on
+        held-out folds; cloned for each time. Of a dict of candidates, the best on held-out folds
+        is used. None: ``ConvolutionClassifier(intervals=True, random_state=0)``.
     delay_cost : float, (T,) array-like or "harmonic", default=0.5
-        Cost of waiting: for the whole series, shorter times in proportion; or that of deciding
-        after 1, ..., T values. "harmonic": the number with the largest held-out harmonic mean of
-        accuracy and 1 - earliness.
+        Cost of waiting for the whole series, in proportion for shorter times; or the costs of
+        deciding after 1, ..., T values. "harmonic": the number with the largest held-out harmonic
+        mean of accuracy and 1 - earliness.
     misclassification_cost : float, (G, G) array-like or None, default=None
-        Cost of a wrong label; a table by the true class, then the decided one, classes sorted.
-        None: 1.
+        Cost of a wrong label, or a table by true class and decided class, in sorted order. None: 1.
     times : ascending integers in 1..T or None, default=None
         Times of decision; T is always included. None: up to `n_times`, equally spaced.
     n_times : int, default=20
@@ -106,19 +105,27 @@ class MinimumCostClassifier(RowClassifier):
     classes_ : (G,) array
         Labels, sorted.
     onset_ : int
-        Number of leading values that are the same in all training series, which are left out.
-    classifiers_, times_ : list of estimators, (p,) array of int
-        Times of decision, and the classifier of each, of the values from `onset_` on.
+        Number of leading values that are equal in all training series, which are left out.
+    classifiers_ : list of estimators
+        The classifier of each time, fitted to the values from `onset_` on.
+    times_ : (p,) array of int
+        Times of decision.
     costs_ : (p, G, G) array
         Costs by time, true class and decided class.
     delay_cost_ : float or array
-        The cost given or chosen.
+        The given or chosen cost.
     harmonic_mean_ : float
-        With "harmonic", that of held-out folds at the chosen cost.
-    best_candidate_, candidate_scores_ : str, dict of str to float
-        With candidates, the chosen one, and harmonic means or negative costs of all.
-    n_channels_, n_timepoints_, n_features_in_ : int
-        Channels, values of the longest series, and their product.
+        With "harmonic", the harmonic mean of held-out folds at the chosen cost.
+    best_candidate_ : str
+        With candidates, the name of the chosen one.
+    candidate_scores_ : dict of str to float
+        With candidates, the harmonic mean or negative cost of each.
+    n_channels_ : int
+        Number of channels.
+    n_timepoints_ : int
+        Number of values of the longest series.
+    n_features_in_ : int
+        ``n_channels_ * n_timepoints_``.
 
     See Also
     --------
@@ -187,7 +194,7 @@ class MinimumCostClassifier(RowClassifier):
         return self._filled(rows), labels
 
     @ignore_single_sample_warning()
-    def _learn(self, X: _Array, y: Labels, codes: NDArray[np.intp]) -> None:
+    def _fit_checked(self, X: _Array, y: Labels, codes: NDArray[np.intp]) -> None:
         check_two_labels(self.classes_)
         if len(codes) == len(self.classes_):
             raise ValueError("y: expected a class of two samples or more, got one sample of each")
@@ -236,15 +243,15 @@ class MinimumCostClassifier(RowClassifier):
         time = np.zeros(len(series), dtype=np.int64)
         cost = np.zeros(len(series))
         waiting = np.ones(len(series), dtype=bool)
-        together = 2  # number of times computed at once; it doubles, as most decisions are early
+        together = 2  # number of times computed together; it doubles, as most decisions are early
         begin = 0
         while begin < len(self.times_) and waiting.any():
             group = slice(begin, begin + together)
-            asked = np.flatnonzero(waiting)
-            by_time = self._stages(group, series[asked])
+            undecided = np.flatnonzero(waiting)
+            by_time = self._stages(group, series[undecided])
             for k, probabilities in enumerate(by_time, begin):
-                t = self.times_[k]
-                left, probability = asked[waiting[asked]], probabilities[waiting[asked]]
+                t, still = self.times_[k], waiting[undecided]
+                left, probability = undecided[still], probabilities[still]
                 expected = probability @ self.costs_[k]
                 code[left] = expected.argmin(axis=1)
                 cost[left] = expected[np.arange(len(left)), code[left]]
@@ -267,7 +274,7 @@ class MinimumCostClassifier(RowClassifier):
     def _series(self, X: Any) -> tuple[_Array, NDArray[np.int64]]:
         """Series (n, channels, T) without missing values, and their numbers of samples."""
         check_is_fitted(self)
-        count_cores()  # before a classifier inside asks
+        count_cores()  # before a nested classifier counts them, with warnings
         layout = Layout(self.n_channels_, self.n_timepoints_)
         checked = whole_rows(self, X, layout)
         rows = checked.rows.reshape(-1, layout.length, layout.channels)
@@ -277,7 +284,10 @@ class MinimumCostClassifier(RowClassifier):
         return self._series(X)[0]
 
     def _filled(self, rows: _Array) -> _Array:
-        """(n, channels, t) of (n, t, channels): missing values by the last known, or the mean."""
+        """Fill missing values of series (n, t, channels) by the last known value or the mean.
+
+        Returns an array of shape (n, channels, t).
+        """
         if np.isnan(rows).any():
             rows = _carried(rows)
             rows = np.where(np.isnan(rows), self._start[: rows.shape[1]], rows)
@@ -297,7 +307,7 @@ class MinimumCostClassifier(RowClassifier):
         return np.asarray(self._stages(slice(k, k + 1), series)[0])
 
     def _stops(self, k: int, probability: _Array) -> NDArray[np.bool_]:
-        """Whether waiting at the k-th time saves nothing."""
+        """Mask of the series for which waiting at the k-th time saves nothing."""
         if k == len(self.times_) - 1:
             return np.ones(len(probability), dtype=bool)
         return np.asarray(self._policy.saving(k, probability) <= 0)
@@ -317,8 +327,8 @@ class MinimumCostClassifier(RowClassifier):
         ):
             return candidates
         raise ValueError(
-            "classifier: expected a classifier with predict_proba or decision_function, or names "
-            f"with such, at least one, got {show(self.classifier)}"
+            "classifier: expected a classifier with predict_proba or decision_function, or a dict "
+            f"of names to such classifiers, got {show(self.classifier)}"
         )
 
     def _chosen(self, X: _Array, y: NDArray[Any], codes: NDArray[np.intp]) -> tuple[Any, HeldOut]:
@@ -326,7 +336,7 @@ class MinimumCostClassifier(RowClassifier):
         candidates = self._candidates()
         times = self._chosen_times() - self.onset_
         self.delay_cost_ = self.delay_cost
-        prices = PRICES if isinstance(self.delay_cost, str) else (self.delay_cost,)
+        prices = DELAY_COSTS if isinstance(self.delay_cost, str) else (self.delay_cost,)
         best: tuple[float, str, Any, HeldOut] | None = None
         scores, failure = {}, None
         for name, candidate in candidates.items():
@@ -337,7 +347,7 @@ class MinimumCostClassifier(RowClassifier):
                 continue
             price, score = self.delay_cost, 0.0
             if len(prices) > 1 or len(candidates) > 1:
-                price, score = self._tried(prices, held_out, codes, y)
+                price, score = self._best_delay_cost(prices, held_out, codes, y)
             scores[name] = score
             if best is None or score > best[0]:
                 best = score, name, price, held_out
@@ -352,7 +362,7 @@ class MinimumCostClassifier(RowClassifier):
         return candidates[name], held_out
 
     def _chosen_times(self) -> NDArray[np.int64]:
-        """Times of decision, without those at which all series are still the same."""
+        """Times of decision after the onset, up to which all series are equal."""
         d = self.n_timepoints_
         if self.times is not None:
             at = np.atleast_1d(np.asarray(self.times))
@@ -370,12 +380,12 @@ class MinimumCostClassifier(RowClassifier):
         d, k = self.n_timepoints_, len(self.classes_)
         return cost_tables(delay_cost, self.misclassification_cost, times, d, k)
 
-    def _tried(
+    def _best_delay_cost(
         self, prices: Any, held_out: HeldOut, codes: NDArray[np.intp], y: NDArray[Any]
     ) -> tuple[Any, float]:
-        """Return the best price by policies of the other folds, and its score.
+        """The best delay cost by policies of the other folds, and its score.
 
-        The folds of few series are repeated, as one order of few series says little.
+        Folds are repeated if there are few series.
         """
         probabilities, rows = held_out.stacked()
         times = held_out.times + self.onset_
@@ -389,7 +399,7 @@ class MinimumCostClassifier(RowClassifier):
             ],
             axis=2,
         )
-        repeats = _REPEATS if len(y) < _REPEATED else 1
+        repeats = _REPEATS if len(y) < _REPEATED_SERIES else 1
         right = np.zeros(len(prices))
         time = np.zeros(len(prices))
         cost = np.zeros(len(prices))
@@ -403,10 +413,10 @@ class MinimumCostClassifier(RowClassifier):
                 stop = stops_of_prices(
                     [p[~out] for p in probabilities], [p[out] for p in probabilities], paid[:, ~out]
                 )
-                some = np.arange(len(stop))[:, None]
-                right += (decided[:, out][stop, some, every] == truth[out, None]).sum(axis=0)
+                row = np.arange(len(stop))[:, None]
+                right += (decided[:, out][stop, row, every] == truth[out, None]).sum(axis=0)
                 time += times[stop].sum(axis=0)
-                cost += paid[:, out][stop, some, every].sum(axis=0)
+                cost += paid[:, out][stop, row, every].sum(axis=0)
                 counted += len(stop)
         if len(prices) == 1:
             return prices[0], -float(cost[0] / counted)
@@ -417,7 +427,7 @@ class MinimumCostClassifier(RowClassifier):
 
 
 class CostStream:
-    """Decide one series that arrives value by value: see `MinimumCostClassifier.stream`.
+    """Stream of one series that arrives value by value: see `MinimumCostClassifier.stream`.
 
     Parameters
     ----------
@@ -480,7 +490,8 @@ class CostStream:
                 f"time: expected an integer in {self._seen + 1}..{length}, got {show(time)}"
             )
         times = self._model.times_
-        for k in np.flatnonzero((times > self._seen) & (times < at)):  # skipped samples are missing
+        # Skipped values are missing; their times may decide.
+        for k in np.flatnonzero((times > self._seen) & (times < at)):
             if self._decide(int(k), int(times[k])) is not None:
                 return self._decision
         self._seen = int(at)
@@ -521,7 +532,7 @@ class CostStream:
 
 
 def _paid(tables: _Array, probabilities: list[_Array], codes: NDArray[np.intp]) -> _Array:
-    """(p, n): cost of deciding at each time."""
+    """Cost (p, n) of deciding each series at each time."""
     return np.stack(
         [
             table[codes, (p @ table).argmin(axis=1)]
@@ -531,7 +542,7 @@ def _paid(tables: _Array, probabilities: list[_Array], codes: NDArray[np.intp]) 
 
 
 def _carried(rows: _Array) -> _Array:
-    """Series (n, t, channels) with the last known sample in place of missing ones."""
+    """Series (n, t, channels) with missing values replaced by the last known value."""
     place = np.where(np.isnan(rows), 0, np.arange(rows.shape[1])[:, None])
     last = np.maximum.accumulate(place, axis=1)
     return np.take_along_axis(rows, last, axis=1)
@@ -547,7 +558,7 @@ def cost_tables(
     d: int,
     n_classes: int,
 ) -> _Array:
-    """(p, G, G): costs by time, true class and decided class, of series of d samples."""
+    """Costs (p, G, G) by time, true class and decided class, of series of d values."""
     delay = real_array(delay_cost, "delay_cost", np.dtype(float))
     if delay.shape not in ((), (d,)):
         raise ValueError(f"delay_cost: expected a number or shape ({d},), got shape {delay.shape}")

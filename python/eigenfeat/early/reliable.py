@@ -1,4 +1,4 @@
-"""`ReliableClassifier`: classify incomplete samples where the complete ones get the same label."""
+"""`ReliableClassifier`: classify incomplete samples whose labels are final."""
 
 from __future__ import annotations
 
@@ -77,13 +77,14 @@ _Model = TypeVar("_Model", bound="ReliableClassifier")
 
 CONFIDENCE = 0.9  # of corrections with correct=True
 
-# A tau between two of them is corrected as the smaller one, which may be decided much later.
+# Reliabilities at which a rule is tested. A tau between two of them is corrected as the smaller
+# one, with which decisions may be later.
 GRID = (1e-12, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999)
-MAX_TIMES = 48  # at which held-out rows are evaluated
-MAX_SAMPLED_TIMES = 16  # by rules that sample
-MAX_ROWS = 3000
+MAX_TIMES = 48  # at which held-out samples are evaluated
+MAX_SAMPLED_TIMES = 16  # at which rules that sample evaluate them
+MAX_SAMPLES = 3000  # held-out samples that are evaluated
 MAX_PREDICTIONS = 4e6  # of rules that sample
-LONG = 90.0  # seconds from which on a warning has an estimate
+WARNING_SECONDS = 90.0  # of remaining time, above which a warning gives an estimate
 
 # Attributes of the correction and the calibration.
 _CORRECTED = (
@@ -96,22 +97,22 @@ _CORRECTED = (
 
 
 class ReliableClassifier(ClassifierMixin, BaseEstimator):
-    """Classify incomplete samples where the complete ones would be classified the same.
+    """Classify incomplete samples as soon as the label of the complete sample is known.
 
     Use it where a required share of early labels has to be final. A sample is decided as class c
     if, given its known entries, the complete sample would be classified as c with probability at
-    least `reliability`, and held-out samples correct this rule. The promise is a share of the
-    series of each class if there are enough of them, and otherwise a share of all series, in which
-    a rare class may be wrong throughout; see `conditional`. Choose `classifier` and `reliability`
-    first; the other defaults follow. User guide: :doc:`/guide/early`.
+    least `reliability`; held-out samples correct this rule. The promise is a share of the series of
+    each class with enough series, otherwise a share of all series, in which a rare class may be
+    wrong throughout; see `conditional`. Choose `classifier` and `reliability` first. User guide:
+    :doc:`/guide/early`.
 
     Parameters
     ----------
     classifier : estimator
-        Any with `fit` and `predict`, also in ``FrozenEstimator``. Linear and quadratic
-        discriminants need no sampling.
+        Any classifier, also in ``FrozenEstimator``. Linear and quadratic discriminants need no
+        sampling.
     completion : completion or None, default=None
-        `GaussianCompletion`, which None means, or `MixtureCompletion`.
+        `GaussianCompletion` or `MixtureCompletion`; None means the former.
     rule : str or Sampled, default="auto"
         "auto" means "pairwise" for linear discriminants, "quadratic" for quadratic ones, and
         "sampled" for other classifiers. ``Sampled(n_samples=...)`` sets the number of completions.
@@ -121,20 +122,20 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
     features : transformer or None, default=None
         Linear map of samples to the features that are classified, such as LDG or PCA.
     conditional : str, sequence of str or None, default="auto"
-        Groups of series of which each gets the promise. None: all series together. "true": the
-        series of each class. "predicted": the series that are decided as each class. "time": the
-        series that are decided up to each time. Classes with too few held-out samples share one
-        group. "auto": "true" if every class has enough samples, else None, with a warning.
+        Groups of series for which the promise holds. None: all series together. "true": the series
+        of each class. "predicted": the series that are decided as each class. "time": the series
+        that are decided up to each time. Classes with too few held-out samples share a group.
+        "auto": "true" if every class has enough samples, else None, with a warning.
     target : label, sequence of labels or None, default=None
         Classes of interest: only they are decided before the end. None: all classes.
     correct : bool, float in (0, 1) or "average", default=True
-        Whether held-out samples correct the rule, so that it does not rely on the completion's
-        model. A number is the confidence over training sets; True is 0.9; "average" holds on
-        average. A `reliability` of 0.95 needs 45 held-out samples, 0.99 needs 230.
+        Whether held-out samples correct the rule, so that the promise does not depend on the
+        completion's model. A number is the confidence over training sets; True means 0.9; "average"
+        promises the share on average. Reliability 0.95 needs 45 held-out samples, 0.99 needs 230.
     held_out : int >= 2 or float in (0, 1), default=5
         Samples that correct the rule: a number of folds, or a share that is left out of the fit.
     random_state : int, RandomState or None, default=0
-        For "sampled", and for drawing a share of `held_out`.
+        Seed for "sampled" and for drawing held-out samples.
     n_threads : int or None, default=None
         Number of threads; None uses all OpenMP threads. Results do not depend on it.
     verbose : int, default=0
@@ -144,21 +145,33 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
     ----------
     classes_ : (G,) array
         Labels.
-    classifier_, completion_, features_, fitted_ : estimators, object
-        The fitted parts; `features_` may be None. `fitted_` has all of them, for streams and files.
-    rule_, n_samples_, largest_reliability_ : str, int, float
-        The rule, its maximum number of completions, and the largest reliability that they allow.
+    classifier_, completion_, features_ : estimators
+        The fitted parts; `features_` may be None.
+    fitted_ : object
+        All fitted parts and the rule.
+    rule_ : str
+        The rule.
+    n_samples_ : int
+        Maximum number of completions of a sample; 0 for other rules than "sampled".
+    largest_reliability_ : float
+        The largest reliability that this number of completions allows.
     reliability_ : float
-        The reliability that is promised, if the rule is corrected or calibrated.
+        The promised reliability, if the rule is corrected or calibrated.
     reliability_by_class_ : (G,) array
         Certified share of final labels among the series of each class, at most `reliability`; NaN
         for classes without held-out samples. Each holds with the confidence of `correct`.
     decision_times_ : (p,) array of int
         Numbers of values after which series are decided.
-    correction_, calibration_ : Correction, Calibration
-        ``correction_.least_known(tau)`` entries must be known; the result of `calibrate`.
-    n_features_in_, n_channels_, n_timepoints_ : int
-        ``n_channels_ * n_timepoints_``, channels and length of the series.
+    correction_ : Correction
+        Result of the held-out samples: ``correction_.least_known(tau)`` entries must be known.
+    calibration_ : Calibration
+        Result of `calibrate`.
+    n_channels_ : int
+        Number of channels.
+    n_timepoints_ : int
+        Number of values of the longest series.
+    n_features_in_ : int
+        ``n_channels_ * n_timepoints_``.
 
     See Also
     --------
@@ -167,16 +180,16 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    Let S be the number of known entries from which on the rule never decides a sample as another
-    class than that of the complete sample, and m the number from which on the corrected rule
-    decides. Early labels of samples with ``S <= m`` are final. If held-out samples and a new sample
-    of class k are exchangeable, m is chosen by the held-out samples of each class such that, with
-    the confidence, ``P(S <= m | class k) >= reliability`` for all classes k at once: m is at least
-    the threshold of the class that needs the largest one, and only this class's Clopper-Pearson
-    bound can break the promise. This is a theorem with samples that are held out from the fit
-    (``held_out=0.5``), and approximate with folds. For the other promises, "decisions from m on
-    break the promise" is tested from late to early m, by the bounds of all groups
-    (:doc:`/guide/early_promises`). They hold for `reliability` at `decision_times_`.
+    Let S be the number of known entries from which on the rule never decides a sample differently
+    from the complete sample, and m the number from which on the corrected rule decides. Early
+    labels of samples with ``S <= m`` are final. If held-out samples and a new sample of class k are
+    exchangeable, m is chosen from the held-out samples of each class such that, with the
+    confidence, ``P(S <= m | class k) >= reliability`` for all classes k simultaneously: m is at
+    least the largest threshold of a class, and only the Clopper-Pearson bound of this class can
+    break the promise. This is a theorem for samples that are held out from the fit
+    (``held_out=0.5``), and approximate for folds. For the other promises, the hypothesis "decisions
+    from m on break the promise" is tested from late to early m, by the bounds of all groups
+    (:doc:`/guide/early_promises`). Promises hold for `reliability` at `decision_times_`.
 
     References
     ----------
@@ -251,9 +264,9 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : (n, d) or (n, channels, times) array-like, or list of series
-            Complete samples, or series: one of shape (times,) or (channels, times) each, of any
-            lengths; a shorter one is complete at its end. Missing values of series (NaN) are filled
-            by the completion. Samples must be filled by the caller:
+            Complete samples, or series of shape (times,) or (channels, times), which may differ in
+            length; a shorter series is complete at its end. The completion fills missing values of
+            series (NaN). Fill missing entries of samples first:
             ``GaussianCompletion().fit(X).transform(X)``.
         y : (n,) array-like
             Labels.
@@ -266,7 +279,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         return self._fit_subset(X, y, slice(None))
 
     def _fit_subset(self, X: Any, y: Any, subset: Any) -> ReliableClassifier:
-        """Fit to some of the samples, whose series are laid out as all of them would be."""
+        """Fit to a subset of the samples, with the layout of all series."""
         self._validate_params()
         with unchanged_on_error(self):
             rows, y, layout = training_rows(self, X, y)
@@ -287,7 +300,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def _check_promises(self, y: Labels) -> None:
-        """ValueError if `conditional` names no promises that can be made."""
+        """ValueError unless `conditional` and `target` are valid for these labels."""
         names = _names(self.conditional)
         known = set(names) <= {*PROMISES} and len(set(names)) == len(names) > 0
         if self.conditional is not None and names != ("auto",) and not known:
@@ -316,7 +329,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
             )
 
     def _held_out_mask(self, y: Labels) -> NDArray[np.bool_]:
-        """(n,): a random share of the samples of each class, which leaves one of each."""
+        """Mask (n,) of a random share of each class, which leaves at least one sample."""
         n = len(y)
         m = round(self.held_out * n)
         if not 1 <= m <= n - 2:
@@ -330,7 +343,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         return mask
 
     def _fit_parts(self, rows: Rows, y: Labels, layout: Layout) -> None:
-        """Fit everything but the correction to samples that are checked; NaN is missing."""
+        """Fit the model, without the correction, to checked samples; NaN is missing."""
         model = self.fitted_ = _fit_model(self, rows, y, layout)
         self.n_features_in_ = layout.width
         self.n_channels_, self.n_timepoints_ = layout.channels, layout.length
@@ -346,7 +359,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         self.largest_reliability_ = 1.0 if sampled is None else largest_bound(sampled.n_samples)
 
     def _correct(self, rows: Rows, y: Labels, held_out: tuple[Rows, Labels] | None) -> None:
-        """Correct the rule by folds, or by rows that were held out from the fit."""
+        """Correct the rule by folds, or by samples that were held out from the fit."""
         model = self.fitted_
         self.correction_, steps, self.reliability_by_class_ = correct_rule(self, rows, y, held_out)
         self.reliability_ = float(self.reliability)
@@ -403,7 +416,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         (n,) array
-            0 where a sample would not be decided at any tau; 1 for complete samples.
+            0 if a sample would not be decided at any tau; 1 for complete samples.
         """
         return self._model().largest_tau(self._rows(X))
 
@@ -425,8 +438,8 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         reliability : float or (n,) array-like, optional
             tau; that of the estimator by default.
         steps : ascending integers in ``1..n_timepoints_``, optional
-            Times of decision; the end is always included. By default `decision_times_`, for which a
-            correction holds, and every time where the rule is not corrected.
+            Times of decision; the end is always included. The default is `decision_times_`, or all
+            times if the rule is not corrected.
         trace : bool, default=False
             Whether to return classes and largest taus at all times.
 
@@ -487,8 +500,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
     def calibrate(self: _Model, X: ArrayLike, y: ArrayLike | None = None, **options: Any) -> _Model:
         """Set the default tau to the smallest one whose agreement held-out samples certify.
 
-        Sets `reliability_` and `calibration_`, which the next fit removes. It replaces the
-        correction that `fit` learns.
+        Sets `reliability_` and `calibration_`, which replace the correction of `fit`.
 
         Parameters
         ----------
@@ -536,7 +548,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         return plain
 
     def _model(self) -> FittedModel:
-        """The fitted model, with the present number of threads."""
+        """The fitted model with the current `n_threads`."""
         check_is_fitted(self)
         return replace(self.fitted_, n_threads=self.n_threads)
 
@@ -548,11 +560,11 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         return np.asarray(validate_data(self, X, reset=False, **options))
 
 
-# ---- the parts of a fit, in their order
+# ---- parts of a fit
 
 
 def _fit_model(estimator: ReliableClassifier, rows: Rows, y: Labels, layout: Layout) -> FittedModel:
-    """Fit completion, features and classifier to samples, and make the rule; NaN is missing."""
+    """Fit completion, features and classifier to samples, and create the rule; NaN is missing."""
     completion = GaussianCompletion(n_threads=estimator.n_threads)
     if estimator.completion is not None:
         completion = clone(estimator.completion)
@@ -590,7 +602,7 @@ def _fit_model(estimator: ReliableClassifier, rows: Rows, y: Labels, layout: Lay
 def _discriminants(
     name: str, classifier: Any, classes: NDArray[Any], inputs: _Array
 ) -> Discriminants:
-    """The classifier's discriminants, where the rule needs any; ValueError where it takes none."""
+    """The classifier's discriminants; ValueError if the rule needs others."""
     if name == "sampled":
         return Opaque(len(classes))
     plain = classifier.estimator if isinstance(classifier, FrozenEstimator) else classifier
@@ -611,8 +623,8 @@ def _discriminants(
 
 
 def _default_rule(discriminants: Discriminants) -> str:
-    """The rule that decides earliest of those whose promise is about the complete row's label."""
-    if isinstance(discriminants, Local | Opaque):  # another row has other neighbours
+    """The earliest rule whose promise is about the label of the complete sample."""
+    if isinstance(discriminants, Local | Opaque):  # local ones depend on the complete sample
         return "sampled"
     return "pairwise" if isinstance(discriminants, Linear) else "quadratic"
 
@@ -620,7 +632,7 @@ def _default_rule(discriminants: Discriminants) -> str:
 def _scores_of(discriminants: Linear, affine: Affine | None) -> Affine:
     """Linear discriminants as a map of samples.
 
-    About their mean, so that what scores have in common takes no digits from differences.
+    Their mean is subtracted, so that a common part of the scores does not cancel in differences.
     """
     slopes = discriminants.slopes - discriminants.slopes.mean(axis=0)
     offsets = discriminants.offsets - discriminants.offsets.mean()
@@ -656,10 +668,10 @@ def _plain_rule(estimator: ReliableClassifier, name: str, predict: ClassCodes) -
 
 @dataclass(frozen=True, eq=False)
 class _Test:
-    """Reliabilities and times at which a rule is tested, and the number of samples to test."""
+    """Reliabilities, times and number of samples of the test of a rule."""
 
     tau: float
-    confidence: float  # 0 on average
+    confidence: float  # 0 for promises on average
     grid: _Array
     steps: NDArray[np.int64]  # numbers of values
     times: NDArray[np.int64]  # numbers of entries
@@ -704,7 +716,7 @@ def correct_rule(
     total = int(drawn.sum()) * len(test.times)
     with progress_bar(total, "ReliableClassifier", estimator.verbose) as bar:
         done = _Progress(bar, total, 0 if held_out else int(estimator.held_out))
-        for other, own in models if total else ():  # a sample of one entry has no beginning
+        for other, own in models if total else ():  # no times if samples have one entry
             parts.append(
                 held_out_decisions(
                     other,
@@ -742,7 +754,10 @@ def correct_rule(
 def _class_groups(
     estimator: ReliableClassifier, y: Labels, labels: Labels, least: int
 ) -> ClassGroups:
-    """Groups of the classes by their numbers of held-out samples; a fold holds out no only one."""
+    """Groups of the classes by their numbers of held-out samples.
+
+    A fold never holds out the only sample of a class.
+    """
     known, counts = np.unique(labels, return_counts=True)
     if not isinstance(estimator.held_out, float):
         counts = np.where(counts > 1, counts, 0)
@@ -756,14 +771,14 @@ def _class_groups(
 
 
 def _names(conditional: Any) -> tuple[str, ...]:
-    """Names of promises: of a string, or of several."""
+    """Names of the promises."""
     if conditional is None:
         return ()
     return (conditional,) if isinstance(conditional, str) else tuple(conditional)
 
 
 def _promises(conditional: Any, groups: ClassGroups, test: _Test) -> tuple[str, ...]:
-    """Promises that are made; warns of those that are not, and of classes that wait."""
+    """Names of the promises that hold; warns of classes with too few held-out samples."""
     names = _names(conditional)
     few = ", ".join(
         f"{count} of class {show(label)}"
@@ -790,14 +805,14 @@ def _promises(conditional: Any, groups: ClassGroups, test: _Test) -> tuple[str, 
 
 
 def _warn_of_waiting(shares: _Array, groups: ClassGroups, test: _Test) -> None:
-    """Name the classes by which all samples wait for their end, if there are enough samples."""
+    """Warn of classes with enough samples because of which all samples wait for their end."""
     last = shares[groups.group, int(np.searchsorted(test.grid, test.tau)), -1]
     classes = groups.classes[last < test.tau - SLACK]
     if groups.is_enough(test.least) and len(classes):
         warn_caller(
             f"conditional: expected labels of each class that are final before the end at a "
-            f"reliability of {test.tau:g}, got too many that are not of {show(classes.tolist())}; "
-            "samples are decided when they are complete; None promises a share of all together",
+            f"reliability of {test.tau:g}, got too few final labels of {show(classes.tolist())}; "
+            "samples are decided when they are complete; None promises a share of all samples",
             UserWarning,
         )
 
@@ -805,7 +820,7 @@ def _warn_of_waiting(shares: _Array, groups: ClassGroups, test: _Test) -> None:
 def _drawn(
     labels: Labels, groups: ClassGroups | None, test: _Test, random: np.random.RandomState
 ) -> NDArray[np.bool_]:
-    """Samples to test, in proportion to the classes; of given groups more if they are small."""
+    """Mask of the samples to test, in proportion to the classes; more of small groups."""
     drawn = stratified_draw(labels, test.n_samples, random)
     if groups is not None:
         group = groups(labels)
@@ -831,13 +846,13 @@ def _fold_models(
             continue
         try:
             model = _fit_model(clone(estimator), rows.take(~fold), y[~fold], layout)
-        except ValueError:  # such as a class that is too small without the fold
+        except ValueError:  # for example, if a class is too small without the fold
             continue
         yield model, own
 
 
 class _Progress:
-    """Moves a bar, and warns once where the evaluation of held-out samples will take minutes."""
+    """Progress of a bar; warns once if the evaluation of held-out samples will take minutes."""
 
     def __init__(self, bar: Callable[[str, int], None], total: int, n_folds: int) -> None:
         self.bar = bar
@@ -851,13 +866,13 @@ class _Progress:
         self.bar(f"held-out samples at all times: {self.done} of {self.total}", steps)
         spent = time.perf_counter() - self.started
         left = spent * (self.total - self.done) / self.done
-        if not self.warned and left > LONG:
+        if not self.warned and left > WARNING_SECONDS:
             self.warned = True
             less = "correct=False, " + ("fewer folds, " if self.n_folds > 2 else "")
             warn_caller(
-                f"fit: expected a fast classifier, got one that needs some {left / 60:.0f} more "
+                f"fit: expected a fast classifier, got one that needs about {left / 60:.0f} more "
                 f"minutes to label completions of held-out samples; {less}a faster classifier or "
-                "a smaller reliability takes less",
+                "a smaller reliability takes less time",
                 UserWarning,
             )
 
@@ -865,8 +880,8 @@ class _Progress:
 def _sizes(cost: int, n: int, length: int, least: int) -> tuple[int, int]:
     """Numbers of samples and of times to test."""
     times = min(length - 1, MAX_TIMES)
-    if cost > 1:  # bounded by predictions, but enough samples to support the promise
+    if cost > 1:  # a bounded number of predictions, but enough samples to support the promise
         times = min(times, MAX_SAMPLED_TIMES)
         rows = max(100, int(MAX_PREDICTIONS / (cost * max(times, 1))))
         return min(n, rows if n < least else max(rows, 2 * least)), times
-    return min(n, MAX_ROWS), times
+    return min(n, MAX_SAMPLES), times

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ReliableClassifierCV"]
 
-# Pairwise tails mean what they say; sets decide late even where next to nothing is asked of them.
+# Sets decide late even at small reliabilities.
 SMALL = (1e-12, 1e-10, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.05)
 TAUS = (*SMALL, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99)
 
@@ -44,8 +44,8 @@ TAUS = (*SMALL, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 0
 class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
     """Early classification with the largest harmonic mean of accuracy and earliness saved.
 
-    Use it where the average of accuracy and earliness matters, and no promise is
-    needed. Give `candidates` of your own first. User guide: :doc:`/guide/early_costs`.
+    Use it where the average of accuracy and earliness matters and no promise is needed. Set
+    `candidates` first. User guide: :doc:`/guide/early_costs`.
 
     Each candidate is fitted to all folds but one and decides the series of that fold at every tau.
     The candidate and the tau with the largest harmonic mean :math:`2 a (1 - e) / (a + 1 - e)` of
@@ -57,7 +57,7 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
         Candidates. None: shrinkage LDA with one Gaussian as completion ("LDA") and with one for
         each class ("LDA, mixture"). All are used with ``correct=False``.
     tau : ascending numbers in (0, 1) or None, default=None
-        Candidate reliabilities. None: 23 from 1e-12 to 0.99, which take hardly longer than few.
+        Candidate reliabilities. None: 23 numbers from 1e-12 to 0.99.
     n_folds : int >= 2, default=5
         Folds of the cross-validation, stratified by class.
     n_threads : int or None, default=None
@@ -66,19 +66,25 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
 
     Attributes
     ----------
-    best_candidate_, reliability_ : str, float
-        Name of the candidate and tau that were chosen.
+    best_candidate_ : str
+        Name of the chosen candidate.
+    reliability_ : float
+        Chosen tau.
     best_estimator_ : ReliableClassifier
         The candidate fitted to all series with `reliability` set, for example for streams and
         calibration.
     harmonic_means_ : dict of str to (p,) array
-        Held-out harmonic means of every candidate at every tau; NaN where it could not be fitted.
+        Held-out harmonic means of each candidate at each tau; NaN if the fit failed.
     taus_ : (p,) array
         The reliabilities that were tried.
     cv_results_ : dict
-        The same by column, as ``GridSearchCV`` has it, one entry for each candidate and tau.
-    best_index_, best_score_, best_params_ : int, float, dict
-        Place of the chosen entry in `cv_results_`, its harmonic mean, and its candidate and tau.
+        Results by column, as in ``GridSearchCV``, with an entry for each candidate and tau.
+    best_index_ : int
+        Index of the chosen entry in `cv_results_`.
+    best_score_ : float
+        Harmonic mean of the chosen entry.
+    best_params_ : dict
+        Candidate and tau of the chosen entry.
     classes_ : (G,) array
         Labels.
     n_features_in_, n_channels_, n_timepoints_ : int
@@ -215,7 +221,7 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
             try:
                 means, of_folds[name] = self._harmonic_means(model, X, y)
                 self.harmonic_means_[name] = means
-            except ValueError as error:  # such as a class too small for a Gaussian of its own
+            except ValueError as error:  # for example, a class is too small for its own Gaussian
                 failure = failure or error
                 self.harmonic_means_[name] = np.full(len(self.taus_), np.nan)
         best = {name: means.max() for name, means in self.harmonic_means_.items()}
@@ -274,7 +280,7 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
         if self.candidates is None:
             lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
             mixture = MixtureCompletion(n_threads=self.n_threads)
-            # tau is chosen by the harmonic mean: no promise is made.
+            # tau is chosen by the harmonic mean, without a promise.
             options: dict[str, Any] = {"correct": False, "n_threads": self.n_threads}
             return {
                 "LDA": ReliableClassifier(lda, **options),
@@ -285,7 +291,7 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
             for name, model in self.candidates.items()
         ):
             raise ValueError(
-                "candidates: expected names with ReliableClassifiers, at least one, got "
+                "candidates: expected a dict of names to ReliableClassifiers, got "
                 f"{show(self.candidates)}"
             )
         return dict(self.candidates)

@@ -1,14 +1,14 @@
-"""How a fitted model decides: the rules and their input.
+"""Decisions of a fitted model: the rules and their input.
 
-`FittedModel` conditions samples on their known entries and hands the rule a `RuleInput`, the
-discriminants and the conditional distribution of their arguments. A rule returns for every sample a
-class, whether it is decided at a reliability tau, and the largest such tau: the pairwise rule here,
-rules by sets in `set_rules`, the rule that draws completions in `sampling`.
+`FittedModel` conditions samples on their known entries and gives the rule a `RuleInput`: the
+discriminants and the conditional distribution of their arguments. A rule returns a class for every
+sample, whether it is decided at a reliability tau, and the largest such tau. The pairwise rule is
+in this file, rules by sets in `set_rules`, the rule that draws completions in `sampling`.
 
-Rounding must not decide a sample. With u = eps / 2 a sum of m products, in any order, is off by at
-most about (m + 2) u times the sum of the products' magnitudes (Higham, Accuracy and Stability of
-Numerical Algorithms, 2nd ed., section 3.1). Scores, slopes and congruences S^T V S are sums in one
-or two stages of d products each; `rounding_share` is four times what two stages need.
+Decisions must not depend on rounding errors. With u = eps / 2, the error of a sum of m products in
+any order is at most about (m + 2) u times the sum of their magnitudes (Higham, Accuracy and
+Stability of Numerical Algorithms, 2nd ed., section 3.1). Scores, slopes and congruences S^T V S are
+sums of d products in one or two stages; `rounding_share` is four times the bound of two stages.
 """
 
 from __future__ import annotations
@@ -54,15 +54,15 @@ _Array = NDArray[np.float64]
 _Codes = NDArray[np.intp]
 
 EPS = float(np.finfo(float).eps)
-LARGEST = 1e300  # rounding errors are capped here, so that they stay finite
+MAX_ROUNDING = 1e300  # bound of rounding errors, so that they stay finite
 SLACK = 1e-12  # rounding error of shares that are compared with tau
 
 
 @dataclass(frozen=True, eq=False)
 class Shared:
-    """Quantities of all samples with the same known entries, computed once."""
+    """Cached quantities of all samples with a pattern of known entries."""
 
-    pair_variances: _Array | None = None  # (parts, k, k), of differences of scores
+    pair_variances: _Array | None = None  # (parts, k, k) of differences of scores
     # Radii of the sets of a single Gaussian, by kind and tau.
     radii: dict[tuple[object, float], _Array] = field(default_factory=dict)
 
@@ -72,14 +72,14 @@ class RuleInput:
     """Discriminants and the conditional distribution of their arguments."""
 
     discriminants: Discriminants
-    conditional: Conditional  # of features; of linear discriminants' scores if `by_scores`
+    conditional: Conditional  # of features, or of linear discriminants' scores with `by_scores`
     n_features: int
     by_scores: bool
     n_threads: int
     shared: Shared | None = None
 
     def part(self, g: int, rows: _Codes) -> RuleInput:
-        """Return the inputs of some rows, conditioned on part g of the mixture."""
+        """Inputs of the samples `rows`, conditioned on part g of the mixture."""
         functions = self.discriminants if self.by_scores else self.functions.take(rows)
         conditional = self.conditional.part(g, rows)
         return replace(self, conditional=conditional, discriminants=functions, shared=None)
@@ -96,17 +96,17 @@ class RuleInput:
 
     @cached_property
     def scores(self) -> _Array:
-        """(n, k): scores at the conditional mean."""
+        """Scores (n, k) at the conditional mean."""
         return self.mean if self.by_scores else self.functions.scores(self.mean)
 
     @cached_property
     def magnitudes(self) -> _Array:
-        """(n, k): sums of the magnitudes of the terms of each score."""
+        """Sums (n, k) of the magnitudes of the terms of each score."""
         return self.functions.magnitudes(self.mean)
 
     @cached_property
     def pulls(self) -> _Array:
-        """(n, k, d), of quadratic discriminants: minus their gradients at the conditional mean."""
+        """Negative gradients (n, k, d) of quadratic discriminants at the conditional mean."""
         return cast("Quadratic", self.functions).pulls(self.mean)
 
     @cached_property
@@ -116,22 +116,22 @@ class RuleInput:
 
     @cached_property
     def roots(self) -> _Array:
-        """(q, d, d): square roots of one Gaussian's covariances, by pattern."""
+        """Square roots (q, d, d) of a Gaussian's covariances, by pattern."""
         assert self.conditional.covariances is not None
         return square_roots(self.conditional.covariances[:, 0])
 
     def take(self, items: _Codes) -> RuleInput:
-        """Return the inputs of some rows."""
+        """Inputs of the samples `items`."""
         return replace(self, conditional=self.conditional.take(items))
 
 
 @dataclass(frozen=True, eq=False)
 class RuleOutput:
-    """Decisions of a rule about n rows."""
+    """Decisions of a rule about n samples."""
 
-    best: _Codes  # the class of the decision, if there is one
+    best: _Codes  # class of the decision
     decided: NDArray[np.bool_]
-    reliability: _Array  # lower bound of the probability of that class; 0 where a rule gives none
+    reliability: _Array  # lower bound of the probability of the class; 0 if the rule gives none
 
 
 class Rule:
@@ -142,42 +142,42 @@ class Rule:
     def decide(self, rule_input: RuleInput, tau: _Array, whole: bool = False) -> RuleOutput:
         """Decide at tau (n,).
 
-        With `whole`, sequential tests go on after the decision, for the exact bound.
+        With `whole`, sequential tests continue after the decision, for the exact bound.
         """
         bound, best = self.largest_tau(rule_input)
         return RuleOutput(best, bound >= tau, bound)
 
     def largest_tau(self, rule_input: RuleInput) -> tuple[_Array, _Codes]:
-        """Return the largest tau at which each row would be decided (0: never), and its class."""
+        """Largest tau at which each sample would be decided, 0 for none, and its class."""
         raise NotImplementedError
 
     def best_classes(self, rule_input: RuleInput) -> _Codes:
-        """(n,): class of the decision about each row, at every tau."""
+        """Class (n,) of the decision about each sample, at every tau."""
         raise NotImplementedError
 
     def certified_tau(self, rule_input: RuleInput, output: RuleOutput, items: _Codes) -> _Array:
-        """Return the largest tau that is certified for the decided rows `items`."""
+        """Largest certified tau of the decided samples `items`."""
         return output.reliability[items]
 
     def evaluate_grid(
         self, rule_input: RuleInput, grid: _Array, best: _Codes
     ) -> Iterator[NDArray[np.bool_]]:
-        """Yield which rows are decided as their class `best`, for each tau of an ascending grid."""
+        """Yield the mask of samples decided as class `best`, for each tau of an ascending grid."""
         largest, _ = self.largest_tau(rule_input)
         for tau in grid:
             yield largest >= tau
 
     def least_known(self, tau: float) -> int:
-        """No row is decided at tau with fewer known entries."""
+        """Smallest number of known entries with which a sample may be decided at tau."""
         return 0
 
     def least_known_of(self, tau: _Array) -> int:
-        """No row is decided at any tau of an array with fewer known entries."""
+        """Smallest number of known entries for a decision at any tau of an array."""
         return min((self.least_known(float(one)) for one in np.unique(tau)), default=0)
 
 
 def pair_variances(covariance: _Array, best: _Codes) -> _Array:
-    """(n, k): variances of s_best - s_h, plus a bound of their rounding errors."""
+    """Variances (n, k) of s_best - s_h, plus a bound of their rounding errors."""
     rows = np.arange(len(best))
     diagonal = np.einsum("nkk->nk", covariance)
     own = diagonal[rows, best][:, None]
@@ -188,7 +188,7 @@ def pair_variances(covariance: _Array, best: _Codes) -> _Array:
 
 
 def square_roots(covariances: _Array) -> _Array:
-    """Return S with S S^T = R for each covariance R of a stack."""
+    """Matrices S with S S^T = R for each covariance R of a stack."""
     values, vectors = np.linalg.eigh(covariances)
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0))[..., None, :])
 
@@ -199,11 +199,11 @@ def square_roots(covariances: _Array) -> _Array:
 class PairwiseRule(Rule):
     """P(g(X) = c | z) >= 1 - sum_h P(f_c(X) < f_h(X) | z), Boole's inequality.
 
-    Differences of linear discriminants have exact normal tails; under a mixture each tail is the
-    mixture's.
+    Differences of linear discriminants have exact normal tails; under a mixture, tails of the
+    mixture.
 
-    The right choice for linear discriminants: at an agreement of .9 it decides earlier than the
-    rules "box" and "quadratic" on 21 of 21 sets.
+    Suits linear discriminants: at an agreement of .9 it decides earlier than the rules "box" and
+    "quadratic" on 21 of 21 sets.
     """
 
     def largest_tau(self, rule_input: RuleInput) -> tuple[_Array, _Codes]:
@@ -242,17 +242,17 @@ class PairwiseRule(Rule):
 def clopper_pearson(
     count: NDArray[np.int64], n: NDArray[np.int64], risk: float
 ) -> NDArray[np.float64]:
-    """Lower bounds of a probability, by `count` successes in n trials; each wrong with `risk`."""
+    """Lower bounds of a probability from `count` successes in n trials, at error level `risk`."""
     return np.where(count > 0, betaincinv(np.maximum(count, 1), n - count + 1, risk), 0.0)
 
 
 @lru_cache(maxsize=64)
 def lower_bounds(n: int, risk: float) -> _Array:
-    """(n + 1,): Clopper and Pearson's lower bounds for 0, ..., n successes."""
+    """Clopper and Pearson's lower bounds (n + 1,) for 0, ..., n successes."""
     return clopper_pearson(np.arange(n + 1), np.full(n + 1, n), risk)
 
 
-# ---- decisions for some classes alone
+# ---- decisions for target classes only
 
 
 class TargetRule(Rule):
@@ -304,7 +304,7 @@ class TargetRule(Rule):
 
 @dataclass(frozen=True, eq=False)
 class FittedModel:
-    """Everything that `ReliableClassifier.fit` learns; immutable, shared by streams and files."""
+    """Everything that `ReliableClassifier.fit` learns. Immutable: streams share it."""
 
     layout: Layout
     classes: NDArray[Any]
@@ -313,7 +313,7 @@ class FittedModel:
     features: Any
     rule_name: str
     affine: Affine | None  # features as an affine map of the samples
-    # Linear discriminants as an affine map of the samples; completions are then of the scores.
+    # Linear discriminants as an affine map of the samples; then scores are completed.
     scores: Affine | None
     discriminants: Discriminants
     rule: Rule
@@ -326,12 +326,12 @@ class FittedModel:
 
     @property
     def needs_covariance(self) -> bool:
-        """Whether the rule takes conditional covariances."""
+        """Whether the rule needs conditional covariances."""
         return self.rule_name in ("pairwise", "mahalanobis", "chebyshev")
 
     @property
     def needs_spectra(self) -> bool:
-        """Whether the rule takes the spectra of conditional correlations."""
+        """Whether the rule needs spectra of conditional correlations."""
         return self.rule_name == "quadratic"
 
     @property
@@ -354,7 +354,7 @@ class FittedModel:
         return rule
 
     def predict_codes(self, rows: _Array) -> NDArray[np.intp]:
-        """Class indices of complete rows."""
+        """Class indices of complete samples."""
         return ClassCodes(self.classes, self.classifier)(self.transform(rows))
 
     # ---- incomplete rows
@@ -446,4 +446,4 @@ def rounding_of_quadratics(curved: _Array, sloped: _Array, reach: _Array, d: int
     with np.errstate(over="ignore", invalid="ignore"):
         terms = np.where(curved > 0, curved * reach * reach, 0.0)
         terms = terms + np.where(sloped > 0, 2.0 * sloped * reach, 0.0)
-    return np.asarray(np.minimum(rounding_share(d) * terms, LARGEST))
+    return np.asarray(np.minimum(rounding_share(d) * terms, MAX_ROUNDING))

@@ -1,16 +1,15 @@
 r"""The probability (5.1) of the final label for any classifier, by a sequential test.
 
-Of each row completions are drawn, independent given the known entries, and labelled by the
-classifier's `predict`. 32 of them choose the class that is tested, and are not counted; fewer are
-labelled where the others cannot change the choice. Of 32, 64, 128, ..., n others it is counted how
-many are of that class; after each stage Clopper and Pearson's
-lower bound of its probability, at the level ``risk / stages``, is compared with tau. By the union
-bound over the stages (Bonferroni) the probability that any of them exceeds P(the complete row is of
-that class | known entries) is at most `risk`, whatever that probability is: the rule may stop at
-the first that reaches tau. It also stops where none can any more.
+Completions of each sample are drawn, independently given the known entries, and labelled by the
+classifier's `predict`. Up to 32 completions choose the class to test, and are not counted. The test
+counts how many of 32, 64, 128, ..., n further completions have this class. After each of k stages,
+Clopper and Pearson's lower bound of the probability, at level ``risk / k``, is compared with tau.
+By the union bound over the stages (Bonferroni), the probability that any bound exceeds
+P(the complete sample has this class | known entries) is at most `risk`. The rule may therefore stop
+at the first bound that reaches tau. It also stops if no later bound can reach tau.
 
-Where all n samples of a row are of one class, the bound of the last of k stages is
-``(risk / k) ** (1 / n)``: no larger tau can be decided with n samples, however certain the class.
+If all n completions have one class, the bound of the last stage is ``(risk / k) ** (1 / n)``, the
+largest tau that can be decided with n completions.
 """
 
 from __future__ import annotations
@@ -35,14 +34,14 @@ __all__ = ["Sampled", "SampledRule", "largest_bound", "samples_of"]
 _Array = NDArray[np.float64]
 _Codes = NDArray[np.intp]
 
-MIN_SAMPLES = 1024  # number of samples with "auto", at least
+MIN_SAMPLES = 1024  # completions with "auto"
 MAX_SAMPLES = 2**20
-RISK = 0.01  # probability, over the samples of one row, that any of its bounds is too large
-PILOT = 32  # samples that choose the class
-PILOT_STEPS = 17, 22, 27, PILOT  # stop early if the remaining ones cannot change the class
-FIRST = 32  # samples of the first stage
-STEP = 32  # samples that are multiplied at once, at least
-CHUNK = 512  # samples that are drawn at once
+RISK = 0.01  # probability that a bound of a sample is too large
+PILOT = 32  # completions that choose the class
+PILOT_STEPS = 17, 22, 27, PILOT  # after which the choice ends if the others cannot change it
+FIRST = 32  # completions of the first stage
+STEP = 32  # completions whose products are computed together
+CHUNK = 512  # completions that are drawn together
 
 
 @dataclass(frozen=True)
@@ -52,10 +51,10 @@ class Sampled:
     Parameters
     ----------
     n_samples : int or "auto", default="auto"
-        Power of two, at most 2^20: the largest number of samples for each sample. It limits the tau
-        that can be decided: with all n samples of one class the bound is (0.01 / k)^(1/n) in the
-        k-th and last stage. "auto": 1,024, or as many as reach half-way from `reliability` to 1
-        (0.99: 2,048; 0.999: 16,384). With a number that cannot reach `reliability`, `fit` warns.
+        Power of two, at most 2^20: the largest number of completions of a sample. It limits the tau
+        that can be decided: with n completions of one class the bound is (0.01 / k)^(1/n) after the
+        k-th and last stage. "auto": 1,024, or the number whose bound is half-way from `reliability`
+        to 1 (0.99: 2,048; 0.999: 16,384). `fit` warns if the bound is below `reliability`.
 
     Raises
     ------
@@ -75,11 +74,10 @@ class Sampled:
 
 
 class SampledRule(Rule):
-    """Time-uniform lower bounds of P(g(X) = c | z), from independent samples.
+    """Time-uniform lower bounds of P(g(X) = c | z), from independent completions.
 
-    The right choice for classifiers without discriminants, and for local ones: the only rule about
-    the label that the classifier gives to the complete sample. The random numbers of `seed` serve
-    every row.
+    Suits classifiers without discriminants and local ones: no other rule is about the label of the
+    complete sample. All samples use the random numbers of `seed`.
     """
 
     def __init__(self, predict: ClassCodes, n_samples: int, seed: int) -> None:
@@ -96,7 +94,7 @@ class SampledRule(Rule):
         """As `Rule.largest_tau`."""
         n = len(rule_input.conditional.pattern)
         best = self.best_classes(rule_input)
-        # All samples are drawn, because no bound reaches 1.
+        # All completions are drawn, because no bound reaches 1.
         return self._bounds(rule_input, best, np.zeros(n), np.ones(n)), best
 
     def decide(self, rule_input: RuleInput, tau: _Array, whole: bool = False) -> RuleOutput:
@@ -110,7 +108,7 @@ class SampledRule(Rule):
     def evaluate_grid(
         self, rule_input: RuleInput, grid: _Array, best: _Codes
     ) -> Iterator[NDArray[np.bool_]]:
-        """As `Rule.evaluate_grid`; at the first tau, which is next to 0, all rows are decided."""
+        """As `Rule.evaluate_grid`; at the first tau, which is almost 0, all samples are decided."""
         yield np.ones(len(best), dtype=bool)
         if len(grid) > 1:
             ends = (np.full(len(best), tau) for tau in (grid[1], grid[-1]))
@@ -121,9 +119,9 @@ class SampledRule(Rule):
     def _bounds(
         self, rule_input: RuleInput, tested: _Codes, least: _Array, enough: _Array
     ) -> _Array:
-        """(n,): largest bound over the stages.
+        """Largest bound (n,) over the stages.
 
-        A row's test ends once a bound is `enough`, or `least` is out of reach.
+        The test of a sample ends when a bound is `enough`, or `least` cannot be reached.
         """
         sizes = _stages(self.n_samples)
         tables = [lower_bounds(size, RISK / len(sizes)) for size in sizes]
@@ -142,7 +140,7 @@ class SampledRule(Rule):
         return bound
 
     def _best_end(self, votes: _Codes, done: int, sizes: list[int], tables: list[_Array]) -> _Array:
-        """The largest bound if all samples to come agree."""
+        """The largest bound if all further completions agree."""
         best = np.zeros(len(votes))
         for size, table in zip(sizes, tables, strict=True):
             if size > done:
@@ -150,7 +148,7 @@ class SampledRule(Rule):
         return best
 
     def best_classes(self, rule_input: RuleInput) -> _Codes:
-        """As `Rule.best_classes`: the class of most of the first completions."""
+        """As `Rule.best_classes`: the most frequent class of the first completions."""
         n = len(rule_input.conditional.pattern)
         votes = np.zeros((n, rule_input.discriminants.count), dtype=np.intp)
         running, done = np.arange(n), 0
@@ -167,23 +165,23 @@ class SampledRule(Rule):
     def _agreeing(
         self, rule_input: RuleInput, rows: _Codes, tested: _Codes, samples: range
     ) -> _Codes:
-        """(m,): number of samples in the tested class."""
+        """Number (m,) of completions in the tested class."""
         votes = np.zeros(len(tested), dtype=np.intp)
-        for some, codes in self._labelled(rule_input, rows, samples):
-            votes[some] += (codes == tested[some][:, None]).sum(axis=1)
+        for part, codes in self._labelled(rule_input, rows, samples):
+            votes[part] += (codes == tested[part][:, None]).sum(axis=1)
         return votes[rows]
 
     def _labelled(
         self, rule_input: RuleInput, rows: _Codes, samples: range
     ) -> Iterator[tuple[_Codes, NDArray[Any]]]:
-        """Yield rows and the classes (b, s) of their completions, in large batches."""
+        """Yield indices of samples and the classes (b, s) of their completions, in batches."""
         batch: list[tuple[_Codes, _Array]] = []
         size = 0
-        for some, drawn in _completions(rule_input.conditional, rows, self.seed, samples):
+        for part, drawn in _completions(rule_input.conditional, rows, self.seed, samples):
             if batch and size + drawn.size > BLOCK_NUMBERS:
                 yield from self._predicted(batch)
                 batch, size = [], 0
-            batch.append((some, drawn))
+            batch.append((part, drawn))
             size += drawn.size
         if batch:
             yield from self._predicted(batch)
@@ -194,9 +192,9 @@ class SampledRule(Rule):
         """Predict drawn completions by one call of the classifier."""
         flat = [drawn.reshape(-1, drawn.shape[2]) for _, drawn in batch]
         codes = self.predict(flat[0] if len(flat) == 1 else np.concatenate(flat))
-        ends = np.cumsum([len(part) for part in flat])[:-1]
-        for (some, drawn), part in zip(batch, np.split(codes, ends), strict=True):
-            yield some, part.reshape(drawn.shape[:2])
+        ends = np.cumsum([len(inputs) for inputs in flat])[:-1]
+        for (part, drawn), labels in zip(batch, np.split(codes, ends), strict=True):
+            yield part, labels.reshape(drawn.shape[:2])
 
 
 def _stages(n_samples: int) -> list[int]:
@@ -207,15 +205,15 @@ def _stages(n_samples: int) -> list[int]:
 
 
 def largest_bound(n_samples: int) -> float:
-    """Bound if all samples are in the class."""
+    """Bound if all completions are in the class."""
     return float((RISK / len(_stages(n_samples))) ** (1 / n_samples))
 
 
 def samples_of(sampled: Sampled, tau: float) -> int:
-    """Return the number of samples for tau; warn if the given number cannot reach it.
+    """The number of completions for tau; warns if the given number cannot reach tau.
 
-    "auto" takes as many as can show a reliability half-way between tau and 1, so that rows are
-    decided of which some samples are of other classes.
+    "auto" is the number whose largest bound is half-way between tau and 1, so that samples with a
+    few completions of other classes can be decided.
     """
     n = MIN_SAMPLES if sampled.n_samples == "auto" else int(sampled.n_samples)
     if sampled.n_samples == "auto":
@@ -228,7 +226,7 @@ def samples_of(sampled: Sampled, tau: float) -> int:
         hint = f"at least {enough}" if largest_bound(enough) >= tau else "a smaller reliability"
         warn_caller(
             f"n_samples: expected {hint} for a reliability of {tau:g}, got {n}, which can decide "
-            f"up to {largest_bound(n):.6f}; at {tau:g} rows are decided when they are complete",
+            f"up to {largest_bound(n):.6f}; at {tau:g} samples are decided when they are complete",
             UserWarning,
         )
     return n
@@ -240,22 +238,23 @@ def samples_of(sampled: Sampled, tau: float) -> int:
 def _completions(
     conditional: Conditional, rows: _Codes, seed: int, samples: range
 ) -> Iterator[tuple[_Codes, _Array]]:
-    """Numbers of rows (b,) and some of their completions (b, s, ell), in blocks of bounded memory.
+    """Yield indices of samples (b,) and their completions (b, s, ell), in blocks of bounded size.
 
-    Given the first t entries of a row, in some order, the row is ``mean + gains[t:].T @ e[t:]``
-    with independent normal ``e`` (see `PrefixGaussian`). One Cholesky factor serves all prefixes,
-    and the innovation of an entry that is still missing is the same number at all times. Samples
-    are counted from 0; those of a number are always the same.
+    Given the first t entries of a sample in the order of its pattern, the sample is
+    ``mean + gains[t:].T @ e[t:]`` with independent normal ``e`` (see `PrefixGaussian`). One
+    Cholesky factor serves all prefixes. The innovation of an entry is the same number at all times
+    at which the entry is missing, and the completion with a given index does not depend on how
+    many are drawn.
     """
     assert conditional.gaussians is not None
     ell = conditional.means.shape[2]
-    # Rows of a pattern share their noise.
+    # Samples of a pattern share their noise.
     rows = rows[np.argsort(conditional.pattern[rows], kind="stable")]
     ends = np.flatnonzero(np.diff(conditional.pattern[rows])) + 1
     for group in np.split(rows, ends) if len(rows) else []:
         models, t = conditional.gaussians[int(conditional.pattern[group[0]])]
         for begin, end in _chunks(samples):
-            # Multiply whole steps, so that roundings do not depend on the number of samples.
+            # Compute whole steps: rounding errors must not depend on the number of completions.
             low, high = begin // STEP * STEP, -(-end // STEP) * STEP
             chunk = begin // CHUNK
             normal, share = _chunk(seed, len(models[0].mean), chunk)
@@ -264,8 +263,8 @@ def _completions(
             noise = [(normal[:, t:] @ model.gains[t:])[begin - low : end - low] for model in models]
             width = max(1, BLOCK_NUMBERS // (len(share) * ell))
             for first in range(0, len(group), width):
-                some = group[first : first + width]
-                yield some, _drawn(conditional, some, noise, share)
+                part = group[first : first + width]
+                yield part, _drawn(conditional, part, noise, share)
 
 
 def _drawn(conditional: Conditional, rows: _Codes, noise: list[_Array], share: _Array) -> _Array:
@@ -291,6 +290,6 @@ def _chunks(samples: range) -> Iterator[tuple[int, int]]:
 
 @lru_cache(maxsize=8)
 def _chunk(seed: int, d: int, chunk: int) -> tuple[_Array, _Array]:
-    """Normal numbers (CHUNK, d), and numbers in (0, 1) that choose parts of mixtures."""
+    """Normal numbers (CHUNK, d), and uniform numbers that choose the parts of mixtures."""
     random = np.random.default_rng([seed, d, chunk])
     return random.standard_normal((CHUNK, d)), random.random(CHUNK)

@@ -51,11 +51,13 @@ class EarlyScores:
     n : int
         Number of series.
     reliability : float or None
-        None where the labels of complete series were not given.
+        None without labels of complete series.
     accuracy : float or None
-        None where the true labels were not given.
+        None without true labels.
     mean_time : float
+        Mean time of decision.
     earliness : float
+        Mean time of decision, relative to the length.
     harmonic_mean : float or None
         None without accuracy.
     """
@@ -125,7 +127,7 @@ def early_scores(
     """
     d = check_whole(n_samples, "n_samples", at_least=1)
     if not hasattr(early, "label") or not hasattr(early, "time"):
-        raise ValueError(f"early: expected what predict_early returned, got {show(early)}")
+        raise ValueError(f"early: expected a result of predict_early, got {show(early)}")
     label, time = np.asarray(early.label), np.asarray(early.time)
     if label.ndim != 1 or not len(label) or time.shape != label.shape:
         raise ValueError(
@@ -179,17 +181,17 @@ def reliability_curve(
     if not hasattr(model, "predict_early"):
         raise ValueError(f"model: expected a ReliableClassifier, got {show(model)}")
     check_is_fitted(model)
-    asked = checked_taus(tau)
+    taus = checked_taus(tau)
     if series_of(X) is None:
         check_rows(X)
     complete = np.asarray(model.predict(X))
     scores = [
         early_scores(run, model.n_timepoints_, complete=complete, y=y)
-        for run in runs(model, X, asked)
+        for run in runs(model, X, taus)
     ]
     figures = ("reliability", "accuracy", "mean_time", "earliness", "harmonic_mean")
     columns = {name: np.array([getattr(one, name) for one in scores]) for name in figures}
-    return EarlyCurve(asked, complete_accuracy=_agreement(complete, y, "y"), **columns)
+    return EarlyCurve(taus, complete_accuracy=_agreement(complete, y, "y"), **columns)
 
 
 def _agreement(label: NDArray[Any], others: Any, name: str) -> float:
@@ -199,24 +201,24 @@ def _agreement(label: NDArray[Any], others: Any, name: str) -> float:
     return float(np.mean(label == labels))
 
 
-FEW = 8  # reliabilities up to which runs of their own, which stop at decisions, cost less
+MAX_RUNS = 8  # with more reliabilities, one run at all times is faster than a run for each
 
 
 def checked_taus(tau: ArrayLike, name: str = "tau") -> _Array:
     """Ascending numbers in (0, 1), at least one."""
-    asked = np.atleast_1d(real_array(tau, name, np.dtype(np.float64)))
-    good = asked.ndim == 1 and asked.size and bool(np.all((asked > 0) & (asked < 1)))
-    if not good or np.any(np.diff(asked) <= 0):
+    taus = np.atleast_1d(real_array(tau, name, np.dtype(np.float64)))
+    good = taus.ndim == 1 and taus.size and bool(np.all((taus > 0) & (taus < 1)))
+    if not good or np.any(np.diff(taus) <= 0):
         raise ValueError(f"{name}: expected ascending numbers in (0, 1), got {show(tau)}")
-    return asked
+    return taus
 
 
 def runs(
     model: BaseEstimator, X: ArrayLike, tau: _Array, steps: ArrayLike | None = None
 ) -> Iterator[EarlyDecisions | EarlyLabels]:
-    """What `predict_early` says of the samples at each reliability, one after the other."""
-    # What folds show of a corrected rule differs from tau to tau, up or down.
-    if len(tau) <= FEW or hasattr(model, "correction_"):
+    """Yield the result of `predict_early` at each reliability."""
+    # Decisions of a corrected rule need not be later at a larger tau.
+    if len(tau) <= MAX_RUNS or hasattr(model, "correction_"):
         for value in tau:
             yield model.predict_early(X, float(value), steps=steps)
         return
@@ -226,7 +228,7 @@ def runs(
 
 
 def _first(traced: EarlyDecisions, tau: float) -> EarlyLabels:
-    """Labels and times at the first time at which the largest reliability reaches tau."""
+    """Labels and times when the largest tau first reaches `tau`."""
     assert traced.trace_label is not None
     assert traced.trace_reliability is not None
     first = (traced.trace_reliability >= tau).argmax(axis=1)

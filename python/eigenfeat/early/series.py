@@ -1,8 +1,8 @@
-"""Series of several channels and unequal lengths as rows, their times, and folds of them.
+"""Series of several channels and unequal lengths as rows; times of decision; folds of series.
 
-Everything inside works on rows of ``channels * length`` entries in the order of time: all channels
-of the first value, then all of the second. So the first t samples are the first ``t * channels``
-entries, and one Cholesky factor serves all times.
+A row has ``channels * length`` entries in the order of time: all channels of the first value, then
+all channels of the second value. The first t values are the first ``t * channels`` entries, so that
+one Cholesky factor serves all times.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ _Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Layout:
-    """How series lie in rows: complete at their own ends, and padded with their last values."""
+    """Layout of series in rows; shorter series are padded with their last values."""
 
-    channels: int  # numbers in a sample
-    length: int  # samples in a row
+    channels: int
+    length: int  # values of the longest series
 
     @property
     def width(self) -> int:
@@ -63,7 +63,7 @@ class Layout:
         return self.channels * self.length
 
     def row_of(self, name: str, one: _Array, *, ended: bool) -> _Array:
-        """(width,) of a series (channels, times); NaN is missing."""
+        """The row (width,) of a series (channels, times); NaN is missing."""
         channels, samples = one.shape
         if channels != self.channels:
             raise ValueError(f"{name}: expected {_channels_text(self.channels)}, got {channels}")
@@ -84,18 +84,18 @@ class Layout:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows of series, NaN where something is missing, and where each series ends."""
+    """Rows of series and their ends; NaN is missing."""
 
     rows: _Array  # (n, width)
-    ends: NDArray[np.int64]  # (n,), in entries
+    ends: NDArray[np.int64]  # (n,) numbers of entries
 
     def take(self, which: Codes | NDArray[np.bool_] | slice) -> Rows:
-        """Return the rows of some series."""
+        """Select series."""
         return Rows(self.rows[which], self.ends[which])
 
     @property
     def have_gaps(self) -> NDArray[np.bool_]:
-        """(n,): whether a series lacks entries before its end."""
+        """Mask (n,) of series with missing entries before their ends."""
         before = np.arange(self.rows.shape[1]) < self.ends[:, None]
         return np.asarray((np.isnan(self.rows) & before).any(axis=1))
 
@@ -190,7 +190,7 @@ def series_of(X: Any) -> list[_Array] | None:
 
 
 def _array_of_epochs(X: Any) -> Any:
-    """The array of an object that is a sequence of epochs, such as MNE's; other objects as is."""
+    """The array of a sequence of epochs, such as MNE's; other objects are returned unchanged."""
     known = isinstance(X, (np.ndarray, list, tuple, str)) or hasattr(X, "ndim")
     if known or hasattr(X, "columns") or not (hasattr(X, "__len__") and hasattr(X, "__iter__")):
         return X
@@ -199,7 +199,10 @@ def _array_of_epochs(X: Any) -> Any:
 
 
 def _are_series(X: Any) -> bool:
-    """An array of three dimensions; a list of arrays of two, or of one and of unequal lengths."""
+    """Whether X is an array of three dimensions or a list of series.
+
+    A list of vectors of equal lengths is a matrix of samples instead.
+    """
     if isinstance(X, np.ndarray) and X.dtype != object:
         return X.ndim == 3
     if not isinstance(X, (list, tuple, np.ndarray)) or not len(X) or np.ndim(X[0]) == 0:
@@ -225,7 +228,7 @@ def _channels_text(channels: int) -> str:
 _DECIDE = "; decide takes incomplete samples"
 _FIT = (
     "; leave such rows out of fit, or fill them in with GaussianCompletion().fit(X).transform(X), "
-    f"which learns from incomplete rows, too{_DECIDE}"
+    f"which also learns from incomplete rows{_DECIDE}"
 )
 
 
@@ -261,7 +264,7 @@ def _finite(estimator: Any, X: Any, advice: str) -> _Array:
 
 
 def spread_steps(length: int, most: int) -> NDArray[np.int64]:
-    """At most `most` numbers in 1..length - 1, evenly spread; empty for length 1."""
+    """At most `most` evenly spaced numbers in 1..length - 1; empty for length 1."""
     if length < 2:
         return np.empty(0, dtype=np.int64)
     at = np.linspace(1, length - 1, min(length - 1, most))
@@ -271,7 +274,7 @@ def spread_steps(length: int, most: int) -> NDArray[np.int64]:
 def decision_times(model: BaseEstimator, steps: ArrayLike | None, length: int) -> NDArray[np.int64]:
     """Numbers of samples, ascending in 0..length, at which to decide.
 
-    None: those of a fitted model's correction, or 1, 2, ..., length.
+    The default is the times of a fitted model's correction, or 1, 2, ..., length.
     """
     steps = getattr(model, "decision_times_", None) if steps is None else steps
     if steps is None:
@@ -284,7 +287,7 @@ def decision_times(model: BaseEstimator, steps: ArrayLike | None, length: int) -
 
 
 def taus_of(model: BaseEstimator, reliability: ArrayLike | None, n: int) -> NDArray[np.float64]:
-    """(n,): tau in (0, 1) of each row; None means the tau of the model."""
+    """Tau (n,) of each sample; None means the tau of the model."""
     given = (
         getattr(model, "reliability_", model.reliability) if reliability is None else reliability
     )
@@ -302,10 +305,10 @@ def taus_of(model: BaseEstimator, reliability: ArrayLike | None, n: int) -> NDAr
 def fold_masks(
     y: Labels, n_folds: int, random_state: RandomState = 0
 ) -> Iterator[NDArray[np.bool_]]:
-    """Yield the samples that each fold holds out; folds of no sample or of all are skipped.
+    """Yield the mask of the samples that each fold holds out; empty and full masks are skipped.
 
-    Folds are stratified and drawn at random. The only sample of a class is never held out, so that
-    every class stays in the training part.
+    Folds are random and stratified. The only sample of a class is never held out, so that the
+    training part has all classes.
     """
     _, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
     order = check_random_state(random_state).permutation(len(codes))
@@ -329,9 +332,9 @@ def ignore_single_sample_warning() -> Iterator[None]:
 def stratified_draw(
     y: Labels, count: int, random_state: RandomState, *, spare_last: bool = False
 ) -> NDArray[np.bool_]:
-    """Draw `count` samples at random, of each class in proportion to its size.
+    """Mask of `count` random samples, from each class in proportion to its size.
 
-    All samples are equally likely to be drawn. With `spare_last` one sample of each class is never
+    All samples are equally likely to be drawn. With `spare_last`, one sample of each class is never
     drawn.
     """
     random = check_random_state(random_state)
@@ -349,7 +352,7 @@ def stratified_draw(
     return mask
 
 
-BLOCK_NUMBERS = 2**22  # about 32 MB
+BLOCK_NUMBERS = 2**22  # float64 numbers of a block: 32 MB
 
 
 def blocks(n: int, numbers_per_row: int) -> Iterator[slice]:

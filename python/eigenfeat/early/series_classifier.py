@@ -21,7 +21,7 @@ _Classifier = TypeVar("_Classifier", bound="RowClassifier")
 
 
 class RowClassifier(ClassifierMixin, BaseEstimator):
-    """A classifier of finite samples; a subclass defines `_learn` and `_labels`."""
+    """Base class of classifiers of finite samples, with `_fit_checked` and `_labels`."""
 
     classes_: NDArray[Any]
     n_features_in_: int
@@ -46,7 +46,7 @@ class RowClassifier(ClassifierMixin, BaseEstimator):
             rows, labels = self._training_rows(X, y)
             check_classification_targets(labels)
             self.classes_, codes = np.unique(labels, return_inverse=True)
-            self._learn(rows, labels, codes)
+            self._fit_checked(rows, labels, codes)
         return self
 
     def predict(self, X: ArrayLike) -> Labels:
@@ -63,7 +63,7 @@ class RowClassifier(ClassifierMixin, BaseEstimator):
         """
         return self._labels(self._checked(X))
 
-    def _learn(self, X: _Array, y: Labels, codes: NDArray[np.intp]) -> None:
+    def _fit_checked(self, X: _Array, y: Labels, codes: NDArray[np.intp]) -> None:
         raise NotImplementedError
 
     def _labels(self, rows: _Array) -> Labels:
@@ -75,5 +75,5 @@ class RowClassifier(ClassifierMixin, BaseEstimator):
 
     def _checked(self, X: Rows) -> _Array:
         check_is_fitted(self)
-        count_cores()  # before a classifier inside asks
+        count_cores()  # before a nested classifier counts them, with warnings
         return np.asarray(validate_data(self, X, dtype=np.float64, order="C", reset=False))

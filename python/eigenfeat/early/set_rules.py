@@ -1,9 +1,9 @@
-r"""Rules by sets that have the complete sample with a given probability (Parrish 2012, 5.2).
+r"""Rules by sets that contain the complete sample with a given probability (Parrish 2012, 5.2).
 
-Each set is a ball or a box in units of standard deviations about the conditional mean; its radius
-belongs to a reliability tau and to what is known of the distribution. What each rests on:
+Each set is a ball or a box about the conditional mean, in units of standard deviations. Its radius
+for a reliability tau comes from
 
-- "chebyshev": Chebyshev's inequality in several dimensions, for whatever distribution;
+- "chebyshev": Chebyshev's inequality in several dimensions, for any distribution;
 - "quadratic": the distribution of a weighted sum of chi-squares, for Gaussians of any correlation;
 - "mahalanobis": the chi-square distribution, for Gaussians of any correlation;
 - "box": Sidak's inequality, for Gaussians of any correlation.
@@ -47,22 +47,21 @@ __all__ = [
 _Array = NDArray[np.float64]
 _Codes = NDArray[np.intp]
 
-MAX_RADII = 256  # number of reliabilities whose radii are cached
+MAX_CACHED_RADII = 256
+MAX_RADIUS = 1e150  # larger radii count as infinite
 
-_ITEMS_A_GROUP = 3  # from here on one eigendecomposition is less work than a reduction for each
-_LEVELS = 128  # of radii that are tried at a time
-
-LIMIT = 1e150  # larger radii count as infinite
+_MIN_GROUP = 3  # samples for which one eigendecomposition is faster than a reduction for each
+_LEVELS = 128  # radii that are tried at a time
 
 
 class ConfidenceSet(ABC):
     """A kind of sets about the conditional mean."""
 
     shape = "ball"  # "ball" or "box"
-    full_covariance = False  # whether the set is scaled by the covariance, or by each variance
+    full_covariance = False  # whether the covariance scales the set, instead of each variance
     by_spectra = False  # whether radii depend on the eigenvalues of the correlation
-    any_distribution = False  # whether the bound holds for every mean and covariance
-    of_scores = True  # whether linear discriminants have sets of score differences
+    any_distribution = False  # whether the bound holds for every distribution
+    of_scores = True  # whether the sets of linear discriminants are of score differences
 
     def radius(
         self,
@@ -73,16 +72,16 @@ class ConfidenceSet(ABC):
     ) -> _Array:
         """The radius at which the set has probability tau; 0 without degrees of freedom.
 
-        Degrees are components with a variance, or a bound of the covariance's rank. `pattern` says
-        which of the spectra is meant; without spectra components count as uncorrelated.
+        Degrees are the number of components with a variance, or a bound of the covariance's rank.
+        `pattern` are indices into the spectra; without spectra components count as uncorrelated.
         """
-        asked, count = np.asarray(tau, dtype=float), np.asarray(degrees, dtype=float)
+        level, count = np.asarray(tau, dtype=float), np.asarray(degrees, dtype=float)
         if self.by_spectra and spectra is not None and pattern is not None:
-            radius = _weighted_radius(asked, spectra, pattern)
+            radius = _weighted_radius(level, spectra, pattern)
         else:
             with np.errstate(divide="ignore"):
-                radius = self._radius(asked, count)
-        return np.where(count == 0, 0.0, np.minimum(radius, LIMIT))
+                radius = self._radius(level, count)
+        return np.where(count == 0, 0.0, np.minimum(radius, MAX_RADIUS))
 
     def reliability(
         self,
@@ -91,7 +90,7 @@ class ConfidenceSet(ABC):
         spectra: Spectra | None = None,
         pattern: NDArray[np.intp] | None = None,
     ) -> _Array:
-        """The probability that belongs to a radius; 1 without degrees of freedom."""
+        """The probability of the set of a radius; 1 without degrees of freedom."""
         given, count = np.asarray(radius, dtype=float), np.asarray(degrees, dtype=float)
         if self.by_spectra and spectra is not None and pattern is not None:
             tau = _weighted_reliability(given, spectra, pattern)
@@ -102,21 +101,21 @@ class ConfidenceSet(ABC):
 
     @abstractmethod
     def _radius(self, tau: _Array, degrees: _Array) -> _Array:
-        """The radius with degrees of freedom, of components that are uncorrelated or whitened."""
+        """The radius for uncorrelated or whitened components."""
 
     @abstractmethod
     def _reliability(self, radius: _Array, degrees: _Array) -> _Array:
-        """Return the probability of a radius."""
+        """The probability for uncorrelated or whitened components."""
 
 
 class ChebyshevSet(ConfidenceSet):
-    """``(x - m)^T R^-1 (x - m) <= ell / (1 - tau)``, whatever the distribution (5.3).
+    """``(x - m)^T R^-1 (x - m) <= ell / (1 - tau)``, for any distribution (5.3).
 
-    ell is the rank of R or a bound of it (`RuleInput.degrees`): for linear discriminants
-    min(missing entries, classes - 1), the dimension of the differences of scores, and not d.
+    ell is the rank of R or a bound of it (`degrees_of`): for linear discriminants
+    min(missing entries, classes - 1), the dimension of the differences of scores.
 
-    The right choice for completions far from Gaussian: without a correction none of 21 sets is
-    below a tau of .99 or less, at the price of deciding later than "mahalanobis".
+    Suits completions that are far from Gaussian: without a correction none of 21 sets is below a
+    tau of .99 or less. Decisions are later than with "mahalanobis".
     """
 
     full_covariance = True
@@ -126,16 +125,16 @@ class ChebyshevSet(ConfidenceSet):
         return np.sqrt(degrees / (1.0 - tau))
 
     def _reliability(self, radius: _Array, degrees: _Array) -> _Array:
-        # 0 where the inequality is void.
+        # The inequality gives a bound below 0 for small radii.
         return np.maximum(1.0 - degrees / np.square(radius), 0.0)
 
 
 class MahalanobisSet(ConfidenceSet):
     """``(x - m)^T R^-1 (x - m)`` up to the chi-square quantile of tau, exact for Gaussians.
 
-    The right choice for linear discriminants with few samples: without a correction one of 21 sets
-    is below a tau of .95, with the pairwise rule seven; with one it is the earliest rule on Fish,
-    Haptics and Lightning2.
+    Suits linear discriminants with few samples: without a correction one of 21 sets is below a tau
+    of .95, with the pairwise rule seven. With a correction it is the earliest rule on Fish, Haptics
+    and Lightning2.
     """
 
     full_covariance = True
@@ -150,12 +149,12 @@ class MahalanobisSet(ConfidenceSet):
 class QuadraticSet(MahalanobisSet):
     """``sum_i (x_i - m_i)^2 / R_ii`` up to its quantile of tau (5.4).
 
-    The sum is one of chi-squares weighted by the eigenvalues of the conditional correlation, whose
-    quantile is computed, or bounded where there are no eigenvalues. Without spectra it is the
-    thesis's chi-square, which holds for uncorrelated components alone.
+    The sum is one of chi-squares, weighted by the eigenvalues of the conditional correlation. Its
+    quantile is computed, or bounded without eigenvalues. Without spectra it is the chi-square of
+    the thesis, which holds for uncorrelated components only.
 
-    The right choice for quadratic discriminants: on 21 sets naive Bayes and local QDA decide
-    earlier than with boxes at every tau, and its checks are separable.
+    Suits quadratic discriminants: on 21 sets naive Bayes and local QDA decide earlier than with
+    boxes at every tau, and its checks are separable.
     """
 
     full_covariance = False
@@ -163,12 +162,12 @@ class QuadraticSet(MahalanobisSet):
 
 
 class BoxSet(ConfidenceSet):
-    """``|x_i - m_i| <= z sqrt(R_ii)``, tau^(1/ell) for each of ell entries with a variance (5.5).
+    """``|x_i - m_i| <= z sqrt(R_ii)``, with probability tau^(1/ell) for each of ell entries (5.5).
 
-    Sidak's inequality makes the probability at least tau for Gaussians of any correlation.
+    By Sidak's inequality the probability is at least tau for Gaussians of any correlation.
 
-    The right choice for a tau of .999 without a correction: with LDA none of 21 sets is below it,
-    and decisions come earlier than with Chebyshev's sets.
+    Suits a tau of .999 without a correction: with LDA none of 21 sets is below it, and decisions
+    are earlier than with Chebyshev's sets.
     """
 
     shape = "box"
@@ -182,7 +181,7 @@ class BoxSet(ConfidenceSet):
 
 
 def _weighted_radius(tau: _Array, spectra: Spectra, pattern: NDArray[np.intp]) -> _Array:
-    """Roots of quantiles of weighted chi-squares, each once for equal spectra and levels."""
+    """Roots of quantiles of weighted chi-squares, computed once for equal spectra and levels."""
     levels, at_level = np.unique(np.broadcast_to(1.0 - tau, np.shape(pattern)), return_inverse=True)
     keys, back = np.unique(pattern * len(levels) + at_level, return_inverse=True)
     at, level = keys // len(levels), levels[keys % len(levels)]
@@ -210,14 +209,14 @@ SETS: dict[str, ConfidenceSet] = {
 
 
 def degrees_of(rule_input: RuleInput, kind: ConfidenceSet) -> NDArray[np.intp]:
-    """(n,): the degrees of freedom of a set's radius, the least that the theorems need.
+    """Degrees of freedom (n,) of the radii, the smallest for which the theorems hold.
 
-    - Sets of the whole covariance: its rank, at most the number of missing entries, of
-      features, and of components with a variance. For linear discriminants the set is one of
-      differences of scores: only these decide, and k scores have k - 1 of them. Chebyshev's and
-      the chi-square inequality hold for any affine image of the row, here of dimension
+    - Sets scaled by the covariance: a bound of its rank by the numbers of missing entries, of
+      features, and of components with a variance. For linear discriminants the set is of
+      differences of scores, of which k classes have k - 1: Chebyshev's and the chi-square
+      inequality hold for any affine image of a sample, here of dimension
       min(missing, classes - 1).
-    - Sets of each variance: the number of components with a variance.
+    - Sets scaled by each variance: the number of components with a variance.
     """
     conditional = rule_input.conditional
     most = np.minimum(conditional.missing[conditional.pattern], rule_input.n_features)
@@ -228,20 +227,20 @@ def degrees_of(rule_input: RuleInput, kind: ConfidenceSet) -> NDArray[np.intp]:
 
 
 def radius_of(rule_input: RuleInput, kind: ConfidenceSet, tau: _Array) -> _Array:
-    """(n,): radii of sets about the mean of a single Gaussian, or of any distribution."""
+    """Radii (n,) of sets about the mean of a single Gaussian, or of any distribution."""
     if rule_input.shared is None or len(tau) > 1 or rule_input.conditional.means.shape[1] > 1:
-        return _fresh_radius(rule_input, kind, tau)
+        return _computed_radius(rule_input, kind, tau)
     cache, key = rule_input.shared.radii, (kind, float(tau[0]))
     radius = cache.get(key)
     if radius is None:
-        radius = _fresh_radius(rule_input, kind, tau)
-        if len(cache) >= MAX_RADII:
+        radius = _computed_radius(rule_input, kind, tau)
+        if len(cache) >= MAX_CACHED_RADII:
             cache.clear()
         cache[key] = radius
     return radius
 
 
-def _fresh_radius(rule_input: RuleInput, kind: ConfidenceSet, tau: _Array) -> _Array:
+def _computed_radius(rule_input: RuleInput, kind: ConfidenceSet, tau: _Array) -> _Array:
     spectra, pattern = rule_input.conditional.spectra, rule_input.conditional.pattern
     return kind.radius(tau, degrees_of(rule_input, kind), spectra, pattern)
 
@@ -250,11 +249,11 @@ def _fresh_radius(rule_input: RuleInput, kind: ConfidenceSet, tau: _Array) -> _A
 
 
 class SetRule(Rule):
-    """(5.2): one set of probability tau, on which one class dominates.
+    """(5.2): decide a class that dominates on a set of probability tau.
 
-    Under a mixture the set is the union of one set for each part, of probabilities t_g; by the law
-    of total probability that of the union is at least sum_g p(g|z) t_g. Sets for any distribution
-    need no such thing.
+    Under a mixture the set is the union of a set for each part, of probabilities t_g; by the law of
+    total probability the union has at least probability sum_g p(g|z) t_g. Sets for any distribution
+    need no union.
     """
 
     def __init__(self, kind: ConfidenceSet) -> None:
@@ -279,7 +278,7 @@ class SetRule(Rule):
         return self._largest_tau(rule_input, best), best
 
     def certified_tau(self, rule_input: RuleInput, output: RuleOutput, items: _Codes) -> _Array:
-        """As `Rule.certified_tau`: search for it, as a decision shows only its own tau."""
+        """As `Rule.certified_tau`, by a search: a decision gives its own tau only."""
         largest = self.largest_tau(rule_input.take(items))[0]
         return np.maximum(largest, output.reliability[items])
 
@@ -292,7 +291,7 @@ class SetRule(Rule):
     def evaluate_grid(
         self, rule_input: RuleInput, grid: _Array, best: _Codes
     ) -> Iterator[NDArray[np.bool_]]:
-        """As `Rule.evaluate_grid`: what fails at one tau fails at all larger ones."""
+        """As `Rule.evaluate_grid`: a decision that fails at a tau fails at all larger ones."""
         left, items = rule_input, np.arange(len(best))
         for tau in grid:
             if len(items):
@@ -322,7 +321,7 @@ class SetRule(Rule):
         return np.where((radius > 0) | (degrees == 0), tau, 0.0)
 
     def _largest_tau_of_parts(self, rule_input: RuleInput) -> tuple[_Array, _Codes]:
-        """sum_g p(g|z) t_g with the largest t_g at which the class dominates on part g's set."""
+        """sum_g p(g|z) t_g, with the largest t_g at which the class dominates on part g's set."""
         votes = _PartVotes(rule_input)
         total = np.zeros(len(votes.best))
         for g in range(votes.weights.shape[1]):
@@ -333,7 +332,7 @@ class SetRule(Rule):
         return np.minimum(total, 1.0), votes.best
 
     def _bisected(self, rule_input: RuleInput, limit: _Array, best: _Codes) -> _Array:
-        """Largest radii at which the best dominates, from below."""
+        """Largest radii at which the best class dominates, from below."""
 
         def holds(radius: _Array) -> NDArray[np.bool_]:
             return dominates_on_set(rule_input, self.kind, radius, best)
@@ -355,7 +354,7 @@ class SetRule(Rule):
         return np.where(holds(limit), limit, below)
 
     def _by_levels(self, rule_input: RuleInput, limit: _Array, best: _Codes) -> _Array:
-        """Find the radii by many levels at a time: powers of four, then between two of them."""
+        """As `_bisected`, by many radii at a time: powers of four, then radii between them."""
         rows = np.arange(len(best))
         powers = np.minimum(limit, 1.0)[:, None] * 4.0 ** np.arange(-20, 21)
         radii = np.column_stack([np.minimum(powers, limit[:, None]), limit])
@@ -372,9 +371,9 @@ class SetRule(Rule):
 
 
 class _PartVotes:
-    """The class with most weight among those of the parts' means, `best`.
+    """The class `best` with the most weight p(g|z) of parts whose mean has this class.
 
-    `weights` (n, parts) are p(g|z) of the parts of that class, and 0 of others.
+    `weights` (n, parts) are p(g|z) of the parts of class `best`, and 0 for other parts.
     """
 
     def __init__(self, rule_input: RuleInput) -> None:
@@ -396,7 +395,7 @@ class _PartVotes:
 def dominates_on_set(
     rule_input: RuleInput, kind: ConfidenceSet, radius: _Array, best: _Codes
 ) -> NDArray[np.bool_]:
-    """Whether the best classes dominate over sets of the radii."""
+    """Mask of the samples whose best class dominates on the set of their radius."""
     if isinstance(rule_input.functions, Linear) and kind.full_covariance:
         return _linear_on_ellipsoid(rule_input, radius, best)
     if rule_input.separable is None or kind.full_covariance:
@@ -427,9 +426,9 @@ def _linear_on_ellipsoid(rule_input: RuleInput, radius: _Array, best: _Codes) ->
 def _pair_by_pair(
     rule_input: RuleInput, kind: ConfidenceSet, radius: _Array, best: _Codes
 ) -> NDArray[np.bool_]:
-    """Differences that are not separable: in rounds of checks, for the samples that hold so far."""
+    """Check differences that are not separable, rival by rival, until a sample fails."""
     shared = shares_quadratics(rule_input, kind)
-    if shared and len(best) >= _ITEMS_A_GROUP * _n_groups(rule_input, best):
+    if shared and len(best) >= _MIN_GROUP * _n_groups(rule_input, best):
         return np.asarray(levels_over_sets(rule_input, radius[:, None], best) > 0)
     order = _nearest_rivals(rule_input, best)
     alive = np.ones(len(best), dtype=bool)
@@ -442,14 +441,14 @@ def _pair_by_pair(
 
 
 def _nearest_rivals(rule_input: RuleInput, best: _Codes) -> NDArray[np.intp]:
-    """(n, k - 1): the other classes, the one with the largest score first."""
+    """The other classes (n, k - 1), by descending score."""
     others = -rule_input.scores
     others[np.arange(len(best)), best] = np.inf
     return np.argsort(others, axis=1, kind="stable")[:, :-1]
 
 
 def shares_quadratics(rule_input: RuleInput, kind: ConfidenceSet) -> bool:
-    """Whether samples with the same entries known have the same quadratic for a pair of classes."""
+    """Whether samples of a pattern have equal quadratic forms for a pair of classes."""
     return (
         isinstance(rule_input.functions, Quadratic)
         and not kind.full_covariance
@@ -463,12 +462,12 @@ def _n_groups(rule_input: RuleInput, best: _Codes) -> int:
 
 
 def levels_over_sets(rule_input: RuleInput, radii: _Array, best: _Codes) -> NDArray[np.intp]:
-    """Return the number of first levels at which the best scores dominate.
+    """Number of leading levels at which the best class dominates.
 
     Radii (n, t) ascend along the levels. Differences of two quadratic discriminants over the ball
-    of a pattern are ``x^T S^T V S x + 2 (S^T g)^T x + c`` with S S^T the covariance of the pattern,
-    where only g and c depend on the sample: one eigendecomposition for each pattern and pair of
-    classes serves all samples and all levels.
+    of a pattern are ``x^T S^T V S x + 2 (S^T g)^T x + c``, where S S^T is the covariance of the
+    pattern, and only g and c depend on the sample: one eigendecomposition for each pattern and pair
+    of classes serves all samples and all levels.
     """
     levels = np.full(len(best), radii.shape[1])
     for rivals in _nearest_rivals(rule_input, best).T:
@@ -487,7 +486,7 @@ def _proved(
     rival: _Codes,
     limits: NDArray[np.intp],
 ) -> NDArray[np.int32]:
-    """Levels, up to `limits`, at which f_c - f_h is proved to be positive."""
+    """Number of leading levels, up to `limits`, at which f_c - f_h is proved to be positive."""
     functions, pattern = rule_input.functions, rule_input.conditional.pattern[rows]
     assert isinstance(functions, Quadratic)
     keys = (pattern * functions.count + best[rows]) * functions.count + rival[rows]
@@ -528,7 +527,7 @@ def _proved(
 def _signs(
     rule_input: RuleInput, kind: ConfidenceSet, radius: _Array, rows: _Codes, c: _Codes, h: _Codes
 ) -> NDArray[np.int32]:
-    """Return the signs of the minima of f_c - f_h over the sets of some rows."""
+    """Signs of the minima of f_c - f_h over the sets of the samples `rows`."""
     constant = rule_input.scores[rows, c] - rule_input.scores[rows, h]
     # Rounding errors of two scores and their difference.
     constant -= rounding_share(rule_input.n_features) * (
@@ -554,7 +553,7 @@ def _signs(
 
 
 def _roots(rule_input: RuleInput, rows: _Codes) -> _Array:
-    """(n, d, d): x = m + root u."""
+    """Roots (n, d, d) of the covariances: x = m + root u."""
     conditional = rule_input.conditional
     if conditional.means.shape[1] == 1 and conditional.covariances is not None:
         return rule_input.roots[conditional.pattern[rows]]

@@ -1,8 +1,8 @@
-"""Classifiers at several times: fits, and probabilities of series that were not fitted to.
+"""Classifiers at several times: fits, and out-of-fold probabilities of the training series.
 
-Series are arrays (n, channels, d). A classifier at a time t is fitted to ``X[:, :, :t]``. Its
-probabilities of training series come out of folds, from those of a pool of views (`GEMClassifier`)
-where it has some, or from the leave-one-out scores of `ConvolutionClassifier`.
+Series are arrays (n, channels, d). The classifier of time t is fitted to ``X[:, :, :t]``. Its
+probabilities of training series come from folds, from the classifier's own folds
+(`out_of_fold_proba_`), or from the leave-one-out scores of `ConvolutionClassifier`.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ _Times = NDArray[np.int64]
 
 # Errors of classifiers that cannot be fitted to short beginnings.
 _FAILURES = (ValueError, ArithmeticError, LookupError)
-_REPEATED = 150  # repeat the folds of fewer series
-_MOST_REPEATS = 3
+_REPEATED_SERIES = 150  # with fewer series, folds are repeated
+_MAX_REPEATS = 3
 
 
 class CannotFitError(ValueError):
@@ -59,14 +59,13 @@ class HeldOut:
     """Out-of-fold probabilities of the training series at each time."""
 
     times: _Times  # times at which the classifier could be fitted
-    probabilities: _Array  # (R, p, n, G) by repeat of the folds; NaN for series never left out
-    skipped: str = ""  # why times were left out, if any were
-    models: list[Any] | None = None  # fitted to all series, if they were needed
-    # (p,): scores times this are logits, for classifiers without `predict_proba`.
-    factors: _Array | None = None
+    probabilities: _Array  # (R, p, n, G) by repeat of the folds; NaN for series never held out
+    skipped: str = ""  # error at a time that was left out
+    models: list[Any] | None = None  # models fitted to all series, if known
+    factors: _Array | None = None  # (p,) factors from scores to logits, without `predict_proba`
 
     def stacked(self) -> tuple[list[_Array], NDArray[np.intp]]:
-        """Return probabilities (m, G) by time, over all repeats, and the index of each series."""
+        """Probabilities (m, G) by time, over all repeats, and the index of each series."""
         repeats, p, n, _ = self.probabilities.shape
         rows = np.tile(np.arange(n), repeats)
         flat = self.probabilities.swapaxes(0, 1).reshape(p, repeats * n, -1)
@@ -126,7 +125,7 @@ def held_out_stages(
     if not models:
         return _out_of_folds(candidate, X, y, classes, times, n_folds)
     codes, probabilities = np.searchsorted(classes, y), np.stack(own)
-    probabilities[:, np.bincount(codes)[codes] == 1] = np.nan  # a fit without it lacks the class
+    probabilities[:, np.bincount(codes)[codes] == 1] = np.nan  # other series lack the class
     return HeldOut(times, probabilities[None], models=models)
 
 
@@ -146,7 +145,7 @@ def fitted_stages(candidate: Any, X: _Array, y: Labels, held_out: HeldOut) -> li
 def stage_probabilities(models: Sequence[Any], X: _Array, times: _Times, classes: Labels) -> _Array:
     """Probabilities (p, n, G) of series (n, channels, d) after each of several times.
 
-    Convolution features are computed once for all of them.
+    Convolution features are computed once for all times.
     """
     first = models[0]
     if isinstance(first, ConvolutionClassifier) and _shared(models):
@@ -168,19 +167,19 @@ def _shared(models: Sequence[ConvolutionClassifier]) -> bool:
 def _out_of_folds(
     candidate: Any, X: _Array, y: Labels, classes: Labels, times: _Times, n_folds: int
 ) -> HeldOut:
-    """Compute probabilities by folds, which are repeated for few series.
+    """Probabilities by folds, which are repeated if there are few series.
 
-    A fold that cannot be fitted to whole series is left out, and so is a time that the classifier
-    cannot take in one of the others.
+    A fold is left out if the fit to whole series fails. A time is left out if the fit of another
+    fold fails.
     """
     of_scores = not hasattr(candidate, "predict_proba")
-    repeats = 1 if len(y) >= _REPEATED else min(_MOST_REPEATS, 1 + _REPEATED // len(y))
+    repeats = 1 if len(y) >= _REPEATED_SERIES else min(_MAX_REPEATS, 1 + _REPEATED_SERIES // len(y))
     out = np.full((repeats, len(times), len(y), len(classes)), np.nan)
     usable = np.ones(len(times), dtype=bool)
     failure, skipped, folds = "", "", 0
     every = ((r, fold) for r in range(repeats) for fold in fold_masks(y, n_folds, r))
     for repeat, held_out in every:
-        for k in range(len(times) - 1, -1, -1):  # whole series first: a fold may have too few
+        for k in range(len(times) - 1, -1, -1):  # whole series first, to detect failing folds
             if not usable[k]:
                 continue
             t = int(times[k])
@@ -219,7 +218,7 @@ def _fitted(candidate: Any, X: _Array, y: Labels) -> Any:
 
 
 def _probability(model: Any, X: _Array, classes: Labels) -> _Array:
-    """(n, G): probabilities of all classes; 0 for classes that the fold lacks."""
+    """Probabilities (n, G); 0 for classes that the model lacks."""
     out = np.zeros((len(X), len(classes)))
     probabilities = np.nan_to_num(np.asarray(model.predict_proba(_input(model, X)), dtype=float))
     out[:, np.searchsorted(classes, model.classes_)] = probabilities
@@ -228,7 +227,7 @@ def _probability(model: Any, X: _Array, classes: Labels) -> _Array:
 
 
 def _class_scores(model: Any, X: _Array, classes: Labels) -> _Array:
-    """(n, G): scores; the smallest one for classes that the fold lacks."""
+    """Scores (n, G); the smallest score for classes that the model lacks."""
     if isinstance(model, DummyClassifier):
         return np.zeros((len(X), len(classes)))
     scores = _scores(model, _input(model, X))
@@ -238,7 +237,7 @@ def _class_scores(model: Any, X: _Array, classes: Labels) -> _Array:
 
 
 def _scores(model: Any, X: Any) -> _Array:
-    """(n, G) of `decision_function`."""
+    """Scores (n, G) of `decision_function`."""
     scores = np.asarray(model.decision_function(X), dtype=float)
     if scores.ndim == 1:
         scores = np.column_stack([-scores, scores]) / 2
@@ -251,21 +250,21 @@ def _scores(model: Any, X: Any) -> _Array:
 
 
 def _input(model: Any, X: _Array) -> _Array:
-    """Return series as the model takes them: with channels, or as rows."""
+    """Series with channels if the model accepts them, otherwise rows."""
     if X.shape[1] > 1 and _takes_series(model):
         return X
     return _flat(X)
 
 
 def _flat(X: _Array) -> _Array:
-    """Rows in the order of time: all channels of the first value, then all of the second."""
+    """Rows in the order of time: all channels of the first value, then of the second."""
     if X.shape[1] == 1:
         return X[:, 0]
     return np.ascontiguousarray(X.swapaxes(1, 2)).reshape(len(X), -1)
 
 
 def _takes_series(model: Any) -> bool:
-    """Whether the model, or a pipeline's first step, takes arrays of three dimensions."""
+    """Whether the model, or the first step of a pipeline, accepts arrays of three dimensions."""
     first = model.steps[0][1] if isinstance(model, Pipeline) else model
     if hasattr(first, "get_tag"):  # aeon's
         return bool(first.get_tag("capability:multivariate", False, raise_error=False))

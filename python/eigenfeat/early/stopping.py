@@ -1,10 +1,10 @@
-r"""When to stop: backward induction over what waiting is expected to save.
+r"""Optimal stopping: backward induction over the expected savings of waiting.
 
-At the last time the value of a series is what deciding it there costs. At an earlier time t the
-difference between the value later and what deciding now costs is regressed on what the classifier
-says at t; where waiting is expected to cost less, the later value is the row's value at t, too.
-The regression by least squares is that of Longstaff and Schwartz (2001); with a kernel ridge, for
-early classification, it is that of Bilski and Jastrzebska (2023).
+At the last time, the value of a series is the cost of deciding it. At an earlier time t, the
+difference between the later value and the cost of deciding now is regressed on the classifier's
+probabilities at t. If waiting is expected to cost less, the value at t is the later value.
+Longstaff and Schwartz (2001) use least squares; Bilski and Jastrzebska (2023) use a kernel ridge
+for early classification.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MAX_SAMPLES = 1500  # per regression, drawn at random
 
 
 def views_of(probability: _Array) -> _Array:
-    """(n, G + 2): regressors: the probabilities, the largest one, and its lead."""
+    """Regressors (n, G + 2): the probabilities, the largest one, and its lead."""
     top = np.sort(probability, axis=1)[:, -2:]
     return np.column_stack([probability, top[:, -1], top[:, -1] - top[:, 0]])
 
@@ -66,11 +66,11 @@ class Regression(OmitsCaches):
 
     @one_blas_thread()
     def predict(self, views: _Array, fitted: tuple[_Array, Any]) -> _Array:
-        """Predict (m,) or (m, P) at other views."""
+        """Predictions (m,) or (m, P) at other regressors."""
         return np.asarray(self._kernel((views - self.mean) / self.scale) @ fitted[0] + fitted[1])
 
     def _kernel(self, views: _Array) -> _Array:
-        """(m, n) between views and those that were fitted, both standardised."""
+        """Kernel (m, n) of standardised regressors with the fitted ones."""
         squares = (views**2).sum(axis=1)[:, None] + (self.known**2).sum(axis=1)
         squares = np.maximum(squares - 2 * views @ self.known.T, 0.0)
         return np.asarray(np.exp(-squares / self.known.shape[1]))
@@ -84,14 +84,14 @@ class Policy:
     fitted: list[tuple[_Array, float]]
 
     def saving(self, k: int, probability: _Array) -> _Array:
-        """(n,): expected savings of waiting at the k-th time."""
+        """Expected savings (n,) of waiting at the k-th time."""
         return -self.regressions[k].predict(views_of(probability), self.fitted[k])
 
 
 def fitted_policy(probabilities: Sequence[_Array], costs: _Array) -> Policy:
     """Learn when to stop from out-of-fold probabilities.
 
-    Probabilities (n, G) are by time; costs (T, n) are those of deciding each row at each time.
+    Probabilities (n, G) are by time; costs (T, n) are of deciding each series at each time.
     """
     regressions, fitted = _induced(probabilities, costs)
     return Policy(regressions, [(coefficients, float(mean)) for coefficients, mean in fitted])
@@ -100,10 +100,10 @@ def fitted_policy(probabilities: Sequence[_Array], costs: _Array) -> Policy:
 def stops_of_prices(
     known: Sequence[_Array], fresh: Sequence[_Array], costs: _Array
 ) -> NDArray[np.intp]:
-    """(m, P): times of decision by the policies of P prices, learned from the `known` rows.
+    """Times of decision (m, P) of the `fresh` series by P policies learned from the `known` ones.
 
-    Probabilities of the `known` rows (n, G) and the `fresh` ones (m, G) are by time; costs
-    (T, n, P) are those of deciding each known row at each time, by price.
+    Probabilities of known (n, G) and fresh series (m, G) are by time; costs (T, n, P) are of
+    deciding each known series at each time, by price of waiting.
     """
     regressions, fitted = _induced(known, costs)
     out = np.full((len(fresh[0]), costs.shape[2]), len(fitted), dtype=np.intp)

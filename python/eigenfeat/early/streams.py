@@ -41,18 +41,18 @@ _Codes = NDArray[np.intp]
 
 _Given = ArrayLike | None
 
-_NONE = np.empty(0, dtype=np.intp)
-_NOTHING = _NONE, _NONE, np.empty(0)
-_REBUILT = "_lock", "_plan"  # attributes that are made anew when streams are loaded
+_NO_CODES = np.empty(0, dtype=np.intp)
+_NO_DECISIONS = _NO_CODES, _NO_CODES, np.empty(0)
+_REBUILT = "_lock", "_plan"  # attributes that are created again when streams are loaded
 
-MAX_NUMBERS = 2**22  # size of the covariances of all times that are kept
+MAX_KEPT_ENTRIES = 2**22  # of the covariances at all times
 
 
-# ---- what all streams of a fitted model share
+# ---- quantities that all streams of a fitted model share
 
 
 class Plan:
-    """Gaussians of a fitted model and their covariances by time, shared by all its streams."""
+    """Gaussians of a fitted model and their covariances by time, for all its streams."""
 
     def __init__(self, model: FittedModel) -> None:
         completion = model.completion
@@ -61,13 +61,13 @@ class Plan:
         )
         self.start = np.stack([one.feature_mean for one in self.models])
         numbers = (model.layout.width + 1) * len(self.models) * self.start.shape[1] ** 2
-        self._keeps = not model.needs_covariance or numbers <= MAX_NUMBERS
+        self._keeps = not model.needs_covariance or numbers <= MAX_KEPT_ENTRIES
         self._after: dict[int, tuple[dict[str, Any], Shared]] = {}
 
     def after(self, model: FittedModel, t: int) -> tuple[dict[str, Any], Shared]:
         """Return the parts of rule inputs that all series share after t entries."""
-        if (found := self._after.get(t)) is not None:
-            return found
+        if (known := self._after.get(t)) is not None:
+            return known
         gaussians, covariances = self.models, None
         if model.needs_covariance:
             covariances = np.stack([one.covariances(t) for one in gaussians], axis=1)
@@ -88,7 +88,7 @@ class Plan:
     def rule_input(
         self, model: FittedModel, entries: int, means: _Array, densities: _Array
     ) -> RuleInput:
-        """Make the input of the rule from means (parts, m, ell) after `entries` known entries."""
+        """Input of the rule from means (parts, m, ell) after `entries` known entries."""
         m, alone = means.shape[1], len(means) == 1
         common, shared = self.after(model, entries)
         conditional = Conditional(
@@ -102,7 +102,7 @@ class Plan:
 
 @dataclass(eq=False, slots=True)
 class Update:
-    """One more sample of series with equally many samples, and the decisions that it causes."""
+    """The next sample of series of equal numbers of samples, and the resulting decisions."""
 
     time: int
     rows: NDArray[np.intp]
@@ -118,7 +118,7 @@ class Update:
 
 
 def _all_pairs(covariance: _Array) -> _Array:
-    """(k, k) variances of differences of scores."""
+    """Variances (k, k) of differences of scores."""
     k = len(covariance)
     return pair_variances(np.repeat(covariance[None], k, axis=0), np.arange(k))
 
@@ -128,7 +128,7 @@ _PLANS_LOCK = ProcessLock()
 
 
 def plan_of(model: FittedModel) -> Plan:
-    """Return the model's plan; the key is its rule, which every fit makes anew."""
+    """Return the model's plan; the key is its rule, a new object in every fit."""
     with _PLANS_LOCK():
         plan = _PLANS.get(model.rule)
     if plan is None:
@@ -144,11 +144,11 @@ def plan_of(model: FittedModel) -> Plan:
 class Streams:
     """Decide many series that arrive value by value, each at its own time.
 
-    A sample costs O(t + ell) for the conditional mean and the rule's check. A series with missing
-    samples needs a Cholesky factor, O(d^3), at each time of decision, unless another series missed
-    the same. Methods may be called from several threads; every push is atomic, and after an error
-    the streams are unchanged. Streams can be pickled at any time. Fitting the model again does not
-    change streams that were opened before.
+    A value costs O(t + ell) for the conditional mean and the rule. A series with missing values
+    needs a Cholesky factor, O(d^3), at each time of decision, shared by series with equal missing
+    values. Methods may be called from several threads; every push is atomic, and an error leaves
+    the streams unchanged. Streams can be pickled at any time. Fitting the model again does not
+    change open streams.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ class Streams:
 
     See Also
     --------
-    ReliableClassifier.predict_early : The same for complete series.
+    ReliableClassifier.predict_early : Decisions about complete series.
     """
 
     def __init__(
@@ -216,13 +216,13 @@ class Streams:
 
     @property
     def decided(self) -> NDArray[np.bool_]:
-        """(n,): which series are decided."""
+        """Mask (n,) of the decided series."""
         with self._lock:
             return np.asarray(self._code >= 0)
 
     @property
     def labels(self) -> NDArray[np.object_]:
-        """(n,) array of objects: the labels, None where undecided."""
+        """Labels (n,), None for undecided series."""
         with self._lock:
             out = self._model.classes[np.maximum(self._code, 0)].astype(object)
             out[self._code < 0] = None
@@ -230,13 +230,13 @@ class Streams:
 
     @property
     def time(self) -> NDArray[np.int64]:
-        """(n,): number of values used for each decision; 0 where undecided."""
+        """Number (n,) of values used for each decision; 0 for undecided series."""
         with self._lock:
             return self._time.copy()
 
     @property
     def reliability(self) -> _Array:
-        """(n,): the largest tau at the time of decision; 0 where undecided."""
+        """Largest tau (n,) at the time of decision; 0 for undecided series."""
         with self._lock:
             return self._reliability.copy()
 
@@ -250,22 +250,23 @@ class Streams:
 
     @property
     def seen(self) -> NDArray[np.int64]:
-        """(n,): number of samples that each series has received."""
+        """Number (n,) of values that each series has received."""
         with self._lock:
             return self._seen.copy()
 
     def push(self, values: ArrayLike, at: _Given = None, *, time: _Given = None) -> _Codes:
-        """Push one more sample to each of some series.
+        """Push the next value to each of m series.
 
         Parameters
         ----------
         values : (m,) or (m, channels) array-like
-            Samples; NaN is missing and counts as one time step. Samples of decided series are
+            Values; NaN is missing and counts as one time step. Values of decided series are
             ignored.
         at : (m,) array-like of int, optional
             Distinct indices of series; all by default.
         time : int or (m,) array-like of int, optional
-            Numbers of the samples, starting at 1; skipped ones are missing. The next by default.
+            Times of the values, starting at 1; skipped values are missing. By default the next
+            time.
 
         Returns
         -------
@@ -275,22 +276,22 @@ class Streams:
         Raises
         ------
         ValueError
-            If samples are infinite or do not match, or times go back or past the last one; then
-            nothing is pushed.
+            If values are infinite or of another shape, or times are in the past or after the end;
+            then nothing is pushed.
         """
         with self._lock:
-            where = self._numbers(at)
-            return self._take(where, self._samples(values, where), time)
+            where = self._indices(at)
+            return self._push(where, self._samples(values, where), time)
 
     def push_one(self, number: int, sample: _Array, time: int | None) -> StreamDecision | None:
         """Push a sample (channels,) to one series unless it is decided; return its decision."""
         with self._lock:
             if self._code[number] < 0:
-                self._take(np.array([number]), sample[None], time)
+                self._push(np.array([number]), sample[None], time)
             return self.decision(number)
 
-    def _take(self, where: _Codes, given: _Array, time: Any) -> _Codes:
-        """Push samples (m, channels) of the right shape."""
+    def _push(self, where: _Codes, given: _Array, time: Any) -> _Codes:
+        """Push samples (m, channels)."""
         n = len(where)
         waiting = (self._code[where] < 0).nonzero()[0]
         if len(waiting) < n:
@@ -304,9 +305,9 @@ class Streams:
         updates = [
             self._update_of(int(t), where[k], given[k]) for t, k in _by(times, self._seen[where])
         ]
-        # Nothing fails from here on.
+        # From here on nothing raises an error.
         decided = [self._apply(one) for one in updates]
-        return decided[0] if len(decided) == 1 else np.sort(np.concatenate([_NONE, *decided]))
+        return decided[0] if len(decided) == 1 else np.sort(np.concatenate([_NO_CODES, *decided]))
 
     def finish(self, at: _Given = None) -> _Codes:
         """Decide series that have ended, from their known values.
@@ -326,10 +327,10 @@ class Streams:
         Raises
         ------
         ValueError
-            If a series has no sample yet; then nothing is decided.
+            If a series has no known value; then nothing is decided.
         """
         with self._lock:
-            where = self._numbers(at)
+            where = self._indices(at)
             where = np.sort(where[self._code[where] < 0])
             rows = self._rows[where]
             known = ~np.isnan(rows).all(axis=1)
@@ -350,14 +351,14 @@ class Streams:
         Returns
         -------
         label, reliability : (n,) arrays
-            For decided series, those of the decision.
+            For decided series, label and tau of the decision.
         """
         with self._lock:
             code, reliability = self._code.copy(), self._reliability.copy()
             waiting = np.flatnonzero(code < 0)
             for t, k in _by(self._seen[waiting]):
                 rows = waiting[k]
-                for some, rule_input in self._inputs(
+                for part, rule_input in self._inputs(
                     int(t),
                     self._gaps[rows],
                     self._rows[rows],
@@ -365,7 +366,7 @@ class Streams:
                     self._densities[:, rows],
                 ):
                     largest, best = self._model.rule.largest_tau(rule_input)
-                    reliability[rows[some]], code[rows[some]] = largest, best
+                    reliability[rows[part]], code[rows[part]] = largest, best
             return self._model.classes[code], reliability
 
     def reset(self, at: _Given = None) -> None:
@@ -377,7 +378,7 @@ class Streams:
             Distinct indices of series; all by default.
         """
         with self._lock:
-            where = self._numbers(at)
+            where = self._indices(at)
             self._rows[where], self._gaps[where] = np.nan, False
             self._means[:, where] = self._plan.start[:, None]
             self._densities[:, where] = 0.0
@@ -385,7 +386,7 @@ class Streams:
             self._code[where] = -1
             self._reliability[where] = 0.0
 
-    def _numbers(self, at: Any) -> _Codes:
+    def _indices(self, at: Any) -> _Codes:
         n = len(self)
         if at is None:
             return np.arange(n)
@@ -397,7 +398,7 @@ class Streams:
         return where.astype(np.intp)
 
     def _samples(self, values: Any, where: _Codes) -> _Array:
-        """(m, channels)."""
+        """Checked samples (m, channels)."""
         given = real_array(values, "values", np.dtype(np.float64))
         channels = self._layout.channels
         shape = where.shape if channels == 1 else (len(where), channels)
@@ -406,7 +407,7 @@ class Streams:
         return given.reshape(len(where), channels)
 
     def _times(self, time: Any, waiting: _Codes, where: _Codes, n: int) -> NDArray[np.int64]:
-        """(m,): numbers of samples after the push, of undecided series."""
+        """Numbers (m,) of samples after the push, of undecided series."""
         seen = self._seen[where]
         if time is None:
             return seen + 1
@@ -424,7 +425,7 @@ class Streams:
         return times
 
     def _update_of(self, time: int, rows: _Codes, samples: _Array) -> Update:
-        """Compute the update by a sample of series with equally many samples; change nothing."""
+        """Update of series with equal numbers of samples; changes nothing."""
         channels, seen = self._layout.channels, int(self._seen[rows[0]])
         entries = slice((time - 1) * channels, time * channels)
         one_alone = len(self) == 1
@@ -441,7 +442,7 @@ class Streams:
             innovations = np.ascontiguousarray(self._innovations[:, rows])
             means = np.ascontiguousarray(self._means[:, rows])
             densities = np.ascontiguousarray(self._densities[:, rows])
-        if not gaps.all():  # means of series with gaps are not used any more
+        if not gaps.all():  # means of series with gaps are not used
             given = np.where(absent, 0.0, samples)
             for j in range(channels):
                 t, sample = entries.start + j, np.ascontiguousarray(given[:, j])
@@ -478,22 +479,22 @@ class Streams:
         means: _Array,
         densities: _Array,
     ) -> tuple[_Codes, _Codes, _Array]:
-        """Return the series that are decided now, their classes, and the largest taus."""
+        """Indices of the series that are decided now, their classes, and the largest taus."""
         fitted, n = self._model, len(rows)
         if time == self._layout.length:
             return np.arange(n), *fitted.final_decisions(whole)
         if not self._decision_steps[time]:
-            return _NOTHING
+            return _NO_DECISIONS
         tau = self._tau[rows]
         if time * self._layout.channels < self._least_known:
-            return _NOTHING
+            return _NO_DECISIONS
         code, reliability = np.full(n, -1, dtype=np.intp), np.zeros(n)
-        for some, rule_input in self._inputs(time, gaps, whole, means, densities):
-            output = fitted.rule.decide(rule_input, tau[some])
+        for part, rule_input in self._inputs(time, gaps, whole, means, densities):
+            output = fitted.rule.decide(rule_input, tau[part])
             at = output.decided.nonzero()[0]
             if len(at):
-                code[some[at]] = output.best[at]
-                reliability[some[at]] = fitted.rule.certified_tau(rule_input, output, at)
+                code[part[at]] = output.best[at]
+                reliability[part[at]] = fitted.rule.certified_tau(rule_input, output, at)
         items = (code >= 0).nonzero()[0]
         return items, code[items], reliability[items]
 
@@ -505,7 +506,7 @@ class Streams:
         means: _Array,
         densities: _Array,
     ) -> Iterator[tuple[_Codes, RuleInput]]:
-        """Yield series and their rule inputs, by running means or by missing samples."""
+        """Yield indices of series and their rule inputs; series with gaps apart from the others."""
         entries, plan = seen * self._layout.channels, self._plan
         if not gaps.any():
             yield np.arange(len(gaps)), plan.rule_input(self._model, entries, means, densities)
@@ -518,7 +519,7 @@ class Streams:
 
 
 def _by(*keys: NDArray[np.int64]) -> Iterator[tuple[np.int64, _Codes]]:
-    """Yield values of the first key, with the indices of the items that share all keys."""
+    """Yield values of the first key with the indices of the items that agree in all keys."""
     if not len(keys[0]):
         return
     if len(keys[0]) == 1 or all((key == key[0]).all() for key in keys):
@@ -530,7 +531,7 @@ def _by(*keys: NDArray[np.int64]) -> Iterator[tuple[np.int64, _Codes]]:
 
 
 class Stream:
-    """Decide one series that arrives value by value: see `Streams`.
+    """Stream of one series that arrives value by value: see `Streams`.
 
     Parameters
     ----------
@@ -570,7 +571,7 @@ class Stream:
 
     @property
     def decision(self) -> StreamDecision | None:
-        """The decision, once there is one."""
+        """The decision, or None."""
         return self._streams.decision(0)
 
     def push(self, value: ArrayLike, *, time: int | None = None) -> StreamDecision | None:
@@ -579,9 +580,9 @@ class Stream:
         Parameters
         ----------
         value : float or (channels,) array-like
-            Sample; NaN is missing and counts as one time step. Ignored once the series is decided.
+            Value; NaN is missing and counts as one time step. Ignored once the series is decided.
         time : int, optional
-            Number of the sample, starting at 1; skipped values are missing. The next by default.
+            Time of the value, starting at 1; skipped values are missing. By default the next time.
 
         Returns
         -------
@@ -591,8 +592,8 @@ class Stream:
         Raises
         ------
         ValueError
-            If the sample is infinite or of another shape, or its time has passed; then nothing is
-            pushed.
+            If the value is infinite or of another shape, or its time is in the past; then nothing
+            is pushed.
         """
         given = pushed_value(value, self._channels, decided=self.decision is not None)
         return self._streams.push_one(0, given, time)
@@ -626,17 +627,17 @@ class StreamTables:
     """
 
     classes: NDArray[Any]
-    is_target: NDArray[np.bool_]  # (k,): classes that series are decided as before their end
+    is_target: NDArray[np.bool_]  # (k,) classes of decisions before the end
     channels: int
-    length: int  # samples in a complete series
+    length: int  # values of a complete series
     tau: float
-    times: NDArray[np.int64]  # (p,): numbers of samples, below `length`, after which to decide
+    times: NDArray[np.int64]  # (p,) numbers of values, below `length`, after which to decide
     weights: _Array  # (parts,)
-    means: _Array  # (parts, d), of rows
-    factors: _Array  # (parts, d, d): Cholesky factors of the covariances
-    gains: _Array  # (parts, d, k): what a unit of each entry's innovation adds to the scores
-    scores: _Array  # (parts, k): their means before the first value
-    deviations: _Array  # (p, parts, k, k), of differences of scores; 0 where nothing is random
+    means: _Array  # (parts, d) of the rows
+    factors: _Array  # (parts, d, d) Cholesky factors of the covariances
+    gains: _Array  # (parts, d, k) changes of the scores by a unit of each entry's innovation
+    scores: _Array  # (parts, k) means of the scores before the first value
+    deviations: _Array  # (p, parts, k, k) of differences of scores; 0 for constant differences
 
 
 def stream_tables(

@@ -76,7 +76,7 @@ def test_a_fit_on_incomplete_rows_says_what_to_do(problem):
     place = "X: expected complete samples, got NaN in row 7, column 2"
     advice = (
         "; leave such rows out of fit, or fill them in with GaussianCompletion().fit(X).transform"
-        "(X), which learns from incomplete rows, too; decide takes incomplete samples"
+        "(X), which also learns from incomplete rows; decide takes incomplete samples"
     )
     with pytest.raises(ValueError, match=f"^{re.escape(place + advice)}$"):
         model.fit(holes, y)

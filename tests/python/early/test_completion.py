@@ -152,7 +152,7 @@ def test_factorisations_are_kept_for_each_pattern(rng, walks):
     kept = len(model.mixture_.cache)
     assert_array_equal(model.transform(rows), expected)
     assert len(model.mixture_.cache) == kept
-    model.mixture_.cache.LIMIT = 4000
+    model.mixture_.cache.MAX_BYTES = 4000
     model.transform(punched(rng, X))
     assert len(model.mixture_.cache) < kept
     assert_array_equal(model.transform(rows), expected)
@@ -180,7 +180,7 @@ def test_few_rows_many_columns_duplicates_and_units(rng):
     [
         ({"shrinkage": "oas"}, None, "shrinkage"),
         ({"shrinkage": 0, "ridge": 0}, np.ones((4, 3)) * np.arange(4)[:, None], "ridge: expected"),
-        ({}, np.ones((4, 3)), "X: expected samples that are not all the same"),
+        ({}, np.ones((4, 3)), "X: expected samples that differ, got equal ones"),
         ({}, np.full((4, 3), np.nan), "NaN"),
     ],
 )

@@ -121,7 +121,7 @@ def test_too_few_rows_certify_nothing(rng):
     X = rng.standard_normal((100, 6)) + 3 * y[:, None]
     model = ReliableClassifier(LinearDiscriminantAnalysis()).fit(X[:60], y[:60])
     before = vars(model).copy()
-    with pytest.raises(NotCertifiedError, match="not shown by 40 rows") as caught:
+    with pytest.raises(NotCertifiedError, match="not shown by 40 samples") as caught:
         model.calibrate(X[60:], agreement=0.99)  # log 0.1 / log 0.99 = 229.1
     assert caught.value.calibration.chosen == -1
     assert np.isnan(caught.value.calibration.reliability)

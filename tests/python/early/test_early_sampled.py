@@ -190,7 +190,7 @@ def test_the_test_stops_early_and_decides_the_same(rng):
 
 def test_errors(rng):
     X, y = walks(rng, 60)
-    with pytest.raises(ValueError, match="classifier: expected predict to return some of"):
+    with pytest.raises(ValueError, match="classifier: expected predict to return labels in"):
         ReliableClassifier(LinearRegression(), rule="sampled", correct=False).fit(
             X, (y == "up").astype(int)
         ).decide(np.where(X > 0, X, np.nan))
@@ -284,7 +284,7 @@ def test_batches_of_several_times_are_those_one_by_one(monkeypatch):
 def test_progress_and_minutes_are_announced(capsys, monkeypatch):
     slow(verbose=1)
     assert re.search(r"samples at all times: (\d+) of \1\b", capsys.readouterr().err)
-    monkeypatch.setattr(reliable, "LONG", 0.0)
+    monkeypatch.setattr(reliable, "WARNING_SECONDS", 0.0)
     with pytest.warns(UserWarning, match=r"^fit: expected a fast classifier, got one that needs"):
         slow()
     assert capsys.readouterr().err == ""

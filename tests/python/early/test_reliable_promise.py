@@ -147,7 +147,7 @@ def test_quantiles_have_their_levels(weights):
 def test_many_features_take_the_bound(monkeypatch, latent):
     """Without eigenvalues the radius is larger, and the promise holds as well."""
     classifier, X, fresh = latent
-    monkeypatch.setattr("eigenfeat.early.chi_squares.MANY_FEATURES", 50)
+    monkeypatch.setattr("eigenfeat.early.chi_squares.MAX_EIGENVALUES", 50)
     model = ReliableClassifier(
         FrozenEstimator(classifier),
         GaussianCompletion(shrinkage=0),

@@ -73,8 +73,8 @@ def test_decisions_are_those_of_single_quadratics(monkeypatch):
     X, y = make_classification(48, 7, n_informative=5, n_classes=3, random_state=0)
     classifier = QuadraticDiscriminantAnalysis(reg_param=0.1)
     fits = []
-    for least in (set_rules._ITEMS_A_GROUP, 10**9):
-        monkeypatch.setattr(set_rules, "_ITEMS_A_GROUP", least)
+    for least in (set_rules._MIN_GROUP, 10**9):
+        monkeypatch.setattr(set_rules, "_MIN_GROUP", least)
         model = ReliableClassifier(
             classifier, MixtureCompletion(), reliability=0.8, held_out=2
         ).fit(X, y)
