@@ -22,7 +22,7 @@ from eigenfeat.tables.classification_views import (
     ForestView,
     LogitView,
 )
-from eigenfeat.tables.pool import PooledView
+from eigenfeat.tables.search import PooledView
 from eigenfeat.tables.views import Interactions, Kernel, TableStatistics
 
 __all__ = ["pool"]

@@ -267,7 +267,7 @@ def _views(evidence: Evidence) -> Html | None:
         (
             view.name,
             bar(view.weight / most, f"{view.weight:.2f}"),
-            f"{view.score if evidence.regression else view.log_loss:.3f}".replace("nan", "\u2013"),
+            f"{view.score if evidence.regression else -view.score:.3f}".replace("nan", "\u2013"),
             view.note,
         )
         for view in views

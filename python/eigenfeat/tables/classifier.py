@@ -15,7 +15,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.types import ClassWeight, Floats, RandomState, Rows
-from eigenfeat._base.validation import show
 from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.samples.blocks import RowBlocks
 from eigenfeat.samples.estimator import (
@@ -39,7 +38,8 @@ from eigenfeat.tables.classification_views import (
     Samples,
     candidate_views,
 )
-from eigenfeat.tables.pool import PooledView, fit_pool, pooled_logits
+from eigenfeat.tables.pool import fit_pool, pooled_logits
+from eigenfeat.tables.search import PooledView, asked_views
 from eigenfeat.tables.views import Table, TableStatistics
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class TableClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstim
     Attributes
     ----------
     views_ : list of PooledView
-        Name, weight, log loss and time of each view, and why a view is not used.
+        Name, weight, score and time of each view, and why a view is not used.
     layers_ : list of Layer
         Directions, offsets, eigenvalues and pairs of the view "gem"; empty if it has no weight.
     out_of_fold_proba_ : (n, k) array or None
@@ -106,7 +106,7 @@ class TableClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstim
     See Also
     --------
     GEMClassifier : One view, with parameters to tune and any number of layers.
-    TableRegressor : The same for numbers.
+    TableRegressor : Numbers instead of classes.
     eigenfeat.tables.contributions : Explain a prediction by views and pairs of classes.
 
     Examples
@@ -206,27 +206,13 @@ class TableClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstim
 
     def _asked(self) -> tuple[list[str], dict[str, EstimatorView]]:
         """Names of the views to try, in the order of `VIEWS`, and classifiers of the user's."""
-        asked = VIEWS if self.views == "auto" else self.views
-        given = [asked] if isinstance(asked, str) else list(asked)
-        names = [one for one in given if isinstance(one, str)]
-        unknown = [name for name in names if name not in VIEWS]
-        if unknown or not given or len(set(names)) < len(names):
-            raise ValueError(
-                f"views: expected 'auto' or distinct names out of {', '.join(VIEWS)}, "
-                f"got {self.views!r}"
-            )
-        estimators: dict[str, EstimatorView] = {}
-        for one in given:
-            if isinstance(one, str):
-                continue
-            if not (hasattr(one, "fit") and hasattr(one, "predict_proba")):
-                raise ValueError(
-                    f"views: expected names or classifiers with predict_proba, got {show(one)}"
-                )
-            kind = type(one).__name__
-            count = sum(name.startswith(kind) for name in estimators)
-            estimators[f"{kind} {count + 1}" if count else kind] = EstimatorView(one)
-        return [name for name in VIEWS if name in names], estimators
+        names, estimators = asked_views(
+            self.views,
+            VIEWS,
+            "classifiers with predict_proba",
+            lambda one: hasattr(one, "predict_proba"),
+        )
+        return names, {name: EstimatorView(one) for name, one in estimators.items()}
 
     def _fit_gem(self, rows: LabelledSamples, names: list[str], reason: str) -> None:
         """Fit the paper's classifier as the only view."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,13 +24,13 @@ from eigenfeat.tables.classification_views import (
     MANY_SAMPLES,
     Folds,
     Samples,
-    Trial,
     View,
     log_probabilities,
 )
+from eigenfeat.tables.search import PooledView, try_views
 from eigenfeat.tables.views import Table
 
-__all__ = ["PooledView", "fit_pool", "pooled_logits"]
+__all__ = ["fit_pool", "pooled_logits"]
 
 _Array = NDArray[np.float64]
 
@@ -41,40 +41,6 @@ _PRIOR_OF_COLUMNS = 0.5  # prior weight of the view "columns"
 _SHARE_OF_TRIALS = 0.6  # of the time limit, after which no further view is tried
 _SAMPLES_AT_ONCE = 4_096  # of a prediction
 _MAX_WORKERS = 8
-
-
-@dataclass(frozen=True, eq=False)
-class PooledView:
-    """One view of a fitted pool.
-
-    Attributes
-    ----------
-    name : str
-        Name of the view.
-    weight : float
-        Weight in the pool; 0 for a view that is not used.
-    log_loss : float
-        Mean out-of-fold log loss at the view's own temperature; NaN if it was not computed.
-    seconds : float
-        Time of its fits.
-    n_features : int
-        Number of features of its logit; 0 for other classifiers and views that are not used.
-    penalty : float
-        Penalty of its logit; NaN for others.
-    note : str
-        Why the view is not used; empty for others.
-    model : View or None
-        The fitted view; None if it is not used.
-    """
-
-    name: str
-    weight: float
-    log_loss: float = np.nan
-    seconds: float = 0.0
-    n_features: int = 0
-    penalty: float = np.nan
-    note: str = ""
-    model: View | None = field(default=None, repr=False)
 
 
 def fit_pool(
@@ -105,21 +71,15 @@ def fit_pool(
         Probabilities of the samples by pools fitted without their fold; None for one fold.
     """
     folds = _draw_folds(samples)
-    begun = time.perf_counter()
-    trials: dict[str, Trial] = {}
-    seconds: dict[str, float] = {}
-    ended = ""  # why the search ended before the last view
-    for name, view in views.items():
-        started = time.perf_counter()
-        if trials and time_limit is not None and started - begun > _SHARE_OF_TRIALS * time_limit:
-            ended = f"time limit of {time_limit:g} s"
-            break
-        trials[name] = view.cross_fit(samples, folds)
-        seconds[name] = time.perf_counter() - started
-        say(f"view {name}: out-of-fold log loss {trials[name].log_loss:.4g}", started)
-        if stop():
-            ended = "a callback ended the search"
-            break
+    trials, seconds, ended = try_views(
+        views,
+        lambda view: view.cross_fit(samples, folds),
+        lambda trial: f"out-of-fold log loss {trial.log_loss:.4g}",
+        say,
+        stop,
+        time_limit,
+        _SHARE_OF_TRIALS,
+    )
     held = folds.held
     logits = [log_probabilities(trial.logits) for trial in trials.values()]
     weight = None if samples.weight is None else samples.weight[held]
@@ -127,7 +87,7 @@ def fit_pool(
     weights = pool_weights(logits, samples.codes[held], weight, prior)
     out = []
     for (name, trial), w in zip(trials.items(), weights, strict=True):
-        one = PooledView(name, float(w), trial.log_loss, seconds[name], note="weight 0")
+        one = PooledView(name, float(w), -trial.log_loss, seconds[name], note="weight 0")
         if w > 0:
             started, view = time.perf_counter(), views[name]
             view.fit(samples, trial)

@@ -25,11 +25,15 @@ fitted again without each fold, directions and maps included.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.ensemble import GradientBoostingRegressor, RandomForestRegressor
+from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.multioutput import MultiOutputRegressor
+from sklearn.utils import get_tags
+from sklearn.utils.validation import has_fit_parameter
 
 from eigenfeat._base.threads import resolve
 from eigenfeat.expansion.features import expand
@@ -42,7 +46,7 @@ from eigenfeat.tables.views import Kernel, Table, TableStatistics
 if TYPE_CHECKING:
     from eigenfeat._base.types import Codes, Floats
 
-__all__ = ["VIEWS", "Samples", "View", "candidate_views"]
+__all__ = ["VIEWS", "EstimatorView", "Samples", "View", "candidate_views"]
 
 _Array = NDArray[np.float64]
 
@@ -59,6 +63,9 @@ _MAP_SHARPNESS = (1.0, 0.25)
 _MAP_STEPS = 2
 _MAX_TUNED = 4_000  # samples that choose the sharpness and learn the map
 _TREES, _TREES_OF_MANY, _MANY = 200, 100, 5_000  # trees of a forest beyond 5,000 samples
+_MIN_TREES, _MAX_TRIED, _MAX_TRIES = 50, 500, 25_000  # columns that one split and all trees try
+_BOOSTED_TREES, _MIN_BOOSTED_TREES, _MAX_SEARCHED = 200, 50, 100_000  # the last: trees x columns
+_MIN_THREADED = 50_000  # samples of boosting
 _MAX_GROWN = 20_000  # samples of one tree
 
 
@@ -307,8 +314,11 @@ class ForestView(View):
 
     def cross_fit(self, samples: Samples, folds: list[tuple[Codes, Codes]]) -> _Array:
         n, q = samples.targets.shape
+        tried = min(samples.table.columns.shape[1], _MAX_TRIED)
+        most = _TREES if n <= _MANY else _TREES_OF_MANY
         forest = RandomForestRegressor(
-            n_estimators=_TREES if n <= _MANY else _TREES_OF_MANY,
+            n_estimators=max(min(most, _MAX_TRIES // tried), _MIN_TREES),
+            max_features=tried,
             max_samples=None if n <= _MAX_GROWN else _MAX_GROWN,
             oob_score=True,
             random_state=samples.seed,
@@ -332,29 +342,59 @@ class BoostingView(View):
     """Gradient boosting of small trees, one series of trees for each output."""
 
     def fit(self, samples: Samples) -> None:
+        from threadpoolctl import threadpool_limits
+
+        X, q = samples.table.columns, samples.targets.shape[1]
+        self.start = np.zeros(q)
         nodes: list[Nodes] = []
         values: list[_Array] = []
-        table, q = samples.table, samples.targets.shape[1]
         for output in range(q):
-            boosting = GradientBoostingRegressor(
-                init="zero",
-                n_estimators=_TREES,
-                learning_rate=0.1,
-                max_depth=None,
+            boosting = HistGradientBoostingRegressor(
+                max_iter=max(min(_BOOSTED_TREES, _MAX_SEARCHED // X.shape[1]), _MIN_BOOSTED_TREES),
+                learning_rate=0.15,
                 max_leaf_nodes=8,
-                min_samples_leaf=5,
-                max_features=0.5,
-                subsample=min(0.7, _MAX_GROWN / len(samples)),
+                min_samples_leaf=3,
+                max_bins=64,
+                max_features=0.3,
+                early_stopping=False,
                 random_state=samples.seed,
-            ).fit(table.columns, samples.targets[:, output], unequal(samples.weight))
-            for tree in (one.tree_ for one in boosting.estimators_[:, 0]):
-                nodes.append(Nodes.of_tree(tree))
-                values.append(np.zeros((tree.node_count, q)))
-                values[-1][:, output] = 0.1 * tree.value[:, 0, 0]
-        self.trees = Trees.of(nodes, values, table.columns)
+            )
+            # Few samples gain little by threads, which wait for each other where cores are busy.
+            threads = 1 if len(samples) < _MIN_THREADED else resolve(samples.n_threads) or None
+            with threadpool_limits(threads, user_api="openmp"):
+                boosting.fit(X, samples.targets[:, output], unequal(samples.weight))
+            self.start[output] = boosting._baseline_prediction[0, 0]
+            for (tree,) in boosting._predictors:
+                nodes.append(Nodes.of_predictor(tree))
+                values.append(np.zeros((len(tree.nodes), q)))
+                values[-1][:, output] = tree.nodes["value"]
+        self.trees = Trees.of(nodes, values, X)
 
     def predict(self, table: Table) -> _Array:
-        return self.trees.predict(table.columns)
+        return self.start + self.trees.predict(table.columns)
+
+
+class EstimatorView(View):
+    """A regressor of scikit-learn's kind."""
+
+    def __init__(self, estimator: Any) -> None:
+        self.estimator = estimator
+
+    def fit(self, samples: Samples) -> None:
+        """As `View.fit`, with standardised targets."""
+        single = samples.targets.shape[1] == 1
+        fitted = clone(self.estimator)
+        options = {}
+        if unequal(samples.weight) is not None and has_fit_parameter(fitted, "sample_weight"):
+            options["sample_weight"] = samples.weight
+        if not single and not get_tags(fitted).target_tags.multi_output:
+            fitted = MultiOutputRegressor(fitted)
+        targets = samples.targets[:, 0] if single else samples.targets
+        self.fitted = fitted.fit(samples.table.X, targets, **options)
+
+    def predict(self, table: Table) -> _Array:
+        """As `View.predict`."""
+        return np.asarray(self.fitted.predict(table.X), np.float64).reshape(len(table), -1)
 
 
 VIEWS = (

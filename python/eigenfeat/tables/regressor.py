@@ -2,39 +2,42 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import nnls
-from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.base import MultiOutputMixin, RegressorMixin, is_classifier
 from sklearn.metrics import r2_score
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.types import Codes, Labels, RandomState, Weights
-from eigenfeat._base.validation import FLOATS, show
+from eigenfeat._base.validation import FLOATS, check_number, show
 from eigenfeat.samples.completion import completed
+from eigenfeat.samples.dask_blocks import is_collection
 from eigenfeat.samples.estimator import (
     BaseEstimator,
+    Iterative,
     Verbose,
     complete,
     encoded_names,
     keep_completion,
     unchanged_on_error,
     validate_columns,
+    with_steps,
 )
 from eigenfeat.samples.targets import output_deviations
 from eigenfeat.samples.weights import weighted_rows
-from eigenfeat.tables.regression_views import VIEWS, Samples, View, candidate_views
+from eigenfeat.tables.intervals import ResidualSpread
+from eigenfeat.tables.regression_views import VIEWS, EstimatorView, Samples, View, candidate_views
+from eigenfeat.tables.search import PooledView, asked_views, try_views
 from eigenfeat.tables.views import Table, TableStatistics
 
-__all__ = ["RegressionView", "TableRegressor"]
+__all__ = ["TableRegressor"]
 
 _Array = NDArray[np.float64]
 
@@ -48,35 +51,7 @@ _SAMPLES_AT_ONCE = 1 << 16  # of a prediction, whose features are in memory toge
 _NO_COLUMNS = np.empty(0, dtype=np.intp)
 
 
-@dataclass(frozen=True, eq=False)
-class RegressionView:
-    """One view of a fitted `TableRegressor`.
-
-    Attributes
-    ----------
-    name : str
-    weight : float
-        Share in the predictions; 0 for a view that is not used.
-    score : float
-        R^2 of the out-of-fold predictions, the mean of several outputs; NaN where a view was not
-        fitted.
-    seconds : float
-        Time that the fits took.
-    note : str
-        Why the view is not used; empty for others.
-    model : View or None
-        The fitted regression; None for a view that is not used.
-    """
-
-    name: str
-    weight: float
-    score: float = np.nan
-    seconds: float = 0.0
-    note: str = ""
-    model: View | None = field(default=None, repr=False)
-
-
-class TableRegressor(Verbose, MultiOutputMixin, RegressorMixin, BaseEstimator):
+class TableRegressor(Iterative, Verbose, MultiOutputMixin, RegressorMixin, BaseEstimator):
     """Regression of tables of any kind: a pool of linear views, kernels and trees.
 
     Use it first for any table with a continuous target: numbers, text, categories and gaps need no
@@ -89,13 +64,16 @@ class TableRegressor(Verbose, MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     Parameters
     ----------
-    views : "auto", the name of a view, or a list of names, default="auto"
+    views : "auto", name or list of names and regressors, default="auto"
         "columns" and "splines" (ridge regressions on the columns and on B-splines of them), "gem"
         and "gem_ranks" (with GEM features between bins of the target), "kernel" and "kernel_ranks"
         (Gaussian kernels of columns and of ranks), "kernel_learned" (of a learned map of ranks),
-        "forest" and "boosting" (trees). "auto": all that the columns allow.
+        "forest" and "boosting" (trees). "auto": all that the columns allow. Regressors, such as
+        ``LGBMRegressor()``, are views of their own, fitted to standardised targets.
     categorical_features : "from_dtype" or None, default="from_dtype"
         Columns of text and categories in data frames become one-hot. None refuses them.
+    time_limit : float or None, default=None
+        Seconds after which no further view is tried. The first view is always fitted.
     random_state : int, RandomState or None, default=0
         Seed for folds, landmarks of kernels, and trees.
     n_threads, verbose : int or None, int, default=None, 0
@@ -104,11 +82,13 @@ class TableRegressor(Verbose, MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     Attributes
     ----------
-    views_ : list of RegressionView
+    views_ : list of PooledView
         Name, weight, score and time of each view, and why one is not used.
     out_of_fold_prediction_ : (n,) or (n, q) array
         Predictions of the training samples by views and weights without their fold; NaN for samples
         of weight 0 and, with more than 20,000 samples, for those outside the one fold.
+    spread_ : ResidualSpread
+        Residuals from which `predict_interval` computes intervals.
     target_mean_, target_scale_, target_range_ : (q,), (q,) and (2, q) arrays
         Means and standard deviations of the outputs, and their range in these units.
     columns_, completion_ : TableColumns, GaussianImputer
@@ -118,7 +98,7 @@ class TableRegressor(Verbose, MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     See Also
     --------
-    GEMClassifier : Classes instead of numbers.
+    TableClassifier : Classes instead of numbers.
     eigenfeat.rayleigh.SlicedInverseRegression : Directions for a target, by means alone.
     eigenfeat.samples.discretize_target : Bins of a target, for the features of `GEM` alone.
 
@@ -140,6 +120,7 @@ class TableRegressor(Verbose, MultiOutputMixin, RegressorMixin, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "views": [StrOptions({"auto", *VIEWS}), list, tuple],
         "categorical_features": [StrOptions({"from_dtype"}), None],
+        "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "random_state": ["random_state"],
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
         "verbose": ["verbose"],
@@ -147,19 +128,22 @@ class TableRegressor(Verbose, MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def __init__(
         self,
-        views: str | Sequence[str] = "auto",
+        views: str | Sequence[Any] = "auto",
         *,
         categorical_features: str | None = "from_dtype",
+        time_limit: float | None = None,
         random_state: RandomState = 0,
         n_threads: int | None = None,
         verbose: int = 0,
     ) -> None:
         self.views = views
         self.categorical_features = categorical_features
+        self.time_limit = time_limit
         self.random_state = random_state
         self.n_threads = n_threads
         self.verbose = verbose
 
+    @with_steps
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Weights = None) -> TableRegressor:
         """Fit the views and their weights.
 
@@ -178,29 +162,33 @@ class TableRegressor(Verbose, MultiOutputMixin, RegressorMixin, BaseEstimator):
             The estimator itself. An error leaves it unchanged.
         """
         self._validate_params()
-        names = self._view_names()
+        names, estimators = self._asked()
         with unchanged_on_error(self):
             samples, kept, shape = self._prepare(X, y, sample_weight)
-            candidates, reasons = candidate_views(names, samples)
-            if not candidates:
-                left_out = "; ".join(f"{name}: {why}" for name, why in reasons.items())
-                raise ValueError(f"views: expected one that these samples allow, got {left_out}")
+            views, reasons = candidate_views(names, samples)
+            if not views and not estimators:
+                given = "; ".join(f"{name}: {why}" for name, why in reasons.items())
+                raise ValueError(f"views: expected one that these samples allow, got {given}")
+            views |= {name: EstimatorView(one) for name, one in estimators.items()}
             folds = _draw_folds(len(samples), samples.seed)
-            held_out, seconds = [], []
-            for name, view in candidates.items():
-                started = time.perf_counter()
-                held_out.append(self._clipped(view.cross_fit(samples, folds)))
-                seconds.append(time.perf_counter() - started)
-                self._log(f"view {name}", started)
-            predictions = np.stack(held_out)
+            trials, seconds, ended = try_views(
+                views,
+                lambda view: self._clipped(view.cross_fit(samples, folds)),
+                lambda prediction: f"out-of-fold R² {_score(samples, prediction, folds):.4g}",
+                self._log,
+                self._step_done,
+                self.time_limit,
+            )
+            predictions = np.stack(list(trials.values()))
             weights = _weights(samples, predictions, [held for _, held in folds])
-            scores = _scores(samples, predictions, folds)
-            found = {name: RegressionView(name, 0.0, note=why) for name, why in reasons.items()}
-            for i, (name, view) in enumerate(candidates.items()):
-                used = {"model": view} if weights[i] > 0 else {"note": "weight 0"}
-                found[name] = RegressionView(name, float(weights[i]), scores[i], seconds[i], **used)
-            self.views_ = [found[name] for name in names]
+            reasons |= {name: ended for name in views if name not in trials}
+            found = {name: PooledView(name, 0.0, note=why) for name, why in reasons.items()}
+            for (name, prediction), weight in zip(trials.items(), weights.tolist(), strict=True):
+                score = _score(samples, prediction, folds)
+                found[name] = _pooled_view(name, weight, score, seconds[name], views[name])
+            self.views_ = [found[name] for name in [*names, *estimators]]
             pooled = _pooled_out_of_fold(samples, predictions, folds)
+            self.spread_ = ResidualSpread.fit(samples, pooled)
             outputs = np.full(shape, np.nan)
             outputs[kept] = (self.target_mean_ + self.target_scale_ * pooled).reshape(
                 -1, *shape[1:]
@@ -220,28 +208,86 @@ class TableRegressor(Verbose, MultiOutputMixin, RegressorMixin, BaseEstimator):
         -------
         (n,) or (n, q) array of float64
         """
+        table, outputs = self._predicted(X)
+        return self._in_units(outputs).reshape(len(table), *self.out_of_fold_prediction_.shape[1:])
+
+    def predict_interval(self, X: ArrayLike, coverage: float = 0.9) -> Labels:
+        """Predict intervals that contain the targets of new samples with a given probability.
+
+        The ends are the prediction plus and minus a local spread of the out-of-fold residuals,
+        times a quantile of these residuals relative to their spread. Intervals are symmetric and
+        reach beyond the range of the targets in `fit`.
+
+        Parameters
+        ----------
+        X : (n, d) array-like or data frame
+            Samples, with missing entries only if `fit` had some.
+        coverage : float, default=0.9
+            Share of new samples whose target lies in its interval, between 0 and 1. With fewer than
+            ``coverage / (1 - coverage)`` training samples, intervals are infinite.
+
+        Returns
+        -------
+        (n, 2) or (n, q, 2) array of float64
+            Lower and upper ends. With q outputs, each has that coverage by itself.
+
+        Notes
+        -----
+        The coverage is that of all samples together, and not of each X. If training and new samples
+        are exchangeable, split conformal prediction has at least this coverage for any
+        distribution [1]_ [2]_, and intervals from out-of-fold residuals and the models without
+        each fold have at least ``1 - 2 (1 - coverage)``, and in practice about `coverage` [3]_. The
+        intervals here come from out-of-fold residuals and the model of all samples. For these no
+        bound holds for every distribution: they have the coverage where the model of all samples
+        errs no more than those without a fold. User guide: :doc:`/guide/regression` has measured
+        coverages. Sample weights count in the quantile, for new samples that are distributed as the
+        weighted ones.
+
+        References
+        ----------
+        .. [1] V. Vovk, A. Gammerman and G. Shafer, "Algorithmic learning in a random world", 2005.
+        .. [2] J. Lei, M. G'Sell, A. Rinaldo, R. Tibshirani and L. Wasserman, "Distribution-free
+           predictive inference for regression", JASA 113, 2018.
+        .. [3] R. Barber, E. Candès, A. Ramdas and R. Tibshirani, "Predictive inference with the
+           jackknife+", Annals of Statistics 49, 2021.
+        """
+        if not 0.0 < check_number(coverage, "coverage") < 1.0:
+            raise ValueError(f"coverage: expected a number between 0 and 1, got {show(coverage)}")
+        table, outputs = self._predicted(X)
+        half = self.spread_.half_widths(table, outputs, float(coverage))
+        ends = [self._in_units(outputs - half), self._in_units(outputs + half)]
+        shape = self.out_of_fold_prediction_.shape[1:]
+        return np.stack(ends, axis=-1).reshape(len(table), *shape, 2)
+
+    def _predicted(self, X: Any) -> tuple[Table, _Array]:
+        """Samples as views read them, and their standardised outputs (n, q)."""
         check_is_fitted(self, "views_")
-        rows = validate_columns(self, X, reset=False, **_OPTIONS)
-        outputs = np.zeros((len(rows), len(self.target_mean_)))
-        for start in range(0, len(rows), _SAMPLES_AT_ONCE):
+        table = self._table(validate_columns(self, X, reset=False, **_OPTIONS))
+        outputs = np.zeros((len(table), len(self.target_mean_)))
+        for start in range(0, len(table), _SAMPLES_AT_ONCE):
             part = slice(start, start + _SAMPLES_AT_ONCE)
-            table = self._table(rows[part])
+            some = table.subset(part)
             for view in self.views_:
                 if view.model is not None:
-                    outputs[part] += view.weight * self._clipped(view.model.predict(table))
-        outputs = self.target_mean_ + self.target_scale_ * outputs
-        return outputs.reshape(len(rows), *self.out_of_fold_prediction_.shape[1:])
+                    outputs[part] += view.weight * self._clipped(view.model.predict(some))
+        return table, outputs
 
-    def _view_names(self) -> list[str]:
-        """The views to fit, in the order of `VIEWS`."""
-        given = VIEWS if self.views == "auto" else self.views
-        names = [given] if isinstance(given, str) else list(given)
-        if not names or len({*names}) < len(names) or not {*names} <= {*VIEWS}:
-            raise ValueError(
-                f"views: expected 'auto' or different ones of {', '.join(VIEWS)}, "
-                f"got {self.views!r}"
-            )
-        return [name for name in VIEWS if name in names]
+    def _in_units(self, outputs: _Array) -> _Array:
+        """Outputs (n, q) in the units of the targets."""
+        scaled: _Array = self.target_mean_ + self.target_scale_ * outputs
+        return scaled
+
+    def _asked(self) -> tuple[list[str], dict[str, Any]]:
+        """Names of the views to try, and regressors of the user's."""
+        return asked_views(
+            self.views,
+            VIEWS,
+            "regressors with predict",
+            lambda one: hasattr(one, "predict") and not is_classifier(one),
+        )
+
+    def _most_steps(self) -> int:
+        return sum(map(len, self._asked()))
 
     def _prepare(
         self, X: Any, y: Any, sample_weight: Any
@@ -337,15 +383,21 @@ def _pooled_out_of_fold(
     return pooled
 
 
-def _scores(
-    samples: Samples, predictions: _Array, folds: Sequence[tuple[Codes, Codes]]
-) -> list[float]:
-    """R^2 of each view's out-of-fold predictions."""
+def _score(samples: Samples, prediction: _Array, folds: Sequence[tuple[Codes, Codes]]) -> float:
+    """R² of a view's out-of-fold predictions."""
     rows = np.concatenate([held for _, held in folds])
-    targets, weight = samples.targets[rows], samples.weight[rows]
     if len(rows) < 2:
-        return [np.nan] * len(predictions)
-    return [float(r2_score(targets, one[rows], sample_weight=weight)) for one in predictions]
+        return np.nan
+    targets, weight = samples.targets[rows], samples.weight[rows]
+    return float(r2_score(targets, prediction[rows], sample_weight=weight))
+
+
+def _pooled_view(name: str, weight: float, score: float, seconds: float, view: View) -> PooledView:
+    if not weight > 0:
+        return PooledView(name, 0.0, score, seconds, note="weight 0")
+    ridge = getattr(view, "ridge", None)
+    width, penalty = (0, np.nan) if ridge is None else (len(ridge.coef), ridge.penalty)
+    return PooledView(name, weight, score, seconds, width, penalty, model=view)
 
 
 def _draw_folds(n: int, seed: int) -> list[tuple[Codes, Codes]]:
@@ -367,10 +419,16 @@ def _with_gaps(filled: Any, X: Any, gaps: NDArray[np.intp]) -> _Array:
 
 def _numbers(y: Any) -> Any:
     """Return targets as given; raise ValueError for text that is not numbers."""
-    given = np.asarray(y) if isinstance(y, np.ndarray | list | tuple) else None
-    if given is not None and given.dtype.kind in "US":
+    if is_collection(y) or (not isinstance(y, Sequence) and not hasattr(y, "__array__")):
+        return y
+    given = np.asarray(y)
+    if given.dtype.kind in "USO":
         try:
             given.astype(np.float64)
-        except ValueError:
-            raise ValueError(f"y: expected numbers, got {show(y)}") from None
+        except (TypeError, ValueError):
+            words = [one for one in given.ravel().tolist() if isinstance(one, str)]
+            if words:
+                raise ValueError(
+                    f"y: expected numbers, got {show(words[0])}; use TableClassifier for classes"
+                ) from None
     return y

@@ -20,6 +20,7 @@ MODELS = {
     "DiscriminativeGaussian": lambda: ldg.DiscriminativeGaussian(**LDG, max_iter=40, tol=0.02),
     "GEMClassifierCV": lambda: ef.GEMClassifierCV(grid={"logit__penalty": [0.1, 0.5, 1.0]}),
     "TableClassifier": lambda: ef.TableClassifier(["columns", "gem"]),
+    "TableRegressor": lambda: ef.TableRegressor(["columns", "gem"]),
     "GEMClassifier": lambda: gem_classifier(n_directions=1, threshold=0, tol=1e-6),
     "GEMEnsemble": lambda: ef.GEMEnsemble(n_members=3),
     "GEMEnsemble of pipelines": lambda: ef.GEMEnsemble(
@@ -34,7 +35,8 @@ STEPS = {
     "CalibratedLeastSquares": lambda model: len(model.error_history_),
     "DiscriminativeGaussian": lambda model: len(model.objective_history_) - 1,
     "GEMClassifierCV": lambda model: len(model.results_),
-    "TableClassifier": lambda model: int(sum(view.log_loss > 0 for view in model.views_)),
+    "TableClassifier": lambda model: int(sum(view.score < 0 for view in model.views_)),
+    "TableRegressor": lambda model: sum(np.isfinite(view.score) for view in model.views_),
     "GEMClassifier": lambda model: int(model.logit_.n_iter_[0]),
     "GEMEnsemble": lambda model: len(model.members_),
     "GEMEnsemble of pipelines": lambda model: len(model.members_),

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_diabetes, make_friedman1
-from sklearn.ensemble import GradientBoostingRegressor, RandomForestRegressor
-from sklearn.linear_model import LinearRegression, RidgeCV
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeCV
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVR
 
 from eigenfeat import TableRegressor, load, save
 from eigenfeat.samples import supervised_contractions, target_groups
@@ -92,15 +96,22 @@ def test_trees_are_those_of_scikit_learn(rng, several):
     X = X.astype(np.float32)
     targets = np.column_stack([y, -y]) if several else y
     forest = RandomForestRegressor(10, random_state=0).fit(X, targets)
-    boosting = GradientBoostingRegressor(n_estimators=10, init="zero").fit(X, y)
-    for model, grown in (
-        (forest, [one.tree_ for one in forest.estimators_]),
-        (boosting, [one.tree_ for one in boosting.estimators_[:, 0]]),
-    ):
-        values = [0.1 * one.value[:, :, 0] for one in grown]
-        trees = Trees.of([Nodes.of_tree(one) for one in grown], values, X)
-        assert_allclose(trees.predict(X).squeeze(), model.predict(X))
-        assert not np.isin(trees.threshold, X).any()
+    grown = [one.tree_ for one in forest.estimators_]
+    trees = Trees.of(
+        [Nodes.of_tree(one) for one in grown], [0.1 * one.value[:, :, 0] for one in grown], X
+    )
+    assert_allclose(trees.predict(X).squeeze(), forest.predict(X))
+    assert not np.isin(trees.threshold, X).any()
+
+
+def test_boosting_is_that_of_scikit_learn():
+    X, y = make_friedman1(200, random_state=0)
+    boosting = HistGradientBoostingRegressor(max_iter=10, early_stopping=False).fit(X, y)
+    predictors = [one for (one,) in boosting._predictors]
+    values = [one.nodes["value"][:, None] for one in predictors]
+    trees = Trees.of([Nodes.of_predictor(one) for one in predictors], values, X)
+    found = trees.predict(X)[:, 0] + boosting._baseline_prediction[0, 0]
+    assert_allclose(found, boosting.predict(X), rtol=1e-6)
 
 
 def test_several_outputs(rng):
@@ -174,11 +185,45 @@ def test_constant_targets_and_columns(rng):
         TableRegressor("splines").fit(np.ones((40, 2)), X[:, 0])
 
 
-@pytest.mark.parametrize("views", [[], ["gem", "gem"], ["trees"], [3]])
+@pytest.mark.parametrize("views", [[], ["gem", "gem"], ["trees"]])
 def test_unknown_views_are_refused(rng, views):
     X = rng.standard_normal((30, 4))
-    with pytest.raises(ValueError, match="views: expected 'auto' or different ones of columns"):
+    with pytest.raises(ValueError, match="views: expected 'auto' or distinct names out of columns"):
         TableRegressor(views).fit(X, X[:, 0])
+
+
+@pytest.mark.parametrize("view", [3, LogisticRegression(), LinearRegression, StandardScaler()])
+def test_views_that_are_no_regressors_are_refused(rng, view):
+    X = rng.standard_normal((30, 4))
+    with pytest.raises(ValueError, match="views: expected names or regressors with predict, got "):
+        TableRegressor(["columns", view]).fit(X, X[:, 0])
+
+
+def test_regressors_of_the_user_are_views(rng):
+    X, y = quadratic(rng, 300, 4)
+    weight = rng.uniform(0.5, 2.0, 300)
+    near = KNeighborsRegressor()  # takes no weights
+    model = TableRegressor(["columns", SVR(), near, SVR(C=10.0)]).fit(X, y, weight)
+    assert [view.name for view in model.views_] == [
+        *("columns", "SVR", "KNeighborsRegressor", "SVR 2")
+    ]
+    assert not hasattr(near, "n_features_in_")
+    assert model.score(X, y) > 0.8
+    alone = TableRegressor([SVR(C=10.0)]).fit(X, y)
+    scale = y.std()
+    expected = SVR(C=10.0).fit(X, (y - y.mean()) / scale).predict(X) * scale + y.mean()
+    assert_allclose(alone.predict(X), np.clip(expected, y.min(), y.max()), rtol=1e-6, atol=1e-6)
+    both = TableRegressor(["columns", SVR(C=10.0)]).fit(X, np.column_stack([y, X[:, 0]]))
+    assert both.predict(X).shape == (300, 2)
+
+
+def test_a_time_limit_leaves_views_out_by_name(rng):
+    X, y = quadratic(rng, 60, 4)
+    model = TableRegressor(time_limit=1e-9).fit(X, y)
+    assert model.views_[0].weight == 1.0
+    notes = [view.note for view in model.views_[1:] if "fewer" not in view.note]
+    assert notes
+    assert set(notes) == {"time limit of 1e-09 s"}
 
 
 def test_views_that_do_not_apply_are_left_out_with_the_reason(rng):
@@ -189,8 +234,10 @@ def test_views_that_do_not_apply_are_left_out_with_the_reason(rng):
 
 def test_targets_of_text_are_named(rng):
     X = rng.standard_normal((30, 4))
-    with pytest.raises(ValueError, match=r"^y: expected numbers, got "):
-        TableRegressor().fit(X, np.array(["low", "high"] * 15))
+    words = np.array(["low", "high"] * 15)
+    for y in (words, words.astype(object), words.tolist(), pd.Series(words)):
+        with pytest.raises(ValueError, match=r"^y: expected numbers, got 'low'; use TableClassif"):
+            TableRegressor().fit(X, y)
 
 
 @pytest.mark.parametrize("n", [2, 3, 5])

@@ -334,7 +334,7 @@ def test_classifiers_of_others_are_views():
     model = TableClassifier(["columns", GaussianNB(), GaussianNB(var_smoothing=0.1)])
     model.fit(X[:300], np.array(["a", "b"])[y[:300]])
     assert [view.name for view in model.views_] == ["columns", "GaussianNB", "GaussianNB 2"]
-    assert all(view.log_loss < 1 for view in model.views_)
+    assert all(view.score > -1 for view in model.views_)
     assert model.score(X[300:], np.array(["a", "b"])[y[300:]]) > 0.93
     with pytest.raises(ValueError, match="views: expected names or classifiers with predict_proba"):
         TableClassifier([LinearSVC()]).fit(X, y)
@@ -361,7 +361,7 @@ def test_more_samples_than_one_fold_drop_no_view(rng):
     losses = []
     for n in (4_900, 5_100):
         model = TableClassifier().fit(X[:n], y[:n])
-        assert all(np.isfinite(view.log_loss) for view in model.views_)
+        assert all(np.isfinite(view.score) for view in model.views_)
         losses.append(log_loss(y[5_100:], model.predict_proba(X[5_100:])))
     assert losses[1] < losses[0] + 0.01
 
@@ -447,7 +447,7 @@ def test_views_that_are_chosen_one_by_one_have_their_own_weights(rng, monkeypatc
     z = 4.0 * curved + (X[:, 4] > 0) * np.sign(X[:, 5])
     y = (z + rng.logistic(size=7_000) / 2 > 0).astype(int)
     model = TableClassifier().fit(X[:5_500], y[:5_500])
-    used = [view.log_loss for view in model.views_ if view.weight > 0]
+    used = [-view.score for view in model.views_ if view.weight > 0]
     assert len(used) > 1
     assert used[0] > min(used)
     held_out = log_loss(y[5_500:], model.predict_proba(X[5_500:]))

@@ -1,0 +1,149 @@
+"""Search for views: what the pools of classifiers and of regressors share."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import numpy as np
+
+from eigenfeat._base.validation import show
+
+__all__ = ["PooledView", "asked_views", "try_views"]
+
+_View = TypeVar("_View")
+_Trial = TypeVar("_Trial")
+
+
+@dataclass(frozen=True, eq=False)
+class PooledView:
+    """One view of a fitted `TableClassifier` or `TableRegressor`.
+
+    Attributes
+    ----------
+    name : str
+        Name of the view.
+    weight : float
+        Weight in the pool; 0 for a view that is not used.
+    score : float
+        Score of the out-of-fold predictions, higher is better: the negative log loss of a
+        classifier at its own temperature, the R² of a regressor (mean of the outputs). NaN if it
+        was not computed.
+    seconds : float
+        Time of its fits.
+    n_features : int
+        Number of features of its linear model; 0 for other models and views that are not used.
+    penalty : float
+        Penalty of its linear model; NaN for others.
+    note : str
+        Why the view is not used; empty for others.
+    model : View or None
+        The fitted view; None if it is not used.
+    """
+
+    name: str
+    weight: float
+    score: float = np.nan
+    seconds: float = 0.0
+    n_features: int = 0
+    penalty: float = np.nan
+    note: str = ""
+    model: Any = field(default=None, repr=False)
+
+
+def asked_views(
+    given: Any, known: Sequence[str], kind: str, is_one: Callable[[Any], bool]
+) -> tuple[list[str], dict[str, Any]]:
+    """Views that a user asks for.
+
+    Parameters
+    ----------
+    given : "auto", name or list of names and estimators
+        The parameter `views`.
+    known : sequence of str
+        Names of the views, in the order in which they are tried.
+    kind : str
+        What an estimator has to be, for the error.
+    is_one : callable
+        Whether an object is such an estimator.
+
+    Returns
+    -------
+    names : list of str
+        In the order of `known`.
+    estimators : dict of str to estimator
+        By the names of their classes, numbered from the second one of a class on.
+
+    Raises
+    ------
+    ValueError
+        If a name is unknown or occurs twice, nothing is asked for, or an object is no estimator.
+    """
+    asked = known if isinstance(given, str) and given == "auto" else given
+    asked = [asked] if isinstance(asked, str) else list(asked)
+    names = [one for one in asked if isinstance(one, str)]
+    if not asked or not {*names} <= {*known} or len({*names}) < len(names):
+        raise ValueError(
+            f"views: expected 'auto' or distinct names out of {', '.join(known)}, got {given!r}"
+        )
+    estimators: dict[str, Any] = {}
+    for one in asked:
+        if isinstance(one, str):
+            continue
+        if not hasattr(one, "fit") or isinstance(one, type) or not is_one(one):
+            raise ValueError(f"views: expected names or {kind}, got {show(one)}")
+        name = type(one).__name__
+        count = sum(other.partition(" ")[0] == name for other in estimators)
+        estimators[f"{name} {count + 1}" if count else name] = one
+    return [name for name in known if name in names], estimators
+
+
+def try_views(
+    views: dict[str, _View],
+    cross_fit: Callable[[_View], _Trial],
+    describe: Callable[[_Trial], str],
+    say: Callable[[str, float], None],
+    stop: Callable[[], bool],
+    time_limit: float | None = None,
+    share: float = 1.0,
+) -> tuple[dict[str, _Trial], dict[str, float], str]:
+    """Cross-fit views one after the other.
+
+    Parameters
+    ----------
+    views : dict of str to View
+        In the order in which they are tried; the first one always is.
+    cross_fit : callable
+        Returns the out-of-fold results of a view.
+    describe : callable
+        Returns a text about these results.
+    say : callable
+        Receives a line about each view, and the time when its fit began.
+    stop : callable
+        Called after each view; True ends the search with the views so far.
+    time_limit : float, optional
+        Seconds of the whole fit, after a `share` of which no further view is tried.
+
+    Returns
+    -------
+    trials : dict of str to results
+    seconds : dict of str to float
+        Time that each trial took.
+    ended : str
+        Why the search ended before the last view; empty if it did not.
+    """
+    begun = time.perf_counter()
+    trials: dict[str, _Trial] = {}
+    seconds: dict[str, float] = {}
+    for name, view in views.items():
+        started = time.perf_counter()
+        if trials and time_limit is not None and started - begun > share * time_limit:
+            return trials, seconds, f"time limit of {time_limit:g} s"
+        trials[name] = cross_fit(view)
+        seconds[name] = time.perf_counter() - started
+        say(f"view {name}: {describe(trials[name])}", started)
+        if stop():
+            return trials, seconds, "a callback ended the search"
+    return trials, seconds, ""
