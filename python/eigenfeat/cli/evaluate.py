@@ -32,7 +32,7 @@ from eigenfeat.report.measures import (
 )
 from eigenfeat.samples.out_of_core import without_names
 
-__all__ = ["Measures", "evaluate", "held_out_measures", "measures_text", "wrapped"]
+__all__ = ["Measures", "aligned", "evaluate", "held_out_measures", "measures_text", "wrapped"]
 
 MOST_ROWS = 20_000  # whose neighbours are looked for
 _ADVICE = "--cv 5 or --holdout 0.25 measures new fits on rows that they have not seen"
@@ -222,10 +222,10 @@ def measures_text(measures: Measures) -> list[str]:
         form = "{:.6g}" if "error" in name else "{:.4f}"
         lines.append([name, form.format(value), form.format(constant), what])
     if isinstance(measures, RegressionMeasures):
-        return _aligned([line[:3] for line in lines])
+        return aligned([line[:3] for line in lines])
     lines[-1][-1] += f"; standard error {measures.standard_error:.4f}"
     return [
-        *_aligned(lines, last_is_text=True),
+        *aligned(lines, last_is_text=True),
         "",
         *_class_lines(measures),
         *_matrix_lines(measures),
@@ -249,7 +249,7 @@ def _class_lines(measures: ClassificationMeasures) -> list[str]:
         lines.append([str(one.label), f"{one.samples:,}", *(f"{v:.4f}" for v in values)])
     left = len(measures.by_class) - len(shown)
     more = [f"... and {left:,} classes of no row or a higher recall; --json has all"] * (left > 0)
-    return _aligned(lines) + more
+    return aligned(lines) + more
 
 
 def _matrix_lines(measures: ClassificationMeasures) -> list[str]:
@@ -258,7 +258,7 @@ def _matrix_lines(measures: ClassificationMeasures) -> list[str]:
     counts = [[f"{n:,}" for n in row] for row in measures.confusion.tolist()]
     lines = [["true \\ predicted", *labels]]
     lines += [[label, *row] for label, row in zip(labels, counts, strict=True)]
-    text = _aligned(lines)
+    text = aligned(lines)
     return ["", *text] if max(map(len, text)) <= _WIDTH else []
 
 
@@ -276,7 +276,7 @@ def wrapped(text: str) -> list[str]:
     return textwrap.wrap(text, _WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
-def _aligned(lines: list[list[str]], *, last_is_text: bool = False) -> list[str]:
+def aligned(lines: list[list[str]], *, last_is_text: bool = False) -> list[str]:
     """Lines of cells: the first cell starts at the left, numbers end below each other."""
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     texts = []

@@ -32,13 +32,10 @@ __all__ = [
     "listed",
     "opened_with_model",
     "rows_of",
-    *("predicts_numbers", "remember_files", "seen_in_fit", "some_rows", "task_of"),
+    *("predicts_numbers", "remember_files", "seen_in_fit", "some_rows"),
 ]
 
 STANDARD = "-"
-_MIN_REGRESSION_VALUES = 21  # different numbers in the target of a regression
-_MIN_SAMPLES_PER_CLASS = 10  # on average; whole numbers with fewer samples each are no classes
-_MAX_NUMBERED_CLASSES = 100  # more whole numbers than these may be classes or not
 
 
 @contextmanager
@@ -182,20 +179,6 @@ def _checksum(path: Path) -> int:
 def predicts_numbers(model: Any) -> bool:
     """Whether a loaded object, which may be no estimator, is a regressor."""
     return hasattr(model, "__sklearn_tags__") and base.is_regressor(model)
-
-
-def task_of(labels: Any) -> tuple[str, int]:
-    """The task that labels are of, "classification", "regression" or "unclear"; their number."""
-    target = np.asarray(labels)
-    if target.dtype.kind not in "iuf":
-        return "classification", 0
-    n_values = len(np.unique(target))
-    if n_values < _MIN_REGRESSION_VALUES:
-        return "classification", n_values
-    fractions = target.dtype.kind == "f" and bool((target != np.rint(target)).any())
-    if fractions or len(target) < _MIN_SAMPLES_PER_CLASS * n_values:
-        return "regression", n_values
-    return ("unclear" if n_values > _MAX_NUMBERED_CLASSES else "classification"), n_values
 
 
 def check_output(path: Path, *inputs: FileRows | str | os.PathLike[str]) -> None:

@@ -66,6 +66,7 @@ eigenfeat fit rows.csv --target kind -o model.efm
 eigenfeat evaluate model.efm test.csv --target kind
 eigenfeat predict model.efm new.csv -o predictions.csv
 eigenfeat report model.efm test.csv --target kind -o report.html
+eigenfeat compare rows.csv --target kind
 eigenfeat moments 'part-*.parquet' --target kind -o rows.efm --resume"""
     ),
 )
@@ -324,6 +325,41 @@ def search() -> None:
     cross-validation. reliable: ReliableClassifierCV, by the harmonic mean of accuracy and earliness
     saved; reliability=A,B,C are the taus. shift: folds of MaxMarginShift and a linear SVM; the
     shift is saved, for transform. Rows must fit into --memory.
+    """
+
+
+@_command(
+    "compare",
+    opt.data_argument(),
+    click.option("--cv", type=click.IntRange(2, 2**31 - 1), default=5, help="Folds (default 5)."),
+    click.option(
+        "--time-limit",
+        type=click.FloatRange(0, min_open=True),
+        metavar="SECONDS",
+        help="Seconds of each model, after which it is measured on the folds so far.",
+    ),
+    click.option(
+        "--picture", type=opt.FILE, help="Picture of losses and times (.png, .svg, .pdf)."
+    ),
+    opt.task_option(),
+    opt.seed_option(),
+    opt.data_options(),
+    opt.categorical_option(),
+    opt.memory_option(),
+    opt.run_options(),
+    examples="""\
+eigenfeat compare rows.csv --target kind
+eigenfeat compare houses.csv --target price --cv 3 --time-limit 60 --picture models.png""",
+)
+def compare() -> None:
+    """Compare models on a table by cross-validation.
+
+    TableClassifier or TableRegressor beside models of scikit-learn (constant, logistic regression
+    or ridge, random forest, HistGradientBoosting; SVM up to 5,000 rows) and those of LightGBM,
+    CatBoost and XGBoost that are installed, with default parameters, on the same folds. Other
+    models get categories one-hot, as numbers or native, as they like them, and medians for missing
+    numbers where they do not take these. The lowest log loss, or root mean squared error, comes
+    first; a model that fails has a line with its reason.
     """
 
 

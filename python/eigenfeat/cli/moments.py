@@ -10,10 +10,11 @@ from typing import Any
 
 from eigenfeat._base.saved_files import FileFormatError
 from eigenfeat._base.validation import differing_name, show
-from eigenfeat.cli.files import check_output, check_some, rows_of, task_of
+from eigenfeat.cli.files import check_output, check_some, rows_of
 from eigenfeat.cli.output import InterruptedRunError, Interrupts, Output, UsageError
 from eigenfeat.io.rows import FileRows, Position
 from eigenfeat.moments.class_moments import ClassMoments
+from eigenfeat.samples.targets import task_of
 
 __all__ = ["moments"]
 

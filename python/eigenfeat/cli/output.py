@@ -121,6 +121,11 @@ class Output:
         self.command, self._json = command, as_json
         self._progress = sys.stderr.isatty() if progress is None else progress
 
+    @property
+    def shows_progress(self) -> bool:
+        """Whether progress is shown on stderr."""
+        return self._progress
+
     def say(self, text: str) -> None:
         """Print a line that is not part of the result."""
         print(f"eigenfeat: {printable(text)}", file=sys.stderr, flush=True)

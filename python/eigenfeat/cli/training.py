@@ -11,12 +11,13 @@ import numpy.typing as npt
 from sklearn.base import is_regressor
 
 from eigenfeat._base.validation import is_table
-from eigenfeat.cli.files import check_output, check_some, remember_files, rows_of, task_of
+from eigenfeat.cli.files import check_output, check_some, remember_files, rows_of
 from eigenfeat.cli.kinds import unfitted
 from eigenfeat.cli.output import Output, UsageError
 from eigenfeat.io.rows import FileRows
 from eigenfeat.samples.blocks import Block
 from eigenfeat.samples.estimator import keep_columns, keep_layout
+from eigenfeat.samples.targets import task_of
 
 __all__ = ["Training", "check_regression", "fit_rows", "of_task", "read_training", "target_of"]
 

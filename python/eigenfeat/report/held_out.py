@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -39,12 +40,16 @@ class HeldOut:
     proba : (m, k) array or None
         Probabilities of the classes of all samples; None without probabilities.
     parts : list of Part
+    fit_seconds, predict_seconds : float
+        Times of all fits, and of all predictions.
     """
 
     rows: Codes
     predicted: NDArray[Any]
     proba: NDArray[np.float64] | None
     parts: list[Part]
+    fit_seconds: float
+    predict_seconds: float
 
 
 def held_out_parts(
@@ -131,15 +136,20 @@ def cross_predict(
     classes = np.unique(y)
     found: list[Part] = []
     predictions, probabilities = [], []
+    fit_seconds = predict_seconds = 0.0
     for train, test in parts:
         weights = {} if sample_weight is None else {"sample_weight": sample_weight[train]}
-        model = clone(estimator).fit(taken(X, train), y[train], **weights)
-        held = taken(X, test)
+        given, held = taken(X, train), taken(X, test)
+        started = time.perf_counter()
+        model = clone(estimator).fit(given, y[train], **weights)
+        fitted = time.perf_counter()
         predictions.append(np.asarray(model.predict(held)))
         if callable(getattr(model, "predict_proba", None)):
             proba = np.zeros((len(test), len(classes)))
             proba[:, np.searchsorted(classes, model.classes_)] = model.predict_proba(held)
             probabilities.append(proba)
+        fit_seconds += fitted - started
+        predict_seconds += time.perf_counter() - fitted
         found.append(Part(model, test))
     rows = np.concatenate([test for _, test in parts])
     order = np.argsort(rows)
@@ -148,6 +158,8 @@ def cross_predict(
         np.concatenate(predictions)[order],
         np.concatenate(probabilities)[order] if probabilities else None,
         found,
+        fit_seconds,
+        predict_seconds,
     )
 
 

@@ -33,9 +33,13 @@ __all__ = [
     "output_deviations",
     "supervised_contractions",
     "target_groups",
+    "task_of",
 ]
 
 _Array = npt.NDArray[np.float64]
+_MIN_REGRESSION_VALUES = 21  # different numbers in the target of a regression
+_MIN_SAMPLES_PER_CLASS = 10  # on average; whole numbers with fewer samples each are no classes
+_MAX_NUMBERED_CLASSES = 100  # more whole numbers than these may be classes or not
 _MAX_COMPONENTS = 20  # principal components of the samples; they have 210 products
 _MIN_VARIANCE = 1e-6  # of a combination of outputs, relative to the largest variance
 
@@ -344,3 +348,17 @@ def output_deviations(outputs: _Array, weights: _Array | None) -> _Array:
     deviation = np.sqrt(np.average((scaled - centre) ** 2, axis=0, weights=weights))
     constant = is_rounding(deviation, 1.0 * (largest > 0), len(outputs))
     return np.where(constant, 0.0, deviation * size)
+
+
+def task_of(labels: Any) -> tuple[str, int]:
+    """The task that labels are of, "classification", "regression" or "unclear"; their number."""
+    target = np.asarray(labels)
+    if target.dtype.kind not in "iuf":
+        return "classification", 0
+    n_values = len(np.unique(target))
+    if n_values < _MIN_REGRESSION_VALUES:
+        return "classification", n_values
+    fractions = target.dtype.kind == "f" and bool((target != np.rint(target)).any())
+    if fractions or len(target) < _MIN_SAMPLES_PER_CLASS * n_values:
+        return "regression", n_values
+    return ("unclear" if n_values > _MAX_NUMBERED_CLASSES else "classification"), n_values

@@ -1,0 +1,190 @@
+"""Models of scikit-learn and of other packages, each with columns prepared as it likes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import (
+    TransformedTargetRegressor,
+    make_column_selector,
+    make_column_transformer,
+)
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression, RidgeCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
+from sklearn.svm import SVC, SVR
+
+from eigenfeat.samples.categories import category_codes
+from eigenfeat.samples.columns import TableColumns
+
+__all__ = ["Peer", "peer_table", "peers"]
+
+_MAX_SVM_SAMPLES = 5_000
+_MAX_ONE_HOT, _MAX_NATIVE = 50, 250  # categories of a column; rarer ones are grouped, or coded
+_CATEGORICAL = "category"
+
+
+@dataclass(frozen=True, eq=False)
+class Peer:
+    """A model to compare with.
+
+    Attributes
+    ----------
+    name : str
+    model : estimator or None
+        None for a model that is left out.
+    reason : str
+        Why it is left out.
+    texts : bool
+        Whether categories are text, with "missing" for a missing one, and no pandas categories.
+    """
+
+    name: str
+    model: Any = None
+    reason: str = ""
+    texts: bool = False
+
+
+def peer_table(X: Any) -> Any:
+    """A data frame of numbers and categories of a table that may have text, dates and gaps.
+
+    Columns that `TableClassifier` leaves out are left out; columns are named f0, f1, ...
+    """
+    import pandas as pd
+
+    frame = X if hasattr(X, "iloc") else pd.DataFrame(np.asarray(X))
+    encoder = TableColumns().fit(frame)
+    encoded = encoder.transform(frame)
+    columns: list[Any] = []
+    for at in encoder.used:
+        name = encoder.names_[at]
+        if encoder.kinds_[at] == "category":
+            codes, texts = category_codes(frame[name].astype(object).to_numpy())
+            values = np.array([*texts, None], dtype=object)[codes]
+            kept = len(texts) <= _MAX_NATIVE
+            columns.append(pd.Categorical(values) if kept else codes.astype(float))
+        else:
+            columns += list(encoded[:, encoder.groups_ == at].T)
+    return pd.DataFrame({f"f{j}": column for j, column in enumerate(columns)})
+
+
+def peers(
+    table: Any, *, regression: bool, n_classes: int, random_state: int, n_threads: int | None
+) -> list[Peer]:
+    """The models to compare with on a table of `peer_table`, also those that are left out."""
+    n_jobs = -1 if n_threads is None else n_threads
+    seed = {"random_state": random_state}
+    one_hot, ordinal = _one_hot(), _ordinal()
+    small = len(table) <= _MAX_SVM_SAMPLES
+    if regression:
+        found = [
+            Peer("mean", DummyRegressor()),
+            Peer("ridge", make_pipeline(one_hot, RidgeCV(np.logspace(-3, 3, 13)))),
+            Peer(
+                "random forest",
+                make_pipeline(ordinal, RandomForestRegressor(n_jobs=n_jobs, **seed)),
+            ),
+            Peer(
+                "HistGradientBoosting",
+                HistGradientBoostingRegressor(categorical_features="from_dtype", **seed),
+            ),
+        ]
+        scaled = TransformedTargetRegressor(SVR(), transformer=StandardScaler())
+        svm = make_pipeline(one_hot, scaled)
+    else:
+        found = [
+            Peer("class shares", DummyClassifier()),
+            Peer("logistic regression", make_pipeline(one_hot, LogisticRegression(max_iter=2000))),
+            Peer(
+                "random forest",
+                make_pipeline(ordinal, RandomForestClassifier(n_jobs=n_jobs, **seed)),
+            ),
+            Peer(
+                "HistGradientBoosting",
+                HistGradientBoostingClassifier(categorical_features="from_dtype", **seed),
+            ),
+        ]
+        svm = make_pipeline(one_hot, CalibratedClassifierCV(SVC(), ensemble=False))
+    why = f"more than {_MAX_SVM_SAMPLES:,} samples"
+    found.append(Peer("SVM", svm) if small else Peer("SVM", reason=why))
+    makers: dict[str, tuple[str, Callable[..., Peer]]] = {
+        "LightGBM": ("lightgbm", _lightgbm),
+        "CatBoost": ("catboost", _catboost),
+        "XGBoost": ("xgboost", _xgboost),
+    }
+    for name, (module, make) in makers.items():
+        if find_spec(module) is None:
+            found.append(Peer(name, reason="not installed"))
+        else:
+            found.append(make(name, import_module(module), table, regression, n_jobs, random_state))
+    return found
+
+
+def _one_hot() -> Any:
+    """Imputed and standardised numbers, and indicators of categories."""
+    numbers = make_pipeline(
+        SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True),
+        StandardScaler(),
+    )
+    categories = OneHotEncoder(
+        handle_unknown="infrequent_if_exist", max_categories=_MAX_ONE_HOT, sparse_output=False
+    )
+    return make_column_transformer(
+        (numbers, make_column_selector(dtype_include=np.number)),
+        (categories, make_column_selector(dtype_include=_CATEGORICAL)),
+    )
+
+
+def _ordinal() -> Any:
+    """Imputed numbers, and categories as numbers."""
+    codes = OrdinalEncoder(
+        handle_unknown="use_encoded_value", unknown_value=-1, encoded_missing_value=-1
+    )
+    numbers = SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
+    return make_column_transformer(
+        (numbers, make_column_selector(dtype_include=np.number)),
+        (codes, make_column_selector(dtype_include=_CATEGORICAL)),
+    )
+
+
+def _lightgbm(
+    name: str, module: Any, table: Any, regression: bool, n_jobs: int, random_state: int
+) -> Peer:
+    kind = module.LGBMRegressor if regression else module.LGBMClassifier
+    return Peer(name, kind(n_jobs=n_jobs, random_state=random_state, verbosity=-1))
+
+
+def _xgboost(
+    name: str, module: Any, table: Any, regression: bool, n_jobs: int, random_state: int
+) -> Peer:
+    kind = module.XGBRegressor if regression else module.XGBClassifier
+    model = kind(
+        n_jobs=n_jobs, random_state=random_state, enable_categorical=True, tree_method="hist"
+    )
+    return Peer(name, model)
+
+
+def _catboost(
+    name: str, module: Any, table: Any, regression: bool, n_jobs: int, random_state: int
+) -> Peer:
+    kind = module.CatBoostRegressor if regression else module.CatBoostClassifier
+    coded = tuple(table.select_dtypes(include=_CATEGORICAL).columns)  # as `clone` needs
+    model = kind(
+        thread_count=n_jobs, random_seed=random_state, cat_features=coded, verbose=0,
+        allow_writing_files=False,
+    )  # fmt: skip
+    return Peer(name, model, texts=True)

@@ -1,0 +1,144 @@
+"""Models compared on one table: measures, order, and lines of those that fail."""
+
+from __future__ import annotations
+
+import json
+import warnings
+
+import numpy as np
+import pytest
+from command_line import run
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.metrics import log_loss
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from table_files import arrow_modules
+
+from eigenfeat import TableClassifier, TableRegressor
+from eigenfeat.report import compare, comparison_figure
+
+pd = pytest.importorskip("pandas", reason="pandas is not installed")
+
+PEERS = {
+    *("class shares", "logistic regression", "random forest", "HistGradientBoosting", "SVM"),
+    *("LightGBM", "CatBoost", "XGBoost"),
+}
+
+
+class Failing(ClassifierMixin, BaseEstimator):
+    """A classifier that no samples suit."""
+
+    def fit(self, X, y):
+        raise ValueError("no such samples")
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    """Ours with one view: what is tested here is not its error."""
+    from eigenfeat.report import comparison
+
+    def classifier(**options):
+        return TableClassifier(["columns"], **options)
+
+    def regressor(**options):
+        return TableRegressor(["columns"], **options)
+
+    monkeypatch.setattr(comparison, "TableClassifier", classifier)
+    monkeypatch.setattr(comparison, "TableRegressor", regressor)
+
+
+@pytest.fixture(scope="module")
+def loans():
+    """A table with words, gaps and dates, whose label needs the word."""
+    random = np.random.default_rng(0)
+    job = random.choice(["clerk", "smith", "nurse"], 150)
+    age = np.where(random.random(150) < 0.1, np.nan, random.integers(18, 80, 150))
+    since = pd.date_range("2020-01-01", periods=150)[random.permutation(150)]
+    frame = pd.DataFrame({"job": job, "age": age, "since": since})
+    frame.loc[3, "job"] = None
+    wrong = random.random(150) < 0.1
+    return frame, np.where((job == "smith") ^ wrong, "bad", "good"), 10 * (job == "smith") + age
+
+
+def test_a_table_with_words_gaps_and_dates(loans):
+    X, y, _ = loans
+    seen = []
+    rows = compare(X, y, cv=2, models={"failing": Failing()}, progress=seen.append)
+    by_name = {row.name: row for row in rows}
+    assert set(by_name) == {"TableClassifier", "failing", *PEERS}
+    assert by_name["failing"].note == "ValueError: no such samples"
+    failed = {row.name for row in rows if row.measures is None}
+    assert failed - {"failing"} <= {row.name for row in rows if row.note == "not installed"}
+    losses = [row.loss for row in rows]
+    assert losses == sorted(losses)
+    assert sorted(row.name for row in seen) == sorted(by_name)
+    for name in {"logistic regression", "random forest", "SVM"}:
+        assert by_name[name].measures.accuracy > 0.75, name
+        assert by_name[name].fit_seconds > 0
+    shares = by_name["class shares"].measures
+    folds = StratifiedKFold(2, shuffle=True, random_state=0)
+    chances = cross_val_predict(DummyClassifier(), X, y, cv=folds, method="predict_proba")
+    assert shares.log_loss == pytest.approx(log_loss(y, chances))
+    assert shares.classes == ["bad", "good"]
+    left, right = comparison_figure(rows).axes
+    assert [text.get_text() for text in left.get_yticklabels()][-1] == rows[0].name
+    assert (left.get_xlabel(), right.get_xlabel()) == ("log loss", "seconds of a fit")
+
+
+def test_a_regression(loans):
+    X, _, target = loans
+    known = ~np.isnan(target)
+    rows = compare(
+        X[known], target[known], task="regression", cv=2, models={"mean again": DummyRegressor()}
+    )
+    by_name = {row.name: row for row in rows}
+    assert by_name["mean"].loss == by_name["mean again"].loss
+    assert by_name["ridge"].measures.r2 > 0.9
+    assert by_name["TableRegressor"].measures.r2 > 0.9
+    assert rows[-1].loss >= rows[0].loss
+
+
+def test_a_time_limit_ends_after_a_fold(loans):
+    X, y, _ = loans
+    rows = compare(X, y, cv=3, time_limit=1e-3)
+    forest = next(row for row in rows if row.name == "random forest")
+    assert (forest.n_folds, forest.note) == (1, "time limit after 1 of 3 folds")
+    assert forest.measures.n_samples == 50
+
+
+def test_bad_arguments_are_named(loans):
+    X, y, _ = loans
+    many = np.arange(4000) % 200
+    for given, message in (
+        ({"y": y[:3]}, "y: expected 150 labels"),
+        ({"task": "ranking"}, "task: expected 'auto', 'classification' or 'regression'"),
+        ({"cv": 1}, "cv: expected 2 to 150 folds"),
+        ({"X": np.zeros((4000, 1)), "y": many}, "'auto' for 200 different numbers in y"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            compare(**{"X": X, "y": y, **given})
+
+
+def test_from_the_shell(loans, tmp_path, monkeypatch):
+    arrow_modules()
+    X, y, _ = loans
+    monkeypatch.chdir(tmp_path)
+    X.assign(kind=y).to_csv("rows.csv", index=False)
+    command = ["compare", "rows.csv", "--target", "kind", "--cv", "2"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        status, out, err = run(*command, "--picture", "models.png")
+    assert status == 0, err
+    lines = out.splitlines()
+    assert lines[0].startswith("rows.csv: 150 rows, 3 columns, target 'kind'; 2 folds; ")
+    assert lines[1].split()[:3] == ["log", "loss", "AUC"]
+    assert (tmp_path / "models.png").read_bytes()[:4] == b"\x89PNG"
+    found = json.loads(run(*command, "--time-limit", "0.001", "--json")[1])
+    assert {one["name"] for one in found["models"]} == {"TableClassifier", *PEERS}
+    assert all(one["n_folds"] == 1 for one in found["models"] if one["measures"])
+    for more, text in (
+        (("--picture", "x.doc"), "--picture: expected a name that ends in .png"),
+        (("--cv", "100"), "--cv: expected at least 100 samples of each class"),
+    ):
+        status, _, err = run(*command, *more)
+        assert (status, text in err) == (2, True)
