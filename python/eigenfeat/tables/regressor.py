@@ -99,6 +99,7 @@ class TableRegressor(Iterative, Verbose, MultiOutputMixin, RegressorMixin, BaseE
     See Also
     --------
     TableClassifier : Classes instead of numbers.
+    eigenfeat.tables.contributions : Explain a prediction by views and columns.
     eigenfeat.rayleigh.SlicedInverseRegression : Directions for a target, by means alone.
     eigenfeat.samples.discretize_target : Bins of a target, for the features of `GEM` alone.
 
@@ -261,8 +262,7 @@ class TableRegressor(Iterative, Verbose, MultiOutputMixin, RegressorMixin, BaseE
 
     def _predicted(self, X: Any) -> tuple[Table, _Array]:
         """Samples as views read them, and their standardised outputs (n, q)."""
-        check_is_fitted(self, "views_")
-        table = self._table(validate_columns(self, X, reset=False, **_OPTIONS))
+        table = self.table(self.checked(X))
         outputs = np.zeros((len(table), len(self.target_mean_)))
         for start in range(0, len(table), _SAMPLES_AT_ONCE):
             part = slice(start, start + _SAMPLES_AT_ONCE)
@@ -271,6 +271,17 @@ class TableRegressor(Iterative, Verbose, MultiOutputMixin, RegressorMixin, BaseE
                 if view.model is not None:
                     outputs[part] += view.weight * self._clipped(view.model.predict(some))
         return table, outputs
+
+    def checked(self, X: Any) -> Any:
+        """Samples to predict as numbers, with their missing entries."""
+        check_is_fitted(self, "views_")
+        return validate_columns(self, X, reset=False, **_OPTIONS)
+
+    def table(self, X: Any) -> Table:
+        """Checked samples as views read them: completed, and clipped to their ranges in `fit`."""
+        columns = _with_gaps(complete(self, X), X, self.gaps_)
+        low, high = self.statistics_.quantiles[[0, -1]]
+        return self.statistics_.table(np.clip(columns, low, high), self.n_threads)
 
     def _in_units(self, outputs: _Array) -> _Array:
         """Outputs (n, q) in the units of the targets."""
@@ -319,13 +330,6 @@ class TableRegressor(Iterative, Verbose, MultiOutputMixin, RegressorMixin, BaseE
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         table = self.statistics_.table(columns, self.n_threads)
         return Samples(table, targets, weight, seed), kept, shape
-
-    def _table(self, X: Any) -> Table:
-        """Columns of new samples, completed and clipped to their ranges in `fit`."""
-        filled = complete(self, X)
-        columns = _with_gaps(filled, X, self.gaps_)
-        low, high = self.statistics_.quantiles[[0, -1]]
-        return self.statistics_.table(np.clip(columns, low, high), self.n_threads)
 
     def _clipped(self, prediction: _Array) -> _Array:
         """Standardised outputs within the range of the training targets."""

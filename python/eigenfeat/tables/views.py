@@ -161,6 +161,13 @@ class TableStatistics(OmitsCaches):
         at = np.linspace(_OUTER, _GRID - 1 - _OUTER, _KNOTS).round().astype(np.intp)
         return [_basis(self.quantiles[at, j]) for j in self.numeric]
 
+    def owners(self, features: str) -> NDArray[np.intp]:
+        """Column (p,) that each feature of `Table.columns` or `Table.splines` is a function of."""
+        if features == "columns":
+            return np.flatnonzero(self.scale > 0)
+        widths = [one.c.shape[1] for one in self.splines]
+        return np.concatenate([np.repeat(self.numeric, widths), self.others])
+
     @cached_property
     def knots(self) -> tuple[_Array, NDArray[np.intp]]:
         """The knots of all splines, column after column, and where each column's begin."""

@@ -1,12 +1,12 @@
-"""Contributions of views and pairs add up to the logits."""
+"""Contributions of views, pairs and columns add up to the logits and predictions."""
 
 import numpy as np
 import pandas as pd
 import pytest
 from flat_gem import gem_classifier
-from sklearn.datasets import load_breast_cancer, load_wine
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 
-from eigenfeat import TableClassifier
+from eigenfeat import GEM, TableClassifier, TableRegressor
 from eigenfeat.tables import contributions
 
 
@@ -38,6 +38,9 @@ def test_they_add_up_to_the_logits(views):
     found = assert_sums(model, X[1::2], X[::2])
     used = [view.name for view in model.views_ if view.weight > 0]
     assert found.views == (["gem"] if views == "gem" else used)
+    additive = [i for i, name in enumerate(found.views) if name in ("columns", "splines")]
+    sums = found.by_view[:, additive].sum(axis=1)
+    np.testing.assert_allclose(found.by_column.sum(axis=1), sums, atol=1e-4)
     if views == "gem":
         assert {tuple(pair) for pair in found.pairs} <= {
             (a, b) for a in range(3) for b in range(3) if a != b
@@ -62,3 +65,54 @@ def test_two_classes_in_a_frame_with_gaps():
     found = assert_sums(model, frame)
     assert found.by_view.shape == (200, len(found.views), 2)
     np.testing.assert_allclose(found.by_view.sum(axis=2), 0, atol=1e-9)
+
+
+def table(n):
+    """A frame with categories and gaps, and a target of single columns."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.standard_normal(n), "b": rng.standard_normal(n)})
+    frame["kind"] = rng.choice(["low", "mid", "high"], n)
+    frame["c"] = rng.standard_normal(n)
+    y = np.sin(2 * frame["a"]) + (frame["kind"] == "mid") + 0.3 * frame["c"]
+    frame.loc[rng.random(n) < 0.1, "b"] = np.nan
+    return frame, y.to_numpy()
+
+
+def test_they_add_up_to_the_predictions_of_a_regressor():
+    frame, y = table(400)
+    model = TableRegressor(["columns", "splines", "gem", "kernel", "forest"]).fit(frame, y)
+    found = contributions(model, frame[:50], background=frame)
+    assert found.classes is None
+    assert found.views == [view.name for view in model.views_ if view.weight > 0]
+    total = found.baseline + found.by_view.sum(axis=1)
+    np.testing.assert_allclose(total[:, 0], model.predict(frame[:50]), rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(found.baseline[0], model.predict(frame).mean())
+    assert found.by_pair.shape == (50, 0, 1)
+
+
+@pytest.mark.parametrize("views", ["columns", "splines", ["columns", "splines"]])
+def test_columns_add_up_to_additive_predictions(views):
+    frame, y = table(400)
+    model = TableRegressor(views).fit(frame, np.column_stack([y, -2 * y]))
+    found = contributions(model, frame)
+    assert list(found.columns) == ["a", "b", "kind", "c"]
+    rest = found.baseline + found.by_column.sum(axis=1) - model.predict(frame)
+    shift = np.median(rest, axis=0)  # by the samples that are clipped to the range of the target
+    assert np.abs(shift).max() < 0.01
+    assert (np.abs(rest - shift).max(axis=1) < 1e-5).mean() > 0.95
+    np.testing.assert_allclose(found.by_column[:, :, 1], -2 * found.by_column[:, :, 0], atol=1e-6)
+    for name in ("kind", "c"):
+        part = found.by_column[:, list(frame).index(name), 0]
+        truth = {"kind": (frame["kind"] == "mid") * 1.0, "c": 0.3 * frame["c"]}[name]
+        assert np.corrcoef(part, truth)[0, 1] > 0.95
+    same = frame.copy()
+    same["a"] = same["a"].iloc[0]
+    constant = contributions(model, same, background=frame).by_column[:, 0]
+    np.testing.assert_allclose(constant, np.broadcast_to(constant[:1], constant.shape), atol=1e-9)
+
+
+def test_models_without_a_pool_have_no_parts_of_columns():
+    X, y = load_diabetes(return_X_y=True)
+    assert not contributions(TableRegressor("kernel").fit(X, y), X).by_column.any()
+    with pytest.raises(ValueError, match="model: expected a fitted TableClassifier, TableRegress"):
+        contributions(GEM().fit(X, y > 100), X)
