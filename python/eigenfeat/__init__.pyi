@@ -36,6 +36,7 @@ from .pencils.pencils import generalized_eigh as generalized_eigh
 from .rayleigh.discriminant import FisherLDA as FisherLDA
 from .rayleigh.quadratic import QuadraticDiscriminant as QuadraticDiscriminant
 from .samples.blocks import ArrayBlocks as ArrayBlocks
+from .signals.epoch_classifier import EpochClassifier as EpochClassifier
 from .signals.spatial_filters import SpatialFilters as SpatialFilters
 from .signals.tangent_space import TangentSpace as TangentSpace
 from .tables.classifier import TableClassifier as TableClassifier

@@ -97,6 +97,9 @@ MODELS = {
     "TangentSpace, sessions": lambda: ef.TangentSpace(align="session").fit(
         X.reshape(15, 4, 6), groups=np.arange(15) // 5
     ),
+    "EpochClassifier": lambda: ef.EpochClassifier(50.0, frequencies=[10.0]).fit(
+        np.tile(X.reshape(15, 4, 6), 6), np.arange(15) % 2, groups=np.arange(15) // 5
+    ),
     "ConvolutionFeatures": lambda: ef.signals.ConvolutionFeatures(84, random_state=0).fit(X),
     "ConvolutionClassifier": lambda: ef.signals.ConvolutionClassifier(84, random_state=0).fit(X, Y),
     "RayleighPCA": lambda: ef.rayleigh.RayleighPCA().fit(X),
@@ -153,6 +156,8 @@ def outputs(model):
     queries = X[40:60] + 0.1
     if hasattr(model, "feature_names_in_"):
         queries = pd.DataFrame(queries, columns=FRAME.columns)
+    if isinstance(model, ef.EpochClassifier):
+        queries = np.tile(queries.reshape(5, 4, 4), 9)
     if isinstance(model, (ef.SpatialFilters, ef.TangentSpace)):
         queries = queries.reshape(5, 4, 4)
         if getattr(model, "bands", None) is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from numbers import Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,10 +13,34 @@ from scipy.signal import butter, sosfiltfilt
 from eigenfeat._base.labels import plain_labels
 from eigenfeat._base.validation import plain_rows, real_array, show
 
-__all__ = ["epoch_blocks", "filter_bank", "read_epochs", "read_groups", "unit_power"]
+__all__ = [
+    "Recording",
+    "epoch_blocks",
+    "filter_bank",
+    "read_epochs",
+    "read_groups",
+    "read_recording",
+    "unit_power",
+]
 
 _BLOCK = 1 << 18  # numbers of a block of epochs, which fits into the cache
 _ORDER = 4  # order of the Butterworth filters
+
+
+class Recording(NamedTuple):
+    """Epochs (n, channels, times), samples per second, and names of channels, if they are known."""
+
+    data: NDArray[Any]
+    sfreq: float | None
+    channel_names: list[str] | None
+
+
+def read_recording(X: Any, n_channels: int | None = None) -> Recording:
+    """Check epochs of an array, or MNE's Epochs with their sampling rate and channels."""
+    if hasattr(X, "get_data") and hasattr(X, "info"):
+        data = read_epochs(X.get_data(), n_channels)
+        return Recording(data, float(X.info["sfreq"]), [str(name) for name in X.ch_names])
+    return Recording(read_epochs(X, n_channels), None, None)
 
 
 def read_epochs(X: Any, n_channels: int | None, form: str = "(n, channels, times)") -> NDArray[Any]:

@@ -18,6 +18,7 @@ from eigenfeat._base.types import Floats
 __all__ = [
     "MEANS",
     "Mean",
+    "epoch_covariances",
     "geodesic",
     "inverse_root",
     "mean_covariance",
@@ -38,6 +39,11 @@ _EPS, _EPS32 = (float(np.finfo(dtype).eps) for dtype in (np.float64, np.float32)
 _ROUGH = 10.0  # use float32 logarithms while J is above this multiple of their rounding
 _NARROW = 0.01  # matrices with a smaller mean |W^T C_i W - I|^2 / r are too close for float32
 _FEW = 16  # number of matrices in that mean
+
+
+def epoch_covariances(X: NDArray[Any], n_threads: int | None) -> _Array:
+    """Covariances (n, channels, channels) of epochs, divided by their length."""
+    return core.epoch_covariances(np.ascontiguousarray(X), threads.resolve(n_threads))
 
 
 def tangent_vectors(C: _Array, whitening: _Array, n_threads: int | None) -> _Array:

@@ -20,6 +20,7 @@ from eigenfeat._base.validation import show, warn_caller
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils.pencils import generalized_eigh
 from eigenfeat.samples.estimator import BaseEstimator, row_weights, unchanged_on_error
+from eigenfeat.signals.alignment import check_session, mean_covariances, whitened
 from eigenfeat.signals.epochs import (
     epoch_blocks,
     filter_bank,
@@ -441,22 +442,8 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def _session_mean(self, banks: list[NDArray[Any]], weight: _Array, name: str) -> _Array:
         """Mean covariance of a session's epochs in each band."""
-        count = np.count_nonzero(weight > 0)
-        if count < 2:
-            raise ValueError(
-                f"groups: expected at least 2 epochs of each session, got {count} of {name}"
-            )
-        out = np.zeros((len(banks), self.n_channels_, self.n_channels_))
-        for band, X in enumerate(banks):
-            for rows in epoch_blocks(X):
-                epochs = X[rows].astype(np.float64)
-                if self.center:
-                    epochs -= epochs.mean(axis=2, keepdims=True)
-                out[band] += np.einsum("n,nct,ndt->cd", weight[rows], epochs, epochs, optimize=True)
-            out[band] /= X.shape[2] * weight.sum()
-            if not np.trace(out[band]) > 0:
-                raise ValueError(f"X: expected epochs that vary, got constant ones in {name}")
-        return out
+        check_session(int(np.count_nonzero(weight > 0)), name)
+        return mean_covariances(banks, weight, name, center=self.center)
 
     def _learn_sessions(
         self, banks: list[NDArray[Any]], weight: _Array, sessions: NDArray[Any], *, first: bool
@@ -487,12 +474,7 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
                 text = "a new session" if sessions is None else f"session {show(name)}"
                 means = self._session_mean([X[rows] for X in banks], np.ones(len(rows)), text)
             for band, X in enumerate(banks):
-                tol = max(self.rank_tol, 1e-5) if X.dtype == np.float32 else self.rank_tol
-                values, vectors = np.linalg.eigh(means[band])
-                inside = values > tol * values[-1]
-                span = vectors[:, inside]
-                whitening = (span / np.sqrt(values[inside])) @ span.T
-                out[band][rows] = whitening.astype(X.dtype) @ X[rows]
+                out[band][rows] = whitened(X[rows], means[band], self.rank_tol)
         return out
 
     def _solve(self) -> None:

@@ -12,8 +12,6 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._base import threads
-from eigenfeat._base.core import core
 from eigenfeat._base.types import Floats
 from eigenfeat._base.validation import show, warn_caller
 from eigenfeat.samples.estimator import BaseEstimator, row_weights, unchanged_on_error
@@ -27,6 +25,7 @@ from eigenfeat.signals.epochs import (
 from eigenfeat.signals.means import (
     MEANS,
     Mean,
+    epoch_covariances,
     geodesic,
     inverse_root,
     mean_covariance,
@@ -312,7 +311,7 @@ class TangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         if self.normalize:
             array = unit_power(array)
         banks = filter_bank(array, self.bands, self.sfreq)
-        values = [_covariances(filtered, self.n_threads) for filtered in banks]
+        values = [epoch_covariances(filtered, self.n_threads) for filtered in banks]
         fourth = np.zeros((len(banks), len(array)))
         if self._shrinkage() == "ledoit_wolf":
             fourth = np.stack([_fourth_moments(filtered) for filtered in banks])
@@ -481,11 +480,6 @@ class _Covariances:
         self.values = values
         self.fourth = fourth
         self.n_times = n_times
-
-
-def _covariances(X: NDArray[Any], n_threads: int | None) -> _Array:
-    """Covariances of epochs, divided by their length."""
-    return core.epoch_covariances(np.ascontiguousarray(X), threads.resolve(n_threads))
 
 
 def _fourth_moments(X: NDArray[Any]) -> _Array:

@@ -364,6 +364,7 @@ OTHERS = {
     "JointGEMClassifier": (lambda: ef.gem.JointGEMClassifier(epochs=1), X),
     "TangentSpace": (signals.TangentSpace, EPOCHS),
     "SpatialFilters": (signals.SpatialFilters, EPOCHS),
+    "EpochClassifier": (signals.EpochClassifier, EPOCHS),
     "ConvolutionFeatures": (lambda: signals.ConvolutionFeatures(random_state=0), EPOCHS[:, 0]),
     "ConvolutionClassifier": (
         lambda: signals.ConvolutionClassifier(random_state=0),

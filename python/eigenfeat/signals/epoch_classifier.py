@@ -1,0 +1,468 @@
+"""Classifier of epochs: a pool of spatial filters, covariances, averages and frequencies."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.metrics import accuracy_score
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from eigenfeat._base.labels import check_two_labels, plain_labels
+from eigenfeat._base.threads import one_blas_thread
+from eigenfeat._base.types import Codes, Labels
+from eigenfeat._base.validation import show
+from eigenfeat.linear.held_out import loss_at_best, pool_probabilities, pool_weights
+from eigenfeat.samples.estimator import BaseEstimator, Verbose, unchanged_on_error
+from eigenfeat.signals.alignment import SessionAlignment
+from eigenfeat.signals.epoch_views import (
+    Banks,
+    EpochView,
+    Filters,
+    Folds,
+    Frequencies,
+    Means,
+    Tangent,
+    View,
+    Xdawn,
+    bands_around,
+    bands_with_power,
+    cross_fit,
+    principal_components,
+)
+from eigenfeat.signals.epochs import Recording, filter_bank, read_groups, read_recording
+
+__all__ = ["EpochClassifier"]
+
+_Array = NDArray[np.float64]
+_Bands = list[tuple[float, float]]
+VIEWS = (
+    *("filters", "filters_bands", "tangent", "tangent_bands"),
+    *("means", "xdawn", "frequencies"),
+)
+_MAX_FOLDS = 5
+_MIN_TIMES = 28  # samples of an epoch that filters of bands need
+
+
+class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
+    """Classifier of epochs of EEG, MEG or EMG: a pool of views.
+
+    Use it first for epochs of many channels; it needs no tuning. Tell it the sampling rate, and the
+    `frequencies` of flickering stimuli. User guide: :doc:`/guide/images_and_signals`.
+
+    Each view is a linear classifier on one description of the epochs. Views are pooled by weights
+    that minimise the log loss of out-of-fold probabilities, with a pull to equal weights.
+
+    Parameters
+    ----------
+    sfreq : float or None, default=None
+        Samples per second. MNE's `Epochs` know theirs. None with arrays: no bands.
+    bands : sequence of (low, high), "auto" or None, default="auto"
+        Pass bands of the views with bands, in the unit of `sfreq`. "auto" takes bands of about half
+        an octave from 4 Hz in which epochs have power, or bands around the `frequencies`.
+    frequencies : sequence of float or None, default=None
+        Frequencies of stimuli that evoke steady-state responses (SSVEP).
+    views : "auto" or list of names, default="auto"
+        "filters" (power of spatial filters), "tangent" (covariances in the tangent space), both
+        also as "filters_bands" and "tangent_bands", "means" (means in windows), "xdawn" (epochs and
+        mean responses after xDAWN) and "frequencies" (canonical correlations). "auto" pools all
+        that the epochs allow.
+    n_threads : int or None, default=None
+        Number of threads for covariances and their logarithms; None means all OpenMP threads.
+    verbose : int, default=0
+        1 prints a line for each view on stderr.
+
+    Attributes
+    ----------
+    views_ : list of EpochView
+        Name, weight, log loss and time of each view, why a view is not used, and its `model` with
+        the fitted `SpatialFilters` and `TangentSpace`.
+    bands_ : list of (low, high)
+    sfreq_ : float or None
+    classes_ : (k,) array
+        Labels, sorted.
+    n_channels_, n_times_ : int
+    channel_names_ : list of str or None
+        Channels of MNE's `Epochs`.
+    components_ : (64, channels) array or None
+        With more than 64 channels, the principal components that the views use instead.
+    alignment_ : SessionAlignment or None
+        With `groups`, the `names` of the sessions and the `means` of their covariances.
+
+    See Also
+    --------
+    SpatialFilters : One view, with patterns to plot.
+    TangentSpace : One view, for a classifier of your own.
+    TableClassifier : A pool of views of tables.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from eigenfeat import EpochClassifier
+    >>> y = np.arange(80) % 2
+    >>> X = np.random.default_rng(0).standard_normal((80, 8, 128))
+    >>> X[y == 1, 3] *= 1.5  # class 1 has more power in channel 3
+    >>> model = EpochClassifier(sfreq=128).fit(X[:50], y[:50])
+    >>> model.score(X[50:], y[50:]) > 0.9
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "sfreq": [Interval(Real, 0, None, closed="neither"), None],
+        "bands": ["array-like", StrOptions({"auto"}), None],
+        "frequencies": ["array-like", None],
+        "views": [StrOptions({"auto"}), list, tuple],
+        "n_threads": [Interval(Integral, 1, None, closed="left"), None],
+        "verbose": ["verbose"],
+    }
+
+    classes_: Labels
+    views_: list[EpochView]
+    alignment_: SessionAlignment | None
+
+    def __init__(
+        self,
+        sfreq: float | None = None,
+        *,
+        bands: Sequence[tuple[float, float]] | str | None = "auto",
+        frequencies: Sequence[float] | None = None,
+        views: str | Sequence[str] = "auto",
+        n_threads: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.sfreq = sfreq
+        self.bands = bands
+        self.frequencies = frequencies
+        self.views = views
+        self.n_threads = n_threads
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: ArrayLike, groups: ArrayLike | None = None) -> EpochClassifier:
+        """Fit the views and their weights.
+
+        Parameters
+        ----------
+        X : (n, channels, times) array-like or mne.Epochs
+            Finite epochs of one length.
+        y : (n,) array-like
+            Labels. Out-of-fold probabilities need at least two epochs of each class.
+        groups : (n,) array-like, optional
+            Sessions or persons. Epochs are then whitened by the mean covariance of their session,
+            and folds leave sessions out if each class is in several. Pass them by metadata routing
+            in a cross-validation.
+
+        Returns
+        -------
+        EpochClassifier
+            The estimator itself. An error leaves it unchanged.
+        """
+        with unchanged_on_error(self):
+            self._validate_params()
+            recording = read_recording(X)
+            labels = np.asarray(plain_labels(y))
+            n, self.n_channels_, self.n_times_ = recording.data.shape
+            if labels.shape != (n,):
+                raise ValueError(f"y: expected {n} labels, one per epoch, got shape {labels.shape}")
+            check_classification_targets(labels)
+            self.classes_, codes = np.unique(labels, return_inverse=True)
+            check_two_labels(self.classes_)
+            self._check_counts(codes)
+            self.sfreq_ = self._rate(recording)
+            self.channel_names_ = recording.channel_names
+            self.components_ = principal_components(recording.data)
+            notes = self._choose_bands(recording.data)
+            sessions = read_groups(groups, n)
+            banks = self._filtered(recording.data, self.bands_)
+            self.alignment_ = None
+            if sessions is not None:
+                self.alignment_ = SessionAlignment.fit(banks, sessions)
+                banks = self.alignment_.aligned(banks, sessions)
+            self._fit_pool(Banks(banks[0], banks[1:], self.sfreq_), codes, sessions, notes)
+        return self
+
+    def adapt(self, X: Any, groups: ArrayLike) -> EpochClassifier:
+        """Add epochs without labels to the mean covariances of their sessions.
+
+        Predictions of a session that arrives epoch by epoch are then aligned by all its epochs so
+        far. The views do not change.
+
+        Parameters
+        ----------
+        X : (n, channels, times) array-like or mne.Epochs
+        groups : (n,) array-like
+            Sessions of the epochs, new ones or known ones.
+
+        Returns
+        -------
+        EpochClassifier
+            The estimator itself. An error leaves it unchanged.
+        """
+        check_is_fitted(self, "views_")
+        if self.alignment_ is None:
+            raise ValueError("groups: expected None, because fit had no groups, got sessions")
+        with unchanged_on_error(self):
+            data = self._checked(X)
+            sessions = read_groups(groups, len(data))
+            if sessions is None:
+                raise ValueError(f"groups: expected {len(data)} sessions, one per epoch, got None")
+            banks = self._filtered(data, self.bands_)
+            self.alignment_ = self.alignment_.updated(banks, sessions)
+        return self
+
+    def predict_proba(self, X: Any, groups: ArrayLike | None = None) -> _Array:
+        """Compute the classes' probabilities.
+
+        Parameters
+        ----------
+        X : (n, channels, times) array-like or mne.Epochs
+            Epochs as in `fit`.
+        groups : (n,) array-like, optional
+            Sessions, if `fit` had some. New sessions are aligned by their epochs here, with the
+            mean of the training sessions as one further epoch; None is one new session.
+
+        Returns
+        -------
+        (n, k) array
+        """
+        check_is_fitted(self, "views_")
+        data = self._checked(X)
+        sessions = read_groups(groups, len(data))
+        if sessions is not None and self.alignment_ is None:
+            raise ValueError("groups: expected None, because fit had no groups, got sessions")
+        used = [(view, view.model) for view in self.views_ if view.model is not None]
+        bands = self.bands_ if any(model.uses_bands for _, model in used) else []
+        with one_blas_thread():
+            banks = self._filtered(data, bands)
+            if self.alignment_ is not None:
+                banks = self.alignment_.aligned(banks, sessions)
+            parts = Banks(banks[0], banks[1:], self.sfreq_)
+            logits = [model.logits(parts) / view.temperature for view, model in used]
+            return pool_probabilities(logits, np.array([view.weight for view, _ in used]))
+
+    def predict(self, X: Any, groups: ArrayLike | None = None) -> Labels:
+        """Predict the labels (n,).
+
+        Parameters
+        ----------
+        X, groups
+            As in `predict_proba`.
+        """
+        return np.asarray(self.classes_[self.predict_proba(X, groups).argmax(axis=1)])
+
+    def decision_function(self, X: Any, groups: ArrayLike | None = None) -> _Array:
+        """Logarithms of the probabilities (n, k); with two classes, their difference (n,).
+
+        Parameters
+        ----------
+        X, groups
+            As in `predict_proba`.
+        """
+        logs = np.log(np.maximum(self.predict_proba(X, groups), np.finfo(float).tiny))
+        return logs[:, 1] - logs[:, 0] if len(self.classes_) == 2 else logs
+
+    def score(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> float:
+        """Accuracy on labelled epochs.
+
+        Parameters
+        ----------
+        X, groups
+            As in `predict_proba`.
+        y : (n,) array-like
+            Labels.
+        sample_weight : (n,) array-like, optional
+            Weights of the epochs.
+        """
+        return float(accuracy_score(y, self.predict(X, groups), sample_weight=sample_weight))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.three_d_array = True
+        return tags
+
+    def _check_counts(self, codes: Codes) -> None:
+        counts = np.bincount(codes)
+        if counts.min() < 2:
+            label = show(self.classes_[counts.argmin()])
+            raise ValueError(
+                f"y: expected at least 2 epochs of each class, got {counts.min()} of {label}"
+            )
+
+    def _rate(self, recording: Recording) -> float | None:
+        if self.sfreq is None:
+            return recording.sfreq
+        if recording.sfreq is not None and recording.sfreq != self.sfreq:
+            raise ValueError(
+                f"sfreq: expected None or the sampling rate of the epochs, {recording.sfreq:g}, "
+                f"got {self.sfreq:g}"
+            )
+        return float(self.sfreq)
+
+    def _choose_bands(self, X: NDArray[Any]) -> dict[str, str]:
+        """Set `bands_`; return why views are not tried, by name."""
+        notes = {}
+        frequencies = self._frequencies()
+        if not frequencies:
+            notes["frequencies"] = "no frequencies given"
+        reason = ""
+        self.bands_: _Bands = []
+        if isinstance(self.bands, str):
+            if self.sfreq_ is None:
+                reason = "sfreq is not known"
+            elif X.shape[2] < _MIN_TIMES:
+                reason = f"epochs of less than {_MIN_TIMES} samples"
+            elif frequencies:
+                self.bands_ = bands_around(frequencies, self.sfreq_)
+            else:
+                self.bands_ = bands_with_power(X, self.sfreq_)
+                reason = "" if self.bands_ else "no band has power"
+        elif self.bands is None:
+            reason = "bands is None"
+        else:
+            filter_bank(X[:1], self.bands, self.sfreq_)  # names what is wrong
+            self.bands_ = [(float(low), float(high)) for low, high in self.bands]
+        if reason:
+            notes |= dict.fromkeys(("filters_bands", "tangent_bands"), reason)
+        return notes
+
+    def _frequencies(self) -> list[float]:
+        if self.frequencies is None:
+            return []
+        if self.sfreq_ is None:
+            raise ValueError("sfreq: expected samples per second with frequencies, got None")
+        try:
+            found = [float(one) for one in self.frequencies]
+        except (TypeError, ValueError):
+            found = []
+        if not found or not all(0 < one < self.sfreq_ / 2 for one in found):
+            raise ValueError(
+                f"frequencies: expected numbers in (0, sfreq / 2 = {self.sfreq_ / 2:g}), got "
+                f"{show(self.frequencies)}"
+            )
+        return found
+
+    def _candidates(self, notes: dict[str, str]) -> dict[str, View]:
+        """Views to try, by name."""
+        names = list(VIEWS) if isinstance(self.views, str) else list(self.views)
+        known = [name for name in VIEWS if name in names]
+        if not names or len(known) < len(names):
+            raise ValueError(
+                f"views: expected 'auto' or distinct names out of {', '.join(VIEWS)}, got "
+                f"{show(self.views)}"
+            )
+        missing = [name for name in names if name in notes]
+        if missing and not isinstance(self.views, str):
+            raise ValueError(
+                f"views: expected views that these epochs allow, got {missing[0]!r} "
+                f"({notes[missing[0]]})"
+            )
+        views: dict[str, View] = {
+            "filters": Filters(False, self.n_threads),
+            "filters_bands": Filters(True, self.n_threads),
+            "tangent": Tangent(False, self.n_threads),
+            "tangent_bands": Tangent(True, self.n_threads),
+            "means": Means(),
+            "xdawn": Xdawn(self.n_threads),
+            "frequencies": Frequencies(self._frequencies()),
+        }
+        return {name: views[name] for name in known if name not in notes}
+
+    def _fit_pool(
+        self, banks: Banks, codes: Codes, sessions: NDArray[Any] | None, notes: dict[str, str]
+    ) -> None:
+        k = len(self.classes_)
+        views = self._candidates(notes)
+        folds = _folds(codes, k, sessions)
+        held = codes[np.concatenate([test for _, test in folds])]
+        chance = _entropy(held)
+        logits, tried = [], []
+        for name, view in views.items():
+            started = time.perf_counter()
+            z = cross_fit(view, banks, codes, k, folds)
+            loss, temperature = loss_at_best(z, held, None)
+            took = time.perf_counter() - started
+            logits.append(z / temperature)
+            tried.append(EpochView(name, 0.0, loss, temperature, took, "weight 0"))
+            self._log(f"view {name}: out-of-fold log loss {loss:.4g}", started)
+        best = min(view.log_loss for view in tried)
+        used = [i for i, view in enumerate(tried) if view.log_loss < chance or chance <= best]
+        weights = pool_weights([logits[i] for i in used], held, None)
+        for i, weight in zip(used, weights.tolist(), strict=True):
+            if weight > 0:
+                tried[i] = replace(tried[i], weight=weight, note="", model=views[tried[i].name])
+        self.views_ = tried
+        if isinstance(self.views, str):
+            self.views_ += [EpochView(name, 0.0, note=why) for name, why in notes.items()]
+
+    def _checked(self, X: Any) -> NDArray[Any]:
+        """Epochs to predict: their array, if they are as in `fit`."""
+        recording = read_recording(X, self.n_channels_)
+        data, _, names = recording
+        if data.shape[2] != self.n_times_:
+            raise ValueError(
+                f"X: expected epochs of {self.n_times_} samples as in fit, got {data.shape[2]}"
+            )
+        if recording.sfreq is not None and self.sfreq_ not in (None, recording.sfreq):
+            raise ValueError(
+                f"X: expected {self.sfreq_:g} samples per second as in fit, got {recording.sfreq:g}"
+            )
+        if names is not None and self.channel_names_ not in (None, names):
+            assert self.channel_names_ is not None
+            pairs = zip(self.channel_names_, names, strict=True)
+            known, got = next(pair for pair in pairs if pair[0] != pair[1])
+            raise ValueError(
+                f"X: expected the channels of fit in their order, got {got!r} in place of {known!r}"
+            )
+        return data
+
+    def _filtered(self, X: NDArray[Any], bands: _Bands) -> list[NDArray[Any]]:
+        """Epochs, then epochs in each band; of many channels, their principal components."""
+        if self.components_ is not None:
+            X = self.components_.astype(X.dtype) @ X
+        return [X, *(filter_bank(X, bands, self.sfreq_) if bands else [])]
+
+
+def _entropy(codes: Codes) -> float:
+    """Log loss of the frequencies of the classes."""
+    share = np.bincount(codes) / len(codes)
+    share = share[share > 0]
+    return -float(share @ np.log(share))
+
+
+def _folds(codes: Codes, k: int, sessions: NDArray[Any] | None) -> Folds:
+    """Folds of sessions if each class is in the training part of each; otherwise of neighbours.
+
+    Neighbouring epochs of a recording are alike: folds that draw epochs at random favour views
+    that tell neighbours apart. Each class is divided in the order of its epochs.
+    """
+    n = len(codes)
+    if sessions is not None:
+        number = np.unique(sessions, return_inverse=True)[1]
+        count = min(_MAX_FOLDS, int(number.max()) + 1)
+        parts = _parts(number % count, count)
+        if count > 1 and all(len(np.unique(codes[train])) == k for train, _ in parts):
+            return parts
+    count = min(_MAX_FOLDS, int(np.bincount(codes).min()))
+    fold = np.empty(n, dtype=np.intp)
+    for c in range(k):
+        rows = np.flatnonzero(codes == c)
+        fold[rows] = np.arange(len(rows)) * count // len(rows)
+    return _parts(fold, count)
+
+
+def _parts(fold: Codes, count: int) -> Folds:
+    return [(np.flatnonzero(fold != i), np.flatnonzero(fold == i)) for i in range(count)]

@@ -1,0 +1,434 @@
+"""Views of epochs: features of filters, covariances and averages, and linear scores of them.
+
+Each view has a linear classifier: a discriminant with shrunk covariance (O. Ledoit and M. Wolf,
+J. Multivariate Analysis 88, 2004) for features that are few or averages, a logistic regression for
+tangent vectors. Scores are logits, which the pool weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve, eigh
+from sklearn.linear_model import LogisticRegression
+
+from eigenfeat._base.types import Codes
+from eigenfeat.signals.alignment import mean_covariances
+from eigenfeat.signals.epochs import epoch_blocks
+from eigenfeat.signals.spatial_filters import SpatialFilters
+from eigenfeat.signals.tangent_space import TangentSpace
+
+__all__ = [
+    "Banks",
+    "EpochView",
+    "Filters",
+    "Folds",
+    "Frequencies",
+    "Means",
+    "Tangent",
+    "View",
+    "Xdawn",
+    "bands_around",
+    "bands_with_power",
+    "cross_fit",
+    "principal_components",
+]
+
+_Array = NDArray[np.float64]
+Folds = Sequence[tuple[Codes, Codes]]
+
+# bench/eeg.py shows the effect of the following numbers.
+_OCTAVES = (4.0, 8.0, 12.0)  # edges of the first bands in Hz; further ones grow by these ratios
+_HIGHEST, _LEAST_RATIO = 0.45, 1.25  # of the sampling rate; of the edges of the last band
+_MIN_PERIODS = 2  # of a band's lower edge in an epoch
+_MIN_POWER = 0.1  # of the band with the most power per octave
+_HALF_WIDTH = 1.0  # Hz, of a band around a frequency
+_N_HARMONICS = 2  # of a frequency, with itself
+_N_FILTERS = 4  # of each two classes
+_N_WINDOWS = 20  # whose means describe an epoch
+_N_COMPONENTS, _MAX_ROWS = 4, 12  # of xDAWN; rows of its covariances with many classes
+_MAX_CHANNELS = 64  # of more, the views have the leading principal components
+_LEAST_SHRINKAGE = 1e-3
+_XDAWN_RIDGE = 1e-3
+
+
+@dataclass(frozen=True)
+class Banks:
+    """Epochs without a filter, and in each band; both aligned if there are sessions.
+
+    Attributes
+    ----------
+    broad : (n, channels, times) array
+    bands : list of (n, channels, times) arrays
+    sfreq : float or None
+    """
+
+    broad: NDArray[Any]
+    bands: list[NDArray[Any]]
+    sfreq: float | None
+
+    def subset(self, rows: Codes, uses_bands: bool) -> Banks:
+        """Part of the epochs, in the bands or without a filter."""
+        if uses_bands:
+            return Banks(self.broad[:0], [X[rows] for X in self.bands], self.sfreq)
+        return Banks(self.broad[rows], [], self.sfreq)
+
+
+def bands_with_power(X: NDArray[Any], sfreq: float) -> list[tuple[float, float]]:
+    """Bands of half an octave and more from 4 Hz in which epochs have power.
+
+    A band is left out if its power per octave is below a tenth of the largest, as after a filter,
+    or if it is so low that an epoch has less than two periods.
+    """
+    edges, highest = list(_OCTAVES), _HIGHEST * sfreq
+    while edges[-2] * 2 < highest:
+        edges.append(edges[-2] * 2)
+    if highest > _LEAST_RATIO * edges[-1]:
+        edges.append(highest)
+    duration = X.shape[2] / sfreq
+    bands = [
+        (low, high)
+        for low, high in pairwise(edges)
+        if high <= highest and low * duration >= _MIN_PERIODS
+    ]
+    size = 4 * X.shape[2]  # with zeros behind, so that each band has frequencies
+    window, total = np.hanning(X.shape[2]), np.zeros((X.shape[1], size // 2 + 1))
+    for rows in epoch_blocks(X):
+        centred = X[rows] - X[rows].mean(axis=2, keepdims=True)
+        total += np.square(np.abs(np.fft.rfft(centred * window, size, axis=2))).sum(axis=0)
+    power = (total / np.maximum(total.sum(axis=1, keepdims=True), 1e-300)).mean(axis=0)
+    at = np.fft.rfftfreq(size, 1.0 / sfreq)
+    per_octave = [(at * power)[(at >= low) & (at < high)].mean() for low, high in bands]
+    least = _MIN_POWER * max(per_octave, default=0.0)
+    return [band for band, one in zip(bands, per_octave, strict=True) if one >= least > 0]
+
+
+def bands_around(frequencies: Sequence[float], sfreq: float) -> list[tuple[float, float]]:
+    """Bands of 2 Hz around frequencies; those that overlap are joined."""
+    bands: list[tuple[float, float]] = []
+    for one in sorted(frequencies):
+        low, high = max(one - _HALF_WIDTH, one / 2), min(one + _HALF_WIDTH, 0.49 * sfreq)
+        if bands and low < bands[-1][1]:
+            bands[-1] = bands[-1][0], high
+        else:
+            bands.append((low, high))
+    return bands
+
+
+def principal_components(X: NDArray[Any]) -> _Array | None:
+    """Leading 64 components (64, channels) of the correlations; None for no more channels."""
+    if X.shape[1] <= _MAX_CHANNELS:
+        return None
+    covariance = mean_covariances([X], np.ones(len(X)), "X")[0]
+    scale = np.sqrt(np.diag(covariance))
+    scale[~(scale > 0)] = np.inf
+    vectors = np.linalg.eigh(covariance / np.outer(scale, scale))[1]
+    return np.asarray(vectors[:, -_MAX_CHANNELS:].T / scale)
+
+
+# ---- linear classifiers --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class LinearScores:
+    """Logits (n, k) of features: ``F @ coef + intercept``."""
+
+    coef: _Array
+    intercept: _Array
+
+    def of(self, features: _Array) -> _Array:
+        """Logits of features (n, d)."""
+        return np.asarray(features @ self.coef + self.intercept)
+
+
+def fit_discriminant(F: _Array, codes: Codes, k: int) -> LinearScores:
+    """Linear discriminants with the covariance within classes, shrunk to a multiple of I.
+
+    Features have unit variance within classes. The weight of the identity is Ledoit and Wolf's
+    (14). With more features than samples the equations are those of the Gram matrix.
+    """
+    n, d = F.shape
+    counts = np.bincount(codes, minlength=k)
+    means = np.stack([F[codes == c].mean(axis=0) for c in range(k)])
+    Z = F - means[codes]
+    scale = np.sqrt(np.square(Z).mean(axis=0))
+    scale[~(scale > 1e-10 * np.abs(means).max(axis=0))] = np.inf  # constant within classes
+    Z /= scale
+    centre = F.mean(axis=0)
+    M = (means - centre) / scale
+    product = Z.T @ Z if d <= n else Z @ Z.T
+    squares, mu = np.square(product).sum() / n**2, np.square(Z).sum() / (n * d)
+    if not mu > 0:
+        return LinearScores(np.zeros((d, k)), np.log(counts / n))
+    error = np.square(np.square(Z).sum(axis=1)).sum() / n**2 - squares / n
+    spread = squares - d * mu**2
+    share = min(1.0, max(error / spread, _LEAST_SHRINKAGE)) if spread > 0 else 1.0
+    if d <= n:
+        S = (1.0 - share) / n * product + share * mu * np.eye(d)
+        coef = cho_solve(cho_factor(S), M.T)
+    else:
+        K = (1.0 - share) * product + n * share * mu * np.eye(n)
+        inner = cho_solve(cho_factor(K), Z @ M.T)
+        coef = (M.T - (1.0 - share) * Z.T @ inner) / (share * mu)
+    intercept = np.log(counts / n) - 0.5 * np.einsum("kd,dk->k", M, coef)
+    coef = coef / scale[:, None]
+    return LinearScores(coef, intercept - centre @ coef)
+
+
+def fit_logit(F: _Array, codes: Codes, k: int) -> LinearScores:
+    """Logistic regression with scikit-learn's penalty, in the span of the samples."""
+    model, basis = LogisticRegression(max_iter=2000), None
+    features = F
+    if F.shape[1] > len(F):
+        values, vectors = np.linalg.eigh(F @ F.T)
+        inside = values > 1e-12 * values[-1]
+        sizes = np.sqrt(values[inside])
+        features, basis = vectors[:, inside] * sizes, F.T @ (vectors[:, inside] / sizes)
+    model.fit(features, codes)
+    coef = model.coef_.T if basis is None else basis @ model.coef_.T
+    if k == 2:
+        return LinearScores(
+            np.hstack([np.zeros_like(coef), coef]), np.append(0.0, model.intercept_)
+        )
+    return LinearScores(coef, model.intercept_)
+
+
+# ---- views ---------------------------------------------------------------------------------------
+
+
+class View:
+    """Features of epochs and linear scores.
+
+    Attributes
+    ----------
+    uses_labels : bool
+        Whether the features depend on the labels, so that each fold needs its own.
+    uses_bands : bool
+        Whether the features are of the bands instead of the unfiltered epochs.
+    """
+
+    uses_labels: ClassVar[bool] = False
+    uses_bands: bool = False
+    scores: LinearScores
+
+    def fit_features(self, banks: Banks, codes: Codes) -> _Array:
+        """Fit the features and return those of the epochs."""
+        return self.features(banks)
+
+    def fit_scores(self, F: _Array, codes: Codes, k: int) -> LinearScores:
+        """Fit the linear classifier to features (n, d) of k classes."""
+        return fit_discriminant(F, codes, k)
+
+    def features(self, banks: Banks) -> _Array:
+        """Compute the features (n, d)."""
+        raise NotImplementedError
+
+    def logits(self, banks: Banks) -> _Array:
+        """Compute the logits (n, k)."""
+        return self.scores.of(self.features(banks))
+
+    def parts(self, banks: Banks) -> list[NDArray[Any]]:
+        """Epochs in the bands of the view."""
+        return banks.bands if self.uses_bands else [banks.broad]
+
+
+def cross_fit(view: View, banks: Banks, codes: Codes, k: int, folds: Folds) -> _Array:
+    """Fit a view to all epochs; return logits (m, k) of the folds' held-out epochs.
+
+    Features that use no labels are fitted once. Predictions of new sessions, too, are aligned by
+    unlabelled epochs.
+    """
+    held_out = []
+    if view.uses_labels:
+        for train, test in folds:
+            part = banks.subset(train, view.uses_bands)
+            scores = view.fit_scores(view.fit_features(part, codes[train]), codes[train], k)
+            held_out.append(scores.of(view.features(banks.subset(test, view.uses_bands))))
+    features = view.fit_features(banks, codes)
+    if not view.uses_labels:
+        for train, test in folds:
+            scores = view.fit_scores(features[train], codes[train], k)
+            held_out.append(scores.of(features[test]))
+    view.scores = view.fit_scores(features, codes, k)
+    return np.concatenate(held_out)
+
+
+class Filters(View):
+    """Logarithms of the power of spatial filters, in one or several bands.
+
+    Attributes
+    ----------
+    filters : list of SpatialFilters
+        Of each band.
+    """
+
+    uses_labels = True
+
+    def __init__(self, uses_bands: bool, n_threads: int | None) -> None:
+        self.uses_bands = uses_bands
+        self.n_threads = n_threads
+
+    def fit_features(self, banks: Banks, codes: Codes) -> _Array:
+        """Fit the features and return those of the epochs."""
+        self.filters = [
+            SpatialFilters(_N_FILTERS, n_threads=self.n_threads).fit(X, codes)
+            for X in self.parts(banks)
+        ]
+        return self.features(banks)
+
+    def features(self, banks: Banks) -> _Array:
+        """Compute the features (n, d)."""
+        pairs = zip(self.filters, self.parts(banks), strict=True)
+        return np.hstack([one.transform(X) for one, X in pairs]).astype(np.float64)
+
+
+class Tangent(View):
+    """Tangent vectors of covariances, in one or several bands.
+
+    Attributes
+    ----------
+    spaces : list of TangentSpace
+        Of each band.
+    """
+
+    def __init__(self, uses_bands: bool, n_threads: int | None) -> None:
+        self.uses_bands = uses_bands
+        self.n_threads = n_threads
+
+    def fit_features(self, banks: Banks, codes: Codes) -> _Array:
+        """Fit the features and return those of the epochs."""
+        parts = self.parts(banks)
+        self.spaces = [TangentSpace(n_threads=self.n_threads) for _ in parts]
+        pairs = zip(self.spaces, parts, strict=True)
+        return np.hstack([space.fit_transform(X) for space, X in pairs]).astype(np.float64)
+
+    def features(self, banks: Banks) -> _Array:
+        """Compute the features (n, d)."""
+        pairs = zip(self.spaces, self.parts(banks), strict=True)
+        return np.hstack([space.transform(X) for space, X in pairs]).astype(np.float64)
+
+    def fit_scores(self, F: _Array, codes: Codes, k: int) -> LinearScores:
+        """Fit a logistic regression."""
+        return fit_logit(F, codes, k)
+
+
+class Means(View):
+    """Means of each channel in up to 20 windows, for responses that are locked to the event."""
+
+    def features(self, banks: Banks) -> _Array:
+        """Compute the features (n, d)."""
+        X = banks.broad
+        edges = np.linspace(0, X.shape[2], min(_N_WINDOWS, X.shape[2]) + 1).astype(np.intp)
+        sums = np.add.reduceat(X, edges[:-1], axis=2, dtype=np.float64)
+        return (sums / np.diff(edges)).reshape(len(X), -1)
+
+
+class Xdawn(View):
+    """Covariances of epochs and mean responses, after xDAWN's filters.
+
+    Filters maximise the power of the classes' mean responses over the power of all epochs (B. Rivet
+    et al., IEEE Trans. Biomed. Eng. 56, 2009). Each epoch is stacked upon the mean responses, and
+    the covariance of both goes to the tangent space (A. Barachant and M. Congedo, arXiv 1409.0107).
+
+    Attributes
+    ----------
+    filters : (F, channels) array
+    responses : (k F, times) array
+        Filtered mean responses of the classes.
+    """
+
+    uses_labels = True
+
+    def __init__(self, n_threads: int | None) -> None:
+        self.n_threads = n_threads
+
+    def fit_features(self, banks: Banks, codes: Codes) -> _Array:
+        """Fit the features and return those of the epochs."""
+        X = banks.broad - banks.broad.mean(axis=2, keepdims=True)
+        n, c, times = X.shape
+        means = np.stack([X[codes == one].mean(axis=0) for one in np.unique(codes)])
+        means = means.astype(np.float64)
+        signal = np.einsum("kct,kdt->cd", means, means) / times
+        power = mean_covariances([X], np.ones(n), "X", center=False)[0]
+        power += _XDAWN_RIDGE * np.trace(power) / c * np.eye(c)
+        count = max(2, min(_N_COMPONENTS, _MAX_ROWS // (len(means) + 1)))
+        self.filters = eigh(signal, power)[1][:, ::-1][:, :count].T
+        self.responses = (self.filters @ means).reshape(-1, times)
+        self.space = TangentSpace(n_threads=self.n_threads)
+        return self.space.fit_transform(self._stacked(banks)).astype(np.float64)
+
+    def features(self, banks: Banks) -> _Array:
+        """Compute the features (n, d)."""
+        return self.space.transform(self._stacked(banks)).astype(np.float64)
+
+    def fit_scores(self, F: _Array, codes: Codes, k: int) -> LinearScores:
+        """Fit a logistic regression."""
+        return fit_logit(F, codes, k)
+
+    def _stacked(self, banks: Banks) -> _Array:
+        X = self.filters @ banks.broad
+        above = np.broadcast_to(self.responses, (len(X), *self.responses.shape))
+        return np.concatenate([above, X], axis=1)
+
+
+class Frequencies(View):
+    """Canonical correlations of epochs with sines of given frequencies, for SSVEP.
+
+    References have the frequency and its double (Z. Lin et al., IEEE Trans. Biomed. Eng. 53, 2006).
+    The features are Fisher's z of the two largest correlations with each.
+    """
+
+    def __init__(self, frequencies: Sequence[float]) -> None:
+        self.frequencies = tuple(frequencies)
+
+    def features(self, banks: Banks) -> _Array:
+        """Compute the features (n, d)."""
+        X = banks.broad.astype(np.float64)
+        X -= X.mean(axis=2, keepdims=True)
+        assert banks.sfreq is not None
+        clock = 2.0 * np.pi * np.arange(X.shape[2]) / banks.sfreq
+        span = np.linalg.qr(X.swapaxes(1, 2))[0]
+        out = []
+        for frequency in self.frequencies:
+            pitches = [h * frequency for h in range(1, _N_HARMONICS + 1)]
+            pitches = [one for one in pitches if one < banks.sfreq / 2]
+            waves = np.stack([wave(p * clock) for p in pitches for wave in (np.sin, np.cos)], 1)
+            reference = np.linalg.qr(waves - waves.mean(axis=0))[0]
+            found = np.linalg.svd(span.swapaxes(1, 2) @ reference, compute_uv=False)
+            out.append(found[:, :2])
+        return np.arctanh(np.clip(np.hstack(out), 0.0, 1.0 - 1e-9))
+
+
+@dataclass(frozen=True, eq=False)
+class EpochView:
+    """One view of a fitted pool.
+
+    Attributes
+    ----------
+    name : str
+    weight : float
+        Weight in the pool; 0 for a view that is not used.
+    log_loss : float
+        Mean out-of-fold log loss at the view's own temperature; NaN if it was not fitted.
+    temperature : float
+        Its logits are divided by this number.
+    seconds : float
+        Time of its fits.
+    note : str
+        Why the view is not used; empty for others.
+    model : View or None
+        The fitted view; None if it is not used.
+    """
+
+    name: str
+    weight: float
+    log_loss: float = np.nan
+    temperature: float = 1.0
+    seconds: float = 0.0
+    note: str = ""
+    model: View | None = None
