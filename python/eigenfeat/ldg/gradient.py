@@ -29,21 +29,22 @@ class DiscriminativeGaussian(Iterative, Verbose, LDG):
     first, then `n_neighbors`. User guide: :doc:`/guide/reduction`; the objective and its
     minimisation: :doc:`/guide/objectives`.
 
-    The search starts from `LDG`; each number of components needs a search of its own. Steps follow
-    the gradient, are orthonormalised by QR, and have Barzilai-Borwein lengths with the nonmonotone
-    line search of Wen and Yin (2013). Ctrl-C ends the search: the estimator is then fitted to the
-    best directions so far, and KeyboardInterrupt is raised.
+    The search starts from `LDG`; each number of components needs its own search. Steps follow the
+    gradient, are orthonormalised by QR, and have Barzilai-Borwein lengths with the nonmonotone line
+    search of Wen and Yin (2013). After Ctrl-C the estimator is fitted, with the best directions so
+    far, and KeyboardInterrupt is raised.
 
     Parameters
     ----------
     n_components, gamma, n_neighbors, standardize, random_state, n_threads
-        As in `LDG`, which chooses parameters that are not given; gamma only affects the start.
+        As in `LDG`; gamma affects the start only.
     tol : float >= 0, default=1e-4
-        Stops when the gradient along the constraint is at most this fraction of that at the start.
+        The search stops when the gradient along the constraint is at most this fraction of the
+        gradient at the start.
     max_iter : int, default=1000
         Maximum number of steps, including rejected ones.
     verbose : int, default=0
-        Whether to print the objective after each step, on standard error.
+        1 prints the objective after each step on stderr.
 
     Attributes
     ----------
@@ -79,7 +80,7 @@ class DiscriminativeGaussian(Iterative, Verbose, LDG):
 
     See Also
     --------
-    LDG : One eigenproblem; its start.
+    LDG : One eigenproblem; gives the start.
     NCA : Random neighbours instead of local Gaussians.
 
     References
@@ -147,9 +148,8 @@ class DiscriminativeGaussian(Iterative, Verbose, LDG):
             super().fit(X, y)
             if self.stop_reason_ == "iterations":
                 warn_caller(
-                    f"DiscriminativeGaussian: {self.n_iter_} steps left the gradient at "
-                    f"{self.gradient_norm_:.1e} of the start's, above tol={self.tol:g}; raise "
-                    "max_iter or tol",
+                    f"DiscriminativeGaussian: after {self.n_iter_} steps the relative gradient is "
+                    f"{self.gradient_norm_:.1e}, above tol={self.tol:g}; raise max_iter or tol",
                     ConvergenceWarning,
                 )
         if self.stop_reason_ == "interrupted":
@@ -172,7 +172,7 @@ class DiscriminativeGaussian(Iterative, Verbose, LDG):
             vectors,
             tol=self.tol,
             max_iter=self.max_iter,
-            say=self._log,
+            log=self._log,
             stops=self._step_done,
         )
         curvatures, rotated = _principal(result.point, objective(result.point)[1])

@@ -20,8 +20,7 @@ class GSVDDiscriminant(WeightedReducer):
     """Discriminant analysis by the generalized singular value decomposition (LDA/GSVD).
 
     Use it with more features than samples and little noise. It has no parameter to tune. User
-    guide:
-    :doc:`/guide/lda`.
+    guide: :doc:`/guide/lda`.
 
     The directions maximise the variance between classes over the variance within classes, which
     may be zero: neither a ridge nor PCA is needed. There are at most k - 1.

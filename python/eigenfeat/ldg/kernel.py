@@ -30,12 +30,12 @@ __all__ = ["KernelLDG"]
 
 _Array = NDArray[np.float64]
 
-_INDEFINITE = 1e-6  # negative eigenvalues above this share of the largest are not rounding
-_MATRICES = 6  # (n, n) arrays that are held at the same time
-_OF_COUNTS = ("additive_chi2", "chi2")  # kernels of nonnegative numbers
-_AS_THEY_ARE = (*_OF_COUNTS, "precomputed")  # kernels without standardisation
+_MAX_ASYMMETRY = 1e-6  # of entries and negative eigenvalues, relative to the largest
+_N_MATRICES = 6  # (n, n) arrays in memory at a time
+_NONNEGATIVE = ("additive_chi2", "chi2")  # kernels of nonnegative numbers
+_UNSCALED = (*_NONNEGATIVE, "precomputed")  # kernels without standardisation
 _INVARIANT = ("linear", "rbf", "laplacian")  # centred kernels that are invariant under translation
-_LEARNT = (
+_FITTED = (
     "eigenvalues_",
     "gamma_",
     "n_neighbors_",
@@ -49,7 +49,7 @@ _LEARNT = (
 class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     r"""LDG in the feature space of a kernel: nonlinear directions.
 
-    Use it for curved classes with up to some thousand samples: time is O(n^3), memory O(n^2). Tune
+    Use it for curved classes with up to a few thousand samples: time is O(n^3), memory O(n^2). Tune
     `kernel_gamma` first, then `n_components`. User guide: :doc:`/guide/reduction`; equations:
     :doc:`/guide/objectives`.
 
@@ -73,9 +73,9 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     kernel_params : dict or None, default=None
         Arguments of a callable kernel, which does not receive the three parameters above.
     standardize : bool, default=True
-        Whether kernels get standardised columns, as in `LDG`. Sparse samples are scaled and not
-        centred. "precomputed", "chi2", "additive_chi2" and callable kernels get samples as they
-        are.
+        Whether columns are standardised before the kernel, as in `LDG`. Sparse samples are scaled
+        but not centred. Samples of "precomputed", "chi2", "additive_chi2" and callable kernels are
+        not changed.
 
     Attributes
     ----------
@@ -189,7 +189,7 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             rows = in_order(rows) if issparse(rows) else rows
             check_classification_targets(labels)
             check_two_labels(np.unique(labels))
-            check_memory("KernelLDG", _MATRICES, rows.shape[0])
+            check_memory("KernelLDG", _N_MATRICES, rows.shape[0])
             self.mean_, self.scale_ = self._standards(rows)
             kernel = self._kernel(rows, rows, in_any_order(rows))
             if kernel.shape[0] != kernel.shape[1]:
@@ -200,7 +200,7 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             self.dual_coef_ = signed(expand(root.inverse, linear.components_.T, expansion="none"))
             self.kernel_eigenvalues_, self.kernel_means_ = root.eigenvalues, root.means
             self.X_fit_ = rows
-            for name in _LEARNT:
+            for name in _FITTED:
                 setattr(self, name, getattr(linear, name))
         return self
 
@@ -220,7 +220,7 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         rows = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, order="C", reset=False)
         rows = in_order(rows) if issparse(rows) else rows
         kernel = self._kernel(rows, self.X_fit_)
-        # Columns of the coefficients sum to 0 up to rounding, so no other centring is needed.
+        # Columns of the coefficients sum to 0, so that no other centring is needed.
         centred = np.ascontiguousarray(kernel - self.kernel_means_)
         projected = expand(centred, self.dual_coef_, expansion="none", n_threads=self.n_threads)
         return projected.astype(rows.dtype, copy=False)
@@ -248,10 +248,10 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         )
 
     def _standards(self, X: Any) -> tuple[_Array | None, _Array | None]:
-        """Return the columns' means and standard deviations, None where they are not used."""
-        as_they_are = not isinstance(self.kernel, str) or self.kernel in _AS_THEY_ARE
-        scaled = self.standardize and not as_they_are
-        # Samples far from 0 are centred; otherwise their products would cancel.
+        """Return the columns' means and standard deviations; None if they are not used."""
+        unscaled = not isinstance(self.kernel, str) or self.kernel in _UNSCALED
+        scaled = self.standardize and not unscaled
+        # Samples are centred: products of samples far from 0 would cancel.
         centred = not issparse(X) and (scaled or self.kernel in _INVARIANT)
         mean = np.asarray(X.mean(axis=0, dtype=np.float64)) if centred else None
         if not scaled:
@@ -270,7 +270,7 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     def _check_signs(self, X: Any) -> None:
         """Raise ValueError for negative numbers if the kernel divides by sums of two numbers."""
-        if isinstance(self.kernel, str) and self.kernel in _OF_COUNTS:
+        if isinstance(self.kernel, str) and self.kernel in _NONNEGATIVE:
             least = X.min() if X.shape[0] else 0.0
             if least < 0:
                 raise ValueError(
@@ -335,11 +335,11 @@ class _Root:
 
     @classmethod
     def of(cls, kernel: _Array) -> _Root:
-        """Decompose a symmetric kernel matrix (n, n), without eigenvalues that are rounding."""
+        """Decompose a symmetric kernel matrix (n, n), without eigenvalues of rounding errors."""
         n = len(kernel)
         unit = float(np.abs(kernel).max())
         gap = float(np.abs(kernel - kernel.T).max())
-        if gap > _INDEFINITE * unit:
+        if gap > _MAX_ASYMMETRY * unit:
             raise ValueError(f"kernel: expected a symmetric matrix, got entries {gap:g} apart")
         means = kernel.mean(axis=0)
         centred = kernel - means - means[:, None] + means.mean()
@@ -347,7 +347,7 @@ class _Root:
         values, vectors = np.linalg.eigh(symmetric)
         # Entries are rounded when they are computed and when means are subtracted.
         rounding = 10 * n * float(np.finfo(np.float64).eps)
-        if -values[0] > max(_INDEFINITE * values[-1], rounding * unit):
+        if -values[0] > max(_MAX_ASYMMETRY * values[-1], rounding * unit):
             raise ValueError(
                 "kernel: expected a positive semidefinite kernel, got one with the eigenvalue "
                 f"{values[0]:g} beside {values[-1]:g}"
@@ -355,7 +355,7 @@ class _Root:
         selected = values > rounding * max(float(values[-1]), unit)
         if not selected.any():
             raise ValueError(
-                "X: expected samples that differ in the kernel's feature space, got one"
+                "X: expected samples that differ in the kernel's feature space, got equal ones"
             )
         values, vectors = values[selected][::-1], vectors[:, selected][:, ::-1]
         roots = np.sqrt(values)

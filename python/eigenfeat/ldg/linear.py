@@ -1,4 +1,4 @@
-"""Linear LDG: directions that bring samples near to their own class and away from the others."""
+"""Linear LDG: directions in which samples are near to their own class and far from the others."""
 
 from __future__ import annotations
 
@@ -120,18 +120,18 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     r"""Local discriminative Gaussian dimensionality reduction.
 
     Use it to reduce dimensions before nearest neighbours or plots, also with more features than
-    samples. Everything is chosen by default; set `n_components` first, then `gamma`. User guide:
-    :doc:`/guide/reduction`.
+    samples. Cross-validation chooses parameters by default; set `n_components` first, then `gamma`.
+    User guide: :doc:`/guide/reduction`.
 
     Directions are the smallest eigenvectors of :math:`V - \gamma A`: V is the scatter of samples
-    about the mean of their nearest neighbours in their own class, A that about the local means of
-    all classes. They are orthonormal, and may be more than there are classes.
+    about the mean of their nearest neighbours in their own class, A their scatter about the local
+    means of all classes. Directions are orthonormal; there may be more of them than classes.
 
     Parameters
     ----------
     n_components : int, "cv", "greedy" or sequence of int, default="cv"
-        Number of directions. "cv": the best by leave-one-out 3-NN accuracy. "greedy": adds one at a
-        time, up to 40, until that lowers the accuracy. A sequence: the candidates.
+        Number of directions. "cv": the best by leave-one-out 3-NN accuracy. "greedy": adds
+        directions, up to 40, until the accuracy decreases. A sequence: the candidates.
     gamma : float >= 0, "cv" or sequence of float, default="cv"
         Weight of A. "cv": the best of 0.2, 0.4, 0.6, 0.8 and 1, or, with at least
         ``n_samples - 1`` columns, of 0.01, 0.1, 0.3, 0.5, 0.7 and 0.9. A sequence: the candidates.
@@ -157,14 +157,14 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     eigenvalues_ : (n_components,) array
         Eigenvalues of ``V - gamma A``, ascending.
     gamma_ : float
-        The weight given or chosen.
+        The given or chosen weight.
     n_neighbors_ : int
-        The number of neighbours given or chosen.
+        The given or chosen number of neighbours.
     n_components_ : int
-        The number of directions given or chosen.
+        The given or chosen number of directions.
     cv_results_ : dict
-        For each parameter that was chosen, the candidates and, under the name with "_accuracy",
-        their accuracies.
+        The candidates of each chosen parameter, by its name, and their accuracies, by the name with
+        "_accuracy".
     classes_ : (k,) array
         Labels, sorted.
     short_classes_ : array
@@ -173,7 +173,7 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     Warns
     -----
     RuntimeWarning
-        If classes have too few samples for the given `n_neighbors`; it names them.
+        If classes have too few samples for the given `n_neighbors`; the message names them.
 
     See Also
     --------
@@ -234,7 +234,7 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.n_threads = n_threads
 
     def fit(self, X: Rows, y: ArrayLike) -> LDG:
-        """Choose the parameters that are not given, and solve for the directions.
+        """Choose parameters, and solve for the directions.
 
         Parameters
         ----------
@@ -317,7 +317,7 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if len(scatters.short_classes) and not isinstance(self.n_neighbors, str):
             warnings.warn(
                 f"n_neighbors: expected more than {n_neighbors} samples of every class, got fewer "
-                f"of {show(self.short_classes_.tolist())}, whose local means are of what there is",
+                f"of {show(self.short_classes_.tolist())}; their local means use all samples",
                 RuntimeWarning,
                 stacklevel=4,  # the caller of fit
             )

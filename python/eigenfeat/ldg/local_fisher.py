@@ -54,8 +54,8 @@ class LocalFisher(ClassReducer):
     ridge : float >= 0, default=1e-3
         Multiple of the mean eigenvalue of S_w that is added to its diagonal.
     pca_components : int, "auto" or None, default=None
-        Principal components to which samples are reduced first, if not None. "auto": the most, up
-        to n - k, in which S_w is nonsingular to rounding.
+        Principal components to which samples are reduced first, if not None. "auto": the largest
+        number, up to n - k, for which S_w is nonsingular up to rounding errors.
     embedding_type : {"weighted", "orthonormalized", "plain"}, default="weighted"
         Scaling of the directions, with the names of metric-learn. plain: unit variance within
         classes; weighted: that times the square root of the eigenvalue; orthonormalized: an
@@ -66,8 +66,7 @@ class LocalFisher(ClassReducer):
     components_ : (ell, d) array
         Directions, one per row. The entry of largest magnitude is positive.
     eigenvalues_ : (ell,) array
-        Local variance between classes over variance within, descending. Negative ones may occur and
-        have weight 0.
+        Local variance between classes over variance within, descending; may be negative.
     pca_components_ : int or None
         Number of principal components that were used.
     mean_ : (d,) array

@@ -63,12 +63,12 @@ __all__ = [
 class ITML(Iterative, ClassReducer):
     """Information-theoretic metric learning (2.11) with features ranked by mutual information.
 
-    Use it for a Mahalanobis metric from pairs of samples, with up to some hundred columns. Tune
+    Use it for a Mahalanobis metric from pairs of samples, with up to a few hundred columns. Tune
     `slack`. User guide: :doc:`/guide/reduction`.
 
-    The constraints, with slack, bound distances of random pairs of samples by quantiles of
-    distances between random samples: from above for pairs of one class, from below for pairs of two
-    classes. The cost is O(min(d, n)^2) for each pair and sweep.
+    The constraints, with slack, bound distances of random pairs of samples by quantiles of these
+    distances: from above for pairs of one class, from below for pairs of two classes. The cost is
+    O(min(d, n)^2) for each pair and sweep.
 
     Parameters
     ----------
@@ -81,11 +81,11 @@ class ITML(Iterative, ClassReducer):
     quantiles : pair of float, default=(0.05, 0.95)
         Quantiles of the squared distances that give the bounds u and v.
     tol : float > 0, default=1e-3
-        Stops when a sweep changes the multipliers by at most this relative amount.
+        The iteration stops when a sweep changes the multipliers by at most this relative amount.
     max_iter : int, default=1000
         Maximum number of sweeps.
     random_state : int, RandomState or None, default=0
-        For drawing the pairs.
+        Seed of the pairs.
 
     Attributes
     ----------
@@ -186,21 +186,21 @@ class ITML(Iterative, ClassReducer):
         codes = np.repeat(np.arange(len(rows.counts)), rows.counts)
         count = pair_count(self.n_pairs, len(rows.counts), X.shape[1])
         first, second = check_random_state(self.random_state).randint(len(X), size=(2, count))
-        result = self._learnt(X, codes, (first, second), quantiles)
+        result = self._solve(X, codes, (first, second), quantiles)
         result.attributes["bounds_"] *= rows.unit**2
         return result
 
-    def _learnt(
+    def _solve(
         self,
         X: Array,
         codes: NDArray[np.intp],
         pairs: tuple[NDArray[np.intp], NDArray[np.intp]],
         quantiles: tuple[float, float],
     ) -> Reduction:
-        """Features of the metric of some pairs of rows, as many as the model is to keep.
+        """The metric of pairs of samples, and `n_components` features.
 
-        Outside what the rows span the metric is the identity, and rows do not differ. So it is
-        learnt inside if they are fewer than columns, and features from outside come last.
+        Outside the span of the samples, where they do not differ, the metric is the identity. With
+        fewer samples than columns it is computed within the span, and features outside come last.
         """
         n, d = X.shape
         m = count_components(self.n_components, d, "number of columns")
@@ -245,20 +245,20 @@ class NCA(Iterative, ClassReducer):
 
     Use it to compare `LDG` with NCA. Set `n_components`. User guide: :doc:`/guide/reduction`.
 
-    Maximises the probability that a sample's random neighbour is of its class, by gradient steps.
+    Gradient steps maximise the probability that a random neighbour of a sample has its class.
 
     Parameters
     ----------
     n_components : int or None, default=None
-        Number of directions; None means as many as features.
+        Number of directions; None means the number of features.
     init : {"auto", "pca", "lda", "identity", "random"}, default="auto"
-        Initial directions. Where classes have no spread, those of PCA take the place of LDA's.
+        Initial directions; PCA instead of LDA if classes have no spread.
     max_iter : int, default=50
         Maximum number of iterations.
     tol : float > 0, default=1e-5
         Tolerance of the optimiser.
     random_state : int, RandomState or None, default=0
-        For random starts.
+        Seed of random starts.
 
     Attributes
     ----------
@@ -277,7 +277,7 @@ class NCA(Iterative, ClassReducer):
     See Also
     --------
     LDG : One eigenproblem, without iterations.
-    sklearn.neighbors.NeighborhoodComponentsAnalysis : What it wraps.
+    sklearn.neighbors.NeighborhoodComponentsAnalysis : The wrapped estimator.
 
     References
     ----------

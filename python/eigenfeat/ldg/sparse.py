@@ -26,14 +26,14 @@ __all__ = ["SparseLDG"]
 
 _Array = NDArray[np.float64]
 
-_MATRICES = 12  # (d, d) arrays that are held at the same time
+_N_MATRICES = 12  # (d, d) arrays in memory at a time
 
 
 class SparseLDG(LDG):
     """LDG with sparse directions: each has nonzero weights on few columns.
 
-    Use it for directions that people have to read. Set `n_components` and `sparsity` first. User
-    guide: :doc:`/guide/reduction`; the relaxation that is solved: :doc:`/guide/objectives`.
+    Use it for directions that people read. Set `n_components` and `sparsity` first. User guide:
+    :doc:`/guide/reduction`; the convex relaxation: :doc:`/guide/objectives`.
 
     Parameters
     ----------
@@ -41,16 +41,17 @@ class SparseLDG(LDG):
         As in `LDG`; the directions of `LDG` are used for the choice.
     sparsity : float >= 1, default=3
         Bound of ``|b|_1^2`` for a unit vector b; c columns of equal weight have ``|b|_1^2 = c``.
-        The number of columns may differ, but smaller values give fewer. No constraint at d or more.
+        The number of columns may differ; smaller values give fewer columns. Values of d or more are
+        no constraint.
     deflation : {"sparse", "orthonormal"}, default="sparse"
-        "orthonormal" directions are less sparse the later they are.
+        Later "orthonormal" directions are less sparse.
     gamma, n_neighbors, standardize, random_state, n_threads
         As in `LDG`.
     tol : float in (0, 1), default=1e-4
         Tolerance of both relative residuals of the solver. Weights below ``10 tol`` times a
         direction's largest weight are set to 0.
     max_iter : int, default=2000
-        Maximum number of steps for each direction, an eigendecomposition (d, d) each.
+        Maximum number of steps for each direction; a step needs an eigendecomposition (d, d).
 
     Attributes
     ----------
@@ -144,7 +145,7 @@ class SparseLDG(LDG):
         self.max_iter = max_iter
 
     def fit(self, X: Rows, y: ArrayLike) -> SparseLDG:
-        """Choose the parameters as LDG does, and find the sparse directions.
+        """Choose parameters as in LDG, and find the sparse directions.
 
         Parameters
         ----------
@@ -174,7 +175,7 @@ class SparseLDG(LDG):
     def _problem(self, X: Any, y: Any) -> Any:
         """Solve in the original columns; in a rotated basis directions would not be sparse."""
         problem, classes = super()._problem(X, y)
-        check_memory("SparseLDG", _MATRICES, problem.rows.shape[1])
+        check_memory("SparseLDG", _N_MATRICES, problem.rows.shape[1])
         basis = Basis(None, None, problem.rows.shape[1])
         return replace(problem, coordinates=problem.rows, basis=basis), classes
 

@@ -1,12 +1,13 @@
 """LDG for two domains: many labelled samples of a source, and few of the target.
 
-Parrish (2012), chapter 4. Local means of the samples of both domains are made of source samples,
-and equation 4.3 weighs the two domains' scatters about them by ``1 - alpha`` and ``alpha``.
+Parrish (2012), chapter 4. Local means of samples of both domains are means of source samples.
+Equation 4.3 weights the scatters of the target and the source about them by ``1 - alpha`` and
+``alpha``.
 
-The thesis is inconsistent about the weight of a sample's own class g. In (4.3) gamma weighs only
-the other classes, and the own class has ``1 - p_g``. In (4.4), which is said to be a rearrangement
-of (4.3), and in all equations up to (4.14), gamma weighs all classes, as in chapter 3, and the own
-class has ``1 - gamma p_g``.
+The thesis is inconsistent about the weight of a sample's own class g. In (4.3) gamma weights the
+other classes only, and the own class has weight ``1 - p_g``. In (4.4), a supposed rearrangement of
+(4.3), and in all equations up to (4.14), gamma weights all classes, as in chapter 3, and the own
+class has weight ``1 - gamma p_g``.
 """
 
 from __future__ import annotations
@@ -50,14 +51,14 @@ __all__ = ["TransferLDG"]
 
 _ALPHAS = (0.0, 0.1, 0.3, 0.5)
 _GAMMAS = (0.2, 0.4, 0.6, 0.8, 0.9)
-_GAMMA_FOR_ALPHA = 0.9
+_GAMMA_FOR_ALPHA = 0.9  # gamma while alpha is chosen
 _EXTRA_DIMENSIONS = 5  # dimensions in addition to one per class, to choose alpha and gamma
-_MOST_FOLDS = 5
+_MAX_FOLDS = 5
 
 
 @dataclass(frozen=True, eq=False)
 class TwoDomains:
-    """Samples of source and target in common units, and the neighbours of both in the source."""
+    """Standardised samples of source and target, and their neighbours in the source."""
 
     source: Array
     source_codes: NDArray[np.int64]
@@ -66,7 +67,7 @@ class TwoDomains:
     source_neighbours: NDArray[np.int64]
     target_neighbours: NDArray[np.int64]
     n_threads: int | None
-    others: bool = False  # whether own classes have the weights of (4.3) instead of (4.4)
+    others: bool = False  # whether a sample's own class has the weight of (4.3) instead of (4.4)
 
     @classmethod
     def of(
@@ -99,12 +100,12 @@ class TwoDomains:
         result = scatters_of_neighbours(
             self.source, self.source_codes, self.source_neighbours, n_threads=self.n_threads
         )
-        return self._weighed(result, self.source, self.source_codes, self.source_neighbours)
+        return self._weighted(result, self.source, self.source_codes, self.source_neighbours)
 
     def target_scatters(self, rows: NDArray[np.intp]) -> LocalScatters:
         """Return V and A of samples of the target, with the source's priors: the first sum."""
-        asked = self.target[rows], self.target_codes[rows], self.target_neighbours[rows]
-        return self._weighed(self._scatters(*asked), *asked)
+        chosen = self.target[rows], self.target_codes[rows], self.target_neighbours[rows]
+        return self._weighted(self._scatters(*chosen), *chosen)
 
     def _scatters(
         self, rows: Array, codes: NDArray[np.int64], neighbours: NDArray[np.int64]
@@ -114,7 +115,7 @@ class TwoDomains:
             n_threads=self.n_threads,
         )  # fmt: skip
 
-    def _weighed(
+    def _weighted(
         self,
         result: LocalScatters,
         rows: Array,
@@ -133,9 +134,9 @@ class TwoDomains:
             weighted -= scatter
         return result._replace(within=within, weighted=weighted)
 
-    def hits(self, directions: Array, known: NDArray[np.intp], asked: NDArray[np.intp]) -> int:
-        """Count target samples `asked` that 3-NN of source and `known` samples labels correctly."""
-        rows = np.vstack([self.source, self.target[known], self.target[asked]])
+    def hits(self, directions: Array, known: NDArray[np.intp], held_out: NDArray[np.intp]) -> int:
+        """Number of `held_out` target samples that 3-NN of the other samples labels right."""
+        rows = np.vstack([self.source, self.target[known], self.target[held_out]])
         reduced = expand(rows, directions, expansion="none", n_threads=self.n_threads)
         codes = np.concatenate([self.source_codes, self.target_codes[known]])
         references, queries = reduced[: len(codes)], reduced[len(codes) :]
@@ -143,12 +144,12 @@ class TwoDomains:
         result = local_neighbours(
             references, together, 1, N_VOTES, queries=queries, n_threads=self.n_threads
         )
-        return int(np.sum(majority(result[:, 0], codes) == self.target_codes[asked]))
+        return int(np.sum(majority(result[:, 0], codes) == self.target_codes[held_out]))
 
     def folds(self) -> list[NDArray[np.intp]]:
         """Divide the samples of the target into 2 to 5 stratified folds."""
         counts = np.bincount(self.target_codes)
-        n_folds = int(np.clip(counts[counts > 0].min(), 2, _MOST_FOLDS))
+        n_folds = int(np.clip(counts[counts > 0].min(), 2, _MAX_FOLDS))
         order = np.argsort(self.target_codes, kind="stable")
         return [np.sort(order[part::n_folds]) for part in range(n_folds)]
 
@@ -156,8 +157,8 @@ class TwoDomains:
 class TransferLDG(Reducer):
     """LDG for transfer learning, from a source domain to a target domain with few labels.
 
-    Use it where one domain has many labels and the other few. Everything but `n_components` is
-    chosen by default. User guide: :doc:`/guide/reduction`.
+    Use it where one domain has many labels and the other few. Cross-validation chooses `alpha` and
+    `gamma` by default; set `n_components` first. User guide: :doc:`/guide/reduction`.
 
     Directions are the smallest eigenvectors of ``V - gamma A`` with
     ``V = (1 - alpha) V_T + alpha V_S`` and ``A = (1 - alpha) A_T + alpha A_S``: scatters of target
@@ -170,13 +171,13 @@ class TransferLDG(Reducer):
     n_components : int or None, default=None
         Number of directions; by default the number of classes plus five, or all if there are fewer.
     n_neighbors : int or "cv", default=16
-        Source samples of a local mean. "cv" chooses on the source, as `LDG` does.
+        Source samples of a local mean. "cv": chosen on the source as in `LDG`.
     alpha : float in [0, 1], "cv" or sequence of float, default="cv"
         The source's weight. "cv": the best of 0, .1, .3, .5 by the cross-validated 3-NN accuracy on
         target samples in ``classes + 5`` dimensions. A sequence: the candidates.
     gamma : float >= 0, "cv" or sequence of float, default="cv"
-        Weight of A. "cv": chosen after alpha, in the same way, among .2, .4, .6, .8, .9; .9 without
-        a target. A sequence: the candidates.
+        Weight of A. "cv": chosen after alpha as alpha is, from .2, .4, .6, .8 and .9; .9 without a
+        target. A sequence: the candidates.
     contrast : {"all", "others"}, default="all"
         The classes in A: all, as in (4.4) and `LDG`, or all but the sample's own, as in (4.3).
     standardize : bool, default=True
@@ -200,12 +201,12 @@ class TransferLDG(Reducer):
     n_components_ : int
         The number of directions.
     cv_results_ : dict
-        For each parameter that was chosen, the candidates and, under the name with "_accuracy",
-        their accuracies.
+        The candidates of each chosen parameter, by its name, and their accuracies, by the name with
+        "_accuracy".
     classes_ : (k,) array
         Labels of the source, sorted.
     priors_ : (k,) array
-        Their frequencies.
+        Frequencies of the labels in the source.
     mean_ : (d,) array
         Means of the target's columns.
     scale_ : (d,) array
@@ -371,7 +372,7 @@ class TransferLDG(Reducer):
     def fit_transform(
         self, X: ArrayLike, y: ArrayLike | None = None, sample_domain: ArrayLike | None = None
     ) -> Floats:
-        """Fit, and transform the same samples, each standardised as in its domain.
+        """Fit, and transform the samples, each standardised as in its domain.
 
         Parameters
         ----------
@@ -387,7 +388,7 @@ class TransferLDG(Reducer):
     def _fit_checked(self, X: NDArray[Any], y: Any, source: NDArray[np.bool_]) -> None:
         check_classification_targets(y)
         classes, codes = _encode(y, source)
-        scaler = DomainScaler.learn(X, source) if self.standardize else _as_they_are(X.shape[1])
+        scaler = DomainScaler.learn(X, source) if self.standardize else _identity(X.shape[1])
         rows = scaler.apply(X, source)[:, scaler.varying]
         # With fewer samples than columns, solve in the span of the samples.
         basis = PrincipalBasis.of(rows).basis if len(rows) < rows.shape[1] else None
@@ -407,7 +408,7 @@ class TransferLDG(Reducer):
         self.priors_ = np.bincount(codes[source]) / np.count_nonzero(source)
 
     def _keep_scaled(self, result: Reduction, scaler: DomainScaler) -> None:
-        """Keep directions for the standardised columns that vary, and the units of both domains."""
+        """Keep directions for all standardised columns, and the units of both domains."""
         directions = np.zeros((len(scaler.varying), result.directions.shape[1]))
         directions[scaler.varying] = result.directions
         self._keep(Reduction(directions, result.attributes), scaler.means[1])
@@ -428,7 +429,7 @@ class TransferLDG(Reducer):
             rows,
             codes,
             counts,
-            stratified_folds(codes, _MOST_FOLDS, random_generator(0)),
+            stratified_folds(codes, _MAX_FOLDS, random_generator(0)),
             coordinates=coordinates,
             n_threads=self.n_threads,
         )
@@ -467,7 +468,7 @@ class _Choice:
     def solve(
         self, target: LocalScatters | None, alpha: float, gamma: float, m: int
     ) -> tuple[Array, Array]:
-        """Return m directions and eigenvalues; without a target, those of LDG."""
+        """Return m directions and eigenvalues; without a target as in LDG."""
         source = self._source
         within, weighted = source.within, source.weighted
         if target is not None:
@@ -496,27 +497,27 @@ class _Choice:
         if len(self._every) < 2:
             return []
         folds = []
-        for asked in self.domains.folds():
-            known = np.setdiff1d(self._every, asked)
-            folds.append((known, asked, self.domains.target_scatters(known)))
+        for held_out in self.domains.folds():
+            known = np.setdiff1d(self._every, held_out)
+            folds.append((known, held_out, self.domains.target_scatters(known)))
         return folds
 
     def _scores(self, name: str, values: list[float], pairs: list[tuple[float, float]]) -> Array:
-        """Return the accuracy on the target of each (alpha, gamma); 0 without a choice."""
+        """Return the accuracy on the target of each (alpha, gamma); 0 for a single pair."""
         hits = np.zeros(len(pairs))
         if len(pairs) == 1 or not self._folds:
             return hits
-        for known, asked, scatters in self._folds:
+        for known, held_out, scatters in self._folds:
             for i, (alpha, gamma) in enumerate(pairs):
                 directions = self.solve(scatters, alpha, gamma, self.dimensions)[1]
-                hits[i] += self.domains.hits(directions, known, asked)
+                hits[i] += self.domains.hits(directions, known, held_out)
         accuracy = hits / len(self._every)
         self.results |= {name: np.array(values), f"{name}_accuracy": accuracy}
         return accuracy
 
 
 def _candidates(given: Any, name: str, by_default: tuple[float, ...], most: float) -> list[float]:
-    """Return a parameter's candidates, ascending: its value, its members, or the defaults."""
+    """Return the ascending candidates of a parameter: its value or values, or the defaults."""
     if isinstance(given, str):
         return list(by_default)
     values = [check_number(value, name, at_least=0.0) for value in np.ravel(given).tolist()]
@@ -540,5 +541,6 @@ def _encode(y: Any, source: NDArray[np.bool_]) -> tuple[NDArray[Any], NDArray[np
     return classes, codes.astype(np.int64)
 
 
-def _as_they_are(d: int) -> DomainScaler:
+def _identity(d: int) -> DomainScaler:
+    """A scaler that changes nothing."""
     return DomainScaler(np.zeros((2, d)), np.ones((2, d)), np.ones(d, dtype=bool))

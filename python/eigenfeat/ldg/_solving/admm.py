@@ -29,7 +29,7 @@ _Array = NDArray[np.float64]
 _OVER_RELAXATION = 1.6
 _BALANCE_EVERY = 10
 _BALANCE_STEP = 5.0  # largest factor of one change of the penalty
-_SPARE = 3  # eigenpairs beyond the rank of the last projection
+_EXTRA_PAIRS = 3  # eigenpairs in addition to the rank of the last projection
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,18 +39,18 @@ class SparseDirection:
     Attributes
     ----------
     vector : (d,) array
-        Unit leading eigenvector of the sparse iterate, without entries that are rounding; the
+        Unit leading eigenvector of the sparse iterate, without entries of rounding errors; the
         entry of largest magnitude is positive.
     matrix : (d, d) array
         M: positive semidefinite of trace 1, sum of absolute entries at most s.
     value, bound : float
         ``tr(C M)``, and a lower bound on the minimum.
     leading : float
-        Largest eigenvalue of M: 1 where the relaxation is exact, and the vector optimal.
+        Largest eigenvalue of M: 1 if the relaxation is exact and the vector optimal.
     residuals : (2,) array
-        Primal and dual residual, each relative to the size of the terms that it subtracts.
+        Primal and dual residual, relative to the sizes of their terms.
     n_iter : int
-        Number of steps; 0 if an eigenvector is sparse enough without any.
+        Number of steps; 0 if an eigenvector is sparse enough.
     converged : bool
         Whether both residuals are within the tolerance.
     """
@@ -75,7 +75,7 @@ def sparse_direction(C: _Array, sparsity: float, *, tol: float, max_iter: int) -
     sparsity : float
         s, at least 1. Values of d or more are no constraint.
     tol : float
-        Stops when both relative residuals are at most this.
+        The iteration stops when both relative residuals are at most this.
     max_iter : int
         Maximum number of steps.
 
@@ -122,9 +122,9 @@ def project_simplex(values: _Array) -> float:
 
 
 def project_sum_ball(matrix: _Array, radius: float) -> _Array:
-    """Nearest matrix whose absolute entries sum to at most `radius`: entries are moved towards 0.
+    """Nearest matrix whose absolute entries sum to at most `radius`, by soft thresholding.
 
-    The threshold is found by Newton's method from below, which is exact after finitely many steps.
+    Newton's method finds the threshold, exactly after finitely many steps.
     """
     sizes = np.abs(matrix)
     total = float(sizes.sum())
@@ -142,7 +142,7 @@ def project_sum_ball(matrix: _Array, radius: float) -> _Array:
 def _project_spectrahedron(matrix: _Array, guess: int) -> tuple[_Array, int]:
     """Nearest positive semidefinite matrix of trace 1, and its rank.
 
-    Only eigenpairs above the simplex's threshold matter: `guess` of them are tried, then more.
+    Only eigenpairs above the threshold of the simplex are needed: `guess` pairs are computed first.
     """
     d = len(matrix)
     while True:
@@ -188,7 +188,7 @@ def _iterate(C: _Array, sparsity: float, first: _Array, tol: float, max_iter: in
 
 def _step(state: _State, C: _Array, sparsity: float) -> None:
     target = state.outer - state.dual - C / state.penalty
-    state.inner, state.rank = _project_spectrahedron(target, state.rank + _SPARE)
+    state.inner, state.rank = _project_spectrahedron(target, state.rank + _EXTRA_PAIRS)
     relaxed = _OVER_RELAXATION * state.inner + (1.0 - _OVER_RELAXATION) * state.outer
     before = state.outer
     state.outer = project_sum_ball(relaxed + state.dual, sparsity)

@@ -1,4 +1,4 @@
-"""Base classes of the relatives of LDG: checks of samples, fitted attributes, projections."""
+"""Base classes of reducers: checks of samples, fitted attributes, projections."""
 
 from __future__ import annotations
 
@@ -109,10 +109,10 @@ class ClassReducer(Reducer):
         Parameters
         ----------
         X : (n, d) array-like or RowBlocks
-            Finite samples. Blocks are read four times; estimators that
-            compare samples with each other do not accept them.
+            Finite samples. Blocks are read four times; estimators that compare samples with each
+            other do not accept them.
         y : (n,) array-like
-            Labels of at least two classes; None with blocks, which have their own labels.
+            Labels of at least two classes; None with blocks, which contain labels.
 
         Returns
         -------
@@ -169,10 +169,10 @@ class WeightedReducer(ClassReducer):
         X : (n, d) array-like or RowBlocks
             Finite samples. Blocks are read four times.
         y : (n,) array-like
-            Labels of at least two classes; None with blocks, which have their own labels.
+            Labels of at least two classes; None with blocks, which contain labels.
         sample_weight : (n,) array-like, optional
-            Nonnegative weights of the samples; None with blocks, which have their own weights. A
-            sample of weight 2 counts as two equal ones. Scaling all weights changes nothing.
+            Nonnegative weights of the samples; None with blocks, which contain weights. A weight of
+            2 is equivalent to two equal samples. Scaling all weights changes nothing.
 
         Returns
         -------
@@ -205,9 +205,9 @@ def _deviations_of_blocks(rows: BlockSamples, *, weighted: bool) -> ClassDeviati
             f"sample_weight: expected blocks without weights, got weights that sum to {total:g}"
         )
     n, d = rows.n_samples, rows.scan.n_features
-    if n < d:  # the samples are smaller than the triangle
-        some = rows.take(np.arange(n))
-        return ClassDeviations.of(some.X, rows.classes[rows.codes], some.weight)
+    if n < d:  # the samples take less memory than the triangle
+        block = rows.take(np.arange(n))
+        return ClassDeviations.of(block.X, rows.classes[rows.codes], block.weight)
     first = np.unique(rows.codes, return_index=True)[1]
     firsts = rows.take(first).X.astype(np.float64)
     origin = rows.take(np.zeros(1, dtype=int)).X[0].astype(np.float64)
@@ -236,13 +236,13 @@ def _deviations_of_blocks(rows: BlockSamples, *, weighted: bool) -> ClassDeviati
 
 
 def _column_sizes(block: Block, origin: Array) -> Array:
-    """Return (2, d): largest deviations from an origin, and rounding errors. Merge by maximum."""
+    """Largest deviations from an origin, and rounding errors, (2, d); merged by maximum."""
     deviations = np.abs(block.X - origin).max(axis=0)
     return np.array([deviations, entry_rounding(block.X)])
 
 
 def _deviation_sums(block: Block, firsts: Array, exponent: int, total: float | None) -> Array:
-    """Return sums (k, d + 1): deviations from a sample of each class, and weights. Add to merge."""
+    """Sums (k, d + 1) of deviations from a sample of each class, and of weights; add to merge."""
     deviations = np.ldexp(block.X - firsts[block.y], -exponent)
     weight = _unit_weights(block, total)
     if weight is not None:

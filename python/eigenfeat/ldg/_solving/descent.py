@@ -23,23 +23,23 @@ __all__ = ["Descent", "LocalGaussians", "minimise"]
 _Array = NDArray[np.float64]
 Evaluate = Callable[[_Array], "tuple[float, _Array]"]
 
-_ROUNDING = float(np.finfo(np.float64).eps)
-_SUFFICIENT = 1e-4  # minimum decrease of an accepted step, relative to the predicted one
+_EPS = float(np.finfo(np.float64).eps)
+_MIN_DECREASE = 1e-4  # of an accepted step, relative to the predicted decrease
 _MEMORY = 0.85  # weight of earlier objectives in the reference value of the line search
 
 
 class LocalGaussians:
     """Equation 3.4 and its gradient, equation 3.5.
 
-    Samples without neighbours in their own class are left out. A class without neighbours of a
-    sample is left out of that sample's sum.
+    Samples without neighbours in their own class are left out. Classes without neighbours of a
+    sample are left out of its sum.
 
     Parameters
     ----------
     X : (n, d) array of float64
-        Rows.
+        Samples.
     codes : (n,) array of int
-        Classes of the rows, 0 to k - 1.
+        Classes of the samples, 0 to k - 1.
     neighbours : (n, k, kn) array of int
         Nearest samples of each sample in each class; -1 if there are fewer.
     priors : (k,) array
@@ -103,7 +103,7 @@ def minimise(
     *,
     tol: float,
     max_iter: int,
-    say: Callable[[str], None],
+    log: Callable[[str], None],
     stops: Callable[[], bool] = lambda: False,
 ) -> Descent:
     """Minimise a function of matrices B with ``B^T B = I`` that depends on ``B B^T`` alone.
@@ -122,7 +122,7 @@ def minimise(
         at the start.
     max_iter : int
         Maximum number of steps, including rejected ones.
-    say : callable
+    log : callable
         Called with a text after every accepted step.
     stops : callable
         Called after every step; the search ends if it returns True.
@@ -138,7 +138,7 @@ def minimise(
             if not search.take_step():
                 continue
             best.history.append(search.objective)
-            say(f"step {search.n_iter}: objective {search.objective:.9g}")
+            log(f"step {search.n_iter}: objective {search.objective:.9g}")
             if search.objective <= best.objective:
                 best = search.descent(best.history)
             if stops():
@@ -180,7 +180,7 @@ class _Search:
     def finished(self, tol: float) -> bool:
         if self.slope <= tol * self.scale:
             self.reason = "converged"
-        elif self.length * self.slope**2 <= _ROUNDING * max(abs(self.objective), self.size):
+        elif self.length * self.slope**2 <= _EPS * max(abs(self.objective), self.size):
             self.reason = "precision"  # the decrease would be below the rounding of the objective
         return self.reason != "iterations"
 
@@ -190,7 +190,7 @@ class _Search:
         point = _orthonormal(self.point - self.length * tangent)
         objective, gradient = self.evaluate(point)
         self.n_iter += 1
-        decrease = _SUFFICIENT * self.length * _inner(tangent, tangent)
+        decrease = _MIN_DECREASE * self.length * _inner(tangent, tangent)
         if not objective <= self.reference - decrease:
             self.length /= 2.0
             return False

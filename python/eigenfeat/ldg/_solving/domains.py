@@ -1,7 +1,7 @@
 """Samples of two domains for transfer learning, each domain in its own units.
 
-``sample_domain`` has a number for each sample, as in the library ``skada``: positive for the source
-and negative for the target. Each domain is standardised separately, and columns that are constant
+``sample_domain`` has a number for each sample, as in the library ``skada``: positive for the
+source, negative for the target. Each domain is standardised separately; columns that are constant
 in either domain are left out (Parrish 2012, section 4.5.3).
 """
 
@@ -23,7 +23,7 @@ _EXPECTED = "numbers above 0 (source) or below 0 (target)"
 
 
 def split_domains(X: Floats, y: Labels, sample_domain: ArrayLike | None) -> NDArray[np.bool_]:
-    """Return which samples are of the source.
+    """Return the mask of the samples of the source.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def split_domains(X: Floats, y: Labels, sample_domain: ArrayLike | None) -> NDAr
 
 
 def domain_rows(sample_domain: ArrayLike, n: int) -> NDArray[np.bool_]:
-    """Return which samples are of the source, as `split_domains`, but a domain may be missing."""
+    """As `split_domains`, but a domain may have no samples."""
     try:
         numbers = np.asarray(check_unmasked(sample_domain, "sample_domain"))
     except ValueError:

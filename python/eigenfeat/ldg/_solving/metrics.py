@@ -29,8 +29,8 @@ __all__ = [
     "ranked_by_information",
 ]
 
-_BLOCK = 16
-_LEAST = 1e-12  # smaller squared distances, relative to the largest, are of equal samples
+_BLOCK_PAIRS = 16  # constraints per product with the metric
+_MIN_SQUARE = 1e-12  # smallest squared distance of different samples, relative to the largest
 
 
 def pair_count(given: int | None, n_classes: int, n_columns: int) -> int:
@@ -54,9 +54,9 @@ def pairs_of(
     second: NDArray[np.intp],
     quantiles: tuple[float, float],
 ) -> tuple[Array, NDArray[np.bool_], tuple[float, float]]:
-    """Return differences (p, d) of pairs of samples, which pairs are of one class, and the bounds.
+    """Return differences (p, d) of pairs of samples, the mask of pairs of one class, and bounds.
 
-    Pairs of equal samples are left out. Bounds are quantiles of the other squared distances.
+    Pairs of equal samples are left out. Bounds are quantiles of the squared distances.
 
     Raises
     ------
@@ -65,7 +65,7 @@ def pairs_of(
     """
     gaps = X[first] - X[second]
     squares = np.einsum("ij,ij->i", gaps, gaps)
-    apart = squares > _LEAST * squares.max(initial=0.0)
+    apart = squares > _MIN_SQUARE * squares.max(initial=0.0)
     if not apart.any():
         raise ValueError("n_pairs: expected pairs of samples that differ, got equal samples only")
     low, high = np.quantile(squares[apart], quantiles).tolist()
@@ -102,8 +102,8 @@ def learnt_metric(
     weights = np.zeros(len(gaps))
     for sweep in range(1, max_iter + 1):
         before = weights.copy()
-        for start in range(0, len(gaps), _BLOCK):
-            part = slice(start, start + _BLOCK)
+        for start in range(0, len(gaps), _BLOCK_PAIRS):
+            part = slice(start, start + _BLOCK_PAIRS)
             metric = _projected(metric, gaps[part], sign[part], relaxed[part], weights[part], slack)
         size = weights.sum() + before.sum()
         stopped = stops()
@@ -123,7 +123,7 @@ def _projected(
     used, turns = [], []
     share = slack / (
         slack + 1
-    )  # share of the violation that the metric removes; the bound takes the rest
+    )  # of the violation that the metric removes; the bound takes the rest
     for i, (s, bound, weight) in enumerate(
         zip(sign.tolist(), relaxed.tolist(), weights.tolist(), strict=True)
     ):
@@ -192,8 +192,8 @@ def _information(bits: NDArray[np.intp], codes: NDArray[np.integer[Any]]) -> Arr
     total = np.zeros(bits.shape[1])
     for joint in (ones, shares - ones):
         alone = joint.sum(axis=1, keepdims=True) * shares
-        some = joint > 1e-15
-        ratio = np.where(some, joint / np.where(some, alone, 1.0), 1.0)
+        positive = joint > 1e-15
+        ratio = np.where(positive, joint / np.where(positive, alone, 1.0), 1.0)
         total += (joint * np.log(ratio)).sum(axis=1)
     return total
 

@@ -2,8 +2,8 @@
 
 Parrish (2012), equations 2.5 and 2.6: ``S_b = H_b^T H_b`` between the means of classes and
 ``S_w = H_w^T H_w`` within classes, both divided by the number of samples; ``S_t = S_b + S_w``. The
-factors keep the digits that squares lose. With fewer samples than columns no (d, d) matrix is
-formed: computations use a basis of the samples' span.
+factors keep digits that squares would lose. With fewer samples than columns, computations use a
+basis of the samples' span instead of (d, d) matrices.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def count_components(n_components: int | None, most: int, reason: str) -> int:
     Raises
     ------
     ValueError
-        If `n_components` exceeds `most`; `reason` says what `most` is.
+        If `n_components` exceeds `most`; the message explains the limit by `reason`.
     """
     if n_components is None:
         return most
@@ -95,7 +95,7 @@ class PrincipalBasis:
         total: float | None = None,
         rounding: Array | None = None,
     ) -> PrincipalBasis:
-        """Decompose centred samples (n, d), without directions that are rounding.
+        """Decompose centred samples (n, d), without directions of rounding errors.
 
         `n_samples` is the number of samples if `centred` is a smaller matrix with the same scatter.
         `total` is the sum of weights, by default the number of samples. `rounding` (d,) is the
@@ -210,7 +210,7 @@ class ClassDeviations:
 
     @property
     def larger(self) -> int:
-        """The larger of the numbers of samples and columns, to which rounding is proportional."""
+        """The larger of the numbers of samples and columns, which bounds rounding errors."""
         return max(self.n_samples, self.within.shape[1])
 
     def span(self) -> PrincipalBasis:
@@ -348,7 +348,7 @@ def regularized_fisher(rows: ClassDeviations, n_components: int | None, ridge: f
 
 @dataclass(frozen=True, eq=False)
 class Shares:
-    """Directions (d, m) of unit variance over all rows, and the shares (m,) of it."""
+    """Directions (d, m) of unit variance over all samples, and shares (m,) of this variance."""
 
     directions: Array
     between: Array
@@ -358,7 +358,7 @@ class Shares:
 def shares_of_variance(
     rows: ClassDeviations, span: PrincipalBasis, n_components: int | None
 ) -> Shares:
-    """Return directions in a span, those with the largest share of variance between classes first.
+    """Return directions in a span, by descending share of the variance between classes.
 
     Raises
     ------
@@ -368,7 +368,7 @@ def shares_of_variance(
     white = span.basis / span.sizes
     _, alphas, turn = np.linalg.svd(rows.between_factor @ white, full_matrices=False)
     directions = white @ turn.T
-    # Standard deviations of projections that may be due to rounding alone.
+    # Standard deviations of projections that rounding errors may cause.
     lengths = np.linalg.norm(directions, axis=0)
     rounding = rows.larger * EPS * span.sizes[0] * lengths
     apart = alphas > rounding
@@ -405,7 +405,7 @@ def between_rank(rows: ClassDeviations) -> int:
 
 
 def means_rounding(rows: ClassDeviations) -> float:
-    """Return a bound on singular values of H_b that are due to rounding."""
+    """Return a bound on singular values of H_b that rounding errors may cause."""
     deviation = np.linalg.norm(rows.within) / np.sqrt(rows.total)
     largest = float(deviation + np.linalg.norm(rows.between_factor))
     return max(len(rows.classes), rows.within.shape[1]) * EPS * largest

@@ -1,10 +1,10 @@
 """Choice of LDG's parameters (Parrish 2012, sections 3.4 and 3.5.2).
 
-With as many columns as samples, nearly every gamma separates the training samples, so their
-leave-one-out accuracy is meaningless. Folds of held-out samples are used instead. Computations that
-folds share are done once: all samples have coordinates in an orthonormal basis of their span, the
-training samples of a fold in a basis within it, and the nearest neighbours for the largest number
-include those for smaller numbers.
+With as many columns as samples, almost every gamma separates the training samples, so that their
+leave-one-out accuracy is meaningless; folds of held-out samples are used instead. Shared
+computations are done once: all samples have coordinates in an orthonormal basis of their span, the
+training samples of a fold in a basis within this span, and the nearest neighbours for the largest
+number contain those for smaller numbers.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ FOLD_GAMMAS = (0.01, 0.1, 0.3, 0.5, 0.7, 0.9)  # section 3.5.2
 # Section 5.6.1 has 1, 2, 4, ..., 128, but each candidate costs a solution for every gamma.
 FOLD_NEIGHBORS = (1, 4, 16)
 N_FOLDS = 3
-MOST_DISTANCES = 2**21  # held in memory at a time
+MAX_DISTANCES = 2**21  # in memory at a time
 
 
 def members(parameter: object, name: str, by_default: Sequence[float]) -> list[Any]:
@@ -84,7 +84,7 @@ def best_gamma(gammas: Iterable[float], accuracies: Iterable[float]) -> float:
 
 
 def greedy_dimension(accuracy: Callable[[int], float], most: int) -> tuple[int, list[float]]:
-    """Grow the dimension from 1 until one more lowers the accuracy, up to 40 or `most`.
+    """Increase the dimension from 1 until the accuracy decreases, up to 40 or `most`.
 
     Returns
     -------
@@ -101,7 +101,7 @@ def greedy_dimension(accuracy: Callable[[int], float], most: int) -> tuple[int, 
 
 
 def useful_counts(counts: Iterable[int], codes: Codes) -> list[int]:
-    """Return the numbers of neighbours that make a difference, ascending.
+    """Return the distinct useful numbers of neighbours, ascending.
 
     Numbers beyond the size of the largest class are equivalent; only the first is kept.
     """
@@ -144,7 +144,7 @@ def local_qda_accuracies(
     counts : list of int
         Numbers of neighbours, ascending.
     coordinates : (n, r) array, optional
-        Samples with the same distances but fewer columns, for the search for neighbours.
+        Coordinates with equal distances and fewer columns, for the search for neighbours.
     n_threads : int, optional
 
     Returns
@@ -192,7 +192,7 @@ class FoldAccuracies:
     def best(self) -> tuple[int, float, int]:
         """Return the number of neighbours, gamma and dimension of the highest accuracy.
 
-        Ties go to the most neighbours, then the largest gamma, then the fewest dimensions.
+        Ties go to the largest number of neighbours, the largest gamma, and the smallest dimension.
         """
         highest = self.values.max(axis=2)
         i, j = np.argwhere(highest == highest.max())[-1]
@@ -239,20 +239,20 @@ def fold_accuracies(
     hits = np.zeros((len(counts), len(gammas), len(dimensions)), dtype=np.int64)
     for fold in dealt(codes):
         known = ~fold
-        rows, asked = _within(coordinates, known)
+        rows, held_out = _within(coordinates, known)
         near = local_neighbours(rows, codes[known], n_classes, counts[-1], n_threads=n_threads)
         for i, count in enumerate(counts):
             scatters = scatters_of_neighbours(
                 rows, codes[known], np.ascontiguousarray(near[:, :, :count]), n_threads=n_threads
             )
             result = _directions(scatters, gammas, dimensions[-1])
-            projected = [(rows @ vectors, asked @ vectors) for vectors in result]
+            projected = [(rows @ vectors, held_out @ vectors) for vectors in result]
             hits[i] += _hits(projected, codes[known], codes[fold], dimensions)
     return FoldAccuracies(counts, gammas, dimensions, hits / len(codes))
 
 
 def dealt(codes: Codes) -> Iterator[NDArray[np.bool_]]:
-    """Yield masks of the held-out samples, fold by fold; each class is dealt out in turn."""
+    """Yield masks of the held-out samples of each fold; folds are stratified by class."""
     order = np.argsort(codes, kind="stable")
     for number in range(min(N_FOLDS, len(codes))):
         fold = np.zeros(len(codes), dtype=bool)
@@ -265,10 +265,10 @@ def _within(coordinates: NDArray[Any], known: NDArray[np.bool_]) -> tuple[NDArra
     selected = coordinates[known].astype(np.float64)
     mean = selected.mean(axis=0)
     basis, rows = span_of(np.ascontiguousarray((selected - mean).astype(coordinates.dtype)))
-    asked = coordinates[~known].astype(np.float64) - mean
+    held_out = coordinates[~known].astype(np.float64) - mean
     if basis.reflectors is not None:
-        asked = asked @ basis.expand(np.eye(rows.shape[1]))
-    return rows, asked
+        held_out = held_out @ basis.expand(np.eye(rows.shape[1]))
+    return rows, held_out
 
 
 def _directions(scatters: LocalScatters, gammas: Sequence[float], count: int) -> list[Array]:
@@ -286,7 +286,7 @@ def _directions(scatters: LocalScatters, gammas: Sequence[float], count: int) ->
 def _hits(
     projected: Sequence[tuple[Array, Array]],
     codes: Codes,
-    asked_codes: Codes,
+    held_out_codes: Codes,
     dimensions: Sequence[int],
 ) -> NDArray[np.int64]:
     """Count held-out samples that their 3 nearest training samples label correctly.
@@ -295,7 +295,7 @@ def _hits(
     ----------
     projected : m pairs of (n, r) and (q, r) arrays
         Training and held-out samples.
-    codes, asked_codes : (n,) and (q,) arrays
+    codes, held_out_codes : (n,) and (q,) arrays
     dimensions : list of int
         Numbers of leading columns, ascending.
 
@@ -306,13 +306,13 @@ def _hits(
     shape = (len(projected), len(dimensions))
     result = np.zeros(shape, dtype=np.int64)
     ends = [min(dimension, projected[0][0].shape[1]) for dimension in dimensions]
-    size = max(1, MOST_DISTANCES // (len(result) * len(ends) * len(codes)))
-    for begin in range(0, len(asked_codes), size):
-        some = slice(begin, begin + size)
-        distances = np.empty((*shape, len(asked_codes[some]), len(codes)))
-        for number, (rows, asked) in enumerate(projected):
+    size = max(1, MAX_DISTANCES // (len(result) * len(ends) * len(codes)))
+    for begin in range(0, len(held_out_codes), size):
+        part = slice(begin, begin + size)
+        distances = np.empty((*shape, len(held_out_codes[part]), len(codes)))
+        for number, (rows, held_out) in enumerate(projected):
             for place, (start, end) in enumerate(pairwise([0, *ends])):
-                gaps = cdist(asked[some, start:end], rows[:, start:end], "sqeuclidean")
+                gaps = cdist(held_out[part, start:end], rows[:, start:end], "sqeuclidean")
                 before = distances[number, place - 1] if place else 0.0
                 np.add(before, gaps, out=distances[number, place])
         near = np.full((*distances.shape[:3], N_VOTES), -1, dtype=np.int64)
@@ -320,5 +320,5 @@ def _hits(
             near[..., vote] = np.argmin(distances, axis=3)
             np.put_along_axis(distances, near[..., vote, None], np.inf, axis=3)
         won = majority(near.reshape(-1, N_VOTES), codes).reshape(near.shape[:3])
-        result += (won == asked_codes[some]).sum(axis=2)
+        result += (won == held_out_codes[part]).sum(axis=2)
     return result

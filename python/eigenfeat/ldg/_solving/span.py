@@ -23,7 +23,7 @@ __all__ = ["SpanBasis", "kernel_coordinates", "nearest_by_kernel", "sparse_colum
 
 _Array = NDArray[np.float64]
 
-ROUNDING = 1e-12  # unit of squared distances, relative to the largest squared norm
+ROUNDING = 1e-12  # squared distances are rounded to this multiple of the largest squared norm
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,10 +41,7 @@ class SpanBasis:
 
 
 def sparse_columns(X: Any, scaled: bool) -> tuple[Columns, Any]:
-    """Find the columns' means and scales, and the scaled columns that vary, not centred.
-
-    As `coordinates.standardise`, for a CSR matrix that stays sparse.
-    """
+    """As `coordinates.standardise`, for a CSR matrix, which stays sparse and is not centred."""
     dtype, X = X.dtype, in_order(X).astype(np.float64)
     n, d = X.shape
     peak = np.zeros(d)
@@ -99,8 +96,8 @@ def nearest_by_kernel(
 ) -> NDArray[np.int64]:
     """The `count` nearest other samples of every class for each sample, (n, k, count).
 
-    -1 where a class has fewer. Distances that differ by rounding only are equal; among these the
-    sample with the lower index comes first.
+    They are -1 if a class has fewer. Distances that differ by rounding errors only are equal; the
+    sample with the lower index then comes first.
     """
     n = len(kernel)
     square = np.diag(kernel)
