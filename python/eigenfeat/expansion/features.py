@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 __all__ = [
-    "DIRECTIONS",
     "EXPANSIONS",
     "CoreRows",
     "Directions",
@@ -354,23 +353,14 @@ def core_class(dtype: np.dtype[Any]) -> Any:
     return core.FeatureRows32 if dtype == np.float32 else core.FeatureRows64
 
 
-# ---- Directions, and layers of GEM features as a classifier keeps them: directions expanded ------
+# ---- directions, and layers: directions whose projections are expanded ---------------------------
 
 
 _Own = TypeVar("_Own", bound="Directions")
 
-_FEW = 512  # up to this many samples, features are formed without blocks
-_BLOCK_BYTES = 128e6  # size of the features of a block of samples
-_PIECE_BYTES = 4e6  # size of a piece of projections that fits a cache
-
-
-DIRECTIONS = {
-    "directions": "value",
-    "offset": "numbers F",
-    "eigenvalues": "floats F",
-    "pairs": "labels F 2",
-    "ranks": "whole F",
-}  # of model files; see `saved`
+_MAX_UNBLOCKED = 512  # samples whose features are formed without blocks
+_BLOCK_BYTES = 128e6  # of the features of a block of samples
+_PIECE_BYTES = 4e6  # of a piece of projections that fits a cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -481,7 +471,7 @@ def hidden_features(
     for rows in row_blocks(X.shape[0], width):
         block = X[rows]
         for layer in layers:
-            # Projections of the first layer may cancel means: keep the samples' precision.
+            # Projections of the first layer may cancel means: they have the samples' precision.
             block = layer.transform(block, n_threads).astype(np.float32, copy=False)
         yield rows, block
 
@@ -543,7 +533,7 @@ def few_features(X: Any, layers: Sequence[Layer], n_threads: int | None) -> Core
     """
     last = layers[-1]
     directions = last.directions
-    if not (isinstance(X, np.ndarray) and len(X) <= _FEW and len(layers) == 1):
+    if not (isinstance(X, np.ndarray) and len(X) <= _MAX_UNBLOCKED and len(layers) == 1):
         return None
     if not isinstance(directions, np.ndarray) or not X.flags.c_contiguous:
         return None

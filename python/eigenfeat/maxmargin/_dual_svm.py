@@ -20,7 +20,7 @@ __all__ = ["SOLVERS", "DualSvm"]
 SOLVERS = ("sequential", "frank_wolfe")
 
 _Array = npt.NDArray[np.float64]
-_USUAL = 2.0**20  # samples between its inverse and this are not scaled
+_MAX_UNSCALED = 2.0**20  # samples between its inverse and this are not scaled
 
 
 class DualSvm:
@@ -77,7 +77,7 @@ class DualSvm:
             )
         rows = _divided(rows, self._scale, wide=scaled.min() < 1e-25 or scaled.max() > 1e25)
         kind = core.CrammerSinger32 if rows.dtype == np.float32 else core.CrammerSinger64
-        # If the dual grows by less than this, it has reached rounding.
+        # Relative increase of the dual that rounding errors hide.
         self.rounding = 1e-9 if rows.dtype == np.float32 else 1e-15
         self._solver: Any = kind(
             **row_arguments(rows),
@@ -147,7 +147,7 @@ def _largest(rows: RealArray | CsrRows) -> float:
 def _scale(rows: RealArray | CsrRows) -> float:
     """Return a power of two near the largest entry, or 1 if samples need no scaling."""
     largest = _largest(rows)
-    if largest == 0.0 or 1.0 / _USUAL <= largest <= _USUAL:
+    if largest == 0.0 or 1.0 / _MAX_UNSCALED <= largest <= _MAX_UNSCALED:
         return 1.0
     with np.errstate(over="ignore", under="ignore"):
         return float(np.ldexp(1.0, int(np.frexp(largest)[1])))

@@ -5,9 +5,9 @@ In the paper's Gaussians q only the means m_n are free, and the objective is
     J(m, W) = 1/2 |W|^2 + sum_n |m_n - x_n|^2 / (2 sigma2)
               + sum_n C_n max_y (margin [y != y_n] + (w_y - w_{y_n})^T m_n).
 
-For any W the optimal m are known (`hinge_envelope` of the core), so J is minimised over W alone.
-Alternating exact minima over m and over W would stop at once for separable classes: samples outside
-the margin have no loss to reduce, so they stay, and W is optimal for samples that stay.
+For any W the optimal m are known (`hinge_envelope` of the core), so that J is minimised over W
+only. Alternating exact minimisation over m and W would stop at once for separable classes: samples
+outside the margin have no loss and do not move, and W is optimal for samples that do not move.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from eigenfeat.maxmargin.svm import hinge_costs
 __all__ = ["JointMoves", "check_reach", "spread"]
 
 _Array = NDArray[np.float64]
-_GAP = 1e-9  # gap of a sample's quadratic program, relative to its cost
-_STEPS = 1_000  # maximum number of steps of a sample's quadratic program
-_MOST = 250  # largest power of two by which samples are scaled
-_NEAR = 1.05  # sizes of moves within this ratio count as equal
-_TRIALS = 12  # maximum number of values of sigma2 to try for one size
+_GAP = 1e-9  # of a sample's quadratic program, relative to its cost
+_MAX_STEPS = 1_000  # of a sample's quadratic program
+_MAX_EXPONENT = 250  # of the power of two by which samples are scaled
+_SIZE_RATIO = 1.05  # sizes of moves within this ratio count as equal
+_MAX_TRIALS = 12  # values of sigma2 that are tried for one size
 _FIRST_POWER = 0.25  # moves of separable samples grow with this power of sigma2
 
 
@@ -48,7 +48,7 @@ class JointMoves:
     max_iter : int
         Maximum number of steps of a minimisation.
     tol : float
-        A minimisation stops when a step lowers J by less than this fraction of its first value.
+        A minimisation stops when a step decreases J by less than this fraction of its first value.
     n_threads : int
         Number of threads, resolved.
     weight : (n,) array, optional
@@ -68,7 +68,9 @@ class JointMoves:
         n, d = X.shape
         size = float(np.sqrt(np.mean(np.square(X, dtype=np.float64)) * d)) if n else 0.0
         exponent = np.frexp(size)[1] if size > 0 and np.isfinite(size) else 0
-        self._scale = s = float(np.ldexp(1.0, int(np.clip(exponent, -_MOST, _MOST))))
+        self._scale = s = float(
+            np.ldexp(1.0, int(np.clip(exponent, -_MAX_EXPONENT, _MAX_EXPONENT)))
+        )
         self._rows = X.astype(np.float64) / s
         self._d = d
         if svm.fit_intercept:
@@ -118,10 +120,10 @@ class JointMoves:
     def reach(self, size: float, sigma2: float) -> bool:
         """Minimise at a sigma2 whose moves have about this size; the search starts at `sigma2`."""
         power, before = _FIRST_POWER, (0.0, 0.0)
-        for _ in range(_TRIALS):
+        for _ in range(_MAX_TRIALS):
             self.minimise(sigma2)
             result = self.size
-            if result == 0.0 or max(result / size, size / result) <= _NEAR:
+            if result == 0.0 or max(result / size, size / result) <= _SIZE_RATIO:
                 break
             if before[0] > 0 and result != before[0] and sigma2 != before[1]:
                 slope = np.log(result / before[0]) / np.log(sigma2 / before[1])
@@ -180,7 +182,7 @@ class JointMoves:
             variance=self._variance,
             start=self._duals,
             tolerance=_GAP,
-            max_steps=_STEPS,
+            max_steps=_MAX_STEPS,
             n_threads=self._threads,
         )
         self._value = 0.5 * float(np.vdot(weights, weights)) + float(values.sum())

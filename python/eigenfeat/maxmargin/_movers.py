@@ -1,4 +1,4 @@
-"""The three ways in which an SVM moves samples, with one interface."""
+"""Three ways in which an SVM moves samples."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COARSE_TOL = 1e-4  # tolerance of the joint minimisations that compare scales
 
 
 class MovedSamples:
-    """Samples that the SVM moves once: equation 9.
+    """Samples that the SVM moves once (equation 9).
 
     Parameters
     ----------
@@ -33,8 +33,8 @@ class MovedSamples:
         Weights of the samples' losses; samples without a class have weight 0 and do not move.
     svm : MulticlassSVM
         Fitted to the known samples.
-    learn : callable
-        Fits the extractor to moved samples.
+    fit_extractor : callable
+        Returns an extractor that is fitted to moved samples.
     """
 
     def __init__(
@@ -43,9 +43,9 @@ class MovedSamples:
         y: NDArray[Any],
         weight: NDArray[np.float64],
         svm: Any,
-        learn: Callable[[NDArray[Any]], Any],
+        fit_extractor: Callable[[NDArray[Any]], Any],
     ) -> None:
-        self.X, self.y, self.svm, self._learn = X, y, svm, learn
+        self.X, self.y, self.svm, self._fit_extractor = X, y, svm, fit_extractor
         self.known = weight > 0
         self.weight = weight[self.known]
         self.moves = np.zeros(X.shape)
@@ -57,7 +57,7 @@ class MovedSamples:
             self.unit = spread(self.moves[self.known]) / self.around
 
     def sigma2_of(self, scale: float) -> float:
-        """Return the sigma2 of moves of this size, relative to the spread of labelled samples."""
+        """Return the sigma2 for moves of this size, relative to the spread of labelled samples."""
         return scale / self.unit if self.unit > 0 else 0.0
 
     def rows(self, sigma2: float) -> NDArray[Any]:
@@ -70,15 +70,15 @@ class MovedSamples:
 
     def features(self, sigma2: float) -> Any:
         """Return an extractor fitted to the moved samples."""
-        return self._learn(self.rows(sigma2))
+        return self._fit_extractor(self.rows(sigma2))
 
     def relative_size(self, sigma2: float) -> float:
-        """Relative size of the moves of the last call of `rows`."""
+        """Relative size of the moves in the latest call of `rows`."""
         return sigma2 * self.unit
 
 
 class JointlyMoved(MovedSamples):
-    """Samples that move together with the SVM: equation 7."""
+    """Samples that move together with the SVM (equation 7)."""
 
     def __init__(self, *arguments: Any, max_iter: int, tol: float) -> None:
         super().__init__(*arguments)
@@ -90,7 +90,7 @@ class JointlyMoved(MovedSamples):
         self._path: list[tuple[float, float]] = []
 
     def sigma2_of(self, scale: float) -> float:
-        """Return a sigma2 of moves of about this size; the search starts at the last one."""
+        """Return a sigma2 for moves of about this size; the search starts at the latest one."""
         if self.joint is None or scale == 0.0:
             return 0.0
         if self._path and self._path[-1][0] == scale:
@@ -106,7 +106,7 @@ class JointlyMoved(MovedSamples):
         return sigma2
 
     def rows(self, sigma2: float) -> NDArray[Any]:
-        """Return samples moved from the SVM, whatever earlier calls did."""
+        """Return moved samples; the search starts from the SVM, independently of earlier calls."""
         self.moves[self.known] = 0.0
         if self.joint is not None and sigma2 > 0:
             self.joint.start(self.svm.class_coef_, self.svm.dual_coef_)
@@ -119,14 +119,14 @@ class JointlyMoved(MovedSamples):
         if self.joint is None or not self._path or self._path[-1][1] != sigma2 or sigma2 == 0.0:
             return super().features(sigma2)
         self.moves[self.known] = self.joint.moves
-        return self._learn(self._moved_by(1.0))
+        return self._fit_extractor(self._moved_by(1.0))
 
     def relative_size(self, sigma2: float) -> float:
         return spread(self.moves[self.known]) / self.around if self.unit > 0 else 0.0
 
 
 class CorruptedSamples(MovedSamples):
-    """Several copies of every sample; copies of labelled samples are corrupted: equations 4, 5."""
+    """Several copies of every sample; copies of labelled samples are corrupted (equations 4, 5)."""
 
     def __init__(self, *arguments: Any, n_copies: int, random_state: Any) -> None:
         super().__init__(*arguments)
@@ -135,7 +135,7 @@ class CorruptedSamples(MovedSamples):
         self._size = 0.0
 
     def sigma2_of(self, scale: float) -> float:
-        """Return the variance of noise of this size."""
+        """Return the variance for noise of this size."""
         if self.unit == 0.0:
             return 0.0
         return float((scale * self.around) ** 2 / self.X.shape[1])
@@ -178,8 +178,8 @@ class CorruptedSamples(MovedSamples):
 
 
 _Array = NDArray[np.float64]
-_ROUNDS = 2_000  # maximum number of draws of a copy
-_STEPS = 1_000
+_MAX_DRAWS = 2_000  # of a copy
+_MAX_STEPS = 1_000  # of the search for a mode
 
 
 def corrupted_copies(
@@ -194,7 +194,7 @@ def corrupted_copies(
 ) -> _Array:
     """Draw copies (n, n_copies, d) of samples from p_n.
 
-    Raise ValueError if a copy is not accepted in 2,000 draws: `sigma2` is too large.
+    ValueError if a copy is not accepted in 2,000 draws, because `sigma2` is too large.
     """
     rows = X.astype(np.float64)
     n, d = rows.shape
@@ -206,7 +206,16 @@ def corrupted_copies(
     gram = np.ascontiguousarray(coef @ coef.T)
     still = np.zeros_like(scores)
     duals, _, _ = core.hinge_envelope(
-        scores, gram, codes, costs, float(svm.loss_scale), sigma2, still, 1e-9, _STEPS, n_threads
+        scores,
+        gram,
+        codes,
+        costs,
+        float(svm.loss_scale),
+        sigma2,
+        still,
+        1e-9,
+        _MAX_STEPS,
+        n_threads,
     )
     rows += sigma2 * (duals @ coef)
     scores += sigma2 * (duals @ gram)
@@ -246,7 +255,7 @@ def _accepted(
         return np.asarray(costs[at] * lead)
 
     least = loss(scores, np.arange(n))
-    for _ in range(_ROUNDS):
+    for _ in range(_MAX_DRAWS):
         at = row[waiting]
         drawn = random.standard_normal((len(waiting), rank))
         moved = sigma * (drawn @ along.T)
@@ -261,5 +270,5 @@ def _accepted(
             return parts.reshape(n, n_copies, rank)
     raise ValueError(
         f"sigma2: expected noise of which corrupted copies are accepted, got {show(sigma**2)} with "
-        f"{len(waiting)} of {n * n_copies} copies refused {_ROUNDS} times"
+        f"{len(waiting)} of {n * n_copies} copies refused {_MAX_DRAWS} times"
     )

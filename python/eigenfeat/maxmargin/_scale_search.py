@@ -25,18 +25,17 @@ from eigenfeat.samples.splits import checked_splitter, cv_results
 
 __all__ = ["SCALES", "ScaleSearch", "units"]
 
-_FAR = 10.0  # largest mean of a column that is not centred, in standard deviations
-_USUAL = 8.0  # deviations between its inverse and this suit a C of about 1
-ROUGHLY = 1e-2  # gap of the SVMs that compare scales
+_MAX_MEAN = 10.0  # of a column that is not centred, in standard deviations
+_MAX_DEVIATION = 8.0  # deviations between its inverse and this suit a C of about 1
+COARSE_GAP = 1e-2  # tolerance of the SVMs that compare scales
 SCALES = (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0)
 
 
 class ScaleSearch(TransformerMixin, BaseEstimator):
-    """Estimators with `sigma2`, `svm`, `scales`, `classifier`, `cv` and `unlabeled`.
+    """Base class of estimators that move samples by an SVM, and choose the size of the moves.
 
-    A class defines ``_learner(X, y, weight, svm, coarse)``. It returns an object that moves dense
-    samples by an SVM fitted to those of positive weight, with `unit` (relative size of the moves of
-    equation 9 at sigma2 = 1), ``sigma2_of(scale)`` and ``features(sigma2)`` (a fitted extractor).
+    Subclasses define ``_mover(X, y, weight, svm, coarse)``, which returns a `MovedSamples` of dense
+    samples and an SVM that is fitted to the samples of positive weight.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -61,15 +60,15 @@ class ScaleSearch(TransformerMixin, BaseEstimator):
 
     _scores_units: ClassVar[bool] = False  # whether extractors transform scaled samples
 
-    def _learner(self, X: Any, y: Any, weight: Any, svm: MulticlassSVM, coarse: bool) -> Any:
+    def _mover(self, X: Any, y: Any, weight: Any, svm: MulticlassSVM, coarse: bool) -> Any:
         raise NotImplementedError
 
     def _rows(self, X: Any, *, reset: bool, y: Any = "no_validation") -> Any:
         options = {"accept_sparse": "csr", "dtype": FLOATS, "order": "C", "reset": reset}
         return validate_data(self, X, y, **options)
 
-    def _settled(self, X: Any, y: Any, sample_weight: Any) -> Any:
-        """Fit the SVM, choose the size of the moves, and return the learner of all samples."""
+    def _fit_scale(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        """Fit the SVM, choose the size of the moves, and return the mover of all samples."""
         self._validate_params()
         scales = _check_scales(self.scales)
         X, y = self._rows(X, reset=True, y=y)
@@ -91,13 +90,13 @@ class ScaleSearch(TransformerMixin, BaseEstimator):
         X = self._in_units(raw)
         self.svm_ = clone(MulticlassSVM() if self.svm is None else self.svm)
         self.svm_.fit((given if X is raw else X)[known], y[known], weight[known])
-        learner = self._learner(X, y, weight, self.svm_, False)
+        mover = self._mover(X, y, weight, self.svm_, False)
         if isinstance(self.sigma2, str):
             seen = X if self._scores_units else raw
-            self.sigma2_ = self._chosen(X, seen, y, weight, learner, scales)
+            self.sigma2_ = self._chosen(X, seen, y, weight, mover, scales)
         else:
             self.sigma2_ = float(self.sigma2)
-        return learner
+        return mover
 
     @property
     def _has_units(self) -> bool:
@@ -110,27 +109,27 @@ class ScaleSearch(TransformerMixin, BaseEstimator):
             return X
         return ((X - self.column_mean_) / self.column_scale_).astype(X.dtype, copy=False)
 
-    def _as_given(self, X: NDArray[Any]) -> NDArray[Any]:
+    def _in_input_units(self, X: NDArray[Any]) -> NDArray[Any]:
         """Return samples in the original units of the columns."""
         if not self._has_units:
             return X
         return (X * self.column_scale_ + self.column_mean_).astype(X.dtype, copy=False)
 
     def _feature_units(self, features: NDArray[Any]) -> tuple[Any, Any]:
-        """Return mean and divisor of features, for the SVM that scores them."""
+        """Return the mean and the divisor of features for the SVM that scores them."""
         scale = self.column_scale_
         if self._scores_units:
             return 0.0, 1.0
         return (0.0, scale[0]) if (scale == scale[0]).all() else units(features, "auto")
 
     def _chosen(
-        self, X: Any, seen: Any, y: Any, weight: Any, learner: Any, scales: NDArray[np.float64]
+        self, X: Any, seen: Any, y: Any, weight: Any, mover: Any, scales: NDArray[np.float64]
     ) -> float:
         """Return the best scale on held-out samples.
 
         `seen` are the samples that extractors transform.
         """
-        if learner.unit == 0.0:
+        if mover.unit == 0.0:
             self.cv_scores_ = np.zeros(len(scales))
             self._tabulate(scales, self.cv_scores_[:, None], 0)
             return 0.0
@@ -151,9 +150,9 @@ class ScaleSearch(TransformerMixin, BaseEstimator):
         self.cv_scores_ = scores.mean(axis=1)
         if np.isnan(self.cv_scores_).all():
             raise errors[0]
-        chosen = _surest(scales, scores)
+        chosen = _best_scale(scales, scores)
         self._tabulate(scales, scores, chosen)
-        return float(learner.sigma2_of(float(scales[chosen])))
+        return float(mover.sigma2_of(float(scales[chosen])))
 
     def _tabulate(self, scales: Any, scores: NDArray[np.float64], chosen: int) -> None:
         self.cv_results_ = cv_results([{"scale": scale} for scale in scales.tolist()], scores)
@@ -161,24 +160,24 @@ class ScaleSearch(TransformerMixin, BaseEstimator):
         self.best_score_ = float(self.cv_results_["mean_test_score"][chosen])
 
     def _part(self, X: Any, y: Any, weight: Any) -> Any:
-        """Return the learner of a fold's training samples, with an SVM of loose tolerance."""
+        """Return the mover of a fold's training samples, with an SVM of loose tolerance."""
         svm = clone(self.svm_)
-        svm.set_params(tol=max(svm.tol, ROUGHLY))
+        svm.set_params(tol=max(svm.tol, COARSE_GAP))
         known = weight > 0
         if len(np.unique(y[known])) < 2:
-            return self._learner(X, y, np.zeros(len(y)), svm, True)
+            return self._mover(X, y, np.zeros(len(y)), svm, True)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             svm.fit(X[known], y[known], weight[known])
-        return self._learner(X, y, weight, svm, True)
+        return self._mover(X, y, weight, svm, True)
 
     def _score(self, extractor: Any, X: Any, y: Any, weight: Any, train: Any, test: Any) -> float:
-        """Return the weighted accuracy on samples `test` of features learnt from the others."""
+        """Return the weighted accuracy on samples `test` of features fitted to other samples."""
         classifier = clone(self.svm_ if self.classifier is None else self.classifier)
         if self.classifier is None:
-            classifier.set_params(tol=max(classifier.tol, ROUGHLY))
+            classifier.set_params(tol=max(classifier.tol, COARSE_GAP))
         with warnings.catch_warnings():
-            # An approximate fit suffices to compare scales.
+            # Approximate fits suffice to compare scales.
             warnings.simplefilter("ignore", ConvergenceWarning)
             fitted, scored = {}, {}
             if (weight[train] != 1).any() or (weight[test] != 1).any():
@@ -223,10 +222,10 @@ class ScaleSearch(TransformerMixin, BaseEstimator):
 def units(X: NDArray[Any], scale: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return mean and divisor of each column: means and deviations, or zeros and ones.
 
-    "auto" does not scale columns of one unit whose size suits the SVM's `C`: the largest deviation
+    "auto" does not scale columns of a common unit that suits the SVM's `C`: the largest deviation
     is at most 5 times the median, no mean exceeds 10 deviations, and the root of the mean variance
     is between 1/8 and 8. If only the last condition fails, all columns are divided by that root.
-    Constant columns are ignored; they become 0 unless their size is similar to the others'.
+    Constant columns are ignored; they become 0 unless they are of the size of other columns.
     """
     d = X.shape[1]
     spread = deviations(X)
@@ -235,19 +234,20 @@ def units(X: NDArray[Any], scale: str) -> tuple[NDArray[np.float64], NDArray[np.
         return np.zeros(d), np.ones(d)
     mean = np.where(spread > 0, X.mean(axis=0, dtype=np.float64), X[0])
     median, most = float(np.median(positive)), float(positive.max())
-    far = np.abs(mean) > _FAR * np.where(spread > 0, spread, median)
+    far = np.abs(mean) > _MAX_MEAN * np.where(spread > 0, spread, median)
     if scale == "columns" or most > MAX_SPREAD * median or (far & (spread > 0)).any():
         return mean, np.where(spread > 0, spread, 1.0)
     size = most * float(np.sqrt(np.mean((positive / most) ** 2)))
-    if 1 / _USUAL <= size <= _USUAL:
+    if 1 / _MAX_DEVIATION <= size <= _MAX_DEVIATION:
         return np.where(far, mean, 0.0), np.ones(d)
     return mean, np.full(d, size)
 
 
-def _surest(scales: NDArray[np.float64], scores: NDArray[np.float64]) -> int:
-    """Return the scale of the best mean score, or 0 if the gain over 0 is not significant.
+def _best_scale(scales: NDArray[np.float64], scores: NDArray[np.float64]) -> int:
+    """Return the index of the best mean score, or of 0 if the gain over 0 is not significant.
 
-    A gain is significant above twice its standard error over the folds. Ties go to the smallest.
+    A gain is significant above twice its standard error over the folds. Ties go to the smallest
+    scale.
     """
     best = int(np.nanargmax(scores.mean(axis=1)))
     gains = scores[best] - scores[0]

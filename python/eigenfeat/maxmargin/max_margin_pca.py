@@ -27,8 +27,8 @@ from eigenfeat.samples.estimator import unchanged_on_error
 
 __all__ = ["MaxMarginPCA"]
 
-COARSE_TOL, COARSE_SWEEPS = 1e-2, 20  # tolerance and sweeps of fits that compare scales
-_INNER_STEPS, _INNER_TOL = 20, 1e-12  # minimisation of the weights in a sweep
+COARSE_TOL, COARSE_SWEEPS = 1e-2, 20  # of fits that compare scales
+_INNER_STEPS, _INNER_TOL = 20, 1e-12  # of the minimisation over the weights in a sweep
 
 _Array = NDArray[np.float64]
 
@@ -36,9 +36,9 @@ _Array = NDArray[np.float64]
 class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
     """Components that reconstruct the samples and separate their classes by an SVM.
 
-    Use it for components for an SVM; try ``MaxMarginShift(PCA())`` first, which is faster. Set
-    `n_components` first. User guide: :doc:`/guide/reduction`; the objective J and its minimisation:
-    :doc:`/guide/objectives`.
+    Use it to reduce dimensions before an SVM; try ``MaxMarginShift(PCA())`` first, which is faster.
+    Set `n_components` first. User guide: :doc:`/guide/reduction`; the objective J and its
+    minimisation: :doc:`/guide/objectives`.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
     max_iter : int >= 1, default=100
         Maximum number of sweeps.
     tol : float > 0, default=1e-5
-        Stops when a sweep changes the components by less, relative in the Frobenius norm.
+        The fit stops when a sweep changes the components by less, relative in the Frobenius norm.
 
     Attributes
     ----------
@@ -74,11 +74,11 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
     feature_coef_ : (k, n_components) array
         Weights of the SVM of the features.
     feature_intercept_ : (k,) array
-        Its intercepts.
+        Intercepts of the SVM of the features.
     svm_ : MulticlassSVM
-        SVM of the labelled samples, whose moves are the start.
+        SVM of the labelled samples, whose moves give the start.
     sigma2_ : float
-        The value given or chosen.
+        The given or chosen value.
     relative_shift_ : float
         Root mean square of features minus projections, relative to the labelled samples about
         their mean.
@@ -100,7 +100,7 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
     Warns
     -----
     ConvergenceWarning
-        If the components still turned by more than `tol` in the last of `max_iter` sweeps.
+        If the components changed by more than `tol` in the last of `max_iter` sweeps.
 
     See Also
     --------
@@ -166,7 +166,8 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
         y : (n,) array-like
             Labels; `unlabeled` for samples without a class.
         sample_weight : (n,) array-like, optional
-            Nonnegative factors of the samples' C_n. A sample of weight 0 counts as unlabelled.
+            Nonnegative weights, multiplied into the costs C_n. A sample of weight 0 counts as
+            unlabelled.
 
         Returns
         -------
@@ -174,9 +175,9 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
             The estimator itself. If an error is raised, it is unchanged.
         """
         with unchanged_on_error(self):
-            result = self._settled(X, y, sample_weight).features(self.sigma2_)
+            result = self._fit_scale(X, y, sample_weight).features(self.sigma2_)
             self.components_ = result.components.astype(result.X.dtype, copy=False)
-            self.mean_ = self._as_given(result.mean.astype(result.X.dtype, copy=False))
+            self.mean_ = self._in_input_units(result.mean.astype(result.X.dtype, copy=False))
             self.feature_coef_, self.feature_intercept_ = result.coef, result.intercept
             self.relative_shift_ = result.relative_shift
             self.objective_history_ = result.history
@@ -213,11 +214,11 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
     def _n_features_out(self) -> int:
         return len(self.components_)
 
-    def _learner(self, X: Any, y: Any, weight: Any, svm: MulticlassSVM, coarse: bool) -> Any:
+    def _mover(self, X: Any, y: Any, weight: Any, svm: MulticlassSVM, coarse: bool) -> Any:
         if self.n_components > min(X.shape):
             raise ValueError(
-                f"n_components: expected at most {min(X.shape)}, the least of samples and "
-                f"features, got {self.n_components}"
+                f"n_components: expected at most {min(X.shape)}, the smaller of the numbers of "
+                f"samples and features, got {self.n_components}"
             )
         sweeps = min(int(self.max_iter), COARSE_SWEEPS) if coarse else int(self.max_iter)
         tol = max(float(self.tol), COARSE_TOL) if coarse else float(self.tol)
@@ -241,7 +242,7 @@ class _Components(MovedSamples):
         self._m, self._sweeps, self._tol = n_components, sweeps, tol
 
     def features(self, sigma2: float) -> _Components:
-        """Return the components for a sigma2: those of the moved samples, improved by sweeps."""
+        """Return the components for a sigma2; sweeps start from those of the moved samples."""
         centred, m = self._centred, self._m
         with np.errstate(over="ignore", invalid="ignore"):
             moved = centred + sigma2 * self.moves

@@ -1,4 +1,4 @@
-"""Max-margin data shifting: an SVM moves samples before features are learnt from them."""
+"""Max-margin data shifting: an SVM moves samples before an extractor is fitted to them."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ __all__ = ["MaxMarginShift"]
 class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
     r"""Fit any feature extractor to samples that an SVM has moved towards their classes.
 
-    Use it to make PCA, NMF, k-means or an autoencoder discriminative. Choose `extractor` first; the
-    length of the moves is chosen by default. User guide: :doc:`/guide/reduction`.
+    Use it to make PCA, NMF, k-means or an autoencoder discriminative. Choose `extractor` first;
+    cross-validation chooses the length of the moves. User guide: :doc:`/guide/reduction`.
 
     Sample x of class y moves to :math:`x + \sigma^2 \sum_c a_c \eta_c`, with the weights and the
-    dual variables of a multiclass SVM. Labels are needed only for training: the extractor is fitted
-    to the moved samples and transforms samples as they are. Equations: :doc:`/guide/objectives`.
+    dual variables of a multiclass SVM. Labels are needed for training only: the extractor is fitted
+    to moved samples, and transforms samples that do not move. Equations: :doc:`/guide/objectives`.
 
     Parameters
     ----------
@@ -44,16 +44,16 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
     svm : MulticlassSVM or None, default=None
         None means ``MulticlassSVM()``.
     scales : sequence of float >= 0
-        For "cv": root mean squares of the moves, relative to that of the labelled samples.
+        For "cv": root mean squares of the moves, relative to the spread of the labelled samples.
     classifier : classifier or None, default=None
         For "cv"; None means a `MulticlassSVM` like `svm`, solved with a loose tolerance.
     cv : int or splitter, default=5
         Folds for "cv".
     unlabeled : int or None, default=-1
-        Label of samples without a class, which are not moved. None: there are none.
+        Label of samples without a class, which are not moved. None: all samples have a class.
     scale : {"auto", "none", "columns"}, default="auto"
-        "columns" standardises columns before the SVM. "auto", with the default `svm` and `sigma2`,
-        does so unless columns are of one unit.
+        "columns" standardises columns before the SVM. "auto" standardises columns of different
+        units, if `svm` and `sigma2` have their defaults.
     moves : {"once", "joint", "corrupted"}, default="once"
         "joint": samples and SVM minimise one objective together. "corrupted": the extractor is
         fitted to corrupted copies of the samples.
@@ -64,7 +64,8 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
     max_iter : int >= 1, default=200
         Maximum number of steps, for "joint".
     tol : float > 0, default=1e-9
-        For "joint": steps end when the objective falls by less than this share of its first value.
+        For "joint": steps end when the objective decreases by less than this share of its first
+        value.
 
     Attributes
     ----------
@@ -73,7 +74,7 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
     svm_ : MulticlassSVM
         Fitted to the labelled samples, centred and scaled.
     sigma2_ : float
-        The value given or chosen.
+        The given or chosen value.
     relative_shift_ : float
         Root mean square of the moves, relative as in `scales`.
     column_mean_ : (d,) array
@@ -91,11 +92,11 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
     class_coef_ : (k, d) array
         With "joint", the weights of the SVM of the moved samples.
     intercept_ : (k,) array
-        With "joint", its intercepts.
+        With "joint", the intercepts of this SVM.
     objective_ : float
         With "joint", the objective at the end.
     objective_history_ : list of float
-        With "joint", the objective after every step; it never rises.
+        With "joint", the objective after every step; it never increases.
     n_iter_ : int
         With "joint", the number of steps.
 
@@ -173,8 +174,8 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
         y : (n,) array-like
             Labels; `unlabeled` for samples without a class.
         sample_weight : (n,) array-like, optional
-            Nonnegative factors of the samples' hinge losses. A sample of weight 0 counts as
-            unlabelled. The extractor ignores weights.
+            Nonnegative weights of the hinge losses. A sample of weight 0 counts as unlabelled. The
+            extractor ignores weights.
 
         Returns
         -------
@@ -230,10 +231,8 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
         with np.errstate(invalid="ignore" if equal else None):
             return extractor.fit(moved)
 
-    def _learner(
-        self, X: Any, y: Any, weight: Any, svm: MulticlassSVM, coarse: bool
-    ) -> MovedSamples:
-        given = (X, y, weight, svm, lambda moved: self._extracted(self._as_given(moved)))
+    def _mover(self, X: Any, y: Any, weight: Any, svm: MulticlassSVM, coarse: bool) -> MovedSamples:
+        given = (X, y, weight, svm, lambda moved: self._extracted(self._in_input_units(moved)))
         if self.moves == "joint":
             tol = max(COARSE_TOL, self.tol) if coarse else self.tol
             return JointlyMoved(*given, max_iter=int(self.max_iter), tol=float(tol))
@@ -244,17 +243,17 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
 
     def _moved(self, X: Any, y: Any, sample_weight: Any) -> NDArray[Any]:
         """Fit the SVM, choose the size of the moves, and move the samples."""
-        learner = self._settled(X, y, sample_weight)
-        moved = learner.rows(self.sigma2_)
-        self.relative_shift_ = learner.relative_size(self.sigma2_)
-        check_reach(moved, learner.X, self.sigma2_)
+        mover = self._fit_scale(X, y, sample_weight)
+        moved = mover.rows(self.sigma2_)
+        self.relative_shift_ = mover.relative_size(self.sigma2_)
+        check_reach(moved, mover.X, self.sigma2_)
         self.n_iter_ = 1
-        if isinstance(learner, JointlyMoved):
-            self._keep_joint(learner)
-        return self._as_given(moved)
+        if isinstance(mover, JointlyMoved):
+            self._keep_joint(mover)
+        return self._in_input_units(moved)
 
-    def _keep_joint(self, learner: JointlyMoved) -> None:
-        moving = learner.joint if self.sigma2_ > 0 else None
+    def _keep_joint(self, mover: JointlyMoved) -> None:
+        moving = mover.joint if self.sigma2_ > 0 else None
         self.n_iter_ = max(moving.n_iter, 1) if moving else 1
         self.objective_ = moving.objective if moving else np.nan
         self.objective_history_ = list(moving.history) if moving else []

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 __all__ = ["MulticlassSVM", "hinge_costs"]
 
-PATIENCE = 30  # a fit ends after this many epochs without progress
-_SOME = 64  # number of samples searched first for constant columns
+PATIENCE = 30  # epochs without progress after which a fit ends
+_PROBED_SAMPLES = 64  # samples that are searched first for constant columns
 
 
 class MulticlassSVM(Iterative, Verbose, LinearModel):
@@ -50,26 +50,26 @@ class MulticlassSVM(Iterative, Verbose, LinearModel):
     C : float > 0, default=1
         Weight of the loss of a sample.
     loss_scale : float > 0, default=1
-        Required margin between the scores of the sample's class and of any other.
+        Required margin between the scores of the sample's class and of any other class.
     class_weight : dict, "balanced" or None, default=None
         Weights of classes, which multiply the weights of samples.
     fit_intercept : bool, default=True
-        Whether to add a constant feature, penalised like the others as in liblinear. Constant
-        columns get weight 0 then.
+        Whether to add a constant feature, which is penalised like other features, as in liblinear.
+        Constant columns then have weight 0.
     solver : {"sequential", "frank_wolfe"}, default="sequential"
-        Exact steps for one sample at a time, or block-coordinate Frank-Wolfe, the solver of the
-        paper on data shifting, which needs many more epochs.
+        "sequential": exact steps for one sample at a time. "frank_wolfe": block-coordinate
+        Frank-Wolfe, the solver of the paper on data shifting, which needs many more epochs.
     batch_size : int >= 1, default=16
         Samples in a step of "frank_wolfe".
     tol : float > 0, default=1e-3
-        Stops when the duality gap is at most this fraction of the objective. float32 samples reach
-        about 1e-6; use float64 for less.
+        The fit stops when the duality gap is at most this fraction of the objective. float32
+        samples reach about 1e-6; use float64 for less.
     max_iter : int >= 1, default=1000
         Maximum number of epochs.
     warm_start : bool, default=False
-        Whether `fit` starts from the existing duals: for the same samples with other parameters.
+        Whether `fit` starts from the existing duals, to fit the same samples with other parameters.
     random_state : int, RandomState or None, default=0
-        For the order in which samples are visited.
+        Seed of the order in which samples are visited.
     n_threads : int or None, default=None
         Number of threads, all by default.
     verbose : int, default=0
@@ -78,20 +78,21 @@ class MulticlassSVM(Iterative, Verbose, LinearModel):
     Attributes
     ----------
     coef_ : (k, d) array, or (1, d) with two classes
-        Weights; with two classes, those of the second class minus those of the first.
+        Weights; with two classes, the second class minus the first.
     intercept_ : (k,) array, or (1,) with two classes
         Intercepts; with two classes, their difference.
     class_coef_ : (k, d) array
         Weights of every class, ``dual_coef_.T @ X``; they sum to 0 over the classes.
     dual_coef_ : (n, k) array
-        Dual variables. The entry of the sample's own class is at most C times the sample's weight;
-        the others are at most 0. Each sample's sum to 0. `sparsify_duals` makes the array sparse.
+        Dual variables. The entry of the sample's own class is at most C times the sample's weight,
+        other entries are at most 0, and the entries of a sample sum to 0. `sparsify_duals` makes
+        the array sparse.
     classes_ : (k,) array
         Labels, sorted.
     objective_ : float
         The objective at `coef_`.
     duality_gap_ : float
-        Upper bound on its distance to the optimum.
+        Upper bound on the excess of `objective_` over the optimum.
     objective_history_ : list of float
         Objective after every epoch.
     dual_history_ : list of float
@@ -295,8 +296,8 @@ def _without_constants(X: Any) -> Any:
         out.eliminate_zeros()
         return out
     # Only columns that are nearly constant and nonzero in a few samples can be constant.
-    some = X[:: max(1, len(X) // _SOME)].astype(np.float64)
-    low, high = some.min(axis=0), some.max(axis=0)
+    probed = X[:: max(1, len(X) // _PROBED_SAMPLES)].astype(np.float64)
+    low, high = probed.min(axis=0), probed.max(axis=0)
     peak = np.maximum(np.abs(low), np.abs(high))
     constant = (low >= high - 0.5 * peak) & (peak > 0)
     constant[constant] = deviations(X[:, constant]) == 0
@@ -304,7 +305,7 @@ def _without_constants(X: Any) -> Any:
 
 
 def _at_rest(gaps: list[float], duals: list[float], rounding: float) -> bool:
-    """Whether neither dual nor gap improved in the last epochs."""
+    """Whether neither the dual nor the gap improved in the last `PATIENCE` epochs."""
     if len(gaps) <= PATIENCE:
         return False
     fallen = min(gaps[-PATIENCE:]) < min(gaps[:-PATIENCE])

@@ -33,7 +33,7 @@ from eigenfeat._base.validation import (
 )
 
 __all__ = [
-    "FEWEST_COLUMNS",
+    "MIN_KEPT_COLUMNS",
     "ClassMoments",
     "column_deviations",
     "is_rounding",
@@ -61,8 +61,8 @@ class ClassMoments:
     The second moment is :math:`C_c = S_c / W_c + \mu_c \mu_c^T` (Karampatziakis and Mineiro 2014,
     eq. 2), the covariance :math:`S_c / W_c`. Samples may arrive in batches of any size. Batches and
     accumulators are merged by the rule of Chan, Golub and LeVeque (1983), which is accurate for
-    means far from zero as well. Results for different batches differ only by rounding; the number
-    of threads does not change any bit.
+    means far from zero as well. Results for different batches differ by rounding errors only, and
+    are bit-for-bit identical for any number of threads.
 
     Parameters
     ----------
@@ -87,9 +87,8 @@ class ClassMoments:
     Notes
     -----
     An update or merge that raises leaves the object unchanged. Several Python threads may use one
-    object: its methods hold a lock. Memory: ``k * d * d * 8`` bytes. Of samples that are at most
-    half as many as the columns, and at least 200 columns, only copies are kept until a matrix is
-    asked for, which has the same bits then.
+    object: its methods hold a lock. Memory: ``k * d * d * 8`` bytes. With at least 200 columns and
+    at most half as many samples, copies of the samples are kept until a matrix is requested.
 
     Examples
     --------
@@ -199,8 +198,8 @@ class ClassMoments:
             whole = X if sample_weight is None and _are_bytes(X) else None
             if whole is not None and self._are_few(*whole.shape):
                 whole = None
-            some: Rows = X if whole is None else whole[:1]
-            rows = check_rows(some, dtype=self._dtype, n_columns=columns, by_columns=True)
+            checked: Rows = X if whole is None else whole[:1]
+            rows = check_rows(checked, dtype=self._dtype, n_columns=columns, by_columns=True)
             n, d = rows.shape if whole is None else whole.shape
             codes, table = self._table.encode(y, n)
             weights = check_weights(sample_weight, n)
@@ -208,8 +207,8 @@ class ClassMoments:
             few, entries = None, rows.data if isinstance(rows, CsrRows) else rows
             if whole is not None:
                 core = self._with_room(len(table), d)
-                for start in range(0, n, _MOST_BYTE_ROWS):
-                    part = slice(start, start + _MOST_BYTE_ROWS)
+                for start in range(0, n, _MAX_BYTE_ROWS):
+                    part = slice(start, start + _MAX_BYTE_ROWS)
                     core.update_bytes(whole[part], codes[part], threads)
                 self._core = core
             elif self._formed is None:
@@ -534,10 +533,10 @@ class ClassMoments:
         self._lock, self._formed, self._few = threading.RLock(), None, None
         self._table, self._dtype = table, check_dtype(about["dtype"])
         self._single = check_dtype(about["product_dtype"]) == np.float32
-        self._take_arrays(about["n_features"], array)
+        self._read_arrays(about["n_features"], array)
         self._names = checked_names(about.get("feature_names"), about["n_features"])
 
-    def _take_arrays(self, d: Any, array: Callable[[str, tuple[int, ...]], _Array]) -> None:
+    def _read_arrays(self, d: Any, array: Callable[[str, tuple[int, ...]], _Array]) -> None:
         """Read the arrays of `_arrays` by name and shape; ValueError if invalid."""
         if d is None:
             return
@@ -634,7 +633,7 @@ def _both_locked(a: ClassMoments, b: ClassMoments) -> ExitStack:
 # ---- means and deviations of all samples, and their rounding -------------------------------------
 
 
-_MANY = 2**20  # assumed number of samples if it is unknown
+_UNKNOWN_SAMPLES = 2**20  # assumed number of samples if it is unknown
 
 
 def shares_and_means(moments: ClassMoments) -> tuple[Labels, _Array, _Array]:
@@ -659,13 +658,16 @@ def column_deviations(moments: ClassMoments) -> _Array:
 
 
 def is_rounding(
-    deviation: ArrayLike, size: ArrayLike, n_samples: int = _MANY, dtype: DTypeLike = np.float64
+    deviation: ArrayLike,
+    size: ArrayLike,
+    n_samples: int = _UNKNOWN_SAMPLES,
+    dtype: DTypeLike = np.float64,
 ) -> npt.NDArray[np.bool_]:
-    """Whether deviations (d,) of columns are within rounding (also if deviation and size are 0).
+    """Whether deviations (d,) of columns are within rounding errors; True if all numbers are 0.
 
     `deviation` is a standard deviation or half a range; `size` (d,) is the largest magnitude of the
-    entries or of the mean. Entries have errors of ``eps * size``, and their mean, summed pairwise,
-    of ``log2(n)`` times that.
+    entries or of the mean. Entries have errors of ``eps * size``; the error of their mean, summed
+    pairwise, is ``log2(n)`` times as large.
     """
     steps = 4.0 * (2.0 + np.log2(max(n_samples, 1)))
     rounding = steps * float(np.finfo(dtype).eps) * np.abs(np.asarray(size, np.float64))
@@ -673,7 +675,10 @@ def is_rounding(
 
 
 def varying(
-    variance: ArrayLike, size: ArrayLike, n_samples: int = _MANY, dtype: DTypeLike = np.float64
+    variance: ArrayLike,
+    size: ArrayLike,
+    n_samples: int = _UNKNOWN_SAMPLES,
+    dtype: DTypeLike = np.float64,
 ) -> _Array:
     """Return standard deviations (d,) from variances; exactly 0 for constant columns.
 
@@ -692,8 +697,7 @@ def moments_of_groups(
     """Return moments of groups of classes; their total weight is R times the weight of all samples.
 
     `groups` (R, k): group index of each class in each of R partitions, distinct between partitions.
-    `names`: labels of the G groups. Cost: R k d^2 operations; 8 G
-    d^2 bytes.
+    `names`: labels of the G groups. Cost: R k d^2 operations and 8 G d^2 bytes.
     """
     check_memory("moments_of_groups", len(names), moments.n_features_in_)
     result = ClassMoments(feature_names=moments._names)
@@ -714,7 +718,7 @@ def moments_of_groups(
 # ---- updates and comparisons of the core's moments -----------------------------------------------
 
 
-_MOST_BYTE_ROWS = 1 << 22  # samples per call, so that integer sums fit 64 bits
+_MAX_BYTE_ROWS = 1 << 22  # samples per call, so that integer sums fit 64 bits
 
 
 def _same_class(a: core.ClassMoments, i: int, b: core.ClassMoments, j: int) -> bool:
@@ -746,16 +750,16 @@ def _update(
 
 # ---- few samples of many columns: moments are formed when a matrix is requested ------------------
 #
-# The moments of n samples of d columns are k matrices of d x d and of rank at most n. If n is at
-# most d / 2, the samples are smaller than one such matrix, and estimators compute everything from
-# the samples: weights, means and variances directly, directions in their span
-# (``pencils/class_matrices.py``). Batches and merges are recorded, so that matrices formed later
-# have the same bits as matrices accumulated at once.
+# The moments of n samples of d columns are k matrices (d, d) of rank at most n. If n is at most
+# d / 2, the samples are smaller than one of these matrices. Weights, means and variances are then
+# computed from the samples, directions in their span (``pencils/class_matrices.py``). Batches and
+# merges are recorded, so that matrices that are formed later are bit-for-bit those of an
+# accumulation.
 
 
-FEWEST_COLUMNS = 200  # with fewer columns, matrices are small
-_MOST_SPARSE_COLUMNS = 20_000  # with more, dense copies of sparse samples are too large
-_LARGEST = 1e100  # sums of squares up to here are finite; the core checks larger numbers
+MIN_KEPT_COLUMNS = 200  # with fewer columns, matrices are small
+_MAX_SPARSE_COLUMNS = 20_000  # with more, dense copies of sparse samples are too large
+_MAX_ENTRY = 1e100  # sums of squares of such entries are finite; the core checks larger numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -824,14 +828,14 @@ class _FewSamples:
         return self._are_few(self.n_samples + count)
 
     def _are_few(self, count: int) -> bool:
-        return self.n_features >= FEWEST_COLUMNS and 2 * count <= self.n_features
+        return self.n_features >= MIN_KEPT_COLUMNS and 2 * count <= self.n_features
 
     @cached_property
     def samples(self) -> tuple[_Array, npt.NDArray[np.int32], _Array]:
         """Samples (n, d), class indices (n,) and weights (n,), without those of weight 0."""
         X, codes, weights = (np.concatenate(part) for part in zip(*_flat(self._parts), strict=True))
-        some = weights > 0
-        return (X, codes, weights) if some.all() else (X[some], codes[some], weights[some])
+        used = weights > 0
+        return (X, codes, weights) if used.all() else (X[used], codes[used], weights[used])
 
     def weight(self, index: int) -> float:
         """Weight of a class."""
@@ -857,11 +861,11 @@ def _are_plain(rows: RealArray | CsrRows, weights: _Array | None, n_columns: int
     """Whether the samples need no further checks and may be kept."""
     if isinstance(rows, CsrRows):
         inside = (rows.indices >= 0) & (rows.indices < n_columns)
-        if n_columns > _MOST_SPARSE_COLUMNS or not inside.all():
+        if n_columns > _MAX_SPARSE_COLUMNS or not inside.all():
             return False
     entries = rows.data if isinstance(rows, CsrRows) else rows
-    limit = _LARGEST if entries.dtype == np.float64 else 1e15
-    if weights is not None and not (weights >= 0).all() & (weights < _LARGEST).all():
+    limit = _MAX_ENTRY if entries.dtype == np.float64 else 1e15
+    if weights is not None and not (weights >= 0).all() & (weights < _MAX_ENTRY).all():
         return False
     return bool((np.abs(entries) < limit).all())
 

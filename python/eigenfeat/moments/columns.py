@@ -20,7 +20,7 @@ __all__ = [
 ]
 
 _Array = npt.NDArray[np.float64]
-_BLOCK = 256  # columns, or samples, at a time
+_BLOCK = 256  # columns or samples that are processed at a time
 _TINY = float(np.finfo(np.float64).tiny)
 
 

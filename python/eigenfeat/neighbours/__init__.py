@@ -1,1 +1,1 @@
-"""Local means and affinities of rows, by their nearest neighbours."""
+"""Local means and affinities of samples, by their nearest neighbours."""

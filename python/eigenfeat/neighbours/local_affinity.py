@@ -1,8 +1,8 @@
-"""Sums of scatters between neighbouring rows of a class, by local scaling of distances.
+"""Sums of scatters between neighbouring samples of a class, with locally scaled distances.
 
-With ``A_ij = exp(-|x_i - x_j|^2 / (sigma_i sigma_j))`` for rows of the same class, sigma the
-distance to the k-th nearest other row of it (Zelnik-Manor and Perona, 2004), ``L_c = D_c - A_c``
-is the Laplacian of a class, ``D_c`` the diagonal of the row sums of A_c.
+With ``A_ij = exp(-|x_i - x_j|^2 / (sigma_i sigma_j))`` for samples of a class, where sigma is the
+distance to the k-th nearest other sample (Zelnik-Manor and Perona, 2004), ``L_c = D_c - A_c`` is
+the Laplacian of a class; ``D_c`` is the diagonal of the row sums of A_c.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ def affinity_sums(
 ) -> _Array:
     """Return ``sum_c X_c^T (laplacian[s, c] L_c + plain[s, c] I) X_c`` for every s.
 
-    Rows with at least `n_neighbors` equal rows, to rounding, have no affinity to others. The
-    affinities of a class are stored while they are computed if it has up to 2,048 rows of more than
-    32 columns, at most 32 MiB at a time.
+    Samples with at least `n_neighbors` equal samples, up to rounding, have no affinities. The
+    affinities of a class are stored while they are computed if it has up to 2,048 samples of more
+    than 32 columns, at most 32 MiB at a time.
 
     Parameters
     ----------
     X : (n, d) array
-        Rows sorted by class, which should be about the mean of their class.
+        Samples sorted by class, preferably minus the mean of their class.
     counts : (k,) array of int
-        Number of rows of each class, in order.
+        Number of samples of each class, in order.
     n_neighbors : int
-        Sigma is the distance to this neighbour, or to the farthest one in classes of fewer rows.
+        Sigma is the distance to this neighbour, or to the farthest one in smaller classes.
     laplacian, plain : (m, k) arrays
         Weights of the classes in the sums.
     n_threads : int or None, default=None
@@ -53,7 +53,7 @@ def affinity_sums(
     Raises
     ------
     ValueError
-        If shapes do not conform, `n_neighbors` < 1, or a row's square is not finite.
+        If shapes do not match, `n_neighbors` < 1, or the square of a sample is not finite.
     """
     return core.affinity_sums(
         np.ascontiguousarray(X, dtype=np.float64),

@@ -1,6 +1,6 @@
-r"""Class-wise nearest neighbours, and the scatters that LDG is made of (Parrish 2012, chapter 3).
+r"""Nearest neighbours in each class, and the scatters of LDG (Parrish 2012, chapter 3).
 
-With :math:`\mu_{ij}` the mean of the `k` rows of class `j` that are nearest to row :math:`x_i` and
+With :math:`\mu_{ij}` the mean of the `k` samples of class `j` nearest to sample :math:`x_i`, and
 :math:`\Delta_{ij} = x_i - \mu_{ij}`,
 
 .. math::
@@ -37,17 +37,17 @@ N_VOTES = 3  # neighbours of the k-NN classifier, sections 3.4 and 3.5.2
 
 
 class LocalScatters(NamedTuple):
-    """The two matrices of LDG, and the classes with too few rows.
+    """The two matrices of LDG, and the classes with too few samples.
 
     Attributes
     ----------
     within : ndarray of shape (d, d), float64
-        V of (3.9): rows about the local means of their own classes.
+        V of (3.9): samples about the local means of their own classes.
     weighted : ndarray of shape (d, d), float64
-        A of (3.10): rows about the local means of all classes, weighted by priors.
+        A of (3.10): samples about the local means of all classes, weighted by priors.
     short_classes : ndarray of int, shape (s,)
-        Codes of the classes in which some row has fewer neighbours than requested. Their means are
-        over the existing neighbours; a pair without neighbours adds nothing.
+        Codes of classes in which a sample has fewer neighbours than requested. Their local means
+        are over the existing neighbours.
     """
 
     within: npt.NDArray[np.float64]
@@ -79,7 +79,7 @@ def local_neighbours(
         Class of each reference, 0 to ``n_classes - 1``.
     n_classes, n_neighbors : int
     queries : (m, d) array, optional
-        By default the references, where no sample is its own neighbour, but a duplicate of it may
+        By default the references; a sample is then not its own neighbour, but its duplicates may
         be.
     groups : (n,) array of int, optional
         Without `queries`: samples of the same group are not neighbours of each other, as needed for
@@ -114,7 +114,7 @@ def local_neighbours(
             f"n_neighbors: expected lists that fit into memory, got {n_neighbors}, which takes "
             f"{needed:,} bytes"
         )
-    # No class has more neighbours than samples: what is beyond need not be looked for.
+    # A class has no more neighbours than samples.
     most = min(n_neighbors, max(int(np.bincount(class_codes, minlength=1).max()), 1))
     neighbours: npt.NDArray[np.int64] = core.local_neighbours(
         rows, class_codes, n_classes, most, others, same_group, threads.resolve(n_threads)
@@ -242,7 +242,7 @@ def local_gaussians(
 
 
 def _dense(X: Any, queries: Any) -> tuple[RealArray, RealArray | None]:
-    """Samples as the core takes them; queries in the references' type and number of columns."""
+    """Checked samples; queries have the type and the columns of the references."""
     rows = check_rows(X)
     assert not isinstance(rows, CsrRows)  # callers have made them dense
     if queries is None:
@@ -256,7 +256,7 @@ def _dense(X: Any, queries: Any) -> tuple[RealArray, RealArray | None]:
 def knn_accuracy(rows: Floats, codes: Codes, n_threads: int | None = None) -> float:
     """Leave-one-out accuracy of the 3-NN classifier.
 
-    Where no class has a majority, the nearest row decides.
+    Without a majority, the nearest sample decides.
     """
     together = np.zeros(len(rows), dtype=np.int64)
     result = local_neighbours(rows, together, 1, N_VOTES, n_threads=n_threads)[:, 0]
@@ -264,7 +264,7 @@ def knn_accuracy(rows: Floats, codes: Codes, n_threads: int | None = None) -> fl
 
 
 def majority(result: npt.NDArray[np.int64], codes: Codes) -> Codes:
-    """The class of most of three neighbours, nearest first; -1 is none, and the nearest decides."""
+    """The majority class of three neighbours, or that of the nearest; -1 is no neighbour."""
     votes = np.where(result >= 0, codes[result], -1)
     pair = (votes[:, 1] == votes[:, 2]) & (votes[:, 1] >= 0)
     winners: npt.NDArray[np.integer[Any]] = np.where(pair, votes[:, 1], votes[:, 0])

@@ -1,8 +1,4 @@
-"""Base classes of the Rayleigh quotient estimators: moments, directions and projections.
-
-The family itself is in the folder ``rayleigh``; here are the base classes for those of its members
-that take labels and those that take none.
-"""
+"""Base classes of the Rayleigh quotient estimators: moments, directions and projections."""
 
 from __future__ import annotations
 
@@ -43,23 +39,23 @@ from eigenfeat.samples.out_of_core import over_blocks, pooled_moments
 from eigenfeat.samples.prepare import prepare
 
 __all__ = [
-    "OfMoments",
-    "OfMomentsOfClasses",
+    "FromClassMoments",
+    "FromMoments",
     "RayleighTransformer",
     "SupervisedRayleigh",
     "UnsupervisedRayleigh",
 ]
 
 
-_OfMoments = TypeVar("_OfMoments", bound="OfMoments")
+_FromMoments = TypeVar("_FromMoments", bound="FromMoments")
 
-_OfMomentsOfClasses = TypeVar("_OfMomentsOfClasses", bound="OfMomentsOfClasses")
+_FromClassMoments = TypeVar("_FromClassMoments", bound="FromClassMoments")
 
 _UnsupervisedRayleigh = TypeVar("_UnsupervisedRayleigh", bound="UnsupervisedRayleigh")
 
 
-class OfMoments(SolvedWhenRead, BaseEstimator):
-    """Base class: moments, and what is computed from them when first needed."""
+class FromMoments(SolvedWhenRead, BaseEstimator):
+    """Base class of estimators that are computed from moments when first needed."""
 
     _supervised = False
     _checks: ClassVar[dict[str, Any]] = {"accept_sparse": "csr", "dtype": FLOATS, "order": "C"}
@@ -67,7 +63,7 @@ class OfMoments(SolvedWhenRead, BaseEstimator):
     completion_: GaussianImputer
     moments_: ClassMoments
 
-    def fit_moments(self: _OfMoments, moments: ClassMoments) -> _OfMoments:
+    def fit_moments(self: _FromMoments, moments: ClassMoments) -> _FromMoments:
         """Fit to given moments.
 
         Parameters
@@ -104,13 +100,13 @@ class OfMoments(SolvedWhenRead, BaseEstimator):
         return tags
 
     def _rows(self, X: Any) -> Any:
-        """Rows to predict or to project, checked and without missing entries."""
+        """Checked and completed samples to predict or project."""
         rows = validate_data(self, X, reset=False, **self._checks)
         return complete(self, rows)
 
 
-class RayleighTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OfMoments):
-    """Base class: directions from moments, and projections."""
+class RayleighTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FromMoments):
+    """Base class of estimators of directions."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
@@ -121,7 +117,7 @@ class RayleighTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OfM
 
     @property
     def directions_(self) -> NDArray[np.float64]:
-        """(d, m) directions, one a column."""
+        """(d, m) directions, one per column."""
         return self._solution.directions
 
     @property
@@ -173,7 +169,7 @@ class RayleighTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OfM
         return self.directions_.shape[1]
 
     def _pencil_of(self) -> matrices.PencilOf:
-        """Return what makes the pencil from pooled moments."""
+        """The function from pooled moments to the pencil."""
         raise NotImplementedError
 
     def _options(self) -> matrices.Parameters:
@@ -212,7 +208,7 @@ class UnsupervisedRayleigh(RayleighTransformer):
             The estimator itself. An error leaves it unchanged.
         """
         with unchanged_on_error(self):
-            self._take(X, sample_weight, first=True)
+            self._accumulate(X, sample_weight, first=True)
             _ = self._solution
         return self
 
@@ -235,22 +231,22 @@ class UnsupervisedRayleigh(RayleighTransformer):
             The estimator itself. An error leaves it unchanged.
         """
         with unchanged_on_error(self):
-            self._take(X, sample_weight, first=not hasattr(self, "moments_"))
+            self._accumulate(X, sample_weight, first=not hasattr(self, "moments_"))
         return self
 
-    def _take(self, X: Any, sample_weight: ArrayLike | None, *, first: bool) -> None:
+    def _accumulate(self, X: Any, sample_weight: ArrayLike | None, *, first: bool) -> None:
         self._keep_moments(self._checked(X, sample_weight, first)())
 
     def _checked(
         self, X: Any, sample_weight: ArrayLike | None, first: bool
     ) -> Callable[[], ClassMoments]:
-        """Check rows; what returns the moments with them changes nothing before it is called."""
+        """Check samples; return a function that adds them to the moments and returns these."""
         self._validate_params()
         blocks = None
         if first:
             blocks = given_blocks(X, None, sample_weight, estimator=self, labelled=False)
         if blocks is None:
-            return partial(self._with_rows, *self._validated(X, sample_weight, first), first)
+            return partial(self._with_samples, *self._validated(X, sample_weight, first), first)
         moments = pooled_moments(blocks, n_threads=self.n_threads)
         keep_columns(self, blocks, moments.n_features_in_)
         return lambda: moments
@@ -260,33 +256,32 @@ class UnsupervisedRayleigh(RayleighTransformer):
         X, _, weight = weighted_rows(X, None, sample_weight)
         return X, weight
 
-    def _with_rows(self, X: Any, weight: Any, first: bool) -> ClassMoments:
+    def _with_samples(self, X: Any, weight: Any, first: bool) -> ClassMoments:
         moments = ClassMoments() if first else self.moments_
-        # Moments from elsewhere have classes of their own: any of them will do.
+        # Given moments may have any classes: samples are added to the first class.
         groups = np.full(X.shape[0], 0 if first else moments.classes_[0])
         return moments.update(X, groups, weight, n_threads=self.n_threads)
 
 
-class OfMomentsOfClasses(OfMoments):
+class FromClassMoments(FromMoments):
     """Base class of the estimators with labels."""
 
     _supervised = True
     _checks = ALLOW_NAN
 
     def fit(
-        self: _OfMomentsOfClasses,
+        self: _FromClassMoments,
         X: Rows | RowBlocks,
         y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
-    ) -> _OfMomentsOfClasses:
+    ) -> _FromClassMoments:
         """Accumulate the moments of the classes and solve with them.
 
         Parameters
         ----------
         X : (n, d) array-like, sparse matrix or RowBlocks
-            Samples; NaN is a missing entry. Blocks are read once, twice
-            for a continuous target (then without missing entries), and three times with missing
-            entries.
+            Samples; NaN is a missing entry. Blocks are read once, twice for a continuous target
+            (then without missing entries), and three times with missing entries.
         y : (n,) array-like
             Targets; None with blocks, which contain targets and weights.
         sample_weight : (n,) array-like, optional
@@ -304,13 +299,13 @@ class OfMomentsOfClasses(OfMoments):
         return self
 
     def partial_fit(
-        self: _OfMomentsOfClasses,
+        self: _FromClassMoments,
         X: Rows,
         y: ArrayLike,
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
-    ) -> _OfMomentsOfClasses:
-        """Add a batch of samples; what depends on them is computed when next needed.
+    ) -> _FromClassMoments:
+        """Add a batch of samples; results are computed when next needed.
 
         Parameters
         ----------
@@ -326,24 +321,25 @@ class OfMomentsOfClasses(OfMoments):
             The estimator itself. An error leaves it unchanged.
         """
         with unchanged_on_error(self):
-            self._take(X, y, classes, sample_weight, first=not hasattr(self, "moments_"))
+            self._accumulate(X, y, classes, sample_weight, first=not hasattr(self, "moments_"))
         return self
 
-    def _take(
+    def _accumulate(
         self, X: Any, y: Any, classes: Any, sample_weight: ArrayLike | None, *, first: bool
     ) -> None:
         self._validate_params()
         X, y = validate_data(self, X, y, reset=first, **self._checks)
         X, y, weight = weighted_rows(X, y, sample_weight)
-        groups, learnt = self._groups(y, weight, classes, first)
+        groups, attributes = self._groups(y, weight, classes, first)
         if first:
-            rows = MemorySamples.completed(X, groups, weight, self.n_threads, encoded_names(self))
-            keep_completion(self, rows.completion)
-            self._keep_moments(ClassMoments(classes).merge(rows.moments()))
+            names = encoded_names(self)
+            samples = MemorySamples.completed(X, groups, weight, self.n_threads, names)
+            keep_completion(self, samples.completion)
+            self._keep_moments(ClassMoments(classes).merge(samples.moments()))
         else:
             refuse_missing(X)
             self._keep_moments(self.moments_.update(X, groups, weight, n_threads=self.n_threads))
-        for name, value in learnt.items():
+        for name, value in attributes.items():
             setattr(self, name, value)
 
     def _fit_moments(self, X: Any, y: Any, sample_weight: Any) -> None:
@@ -352,7 +348,7 @@ class OfMomentsOfClasses(OfMoments):
         self._keep_moments(samples.moments())
 
     def _groups(self, y: Any, weight: Any, classes: Any, first: bool) -> tuple[Any, dict[str, Any]]:
-        """Return the rows' labels, and the attributes that came with them."""
+        """Return the classes of the samples, and fitted attributes by name."""
         check_classification_targets(y)
         return y, {}
 
@@ -361,5 +357,5 @@ class OfMomentsOfClasses(OfMoments):
         self.classes_ = np.asarray(moments.classes_)
 
 
-class SupervisedRayleigh(OfMomentsOfClasses, RayleighTransformer):
+class SupervisedRayleigh(FromClassMoments, RayleighTransformer):
     """Base class of the transformers with labels."""

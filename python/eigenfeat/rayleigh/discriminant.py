@@ -1,7 +1,7 @@
-"""Directions from the means of classes or slices: Fisher's, and sliced inverse regression's.
+"""Fisher's discriminant, and sliced inverse regression: directions from the means of classes.
 
-The members of the family in ``rayleigh`` that take targets: Karampatziakis and Mineiro (2014),
-Table 1. S is the covariance of the means, N the covariance within classes or that of all samples.
+Karampatziakis and Mineiro (2014), Table 1. S is the covariance of the means, N the covariance
+within classes or of all samples.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class FisherLDA(FromLogits, ClassifierMixin, SupervisedRayleigh):
     batches, sparse samples and missing entries. Tune `ridge` first: with fewer than ten samples per
     column, 0.03 to 1. User guide: :doc:`/guide/lda`.
 
-    With S the covariance between classes and N the one within, there are at most k - 1 directions.
+    S is the covariance between classes and N within classes; there are at most k - 1 directions.
     With ``ridge=0``, directions and predictions are those of scikit-learn's
     ``LinearDiscriminantAnalysis(solver="eigen")``, scaled to unit variance within classes. Classes
     count by their weight; `sample_weight` can balance them.
@@ -60,14 +60,16 @@ class FisherLDA(FromLogits, ClassifierMixin, SupervisedRayleigh):
     ----------
     directions_ : (d, m) array
         One direction per column, in the units of the input.
-    offset_, mean_ : (m,) and (d,) arrays
-        Offsets of the projections, and the mean of all samples, which is projected to zero.
+    offset_ : (m,) array
+        Offsets of the projections.
+    mean_ : (d,) array
+        Mean of all samples, which is projected to zero.
     eigenvalues_ : (m,) array
         Variance between classes divided by variance within classes, descending.
     classes_ : (k,) array
         Labels, sorted.
     completion_ : GaussianImputer
-        The Gaussian that missing entries are completed by; only if the samples of `fit` had some.
+        The Gaussian that completes missing entries; only if `fit` had some.
     column_scale_, moments_, n_features_in_
         As in `RayleighPCA`.
 
@@ -80,10 +82,10 @@ class FisherLDA(FromLogits, ClassifierMixin, SupervisedRayleigh):
 
     See Also
     --------
-    eigenfeat.QuadraticDiscriminant : Classes with covariances of their own.
+    eigenfeat.QuadraticDiscriminant : Classes with different covariances.
     eigenfeat.ldg.RegularizedFisher : More columns than samples; a transformer.
     eigenfeat.ldg.LDG : More than k - 1 directions.
-    sklearn.discriminant_analysis.LinearDiscriminantAnalysis : Chooses a shrinkage by itself.
+    sklearn.discriminant_analysis.LinearDiscriminantAnalysis : Chooses a shrinkage.
 
     References
     ----------
@@ -201,7 +203,7 @@ class SlicedInverseRegression(SupervisedRayleigh):
     See Also
     --------
     FisherLDA : Classes.
-    eigenfeat.TableRegressor : Predicts the target, also where means do not tell.
+    eigenfeat.TableRegressor : Predicts the target, also if means do not depend on it.
 
     Notes
     -----
@@ -272,9 +274,9 @@ class SlicedInverseRegression(SupervisedRayleigh):
     def _fit_moments(self, X: Any, y: Any, sample_weight: Any) -> None:
         blocks = given_blocks(X, y, sample_weight, estimator=self)
         if blocks is None:
-            self._take(X, y, None, sample_weight, first=True)
+            self._accumulate(X, y, None, sample_weight, first=True)
             return
-        # Slices go by the quantiles of all targets: they are held, not the samples.
+        # Slices need the quantiles of all targets, which are kept in memory.
         targets, weight = all_targets(blocks)
         self.slice_edges_ = None
         if not self._is_continuous(targets):

@@ -1,7 +1,7 @@
-"""Quadratic discriminants: Gaussian classes of their own covariances, shrunk to the pooled one.
+"""Quadratic discriminants: Gaussian classes with covariances shrunk to the pooled covariance.
 
-With class covariances S_c, the pooled one S, both about the classes' means, and columns divided by
-their scales,
+With class covariances S_c and the pooled covariance S, both about class means, and columns divided
+by their scales,
 
     C_c = (1 - s_c) S_c + s_c S + r I,     r = ridge * trace(S) / d,
 
@@ -29,7 +29,7 @@ from eigenfeat.moments.class_moments import is_rounding
 from eigenfeat.pencils import rayleigh_matrices as matrices
 from eigenfeat.pencils.class_matrices import SingularDenominatorError, Span, span_of
 from eigenfeat.pencils.fitted_directions import settle_scale
-from eigenfeat.rayleigh.base import OfMomentsOfClasses
+from eigenfeat.rayleigh.base import FromClassMoments
 from eigenfeat.samples.out_of_core import FromLogits, over_blocks
 
 if TYPE_CHECKING:
@@ -43,38 +43,38 @@ Array = matrices.Array
 
 @dataclass(frozen=True, eq=False)
 class ClassGaussians:
-    """Classes' log priors (k,) and what whitens their samples.
+    """Gaussians of the classes, by the maps that whiten their samples.
 
-    ``(x - means[c]) @ whiteners[c]`` has the identity as its covariance in class c; its Jacobian
-    is ``exp(log_whiteners[c])``, up to a factor common to all. Of samples fewer than features, it
-    is the part in their span (r < d); beyond it, all classes have the same density. Classes without
-    weight have zeros, and minus infinity as their log prior. `shrinkage` (k,) is that which was
-    used.
+    ``(x - means[c]) @ whiteners[c]`` has covariance I in class c; the Jacobian is
+    ``exp(log_whiteners[c])``, up to a common factor. With fewer samples than features, whiteners
+    (d, r) map to the span of the samples, outside which all classes have equal densities. Classes
+    without weight have zeros, and log prior minus infinity.
     """
 
-    log_priors: Array
-    means: Array
-    whiteners: Array
-    log_whiteners: Array
-    shrinkage: Array
+    log_priors: Array  # (k,)
+    means: Array  # (k, d)
+    whiteners: Array  # (k, d, r)
+    log_whiteners: Array  # (k,)
+    shrinkage: Array  # (k,)
 
 
-class QuadraticDiscriminant(FromLogits, ClassifierMixin, OfMomentsOfClasses):
+class QuadraticDiscriminant(FromLogits, ClassifierMixin, FromClassMoments):
     """Quadratic discriminant analysis from moments, regularised towards a common covariance.
 
     Use it for nearly Gaussian classes of different covariances. It needs no tuning; `shrinkage` and
     `ridge` are the parameters to try. User guide: :doc:`/guide/lda`.
 
-    Classes are Gaussian, with covariances ``(1 - s) S_c + s S + r I``: S_c is that of class c, S
-    the pooled one, s the shrinkage, and r the ridge. Shrinkage 1 is `FisherLDA`. With no shrinkage
-    and no ridge it is scikit-learn's ``QuadraticDiscriminantAnalysis``. Batches, weights, sparse
-    samples, missing entries and given moments are supported. Classes count by their weight.
+    Classes are Gaussian, with covariances ``(1 - s) S_c + s S + r I``: S_c is the covariance of
+    class c, S the pooled covariance, s the shrinkage, and r the ridge. Shrinkage 1 is `FisherLDA`;
+    without shrinkage and ridge it is scikit-learn's ``QuadraticDiscriminantAnalysis``. Batches,
+    weights, sparse samples, missing entries and given moments are supported. Classes count by their
+    weight.
 
     Parameters
     ----------
     shrinkage : float in [0, 1] or "auto", default="auto"
-        Share of the pooled covariance. "auto": for each class the estimated squared error of S_c,
-        if classes are Gaussian, over its squared distance from S; 1 for a class of one sample.
+        Share of the pooled covariance. "auto": for each class, the estimated squared error of S_c
+        for Gaussian classes, over its squared distance from S; 1 for a class of one sample.
     ridge : float >= 0, default=1e-3
         Multiple of the mean eigenvalue of S that is added to all diagonals. 0 makes predictions
         invariant to invertible linear maps of the samples, and needs nonsingular covariances.
@@ -93,7 +93,7 @@ class QuadraticDiscriminant(FromLogits, ClassifierMixin, OfMomentsOfClasses):
     moments_ : ClassMoments
         Moments of the classes.
     completion_ : GaussianImputer
-        The Gaussian that missing entries are completed by; only if the samples of `fit` had some.
+        The Gaussian that completes missing entries; only if `fit` had some.
     n_features_in_ : int
         Number of input features, d.
     feature_names_in_ : (d,) array of str
@@ -193,12 +193,12 @@ class QuadraticDiscriminant(FromLogits, ClassifierMixin, OfMomentsOfClasses):
 def class_gaussians(
     moments: ClassMoments, shrinkage: float | str, ridge: float, scale: str
 ) -> ClassGaussians:
-    """Estimate the Gaussians of two classes or more, whose covariances must not be singular."""
+    """Gaussians of at least two classes; SingularDenominatorError for a singular covariance."""
     check_two_labels(moments.active_classes)
     column_scale = settle_scale(moments, scale, None).column_scale
     span = span_of(moments, column_scale, about_mean=True)
     if span is not None:
-        # In coordinates of the span; beyond it, all covariances are the ridge alone.
+        # Solve in coordinates of the span; outside the span, all covariances are the ridge.
         inner = _class_gaussians(span.moments, shrinkage, ridge, np.ones(span.basis.shape[1]), span)
         means = np.zeros((len(moments.classes_), len(column_scale)))
         for place, label in enumerate(moments.classes_.tolist()):
@@ -224,7 +224,7 @@ def _class_gaussians(
     d = r if span is None else len(span.origin)
     unit = matrices.noise_unit(within, pooled, column_scale) / d
     if not unit > 0:
-        raise SingularDenominatorError("X: expected a column that varies, got constant ones alone")
+        raise SingularDenominatorError("X: expected a column that varies, got constant ones only")
     common = within + ridge * unit * np.eye(r)
     root = _root(common, "the pooled", ridge) if shrinkage == "auto" else None
     weights = np.array([moments.weight(c) for c in labels])
@@ -251,7 +251,7 @@ def _class_gaussians(
 
 
 def _without_rounding(covariance: Array, size: Array) -> Array:
-    """The covariance with zeros for columns of this size whose deviation is rounding alone."""
+    """The covariance with zeros for columns of this size that are constant up to rounding."""
     deviation = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     rounding = is_rounding(deviation, size)
     return np.where(rounding | rounding[:, None], 0.0, covariance)
@@ -260,10 +260,10 @@ def _without_rounding(covariance: Array, size: Array) -> Array:
 def _share(own: Array, weight: float, root: Array, d: int) -> float:
     """Share of the target that minimises the expected squared error, in the target's coordinates.
 
-    With A the covariance there, of n rows, the target is I. The expected squared error of A is
-    ``(tr(T)^2 + tr(T^2)) / n`` for Gaussian rows of covariance T. Put for T, A is too small where
-    rows are few, and I where the class's true covariance is larger: the larger one counts. All are
-    d x d; beyond the span in which A is given, it is zero.
+    There the target is I. For n Gaussian samples of covariance T, the expected squared error of the
+    covariance A is ``(tr(T)^2 + tr(T^2)) / n``. As an estimate of T, A is too small with few
+    samples, and I is too small if the class has a larger covariance; the larger error is used.
+    Matrices are (d, d); A is zero outside the span in which it is given.
     """
     half = solve_triangular(root, own, lower=True)
     white = solve_triangular(root, half.T, lower=True)
@@ -275,7 +275,7 @@ def _share(own: Array, weight: float, root: Array, d: int) -> float:
 
 
 def _root(matrix: Array, whose: str, ridge: float) -> Array:
-    """Cholesky factor; an error where a column is one of others', but for rounding."""
+    """Cholesky factor; an error if columns are dependent up to rounding."""
     variances = np.diag(matrix)
     try:
         factor: Array = np.asarray(np.linalg.cholesky(matrix), dtype=np.float64)
@@ -285,6 +285,6 @@ def _root(matrix: Array, whose: str, ridge: float) -> Array:
     if not np.all(np.diag(factor) ** 2 > least * variances):
         raise SingularDenominatorError(
             f"ridge: expected one that makes {whose} covariance matrix positive definite, got "
-            f"{ridge:g}; 1e-3 would do, if samples of a class differ"
+            f"{ridge:g}; 1e-3 suffices, if samples of a class differ"
         )
     return factor

@@ -1,8 +1,8 @@
 """Relatives of GEM: directions that maximise a signal to noise ratio ``v^T S v / v^T N v``.
 
-Karampatziakis and Mineiro (2014), section 3 and Table 1, one class for each of its lines. All of
-them read S and N from `ClassMoments` and find their directions with `generalized_eigh`, scaled to
-``v^T N v = 1``. They differ in these two matrices only:
+Karampatziakis and Mineiro (2014), section 3 and Table 1; each line has a class. S and N come from
+`ClassMoments`, directions from `generalized_eigh`, scaled to ``v^T N v = 1``. The classes differ in
+these two matrices only:
 
 ======================== ============================ ===============================
 class                    signal S                     noise N
@@ -145,9 +145,9 @@ class VanishingComponents(RayleighPCA):
 
     These are the linear polynomials of vanishing component analysis: the directions of smallest
     variance, PCA with signal and noise swapped. They have unit length, not unit noise, and are
-    computed as the eigenvectors of N with the smallest eigenvalues. N may be singular. If all of a
-    null space is kept, or samples are few, the basis depends only on that space. scikit-learn has
-    no counterpart.
+    computed as the eigenvectors of N with the smallest eigenvalues. N may be singular. If the whole
+    null space is kept, or there are few samples, the basis depends on this space only. scikit-learn
+    has no counterpart.
 
     Parameters
     ----------
@@ -194,8 +194,8 @@ class VanishingComponents(RayleighPCA):
 class OrientedPCA(UnsupervisedRayleigh):
     """Directions of large signal and small noise: S = Cov[x] or E[x x^T], N = E[z z^T].
 
-    Use it where samples of the noise, or of distortions, are at hand. Tune `ridge`, then
-    `n_components`. User guide: :doc:`/guide/reduction`.
+    Use it with samples of the noise or of distortions. Tune `ridge`, then `n_components`. User
+    guide: :doc:`/guide/reduction`.
 
     The noise is given by samples `z` in `fit` and `partial_fit`, such as differences between
     distorted samples and their originals, or by its matrix. Without either, N = I and the result is
@@ -307,7 +307,7 @@ class OrientedPCA(UnsupervisedRayleigh):
             The estimator itself.
         """
         with unchanged_on_error(self):
-            self._take(X, sample_weight, first=True, noise=noise)
+            self._accumulate(X, sample_weight, first=True, noise=noise)
             _ = self._solution
         return self
 
@@ -323,7 +323,7 @@ class OrientedPCA(UnsupervisedRayleigh):
         Parameters
         ----------
         X, y, sample_weight, noise
-            As in `fit`. Only some of the batches need to have noise.
+            As in `fit`. Batches may lack noise.
 
         Returns
         -------
@@ -331,7 +331,7 @@ class OrientedPCA(UnsupervisedRayleigh):
             The estimator itself.
         """
         with unchanged_on_error(self):
-            self._take(X, sample_weight, first=not hasattr(self, "moments_"), noise=noise)
+            self._accumulate(X, sample_weight, first=not hasattr(self, "moments_"), noise=noise)
         return self
 
     def fit_moments(
@@ -362,13 +362,13 @@ class OrientedPCA(UnsupervisedRayleigh):
             super().fit_moments(moments)
         return self
 
-    def _take(
+    def _accumulate(
         self, X: Any, sample_weight: ArrayLike | None, *, first: bool, noise: Any = None
     ) -> None:
-        with_rows = self._checked(X, sample_weight, first)
+        with_samples = self._checked(X, sample_weight, first)
         before = None if first else self.noise_moments_
         self.noise_moments_ = self._with_noise(noise, before)
-        self._keep_moments(with_rows())
+        self._keep_moments(with_samples())
 
     def _with_noise(self, noise: Any, before: ClassMoments | None) -> ClassMoments | None:
         if self.noise_matrix is not None:
@@ -376,7 +376,7 @@ class OrientedPCA(UnsupervisedRayleigh):
         if noise is None:
             return before
         self._check_alone("noise")
-        # Moments from elsewhere have classes of their own: any of them will do.
+        # Given moments may have any classes: noise is added to the first class.
         label = 0 if before is None else before.classes_[0]
         result = self._noise_moments(noise, label)
         if result.n_features_in_ != self.n_features_in_:
@@ -394,7 +394,7 @@ class OrientedPCA(UnsupervisedRayleigh):
 
     def _check_alone(self, name: str) -> None:
         if self.noise_matrix is not None:
-            raise ValueError(f"{name}: expected None beside a noise_matrix, got one")
+            raise ValueError(f"{name}: expected None with a noise_matrix, got one")
 
     def _pencil_of(self) -> matrices.PencilOf:
         noise: Any = self.noise_moments_

@@ -1,4 +1,4 @@
-"""Minima and certificates over balls, dominance, and Gaussians of prefixes."""
+"""Minima and certificates over balls, dominance over balls and boxes, conditional Gaussians."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""Which class dominates over balls and boxes: the core's batches, with arrays made ready."""
+"""The class whose discriminant dominates over balls and boxes, for batches of points."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class SeparableClasses:
     def dominating(
         self, points: _Float64s, widths: _Float64s, radii: _Float64s, shape: str, n_threads: int
     ) -> npt.NDArray[np.int32]:
-        """(n,): the class that dominates over ``point + width * u``, or -1.
+        """The class (n,) that dominates over ``point + width * u``, or -1.
 
         u is in the ball or box of the radius.
         """
@@ -44,7 +44,7 @@ class SeparableClasses:
     def radii(
         self, points: _Float64s, widths: _Float64s, limits: _Float64s, shape: str, n_threads: int
     ) -> _Float64s:
-        """(n,): largest radii, up to the limits, at which the class of the point dominates."""
+        """Largest radii (n,), up to the limits, at which the class of the point dominates."""
         given = _ready(points), _ready(widths), _ready(limits), _ready(self.offsets)
         return core.dominance_radii(*given, *self._parts(), shape, n_threads)
 

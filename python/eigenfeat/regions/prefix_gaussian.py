@@ -1,4 +1,4 @@
-"""Nested conditional Gaussians: one Cholesky factor, and everything that prefixes need of it."""
+"""Conditional Gaussians given the first entries, from one Cholesky factor."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _Float64s = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class PrefixGaussian:
-    """x ~ N(mean, L L^T) in some order of its entries, and features ``y = B^T x + b`` of it.
+    """x ~ N(mean, L L^T) with permuted entries, and its features ``y = B^T x + b``.
 
     Given the first t entries of x in that order, y is Gaussian with mean
     ``feature_mean + gains[:t].T @ e`` and covariance ``gains[t:].T @ gains[t:]``, where ``e`` are
@@ -30,11 +30,13 @@ class PrefixGaussian:
     Attributes
     ----------
     factor : (d, d) array
-        L, of the permuted covariance.
+        L, the Cholesky factor of the permuted covariance.
     mean : (d,) array
-        Permuted.
+        Permuted mean.
     gains : (d, ell) array
+        ``L^T B``.
     feature_mean : (ell,) array
+        Mean of y.
     """
 
     factor: _Float64s
@@ -52,7 +54,7 @@ class PrefixGaussian:
         order: npt.NDArray[np.intp] | None,
         n_threads: int,
     ) -> PrefixGaussian | None:
-        """Factorise; None where the covariance is not positive definite to working precision.
+        """Factorise; None if the covariance is not positive definite to working precision.
 
         `features` are B (d, ell) and b (ell,), in the order of x; None means ``y = x``.
         """
@@ -76,62 +78,62 @@ class PrefixGaussian:
         feature_mean: _Float64s,
         order: npt.NDArray[np.intp] | None = None,
     ) -> PrefixGaussian:
-        """The same Gaussian with other features."""
+        """This Gaussian with other features."""
         columns = np.ascontiguousarray(B if order is None else B[order])
         gains = core.prefix_gains(self.factor, columns, self.n_threads)
         return self.with_gains(gains, feature_mean)
 
     def with_gains(self, gains: _Float64s, feature_mean: _Float64s) -> PrefixGaussian:
-        """The same Gaussian with gains that are known."""
+        """This Gaussian with given gains."""
         mean = np.ascontiguousarray(feature_mean)
         return PrefixGaussian(self.factor, self.mean, gains, mean, self.n_threads)
 
     @property
     def nbytes(self) -> int:
-        """Memory of the arrays, the tables of variances and eigenvalues among them."""
+        """Memory of the arrays, including the tables of variances and eigenvalues."""
         return int(self.factor.nbytes + 3 * self.gains.nbytes)
 
     def innovations(self, rows: _Float64s, t: int) -> _Float64s:
-        """(n, t) innovations of permuted rows; entries from t on are not read."""
+        """Innovations (n, t) of permuted samples; entries from t on are not read."""
         rows = np.ascontiguousarray(rows)
         return core.prefix_innovations(self.factor, self.mean, rows, t, self.n_threads)
 
     def means(self, innovations: _Float64s, steps: ArrayLike) -> _Float64s:
-        """(n, p, ell) feature means after each of `steps` entries."""
+        """Feature means (n, p, ell) after each of `steps` entries."""
         at = _steps(steps)
         return core.prefix_means(self.gains, self.feature_mean, innovations, at, self.n_threads)
 
     def log_densities(self, innovations: _Float64s, steps: ArrayLike) -> _Float64s:
-        """(n, p) log densities of the first entries."""
+        """Log densities (n, p) of the first entries."""
         return core.prefix_log_densities(self.factor, innovations, _steps(steps), self.n_threads)
 
     @cached_property
     def variance_table(self) -> _Float64s:
-        """(d + 1, ell): the variances after any number of entries, computed once."""
+        """Variances (d + 1, ell) after any number of entries, computed once."""
         return self.variances(np.arange(len(self.mean) + 1))
 
     def correlation_eigenvalues(self, t: int) -> _Float64s:
-        """(ell,): of the features' correlation given t entries, ascending, computed once.
+        """Eigenvalues (ell,) of the features' correlation given t entries, ascending, cached.
 
-        Features without variance count as uncorrelated with all, of variance 0.
+        Features without variance have eigenvalue 0.
         """
         if t not in self._eigenvalues:
             variances = self.variance_table[t]
-            some = np.flatnonzero(variances > 0)
+            varying = np.flatnonzero(variances > 0)
             values = np.zeros(len(variances))
-            if len(some):
-                values[-len(some) :] = np.linalg.eigvalsh(self._correlation(t, some))
+            if len(varying):
+                values[-len(varying) :] = np.linalg.eigvalsh(self._correlation(t, varying))
             self._eigenvalues[t] = np.maximum(values, 0.0)
         return self._eigenvalues[t]
 
     def correlation_moments(self, t: int) -> _Float64s:
-        """(3,): the eigenvalues' sum, Euclidean length, and a bound of the largest."""
+        """Sum, Euclidean length, and a bound of the largest of the eigenvalues, (3,)."""
         if t not in self._moments:
-            some = np.flatnonzero(self.variance_table[t] > 0)
-            correlation = self._correlation(t, some)
+            varying = np.flatnonzero(self.variance_table[t] > 0)
+            correlation = self._correlation(t, varying)
             length = np.sqrt((correlation**2).sum())
             rows = np.abs(correlation).sum(axis=1).max(initial=0.0)  # Gershgorin
-            self._moments[t] = np.array([len(some), length, min(length, rows)])
+            self._moments[t] = np.array([len(varying), length, min(length, rows)])
         return self._moments[t]
 
     @cached_property
@@ -142,8 +144,8 @@ class PrefixGaussian:
     def _moments(self) -> dict[int, _Float64s]:
         return {}
 
-    def _correlation(self, t: int, some: npt.NDArray[np.intp]) -> _Float64s:
-        covariance = self.covariances(t)[0][np.ix_(some, some)]
+    def _correlation(self, t: int, columns: npt.NDArray[np.intp]) -> _Float64s:
+        covariance = self.covariances(t)[0][np.ix_(columns, columns)]
         spread = np.sqrt(np.diagonal(covariance))
         return np.asarray(covariance / spread[:, None] / spread)
 
@@ -155,22 +157,22 @@ class PrefixGaussian:
         means: _Float64s,
         log_densities: _Float64s,
     ) -> None:
-        """Entry t of n rows: moves their (n, d) innovations, (n, ell) means and (n,) densities."""
+        """Add entry t of n samples to innovations (n, d), means (n, ell) and densities (n,)."""
         state = innovations, means, log_densities
         core.prefix_step(self.factor, self.mean, self.gains, t, samples, *state, self.n_threads)
 
     def covariances(self, steps: ArrayLike) -> _Float64s:
-        """(p, ell, ell) feature covariances."""
+        """Feature covariances (p, ell, ell)."""
         return core.prefix_covariances(self.gains, _steps(steps), self.n_threads)
 
     def variances(self, steps: ArrayLike) -> _Float64s:
-        """(p, ell): their diagonals."""
+        """Feature variances (p, ell)."""
         return core.prefix_variances(self.gains, _steps(steps))
 
 
 def _affine(features: tuple[_Float64s, _Float64s], mean: _Float64s) -> _Float64s:
     B, b = features
-    # einsum adds up in an order of its own, whatever the number of BLAS threads
+    # einsum adds in an order that does not depend on the number of BLAS threads
     return np.asarray(np.einsum("ij,i->j", B, mean) + b)
 
 

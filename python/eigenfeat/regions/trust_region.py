@@ -57,7 +57,7 @@ class BallMinimum:
     residual: Any
     iterations: Any
 
-    def _only(self) -> BallMinimum:
+    def _first(self) -> BallMinimum:
         return BallMinimum(
             float(self.value[0]),
             self.x[0],
@@ -88,7 +88,7 @@ class SignCertificate:
     upper: Any
     passes: Any
 
-    def _only(self) -> SignCertificate:
+    def _first(self) -> SignCertificate:
         numbers = float(self.lower[0]), float(self.upper[0])
         return SignCertificate(int(self.sign[0]), *numbers, int(self.passes[0]))
 
@@ -170,7 +170,7 @@ def trust_region_minimum(
         residual=minima.residuals,
         iterations=minima.iterations,
     )
-    return result._only() if problem.single else result
+    return result._first() if problem.single else result
 
 
 def certified_sign(
@@ -218,7 +218,7 @@ def certified_sign(
         problem.A, problem.g, problem.constant, problem.radius, threads.resolve(n_threads)
     )
     result = SignCertificate(found.verdicts, found.lower, found.upper, found.passes)
-    return result._only() if problem.single else result
+    return result._first() if problem.single else result
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,7 +234,7 @@ def _problem(A: Any, g: Any, radius: Any, constant: Any, diagonal: bool) -> _Pro
     diagonal = check_flag(diagonal, "diagonal")
     vectors = {"g": g, "radius": radius, "constant": constant}
     slopes, radii, constants = (_finite(value, name) for name, value in vectors.items())
-    # Of dense matrices symmetric_matrices looks at every entry anyway.
+    # `symmetric_matrices` checks the entries of dense matrices.
     a = _finite(A, "A") if diagonal else real_array(A, "A", np.dtype(np.float64))
     axes = 1 if diagonal else 2
     d = a.shape[-1] if a.ndim else 0

@@ -87,7 +87,7 @@ def test_gradient_by_differences(rows, rng, m):
 def test_the_search_reaches_a_stationary_point(rows, rng):
     X, y = rows
     objective, _ = problem(X, y)
-    options = {"max_iter": 3000, "say": lambda text: None}
+    options = {"max_iter": 3000, "log": lambda text: None}
     found = minimise(objective, orthonormal(rng, 10, 2), tol=1e-5, **options)
     assert found.reason == "converged"
     B = found.point
@@ -103,7 +103,7 @@ def test_the_search_reaches_a_stationary_point(rows, rng):
 def test_rounding_ends_a_search_without_tolerance(rows, rng):
     X, y = rows
     objective, _ = problem(X, y)
-    options = {"max_iter": 20000, "say": lambda text: None}
+    options = {"max_iter": 20000, "log": lambda text: None}
     found = minimise(objective, orthonormal(rng, 10, 1), tol=0.0, **options)
     assert found.reason == "precision"
     assert found.gradient_norm < 1e-6
