@@ -383,7 +383,7 @@ def test_noise_errors(rows):
         OrientedPCA(noise_matrix=np.eye(5)).fit(X)
     with pytest.raises(ValueError, match="noise_matrix: expected symmetric"):
         OrientedPCA(noise_matrix=np.triu(np.ones((6, 6)))).fit(X)
-    with pytest.raises(ValueError, match="noise: expected None beside a noise_matrix"):
+    with pytest.raises(ValueError, match="noise: expected None with a noise_matrix"):
         OrientedPCA(noise_matrix=np.eye(6)).fit(X, noise=X)
     with pytest.raises(ValueError, match="noise_moments: expected 6 columns, got 5"):
         OrientedPCA().fit_moments(moments, ClassMoments().update(X[:, 1:], y))
