@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
@@ -10,7 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from eigenfeat._base.labels import check_two_labels, plain_labels
 from eigenfeat._base.validation import FLOATS, is_table
 from eigenfeat.expansion.features import ExpandedFeatures
-from eigenfeat.samples.blocks import RowBlocks
+from eigenfeat.samples.blocks import Block, RowBlocks
 from eigenfeat.samples.completion import ALLOW_NAN
 from eigenfeat.samples.estimator import (
     encoded_names,
@@ -27,7 +27,7 @@ from eigenfeat.samples.weights import class_weighted, weighted_rows
 if TYPE_CHECKING:
     from eigenfeat._base.types import ClassWeight
 
-__all__ = ["input_options", "prepare"]
+__all__ = ["input_options", "keep_source", "prepare", "read_blocks"]
 
 
 def prepare(
@@ -80,14 +80,8 @@ def prepare(
         check_two_labels(X.classes)
         return X
     whole = None
-    if isinstance(X, RowBlocks) and y is None and sample_weight is None:
-        encodes = getattr(estimator, "categorical_features", None) is not None
-        whole = X.table() if encodes else None
-    if whole is not None:
-        blocks = cast("RowBlocks", X)
-    elif not isinstance(X, ExpandedFeatures):
-        blocks = given_blocks(X, y, sample_weight, estimator=estimator)
-        whole = None if blocks is None else blocks.in_memory()
+    if not isinstance(X, ExpandedFeatures):
+        blocks, whole = read_blocks(estimator, X, y, sample_weight)
     samples: LabelledSamples
     if blocks is not None and (whole is None or whole.y is None or not len(whole)):
         samples = scan_blocks(
@@ -105,10 +99,7 @@ def prepare(
             X, y, sample_weight = whole.X, whole.y, whole.weight
         X, y = _checked(estimator, X, y, sample_weight, input_options(X, allows_missing, small))
         if blocks is not None and whole is not None:
-            if is_table(whole.X):
-                keep_layout(estimator, blocks)
-            else:
-                keep_columns(estimator, blocks, X.shape[1])
+            keep_source(estimator, blocks, whole)
         check_classification_targets(y)
         X, y, weight = weighted_rows(X, y, sample_weight)
         weight = class_weighted(class_weight, y, weight)
@@ -118,6 +109,30 @@ def prepare(
     check_two_labels(samples.classes)
     keep_completion(estimator, samples.completion)
     return samples
+
+
+def read_blocks(
+    estimator: Any, X: Any, y: Any, sample_weight: Any
+) -> tuple[RowBlocks | None, Block | None]:
+    """Blocks of samples as an estimator reads them, and all samples as one block if they are small.
+
+    Both are None for samples that are not in blocks.
+    """
+    if isinstance(X, RowBlocks) and y is None and sample_weight is None:
+        encodes = getattr(estimator, "categorical_features", None) is not None
+        whole = X.table() if encodes else None
+        if whole is not None:
+            return X, whole
+    blocks = given_blocks(X, y, sample_weight, estimator=estimator)
+    return blocks, None if blocks is None else blocks.in_memory()
+
+
+def keep_source(estimator: Any, blocks: RowBlocks, whole: Block) -> None:
+    """Set an estimator's attributes of the blocks whose samples it was fitted to as one block."""
+    if is_table(whole.X):
+        keep_layout(estimator, blocks)
+    else:
+        keep_columns(estimator, blocks, whole.X.shape[1])
 
 
 def input_options(X: Any, allows_missing: bool = True, small: bool = True) -> dict[str, Any]:

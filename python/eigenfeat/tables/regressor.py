@@ -15,8 +15,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._base.types import Codes, Labels, RandomState, Weights
+from eigenfeat._base.types import Codes, Labels, RandomState, Rows, Weights
 from eigenfeat._base.validation import FLOATS, check_number, show
+from eigenfeat.samples.blocks import RowBlocks
 from eigenfeat.samples.completion import completed
 from eigenfeat.samples.dask_blocks import is_collection
 from eigenfeat.samples.estimator import (
@@ -30,6 +31,8 @@ from eigenfeat.samples.estimator import (
     validate_columns,
     with_steps,
 )
+from eigenfeat.samples.out_of_core import over_blocks
+from eigenfeat.samples.prepare import keep_source, read_blocks
 from eigenfeat.samples.targets import output_deviations
 from eigenfeat.samples.weights import weighted_rows
 from eigenfeat.tables.intervals import ResidualSpread
@@ -145,15 +148,17 @@ class TableRegressor(Iterative, Verbose, MultiOutputMixin, RegressorMixin, BaseE
         self.verbose = verbose
 
     @with_steps
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Weights = None) -> TableRegressor:
+    def fit(
+        self, X: Rows | RowBlocks, y: ArrayLike | None = None, sample_weight: Weights = None
+    ) -> TableRegressor:
         """Fit the views and their weights.
 
         Parameters
         ----------
-        X : (n, d) array-like or data frame
-            Samples; NaN is a missing entry.
+        X : (n, d) array-like, data frame or RowBlocks
+            Samples; NaN is a missing entry. Rows of files are read into memory.
         y : (n,) or (n, q) array-like
-            Finite targets.
+            Finite targets; None with blocks, which contain targets and weights.
         sample_weight : (n,) array-like, optional
             Nonnegative weights of the samples. A constant factor changes nothing.
 
@@ -197,13 +202,15 @@ class TableRegressor(Iterative, Verbose, MultiOutputMixin, RegressorMixin, BaseE
             self.out_of_fold_prediction_ = outputs
         return self
 
-    def predict(self, X: ArrayLike) -> Labels:
+    @over_blocks
+    def predict(self, X: Rows | RowBlocks) -> Labels:
         """Predict targets.
 
         Parameters
         ----------
-        X : (n, d) array-like or data frame
-            Samples, with missing entries only if `fit` had some.
+        X : (n, d) array-like, data frame or RowBlocks
+            Samples, with missing entries only if `fit` had some. For blocks, an iterator over the
+            results of the blocks is returned.
 
         Returns
         -------
@@ -305,7 +312,18 @@ class TableRegressor(Iterative, Verbose, MultiOutputMixin, RegressorMixin, BaseE
     ) -> tuple[Samples, Codes, tuple[int, ...]]:
         """Check samples; return those with weight, their indices, and the shape of the targets."""
         options = _OPTIONS | {"multi_output": True, "y_numeric": True}
+        blocks, whole = read_blocks(self, X, y, sample_weight)
+        if whole is not None:
+            X, y, sample_weight = whole.X, whole.y, whole.weight
+        elif blocks is not None:
+            raise ValueError(
+                f"X: expected samples that fit into memory, got {type(X).__name__}, which is read "
+                "in blocks; fit to an array or a data frame, as Dask's compute returns, or set the "
+                "`memory` of rows of files"
+            )
         X, y = validate_columns(self, X, _numbers(y), sample_weight, reset=True, **options)
+        if blocks is not None and whole is not None:
+            keep_source(self, blocks, whole)
         shape = y.shape
         X, kept, weight = weighted_rows(X, np.arange(len(X)), sample_weight)
         if len(X) < 2:
