@@ -148,11 +148,10 @@ def _drawn(parts: list[Any], most: int) -> tuple[Any, Any, Any]:
 
 
 def remember_files(model: Any, rows: FileRows) -> None:
-    """Let a fitted model know the contents of the files of its fit, by sizes and checksums."""
+    """Let a fitted model know the files of its fit: number of rows, sizes and checksums."""
     layout = getattr(model, "file_layout_", None) or {}
-    model.file_layout_ = layout | {
-        "files": [[size, _checksum(path)] for path, size in _sizes(rows)]
-    }
+    files = [[size, _checksum(path)] for path, size in _sizes(rows)]
+    model.file_layout_ = layout | {"files": files, "rows": rows.n_rows}
 
 
 def seen_in_fit(model: Any, rows: FileRows) -> bool | None:

@@ -14,36 +14,70 @@ import numpy as np
 
 from eigenfeat._base.saved_files import META, FileFormatError, read_arrays
 from eigenfeat._base.validation import show
-from eigenfeat.cli.files import listed
+from eigenfeat.cli.files import listed, opened_with_model, predicts_numbers, some_rows
 from eigenfeat.cli.moments import KIND, read_checkpoint
-from eigenfeat.cli.output import Output
+from eigenfeat.cli.output import Output, UsageError
 from eigenfeat.io.opening import described, format_of
 from eigenfeat.io.saving import SCHEMA, load
 from eigenfeat.moments.class_moments import ClassMoments
+from eigenfeat.report.card import columns_by_kind, why_unused
+from eigenfeat.report.columns import column_importances
+from eigenfeat.report.evidence import quietly
 
-__all__ = ["inspect", "plain"]
+__all__ = ["inspect", "plain", "saved_versions"]
 
-_MOST = 12  # columns, classes or lines of parameters that are listed
+_MOST = 10  # columns, classes or lines of parameters that are listed
 _WIDTH = 92  # characters of a line of parameters
+_MOST_ROWS = 20_000  # of which importances are measured
+_FORMAT_OPTIONS = (
+    *("format", "delimiter", "header", "encoding", "decimal", "comment", "keep_default_na"),
+)
 
 
 def inspect(options: SimpleNamespace) -> int:
-    """Print what is in a file."""
-    given = vars(options).copy()
-    path, as_json = given.pop("file"), given.pop("json")
+    """Print what is in a file; of a model with rows also the importances of their columns."""
+    path = options.file
     if path.is_dir():
         raise IsADirectoryError(21, "expected one file, got a folder of them", str(path))
     summary: dict[str, Any] = {"file": str(path), "bytes": path.stat().st_size}
     members = _members(path)
-    if options.format is not None or not (members & {META, SCHEMA} or format_of(path) is None):
-        given["na_values"] = tuple(listed(given["na_values"]))
-        summary |= described(path, **given)
+    if options.data and SCHEMA not in members:
+        raise UsageError(f"DATA: expected none beside {path}, which is no model")
+    saved = {META, SCHEMA} & members
+    if not saved and (options.format is not None or format_of(path) is not None):
+        given = {name: getattr(options, name) for name in _FORMAT_OPTIONS}
+        summary |= described(path, **given, na_values=tuple(listed(options.na_values)))
     elif META in members:
         summary |= _moments(path)
     else:
-        summary |= {"kind": "model", **_estimator(load(path)), **_versions(path)}
-    Output("inspect", as_json, None).result(summary, "\n".join(_lines(summary.copy())))
+        summary |= {"kind": "model", **_estimator(load(path))}
+        versions = saved_versions(path)
+        summary |= {"versions": versions} if versions else {}
+    output = Output("inspect", options.json, None)
+    if options.data:
+        summary |= _importances(options, output)
+    output.result(summary, "\n".join(_lines(summary.copy())))
     return 0
+
+
+def _importances(options: SimpleNamespace, output: Output) -> dict[str, Any]:
+    """Permutation importances of the columns of labelled rows."""
+    options.model, options.threads = options.file, None
+    model, rows = opened_with_model(options, "predict", labelled=True)
+    X, y, _ = some_rows(rows, _MOST_ROWS, output)
+    names = getattr(model, "feature_names_in_", None)
+    names = [f"column {j}" for j in range(X.shape[1])] if names is None else list(map(str, names))
+    if not predicts_numbers(model):
+        known = np.isin(y, model.classes_)
+        X, y = X[known], y[known]
+    with quietly():
+        found, unit = column_importances(model, X, y, names)
+    return {
+        "importances_from": f"{len(y):,} rows, {unit}",
+        "importances": [
+            {"name": one.name, "importance": one.value, "deviation": one.deviation} for one in found
+        ],
+    }
 
 
 def _members(path: Path) -> set[str]:
@@ -83,12 +117,12 @@ def _moments(path: Path) -> dict[str, Any]:
     }
 
 
-def _versions(path: Path) -> dict[str, Any]:
+def saved_versions(path: Path) -> dict[str, str]:
     """The versions that wrote a model, which has been loaded."""
     with zipfile.ZipFile(path) as archive:
         schema = archive.read(SCHEMA) if SCHEMA in archive.namelist() else b"{}"
     versions = json.loads(schema).get("_versions")
-    return {"versions": versions} if isinstance(versions, dict) else {}
+    return versions if isinstance(versions, dict) else {}
 
 
 def _estimator(model: Any) -> dict[str, Any]:
@@ -102,11 +136,20 @@ def _estimator(model: Any) -> dict[str, Any]:
             str(name): [str(one) for one in categories.texts]
             for name, categories in model.columns_.categories_.items()
         }
+    layout = getattr(model, "file_layout_", None) or {}
+    about |= {"rows_of_fit": layout["rows"]} if "rows" in layout else {}
+    if hasattr(model, "columns_"):
+        kinds, left_out = columns_by_kind(model)
+        about |= {"columns_by_kind": kinds, **({"left_out": left_out} if left_out else {})}
+    if hasattr(model, "views_"):
+        views = model.views_
+        about["views"] = {one.name: float(one.weight) for one in views if one.weight > 0}
+        about["unused_views"] = {one.name: why_unused(one.note) for one in views if not one.weight}
     names = {"n_features_in_": "features", "feature_names_in_": "feature_names"}
     names |= {"classes_": "classes"}
     for name in (*names, *vars(model)):
         value = getattr(model, name, None)
-        if name.startswith("_") or not name.endswith("_") or value is None:
+        if name.startswith("_") or not name.endswith("_") or value is None or name == "views_":
             continue
         if name in names:
             about[names[name]] = plain(np.asarray(value).tolist())
@@ -144,6 +187,17 @@ def _lines(described: dict[str, Any]) -> list[str]:
         elif name == "categories":
             title = "columns of categories"
             entries = [f"{key}: {len(all_)} ({_listed(all_, 50)})" for key, all_ in value.items()]
+        elif name == "importances":
+            entries = [
+                f"{c['importance']:+.4g} \u00b1 {c['deviation']:.2g}  {c['name']}" for c in value
+            ]
+        elif name == "views":
+            entries = [", ".join(f"{key} {weight:.2f}" for key, weight in value.items())]
+        elif name == "unused_views":
+            text = "; ".join(f"{key}: {why}" for key, why in value.items())
+            entries = textwrap.wrap(text, _WIDTH)
+        elif isinstance(value, str) and value.startswith("array of shape"):
+            continue  # which says little; JSON has it
         elif name == "classes" and value and isinstance(value[0], dict):
             title = f"{len(value)} classes"
             entries = [f"{c['label']!r}: weight {c['weight']:,.12g}" for c in value]

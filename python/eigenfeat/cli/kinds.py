@@ -149,12 +149,18 @@ def full_name(model: Any, name: str, flag: str) -> str:
 
 
 def suited(model: Any, full: str, value: Any) -> Any:
-    """The value, or the word none for a parameter that knows this choice but not None."""
+    """The value; for parameters that know these, the word none for None, and a list for A,B,..."""
     part, _, name = full.rpartition("__")
     owner = model.get_params()[part] if part else model
     allowed = getattr(owner, "_parameter_constraints", {}).get(name, [None])
+    if isinstance(value, str) and "," in value and {list, tuple} & {*filter(_is_type, allowed)}:
+        value = [literal(part) for part in value.split(",") if part.strip()]
     words = any("none" in getattr(one, "options", ()) for one in allowed)
     return "none" if value is None and words and None not in allowed else value
+
+
+def _is_type(allowed: object) -> bool:
+    return isinstance(allowed, type)
 
 
 # ---- values of parameters ------------------------------------------------------------------------

@@ -159,16 +159,22 @@ def moments() -> None:
 @_command(
     "inspect",
     click.argument("file", type=click.Path(path_type=Path)),
-    opt.format_options(),
+    opt.data_argument(required=False),
+    opt.data_options(),
     opt.json_option(),
-    examples="eigenfeat inspect rows.csv\neigenfeat inspect model.efm --json",
+    examples="""\
+eigenfeat inspect rows.csv
+eigenfeat inspect model.efm --json
+eigenfeat inspect model.efm test.csv --target kind""",
 )
 def inspect() -> None:
     """Describe a model, moments, a checkpoint or rows.
 
-    For a model: its class, parameters, columns, labels and what the fit has found; for moments and
-    checkpoints: labels, weights and position; for a file of rows: its columns, types and, if the
-    format stores it, the number of rows.
+    For a model: its class, parameters, columns, labels and what the fit has found; with labelled
+    rows of DATA, that the fit has not seen, also by how much its predictions get worse if a column
+    gets its values from other rows (permutation importance). For moments and checkpoints: labels,
+    weights and position; for a file of rows: its columns, types and, if the format stores it, the
+    number of rows.
     """
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import time
+from datetime import datetime
+from pathlib import Path
 from types import SimpleNamespace
 
 from eigenfeat.cli.files import (
@@ -13,9 +15,19 @@ from eigenfeat.cli.files import (
     seen_in_fit,
     some_rows,
 )
+from eigenfeat.cli.inspect import saved_versions
 from eigenfeat.cli.output import Output, UsageError
 
 __all__ = ["report"]
+
+
+def _model_file(path: str) -> str:
+    """Name of a model's file, its size, its date, and the version that wrote it."""
+    status = os.stat(path)
+    day = datetime.fromtimestamp(status.st_mtime).date().isoformat()
+    versions = saved_versions(Path(path))
+    by = f" by eigenfeat {versions['eigenfeat']}" if "eigenfeat" in versions else ""
+    return f"{path} ({status.st_size:,} bytes, written on {day}{by})"
 
 
 def report(options: SimpleNamespace) -> int:
@@ -28,7 +40,7 @@ def report(options: SimpleNamespace) -> int:
     X, y, n = some_rows(rows, options.max_rows, output)
     drawn = "" if len(y) == n else f" ({len(y):,} drawn at random from {n:,})"
     sources = {
-        "Model": f"{options.model} ({os.path.getsize(options.model):,} bytes)",
+        "Model": _model_file(options.model),
         "Rows": ", ".join(map(str, getattr(options, "named", options.data))) + drawn,
     }
     from eigenfeat.report import write_report

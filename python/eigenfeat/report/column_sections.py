@@ -95,8 +95,8 @@ def _draw(ax: Any, evidence: Evidence, effect: Effect) -> None:
     for code in shown:
         colour, marker = class_style(code)
         label = None if evidence.regression else short(names[code], 12)
-        style = "-" if effect.numeric else ""
-        ax.plot(at, effect.means[:, code], style, marker=marker, ms=4, color=colour, label=label)
+        style = "-" if effect.numeric else "none"
+        ax.plot(at, effect.means[:, code], ls=style, marker=marker, ms=4, color=colour, label=label)
     if not effect.numeric:
         texts = [short(str(value), 12) for value in effect.values]
         ax.set_xticks(range(len(texts)), texts, rotation=90 if len(texts) > 4 else 0)

@@ -144,10 +144,12 @@ class ClassificationMeasures:
 
         The measures that a constant prediction cannot make look good come first.
         """
-        rows = [("balanced accuracy", self.balanced_accuracy, self.chance, "any constant")]
+        rows = [
+            ("balanced accuracy", self.balanced_accuracy, self.chance, "any constant prediction")
+        ]
         if self.auc is not None:
             over = "" if len(self.by_class) == 2 else ", mean of the classes"
-            rows.append((f"AUC{over}", self.auc, 0.5, "any constant"))
+            rows.append((f"AUC{over}", self.auc, 0.5, "any constant prediction"))
         is_rare = self.base_rate < 0.5 * self.chance or len(self.by_class) == 2
         if self.average_precision is not None and is_rare:
             name = f"average precision of {show(self.rarest, 24)}"
@@ -187,9 +189,9 @@ class RegressionMeasures:
     def verdict(self, unit: str = "samples") -> str:
         """Say in a sentence how the predictions compare with the mean; see above."""
         better = self.root_mean_squared_error < self.mean_root_mean_squared_error
-        start = "" if better else "No better than the mean: "
+        start = "Root" if better else "No better than the mean: root"
         return (
-            f"{start}root mean squared error {self.root_mean_squared_error:.6g} in "
+            f"{start} mean squared error {self.root_mean_squared_error:.6g} in "
             f"{self.n_samples:,} {unit}; the mean has {self.mean_root_mean_squared_error:.6g}."
         )
 

@@ -28,6 +28,8 @@ def regression_sections(evidence: Evidence) -> dict[str, Html | None]:
 
 
 def _predictions(evidence: Evidence) -> Html:
+    from matplotlib.ticker import MaxNLocator
+
     drawn = evidence.drawn(_MAX_POINTS)
     figure = new_figure(5.6, 5.0)
     ax = figure.subplots()
@@ -38,6 +40,8 @@ def _predictions(evidence: Evidence) -> Html:
         line_kwargs={"color": "#5b6875"},
     )
     ax.set(xlabel="prediction", ylabel="true value")
+    for axis in (ax.xaxis, ax.yaxis):  # in place of ticks at odd numbers
+        axis.set_major_locator(MaxNLocator(6))
     plain(ax, grid="both")
     caption = f"{len(drawn.true):,} samples; on the line, predictions are exact."
     return picture(figure, caption)
@@ -53,6 +57,7 @@ def _residuals(evidence: Evidence) -> Html:
     left.set(xlabel="prediction", ylabel="true value minus prediction")
     right.hist(residuals, bins=30, color="#9aa5b1")
     right.set(xlabel="true value minus prediction", ylabel="samples")
+    left.locator_params(axis="x", nbins=6)
     plain(left, right, grid="y")
     low, *_, high = np.quantile(residuals, _QUANTILES)
     text = (

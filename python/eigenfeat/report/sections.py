@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.calibration import CalibrationDisplay, calibration_curve
+from sklearn.calibration import CalibrationDisplay
 from sklearn.metrics import ConfusionMatrixDisplay
 
 from eigenfeat._base.validation import show
@@ -30,9 +30,10 @@ from eigenfeat.plotting.figures import (
     short,
     short_tau,
 )
-from eigenfeat.report.card import model_card
+from eigenfeat.report.card import model_card, why_unused
 from eigenfeat.report.column_sections import column_sections
 from eigenfeat.report.evidence import Evidence, quietly, standard_error
+from eigenfeat.report.held_out import taken
 from eigenfeat.report.html import Html, bar, cards, escaped, paragraph, picture, table
 from eigenfeat.report.measures import ClassificationMeasures
 from eigenfeat.report.regression_sections import regression_sections
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 
 __all__ = ["contents"]
 
-N_BINS = 10
+N_BINS, MIN_BINS = 10, 4  # of probabilities; fewer that have samples are quantiles
 MOST_VALUES = 20  # up to this many classes, the confusion matrix shows numbers
 MOST_POINTS, MOST_SERIES = 2000, 2000
 SHOWN = 12
@@ -114,7 +115,7 @@ def _confusion(evidence: Evidence) -> Html:
     shown = counts if few else counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     ConfusionMatrixDisplay(shown, display_labels=names if few else None).plot(
         ax=figure.subplots(), include_values=few, cmap="Blues", colorbar=not few,
-        xticks_rotation=90 if few and max(map(len, names)) > 3 else 0,
+        xticks_rotation=90 if few and max(map(len, names)) > (3 if k > 5 else 8) else 0,
     )  # fmt: skip
     if not few:
         figure.axes[0].set(xticks=[], yticks=[], xlabel="predicted class", ylabel="true class")
@@ -172,10 +173,14 @@ def _reliability(evidence: Evidence) -> tuple[float, Any, Any, Any, Any]:
     else:
         chances = np.clip(evidence.proba.max(axis=1), 0.0, 1.0)
         happens = evidence.proba.argmax(axis=1) == evidence.true
-    share, mean = calibration_curve(happens.astype(int), chances, n_bins=N_BINS, pos_label=1)
-    edges = np.linspace(0, 1, N_BINS + 1)[1:-1]
-    counts = np.bincount(np.searchsorted(edges, chances), minlength=N_BINS)
-    error = np.average(np.abs(share - mean), weights=counts[counts > 0])
+    edges = np.linspace(0, 1, N_BINS + 1)
+    if len(np.unique(np.searchsorted(edges[1:-1], chances))) < MIN_BINS:  # as of a rare class
+        edges = np.unique(np.quantile(chances, edges))
+    bins = np.searchsorted(edges[1:-1], chances)
+    counts = np.bincount(bins)
+    some = counts > 0
+    share, mean = (np.bincount(bins, part)[some] / counts[some] for part in (happens, chances))
+    error = np.average(np.abs(share - mean), weights=counts[some])
     return float(error), share, mean, chances, happens
 
 
@@ -190,11 +195,13 @@ def _calibration(evidence: Evidence) -> Html | None:
     CalibrationDisplay(share, mean, chances).plot(ax=above, name="model", color="#2166ac")
     above.set(xlabel="", ylabel=f"share of {what}" if binary else "accuracy")
     legend_above(above)
-    below.hist(chances, bins=N_BINS, range=(0, 1), rwidth=0.94, color="#9aa5b1", log=True)
-    # Axes end where the samples do, in steps of a bin.
-    low, high = np.floor(N_BINS * chances.min()) / N_BINS, np.ceil(N_BINS * chances.max()) / N_BINS
-    low, high = (low, high) if high > low else (max(high - 1 / N_BINS, 0.0), high)
+    # Axes end where the samples do, in steps of a bin, or of a hundredth for rare classes.
+    steps = N_BINS if np.ptp(chances) > 2 / N_BINS else 100
+    low, high = np.floor(steps * chances.min()) / steps, np.ceil(steps * chances.max()) / steps
+    low, high = (low, high) if high > low else (low - 1 / steps, high + 1 / steps)
     room = 0.02 * (high - low)
+    n_bars = round((high - low) * N_BINS) if steps == N_BINS else N_BINS
+    below.hist(chances, bins=n_bars, range=(low, high), rwidth=0.94, color="#9aa5b1", log=True)
     below.set(xlabel=f"probability of {what}", ylabel="samples", xlim=(low - room, high + room))
     above.set_ylim(min(low, share.min()) - room, max(high, share.max()) + 2 * room)
     below.set_ylim(bottom=0.5)
@@ -230,7 +237,7 @@ def _errors(evidence: Evidence) -> Html | None:
         head = ("sample", "true class", "predicted as", "probability", "of the true class")
         note = "Samples are numbered from 0, in the order of this report."
         return Html(table(head, lines, words=(1, 2)) + paragraph(note, kind="soft"))
-    images = evidence.X[worst]
+    images = taken(evidence.X, worst)
     images = images.toarray() if hasattr(images, "toarray") else np.asarray(images)
     rows = -(-len(worst) // 6)
     figure = new_figure(7.8, 1.7 * rows)
@@ -268,7 +275,7 @@ def _views(evidence: Evidence) -> Html | None:
             view.name,
             bar(view.weight / most, f"{view.weight:.2f}"),
             f"{view.score if evidence.regression else -view.score:.3f}".replace("nan", "\u2013"),
-            view.note,
+            why_unused(view.note),
         )
         for view in views
     ]

@@ -258,6 +258,25 @@ def test_inspecting_a_model(files, capsys):
     assert err.startswith(f"eigenfeat: {files / 'model.efm'}: ")
 
 
+def test_a_pool_is_described_with_its_views_and_importances(files, problem, capsys):
+    fitted(capsys, files, "--set", "views=columns,boosting")
+    found = json.loads(run(capsys, "inspect", files / "model.efm", "--json")[1])
+    assert list(found["views"]) == ["columns"]
+    assert found["unused_views"] == {"boosting": "fewer than 1,000 samples"}
+    assert found["rows_of_fit"] == 400
+    command = ["inspect", files / "model.efm", files / "new.parquet", "--target", "kind"]
+    found = json.loads(run(capsys, *command, "--json")[1])
+    importances = {one["name"]: one["importance"] for one in found["importances"]}
+    assert sorted(importances) == [f"x{j}" for j in range(5)]
+    assert min(importances.values()) > 0
+    assert list(importances.values()) == sorted(importances.values(), reverse=True)
+    assert found["importances_from"] == "200 rows, rise in log loss"
+    status, _, err = run(capsys, "inspect", files / "rows.csv", files / "new.parquet")
+    assert (status, "DATA: expected none beside" in err) == (2, True)
+    status, _, err = run(capsys, *command[:3])
+    assert (status, "--target: expected the column of labels" in err) == (2, True)
+
+
 def test_the_description_of_many_columns_and_categories_fits_on_a_screen(tmp_path, capsys):
     names = [f"column {j}" for j in range(60)]
     words = [f"a word of some length with number {i}" for i in range(30)]

@@ -45,7 +45,7 @@ def test_many_numbers_are_fitted_by_a_regression(houses):
     assert found["r2"] == pytest.approx(expected.score(X[400:], y[400:]))
     assert found["r2"] > 0.9
     said = run("evaluate", "m.efm", "new.csv", "--target", "price")[1]
-    assert said.startswith("m.efm: root mean squared error ")
+    assert said.startswith("m.efm: Root mean squared error ")
     assert f"{found['r2']:.4f}" in said
     deviation = np.std(y[400:])
     assert found["mean_root_mean_squared_error"] == pytest.approx(deviation)

@@ -135,7 +135,8 @@ def test_from_the_shell(loans, tmp_path, monkeypatch):
     assert (tmp_path / "models.png").read_bytes()[:4] == b"\x89PNG"
     found = json.loads(run(*command, "--time-limit", "0.001", "--json")[1])
     assert {one["name"] for one in found["models"]} == {"TableClassifier", *PEERS}
-    assert all(one["n_folds"] == 1 for one in found["models"] if one["measures"])
+    forest = next(one for one in found["models"] if one["name"] == "random forest")
+    assert (forest["n_folds"], forest["measures"]["n_samples"]) == (1, 75)
     for more, text in (
         (("--picture", "x.doc"), "--picture: expected a name that ends in .png"),
         (("--cv", "100"), "--cv: expected at least 100 samples of each class"),

@@ -115,6 +115,17 @@ def test_the_figures_are_those_of_predictions(digits, digit_page):
     assert f"eigenfeat {ef.__version__}" in page.words
 
 
+def test_images_of_a_data_frame(digits, digit_page):
+    import pandas as pd
+
+    model, text = digit_page
+    frames = [pd.DataFrame(rows).rename(columns=str) for rows in (digits[0], digits[2])]
+    same = ef.TableClassifier(views=["columns", "gem"]).fit(frames[0], digits[1])
+    page = Page(report.write_report(same, frames[1], digits[3], image_shape=(8, 8)))
+    assert page.sections == Page(text).sections
+    assert model.n_features_in_ == same.n_features_in_
+
+
 def test_a_page_asks_for_nothing(digit_page):
     page = Page(digit_page[1])
     assert all(link.startswith(("data:image/svg+xml;base64,", "#")) for link in page.links)
@@ -237,6 +248,24 @@ def test_permuting_a_column_that_decides_costs_most(rng):
     assert costs.pop(3) > 5 * max(abs(cost) for cost in costs.values())
 
 
+def test_a_column_of_categories_is_one_column(rng):
+    """All indicators of a column are permuted together, so that its importance is whole."""
+    import pandas as pd
+
+    word, x = rng.choice(["red", "green", "blue", "grey"], 400), rng.standard_normal(400)
+    y = np.isin(word, ["red", "blue"]) ^ (rng.random(400) < 0.1)
+    X = pd.DataFrame({"x": x, "word": word, "id": [f"no. {i}" for i in range(400)]})
+    with pytest.warns(UserWarning, match="'id'"):
+        model = ef.TableClassifier(["columns"]).fit(X[:200], y[:200])
+    words = Page(report.write_report(model, X[200:], y[200:])).words
+    found = re.findall(r"(x|word|id) ([+-][\d.]+)", words.partition("rise in log loss")[2])
+    costs = {name: float(cost) for name, cost in found}
+    assert list(costs) == ["word", *sorted(["x", "id"], key=lambda name: -costs[name])]
+    assert costs["word"] > 0.5 > 5 * abs(costs["x"])
+    assert costs["id"] == 0
+    assert "columns left out id" in words
+
+
 def test_tables_with_words_and_gaps(rng):
     """A data frame goes to the pipeline as it is, whatever its columns are."""
     import pandas as pd
@@ -278,7 +307,7 @@ def test_a_page_about_a_regression(rng):
     found = model.predict(rows[200:])
     assert f"R^2 {r2_score(y[200:], found):.3f} mean of the target: 0.000" in page.words
     error = root_mean_squared_error(y[200:], found)
-    assert f"root mean squared error {error:.6g} in 100 samples; the mean has" in page.words
+    assert f"Root mean squared error {error:.6g} in 100 samples; the mean has" in page.words
     assert re.search(r"rise in root mean squared error column 2 \+", page.words)
     worst = np.argmax(np.abs(found - y[200:]))
     assert f"prediction too high by {worst} {y[200:][worst]:.6g}" in page.words
