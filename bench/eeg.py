@@ -1,4 +1,4 @@
-"""EEG and EMG: accuracy of spatial filters and tangent space beside MNE's and pyRiemann's.
+"""EEG and EMG: accuracy of `EpochClassifier` and its views beside MNE and pyRiemann.
 
     python bench/eeg.py [--data ../shared/data/eeg]
     python bench/eeg.py --simulated [--channels 128] [--epochs 320] [--times 256] [--seeds 3]
@@ -6,10 +6,11 @@
     OPENBLAS_NUM_THREADS=1 python bench/eeg.py --speed [--data FOLDER] [--rounds 7]
 
 Recordings (--data holds npz files of epochs): imagined movements of eegmmidb (7 to 30 Hz, 0.5 to
-2.5 s after the cue, twice five random folds), SSVEP (bands of 2 Hz around 13, 17 and 21 Hz, five
-folds), and EMG of gestures (from 20 Hz on, trained on the first session, tested on the second).
-"chosen" picks spatial filters or tangent space by three folds of the training epochs.
-Packages that are not installed are left out.
+2.5 s after the cue, twice five random folds), SSVEP (within a recording in five folds, and a new
+person), EMG of gestures (from 20 Hz on, trained on the first session, tested on the second), and
+P300 (five folds, area under the ROC curve). For SSVEP `EpochClassifier` gets the frequencies, the
+others get bands of 2 Hz around them. `EpochClassifier` has its defaults everywhere. The last column
+has the seconds of its fit. Packages that are not installed are left out.
 
 Simulated: rhythms of sources in a mixing that decays with distance, about one of which each class
 has more power; noise of many weaker sources. Half of the epochs are trained on. MNE diagonalises
@@ -33,24 +34,28 @@ import argparse
 import time
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from scipy.signal import butter, sosfiltfilt
 from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import (
-    GridSearchCV,
+    LeaveOneGroupOut,
     RepeatedStratifiedKFold,
     StratifiedKFold,
     cross_val_score,
 )
 from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
-from eigenfeat import SpatialFilters, TangentSpace
+from eigenfeat import EpochClassifier, SpatialFilters, TangentSpace
 from eigenfeat.early import MinimumCostClassifier
 
 DATA = Path(__file__).resolve().parents[1].parent / "shared/data/eeg"
+STIMULI = (13, 17, 21)  # Hz, of the SSVEP recordings
 
 
 def recording(seed, n, channels, times, classes=4, sources=40, rate=128.0):
@@ -134,13 +139,10 @@ def logit():
 
 def methods(csp_filters, **options):
     """Pipelines by name; `options` are those of our two transformers."""
-    ours = {
-        "SpatialFilters(4), LDA": make_pipeline(SpatialFilters(4, **options), lda()),
-        "TangentSpace, logit": make_pipeline(TangentSpace(**options), logit()),
+    makers = {
+        "filters": make_pipeline(SpatialFilters(4, **options), lda()),
+        "tangent": make_pipeline(TangentSpace(**options), logit()),
     }
-    both = Pipeline([("model", ours["SpatialFilters(4), LDA"])])
-    chosen = GridSearchCV(both, {"model": list(ours.values())}, cv=3)
-    makers = {**ours, "the better one, chosen": chosen}
     if find_spec("mne"):
         import mne
 
@@ -156,14 +158,46 @@ def methods(csp_filters, **options):
     return makers
 
 
+def methods_of_potentials():
+    """Pipelines for event-related potentials, by name."""
+    makers = {"LDA of samples": make_pipeline(FunctionTransformer(flat), lda())}
+    if find_spec("pyriemann"):
+        from pyriemann.estimation import XdawnCovariances
+        from pyriemann.tangentspace import TangentSpace as PeerSpace
+
+        covariances = XdawnCovariances(nfilter=2, estimator="oas")
+        makers["pyRiemann xDAWN, logit"] = make_pipeline(covariances, PeerSpace(), logit())
+    return makers
+
+
+def flat(X):
+    """Samples of all channels of an epoch, side by side."""
+    return X.reshape(len(X), -1)
+
+
 def filtered(X, edges, kind, rate):
     """Epochs after a Butterworth filter of order 4, forward and backward."""
     return sosfiltfilt(butter(4, edges, kind, fs=rate, output="sos"), X)
 
 
+class Task(NamedTuple):
+    """Epochs and labels; `epochs` are those of the pipelines, `X` those of `EpochClassifier`."""
+
+    name: str
+    ours: EpochClassifier
+    X: np.ndarray
+    makers: dict
+    epochs: np.ndarray
+    y: np.ndarray
+    splits: list
+    groups: np.ndarray | None = None
+    metric: str = "accuracy"
+
+
 def recordings(folder):
-    """Name, pipelines, epochs, labels and splits of each task."""
+    """Yield the tasks."""
     folds = RepeatedStratifiedKFold(n_splits=5, n_repeats=2, random_state=0)
+    five = StratifiedKFold(5, shuffle=True, random_state=0)
     for path in sorted(folder.glob("eegmmidb*.npz")):
         data = np.load(path)
         rate = float(data["sfreq"])
@@ -171,39 +205,78 @@ def recordings(folder):
         X = X[:, :, int(0.5 * rate) : int(2.5 * rate)]
         for name, labels in (("fists", (1, 2)), ("fists/feet", (3, 4)), ("4", (1, 2, 3, 4))):
             rows = np.isin(data["y"], labels)
-            few = methods(4 if len(labels) == 2 else 8)
-            yield f"eegmmidb {name}", few, X[rows], data["y"][rows], folds, None
+            few, y = methods(4 if len(labels) == 2 else 8), data["y"][rows]
+            splits = list(folds.split(X[rows], y))
+            ours = EpochClassifier(rate)
+            yield Task(f"eegmmidb {name}", ours, X[rows], few, X[rows], y, splits)
+    persons = []
     for path in sorted(folder.glob("ssvep*.npz")):
         data = np.load(path)
-        rate, X = float(data["sfreq"]), data["X"] * data["scale"]
-        bands = [filtered(X, (f - 1, f + 1), "bandpass", rate) for f in (13, 17, 21)]
-        stacked = np.concatenate(bands, axis=1)
-        folds5 = StratifiedKFold(5, shuffle=True, random_state=0)
-        yield path.stem.replace("_subject", " "), methods(16), stacked, data["y"], folds5, None
+        rate, X, y = float(data["sfreq"]), data["X"] * data["scale"], data["y"]
+        bands = [filtered(X, (f - 1, f + 1), "bandpass", rate) for f in STIMULI]
+        persons.append((X, np.concatenate(bands, axis=1), y))
+        name, ours = path.stem.replace("_subject", " "), EpochClassifier(rate, frequencies=STIMULI)
+        yield Task(name, ours, X, methods(16), persons[-1][1], y, list(five.split(X, y)))
+    if len(persons) > 1:
+        X, epochs, y = (np.concatenate(parts) for parts in zip(*persons, strict=True))
+        person = np.repeat(np.arange(len(persons)), [len(one[2]) for one in persons])
+        splits = list(LeaveOneGroupOut().split(X, y, person))
+        aligned = methods(16, align="session")
+        yield Task("ssvep, new person", ours, X, aligned, epochs, y, splits, person)
     for path in sorted(folder.glob("emg*.npz")):
         data = np.load(path)
-        X = filtered(data["X"] * data["scale"], 20, "highpass", float(data["sfreq"]))
+        rate = float(data["sfreq"])
+        X, y = filtered(data["X"] * data["scale"], 20, "highpass", rate), data["y"]
         first = data["session"] == data["session"].min()
-        split = [(np.flatnonzero(first), np.flatnonzero(~first))]
-        name = path.stem.replace("emg_myo_", "EMG ")
-        yield f"{name}, next session", methods(8), X, data["y"], split, data["session"]
-        yield f"{name}, aligned", methods(8, align="session"), X, data["y"], split, data["session"]
+        splits = [(np.flatnonzero(first), np.flatnonzero(~first))]
+        name, ours = path.stem.replace("emg_myo_", "EMG "), EpochClassifier(rate)
+        yield Task(f"{name}, next session", ours, X, methods(8), X, y, splits)
+        aligned = methods(8, align="session")
+        yield Task(f"{name}, aligned", ours, X, aligned, X, y, splits, data["session"])
+    for path in sorted(folder.glob("muse*.npz")):
+        data = np.load(path)
+        X, y = data["X"] * data["scale"], data["y"]
+        ours, splits = EpochClassifier(float(data["sfreq"])), list(five.split(X, y))
+        yield Task(path.stem, ours, X, methods_of_potentials(), X, y, splits, None, "AUC")
+
+
+def score(model, X, task, train, test):
+    """Accuracy, or area under the ROC curve, on the test part of a split; seconds of the fit."""
+    groups = {} if task.groups is None else {"groups": task.groups}
+    given = {name: values[train] for name, values in groups.items()}
+    if isinstance(model, Pipeline):
+        step = model.steps[0][0]
+        has_groups = getattr(model[0], "align", None) is not None
+        given = {f"{step}__{name}": one for name, one in given.items()} if has_groups else {}
+        groups = {}
+    started = time.perf_counter()
+    model = clone(model).fit(X[train], task.y[train], **given)
+    took = time.perf_counter() - started
+    given = {name: values[test] for name, values in groups.items()}
+    if task.metric == "AUC":
+        value = roc_auc_score(task.y[test], model.decision_function(X[test], **given))
+    else:
+        value = np.mean(model.predict(X[test], **given) == task.y[test])
+    return float(value), took
 
 
 def of_recordings(folder):
-    """Print a table of accuracies, a line for each task."""
-    tasks = list(recordings(folder))
-    if not tasks:
+    """Print a line for each task, a table for each set of methods."""
+    header = []
+    for task in recordings(folder):
+        if list(task.makers) != header:
+            header = list(task.makers)
+            print("\n| |", " | ".join(["EpochClassifier", *header, "s"]), "|")
+            print("|---|" + "---:|" * (len(header) + 2))
+        results = [score(task.ours, task.X, task, *split) for split in task.splits]
+        value, seconds = np.mean(results, axis=0)
+        cells = [f"{value:.3f}"]
+        for maker in task.makers.values():
+            results = [score(maker, task.epochs, task, *split) for split in task.splits]
+            cells.append(f"{np.mean(results, axis=0)[0]:.3f}")
+        print(f"| {task.name} |", " | ".join([*cells, f"{seconds:.1f}"]), "|", flush=True)
+    if not header:
         raise FileNotFoundError(f"{folder}: expected npz files of epochs, got none")
-    header = list(tasks[0][1])
-    print("| |", " | ".join(header), "|")
-    print("|---|" + "---:|" * len(header))
-    for name, makers, X, y, splits, _ in tasks:
-        cells = []
-        for maker in makers.values():
-            scores = cross_val_score(clone(maker), X, y, cv=splits)
-            cells.append(f"{scores.mean():.3f}")
-        print(f"| {name} |", " | ".join(cells), "|", flush=True)
 
 
 def of_speed(folder, rounds):
